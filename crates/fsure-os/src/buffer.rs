@@ -1,0 +1,98 @@
+//! Memory for reading: page-aligned, as direct reads need it, and in huge
+//! pages, because the number of memory segments of a request and not its bytes
+//! is what a virtual disk charges for. Measured: 1.25 GB/s from 4 KiB pages,
+//! 4.0 GB/s from huge ones, and only if they are asked for before the first
+//! touch (`docs/method.md`).
+
+use std::io;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+
+use rustix::mm::{Advice, MapFlags, ProtFlags};
+
+/// Size and alignment of a huge page on the systems we know.
+const HUGE_PAGE: usize = 2 << 20;
+
+/// A zeroed piece of memory, aligned to a huge page.
+pub struct Buffer {
+    start: NonNull<u8>,
+    capacity: usize,
+}
+
+// SAFETY: the mapping is private to this value and not tied to a thread.
+unsafe impl Send for Buffer {}
+
+impl Buffer {
+    /// Maps at least `capacity` bytes, rounded up to whole huge pages. Fails
+    /// where the system has no memory to give.
+    pub fn new(capacity: usize) -> io::Result<Self> {
+        let capacity = capacity.next_multiple_of(HUGE_PAGE);
+        let mapped = capacity + HUGE_PAGE;
+        // SAFETY: a new anonymous mapping at an address of the kernel's choice.
+        let base = unsafe {
+            rustix::mm::mmap_anonymous(
+                std::ptr::null_mut(),
+                mapped,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::PRIVATE | MapFlags::NORESERVE,
+            )?
+        };
+        let lead = base.align_offset(HUGE_PAGE);
+        let start = base.wrapping_byte_add(lead);
+        // SAFETY: both pieces lie in the mapping made above, before and behind
+        // the part that is kept, and nothing points into them.
+        unsafe {
+            if lead > 0 {
+                rustix::mm::munmap(base, lead)?;
+            }
+            if mapped > lead + capacity {
+                rustix::mm::munmap(start.wrapping_byte_add(capacity), mapped - lead - capacity)?;
+            }
+            // A hint: without huge pages reading is slower, not wrong.
+            let _ = rustix::mm::madvise(start, capacity, Advice::LinuxHugepage);
+        }
+        let start = NonNull::new(start.cast()).expect("mmap never returns null");
+        Ok(Self { start, capacity })
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the mapping is `capacity` bytes, zeroed by the kernel, and
+        // lives as long as `self`.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.capacity) }
+    }
+}
+
+impl DerefMut for Buffer {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and `&mut self` makes the access exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.capacity) }
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: exactly the part that `new` kept, used by nobody after this.
+        let unmapped = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.capacity) };
+        debug_assert!(unmapped.is_ok(), "a whole mapping can always be unmapped");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_aligned_zeroed_and_writable() {
+        let mut buffer = Buffer::new(3 << 20).unwrap();
+        assert_eq!(buffer.as_ptr().align_offset(HUGE_PAGE), 0);
+        assert_eq!(buffer.len(), 4 << 20);
+        assert!(buffer.iter().all(|byte| *byte == 0));
+        let last = buffer.len() - 1;
+        buffer[last] = 7;
+        assert_eq!(buffer[last], 7);
+    }
+}

@@ -1,0 +1,269 @@
+//! The names below a root. Everything is asked relative to the root's own
+//! descriptor and never through a link, so that a tree that changes while it
+//! is walked cannot lead outside it.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+
+use crate::Stat;
+
+/// The longest piece of a path handed to the kernel at once. Its own limit is
+/// 4096 bytes (`PATH_MAX`); longer paths are walked in pieces.
+const PIECE_MAX: usize = 4000;
+
+/// An open root folder.
+pub struct Root {
+    folder: OwnedFd,
+}
+
+/// The names in one folder.
+#[derive(Debug, Default)]
+pub struct Listing {
+    /// Names in no order, each with its stat or why there is none. Names that
+    /// vanished in between are not listed.
+    pub entries: Vec<(Box<[u8]>, io::Result<Stat>)>,
+    /// Why the listing ends early, where it does.
+    pub error: Option<io::Error>,
+}
+
+impl Root {
+    /// Opens a root. `path` may lead through links; nothing below will.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Self { folder: rustix::fs::openat(CWD, path, flags, Mode::empty())? })
+    }
+
+    /// The root's descriptor, for questions to the file system as a whole.
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.folder.as_fd()
+    }
+
+    /// The stat of the root itself (empty path) or of a name below it, not
+    /// following a link.
+    pub fn stat(&self, path: &[u8]) -> io::Result<Stat> {
+        if path.is_empty() {
+            return stat_descriptor(&self.folder);
+        }
+        let (folder, rest) = self.approach(path)?;
+        let at = folder.as_ref().map_or(self.folder.as_fd(), AsFd::as_fd);
+        // `statx` knows no RESOLVE flags: where the parent may have been
+        // swapped for a link, the descriptor must come from `openat2`.
+        match rest.iter().rposition(|byte| *byte == b'/') {
+            None => stat_at(at, &c_string(rest)?),
+            Some(slash) => {
+                let parent =
+                    open_in_one_piece(at, &rest[..slash], OFlags::PATH | OFlags::DIRECTORY)?;
+                stat_at(parent.as_fd(), &c_string(&rest[slash + 1..])?)
+            }
+        }
+    }
+
+    /// The names in a folder. An error means that nothing could be listed.
+    pub fn list(&self, path: &[u8]) -> io::Result<Listing> {
+        let descriptor = self.open_at(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        let names = Dir::read_from(&descriptor)?;
+        let mut found = Vec::new();
+        let mut listing = Listing::default();
+        for name in names {
+            match name {
+                Ok(name) if matches!(name.file_name().to_bytes(), b"." | b"..") => {}
+                Ok(name) => found.push((name.ino(), name.file_name().to_owned())),
+                Err(error) => {
+                    listing.error = Some(error.into());
+                    break;
+                }
+            }
+        }
+        // Inodes lie on the disk in the order of their numbers: asked in that
+        // order, a cold folder is read forwards.
+        found.sort_unstable_by_key(|(inode, _)| *inode);
+        listing.entries.reserve_exact(found.len());
+        for (_, name) in found {
+            let stat = stat_at(descriptor.as_fd(), &name);
+            if !matches!(&stat, Err(error) if is_gone(error)) {
+                listing.entries.push((name.into_bytes().into_boxed_slice(), stat));
+            }
+        }
+        Ok(listing)
+    }
+
+    /// Where a link points, as raw bytes.
+    pub fn link_target(&self, path: &[u8]) -> io::Result<Vec<u8>> {
+        let (folder, rest) = self.approach(path)?;
+        let at = folder.as_ref().map_or(self.folder.as_fd(), AsFd::as_fd);
+        let link = open_in_one_piece(at, rest, OFlags::PATH | OFlags::NOFOLLOW)?;
+        Ok(rustix::fs::readlinkat(&link, c"", Vec::new())?.into_bytes())
+    }
+
+    /// The content of a small file such as a list of patterns: at most `max`
+    /// bytes, `None` where there is no such file. Never follows a link, so
+    /// that a tree cannot point us at somebody else's file.
+    pub fn read_small(&self, path: &[u8], max: usize) -> io::Result<Option<Vec<u8>>> {
+        let descriptor =
+            match self.open_at(path, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK) {
+                Ok(descriptor) => descriptor,
+                Err(error) if is_gone(&error) => return Ok(None),
+                Err(error) => return Err(error),
+            };
+        if stat_descriptor(&descriptor)?.kind != crate::Kind::File {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        }
+        let mut content = vec![0; max + 1];
+        let mut filled = 0;
+        while filled < content.len() {
+            match rustix::io::read(&descriptor, &mut content[filled..])? {
+                0 => break,
+                bytes => filled += bytes,
+            }
+        }
+        if filled > max {
+            return Err(io::Error::new(
+                io::ErrorKind::FileTooLarge,
+                format!("larger than {max} bytes"),
+            ));
+        }
+        content.truncate(filled);
+        Ok(Some(content))
+    }
+
+    /// Opens a name below the root.
+    pub(crate) fn open_at(&self, path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
+        let (folder, rest) = self.approach(path)?;
+        let at = folder.as_ref().map_or(self.folder.as_fd(), AsFd::as_fd);
+        open_in_one_piece(at, rest, flags)
+    }
+
+    /// Opens folders until the rest of the path is short enough for one call.
+    fn approach<'a>(&self, path: &'a [u8]) -> io::Result<(Option<OwnedFd>, &'a [u8])> {
+        let mut rest = path;
+        let mut folder: Option<OwnedFd> = None;
+        while rest.len() > PIECE_MAX {
+            let cut = rest[..PIECE_MAX]
+                .iter()
+                .rposition(|byte| *byte == b'/')
+                .ok_or(Errno::NAMETOOLONG)?;
+            let at = folder.as_ref().map_or(self.folder.as_fd(), AsFd::as_fd);
+            folder = Some(open_in_one_piece(at, &rest[..cut], OFlags::PATH | OFlags::DIRECTORY)?);
+            rest = &rest[cut + 1..];
+        }
+        Ok((folder, rest))
+    }
+}
+
+/// Whether an error means that the name is not there (any more).
+pub fn is_gone(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::NOENT | Errno::NOTDIR))
+}
+
+/// Whether an error means that we may not look.
+pub fn is_denied(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::ACCESS | Errno::PERM))
+}
+
+fn open_in_one_piece(at: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
+    let path = if path.is_empty() { b"." } else { path };
+    let flags = flags | OFlags::CLOEXEC;
+    let path = c_string(path)?;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    loop {
+        return match rustix::fs::openat2(at, &*path, flags, Mode::empty(), resolve) {
+            // The tree was renamed while the kernel walked it: its advice is
+            // to ask again (openat2(2), EAGAIN).
+            Err(Errno::AGAIN | Errno::INTR) => continue,
+            // Before Linux 5.6, and in some containers.
+            Err(Errno::NOSYS) => {
+                Ok(rustix::fs::openat(at, &*path, flags | OFlags::NOFOLLOW, Mode::empty())?)
+            }
+            other => Ok(other?),
+        };
+    }
+}
+
+fn stat_at(folder: BorrowedFd<'_>, name: &std::ffi::CStr) -> io::Result<Stat> {
+    let answer = rustix::fs::statx(
+        folder,
+        name,
+        AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT,
+        Stat::MASK,
+    )?;
+    Ok(Stat::from_statx(&answer))
+}
+
+/// The stat of an open file.
+pub(crate) fn stat_descriptor(descriptor: impl AsFd) -> io::Result<Stat> {
+    let answer = rustix::fs::statx(descriptor, c"", AtFlags::EMPTY_PATH, Stat::MASK)?;
+    Ok(Stat::from_statx(&answer))
+}
+
+fn c_string(path: &[u8]) -> io::Result<CString> {
+    CString::new(path).map_err(|_| io::Error::from(Errno::INVAL))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn lists_names_with_their_stat() {
+        let tree = tempfile::tempdir().unwrap();
+        std::fs::write(tree.path().join("b"), "12345").unwrap();
+        std::fs::create_dir(tree.path().join("a")).unwrap();
+        symlink("nowhere", tree.path().join("l")).unwrap();
+        let root = Root::open(tree.path()).unwrap();
+        let mut listing = root.list(b"").unwrap();
+        listing.entries.sort_by(|a, b| a.0.cmp(&b.0));
+        let kinds: Vec<_> = listing
+            .entries
+            .iter()
+            .map(|(name, stat)| (&**name, stat.as_ref().unwrap().kind))
+            .collect();
+        use crate::Kind::{File, Folder, Link};
+        assert_eq!(kinds, [(&b"a"[..], Folder), (b"b", File), (b"l", Link)]);
+        assert_eq!(root.stat(b"b").unwrap().size, 5);
+        assert_eq!(root.link_target(b"l").unwrap(), b"nowhere");
+        assert!(is_gone(&root.stat(b"none").unwrap_err()));
+    }
+
+    #[test]
+    fn a_link_never_leads_outside() {
+        let tree = tempfile::tempdir().unwrap();
+        let outside = tempfile::tempdir().unwrap();
+        std::fs::write(outside.path().join("secret"), "x").unwrap();
+        symlink(outside.path(), tree.path().join("link")).unwrap();
+        symlink(outside.path().join("secret"), tree.path().join("file")).unwrap();
+        let root = Root::open(tree.path()).unwrap();
+        assert!(root.list(b"link").is_err());
+        assert!(root.stat(b"link/secret").is_err());
+        assert!(root.read_small(b"link/secret", 10).is_err());
+        assert!(root.read_small(b"file", 10).is_err());
+        assert!(root.open_at(b"../x", OFlags::RDONLY).is_err());
+    }
+
+    #[test]
+    fn reaches_paths_longer_than_the_kernel_takes() {
+        let tree = tempfile::tempdir().unwrap();
+        let root = Root::open(tree.path()).unwrap();
+        let name = [b'n'; 200];
+        let mut path = Vec::new();
+        let mut at = root.folder.try_clone().unwrap();
+        for _ in 0..45 {
+            rustix::fs::mkdirat(&at, &name[..], Mode::RWXU).unwrap();
+            at = open_in_one_piece(at.as_fd(), &name, OFlags::RDONLY | OFlags::DIRECTORY).unwrap();
+            path.extend_from_slice(&name);
+            path.push(b'/');
+        }
+        let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
+        rustix::fs::openat(&at, c"deep", flags, Mode::RWXU).unwrap();
+        path.extend_from_slice(b"deep");
+        assert!(path.len() > 9000);
+        assert_eq!(root.stat(&path).unwrap().kind, crate::Kind::File);
+        assert_eq!(root.list(&path[..path.len() - 5]).unwrap().entries.len(), 1);
+        assert_eq!(root.read_small(&path, 10).unwrap(), Some(vec![]));
+    }
+}

@@ -1,0 +1,27 @@
+//! Floor 0 of `fsure`: the one package that asks the operating system, and
+//! the only one with `unsafe`.
+//!
+//! | module | question |
+//! |---|---|
+//! | [`buffer`] | memory that direct reads can use at full speed |
+//! | [`folder`] | which names are below a root, and what they are |
+//! | [`read`] | what a file holds on its medium, and which way it was really read |
+//! | [`volume`] | which file system this is |
+//! | [`lock`] | whether another process is at work on the same record |
+//! | [`path`] | bytes to paths and back, and the few plain questions about a path |
+//!
+//! A question that the system cannot answer is `None` or an error, never an
+//! invented value. Only Linux answers so far; another system does not compile.
+
+#[cfg(not(target_os = "linux"))]
+compile_error!("fsure-os speaks to Linux only so far");
+
+pub mod buffer;
+pub mod folder;
+pub mod lock;
+pub mod path;
+pub mod read;
+mod stat;
+pub mod volume;
+
+pub use stat::{Kind, Stat};

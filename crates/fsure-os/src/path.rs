@@ -1,0 +1,101 @@
+//! Bytes to paths and back, and the few plain questions about a path that a
+//! command line raises before there is a root.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// A path's raw bytes.
+pub fn bytes(path: &Path) -> &[u8] {
+    path.as_os_str().as_bytes()
+}
+
+/// The path of those raw bytes.
+pub fn from_bytes(bytes: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(bytes))
+}
+
+/// What a path given by the user stands for, in a form that stays true when
+/// the working directory changes. Links in the folders above are resolved, and
+/// so is a link to a folder; any other link is kept, since it is an entry of
+/// its own. The path need not exist, so that a missing file can be asked for.
+pub fn resolve(path: &Path) -> io::Result<PathBuf> {
+    let Some(name) = path.file_name() else {
+        return std::fs::canonicalize(path);
+    };
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    match std::fs::symlink_metadata(path) {
+        Ok(meta) if meta.is_symlink() && !is_folder(path) => {
+            Ok(std::fs::canonicalize(parent)?.join(name))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(resolve(parent)?.join(name)),
+        _ => std::fs::canonicalize(path),
+    }
+}
+
+/// Whether a path leads to a folder.
+pub fn is_folder(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|meta| meta.is_dir())
+}
+
+/// Whether there is anything by that name, a dangling link included.
+pub fn exists(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok()
+}
+
+/// Makes a folder where there is none yet.
+pub fn make_folder(path: &Path) -> io::Result<()> {
+    match std::fs::create_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_folder(path) => Ok(()),
+        other => other,
+    }
+}
+
+/// Takes back a file that turned out not to be wanted, and then its folder if
+/// `with_folder` says that it was made for it. What is not there is no error.
+pub fn remove(file: &Path, with_folder: bool) {
+    // Nothing hangs on these: what stays behind is empty.
+    let _ = std::fs::remove_file(file);
+    if let (true, Some(folder)) = (with_folder, file.parent()) {
+        let _ = std::fs::remove_dir(folder);
+    }
+}
+
+/// Gives a file another name in the same folder, durably: it has the old name
+/// or the new one after a power cut, and the new one once this returns.
+pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    std::fs::rename(from, to)?;
+    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
+    std::fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+/// Length of a file in bytes.
+pub fn length(path: &Path) -> io::Result<u64> {
+    Ok(std::fs::metadata(path)?.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resolves_links_above_but_not_the_entry_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = std::fs::canonicalize(folder.path()).unwrap();
+        std::fs::create_dir(base.join("real")).unwrap();
+        std::os::unix::fs::symlink("real", base.join("way")).unwrap();
+        std::os::unix::fs::symlink("nothing", base.join("real/dangling")).unwrap();
+        for (given, meant) in [
+            ("way", "real"),
+            ("way/.", "real"),
+            ("way/dangling", "real/dangling"),
+            ("way/none", "real/none"),
+            ("way/none/deeper", "real/none/deeper"),
+            ("real/../way/", "real"),
+        ] {
+            assert_eq!(resolve(&base.join(given)).unwrap(), base.join(meant), "{given}");
+        }
+    }
+}

@@ -1,0 +1,379 @@
+//! What a file holds, read so that the page cache is left as it was, and told
+//! by which way that was managed.
+//!
+//! The ladder, from the medium itself down to "whatever the system gives":
+//! direct, don't-cache, cached and dropped, cached. A file starts on the first
+//! rung its file system answers for and falls one rung when a way fails in the
+//! middle; it never climbs again. Which rung served a read is part of the
+//! answer, never assumed.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::{PoisonError, RwLock};
+
+use rustix::fs::{Advice, OFlags, SeekFrom, StatxFlags};
+use rustix::io::{Errno, ReadWriteFlags};
+
+use crate::buffer::Buffer;
+use crate::folder::{Root, stat_descriptor};
+use crate::{Kind, Stat};
+
+/// A way to read, best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Way {
+    /// `O_DIRECT`: past the page cache.
+    Direct,
+    /// `RWF_DONTCACHE` (Linux 6.14): through pages that are dropped at once.
+    DontCache,
+    /// Through the page cache, and dropped from it when the file is closed.
+    /// Only for files of which nothing was cached before: dropping is by
+    /// file, and would take other people's pages too.
+    Dropped,
+    /// Through the page cache. What is already there is not read from the
+    /// medium.
+    Cached,
+}
+
+/// All ways, best first.
+pub const WAYS: [Way; 4] = [Way::Direct, Way::DontCache, Way::Dropped, Way::Cached];
+
+/// Direct reads start and end at multiples of this. The largest logical block
+/// of a common device; a file system that wants more says so in `statx`.
+const GRAIN_MIN: u64 = 4096;
+
+/// Linux's flag for uncached buffered reads, which rustix does not name yet.
+const RWF_DONTCACHE: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x80);
+
+/// A regular file open for reading, shared by several threads.
+pub struct Source {
+    file: OwnedFd,
+    /// Readers hold this for reading while they read, so that a fall to
+    /// another rung never changes the descriptor under a read in flight.
+    way: RwLock<Way>,
+    grain: u64,
+}
+
+/// The answer to one read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Filled {
+    /// Bytes read; fewer than asked for only where the file ends.
+    pub bytes: usize,
+    /// The way the last of them were read.
+    pub way: Way,
+}
+
+impl Source {
+    /// Opens a regular file below a root, not following a link, on the first
+    /// rung at or below `first` that the file system answers for.
+    ///
+    /// Fails with `InvalidInput` where the name is no regular file (any more);
+    /// devices and FIFOs are not waited for.
+    pub fn open(root: &Root, path: &[u8], first: Way) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        // Access times of other people's files may not be kept back (EPERM).
+        let file = match root.open_at(path, flags | OFlags::NOATIME) {
+            Err(error) if crate::folder::is_denied(&error) => root.open_at(path, flags),
+            other => other,
+        }?;
+        if stat_descriptor(&file)?.kind != Kind::File {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "no longer a regular file"));
+        }
+        let mut source = Self { grain: GRAIN_MIN, way: RwLock::new(first), file };
+        let has_medium = has_medium(&source.file);
+        let way = source.way.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if !has_medium {
+            *way = Way::Cached;
+        } else if *way == Way::Direct {
+            match direct_grain(&source.file) {
+                Some(grain) => source.grain = grain,
+                None => *way = next_rung(&source.file, Way::Direct),
+            }
+        } else if *way == Way::Dropped {
+            *way = next_rung(&source.file, Way::DontCache);
+        }
+        Ok(source)
+    }
+
+    /// The stat of the open file.
+    pub fn stat(&self) -> io::Result<Stat> {
+        stat_descriptor(&self.file)
+    }
+
+    /// Positions and lengths that direct reads can have, a power of two of at
+    /// least 4096 bytes.
+    pub fn grain(&self) -> u64 {
+        self.grain
+    }
+
+    /// Reads `wanted` bytes at `offset`, a multiple of [`Source::grain`], into
+    /// the start of the buffer. Fewer bytes than wanted means that the file
+    /// ends there.
+    pub fn read_at(&self, buffer: &mut Buffer, offset: u64, wanted: usize) -> io::Result<Filled> {
+        assert!(offset.is_multiple_of(self.grain), "reads begin at the grain");
+        assert!(wanted <= buffer.len(), "{wanted} bytes do not fit {}", buffer.len());
+        let mut filled = 0;
+        loop {
+            let way = self.way.read().unwrap_or_else(PoisonError::into_inner);
+            let result = self.read_once(*way, buffer, offset, filled, wanted);
+            let way_used = *way;
+            drop(way);
+            match result {
+                Ok(0) => {
+                    return Ok(Filled { bytes: filled, way: way_used });
+                }
+                Ok(bytes) => filled = (filled + bytes).min(wanted),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN | Errno::INVAL | Errno::OPNOTSUPP) if way_used != Way::Cached => {
+                    self.fall_from(way_used);
+                }
+                Err(error) => return Err(error.into()),
+            }
+            if filled == wanted {
+                return Ok(Filled { bytes: filled, way: way_used });
+            }
+        }
+    }
+
+    fn read_once(
+        &self,
+        way: Way,
+        buffer: &mut Buffer,
+        offset: u64,
+        filled: usize,
+        wanted: usize,
+    ) -> Result<usize, Errno> {
+        // A direct read ends at the grain as well; what it reads beyond the
+        // wanted bytes is room in the buffer, or the end of the file.
+        let end = match way {
+            Way::Direct => wanted.next_multiple_of(self.grain as usize).min(buffer.len()),
+            _ => wanted,
+        };
+        let target = &mut buffer[filled..end];
+        let position = offset + filled as u64;
+        match way {
+            Way::DontCache => {
+                let target = &mut [io::IoSliceMut::new(target)];
+                rustix::io::preadv2(&self.file, target, position, RWF_DONTCACHE)
+            }
+            _ => rustix::io::pread(&self.file, target, position),
+        }
+    }
+
+    fn fall_from(&self, failed: Way) {
+        let mut way = self.way.write().unwrap_or_else(PoisonError::into_inner);
+        if *way == failed {
+            *way = next_rung(&self.file, failed);
+        }
+    }
+
+    /// The next range of the file at or after `offset` that holds data rather
+    /// than a hole, or `None` where there is none. `size` is the file's size;
+    /// a file system that knows no holes answers with all that is left.
+    pub fn next_data(&self, offset: u64, size: u64) -> io::Result<Option<(u64, u64)>> {
+        if offset >= size {
+            return Ok(None);
+        }
+        // `seek` moves the descriptor's own position, which nobody uses.
+        let start = match rustix::fs::seek(&self.file, SeekFrom::Data(offset)) {
+            Ok(start) => start,
+            Err(Errno::NXIO) => return Ok(None),
+            Err(_) => return Ok(Some((offset, size))),
+        };
+        let end = rustix::fs::seek(&self.file, SeekFrom::Hole(start)).unwrap_or(size);
+        Ok((start < size).then_some((start, end.min(size))))
+    }
+}
+
+impl Drop for Source {
+    fn drop(&mut self) {
+        let way = self.way.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if *way == Way::Dropped {
+            // By chunk it would leave large folios behind (measured: 99 %).
+            let _ = rustix::fs::fadvise(&self.file, 0, None, Advice::DontNeed);
+        }
+    }
+}
+
+/// Turns `O_DIRECT` on if the file system answers for it, and says at which
+/// grain.
+fn direct_grain(file: &OwnedFd) -> Option<u64> {
+    let flags = rustix::fs::fcntl_getfl(file).ok()?;
+    rustix::fs::fcntl_setfl(file, flags | OFlags::DIRECT).ok()?;
+    let path_flags = rustix::fs::AtFlags::EMPTY_PATH;
+    let answer = rustix::fs::statx(file, c"", path_flags, StatxFlags::DIOALIGN).ok()?;
+    let is_told = answer.stx_mask & StatxFlags::DIOALIGN.bits() != 0;
+    if is_told && answer.stx_dio_offset_align == 0 {
+        // It says outright that this file cannot be read directly (encrypted,
+        // verity, inline data), whatever `fcntl` let through.
+        let _ = rustix::fs::fcntl_setfl(file, flags);
+        return None;
+    }
+    Some(u64::from(answer.stx_dio_offset_align).next_power_of_two().max(GRAIN_MIN))
+}
+
+/// The rung below `failed` that this file can stand on.
+fn next_rung(file: &OwnedFd, failed: Way) -> Way {
+    if failed == Way::Direct {
+        if let Ok(flags) = rustix::fs::fcntl_getfl(file) {
+            let _ = rustix::fs::fcntl_setfl(file, flags - OFlags::DIRECT);
+        }
+        // Whether the file system knows it shows at the first read.
+        return Way::DontCache;
+    }
+    if failed == Way::DontCache && resident_pages(file) == Some(0) {
+        return Way::Dropped;
+    }
+    Way::Cached
+}
+
+/// How many of the file's pages are in the page cache, `cachestat(2)`, Linux
+/// 6.5. `None` where the kernel does not say, which includes files of others
+/// that we may not write.
+fn resident_pages(file: &OwnedFd) -> Option<u64> {
+    // An overlay's pages belong to the file below and are counted as 0.
+    const OVERLAYFS_SUPER_MAGIC: i64 = 0x794c_7630;
+    const SYS_CACHESTAT: libc::c_long = 451;
+    if rustix::fs::fstatfs(file).ok()?.f_type as i64 == OVERLAYFS_SUPER_MAGIC {
+        return None;
+    }
+    let range: [u64; 2] = [0, 0];
+    let mut answer = [0_u64; 5];
+    // SAFETY: `range` is a `cachestat_range` (offset, length; 0 is all) and
+    // `answer` a `cachestat` of five counters, both alive during the call.
+    let done = unsafe {
+        libc::syscall(SYS_CACHESTAT, file.as_raw_fd(), range.as_ptr(), answer.as_mut_ptr(), 0)
+    };
+    (done == 0).then_some(answer[0])
+}
+
+/// Whether there is anything behind the page cache.
+fn has_medium(file: &OwnedFd) -> bool {
+    const TMPFS_MAGIC: i64 = 0x0102_1994;
+    const RAMFS_MAGIC: i64 = 0x8584_58f6;
+    const HUGETLBFS_MAGIC: i64 = 0x9584_58f6;
+    let Ok(answer) = rustix::fs::fstatfs(file) else {
+        return true;
+    };
+    !matches!(answer.f_type, TMPFS_MAGIC | RAMFS_MAGIC | HUGETLBFS_MAGIC)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn folder_on_disk() -> tempfile::TempDir {
+        tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap()
+    }
+
+    /// Says so where the test harness does not swallow it.
+    fn did_not_run(test: &str, why: &str) {
+        use std::io::Write as _;
+        let line = format!("DID NOT RUN: {test}: {why}\n");
+        std::io::stderr().write_all(line.as_bytes()).unwrap();
+        if let Some(file) = std::env::var_os("FSURE_SKIPPED") {
+            let log = std::fs::OpenOptions::new().append(true).create(true).open(file);
+            log.and_then(|mut log| log.write_all(line.as_bytes())).unwrap();
+        }
+    }
+
+    fn pattern(length: usize) -> Vec<u8> {
+        (0..length).map(|at| (at / 7 + at % 251) as u8).collect()
+    }
+
+    #[test]
+    fn every_rung_gives_the_same_bytes_at_every_boundary() {
+        const MIB: usize = 1 << 20;
+        let folder = folder_on_disk();
+        let root = Root::open(folder.path()).unwrap();
+        let mut buffer = Buffer::new(8 * MIB).unwrap();
+        for length in [0, 1, 511, 4095, 4096, 4097, MIB - 1, MIB, MIB + 1, 4 * MIB + 4097] {
+            let content = pattern(length);
+            std::fs::write(folder.path().join("f"), &content).unwrap();
+            for first in WAYS {
+                let source = Source::open(&root, b"f", first).unwrap();
+                let filled = source.read_at(&mut buffer, 0, length).unwrap();
+                assert_eq!(filled.bytes, length);
+                assert!(buffer[..length] == content, "{length} bytes, {first:?}");
+                assert!(filled.way >= first);
+            }
+        }
+    }
+
+    #[test]
+    fn direct_reads_leave_the_page_cache_alone() {
+        let folder = folder_on_disk();
+        let path = folder.path().join("f");
+        std::fs::write(&path, pattern(5 << 20)).unwrap();
+        let root = Root::open(folder.path()).unwrap();
+        let file = std::fs::File::open(&path).unwrap();
+        file.sync_all().unwrap();
+        rustix::fs::fadvise(&file, 0, None, Advice::DontNeed).unwrap();
+        let file = OwnedFd::from(file);
+        let Some(0) = resident_pages(&file) else {
+            return did_not_run("direct_reads_leave_the_page_cache_alone", "residency is not told");
+        };
+        let mut buffer = Buffer::new(8 << 20).unwrap();
+        for first in [Way::Direct, Way::DontCache, Way::Dropped] {
+            let source = Source::open(&root, b"f", first).unwrap();
+            let filled = source.read_at(&mut buffer, 0, 5 << 20).unwrap();
+            drop(source);
+            assert_eq!(filled.bytes, 5 << 20);
+            assert_ne!(filled.way, Way::Cached);
+            assert_eq!(resident_pages(&file), Some(0), "{first:?} was {:?}", filled.way);
+        }
+    }
+
+    #[test]
+    fn what_others_have_cached_stays() {
+        let folder = folder_on_disk();
+        let path = folder.path().join("f");
+        std::fs::write(&path, pattern(5 << 20)).unwrap();
+        let file = OwnedFd::from(std::fs::File::open(&path).unwrap());
+        let before = resident_pages(&file);
+        let root = Root::open(folder.path()).unwrap();
+        let mut buffer = Buffer::new(8 << 20).unwrap();
+        for first in WAYS {
+            let source = Source::open(&root, b"f", first).unwrap();
+            source.read_at(&mut buffer, 0, 5 << 20).unwrap();
+            drop(source);
+            assert_eq!(resident_pages(&file), before);
+        }
+    }
+
+    #[test]
+    fn memory_is_never_called_a_medium() {
+        let Ok(folder) = tempfile::tempdir_in("/dev/shm") else {
+            return did_not_run("memory_is_never_called_a_medium", "there is no /dev/shm");
+        };
+        std::fs::write(folder.path().join("f"), "12345").unwrap();
+        let root = Root::open(folder.path()).unwrap();
+        let source = Source::open(&root, b"f", Way::Direct).unwrap();
+        let mut buffer = Buffer::new(4096).unwrap();
+        assert_eq!(
+            source.read_at(&mut buffer, 0, 5).unwrap(),
+            Filled { bytes: 5, way: Way::Cached }
+        );
+    }
+
+    #[test]
+    fn holes_are_seen() {
+        let folder = folder_on_disk();
+        let file = std::fs::File::create(folder.path().join("f")).unwrap();
+        file.set_len(10 << 20).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&file, &[1; 4096], 4 << 20).unwrap();
+        let root = Root::open(folder.path()).unwrap();
+        let source = Source::open(&root, b"f", Way::Direct).unwrap();
+        let (start, end) = source.next_data(0, 10 << 20).unwrap().unwrap();
+        assert!(start <= 4 << 20 && end >= (4 << 20) + 4096 && end - start < 2 << 20);
+        assert_eq!(source.next_data(end, 10 << 20).unwrap(), None);
+        assert_eq!(source.next_data(10 << 20, 10 << 20).unwrap(), None);
+    }
+
+    #[test]
+    fn only_regular_files_are_opened() {
+        let root = Root::open(Path::new("/dev")).unwrap();
+        let refused = Source::open(&root, b"null", Way::Direct).err().unwrap();
+        assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
+    }
+}
