@@ -1,0 +1,25 @@
+//! `fsure`: is my data intact? This library records the digests of whole trees
+//! and verifies them later, from the medium. The command `fsure` is a thin
+//! face on it.
+//!
+//! The house has floors. A module uses only lower ones; `tests/tidy.rs` reads
+//! the list below and fails on an upward `use`. Floor 0 is the package
+//! `fsure-os`, the only one that asks the operating system; floor 6 is the
+//! command in `src/bin/fsure/`. `docs/architecture.md` walks through it.
+#![forbid(unsafe_code)]
+
+// Floor 1: words
+pub mod words;
+
+// Floor 2: machines
+pub mod catalog;
+pub mod tree;
+
+// Floor 3: the pipeline
+pub mod scan;
+
+// Floor 4: jobs
+pub mod job;
+
+// Floor 5: report
+pub mod report;

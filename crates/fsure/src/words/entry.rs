@@ -1,0 +1,84 @@
+//! A name's stat, reduced to what a verdict needs. What a file system cannot
+//! answer is `None`, never an invented value.
+
+/// What kind of thing a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EntryKind {
+    /// A regular file: the only kind that is read.
+    File,
+    /// A folder (directory).
+    Folder,
+    /// A symbolic link; its content is its target.
+    Link,
+    /// A FIFO, socket or device: counted, never opened, never recorded.
+    Special,
+}
+
+impl EntryKind {
+    /// The word used in reports and in the catalog.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Folder => "folder",
+            Self::Link => "link",
+            Self::Special => "special",
+        }
+    }
+}
+
+/// The catalog's number for one file system, see `docs/catalog.md`.
+///
+/// Equal numbers mean: known to be the same file system, so that inode numbers
+/// and change times can be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FileSystemId(pub u32);
+
+/// What `lstat` says of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// What it is.
+    pub kind: EntryKind,
+    /// Length in bytes; 0 for folders.
+    pub size: u64,
+    /// Modification time, nanoseconds since 1970.
+    pub mtime_ns: i64,
+    /// Change time, nanoseconds since 1970, where the system keeps one.
+    pub ctime_ns: Option<i64>,
+    /// Birth time, nanoseconds since 1970, where the file system keeps one.
+    pub birth_ns: Option<i64>,
+    /// Inode number, where it stays the same between mounts.
+    pub inode: Option<u64>,
+    /// The file system it is on.
+    pub file_system: FileSystemId,
+    /// Where a link points, as raw bytes.
+    pub target: Option<Box<[u8]>>,
+}
+
+impl Entry {
+    /// Whether both are provably the same inode, so that their change times
+    /// can be compared.
+    pub fn same_identity(&self, other: &Self) -> bool {
+        let same_birth = match (self.birth_ns, other.birth_ns) {
+            (Some(mine), Some(theirs)) => mine == theirs,
+            _ => true,
+        };
+        self.file_system == other.file_system
+            && self.inode.is_some()
+            && self.inode == other.inode
+            && self.ctime_ns.is_some()
+            && other.ctime_ns.is_some()
+            && same_birth
+    }
+
+    /// Whether size, dates and inode are all as before: nothing was written
+    /// through the file system, as far as it can tell.
+    pub fn same_stat(&self, other: &Self) -> bool {
+        self.kind == other.kind
+            && self.size == other.size
+            && self.mtime_ns == other.mtime_ns
+            && self.ctime_ns == other.ctime_ns
+            && self.inode == other.inode
+            && self.file_system == other.file_system
+            && self.target == other.target
+    }
+}

@@ -1,0 +1,108 @@
+//! What ends a run: what, where, and what to do now. A file that cannot be
+//! read is a finding, never one of these.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::ExitCode;
+
+/// The result of anything that can end a run.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What ends a run.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The caller asked for something that makes no sense.
+    #[error("{message}")]
+    Usage {
+        /// What is wrong, with its place.
+        message: String,
+        /// What to do now.
+        hint: Option<String>,
+    },
+    /// No catalog was found.
+    #[error("no record of {}", .path.display())]
+    NoRecord {
+        /// What was asked for.
+        path: PathBuf,
+    },
+    /// The catalog cannot be trusted or understood.
+    #[error("the record {} cannot be used: {why}", .catalog.display())]
+    RecordUntrusted {
+        /// The catalog's file.
+        catalog: PathBuf,
+        /// What is wrong with it.
+        why: String,
+        /// What to do now.
+        hint: &'static str,
+    },
+    /// The catalog cannot be written.
+    #[error("cannot write the record {}: {why}", .catalog.display())]
+    RecordNotWritten {
+        /// The catalog's file.
+        catalog: PathBuf,
+        /// What the system said.
+        why: String,
+        /// What to do now.
+        hint: &'static str,
+    },
+    /// The system refused something outside any single file of a tree.
+    #[error("cannot {doing} {}: {source}", .path.display())]
+    Io {
+        /// What was being done, as a verb.
+        doing: &'static str,
+        /// To what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The run was asked to stop before it had anything to report.
+    #[error("interrupted")]
+    Interrupted(ExitCode),
+    /// A fault of this program.
+    #[error("internal fault: {0}")]
+    Internal(String),
+}
+
+impl Error {
+    /// The exit code this error deserves.
+    pub fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Usage { .. } => ExitCode::Usage,
+            Self::NoRecord { .. } | Self::RecordNotWritten { .. } | Self::Io { .. } => {
+                ExitCode::Incomplete
+            }
+            Self::RecordUntrusted { .. } => ExitCode::RecordUntrusted,
+            Self::Interrupted(code) => *code,
+            Self::Internal(_) => ExitCode::Internal,
+        }
+    }
+
+    /// What to do now.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Usage { hint, .. } => hint.clone(),
+            Self::NoRecord { path } => Some(format!(
+                "'fsure update {}' makes one; '--catalog FILE' names one kept elsewhere",
+                path.display()
+            )),
+            Self::RecordUntrusted { hint, .. } | Self::RecordNotWritten { hint, .. } => {
+                Some((*hint).to_owned())
+            }
+            Self::Internal(_) => Some("please report this, with the command line".to_owned()),
+            Self::Io { .. } | Self::Interrupted(_) => None,
+        }
+    }
+}
+
+/// Says of a system error where it happened.
+pub trait IoContext<T> {
+    /// Adds what was being done, and to what.
+    fn doing(self, doing: &'static str, path: &Path) -> Result<T>;
+}
+
+impl<T> IoContext<T> for io::Result<T> {
+    fn doing(self, doing: &'static str, path: &Path) -> Result<T> {
+        self.map_err(|source| Error::Io { doing, path: path.to_owned(), source })
+    }
+}

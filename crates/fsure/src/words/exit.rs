@@ -1,0 +1,98 @@
+//! Exit codes: part of the interface, so that a script can tell damage from a
+//! folder it may not read.
+
+/// Why the command ended as it did.
+///
+/// Where several apply, the first of 6, 3, 4, 5, 7, 1, 0 is taken, over all
+/// paths of one call. A script should treat any code it does not know as a
+/// failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ExitCode {
+    /// 0: everything looked at is as recorded; for `update` also: now recorded.
+    Clean,
+    /// 1: differences, none of them suspicious.
+    Differences,
+    /// 2: the command line makes no sense.
+    Usage,
+    /// 3: content is damaged: rotten, altered, damaged-copy or flaky.
+    Damage,
+    /// 4: something could not be read: unreadable, denied or busy.
+    Unread,
+    /// 5: a root is offline, there is no record, or the run could not be finished.
+    Incomplete,
+    /// 6: the record itself cannot be trusted.
+    RecordUntrusted,
+    /// 7: damage was found and all of it repaired.
+    Healed,
+    /// 70: a fault of this program (`EX_SOFTWARE` of `sysexits.h`).
+    Internal,
+    /// 130: interrupted (128 + SIGINT), state saved.
+    Interrupted,
+    /// 143: terminated (128 + SIGTERM), state saved.
+    Terminated,
+}
+
+impl ExitCode {
+    /// The number given to the operating system.
+    pub fn number(self) -> u8 {
+        match self {
+            Self::Clean => 0,
+            Self::Differences => 1,
+            Self::Usage => 2,
+            Self::Damage => 3,
+            Self::Unread => 4,
+            Self::Incomplete => 5,
+            Self::RecordUntrusted => 6,
+            Self::Healed => 7,
+            Self::Internal => 70,
+            Self::Interrupted => 130,
+            Self::Terminated => 143,
+        }
+    }
+
+    /// The graver of two.
+    #[must_use]
+    pub fn worse(self, other: Self) -> Self {
+        if other.rank() > self.rank() { other } else { self }
+    }
+
+    fn rank(self) -> u8 {
+        match self {
+            Self::Clean => 0,
+            Self::Differences => 1,
+            Self::Healed => 2,
+            Self::Incomplete => 3,
+            Self::Unread => 4,
+            Self::Damage => 5,
+            Self::RecordUntrusted => 6,
+            Self::Usage => 7,
+            Self::Interrupted => 8,
+            Self::Terminated => 9,
+            Self::Internal => 10,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ExitCode;
+
+    #[test]
+    fn the_first_of_6_3_4_5_7_1_0_wins() {
+        let order = [
+            ExitCode::RecordUntrusted,
+            ExitCode::Damage,
+            ExitCode::Unread,
+            ExitCode::Incomplete,
+            ExitCode::Healed,
+            ExitCode::Differences,
+            ExitCode::Clean,
+        ];
+        for (place, graver) in order.iter().enumerate() {
+            for milder in &order[place..] {
+                assert_eq!(graver.worse(*milder), *graver);
+                assert_eq!(milder.worse(*graver), *graver);
+            }
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Floor 1: plain data and pure functions, each word with one meaning.
+
+pub mod digest;
+mod entry;
+mod error;
+mod exit;
+mod finding;
+mod monitor;
+mod outcome;
+mod path;
+mod record;
+pub mod units;
+pub mod verdict;
+
+pub use digest::{Algorithm, AlgorithmSet, Digests};
+pub use entry::{Entry, EntryKind, FileSystemId};
+pub use error::{Error, IoContext, Result};
+pub use exit::ExitCode;
+pub use finding::{ByteRange, Finding};
+pub use monitor::{Monitor, Progress, Silent};
+pub use outcome::{BytesByWay, GRAVE_FINDINGS_MAX, Offline, Outcome, Stop, Tally};
+pub use path::{RelPath, Shown, escape};
+pub use record::Record;
+pub use verdict::{Evidence, Found, Known, Verdict, judge};

@@ -1,0 +1,241 @@
+//! What a whole run found: counts, bytes, and the findings nobody may miss.
+
+use super::{EntryKind, ExitCode, Finding, RelPath, Verdict};
+
+/// Counts by verdict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally([u64; Verdict::ALL.len()]);
+
+impl Tally {
+    /// Counts one more.
+    pub fn add(&mut self, verdict: Verdict) {
+        self.0[verdict as usize] += 1;
+    }
+
+    /// Takes one back that turned out otherwise.
+    pub fn take_back(&mut self, verdict: Verdict) {
+        self.0[verdict as usize] -= 1;
+    }
+
+    /// How many got this verdict.
+    pub fn of(&self, verdict: Verdict) -> u64 {
+        self.0[verdict as usize]
+    }
+
+    /// How many there are.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// How many satisfy a condition.
+    pub fn count(&self, condition: impl Fn(Verdict) -> bool) -> u64 {
+        Verdict::ALL.into_iter().filter(|verdict| condition(*verdict)).map(|v| self.of(v)).sum()
+    }
+}
+
+/// Bytes by the way they were really read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BytesByWay {
+    /// Past the page cache, `O_DIRECT`.
+    pub direct: u64,
+    /// Through pages dropped at once, `RWF_DONTCACHE`.
+    pub dontcache: u64,
+    /// Through the page cache and dropped from it afterwards.
+    pub dropped: u64,
+    /// Through the page cache: possibly not from the medium at all.
+    pub cached: u64,
+}
+
+impl BytesByWay {
+    /// All bytes read.
+    pub fn total(&self) -> u64 {
+        self.direct + self.dontcache + self.dropped + self.cached
+    }
+}
+
+/// Why a root cannot be judged at all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Offline {
+    /// It is not the file system that was recorded.
+    OtherFileSystem {
+        /// What was recorded, for a person.
+        recorded: String,
+        /// What is there now, for a person.
+        found: String,
+    },
+    /// It is empty while the record is not.
+    Empty,
+    /// More than half of the recorded files are gone.
+    MostlyMissing {
+        /// Files gone.
+        missing: u64,
+        /// Files recorded.
+        recorded: u64,
+    },
+}
+
+/// Why a run ended before its work was done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// It was asked to stop, with the signal's exit code.
+    Interrupted(ExitCode),
+    /// Its record could not be written; the message says why.
+    RecordFailed(String),
+}
+
+/// How many suspicious and unread findings an outcome keeps for the end of
+/// the report. Beyond it a run on a dying disk would fill the memory; all of
+/// them were told to the monitor when they were found.
+pub const GRAVE_FINDINGS_MAX: usize = 10_000;
+
+/// What a run over one root found.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// Files by verdict. A folder that could not be listed counts here too,
+    /// since it stands for the files in it that nobody saw.
+    pub files: Tally,
+    /// Links by verdict.
+    pub links: Tally,
+    /// Folders by verdict.
+    pub folders: Tally,
+    /// FIFOs, sockets and devices seen; never opened.
+    pub special: u64,
+    /// Files that were in the record.
+    pub with_record: u64,
+    /// Files whose content was read and hashed.
+    pub hashed: u64,
+    /// Files whose size differs from the record.
+    pub changed_size: u64,
+    /// Files with other content and date but the recorded size.
+    pub changed_content_and_date: u64,
+    /// Folders left out by pattern or as other file systems.
+    pub ignored_folders: u64,
+    /// Files left out by pattern.
+    pub ignored_files: u64,
+    /// Blocks that differ from their recorded value.
+    pub damaged_blocks: u64,
+    /// Findings whose record was replaced on the user's word.
+    pub accepted: u64,
+    /// Bytes of file content covered, holes included.
+    pub bytes_judged: u64,
+    /// Bytes read, by the way they were read.
+    pub bytes: BytesByWay,
+    /// Wall time.
+    pub seconds: f64,
+    /// Suspicious, flaky, unreadable, denied, busy and record-bad findings,
+    /// the first [`GRAVE_FINDINGS_MAX`].
+    pub grave: Vec<Finding>,
+    /// How many more of these there were.
+    pub grave_omitted: u64,
+    /// Why the root was not judged.
+    pub offline: Option<Offline>,
+    /// Why the run ended early.
+    pub stopped: Option<Stop>,
+    /// The catalog as a whole fails its checks; the message says how.
+    pub record_untrusted: Option<String>,
+    /// Folders below the root that are roots of their own, to be judged by
+    /// their own catalogs.
+    pub nested_roots: Vec<RelPath>,
+    /// Whether the run may write the record (`update`), so that what it has
+    /// recorded is no longer a difference.
+    pub is_update: bool,
+}
+
+impl Outcome {
+    /// Counts a path that is as recorded: what most paths are, without the
+    /// cost of a finding.
+    pub fn add_ok(&mut self, kind: EntryKind) {
+        match kind {
+            EntryKind::File | EntryKind::Special => {
+                self.files.add(Verdict::Ok);
+                self.with_record += 1;
+            }
+            EntryKind::Link => self.links.add(Verdict::Ok),
+            EntryKind::Folder => self.folders.add(Verdict::Ok),
+        }
+    }
+
+    /// Counts a finding and keeps it where nobody may miss it.
+    pub fn add(&mut self, finding: Finding) {
+        let verdict = finding.verdict;
+        match finding.kind {
+            EntryKind::File => self.add_file(&finding),
+            EntryKind::Link => self.links.add(verdict),
+            EntryKind::Folder => {
+                self.folders.add(verdict);
+                if verdict.is_unread() {
+                    self.files.add(verdict);
+                }
+            }
+            EntryKind::Special => self.files.add(verdict),
+        }
+        let grave = verdict.is_suspicious()
+            || verdict.is_unread()
+            || matches!(verdict, Verdict::Flaky | Verdict::RecordBad);
+        if grave && self.grave.len() < GRAVE_FINDINGS_MAX {
+            self.grave.push(finding);
+        } else if grave {
+            self.grave_omitted += 1;
+        }
+    }
+
+    fn add_file(&mut self, finding: &Finding) {
+        self.files.add(finding.verdict);
+        self.with_record += u64::from(finding.recorded.is_some());
+        if let (Some(then), Some(now)) = (&finding.recorded, &finding.found) {
+            let resized = then.size != now.size && now.kind == EntryKind::File;
+            self.changed_size += u64::from(resized);
+            let edited = matches!(finding.verdict, Verdict::Modified | Verdict::Reverted);
+            self.changed_content_and_date += u64::from(edited && !resized);
+        }
+    }
+
+    /// Files that differ from the record in any way: icj's "Total files differing".
+    pub fn differing(&self) -> u64 {
+        self.files.count(|verdict| {
+            verdict.is_suspicious()
+                || matches!(
+                    verdict,
+                    Verdict::Touched | Verdict::Modified | Verdict::Reverted | Verdict::TypeChanged
+                )
+        })
+    }
+
+    /// The exit code this outcome deserves: see [`ExitCode`].
+    pub fn exit_code(&self) -> ExitCode {
+        if let Some(Stop::Interrupted(code)) = self.stopped {
+            return code;
+        }
+        let any = |condition: &dyn Fn(Verdict) -> bool| {
+            self.files.count(condition)
+                + self.links.count(condition)
+                + self.folders.count(condition)
+                > 0
+        };
+        if self.record_untrusted.is_some() || any(&|v| v == Verdict::RecordBad) {
+            ExitCode::RecordUntrusted
+        } else if any(&|v| v.is_suspicious() || v == Verdict::Flaky) {
+            ExitCode::Damage
+        } else if any(&Verdict::is_unread) {
+            ExitCode::Unread
+        } else if self.offline.is_some() || self.stopped.is_some() {
+            ExitCode::Incomplete
+        } else if any(&|v| self.is_difference(v)) {
+            ExitCode::Differences
+        } else {
+            ExitCode::Clean
+        }
+    }
+
+    /// What `update` has recorded is no difference any more; a change of type
+    /// it never records unasked.
+    fn is_difference(&self, verdict: Verdict) -> bool {
+        match verdict {
+            Verdict::TypeChanged => true,
+            Verdict::Modified | Verdict::Reverted | Verdict::Missing | Verdict::New => {
+                !self.is_update
+            }
+            _ => false,
+        }
+    }
+}

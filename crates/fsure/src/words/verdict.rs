@@ -1,0 +1,397 @@
+//! What we say of a path: exactly one word, from what the record knows and
+//! what was found. Pure, so that every row of the table can be tested.
+
+use super::{Entry, EntryKind, Record};
+
+/// The verdicts of `docs/promises.md`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verdict {
+    /// Same content, same date.
+    Ok,
+    /// Same content, other date.
+    Touched,
+    /// Other content, newer date.
+    Modified,
+    /// Other content, older date than recorded.
+    Reverted,
+    /// Other content; size, dates and inode all as recorded: no system call
+    /// wrote it.
+    Rotten,
+    /// Other content, same modification time, but the change time moved.
+    Altered,
+    /// Other content, same modification time, identity not comparable.
+    DamagedCopy,
+    /// A first read failed or differed, a second gives the recorded content.
+    Flaky,
+    /// Some or all of it cannot be read.
+    Unreadable,
+    /// No permission.
+    Denied,
+    /// It changed while it was read, every time it was tried.
+    Busy,
+    /// Gone, while its root is the same root.
+    Missing,
+    /// It became another kind of thing.
+    TypeChanged,
+    /// Not in the record.
+    New,
+    /// Left out by pattern or kind.
+    Ignored,
+    /// Its record fails its own seal.
+    RecordBad,
+}
+
+impl Verdict {
+    /// All of them, in the order of reports.
+    pub const ALL: [Self; 16] = [
+        Self::Ok,
+        Self::Touched,
+        Self::Modified,
+        Self::Reverted,
+        Self::Rotten,
+        Self::Altered,
+        Self::DamagedCopy,
+        Self::Flaky,
+        Self::Unreadable,
+        Self::Denied,
+        Self::Busy,
+        Self::Missing,
+        Self::TypeChanged,
+        Self::New,
+        Self::Ignored,
+        Self::RecordBad,
+    ];
+
+    /// The word used in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Touched => "touched",
+            Self::Modified => "modified",
+            Self::Reverted => "reverted",
+            Self::Rotten => "rotten",
+            Self::Altered => "altered",
+            Self::DamagedCopy => "damaged-copy",
+            Self::Flaky => "flaky",
+            Self::Unreadable => "unreadable",
+            Self::Denied => "denied",
+            Self::Busy => "busy",
+            Self::Missing => "missing",
+            Self::TypeChanged => "type-changed",
+            Self::New => "new",
+            Self::Ignored => "ignored",
+            Self::RecordBad => "record-bad",
+        }
+    }
+
+    /// Content differs although the date says it should not: what icj calls
+    /// SUSPICIOUS.
+    pub fn is_suspicious(self) -> bool {
+        matches!(self, Self::Rotten | Self::Altered | Self::DamagedCopy)
+    }
+
+    /// Content that could not be looked at.
+    pub fn is_unread(self) -> bool {
+        matches!(self, Self::Unreadable | Self::Denied | Self::Busy)
+    }
+
+    /// Whether `update` may write what it found without being told so for
+    /// this path. The others would bury evidence: they need `--accept`.
+    pub fn is_recordable(self) -> bool {
+        matches!(
+            self,
+            Self::Ok | Self::Touched | Self::Modified | Self::Reverted | Self::New | Self::Missing
+        )
+    }
+}
+
+/// What the catalog says of a path.
+#[derive(Clone, Copy, Debug)]
+pub enum Known<'a> {
+    /// Nothing, or only a tombstone.
+    Nothing,
+    /// A record that fails its seal.
+    Bad,
+    /// A record.
+    Sound(&'a Record),
+}
+
+/// What was found at a path.
+#[derive(Clone, Copy, Debug)]
+pub enum Found<'a> {
+    /// Nothing: the system says that the name does not exist.
+    Absent,
+    /// Left out by a pattern, by its kind or as another file system.
+    LeftOut,
+    /// A folder above it could not be listed for lack of permission.
+    Forbidden,
+    /// A folder above it could not be listed because of a read error.
+    Unlisted,
+    /// This entry, and what is known of its content.
+    Present(&'a Entry, Evidence),
+}
+
+/// How much is known of a content, and how it compares with the record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Evidence {
+    /// Not read: the stat is all there is (`status`, an unchanged file in
+    /// `update`, or a folder).
+    StatOnly,
+    /// Read; equal to the record.
+    Same,
+    /// A first read failed or differed, another was equal to the record.
+    SameOnSecondRead,
+    /// Read, and read again where it differed; it differs. Also when there is
+    /// no record to compare with.
+    Different,
+    /// Read in part; whether what could be read differs from the record.
+    Partial {
+        /// A readable block differs from its recorded value.
+        rest_differs: bool,
+    },
+    /// No permission to read it.
+    Denied,
+    /// Changed during every attempt to read it.
+    Busy,
+}
+
+/// The verdict on one path. `granularity_ns` is the coarser of the two file
+/// systems' modification-time granularities.
+///
+/// A path that is neither known nor found has no verdict; asking for one is a
+/// programming error.
+pub fn judge(known: Known<'_>, found: Found<'_>, granularity_ns: i64) -> Verdict {
+    match (known, found) {
+        (_, Found::LeftOut) => Verdict::Ignored,
+        (Known::Bad, _) => Verdict::RecordBad,
+        (Known::Nothing, Found::Absent) => unreachable!("a path that is neither known nor found"),
+        (_, Found::Forbidden) => Verdict::Denied,
+        (_, Found::Unlisted) => Verdict::Unreadable,
+        (Known::Sound(_), Found::Absent) => Verdict::Missing,
+        (Known::Nothing, Found::Present(_, evidence)) => match evidence {
+            Evidence::Denied => Verdict::Denied,
+            Evidence::Busy => Verdict::Busy,
+            Evidence::Partial { .. } => Verdict::Unreadable,
+            _ => Verdict::New,
+        },
+        (Known::Sound(record), Found::Present(entry, evidence)) => {
+            judge_both(&record.entry, entry, evidence, granularity_ns)
+        }
+    }
+}
+
+fn judge_both(then: &Entry, now: &Entry, evidence: Evidence, granularity_ns: i64) -> Verdict {
+    if then.kind != now.kind {
+        return Verdict::TypeChanged;
+    }
+    let same_date = tick(then.mtime_ns, granularity_ns) == tick(now.mtime_ns, granularity_ns);
+    match evidence {
+        Evidence::Denied => Verdict::Denied,
+        Evidence::Busy => Verdict::Busy,
+        Evidence::SameOnSecondRead => Verdict::Flaky,
+        Evidence::Same if same_date => Verdict::Ok,
+        Evidence::Same => Verdict::Touched,
+        Evidence::Different => judge_difference(then, now, granularity_ns),
+        Evidence::StatOnly => judge_stat(then, now, granularity_ns),
+        // Blocks that differ under the same date are damage, and damage says
+        // more than the block beside it that cannot be read. Under another
+        // date they may be an edit, of which only part can be seen.
+        Evidence::Partial { rest_differs: true } if same_date => {
+            judge_difference(then, now, granularity_ns)
+        }
+        Evidence::Partial { .. } => Verdict::Unreadable,
+    }
+}
+
+fn judge_stat(then: &Entry, now: &Entry, granularity_ns: i64) -> Verdict {
+    let same_date = tick(then.mtime_ns, granularity_ns) == tick(now.mtime_ns, granularity_ns);
+    let same_content = then.size == now.size && then.target == now.target;
+    match (then.kind, same_date, same_content) {
+        // A folder's date says that names in it came or went, which is told
+        // of those names themselves.
+        (EntryKind::Folder, _, _) | (_, true, true) => Verdict::Ok,
+        (EntryKind::Link, false, true) => Verdict::Touched,
+        _ => judge_difference(then, now, granularity_ns),
+    }
+}
+
+/// The content differs: does the date explain it?
+fn judge_difference(then: &Entry, now: &Entry, granularity_ns: i64) -> Verdict {
+    use std::cmp::Ordering;
+    let (before, after) = (tick(then.mtime_ns, granularity_ns), tick(now.mtime_ns, granularity_ns));
+    match after.cmp(&before) {
+        Ordering::Greater => Verdict::Modified,
+        Ordering::Less => Verdict::Reverted,
+        Ordering::Equal if !then.same_identity(now) => Verdict::DamagedCopy,
+        Ordering::Equal if then.ctime_ns == now.ctime_ns => Verdict::Rotten,
+        Ordering::Equal => Verdict::Altered,
+    }
+}
+
+/// The date in whole ticks of the coarser file system.
+fn tick(time_ns: i64, granularity_ns: i64) -> i64 {
+    time_ns.div_euclid(granularity_ns.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::words::{Digests, FileSystemId, RelPath};
+
+    const NOW: i64 = 1_700_000_000_123_456_789;
+
+    fn entry() -> Entry {
+        Entry {
+            kind: EntryKind::File,
+            size: 5,
+            mtime_ns: NOW,
+            ctime_ns: Some(NOW),
+            birth_ns: Some(NOW),
+            inode: Some(12),
+            file_system: FileSystemId(1),
+            target: None,
+        }
+    }
+
+    fn changed(change: impl FnOnce(&mut Entry)) -> Entry {
+        let mut entry = entry();
+        change(&mut entry);
+        entry
+    }
+
+    fn record() -> Record {
+        Record {
+            path: RelPath::from_bytes(*b"a"),
+            entry: entry(),
+            digests: Digests::default(),
+            hashed_ns: NOW + 1,
+            verified_s: 0,
+            gone_s: None,
+        }
+    }
+
+    /// Every row of the design's table that needs no second source.
+    #[test]
+    fn the_table() {
+        use Evidence::{Busy, Denied, Different, Partial, Same, SameOnSecondRead, StatOnly};
+        let same = entry();
+        let newer = changed(|e| {
+            e.mtime_ns += 10;
+            e.ctime_ns = Some(NOW + 10);
+        });
+        let older = changed(|e| {
+            e.mtime_ns -= 10;
+            e.ctime_ns = Some(NOW + 10);
+        });
+        let ctime_moved = changed(|e| e.ctime_ns = Some(NOW + 10));
+        let other_inode = changed(|e| e.inode = Some(13));
+        let other_disk = changed(|e| e.file_system = FileSystemId(2));
+        let inode_reused = changed(|e| e.birth_ns = Some(NOW + 10));
+        let no_inode = changed(|e| e.inode = None);
+        let no_ctime = changed(|e| e.ctime_ns = None);
+        let longer = changed(|e| e.size = 6);
+        let longer_newer = changed(|e| {
+            e.size = 6;
+            e.mtime_ns += 10;
+        });
+        let folder = changed(|e| e.kind = EntryKind::Folder);
+        let partly_bad = Partial { rest_differs: true };
+        let partly_good = Partial { rest_differs: false };
+        let rows = [
+            (&same, Same, Verdict::Ok),
+            (&ctime_moved, Same, Verdict::Ok),
+            (&other_inode, Same, Verdict::Ok),
+            (&newer, Same, Verdict::Touched),
+            (&older, Same, Verdict::Touched),
+            (&newer, Different, Verdict::Modified),
+            (&longer_newer, Different, Verdict::Modified),
+            (&older, Different, Verdict::Reverted),
+            (&same, Different, Verdict::Rotten),
+            (&ctime_moved, Different, Verdict::Altered),
+            (&other_inode, Different, Verdict::DamagedCopy),
+            (&other_disk, Different, Verdict::DamagedCopy),
+            (&inode_reused, Different, Verdict::DamagedCopy),
+            (&no_inode, Different, Verdict::DamagedCopy),
+            (&no_ctime, Different, Verdict::DamagedCopy),
+            (&same, SameOnSecondRead, Verdict::Flaky),
+            (&same, partly_good, Verdict::Unreadable),
+            (&same, partly_bad, Verdict::Rotten),
+            (&ctime_moved, partly_bad, Verdict::Altered),
+            (&newer, partly_bad, Verdict::Unreadable),
+            (&same, Denied, Verdict::Denied),
+            (&newer, Busy, Verdict::Busy),
+            (&folder, StatOnly, Verdict::TypeChanged),
+            (&same, StatOnly, Verdict::Ok),
+            (&ctime_moved, StatOnly, Verdict::Ok),
+            (&newer, StatOnly, Verdict::Modified),
+            (&older, StatOnly, Verdict::Reverted),
+            (&longer, StatOnly, Verdict::Rotten),
+            (&changed(|e| (e.size, e.ctime_ns) = (6, Some(1))), StatOnly, Verdict::Altered),
+        ];
+        let record = record();
+        for (now, evidence, verdict) in rows {
+            let found = Found::Present(now, evidence);
+            assert_eq!(judge(Known::Sound(&record), found, 1), verdict, "{now:?} {evidence:?}");
+        }
+        let without_record = [
+            (Different, Verdict::New),
+            (StatOnly, Verdict::New),
+            (Denied, Verdict::Denied),
+            (Busy, Verdict::Busy),
+            (partly_good, Verdict::Unreadable),
+        ];
+        for (evidence, verdict) in without_record {
+            assert_eq!(judge(Known::Nothing, Found::Present(&same, evidence), 1), verdict);
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_to_be_read() {
+        let record = record();
+        let entry = entry();
+        let sound = Known::Sound(&record);
+        for (known, found, verdict) in [
+            (sound, Found::Absent, Verdict::Missing),
+            (sound, Found::LeftOut, Verdict::Ignored),
+            (Known::Bad, Found::LeftOut, Verdict::Ignored),
+            (Known::Nothing, Found::LeftOut, Verdict::Ignored),
+            (sound, Found::Forbidden, Verdict::Denied),
+            (Known::Nothing, Found::Forbidden, Verdict::Denied),
+            (sound, Found::Unlisted, Verdict::Unreadable),
+            (Known::Bad, Found::Absent, Verdict::RecordBad),
+            (Known::Bad, Found::Present(&entry, Evidence::Different), Verdict::RecordBad),
+        ] {
+            assert_eq!(judge(known, found, 1), verdict, "{known:?} {found:?}");
+        }
+    }
+
+    #[test]
+    fn dates_are_compared_at_the_coarser_granularity() {
+        const TWO_SECONDS: i64 = 2_000_000_000;
+        let record = record();
+        let on_fat = changed(|e| {
+            e.mtime_ns = NOW / TWO_SECONDS * TWO_SECONDS;
+            e.file_system = FileSystemId(2);
+        });
+        let judged = |evidence, granularity| {
+            judge(Known::Sound(&record), Found::Present(&on_fat, evidence), granularity)
+        };
+        assert_eq!(judged(Evidence::Same, TWO_SECONDS), Verdict::Ok);
+        assert_eq!(judged(Evidence::Different, TWO_SECONDS), Verdict::DamagedCopy);
+        assert_eq!(judged(Evidence::Different, 1), Verdict::Reverted);
+    }
+
+    #[test]
+    fn racy_means_recorded_within_two_ticks() {
+        let racy = |change_ns: i64, hashed_ns: i64, granularity_ns| {
+            let mut record = record();
+            record.entry.ctime_ns = Some(change_ns);
+            record.hashed_ns = hashed_ns;
+            record.is_racy(granularity_ns)
+        };
+        assert!(racy(NOW, NOW + 19_999_999, 1));
+        assert!(!racy(NOW, NOW + 20_000_000, 1));
+        assert!(racy(NOW, NOW + 3_999_999_999, 2_000_000_000));
+        assert!(racy(NOW, NOW - 5, 1), "a clock that was set back");
+    }
+}
