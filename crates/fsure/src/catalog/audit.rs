@@ -1,0 +1,82 @@
+//! The check of a whole catalog that comes before the first write to it.
+
+use super::about::Totals;
+use super::row::{self, Stored};
+use super::store::Catalog;
+use crate::words::{RelPath, Result};
+
+/// How many paths of an audit are sampled to see whether the root is there.
+const SAMPLES: u64 = 1_000;
+
+/// What the check found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Audit {
+    /// Rows that fail their seal.
+    pub bad_rows: Vec<RelPath>,
+    /// What is wrong with the rows taken together, if anything.
+    pub objection: Option<String>,
+    /// Whether rows are missing, or there are more than were written.
+    pub rows_are_lost: bool,
+    /// Up to about a thousand paths of live files, evenly spread.
+    pub sample: Vec<RelPath>,
+}
+
+impl Audit {
+    /// Whether everything fits.
+    pub fn is_clean(&self) -> bool {
+        self.bad_rows.is_empty() && self.objection.is_none()
+    }
+}
+
+impl Catalog {
+    /// Checks every seal, the number of rows and the root digest.
+    pub fn audit(&mut self) -> Result<Audit> {
+        let step = (self.files() / SAMPLES).max(1);
+        let mut audit = Audit::default();
+        let counted = self.count(&mut |stored, files_before| match stored {
+            Stored::Sound(row) if row.is_live_file() && files_before % step == 0 => {
+                audit.sample.push(row.record.path.clone());
+            }
+            Stored::Sound(_) => {}
+            Stored::Bad(path) => audit.bad_rows.push(path.clone()),
+        })?;
+        let recorded = self.root.totals;
+        if counted.rows != recorded.rows {
+            audit.rows_are_lost = true;
+            audit.objection =
+                Some(format!("it has {} rows where {} were written", counted.rows, recorded.rows));
+        } else if counted.root_digest != recorded.root_digest {
+            audit.objection = Some("its rows do not fit its root digest".to_owned());
+        }
+        Ok(audit)
+    }
+
+    /// Takes the rows as they are for the truth, after bad ones were replaced.
+    pub(super) fn recount(&mut self) -> Result<()> {
+        self.root.totals = self.count(&mut |_, _| {})?;
+        Ok(())
+    }
+
+    /// Totals over all rows. A row that fails its seal counts as a row, with
+    /// the seal that is stored.
+    fn count(&mut self, each: &mut dyn FnMut(&Stored, u64)) -> Result<Totals> {
+        let sql = format!("SELECT {} FROM record ORDER BY path", row::COLUMNS);
+        let blame = |error: &rusqlite::Error| self.blame(error);
+        let mut statement = self.connection.prepare_cached(&sql).map_err(|e| blame(&e))?;
+        let mut rows = statement.query([]).map_err(|e| blame(&e))?;
+        let mut totals = Totals::default();
+        let mut sealer = super::seal::Sealer::new();
+        while let Some(sql_row) = rows.next().map_err(|e| blame(&e))? {
+            let (stored, seal) = row::read(sql_row, &mut sealer).map_err(|e| blame(&e))?;
+            each(&stored, totals.files);
+            match &stored {
+                Stored::Sound(row) => totals.add(row),
+                Stored::Bad(_) => {
+                    totals.rows += 1;
+                    totals.root_digest = totals.root_digest.wrapping_add(seal);
+                }
+            }
+        }
+        Ok(totals)
+    }
+}

@@ -1,0 +1,74 @@
+//! What SQLite's errors mean to somebody who trusts us with a record: it is
+//! damaged, it cannot be written, or this program is at fault.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use crate::words::{Error, Result};
+
+/// Opens a database file with the settings of `docs/catalog.md`.
+pub(super) fn connect(file: &Path, extra: OpenFlags) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | extra;
+    let open = || {
+        let connection = Connection::open_with_flags(file, flags)?;
+        connection.busy_timeout(Duration::from_secs(60))?;
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        connection.pragma_update(None, "fullfsync", true)?;
+        // 16 MiB: enough for the inner pages of 10^8 rows.
+        connection.pragma_update(None, "cache_size", -16_384)?;
+        connection.pragma_update(None, "trusted_schema", false)?;
+        Ok(connection)
+    };
+    open().map_err(|error| blame(file, &error))
+}
+
+/// What an error of SQLite means for the run.
+pub(super) fn blame(file: &Path, error: &rusqlite::Error) -> Error {
+    use ErrorCode::{
+        CannotOpen, DatabaseBusy, DatabaseCorrupt, DiskFull, NotADatabase, ReadOnly,
+        SystemIoFailure,
+    };
+    match error.sqlite_error_code() {
+        Some(DatabaseCorrupt | NotADatabase) => untrusted(file, format!("it is damaged ({error})")),
+        Some(DiskFull) => not_written_because(
+            file,
+            "the disk is full",
+            "make room, or keep the record elsewhere with '--catalog FILE'; what was recorded \
+             before is unchanged",
+        ),
+        Some(ReadOnly | CannotOpen) => not_written(file, error),
+        Some(DatabaseBusy) => {
+            not_written_because(file, "another program keeps it locked", "try again")
+        }
+        Some(SystemIoFailure) => not_written_because(
+            file,
+            &error.to_string(),
+            "check the disk it lies on; what was recorded before is unchanged",
+        ),
+        _ => Error::Internal(format!("{}: {error}", file.display())),
+    }
+}
+
+/// The record cannot be believed.
+pub(super) fn untrusted(file: &Path, why: String) -> Error {
+    Error::RecordUntrusted {
+        catalog: file.to_owned(),
+        why,
+        hint: "nothing was written; put back a good copy of it, or move it away and record anew",
+    }
+}
+
+/// The record cannot be written where it is.
+pub(super) fn not_written(file: &Path, why: &impl std::fmt::Display) -> Error {
+    not_written_because(
+        file,
+        &why.to_string(),
+        "'--catalog FILE' keeps the record in another place",
+    )
+}
+
+fn not_written_because(file: &Path, why: &str, hint: &'static str) -> Error {
+    Error::RecordNotWritten { catalog: file.to_owned(), why: why.to_owned(), hint }
+}

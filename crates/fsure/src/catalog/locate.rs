@@ -1,0 +1,120 @@
+//! Where the catalog of a path is: the nearest root above it, as git does.
+
+use std::path::{Path, PathBuf};
+
+use fsure_os::path as os_path;
+
+use crate::words::{Error, IoContext as _, RelPath, Result};
+
+/// The folder in a root that belongs to fsure.
+pub const OWN_FOLDER: &str = ".fsure";
+/// The catalog's place in a root.
+pub const OWN_CATALOG: &str = ".fsure/catalog.db";
+
+/// A root, its catalog, and the part of it that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The root folder, absolute.
+    pub root: PathBuf,
+    /// The catalog's file; it may not exist yet.
+    pub catalog: PathBuf,
+    /// What was asked for: the root itself, or a folder or file below it.
+    pub scope: RelPath,
+}
+
+impl Place {
+    /// Whether the catalog is there.
+    pub fn is_recorded(&self) -> bool {
+        os_path::exists(&self.catalog)
+    }
+
+    /// Whether the catalog lies in the root and so travels with its copies.
+    pub fn is_inside(&self) -> bool {
+        self.catalog == self.root.join(OWN_CATALOG)
+    }
+}
+
+/// Finds the root of a path. With `catalog`, a file kept elsewhere, the path
+/// itself is the root.
+///
+/// Where there is no catalog, a folder is taken as a root to be; anything else
+/// is [`Error::NoRecord`] or, if it does not exist, [`Error::Usage`].
+pub fn locate(path: &Path, catalog: Option<&Path>) -> Result<Place> {
+    let asked = os_path::resolve(path).doing("find", path)?;
+    if let Some(catalog) = catalog {
+        let catalog = os_path::resolve(catalog).doing("find", catalog)?;
+        return outside(path, asked, catalog);
+    }
+    for root in asked.ancestors() {
+        let catalog = root.join(OWN_CATALOG);
+        if os_path::exists(&catalog) {
+            let scope = below(root, &asked);
+            return Ok(Place { root: root.to_owned(), catalog, scope });
+        }
+    }
+    if !os_path::exists(&asked) {
+        return Err(not_there(path));
+    }
+    if !os_path::is_folder(&asked) {
+        return Err(Error::NoRecord { path: asked });
+    }
+    let catalog = asked.join(OWN_CATALOG);
+    Ok(Place { root: asked, catalog, scope: RelPath::root() })
+}
+
+fn outside(given: &Path, asked: PathBuf, catalog: PathBuf) -> Result<Place> {
+    if !os_path::exists(&asked) {
+        return Err(not_there(given));
+    }
+    if !os_path::is_folder(&asked) {
+        return Err(Error::Usage {
+            message: format!("{} is not a folder", given.display()),
+            hint: Some("with '--catalog', PATH is the root folder".to_owned()),
+        });
+    }
+    Ok(Place { root: asked, catalog, scope: RelPath::root() })
+}
+
+/// The error for a path that neither exists nor is recorded.
+pub fn not_there(path: &Path) -> Error {
+    Error::Usage {
+        message: format!("{} does not exist, and there is no record of it", path.display()),
+        hint: None,
+    }
+}
+
+fn below(root: &Path, asked: &Path) -> RelPath {
+    let rest = asked.strip_prefix(root).expect("an ancestor is a prefix");
+    RelPath::from_bytes(os_path::bytes(rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_root_above_is_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = os_path::resolve(folder.path()).unwrap();
+        for path in ["outer/.fsure", "outer/a/inner/.fsure", "outer/a/inner/deep"] {
+            std::fs::create_dir_all(base.join(path)).unwrap();
+        }
+        for root in ["outer", "outer/a/inner"] {
+            std::fs::write(base.join(root).join(OWN_CATALOG), "x").unwrap();
+        }
+        for (asked, root, scope) in [
+            ("outer", "outer", ""),
+            ("outer/a", "outer", "a"),
+            ("outer/a/gone", "outer", "a/gone"),
+            ("outer/a/inner", "outer/a/inner", ""),
+            ("outer/a/inner/deep", "outer/a/inner", "deep"),
+        ] {
+            let place = locate(&base.join(asked), None).unwrap();
+            assert_eq!(place.root, base.join(root), "{asked}");
+            assert_eq!(place.scope.as_text(), Some(scope), "{asked}");
+            assert!(place.is_inside());
+        }
+        assert!(matches!(locate(&base.join("none"), None), Err(Error::Usage { .. })));
+        assert!(!locate(&base, None).unwrap().is_recorded());
+    }
+}

@@ -1,0 +1,20 @@
+//! The catalog: all records of a root, in SQLite. `docs/catalog.md` is the
+//! format and the promises. One run at a time writes to it; what it wrote
+//! since the last commit is all that a kill or a power cut can take.
+
+mod about;
+mod audit;
+mod block;
+mod fault;
+mod locate;
+mod row;
+mod schema;
+mod seal;
+mod store;
+
+pub use about::{FileSystem, Settings};
+pub use audit::Audit;
+pub use block::{UnfinishedBlocks, VALUES_PER_PART};
+pub use locate::{OWN_CATALOG, OWN_FOLDER, Place, locate, not_there};
+pub use row::{Row, Stored};
+pub use store::{Bound, Catalog, PAGE_ROWS};

@@ -1,0 +1,191 @@
+//! One row of `record`: from columns to a record and back, with its seal.
+
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{CachedStatement, Row as SqlRow, ToSql};
+
+use super::seal::Sealer;
+use crate::words::{Algorithm, Digests, Entry, EntryKind, FileSystemId, Record, RelPath};
+
+/// The columns in their stored order.
+pub(super) const COLUMNS: &str = "path, kind, size, mtime_ns, ctime_ns, birth_ns, inode, \
+     file_system, target, blake3, sha256, sha512, sha1, md5, xxh128, hashed_ns, verified_s, \
+     gone_s, blocks, seal";
+
+const FIRST_DIGEST: usize = 9;
+const SEAL: usize = 19;
+
+/// A stored record whose seal fits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The record.
+    pub record: Record,
+    pub(super) blocks: Option<i64>,
+    pub(super) seal: u64,
+}
+
+/// What a row of the catalog turned out to be.
+// Bad rows are rare: boxing the sound ones would cost all the others.
+#[allow(clippy::large_enum_variant)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stored {
+    /// A row whose seal fits.
+    Sound(Row),
+    /// A row that cannot be believed, and the path it claims to be of.
+    Bad(RelPath),
+}
+
+impl Stored {
+    /// The row's path.
+    pub fn path(&self) -> &RelPath {
+        match self {
+            Self::Sound(row) => &row.record.path,
+            Self::Bad(path) => path,
+        }
+    }
+}
+
+impl Row {
+    pub(super) fn new(record: Record, blocks: Option<i64>, sealer: &mut Sealer) -> Self {
+        let seal = seal_of(&record, blocks, sealer);
+        Self { record, blocks, seal }
+    }
+
+    /// Whether the record is a tombstone.
+    pub fn is_gone(&self) -> bool {
+        self.record.gone_s.is_some()
+    }
+
+    /// Whether it has a list of block values.
+    pub fn has_blocks(&self) -> bool {
+        self.blocks.is_some()
+    }
+
+    /// Whether this row counts as a file of the root.
+    pub fn is_live_file(&self) -> bool {
+        self.record.entry.kind == EntryKind::File && !self.is_gone()
+    }
+}
+
+/// Reads a row, with the seal that is stored for it (0 where that is no
+/// number), which counts for the root digest whether it fits or not.
+pub(super) fn read(row: &SqlRow<'_>, sealer: &mut Sealer) -> rusqlite::Result<(Stored, u64)> {
+    let path = match row.get_ref(0)? {
+        ValueRef::Blob(path) | ValueRef::Text(path) => RelPath::from_bytes(path),
+        _ => RelPath::root(),
+    };
+    let seal = row.get::<_, i64>(SEAL).map_or(0, i64::cast_unsigned);
+    let sound = record(row, path.clone())
+        .map(|(record, blocks)| Row::new(record, blocks, sealer))
+        .filter(|row| row.seal == seal);
+    Ok((sound.map_or_else(|| Stored::Bad(path), Stored::Sound), seal))
+}
+
+/// The record in a row, or `None` where a column is not of its type.
+fn record(row: &SqlRow<'_>, path: RelPath) -> Option<(Record, Option<i64>)> {
+    let required = |column: usize| row.get::<_, i64>(column).ok();
+    let optional = |column: usize| row.get::<_, Option<i64>>(column).ok();
+    let mut digests = Digests::default();
+    for (place, algorithm) in Algorithm::ALL.into_iter().enumerate() {
+        match row.get_ref(FIRST_DIGEST + place).ok()? {
+            ValueRef::Null => {}
+            ValueRef::Blob(value) if value.len() == algorithm.length() => {
+                digests.insert(algorithm, value);
+            }
+            _ => return None,
+        }
+    }
+    let entry = Entry {
+        kind: match required(1)? {
+            0 => EntryKind::File,
+            1 => EntryKind::Folder,
+            2 => EntryKind::Link,
+            _ => return None,
+        },
+        size: required(2)?.cast_unsigned(),
+        mtime_ns: required(3)?,
+        ctime_ns: optional(4)?,
+        birth_ns: optional(5)?,
+        inode: optional(6)?.map(i64::cast_unsigned),
+        file_system: FileSystemId(required(7)?.try_into().ok()?),
+        target: row.get::<_, Option<Vec<u8>>>(8).ok()?.map(Vec::into_boxed_slice),
+    };
+    let record = Record {
+        path,
+        entry,
+        digests,
+        hashed_ns: required(15)?,
+        verified_s: required(16)?,
+        gone_s: optional(17)?,
+    };
+    Some((record, optional(18)?))
+}
+
+fn kind_code(kind: EntryKind) -> i64 {
+    match kind {
+        EntryKind::File => 0,
+        EntryKind::Folder => 1,
+        EntryKind::Link => 2,
+        EntryKind::Special => unreachable!("special files are never recorded"),
+    }
+}
+
+fn seal_of(record: &Record, blocks: Option<i64>, sealer: &mut Sealer) -> u64 {
+    let entry = &record.entry;
+    sealer
+        .bytes(Some(record.path.as_bytes()))
+        .integer(Some(kind_code(entry.kind)))
+        .integer(Some(entry.size.cast_signed()))
+        .integer(Some(entry.mtime_ns))
+        .integer(entry.ctime_ns)
+        .integer(entry.birth_ns)
+        .integer(entry.inode.map(u64::cast_signed))
+        .integer(Some(entry.file_system.0.into()))
+        .bytes(entry.target.as_deref());
+    for algorithm in Algorithm::ALL {
+        sealer.bytes(record.digests.get(algorithm));
+    }
+    sealer
+        .integer(Some(record.hashed_ns))
+        .integer(Some(record.verified_s))
+        .integer(record.gone_s)
+        .integer(blocks)
+        .seal()
+}
+
+/// Binds a row's columns in their order and runs the statement.
+pub(super) fn write(statement: &mut CachedStatement<'_>, row: &Row) -> rusqlite::Result<()> {
+    let (record, entry) = (&row.record, &row.record.entry);
+    let digest = |algorithm| Blob(record.digests.get(algorithm));
+    statement.execute(rusqlite::params![
+        Blob(Some(record.path.as_bytes())),
+        kind_code(entry.kind),
+        entry.size.cast_signed(),
+        entry.mtime_ns,
+        entry.ctime_ns,
+        entry.birth_ns,
+        entry.inode.map(u64::cast_signed),
+        entry.file_system.0,
+        Blob(entry.target.as_deref()),
+        digest(Algorithm::Blake3),
+        digest(Algorithm::Sha256),
+        digest(Algorithm::Sha512),
+        digest(Algorithm::Sha1),
+        digest(Algorithm::Md5),
+        digest(Algorithm::Xxh128),
+        record.hashed_ns,
+        record.verified_s,
+        record.gone_s,
+        row.blocks,
+        row.seal.cast_signed(),
+    ])?;
+    Ok(())
+}
+
+/// Bytes that are bound without being copied first.
+struct Blob<'a>(Option<&'a [u8]>);
+
+impl ToSql for Blob<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(self.0.map_or(ValueRef::Null, ValueRef::Blob)))
+    }
+}

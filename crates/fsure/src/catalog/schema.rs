@@ -1,0 +1,104 @@
+//! The tables as SQL, their version, and what is refused. `docs/catalog.md`
+//! is the specification; this is its other half.
+
+use rusqlite::Connection;
+
+/// `fsur` in ASCII: tells a catalog from any other SQLite file.
+pub(super) const APPLICATION_ID: i64 = 0x6673_7572;
+
+/// The version this program writes and the highest it reads.
+pub(super) const VERSION: i64 = 1;
+
+const TABLES: &str = "
+CREATE TABLE root (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    file_system INTEGER NOT NULL,
+    inode INTEGER,
+    digests TEXT NOT NULL,
+    cross_file_systems INTEGER NOT NULL,
+    made_by TEXT NOT NULL,
+    made_s INTEGER NOT NULL,
+    rows INTEGER NOT NULL,
+    files INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    root_digest INTEGER NOT NULL,
+    seal INTEGER NOT NULL
+);
+CREATE TABLE file_system (
+    id INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL,
+    uuid TEXT,
+    anchor_inode INTEGER,
+    mtime_granularity_ns INTEGER NOT NULL,
+    stable_inodes INTEGER NOT NULL,
+    seal INTEGER NOT NULL
+);
+CREATE TABLE record (
+    path BLOB PRIMARY KEY,
+    kind INTEGER NOT NULL,
+    size INTEGER NOT NULL,
+    mtime_ns INTEGER NOT NULL,
+    ctime_ns INTEGER,
+    birth_ns INTEGER,
+    inode INTEGER,
+    file_system INTEGER NOT NULL,
+    target BLOB,
+    blake3 BLOB,
+    sha256 BLOB,
+    sha512 BLOB,
+    sha1 BLOB,
+    md5 BLOB,
+    xxh128 BLOB,
+    hashed_ns INTEGER NOT NULL,
+    verified_s INTEGER NOT NULL,
+    gone_s INTEGER,
+    blocks INTEGER,
+    seal INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE block (
+    list INTEGER NOT NULL,
+    part INTEGER NOT NULL,
+    value BLOB NOT NULL,
+    PRIMARY KEY (list, part)
+) WITHOUT ROWID;
+CREATE TABLE unfinished (
+    path BLOB NOT NULL,
+    size INTEGER NOT NULL,
+    mtime_ns INTEGER NOT NULL,
+    ctime_ns INTEGER,
+    inode INTEGER,
+    first_block INTEGER NOT NULL,
+    value BLOB NOT NULL,
+    seal INTEGER NOT NULL,
+    PRIMARY KEY (path, first_block)
+) WITHOUT ROWID;
+CREATE TABLE accepted (
+    at_s INTEGER NOT NULL,
+    path BLOB NOT NULL,
+    verdict TEXT NOT NULL,
+    before BLOB,
+    after BLOB
+);
+";
+
+/// Makes the tables in an empty database, inside the caller's transaction.
+pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+    connection.pragma_update(None, "user_version", VERSION)?;
+    connection.execute_batch(TABLES)
+}
+
+/// Why a database cannot be used as a catalog, if it cannot.
+pub(super) fn objection(connection: &Connection) -> rusqlite::Result<Option<String>> {
+    let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let (application, version) = (pragma("application_id")?, pragma("user_version")?);
+    Ok(if application != APPLICATION_ID {
+        Some("it is not a catalog of fsure, or its first page is damaged".to_owned())
+    } else if version > VERSION {
+        Some(format!("it has format version {version}, this program reads up to {VERSION}"))
+    } else if version < 1 {
+        Some(format!("it has the impossible format version {version}"))
+    } else {
+        None
+    })
+}

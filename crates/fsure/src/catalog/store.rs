@@ -1,0 +1,373 @@
+//! Opening, making, reading and writing a catalog.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use fsure_os::lock::{self, Attempt, Lock};
+use fsure_os::path as os_path;
+use fsure_os::volume::Volume;
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
+
+use super::about::{self, FileSystem, RootRow, Settings, Totals};
+use super::fault::{blame, connect, not_written, untrusted};
+use super::row::{self, Row, Stored};
+use super::schema;
+use super::seal::Sealer;
+use crate::words::{Algorithm, Error, FileSystemId, Record, RelPath, Result};
+
+/// Rows fetched at once: enough to make the call cheap, few enough for memory
+/// to stay bounded with the longest paths.
+pub const PAGE_ROWS: usize = 2048;
+
+/// Where a page of rows starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound<'a> {
+    /// At this path or the first one after it.
+    From(&'a [u8]),
+    /// After this path.
+    After(&'a [u8]),
+}
+
+/// An open catalog.
+pub struct Catalog {
+    pub(super) connection: Connection,
+    file: PathBuf,
+    pub(super) root: RootRow,
+    file_systems: Vec<FileSystem>,
+    pub(super) sealer: Sealer,
+    is_writing: bool,
+    needs_recount: bool,
+    /// Held for as long as the catalog may be written.
+    _lock: Option<Lock>,
+}
+
+impl Catalog {
+    /// Waits until this process is the only one that may write the catalog.
+    /// `waiting` is called with what the other one says about itself, about
+    /// five times a second, and ends the wait by an error.
+    pub fn lock(file: &Path, mut waiting: impl FnMut(&str) -> Result<()>) -> Result<Lock> {
+        let mut name = file.as_os_str().to_owned();
+        name.push(".lock");
+        loop {
+            match lock::attempt(Path::new(&name)) {
+                Ok(Attempt::Locked(lock)) => return Ok(lock),
+                Ok(Attempt::HeldBy(holder)) => {
+                    waiting(&holder)?;
+                    std::thread::sleep(Duration::from_millis(200));
+                }
+                Err(error) => return Err(not_written(file, &error)),
+            }
+        }
+    }
+
+    /// Makes an empty catalog for a root and opens it. It comes to its name
+    /// only when it is whole, so that a cut-off catalog is always damage.
+    pub fn create(
+        file: &Path,
+        lock: Lock,
+        settings: Settings,
+        root: (Volume, u64),
+        now_s: i64,
+    ) -> Result<Self> {
+        let mut making = file.as_os_str().to_owned();
+        making.push(".making");
+        let making = PathBuf::from(making);
+        os_path::remove(&making, false);
+        let made = Self::make(&making, settings, root, now_s);
+        if let Err(error) = made.and_then(|()| {
+            os_path::rename(&making, file).map_err(|error| not_written(file, &error))
+        }) {
+            os_path::remove(&making, false);
+            return Err(error);
+        }
+        Self::open(file, Some(lock))
+    }
+
+    fn make(file: &Path, settings: Settings, root: (Volume, u64), now_s: i64) -> Result<()> {
+        let connection = connect(file, OpenFlags::SQLITE_OPEN_CREATE)?;
+        let mut catalog = Self {
+            connection,
+            file: file.to_owned(),
+            root: RootRow {
+                file_system: FileSystemId(0),
+                inode: None,
+                settings,
+                made_by: concat!("fsure ", env!("CARGO_PKG_VERSION")).to_owned(),
+                made_s: now_s,
+                totals: Totals::default(),
+            },
+            file_systems: Vec::new(),
+            sealer: Sealer::new(),
+            is_writing: false,
+            needs_recount: false,
+            _lock: None,
+        };
+        catalog.connection.execute_batch("BEGIN").map_err(|e| catalog.blame(&e))?;
+        schema::create(&catalog.connection).map_err(|e| catalog.blame(&e))?;
+        catalog.is_writing = true;
+        catalog.bind_root(root.0, root.1);
+        catalog.commit()
+    }
+
+    /// Opens a catalog: to write where a lock is given, else to read.
+    pub fn open(file: &Path, lock: Option<Lock>) -> Result<Self> {
+        let mut sealer = Sealer::new();
+        let connection = connect(file, OpenFlags::empty())?;
+        let blame = |error: &rusqlite::Error| blame(file, error);
+        if let Some(why) = schema::objection(&connection).map_err(|e| blame(&e))? {
+            return Err(untrusted(file, why));
+        }
+        let file_systems =
+            about::read_file_systems(&connection, &mut sealer).map_err(|e| blame(&e))?;
+        let root = about::read_root(&connection, &mut sealer).map_err(|e| blame(&e))?;
+        let (Some(file_systems), Some(root)) = (file_systems, root) else {
+            return Err(untrusted(file, "the description of its root fails its seal".to_owned()));
+        };
+        Ok(Self {
+            connection,
+            file: file.to_owned(),
+            root,
+            file_systems,
+            sealer,
+            is_writing: false,
+            needs_recount: false,
+            _lock: lock,
+        })
+    }
+
+    /// The catalog's file.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// What `update` keeps to.
+    pub fn settings(&self) -> Settings {
+        self.root.settings
+    }
+
+    /// Changes what `update` keeps to, durable with the next commit.
+    pub fn set_settings(&mut self, settings: Settings) -> Result<()> {
+        if self.root.settings != settings {
+            self.begin()?;
+            self.root.settings = settings;
+        }
+        Ok(())
+    }
+
+    /// Whether the file lies where it cannot be written.
+    pub fn is_read_only(&self) -> bool {
+        self.connection.is_readonly(rusqlite::MAIN_DB).unwrap_or(true)
+    }
+
+    /// Number of recorded files, tombstones left out.
+    pub fn files(&self) -> u64 {
+        self.root.totals.files
+    }
+
+    /// Their total size in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.root.totals.bytes
+    }
+
+    /// Whether nothing was ever recorded.
+    pub fn is_empty(&self) -> bool {
+        self.root.totals.rows == 0
+    }
+
+    /// The root's file system and inode, as recorded.
+    pub fn root_identity(&self) -> (&FileSystem, Option<u64>) {
+        (self.file_system(self.root.file_system), self.root.inode)
+    }
+
+    /// Says that the root is this folder on this file system.
+    pub fn bind_root(&mut self, volume: Volume, inode: u64) {
+        let is_stable = volume.has_stable_inodes;
+        self.root.file_system = self.file_system_of(volume, inode);
+        self.root.inode = is_stable.then_some(inode);
+    }
+
+    /// The catalog's number for a file system, new where it does not know it.
+    /// Without UUID, file systems of one kind are told apart by the inode of
+    /// the folder through which they were seen.
+    pub fn file_system_of(&mut self, volume: Volume, anchor_inode: u64) -> FileSystemId {
+        let anchor_inode = volume.has_stable_inodes.then_some(anchor_inode);
+        let known = self.file_systems.iter().find(|known| {
+            let same_place = volume.uuid.is_some() || known.anchor_inode == anchor_inode;
+            known.volume.kind == volume.kind && known.volume.uuid == volume.uuid && same_place
+        });
+        if let Some(known) = known {
+            return known.id;
+        }
+        let last = self.file_systems.iter().map(|known| known.id.0).max();
+        let id = FileSystemId(last.unwrap_or(0) + 1);
+        self.file_systems.push(FileSystem { id, volume, anchor_inode, is_stored: false });
+        id
+    }
+
+    /// A file system by its number.
+    pub fn file_system(&self, id: FileSystemId) -> &FileSystem {
+        let found = self.file_systems.iter().find(|known| known.id == id);
+        found.unwrap_or(&self.file_systems[0])
+    }
+
+    /// Granularity of modification times on a file system, nanoseconds.
+    pub fn granularity_ns(&self, id: FileSystemId) -> i64 {
+        self.file_system(id).volume.mtime_granularity_ns
+    }
+
+    /// Rows in path order: at most [`PAGE_ROWS`] of those with
+    /// `after < path` (or `first <= path`) and `path < end`.
+    pub fn page(&mut self, from: &Bound<'_>, end: Option<&[u8]>) -> Result<Vec<Stored>> {
+        let (compare, start) = match from {
+            Bound::From(start) => (">=", *start),
+            Bound::After(start) => (">", *start),
+        };
+        let sql = format!(
+            "SELECT {} FROM record WHERE path {compare} ?1 AND (?2 IS NULL OR path < ?2) \
+             ORDER BY path LIMIT {PAGE_ROWS}",
+            row::COLUMNS
+        );
+        let blame = |error: &rusqlite::Error| blame(&self.file, error);
+        let mut statement = self.connection.prepare_cached(&sql).map_err(|e| blame(&e))?;
+        let mut rows = statement.query(params![start, end]).map_err(|e| blame(&e))?;
+        let mut page: Vec<Stored> = Vec::new();
+        while let Some(sql_row) = rows.next().map_err(|e| blame(&e))? {
+            let (stored, _) = row::read(sql_row, &mut self.sealer).map_err(|e| blame(&e))?;
+            let last = page.last().map_or(start, |last| last.path().as_bytes());
+            if stored.path().as_bytes() < last {
+                return Err(untrusted(&self.file, "its rows are out of order".to_owned()));
+            }
+            page.push(stored);
+        }
+        Ok(page)
+    }
+
+    /// One row.
+    pub fn get(&mut self, path: &RelPath) -> Result<Option<Stored>> {
+        let blame = |error: &rusqlite::Error| blame(&self.file, error);
+        let sql = format!("SELECT {} FROM record WHERE path = ?1", row::COLUMNS);
+        let mut statement = self.connection.prepare_cached(&sql).map_err(|e| blame(&e))?;
+        let sealer = &mut self.sealer;
+        let found = statement.query_row([path.as_bytes()], |found| Ok(row::read(found, sealer)?.0));
+        found.optional().map_err(|e| blame(&e))
+    }
+
+    /// Writes a record in place of the row `before`, which must be what the
+    /// catalog holds for that path, with the block values if it has any.
+    pub fn put(&mut self, before: Option<&Row>, record: Record, blocks: &[[u8; 32]]) -> Result<()> {
+        self.begin()?;
+        if let Some(list) = before.and_then(|row| row.blocks) {
+            self.delete_blocks(list)?;
+        }
+        let list = if blocks.is_empty() { None } else { Some(self.insert_blocks(blocks)?) };
+        self.replace(before, record, list)
+    }
+
+    /// Writes a record with the same content as the row it replaces, so that
+    /// the block values stay as they are.
+    pub fn put_same_content(&mut self, before: &Row, record: Record) -> Result<()> {
+        self.begin()?;
+        self.replace(Some(before), record, before.blocks)
+    }
+
+    fn replace(&mut self, before: Option<&Row>, record: Record, blocks: Option<i64>) -> Result<()> {
+        let row = Row::new(record, blocks, &mut self.sealer);
+        let sql = format!(
+            "INSERT OR REPLACE INTO record ({}) VALUES \
+             (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20)",
+            row::COLUMNS
+        );
+        let mut statement = self.connection.prepare_cached(&sql).map_err(|e| self.blame(&e))?;
+        row::write(&mut statement, &row).map_err(|e| blame(&self.file, &e))?;
+        if let Some(before) = before {
+            debug_assert_eq!(before.record.path, row.record.path);
+            self.root.totals.remove(before);
+        }
+        self.root.totals.add(&row);
+        Ok(())
+    }
+
+    /// Replaces a row that fails its seal.
+    pub fn put_over_bad(&mut self, record: Record, blocks: &[[u8; 32]]) -> Result<()> {
+        self.delete(&record.path)?;
+        self.put(None, record, blocks)
+    }
+
+    /// Removes a row, whatever it is.
+    pub fn delete(&mut self, path: &RelPath) -> Result<()> {
+        self.begin()?;
+        self.needs_recount = true;
+        let sql = "DELETE FROM record WHERE path = ?1";
+        self.connection.execute(sql, [path.as_bytes()]).map_err(|e| self.blame(&e))?;
+        Ok(())
+    }
+
+    /// Takes the rows for the truth with the next commit, whatever the totals
+    /// say: rows that fail their seal were replaced, or their loss accepted.
+    pub fn recount_at_commit(&mut self) {
+        self.needs_recount = true;
+    }
+
+    /// Notes what was recorded against advice, in the same transaction.
+    pub fn note_accepted(
+        &mut self,
+        at_s: i64,
+        path: &RelPath,
+        verdict: &str,
+        before: Option<&Record>,
+        after: Option<&Record>,
+    ) -> Result<()> {
+        self.begin()?;
+        let blake3 = |record: Option<&Record>| {
+            record.and_then(|record| record.digests.get(Algorithm::Blake3).map(<[u8]>::to_vec))
+        };
+        let sql = "INSERT INTO accepted VALUES (?1, ?2, ?3, ?4, ?5)";
+        let values = params![at_s, path.as_bytes(), verdict, blake3(before), blake3(after)];
+        self.connection.execute(sql, values).map_err(|e| self.blame(&e))?;
+        Ok(())
+    }
+
+    /// Starts a transaction unless one is open.
+    pub(super) fn begin(&mut self) -> Result<()> {
+        if !self.is_writing {
+            self.connection.execute_batch("BEGIN IMMEDIATE").map_err(|e| self.blame(&e))?;
+            self.is_writing = true;
+        }
+        Ok(())
+    }
+
+    /// Whether there is anything to commit.
+    pub fn is_writing(&self) -> bool {
+        self.is_writing
+    }
+
+    /// Makes all that was written since the last commit durable.
+    pub fn commit(&mut self) -> Result<()> {
+        self.begin()?;
+        if std::mem::take(&mut self.needs_recount) {
+            self.recount()?;
+        }
+        let stored =
+            about::store_file_systems(&self.connection, &mut self.file_systems, &mut self.sealer);
+        stored.map_err(|e| self.blame(&e))?;
+        let stored = about::store_root(&self.connection, &self.root, &mut self.sealer);
+        stored.map_err(|e| self.blame(&e))?;
+        self.connection.execute_batch("COMMIT").map_err(|e| self.blame(&e))?;
+        self.is_writing = false;
+        Ok(())
+    }
+
+    /// Takes back all that was written since the last commit. The catalog is
+    /// not to be written after this: its totals are those of the failed run.
+    pub fn roll_back(&mut self) {
+        if self.is_writing {
+            // It fails where SQLite has rolled back by itself (disk full).
+            let _ = self.connection.execute_batch("ROLLBACK");
+            self.is_writing = false;
+        }
+    }
+
+    pub(super) fn blame(&self, error: &rusqlite::Error) -> Error {
+        blame(&self.file, error)
+    }
+}
