@@ -1,0 +1,103 @@
+//! The rules of `update` for one finding that may be recorded: what the
+//! catalog is to hold afterwards.
+
+use super::hash::BlockValue;
+use super::ledger::{Ledger, Settled};
+use super::reader::Content;
+use crate::catalog::{Row, Stored};
+use crate::words::{Entry, EntryKind, Record, Verdict};
+
+/// A change to the catalog.
+pub(super) enum Write {
+    /// The same content as the row there is.
+    Same(Record),
+    /// Another content, with its block values.
+    Other(Record, Vec<BlockValue>),
+    /// Nothing.
+    Delete,
+}
+
+impl Write {
+    pub(super) fn record(&self) -> Option<&Record> {
+        match self {
+            Self::Same(record) | Self::Other(record, _) => Some(record),
+            Self::Delete => None,
+        }
+    }
+}
+
+fn is_same_content(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Ok | Verdict::Touched | Verdict::Flaky)
+}
+
+impl Ledger<'_> {
+    /// What to write for a finding that may be recorded; `None` where there is
+    /// nothing to write, or nothing that could be.
+    pub(super) fn decide(&self, settled: &Settled) -> Option<Write> {
+        let is_bad = matches!(settled.stored, Some(Stored::Bad(_)));
+        let entry = match &settled.entry {
+            Some(entry) if entry.kind != EntryKind::Special => entry,
+            // It may well be there: nobody could look.
+            None if !settled.is_absent => return None,
+            // Gone, or no longer anything that is recorded.
+            _ if is_bad => return Some(Write::Delete),
+            _ => return settled.row().map(|row| self.tombstone(row)),
+        };
+        let content = settled.content.as_deref().filter(|content| content.unreadable.is_empty());
+        match (entry.kind, content, settled.row()) {
+            (EntryKind::File, None, _) => None,
+            (EntryKind::File, Some(content), Some(row)) if is_same_content(settled.verdict) => {
+                Some(self.same_content(row, entry, content))
+            }
+            (EntryKind::File, Some(content), _) => {
+                let blocks = content.values();
+                Some(Write::Other(self.record(settled, entry, Some(content)), blocks))
+            }
+            (_, _, Some(row)) if settled.verdict == Verdict::Ok && row.record.entry == *entry => {
+                None
+            }
+            // A folder's dates say nothing that its names do not say.
+            (EntryKind::Folder, _, Some(row))
+                if settled.verdict == Verdict::Ok && !row.is_gone() =>
+            {
+                None
+            }
+            _ => Some(Write::Other(self.record(settled, entry, None), Vec::new())),
+        }
+    }
+
+    fn tombstone(&self, row: &Row) -> Write {
+        Write::Same(Record { gone_s: Some(self.now_s), ..row.record.clone() })
+    }
+
+    /// The record of a content that is the recorded one: with digests it did
+    /// not have before, and with the stat of now.
+    fn same_content(&self, row: &Row, entry: &Entry, content: &Content) -> Write {
+        let had_blocks = row.has_blocks() || content.blocks.len() < 2;
+        let mut digests = row.record.digests.clone();
+        for algorithm in content.digests.algorithms().iter() {
+            let value = content.digests.get(algorithm).expect("it is in the set");
+            digests.insert(algorithm, value);
+        }
+        let record = Record {
+            path: row.record.path.clone(),
+            entry: entry.clone(),
+            digests,
+            hashed_ns: content.hashed_ns,
+            verified_s: self.now_s,
+            gone_s: None,
+        };
+        if had_blocks { Write::Same(record) } else { Write::Other(record, content.values()) }
+    }
+
+    fn record(&self, settled: &Settled, entry: &Entry, content: Option<&Content>) -> Record {
+        Record {
+            path: settled.path.clone(),
+            entry: entry.clone(),
+            digests: content.map(|content| content.digests.clone()).unwrap_or_default(),
+            hashed_ns: content.map_or(self.started_ns, |content| content.hashed_ns),
+            verified_s: self.now_s,
+            gone_s: None,
+        }
+    }
+}

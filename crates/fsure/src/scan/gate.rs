@@ -1,0 +1,100 @@
+//! What a run has to know before it writes anything or calls anything
+//! missing: that the record is what was written, and that the root is there.
+
+use fsure_os::folder::is_gone;
+
+use super::ledger::{Ledger, Settled};
+use super::{Accept, Halt, Purpose};
+use crate::catalog::{Audit, Bound, Stored};
+use crate::words::{RelPath, Result, Verdict};
+
+impl Ledger<'_> {
+    /// Checks the record as a whole and whether the root is there at all,
+    /// once, before anything is written or called missing. Whether the run
+    /// may go on.
+    pub(super) fn open_gate(&mut self) -> Result<bool> {
+        if self.is_gate_open {
+            return Ok(!self.is_halted);
+        }
+        self.is_gate_open = true;
+        let audit = self.catalog.audit()?;
+        if !audit.is_clean() && !self.is_accepted(&audit) {
+            self.distrust(audit);
+            return Ok(!self.is_halted);
+        }
+        if audit.objection.is_some() {
+            self.catalog.recount_at_commit();
+        }
+        if !self.plan.force && self.plan.walk.scope.is_root() && self.looks_deserted(&audit) {
+            let missing = self.count_missing()?;
+            self.halt_if_mostly_missing(missing)?;
+        }
+        Ok(!self.is_halted)
+    }
+
+    /// Whether the user stands up for everything that is wrong with the
+    /// record. A lost row has no path to be named by.
+    fn is_accepted(&self, audit: &Audit) -> bool {
+        let Purpose::Update(rules) = &self.plan.purpose else {
+            return false;
+        };
+        let rows_are_lost = audit.bad_rows.is_empty() || audit.rows_are_lost;
+        match &rules.accept {
+            Accept::All => true,
+            accept => !rows_are_lost && audit.bad_rows.iter().all(|path| accept.covers(path)),
+        }
+    }
+
+    /// The record is not what was written. A run that judges goes on and
+    /// writes nothing; one that records has nothing left to do.
+    fn distrust(&mut self, audit: Audit) {
+        let count = audit.bad_rows.len();
+        let why = audit.objection.unwrap_or_else(|| {
+            format!(
+                "{count} of its rows {} own seal",
+                if count == 1 { "fails its" } else { "fail their" }
+            )
+        });
+        self.may_write = false;
+        if !matches!(self.plan.purpose, Purpose::Update(_)) {
+            self.outcome.record_untrusted = Some(why);
+            return;
+        }
+        self.halt(Halt::Untrusted(why));
+        for path in audit.bad_rows {
+            if !self.told_bad.contains(&path) {
+                let stored = Some(Stored::Bad(path.clone()));
+                self.tell(&Settled::new(path, stored, None, Verdict::RecordBad), false);
+            }
+        }
+    }
+
+    /// Whether so many of a thousand evenly spread files are gone that the
+    /// rest has to be counted: with half of all gone, fewer than 35 % of a
+    /// thousand has a probability below 1e-20.
+    fn looks_deserted(&self, audit: &Audit) -> bool {
+        let gone = audit.sample.iter().filter(|path| self.is_gone(path)).count();
+        gone * 100 > audit.sample.len() * 35
+    }
+
+    fn is_gone(&self, path: &RelPath) -> bool {
+        matches!(self.plan.root.stat(path.as_bytes()), Err(error) if is_gone(&error))
+    }
+
+    fn count_missing(&mut self) -> Result<u64> {
+        let mut after = Vec::new();
+        let mut missing = 0;
+        loop {
+            let page = self.catalog.page(&Bound::After(&after), None)?;
+            let Some(last) = page.last() else {
+                return Ok(missing);
+            };
+            after = last.path().as_bytes().to_vec();
+            let files = page.iter().filter_map(|stored| match stored {
+                Stored::Sound(row) if row.is_live_file() => Some(&row.record.path),
+                _ => None,
+            });
+            missing += files.filter(|path| self.is_gone(path)).count() as u64;
+        }
+    }
+}

@@ -1,0 +1,415 @@
+//! What becomes of a verdict: it is counted, told and, where the rules allow
+//! it, written. The rules of `update` are here and nowhere else.
+
+use std::collections::HashSet;
+use std::io;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use fsure_os::folder::is_denied;
+
+use super::decide::Write;
+use super::reader::{Content, now_ns};
+use super::{Halt, Plan, Purpose};
+use crate::catalog::{Catalog, Row, Stored, UnfinishedBlocks};
+use crate::tree::LeftOut;
+use crate::words::{
+    ByteRange, Entry, EntryKind, Error, Finding, Monitor, Offline, Outcome, Record, RelPath,
+    Result, Stop, Verdict,
+};
+
+/// How much work a kill or a power cut may cost.
+const COMMIT_EVERY: Duration = Duration::from_secs(1);
+
+/// A path with its verdict and all that led to it.
+pub(super) struct Settled {
+    pub(super) path: RelPath,
+    pub(super) stored: Option<Stored>,
+    pub(super) entry: Option<Entry>,
+    pub(super) verdict: Verdict,
+    pub(super) damaged: Vec<ByteRange>,
+    pub(super) damaged_blocks: u64,
+    pub(super) unreadable: Vec<ByteRange>,
+    pub(super) reason: Option<String>,
+    /// Whether the system said that there is nothing of that name.
+    pub(super) is_absent: bool,
+    /// The content, where it was read and came out the same every time.
+    pub(super) content: Option<Rc<Content>>,
+}
+
+impl Settled {
+    pub(super) fn new(
+        path: RelPath,
+        stored: Option<Stored>,
+        entry: Option<Entry>,
+        verdict: Verdict,
+    ) -> Self {
+        Self {
+            path,
+            stored,
+            entry,
+            verdict,
+            damaged: Vec::new(),
+            damaged_blocks: 0,
+            unreadable: Vec::new(),
+            reason: None,
+            is_absent: false,
+            content: None,
+        }
+    }
+
+    /// The record this verdict is about; a tombstone counts if the file came
+    /// back as it was.
+    fn recorded(&self) -> Option<&Record> {
+        let row = self.row()?;
+        let came_back = self.verdict != Verdict::New;
+        (!row.is_gone() || came_back).then_some(&row.record)
+    }
+
+    pub(super) fn row(&self) -> Option<&Row> {
+        match &self.stored {
+            Some(Stored::Sound(row)) => Some(row),
+            _ => None,
+        }
+    }
+
+    fn kind(&self) -> EntryKind {
+        let recorded = || self.row().map(|row| row.record.entry.kind);
+        self.entry.as_ref().map(|entry| entry.kind).or_else(recorded).unwrap_or(EntryKind::File)
+    }
+
+    /// Bytes of the entry found.
+    pub(super) fn size(&self) -> u64 {
+        self.entry.as_ref().map_or(0, |entry| entry.size)
+    }
+
+    /// Bytes of the longer of recorded and found.
+    pub(super) fn longest_size(&self) -> u64 {
+        self.size().max(self.row().map_or(0, |row| row.record.entry.size))
+    }
+}
+
+/// Counts, tells and writes.
+pub(super) struct Ledger<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) catalog: &'a mut Catalog,
+    monitor: &'a dyn Monitor,
+    pub(super) outcome: Outcome,
+    pub(super) started_ns: i64,
+    pub(super) now_s: i64,
+    committed: Instant,
+    pub(super) may_write: bool,
+    pub(super) is_gate_open: bool,
+    pub(super) is_halted: bool,
+    files_at_start: u64,
+    missing_files: u64,
+    /// Bad rows that were told, so that none is told twice.
+    pub(super) told_bad: HashSet<RelPath>,
+}
+
+impl<'a> Ledger<'a> {
+    pub(super) fn new(plan: &'a Plan, catalog: &'a mut Catalog, monitor: &'a dyn Monitor) -> Self {
+        let started_ns = now_ns();
+        Self {
+            plan,
+            monitor,
+            outcome: Outcome {
+                is_update: matches!(plan.purpose, Purpose::Update(_)),
+                ..Outcome::default()
+            },
+            started_ns,
+            now_s: started_ns / 1_000_000_000,
+            committed: Instant::now(),
+            may_write: plan.may_write,
+            is_gate_open: false,
+            is_halted: false,
+            files_at_start: catalog.files(),
+            missing_files: 0,
+            told_bad: HashSet::new(),
+            catalog,
+        }
+    }
+
+    pub(super) fn warn(&self, message: &str) {
+        self.monitor.warn(message);
+    }
+
+    pub(super) fn stop(&mut self, stop: Stop) {
+        self.outcome.stopped.get_or_insert(stop);
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.is_halted || self.outcome.stopped.is_some()
+    }
+
+    /// Writes, counts and tells a verdict.
+    pub(super) fn settle(&mut self, settled: Settled) -> Result<()> {
+        if settled.verdict == Verdict::Missing && !self.open_gate()? {
+            return Ok(());
+        }
+        let wrote = self.write(&settled)?;
+        if self.is_halted {
+            return Ok(());
+        }
+        self.outcome.hashed += u64::from(settled.content.is_some());
+        self.outcome.damaged_blocks += settled.damaged_blocks;
+        if settled.kind() == EntryKind::File {
+            self.outcome.bytes_judged += settled.size();
+        }
+        if settled.verdict == Verdict::Ok && !self.plan.tell_ok {
+            self.outcome.add_ok(settled.kind());
+            return Ok(());
+        }
+        self.tell(&settled, wrote);
+        self.note_missing(&settled)
+    }
+
+    pub(super) fn tell(&mut self, settled: &Settled, wrote: bool) {
+        if settled.verdict == Verdict::RecordBad {
+            self.told_bad.insert(settled.path.clone());
+        }
+        let finding = Finding {
+            path: settled.path.clone(),
+            kind: settled.kind(),
+            verdict: settled.verdict,
+            recorded: settled.recorded().map(|record| record.entry.clone()),
+            found: settled.entry.clone(),
+            damaged: settled.damaged.clone(),
+            unreadable: settled.unreadable.clone(),
+            reason: settled.reason.clone(),
+            recorded_now: wrote,
+        };
+        self.monitor.finding(&finding);
+        self.outcome.add(finding);
+    }
+
+    /// More than half of the files gone is no clean-up, it is a disk that is
+    /// not there.
+    fn note_missing(&mut self, settled: &Settled) -> Result<()> {
+        if settled.verdict != Verdict::Missing || settled.kind() != EntryKind::File {
+            return Ok(());
+        }
+        self.missing_files += 1;
+        if self.plan.is_single_file() {
+            return Ok(());
+        }
+        self.halt_if_mostly_missing(self.missing_files)
+    }
+
+    pub(super) fn halt_if_mostly_missing(&mut self, missing: u64) -> Result<()> {
+        let recorded = self.files_at_start;
+        if !self.plan.force && missing.saturating_mul(2) > recorded {
+            self.halt(Halt::Offline(Offline::MostlyMissing { missing, recorded }));
+        }
+        Ok(())
+    }
+
+    /// Ends the run with nothing changed since the last commit.
+    pub(super) fn halt(&mut self, halt: Halt) {
+        self.catalog.roll_back();
+        self.may_write = false;
+        self.is_halted = true;
+        match halt {
+            Halt::Offline(offline) => self.outcome.offline = Some(offline),
+            Halt::Untrusted(why) => self.outcome.record_untrusted = Some(why),
+        }
+    }
+
+    /// Counts a path that is left out, and tells it.
+    pub(super) fn leave_out(
+        &mut self,
+        path: RelPath,
+        stored: Option<Stored>,
+        kind: EntryKind,
+        why: LeftOut,
+    ) -> Result<()> {
+        match kind {
+            EntryKind::Folder => self.outcome.ignored_folders += 1,
+            EntryKind::File => self.outcome.ignored_files += 1,
+            EntryKind::Special => self.outcome.special += 1,
+            EntryKind::Link => {}
+        }
+        let mut settled = Settled::new(path, stored, None, Verdict::Ignored);
+        settled.reason =
+            (why == LeftOut::OtherFileSystem).then(|| "another file system".to_owned());
+        let finding = Finding {
+            kind,
+            recorded: settled.recorded().map(|record| record.entry.clone()),
+            path: settled.path,
+            verdict: Verdict::Ignored,
+            found: None,
+            damaged: Vec::new(),
+            unreadable: Vec::new(),
+            reason: settled.reason,
+            recorded_now: false,
+        };
+        self.monitor.finding(&finding);
+        self.outcome.add(finding);
+        Ok(())
+    }
+
+    /// A folder whose names are not all known: its own entry was told as ok or
+    /// new, which is taken back, since a path has one verdict.
+    pub(super) fn names_unknown(&mut self, path: RelPath, error: &io::Error) -> Result<()> {
+        if !path.is_root() {
+            let stored = self.catalog.get(&path)?;
+            let is_new = match &stored {
+                Some(Stored::Sound(row)) => row.record.hashed_ns == self.started_ns,
+                Some(Stored::Bad(_)) | None => true,
+            };
+            let told = if is_new { Verdict::New } else { Verdict::Ok };
+            if self.outcome.folders.of(told) > 0 {
+                self.outcome.folders.take_back(told);
+            }
+        }
+        let verdict = if is_denied(error) { Verdict::Denied } else { Verdict::Unreadable };
+        let finding = Finding {
+            path,
+            kind: EntryKind::Folder,
+            verdict,
+            recorded: None,
+            found: None,
+            damaged: Vec::new(),
+            unreadable: Vec::new(),
+            reason: Some(format!("its names cannot be listed: {error}")),
+            recorded_now: false,
+        };
+        self.monitor.finding(&finding);
+        self.outcome.add(finding);
+        Ok(())
+    }
+
+    /// Writes what the rules allow. Whether what was found is recorded now.
+    fn write(&mut self, settled: &Settled) -> Result<bool> {
+        if !self.may_write {
+            return Ok(false);
+        }
+        match &self.plan.purpose {
+            Purpose::Status => Ok(false),
+            Purpose::Verify => self.write_verified(settled).map(|()| false),
+            Purpose::Update(rules) => {
+                let accepts = !settled.verdict.is_recordable()
+                    && settled.verdict != Verdict::Ignored
+                    && rules.accept.covers(&settled.path);
+                if !settled.verdict.is_recordable() && !accepts {
+                    return Ok(false);
+                }
+                let wrote = self.write_found(settled, accepts)?;
+                if wrote && accepts {
+                    self.outcome.accepted += 1;
+                }
+                Ok(wrote)
+            }
+        }
+    }
+
+    fn write_verified(&mut self, settled: &Settled) -> Result<()> {
+        let is_seen_well = matches!(settled.verdict, Verdict::Ok | Verdict::Touched);
+        let Some(row) = settled.row().filter(|row| is_seen_well && !row.is_gone()) else {
+            return Ok(());
+        };
+        if settled.content.is_none() || !self.open_gate()? {
+            return Ok(());
+        }
+        let record = Record { verified_s: self.now_s, ..row.record.clone() };
+        let written = self.catalog.put_same_content(row, record);
+        self.survive(written)
+    }
+
+    fn write_found(&mut self, settled: &Settled, accepts: bool) -> Result<bool> {
+        let Some(write) = self.decide(settled) else {
+            return Ok(false);
+        };
+        if !self.open_gate()? {
+            return Ok(false);
+        }
+        let before = settled.row().map(|row| &row.record);
+        let after = write.record().cloned();
+        let written = self.carry_out(settled, write);
+        self.survive(written)?;
+        if accepts && !self.is_stopped() {
+            let name = settled.verdict.name();
+            let noted =
+                self.catalog.note_accepted(self.now_s, &settled.path, name, before, after.as_ref());
+            self.survive(noted)?;
+        }
+        Ok(!self.is_stopped())
+    }
+
+    fn carry_out(&mut self, settled: &Settled, write: Write) -> Result<()> {
+        let is_bad = matches!(settled.stored, Some(Stored::Bad(_)));
+        let may_have_parts = settled.size() >= super::weigh::KEEP_PARTS_MIN;
+        match (write, settled.row()) {
+            (Write::Delete, _) => return self.catalog.delete(&settled.path),
+            (Write::Same(record), Some(row)) => self.catalog.put_same_content(row, record)?,
+            (Write::Other(record, blocks), _) if is_bad => {
+                self.catalog.put_over_bad(record, &blocks)?;
+            }
+            (Write::Other(record, blocks), row) => self.catalog.put(row, record, &blocks)?,
+            (Write::Same(_), None) => {
+                return Err(Error::Internal("the same content as no record".to_owned()));
+            }
+        }
+        if may_have_parts {
+            self.catalog.forget_unfinished(&settled.path)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the values of a part of a large file.
+    pub(super) fn keep(
+        &mut self,
+        path: &RelPath,
+        entry: &Entry,
+        blocks: &UnfinishedBlocks,
+    ) -> Result<()> {
+        let is_update = matches!(self.plan.purpose, Purpose::Update(_));
+        if !is_update || !self.may_write || !self.open_gate()? {
+            return Ok(());
+        }
+        let kept = self.catalog.put_unfinished(path, entry, blocks);
+        self.survive(kept)
+    }
+
+    pub(super) fn commit_if_due(&mut self) -> Result<()> {
+        if self.committed.elapsed() >= COMMIT_EVERY {
+            self.commit()?;
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        if self.catalog.is_writing() && self.may_write {
+            let committed = self.catalog.commit();
+            self.survive(committed)?;
+        }
+        self.committed = Instant::now();
+        Ok(())
+    }
+
+    /// A record that cannot be written ends the run, with a report of what was
+    /// found until then; the record is as it was at the last commit.
+    fn survive(&mut self, written: Result<()>) -> Result<()> {
+        match written {
+            Err(error @ Error::RecordNotWritten { .. }) => {
+                self.catalog.roll_back();
+                self.may_write = false;
+                let hint = error.hint().unwrap_or_default();
+                self.stop(Stop::RecordFailed(format!("{error}; {hint}")));
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    /// Commits what is left and hands over the outcome.
+    pub(super) fn finish(&mut self) -> Result<Outcome> {
+        let is_complete = !self.is_stopped() && self.plan.walk.scope.is_root();
+        if is_complete && self.may_write && self.outcome.is_update && self.catalog.is_writing() {
+            let forgotten = self.catalog.forget_all_unfinished();
+            self.survive(forgotten)?;
+        }
+        self.commit()?;
+        Ok(std::mem::take(&mut self.outcome))
+    }
+}

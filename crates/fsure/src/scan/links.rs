@@ -1,0 +1,83 @@
+//! Hard links: one inode is read once in a run, however many names it has.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use fsure_os::Stat;
+
+use super::reader::Content;
+use crate::words::AlgorithmSet;
+
+/// Contents kept for further names. A tree of backups made of hard links has
+/// far more; those beyond it are read again, which is slower and not wrong.
+const KEPT_MAX: usize = 100_000;
+
+/// An inode, and what was to be computed of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct LinkKey {
+    device: u64,
+    inode: u64,
+    algorithms: u8,
+}
+
+impl LinkKey {
+    /// The key of a file with further names; `None` where there are none.
+    pub(super) fn of(stat: &Stat, algorithms: AlgorithmSet) -> Option<Self> {
+        let key = Self { device: stat.device, inode: stat.inode, algorithms: algorithms.bits() };
+        (stat.links > 1).then_some(key)
+    }
+}
+
+/// What is known of an inode with several names.
+pub(super) enum Link {
+    /// Its first name is being read; the orders that wait for it.
+    Reading(Vec<u64>),
+    /// Read; and how many of its names have not come by yet.
+    Read(Rc<Content>, u32),
+}
+
+/// The inodes with several names of this run.
+#[derive(Default)]
+pub(super) struct Links {
+    known: HashMap<LinkKey, Link>,
+    kept: usize,
+}
+
+impl Links {
+    /// What is known of an inode.
+    pub(super) fn get(&mut self, key: &LinkKey) -> Option<&mut Link> {
+        self.known.get_mut(key)
+    }
+
+    /// Its first name is going to be read.
+    pub(super) fn begin(&mut self, key: LinkKey) {
+        self.known.insert(key, Link::Reading(Vec::new()));
+    }
+
+    /// Its content, unless the file is no longer the same; and who waited.
+    pub(super) fn finish(&mut self, key: &LinkKey, content: Option<&Rc<Content>>) -> Vec<u64> {
+        let waiting = match self.known.remove(key) {
+            Some(Link::Reading(waiting)) => waiting,
+            _ => Vec::new(),
+        };
+        if let Some(content) = content.filter(|_| self.kept < KEPT_MAX) {
+            let left = content.stat.links.saturating_sub(1 + waiting.len() as u32);
+            if left > 0 {
+                self.kept += 1;
+                self.known.insert(*key, Link::Read(Rc::clone(content), left));
+            }
+        }
+        waiting
+    }
+
+    /// Another name came by; forgets the content with the last.
+    pub(super) fn pass(&mut self, key: &LinkKey) {
+        if let Some(Link::Read(_, left)) = self.known.get_mut(key) {
+            *left -= 1;
+            if *left == 0 {
+                self.known.remove(key);
+                self.kept -= 1;
+            }
+        }
+    }
+}

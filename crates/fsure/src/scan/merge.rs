@@ -1,0 +1,179 @@
+//! The walk and the record side by side, both in the order of paths: every
+//! path of either comes out once, with what each of them says of it. Neither
+//! is ever held in memory as a whole.
+
+use std::collections::VecDeque;
+use std::io;
+
+use fsure_os::folder::is_denied;
+use fsure_os::{Kind, Stat};
+
+use crate::catalog::{Bound, Catalog, PAGE_ROWS, Stored};
+use crate::tree::{LeftOut, Step, Walk};
+use crate::words::{RelPath, Result};
+
+/// What the walk says of a path.
+#[derive(Debug)]
+pub(super) enum Seen {
+    /// It is there; the device of its folder, or of itself if it is one.
+    Entry(Stat, u64),
+    /// It is left out.
+    LeftOut(Kind, LeftOut),
+    /// It lies below something that is left out.
+    BelowLeftOut,
+    /// It is there, but its stat cannot be had.
+    Unseen(io::Error),
+    /// Its folder could not be listed; whether for lack of permission.
+    Unlisted(bool),
+    /// The walk did not come across it.
+    Absent,
+    /// A folder whose names are not all known, told after its own entry.
+    NamesUnknown(io::Error),
+    /// A pattern file that could not be read, told beside its own entry.
+    PatternsUnread(io::Error),
+}
+
+/// A path with both sides of its story.
+#[derive(Debug)]
+pub(super) struct Case {
+    pub(super) path: RelPath,
+    pub(super) stored: Option<Stored>,
+    pub(super) seen: Seen,
+}
+
+/// A place below which nothing can be said to be missing.
+struct Shadow {
+    folder: RelPath,
+    /// `None` where it is left out, else whether permission was lacking.
+    denied: Option<bool>,
+}
+
+/// The merge under way.
+pub(super) struct Merge {
+    walk: Walk,
+    ahead: Option<Step>,
+    rows: Rows,
+    shadows: Vec<Shadow>,
+}
+
+impl Merge {
+    pub(super) fn new(walk: Walk, scope: &RelPath) -> Self {
+        Self { walk, ahead: None, rows: Rows::new(scope), shadows: Vec::new() }
+    }
+
+    /// The next path, or `None` at the end of both.
+    pub(super) fn next(&mut self, catalog: &mut Catalog) -> Result<Option<Case>> {
+        loop {
+            if self.ahead.is_none() {
+                self.ahead = self.walk.next().transpose()?;
+            }
+            self.rows.fetch(catalog)?;
+            let row = self.rows.page.front().map(Stored::path);
+            let step = self.ahead.as_ref().map(Step::path);
+            let (takes_row, takes_step) = match (row, step) {
+                (None, None) => return Ok(None),
+                (Some(_), None) => (true, false),
+                (None, Some(_)) => (false, true),
+                (Some(row), Some(step)) => (row <= step, step <= row),
+            };
+            // Told beside an entry of the same path, and so without its row.
+            let is_aside = takes_step
+                && matches!(
+                    self.ahead,
+                    Some(Step::Unlisted(..) | Step::PatternsUnread(..))
+                        | Some(Step::LeftOut(_, _, LeftOut::NestedRoot))
+                );
+            let stored = (takes_row && !is_aside).then(|| self.rows.page.pop_front()).flatten();
+            let step = takes_step.then(|| self.ahead.take()).flatten();
+            if let Some(case) = self.case(stored, step) {
+                return Ok(Some(case));
+            }
+        }
+    }
+
+    fn case(&mut self, stored: Option<Stored>, step: Option<Step>) -> Option<Case> {
+        let path = match (&stored, &step) {
+            (Some(stored), _) => stored.path().clone(),
+            (None, Some(step)) => step.path().clone(),
+            (None, None) => return None,
+        };
+        let seen = match step {
+            None => self.unmatched(&path),
+            Some(Step::Entry(_, stat, device)) => Seen::Entry(stat, device),
+            Some(Step::Unseen(_, error)) => {
+                self.shade(&path, Some(is_denied(&error)));
+                Seen::Unseen(error)
+            }
+            Some(Step::LeftOut(_, kind, why)) => {
+                self.shade(&path, None);
+                Seen::LeftOut(kind, why)
+            }
+            Some(Step::Unlisted(_, error)) => {
+                self.shade(&path, Some(is_denied(&error)));
+                Seen::NamesUnknown(error)
+            }
+            Some(Step::PatternsUnread(_, error)) => Seen::PatternsUnread(error),
+        };
+        Some(Case { path, stored, seen })
+    }
+
+    fn shade(&mut self, folder: &RelPath, denied: Option<bool>) {
+        // What lies before this folder and not around it is over.
+        self.shadows.retain(|shadow| {
+            let (_, end) = shadow.folder.below();
+            end.is_none_or(|end| folder.as_bytes() < &*end)
+        });
+        self.shadows.push(Shadow { folder: folder.clone(), denied });
+    }
+
+    /// Why the walk did not come across a recorded path.
+    fn unmatched(&self, path: &RelPath) -> Seen {
+        let shadow = self.shadows.iter().rev().find(|shadow| path.is_within(&shadow.folder));
+        match shadow.map(|shadow| shadow.denied) {
+            None => Seen::Absent,
+            Some(None) => Seen::BelowLeftOut,
+            Some(Some(denied)) => Seen::Unlisted(denied),
+        }
+    }
+}
+
+/// The recorded rows of a scope, page by page.
+struct Rows {
+    page: VecDeque<Stored>,
+    /// What is still to be fetched: where from, and up to where. A folder is
+    /// two ranges, its own row and what lies below it.
+    ranges: VecDeque<(Vec<u8>, Option<Vec<u8>>)>,
+    has_begun: bool,
+}
+
+impl Rows {
+    fn new(scope: &RelPath) -> Self {
+        let mut ranges = VecDeque::from([scope.below()]);
+        if !scope.is_root() {
+            let mut behind = scope.as_bytes().to_vec();
+            behind.push(0);
+            ranges.push_front((scope.as_bytes().to_vec(), Some(behind)));
+        }
+        Self { page: VecDeque::new(), ranges, has_begun: false }
+    }
+
+    fn fetch(&mut self, catalog: &mut Catalog) -> Result<()> {
+        while self.page.is_empty()
+            && let Some((start, end)) = self.ranges.front_mut()
+        {
+            let from = if self.has_begun { Bound::After(&*start) } else { Bound::From(&*start) };
+            let rows = catalog.page(&from, end.as_deref())?;
+            let is_last = rows.len() < PAGE_ROWS;
+            self.has_begun = true;
+            if let Some(last) = rows.last() {
+                *start = last.path().as_bytes().to_vec();
+            }
+            self.page = rows.into();
+            if is_last {
+                self.ranges.pop_front();
+                self.has_begun = false;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,282 @@
+//! Floor 3: the pipeline. Walk and record are merged in the order of paths;
+//! what has to be read goes to the workers; what comes back is judged, told
+//! and recorded.
+//!
+//! One thread decides (this file and its neighbours `weigh` and `ledger`);
+//! the workers (`pool`, `reader`, `span`) read and hash and decide nothing.
+
+mod compare;
+mod decide;
+mod entries;
+mod estimate;
+mod gate;
+pub mod hash;
+mod ledger;
+mod links;
+mod merge;
+mod pool;
+mod reader;
+mod span;
+mod weigh;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::RecvTimeoutError;
+use fsure_os::folder::Root;
+use fsure_os::read::Way;
+
+use crate::catalog::Catalog;
+use crate::tree::{Step, Walk, WalkOptions};
+use crate::words::{AlgorithmSet, Monitor, Offline, Outcome, Progress, RelPath, Result, Stop};
+use estimate::Estimate;
+use ledger::Ledger;
+use merge::Merge;
+use pool::{IN_FLIGHT_MAX, News, Pool};
+use span::Meter;
+use weigh::Weigher;
+
+/// What a run is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Look at names, sizes and dates; read no data, write nothing.
+    Status,
+    /// Read everything recorded and judge it; note what was seen to be well.
+    Verify,
+    /// Record what is new or has changed.
+    Update(UpdateRules),
+}
+
+/// What `update` reads and writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UpdateRules {
+    /// Read files whose stat is as recorded too.
+    pub full: bool,
+    /// What to compute for every file.
+    pub digests: AlgorithmSet,
+    /// Which findings are recorded although they bury evidence.
+    pub accept: Accept,
+}
+
+/// Which findings the user stands up for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Accept {
+    /// None.
+    #[default]
+    Nothing,
+    /// Those at or below these paths.
+    Within(Vec<RelPath>),
+    /// All.
+    All,
+}
+
+impl Accept {
+    /// Whether the user stands up for this path.
+    pub fn covers(&self, path: &RelPath) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::Within(paths) => paths.iter().any(|accepted| path.is_within(accepted)),
+            Self::All => true,
+        }
+    }
+}
+
+/// A run over one root.
+#[derive(Clone)]
+pub struct Plan {
+    /// The root.
+    pub root: Arc<Root>,
+    /// Which part of it, what to leave out, where it ends.
+    pub walk: WalkOptions,
+    /// What for.
+    pub purpose: Purpose,
+    /// The best way of reading to try.
+    pub first_way: Way,
+    /// Whether the catalog may be written.
+    pub may_write: bool,
+    /// Go on although the root looks offline.
+    pub force: bool,
+    /// Tell the monitor of paths that are ok, too.
+    pub tell_ok: bool,
+}
+
+impl Plan {
+    /// Whether a single file was asked for, of which "more than half is gone"
+    /// would say nothing.
+    fn is_single_file(&self) -> bool {
+        let stat = self.root.stat(self.walk.scope.as_bytes());
+        !self.walk.scope.is_root() && !stat.is_ok_and(|stat| stat.kind == fsure_os::Kind::Folder)
+    }
+}
+
+/// What has been decided about the rest of the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Halt {
+    /// The root is not there; nothing may be changed.
+    Offline(Offline),
+    /// The record as a whole cannot be believed.
+    Untrusted(String),
+}
+
+/// Runs the pipeline over a root and its catalog.
+///
+/// An error is what ends the run without a result: a pattern that makes no
+/// sense, a catalog that cannot be read. Whatever is wrong with the data, and
+/// a catalog that cannot be written, is in the outcome.
+pub fn scan(plan: &Plan, catalog: &mut Catalog, monitor: &dyn Monitor) -> Result<Outcome> {
+    let started = Instant::now();
+    let meter = Meter::default();
+    let estimate = Estimate::new(plan, catalog);
+    let outcome = std::thread::scope(|scope| {
+        let pool = Pool::start(scope, &plan.root, &meter, plan.first_way)?;
+        if plan.purpose != Purpose::Status && !estimate.is_final() {
+            let walk = Walk::start(Arc::clone(&plan.root), plan.walk.clone())?;
+            let (estimate, meter) = (&estimate, &meter);
+            scope.spawn(move || count_ahead(walk, estimate, meter));
+        }
+        let merge =
+            Merge::new(Walk::start(Arc::clone(&plan.root), plan.walk.clone())?, &plan.walk.scope);
+        let weigher = Weigher::new(plan, Ledger::new(plan, catalog, monitor));
+        let purpose = &plan.purpose;
+        let mut run = Run {
+            merge,
+            weigher,
+            pool,
+            purpose,
+            meter: &meter,
+            estimate: &estimate,
+            monitor,
+            told: started,
+        };
+        let result = run.run();
+        // Whatever happened, the workers and the count must not go on.
+        meter.stop();
+        result.and_then(|()| run.weigher.finish())
+    });
+    let mut outcome = outcome?;
+    outcome.bytes = meter.bytes_by_way();
+    outcome.seconds = started.elapsed().as_secs_f64();
+    Ok(outcome)
+}
+
+/// Counts what there is to judge while the reading has begun, for a first
+/// `update`, of which no record tells the size.
+fn count_ahead(walk: Walk, estimate: &Estimate, meter: &Meter) {
+    for step in walk {
+        if meter.is_stopped() {
+            return;
+        }
+        match step {
+            Ok(Step::Entry(_, stat, _)) if stat.kind == fsure_os::Kind::File => {
+                estimate.add(stat.size);
+            }
+            Ok(_) => {}
+            // The walk that counts will say it.
+            Err(_) => return,
+        }
+    }
+    estimate.finish();
+}
+
+struct Run<'a> {
+    merge: Merge,
+    weigher: Weigher<'a>,
+    pool: Pool,
+    purpose: &'a Purpose,
+    meter: &'a Meter,
+    estimate: &'a Estimate,
+    monitor: &'a dyn Monitor,
+    told: Instant,
+}
+
+impl Run<'_> {
+    fn run(&mut self) -> Result<()> {
+        if !self.is_update() {
+            self.weigher.open_gate()?;
+        }
+        let mut has_more = true;
+        while has_more || self.weigher.in_flight() > 0 {
+            if self.is_halted() {
+                return Ok(());
+            }
+            while has_more && self.weigher.in_flight() < IN_FLIGHT_MAX && !self.is_time_to_tell() {
+                match self.merge.next(self.weigher.catalog())? {
+                    Some(case) => self.weigher.take(case)?,
+                    None => has_more = false,
+                }
+                self.send_orders();
+                if self.is_halted() {
+                    return Ok(());
+                }
+                while let Ok(news) = self.pool.news.try_recv() {
+                    self.hear(news)?;
+                }
+            }
+            self.tell();
+            self.weigher.commit_if_due()?;
+            if self.weigher.in_flight() > 0
+                && (!has_more || self.weigher.in_flight() >= IN_FLIGHT_MAX)
+            {
+                match self.pool.news.recv_timeout(Duration::from_millis(100)) {
+                    Ok(news) => self.hear(news)?,
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => {
+                        return Err(crate::words::Error::Internal("the readers are gone".into()));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `update` checks its record before the first write, and need not check
+    /// it at all where nothing has changed.
+    fn is_update(&self) -> bool {
+        matches!(self.purpose, Purpose::Update(_))
+    }
+
+    fn hear(&mut self, news: News) -> Result<()> {
+        match news {
+            News::Part(id, blocks) => self.weigher.keep(id, &blocks)?,
+            News::Done(order, reading) => self.weigher.weigh(order, reading)?,
+        }
+        self.send_orders();
+        Ok(())
+    }
+
+    fn send_orders(&mut self) {
+        for order in self.weigher.orders.drain(..) {
+            // There is always room: no more are out than the queue holds.
+            let sent = self.pool.orders.try_send(order);
+            debug_assert!(sent.is_ok(), "an order found no room");
+        }
+    }
+
+    /// Whether the run has to end here, by decision or on request.
+    fn is_halted(&mut self) -> bool {
+        if let Some(code) = self.monitor.stop_requested() {
+            self.weigher.stop(Stop::Interrupted(code));
+        }
+        self.weigher.is_stopped()
+    }
+
+    fn is_time_to_tell(&self) -> bool {
+        self.told.elapsed() >= Duration::from_millis(100)
+    }
+
+    fn tell(&mut self) {
+        if self.is_time_to_tell() {
+            self.told = Instant::now();
+            let (files, bytes_judged) = self.weigher.judged();
+            let (bytes_total, total_is_known) = self.estimate.total();
+            let progress = Progress {
+                files,
+                bytes_judged,
+                bytes_hashed: self.meter.hashed(),
+                bytes_total: bytes_total.max(bytes_judged),
+                total_is_known,
+            };
+            self.monitor.progress(&progress, self.weigher.current());
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! One file from opening to its digests. Large files are cut into segments
+//! that several workers read at once.
+
+use std::io;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use fsure_os::Stat;
+use fsure_os::folder::{Root, is_denied, is_gone};
+use fsure_os::read::{Source, Way};
+
+use super::hash::{BLOCK, BlockValue, InOrder, block_count, block_value, merge_blocks};
+use super::span::{Cut, Hands, Meter, Span, SpanReport, push_merged};
+use crate::catalog::UnfinishedBlocks;
+use crate::words::{Algorithm, AlgorithmSet, ByteRange, Digests, RelPath};
+
+/// Bytes of a large file that one worker takes at once: long enough for
+/// sequential reading, short enough to spread a file over the workers.
+const SEGMENT: u64 = 64 << 20;
+
+/// What to read.
+#[derive(Clone, Debug)]
+pub(super) struct Order {
+    /// Comes back with the answer.
+    pub(super) id: u64,
+    pub(super) path: RelPath,
+    pub(super) algorithms: AlgorithmSet,
+    /// Only these blocks, to look at them again; the whole file where empty.
+    pub(super) blocks: Vec<u64>,
+    /// Block values that an earlier run left behind.
+    pub(super) kept: Vec<UnfinishedBlocks>,
+    /// How often it was found changed while it was read.
+    pub(super) attempt: u32,
+}
+
+/// A content as it was read.
+#[derive(Debug)]
+pub(super) struct Content {
+    /// Empty where some of the file could not be read, or not all was asked for.
+    pub(super) digests: Digests,
+    /// Numbers and values of the blocks that were read, in order; empty for
+    /// files of one block and without BLAKE3.
+    pub(super) blocks: Vec<(u64, Option<BlockValue>)>,
+    pub(super) unreadable: Vec<ByteRange>,
+    pub(super) error: Option<io::Error>,
+    pub(super) needed_second_read: bool,
+    /// The stat before and, unchanged, after reading.
+    pub(super) stat: Stat,
+    /// When reading began, nanoseconds since 1970.
+    pub(super) hashed_ns: i64,
+}
+
+impl Content {
+    /// The values of all blocks; empty where there are none or not all.
+    pub(super) fn values(&self) -> Vec<BlockValue> {
+        let is_whole = self.blocks.len() as u64 == block_count(self.stat.size);
+        let values = self.blocks.iter().map(|(_, value)| *value).collect::<Option<Vec<_>>>();
+        values.filter(|values| is_whole && values.len() > 1).unwrap_or_default()
+    }
+}
+
+/// The answer to an order.
+#[derive(Debug)]
+pub(super) enum Reading {
+    Read(Box<Content>),
+    /// It changed, shrank or was replaced in the meantime.
+    Changed,
+    Gone,
+    Denied(io::Error),
+    /// It cannot even be opened.
+    Unopened(io::Error),
+    Stopped,
+}
+
+/// A file being read by one worker or several.
+pub(super) struct Job {
+    pub(super) order: Order,
+    source: Source,
+    stat: Stat,
+    hashed_ns: i64,
+    segments: Vec<Range<u64>>,
+    next: AtomicUsize,
+    left: AtomicUsize,
+    is_cut: AtomicBool,
+    parts: Mutex<Parts>,
+}
+
+#[derive(Default)]
+struct Parts {
+    blocks: Vec<(u64, Option<BlockValue>)>,
+    digests: Digests,
+    unreadable: Vec<ByteRange>,
+    error: Option<io::Error>,
+    needed_second_read: bool,
+}
+
+/// What became of one segment.
+pub(super) enum Segment {
+    /// Others are still at work; the values of this one, to be kept.
+    Read(Option<UnfinishedBlocks>),
+    /// It was the last.
+    Last(Reading),
+}
+
+impl Job {
+    /// Opens the file. The error is the answer to the order.
+    pub(super) fn open(root: &Root, order: Order, first: Way) -> Result<Self, Reading> {
+        let hashed_ns = now_ns();
+        let opened = Source::open(root, order.path.as_bytes(), first)
+            .and_then(|source| Ok((source.stat()?, source)));
+        let (stat, source) = match opened {
+            Ok(opened) => opened,
+            Err(error) if is_gone(&error) => return Err(Reading::Gone),
+            Err(error) if is_denied(&error) => return Err(Reading::Denied(error)),
+            // No regular file any more: another walk will tell what it is.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                return Err(Reading::Changed);
+            }
+            Err(error) => return Err(Reading::Unopened(error)),
+        };
+        let mut parts = Parts::default();
+        let segments = segments(&order, stat.size, &mut parts);
+        Ok(Self {
+            source,
+            stat,
+            hashed_ns,
+            next: AtomicUsize::new(0),
+            left: AtomicUsize::new(segments.len()),
+            segments,
+            is_cut: AtomicBool::new(false),
+            parts: Mutex::new(parts),
+            order,
+        })
+    }
+
+    /// How many workers the file can use.
+    pub(super) fn segment_count(&self) -> usize {
+        self.segments.len()
+    }
+
+    /// Reads the next segment that nobody has taken, if there is one.
+    pub(super) fn work(&self, root: &Root, hands: &mut Hands, meter: &Meter) -> Option<Segment> {
+        let place = self.next.fetch_add(1, Ordering::Relaxed);
+        let range = self.segments.get(place)?.clone();
+        let kept = self.read_segment(range, hands, meter);
+        // Acquire and release: the last one sees what the others have put in.
+        let is_last = self.left.fetch_sub(1, Ordering::AcqRel) == 1;
+        Some(if is_last { Segment::Last(self.finish(root, meter)) } else { Segment::Read(kept) })
+    }
+
+    fn read_segment(
+        &self,
+        range: Range<u64>,
+        hands: &mut Hands,
+        meter: &Meter,
+    ) -> Option<UnfinishedBlocks> {
+        if self.is_cut.load(Ordering::Relaxed) {
+            return None;
+        }
+        let size = self.stat.size;
+        let wants_blake3 = self.order.algorithms.contains(Algorithm::Blake3);
+        let is_whole = self.order.blocks.is_empty() && self.segments.len() == 1;
+        let mut in_order = InOrder::new(self.order.algorithms).filter(|_| is_whole);
+        let mut parts = Parts::default();
+        let mut report = SpanReport::default();
+        let span = Span {
+            source: &self.source,
+            range: range.clone(),
+            size,
+            has_holes: self.stat.allocated < size,
+            meter,
+        };
+        let done = span.read(hands, &mut report, &mut |block, content| {
+            if let (Some(in_order), Some(content)) = (&mut in_order, content) {
+                in_order.update(content);
+            }
+            match content {
+                Some(content) if size <= BLOCK && wants_blake3 => {
+                    parts.digests.insert(Algorithm::Blake3, blake3::hash(content).as_bytes());
+                }
+                _ if size > BLOCK && wants_blake3 => {
+                    parts.blocks.push((block, content.map(|content| block_value(block, content))));
+                }
+                _ => {}
+            }
+        });
+        // A file without content has no block to say so.
+        if size == 0 && wants_blake3 {
+            parts.digests.insert(Algorithm::Blake3, blake3::hash(b"").as_bytes());
+        }
+        let unchanged = self.source.stat().is_ok_and(|now| now.is_unchanged_from(&self.stat));
+        if done == Err(Cut::Shrunk) || !unchanged {
+            self.is_cut.store(true, Ordering::Relaxed);
+        }
+        if let Some(in_order) = in_order.filter(|_| report.unreadable.is_empty()) {
+            in_order.finish(&mut parts.digests);
+        }
+        let values: Option<Vec<_>> = parts.blocks.iter().map(|(_, value)| *value).collect();
+        let kept = values.filter(|values| done.is_ok() && unchanged && !values.is_empty());
+        self.add(parts, report);
+        kept.map(|values| UnfinishedBlocks { first_block: range.start / BLOCK, values })
+    }
+
+    fn add(&self, parts: Parts, report: SpanReport) {
+        let mut all = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        all.blocks.extend(parts.blocks);
+        for algorithm in parts.digests.algorithms().iter() {
+            let value = parts.digests.get(algorithm).expect("it is in the set");
+            all.digests.insert(algorithm, value);
+        }
+        all.unreadable.extend(report.unreadable);
+        all.needed_second_read |= report.needed_second_read;
+        all.error = all.error.take().or(report.error);
+    }
+
+    fn finish(&self, root: &Root, meter: &Meter) -> Reading {
+        if meter.is_stopped() {
+            return Reading::Stopped;
+        }
+        // Whether the name still stands for what was read.
+        match root.stat(self.order.path.as_bytes()) {
+            Err(error) if is_gone(&error) => return Reading::Gone,
+            Ok(now) if now.is_unchanged_from(&self.stat) => {}
+            _ => return Reading::Changed,
+        }
+        if self.is_cut.load(Ordering::Relaxed) {
+            return Reading::Changed;
+        }
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let Parts { mut blocks, mut digests, unreadable, error, needed_second_read } =
+            std::mem::take(&mut *parts);
+        blocks.sort_unstable_by_key(|(block, _)| *block);
+        if blocks.len() as u64 == block_count(self.stat.size)
+            && let Some(values) = blocks.iter().map(|(_, v)| *v).collect::<Option<Vec<_>>>()
+            && values.len() > 1
+        {
+            digests.insert(Algorithm::Blake3, &merge_blocks(&values));
+        }
+        Reading::Read(Box::new(Content {
+            digests,
+            blocks,
+            unreadable: in_order(unreadable),
+            error,
+            needed_second_read,
+            stat: self.stat.clone(),
+            hashed_ns: self.hashed_ns,
+        }))
+    }
+}
+
+/// The stretches to read: all of a file in one where its bytes are needed in
+/// order, else in segments, without those whose values are kept already.
+fn segments(order: &Order, size: u64, parts: &mut Parts) -> Vec<Range<u64>> {
+    if !order.blocks.is_empty() {
+        let mut ranges = Vec::new();
+        for block in &order.blocks {
+            push_merged(&mut ranges, block * BLOCK..((block + 1) * BLOCK).min(size));
+        }
+        ranges.retain(|range| !range.is_empty());
+        // Changed since: the stat will tell.
+        return if ranges.is_empty() { vec![0..0] } else { ranges };
+    }
+    if InOrder::new(order.algorithms).is_some() || size <= SEGMENT {
+        return vec![0..size];
+    }
+    let kept: Vec<_> = order.kept.iter().filter(|kept| fits(kept, size)).collect();
+    for kept in &kept {
+        let numbered = kept.values.iter().zip(kept.first_block..);
+        parts.blocks.extend(numbered.map(|(value, block)| (block, Some(*value))));
+    }
+    let is_kept = |start: u64| kept.iter().any(|kept| kept.first_block * BLOCK == start);
+    let starts = (0..size).step_by(SEGMENT as usize).filter(|start| !is_kept(*start));
+    let ranges: Vec<_> = starts.map(|start| start..(start + SEGMENT).min(size)).collect();
+    if ranges.is_empty() { vec![0..0] } else { ranges }
+}
+
+/// Whether kept values are those of exactly one segment.
+fn fits(kept: &UnfinishedBlocks, size: u64) -> bool {
+    let start = kept.first_block.saturating_mul(BLOCK);
+    start < size
+        && start.is_multiple_of(SEGMENT)
+        && kept.values.len() as u64 == block_count(SEGMENT.min(size - start))
+}
+
+fn in_order(mut ranges: Vec<ByteRange>) -> Vec<ByteRange> {
+    ranges.sort_unstable_by_key(|range| range.start);
+    let mut merged = Vec::new();
+    for range in ranges {
+        push_merged(&mut merged, range);
+    }
+    merged
+}
+
+/// The time, nanoseconds since 1970.
+pub(super) fn now_ns() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
+}

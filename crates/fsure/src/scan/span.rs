@@ -1,0 +1,238 @@
+//! Reading a stretch of one file block by block: holes without I/O, a bad
+//! sector at the price of its own few bytes and never of the file.
+
+use std::io;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use fsure_os::buffer::Buffer;
+use fsure_os::read::{Source, Way};
+
+use super::hash::BLOCK;
+use crate::words::{ByteRange, BytesByWay};
+
+/// Bytes asked for at once: what saturates a fast disk with one request in
+/// flight, and what uncached reads need to come without reading twice.
+pub(super) const CHUNK: u64 = 4 << 20;
+
+/// Failed reads spent on finding the bad bytes in one block. A dying disk
+/// takes seconds for each; what is left then counts as unreadable whole.
+const NARROWING_FAILURES_MAX: u32 = 64;
+
+/// What all readers count, and the word to stop.
+#[derive(Debug, Default)]
+pub(super) struct Meter {
+    by_way: [AtomicU64; 4],
+    hashed: AtomicU64,
+    stop: AtomicBool,
+}
+
+impl Meter {
+    pub(super) fn bytes_by_way(&self) -> BytesByWay {
+        let [direct, dontcache, dropped, cached] =
+            self.by_way.each_ref().map(|bytes| bytes.load(Ordering::Relaxed));
+        BytesByWay { direct, dontcache, dropped, cached }
+    }
+
+    pub(super) fn hashed(&self) -> u64 {
+        self.hashed.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn count(&self, way: Way, bytes: usize) {
+        self.by_way[way as usize].fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    fn count_hashed(&self, bytes: usize) {
+        self.hashed.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+}
+
+/// Why a stretch was not read to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// The file is shorter than it was.
+    Shrunk,
+    /// The run is to stop.
+    Stopped,
+}
+
+/// A worker's memory.
+pub(super) struct Hands {
+    buffer: Buffer,
+    zeros: Box<[u8]>,
+}
+
+impl Hands {
+    pub(super) fn new() -> io::Result<Self> {
+        let buffer = Buffer::new(CHUNK as usize)?;
+        Ok(Self { buffer, zeros: vec![0; BLOCK as usize].into_boxed_slice() })
+    }
+}
+
+/// What is known after reading a stretch, besides its blocks.
+#[derive(Debug, Default)]
+pub(super) struct SpanReport {
+    /// Bytes that could not be read, in order, adjacent ranges merged.
+    pub(super) unreadable: Vec<ByteRange>,
+    /// What the system said of the first of them.
+    pub(super) error: Option<io::Error>,
+    /// A read failed and a second one did not.
+    pub(super) needed_second_read: bool,
+}
+
+/// One stretch of a file.
+pub(super) struct Span<'a> {
+    pub(super) source: &'a Source,
+    /// Starts at a block, ends at a block or at the end of the file.
+    pub(super) range: Range<u64>,
+    pub(super) size: u64,
+    pub(super) has_holes: bool,
+    pub(super) meter: &'a Meter,
+}
+
+impl Span<'_> {
+    /// Reads the stretch in order and gives `take` every block's number and
+    /// its content, or `None` where some of it cannot be read.
+    pub(super) fn read(
+        &self,
+        hands: &mut Hands,
+        report: &mut SpanReport,
+        take: &mut dyn FnMut(u64, Option<&[u8]>),
+    ) -> Result<(), Cut> {
+        let mut data = if self.has_holes { 0..0 } else { 0..self.size };
+        let mut offset = self.range.start;
+        while offset < self.range.end {
+            if self.meter.is_stopped() {
+                return Err(Cut::Stopped);
+            }
+            let end = (offset + CHUNK).min(self.range.end);
+            if offset >= data.end {
+                // A file system that cannot say has data everywhere.
+                let next = self.source.next_data(offset, self.size);
+                data = match next.unwrap_or(Some((offset, self.size))) {
+                    Some((start, end)) => start..end,
+                    None => self.size..self.size,
+                };
+            }
+            if end <= data.start {
+                self.take_hole(&hands.zeros, offset..end, take);
+            } else {
+                self.take_chunk(&mut hands.buffer, offset..end, report, take)?;
+            }
+            offset = end;
+        }
+        Ok(())
+    }
+
+    fn take_hole(&self, zeros: &[u8], range: Range<u64>, take: &mut dyn FnMut(u64, Option<&[u8]>)) {
+        for block in blocks_of(&range) {
+            let length = (block.end - block.start) as usize;
+            take(block.start / BLOCK, Some(&zeros[..length]));
+            self.meter.count_hashed(length);
+        }
+    }
+
+    fn take_chunk(
+        &self,
+        buffer: &mut Buffer,
+        range: Range<u64>,
+        report: &mut SpanReport,
+        take: &mut dyn FnMut(u64, Option<&[u8]>),
+    ) -> Result<(), Cut> {
+        if self.fill(buffer, &range)?.is_ok() {
+            for block in blocks_of(&range) {
+                let from = (block.start - range.start) as usize;
+                let content = &buffer[from..from + (block.end - block.start) as usize];
+                take(block.start / BLOCK, Some(content));
+                self.meter.count_hashed(content.len());
+            }
+            return Ok(());
+        }
+        let mut all_came_at_once = true;
+        for block in blocks_of(&range) {
+            let length = (block.end - block.start) as usize;
+            let mut got = self.fill(buffer, &block)?;
+            if got.is_err() {
+                all_came_at_once = false;
+                got = self.fill(buffer, &block)?;
+                report.needed_second_read |= got.is_ok();
+            }
+            if let Err(error) = got {
+                report.error.get_or_insert(error);
+                self.narrow(buffer, block.clone(), &mut NARROWING_FAILURES_MAX.clone(), report)?;
+                take(block.start / BLOCK, None);
+            } else {
+                take(block.start / BLOCK, Some(&buffer[..length]));
+            }
+            self.meter.count_hashed(length);
+        }
+        // The chunk failed and each of its blocks did not.
+        report.needed_second_read |= all_came_at_once;
+        Ok(())
+    }
+
+    /// Reads a range to the start of the buffer. The outer error is for what
+    /// ends the stretch, the inner for what the medium says.
+    fn fill(&self, buffer: &mut Buffer, range: &Range<u64>) -> Result<io::Result<()>, Cut> {
+        let wanted = (range.end - range.start) as usize;
+        match self.source.read_at(buffer, range.start, wanted) {
+            Ok(filled) => {
+                self.meter.count(filled.way, filled.bytes);
+                if filled.bytes < wanted { Err(Cut::Shrunk) } else { Ok(Ok(())) }
+            }
+            Err(error) => Ok(Err(error)),
+        }
+    }
+
+    /// Finds which bytes of a range cannot be read, by halves down to the
+    /// smallest read the file takes.
+    fn narrow(
+        &self,
+        buffer: &mut Buffer,
+        range: Range<u64>,
+        failures_left: &mut u32,
+        report: &mut SpanReport,
+    ) -> Result<(), Cut> {
+        if self.meter.is_stopped() {
+            return Err(Cut::Stopped);
+        }
+        let grain = self.source.grain();
+        if range.end - range.start <= grain || *failures_left == 0 {
+            push_merged(&mut report.unreadable, range);
+            return Ok(());
+        }
+        let middle = range.start + ((range.end - range.start) / 2).next_multiple_of(grain);
+        for half in [range.start..middle, middle..range.end] {
+            if half.is_empty() {
+                continue;
+            }
+            if self.fill(buffer, &half)?.is_err() {
+                *failures_left = failures_left.saturating_sub(1);
+                self.narrow(buffer, half, failures_left, report)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The blocks a range is made of; the last may be short.
+fn blocks_of(range: &Range<u64>) -> impl Iterator<Item = Range<u64>> + use<> {
+    let end = range.end;
+    (range.start..end).step_by(BLOCK as usize).map(move |start| start..(start + BLOCK).min(end))
+}
+
+/// Adds a range to ranges in order, as one with the last if they touch.
+pub(super) fn push_merged(ranges: &mut Vec<ByteRange>, range: ByteRange) {
+    match ranges.last_mut() {
+        Some(last) if last.end >= range.start => last.end = last.end.max(range.end),
+        _ => ranges.push(range),
+    }
+}

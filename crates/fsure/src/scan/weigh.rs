@@ -1,0 +1,483 @@
+//! Every path's way to its verdict: what has to be read for it, what the
+//! reading says, when to look a second time.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use fsure_os::folder::{is_denied, is_gone};
+use fsure_os::{Kind, Stat};
+
+use super::compare::{
+    Comparison, FirstLook, are_proven, compare, look_again, merge_looks, nothing_to_compare, ranges,
+};
+use super::entries::{Entries, granularity_ns, words_kind};
+use super::ledger::{Ledger, Settled};
+use super::links::{Link, LinkKey, Links};
+use super::merge::{Case, Seen};
+use super::reader::{Content, Order, Reading};
+use super::{Plan, Purpose};
+use crate::catalog::{Catalog, Row, Stored, UnfinishedBlocks};
+use crate::tree::LeftOut;
+use crate::words::{
+    AlgorithmSet, Entry, EntryKind, Error, Evidence, Found, Known, Outcome, RelPath, Result, Stop,
+    Verdict, judge,
+};
+
+/// How often a file is read anew because it changed in the meantime.
+const ATTEMPTS_MAX: u32 = 3;
+
+/// Files from this size on keep the values of finished parts, so that a run
+/// that is cut off goes on inside them. Below it, reading anew takes seconds.
+pub(super) const KEEP_PARTS_MIN: u64 = 256 << 20;
+
+/// A file that is being read.
+struct Pending {
+    path: RelPath,
+    stored: Option<Stored>,
+    entry: Entry,
+    device: u64,
+    algorithms: AlgorithmSet,
+    link: Option<LinkKey>,
+    /// What the first look said, while the second is under way.
+    first: Option<FirstLook>,
+}
+
+/// The one who decides.
+pub(super) struct Weigher<'a> {
+    plan: &'a Plan,
+    ledger: Ledger<'a>,
+    /// Orders to be sent to the workers.
+    pub(super) orders: Vec<Order>,
+    pending: HashMap<u64, Pending>,
+    links: Links,
+    entries: Entries,
+    next_id: u64,
+    current: Option<RelPath>,
+}
+
+impl<'a> Weigher<'a> {
+    pub(super) fn new(plan: &'a Plan, ledger: Ledger<'a>) -> Self {
+        Self {
+            plan,
+            ledger,
+            orders: Vec::new(),
+            pending: HashMap::new(),
+            links: Links::default(),
+            entries: Entries::default(),
+            next_id: 0,
+            current: None,
+        }
+    }
+
+    pub(super) fn catalog(&mut self) -> &mut Catalog {
+        self.ledger.catalog
+    }
+
+    pub(super) fn in_flight(&self) -> usize {
+        self.pending.len()
+    }
+
+    pub(super) fn judged(&self) -> (u64, u64) {
+        (self.ledger.outcome.files.total(), self.ledger.outcome.bytes_judged)
+    }
+
+    pub(super) fn current(&self) -> Option<&RelPath> {
+        self.current.as_ref()
+    }
+
+    pub(super) fn stop(&mut self, stop: Stop) {
+        self.ledger.stop(stop);
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.ledger.is_stopped()
+    }
+
+    pub(super) fn open_gate(&mut self) -> Result<bool> {
+        self.ledger.open_gate()
+    }
+
+    pub(super) fn commit_if_due(&mut self) -> Result<()> {
+        self.ledger.commit_if_due()
+    }
+
+    pub(super) fn finish(&mut self) -> Result<Outcome> {
+        self.ledger.finish()
+    }
+
+    /// Takes a path from the merge: settles it or orders its content.
+    pub(super) fn take(&mut self, case: Case) -> Result<()> {
+        let Case { path, stored, seen } = case;
+        match seen {
+            Seen::Entry(stat, device) => self.take_entry(path, stored, &stat, device),
+            Seen::LeftOut(kind, why) => self.take_left_out(path, stored, kind, why),
+            Seen::BelowLeftOut => self.settle_unseen(path, stored, Found::LeftOut, None),
+            Seen::Unlisted(true) => self.settle_unseen(path, stored, Found::Forbidden, None),
+            Seen::Unlisted(false) => self.settle_unseen(path, stored, Found::Unlisted, None),
+            Seen::Unseen(error) => {
+                let found = if is_denied(&error) { Found::Forbidden } else { Found::Unlisted };
+                self.settle_unseen(path, stored, found, Some(error.to_string()))
+            }
+            Seen::Absent => self.take_absent(path, stored),
+            Seen::NamesUnknown(error) => self.ledger.names_unknown(path, &error),
+            Seen::PatternsUnread(error) => {
+                self.ledger.warn(&format!("{}: {error}: nothing is left out for it", path.shown()));
+                Ok(())
+            }
+        }
+    }
+
+    fn take_entry(
+        &mut self,
+        path: RelPath,
+        stored: Option<Stored>,
+        stat: &Stat,
+        device: u64,
+    ) -> Result<()> {
+        let mut entry = self.entry(&path, stat, device)?;
+        match entry.kind {
+            EntryKind::File => return self.take_file(path, stored, entry, stat, device),
+            EntryKind::Special => {
+                self.ledger.outcome.special += 1;
+                if matches!(known(stored.as_ref(), &entry, 1), Known::Nothing) {
+                    return Ok(());
+                }
+            }
+            EntryKind::Link => match self.plan.root.link_target(path.as_bytes()) {
+                Ok(target) => entry.target = Some(target.into_boxed_slice()),
+                Err(error) => {
+                    let found = if is_denied(&error) { Found::Forbidden } else { Found::Unlisted };
+                    return self.settle_unseen(path, stored, found, Some(error.to_string()));
+                }
+            },
+            EntryKind::Folder => {}
+        }
+        let verdict = self.judge(stored.as_ref(), &entry, Evidence::StatOnly);
+        self.ledger.settle(Settled::new(path, stored, Some(entry), verdict))
+    }
+
+    fn take_file(
+        &mut self,
+        path: RelPath,
+        stored: Option<Stored>,
+        entry: Entry,
+        stat: &Stat,
+        device: u64,
+    ) -> Result<()> {
+        let granularity_ns = granularity_ns(self.ledger.catalog, stored.as_ref(), &entry);
+        let known = known(stored.as_ref(), &entry, granularity_ns);
+        let wanted = match (&self.plan.purpose, known) {
+            (Purpose::Status, _) | (Purpose::Verify, Known::Nothing | Known::Bad) => None,
+            (Purpose::Verify, Known::Sound(record)) => Some(record.digests.algorithms()),
+            (Purpose::Update(rules), Known::Nothing) => Some(rules.digests),
+            (Purpose::Update(rules), Known::Bad) => {
+                rules.accept.covers(&path).then_some(rules.digests)
+            }
+            (Purpose::Update(rules), Known::Sound(record)) => {
+                let has = record.digests.algorithms();
+                let is_as_recorded = record.entry.same_stat(&entry)
+                    && !record.is_racy(granularity_ns)
+                    && record.gone_s.is_none()
+                    && has.covers(rules.digests);
+                (rules.full || !is_as_recorded).then_some(has.union(rules.digests))
+            }
+        };
+        let Some(algorithms) = wanted else {
+            let verdict = judge(known, Found::Present(&entry, Evidence::StatOnly), granularity_ns);
+            return self.ledger.settle(Settled::new(path, stored, Some(entry), verdict));
+        };
+        let link = LinkKey::of(stat, algorithms);
+        let pending = Pending { path, stored, entry, device, algorithms, link, first: None };
+        self.order_or_wait(pending)
+    }
+
+    /// Orders a file to be read, unless another name of it is or was.
+    fn order_or_wait(&mut self, pending: Pending) -> Result<()> {
+        let id = self.next_id;
+        self.next_id += 1;
+        if let Some(key) = pending.link {
+            match self.links.get(&key) {
+                Some(Link::Reading(waiting)) => {
+                    waiting.push(id);
+                    self.pending.insert(id, pending);
+                    return Ok(());
+                }
+                Some(Link::Read(content, _)) => {
+                    let content = Rc::clone(content);
+                    self.links.pass(&key);
+                    return self.weigh_content(id, pending, content);
+                }
+                None => self.links.begin(key),
+            }
+        }
+        let kept = self.kept_parts(&pending)?;
+        self.send(id, pending, Vec::new(), kept, 0);
+        Ok(())
+    }
+
+    fn kept_parts(&mut self, pending: &Pending) -> Result<Vec<UnfinishedBlocks>> {
+        let keeps = matches!(self.plan.purpose, Purpose::Update(_));
+        if keeps && pending.entry.size >= KEEP_PARTS_MIN {
+            return self.catalog().unfinished(&pending.path, &pending.entry);
+        }
+        Ok(Vec::new())
+    }
+
+    fn send(
+        &mut self,
+        id: u64,
+        pending: Pending,
+        blocks: Vec<u64>,
+        kept: Vec<UnfinishedBlocks>,
+        attempt: u32,
+    ) {
+        let (path, algorithms) = (pending.path.clone(), pending.algorithms);
+        self.current = Some(path.clone());
+        self.orders.push(Order { id, path, algorithms, blocks, kept, attempt });
+        self.pending.insert(id, pending);
+    }
+
+    /// Keeps the values of a part of a large file that is being read.
+    pub(super) fn keep(&mut self, id: u64, blocks: &UnfinishedBlocks) -> Result<()> {
+        let Some(pending) = self.pending.get(&id) else {
+            return Ok(());
+        };
+        if pending.first.is_some() || pending.entry.size < KEEP_PARTS_MIN {
+            return Ok(());
+        }
+        self.ledger.keep(&pending.path, &pending.entry, blocks)
+    }
+
+    /// Takes a worker's answer.
+    pub(super) fn weigh(&mut self, order: Order, reading: Reading) -> Result<()> {
+        let Some(pending) = self.pending.remove(&order.id) else {
+            return Err(Error::Internal("an answer nobody asked for".to_owned()));
+        };
+        match reading {
+            Reading::Read(content) => {
+                let content = Rc::from(content);
+                self.serve_waiting(&pending, Some(&content))?;
+                self.weigh_content(order.id, pending, content)
+            }
+            Reading::Stopped => Ok(()),
+            failed => {
+                self.serve_waiting(&pending, None)?;
+                self.weigh_failure(order, pending, failed)
+            }
+        }
+    }
+
+    /// Gives a content to the other names of its inode that wait for it, or,
+    /// without one, has them look for themselves.
+    fn serve_waiting(&mut self, pending: &Pending, content: Option<&Rc<Content>>) -> Result<()> {
+        let Some(key) = pending.link.filter(|_| pending.first.is_none()) else {
+            return Ok(());
+        };
+        for id in self.links.finish(&key, content) {
+            let Some(mut other) = self.pending.remove(&id) else {
+                continue;
+            };
+            match content {
+                Some(content) => self.weigh_content(id, other, Rc::clone(content))?,
+                None => {
+                    other.link = None;
+                    self.send(id, other, Vec::new(), Vec::new(), 0);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn weigh_failure(&mut self, order: Order, mut pending: Pending, failed: Reading) -> Result<()> {
+        match failed {
+            Reading::Changed if order.attempt + 1 < ATTEMPTS_MAX => {
+                pending.first = None;
+                pending.link = None;
+                self.send(order.id, pending, Vec::new(), Vec::new(), order.attempt + 1);
+                Ok(())
+            }
+            Reading::Changed => self.settle_changed(pending),
+            Reading::Gone => {
+                // Between the walk and the reading; the record decides.
+                self.take_absent(pending.path, pending.stored)
+            }
+            Reading::Denied(error) => {
+                self.settle_unread(pending, Evidence::Denied, Some(error.to_string()))
+            }
+            Reading::Unopened(error) => {
+                let evidence = Evidence::Partial { rest_differs: false };
+                self.settle_unread(pending, evidence, Some(error.to_string()))
+            }
+            Reading::Read(_) | Reading::Stopped => unreachable!("no failures"),
+        }
+    }
+
+    /// It changed at every attempt: busy, or no file at all any more.
+    fn settle_changed(&mut self, pending: Pending) -> Result<()> {
+        match self.plan.root.stat(pending.path.as_bytes()) {
+            Ok(stat) if stat.kind != Kind::File => {
+                self.take_entry(pending.path, pending.stored, &stat, pending.device)
+            }
+            _ => {
+                let reason = format!("it changed during each of {ATTEMPTS_MAX} attempts");
+                self.settle_unread(pending, Evidence::Busy, Some(reason))
+            }
+        }
+    }
+
+    fn settle_unread(
+        &mut self,
+        pending: Pending,
+        evidence: Evidence,
+        reason: Option<String>,
+    ) -> Result<()> {
+        let verdict = self.judge(pending.stored.as_ref(), &pending.entry, evidence);
+        let mut settled = Settled::new(pending.path, pending.stored, Some(pending.entry), verdict);
+        if matches!(evidence, Evidence::Partial { .. }) {
+            settled.unreadable = std::iter::once(0..settled.size()).collect();
+        }
+        settled.reason = reason;
+        self.ledger.settle(settled)
+    }
+
+    fn weigh_content(&mut self, id: u64, mut pending: Pending, content: Rc<Content>) -> Result<()> {
+        pending.entry = self.entry(&pending.path, &content.stat, pending.device)?;
+        let granularity_ns =
+            granularity_ns(self.ledger.catalog, pending.stored.as_ref(), &pending.entry);
+        let known = known(pending.stored.as_ref(), &pending.entry, granularity_ns);
+        let (Known::Sound(record), Some(Stored::Sound(row))) = (known, &pending.stored) else {
+            let comparison = nothing_to_compare(&content);
+            return self.settle_content(pending, comparison, &content, true);
+        };
+        if let Some(first) = pending.first.take() {
+            let (comparison, is_stable) = look_again(record, &first, &content);
+            let content = merge_looks(first, content);
+            return self.settle_content(pending, comparison, &content, is_stable);
+        }
+        let recorded = if record.digests.agree(&content.digests) == Some(true) {
+            Vec::new()
+        } else {
+            let values = self.ledger.catalog.blocks(row)?;
+            if are_proven(record, &values) { values } else { Vec::new() }
+        };
+        let comparison = compare(record, &recorded, &content);
+        let found = Found::Present(&pending.entry, comparison.evidence);
+        let verdict = judge(known, found, granularity_ns);
+        if verdict.is_suspicious() && record.entry.size == pending.entry.size {
+            // Nothing is called damaged on one look.
+            let has_blocks = pending.entry.size > super::hash::BLOCK;
+            let blocks = if has_blocks { comparison.damaged.clone() } else { Vec::new() };
+            pending.first = Some(FirstLook { content, comparison, recorded });
+            self.send(id, pending, blocks, Vec::new(), 0);
+            return Ok(());
+        }
+        self.settle_content(pending, comparison, &content, true)
+    }
+
+    /// `is_stable`: the content came out the same every time it was read, and
+    /// so is one that could be recorded.
+    fn settle_content(
+        &mut self,
+        pending: Pending,
+        comparison: Comparison,
+        content: &Rc<Content>,
+        is_stable: bool,
+    ) -> Result<()> {
+        let verdict = self.judge(pending.stored.as_ref(), &pending.entry, comparison.evidence);
+        let mut settled = Settled::new(pending.path, pending.stored, Some(pending.entry), verdict);
+        settled.damaged_blocks = comparison.damaged.len() as u64;
+        settled.damaged = ranges(&comparison.damaged, settled.longest_size());
+        settled.unreadable.clone_from(&content.unreadable);
+        settled.reason = content.error.as_ref().map(ToString::to_string);
+        settled.content = is_stable.then(|| Rc::clone(content));
+        self.ledger.settle(settled)
+    }
+
+    fn take_left_out(
+        &mut self,
+        path: RelPath,
+        stored: Option<Stored>,
+        kind: Kind,
+        why: LeftOut,
+    ) -> Result<()> {
+        if why == LeftOut::NestedRoot {
+            self.ledger.outcome.nested_roots.push(path);
+            return Ok(());
+        }
+        self.ledger.leave_out(path, stored, words_kind(kind), why)
+    }
+
+    /// A recorded path that the walk did not come across, asked for once more
+    /// by its name: it may have appeared behind the walk's back.
+    fn take_absent(&mut self, path: RelPath, stored: Option<Stored>) -> Result<()> {
+        match self.plan.root.stat(path.as_bytes()) {
+            Ok(stat) => {
+                let parent = path.parent().unwrap_or_default();
+                let device = match stat.kind {
+                    Kind::Folder => stat.device,
+                    _ => self.plan.root.stat(parent.as_bytes()).map_or(stat.device, |p| p.device),
+                };
+                self.take_entry(path, stored, &stat, device)
+            }
+            Err(error) if is_gone(&error) => self.settle_unseen(path, stored, Found::Absent, None),
+            Err(error) => {
+                let found = if is_denied(&error) { Found::Forbidden } else { Found::Unlisted };
+                self.settle_unseen(path, stored, found, Some(error.to_string()))
+            }
+        }
+    }
+
+    /// Settles a path of which there is no entry.
+    fn settle_unseen(
+        &mut self,
+        path: RelPath,
+        stored: Option<Stored>,
+        found: Found<'_>,
+        reason: Option<String>,
+    ) -> Result<()> {
+        let known = match &stored {
+            Some(Stored::Sound(row)) if !row.is_gone() => Known::Sound(&row.record),
+            Some(Stored::Bad(_)) => Known::Bad,
+            _ => Known::Nothing,
+        };
+        let is_nowhere = matches!(found, Found::Absent) || stored.is_some();
+        if matches!(known, Known::Nothing) && is_nowhere {
+            // A tombstone, and nothing came back.
+            return Ok(());
+        }
+        let verdict = judge(known, found, 1);
+        let is_absent = matches!(found, Found::Absent);
+        let mut settled = Settled::new(path, stored, None, verdict);
+        settled.reason = reason;
+        settled.is_absent = is_absent;
+        self.ledger.settle(settled)
+    }
+
+    fn entry(&mut self, path: &RelPath, stat: &Stat, device: u64) -> Result<Entry> {
+        self.entries.entry(&self.plan.root, self.ledger.catalog, path, stat, device)
+    }
+
+    fn judge(&self, stored: Option<&Stored>, entry: &Entry, evidence: Evidence) -> Verdict {
+        let granularity_ns = granularity_ns(self.ledger.catalog, stored, entry);
+        let known = known(stored, entry, granularity_ns);
+        judge(known, Found::Present(entry, evidence), granularity_ns)
+    }
+}
+
+/// What the record knows that can be held against an entry. A tombstone is
+/// believed again if the file came back with its old size and date: otherwise
+/// damage would be taken for a new file.
+fn known<'a>(stored: Option<&'a Stored>, entry: &Entry, granularity_ns: i64) -> Known<'a> {
+    let came_back = |row: &Row| {
+        let then = &row.record.entry;
+        let tick = |time_ns: i64| time_ns.div_euclid(granularity_ns.max(1));
+        then.kind == entry.kind
+            && then.size == entry.size
+            && tick(then.mtime_ns) == tick(entry.mtime_ns)
+    };
+    match stored {
+        Some(Stored::Bad(_)) => Known::Bad,
+        Some(Stored::Sound(row)) if !row.is_gone() || came_back(row) => Known::Sound(&row.record),
+        _ => Known::Nothing,
+    }
+}

@@ -1,0 +1,133 @@
+//! One folder as the walk needs it: its names sorted, what is left out
+//! marked, and which of them are to be descended into.
+
+use std::io;
+
+use fsure_os::folder::Root;
+use fsure_os::{Kind, Stat};
+
+use super::patterns::{IGNORE_FILE, Patterns};
+use super::walk::{Borders, LeftOut, Step};
+use crate::words::{RelPath, Result};
+
+/// The most a pattern file may hold, in bytes.
+const IGNORE_FILE_MAX: usize = 1 << 20;
+
+/// A folder still to be listed.
+#[derive(Clone, Debug)]
+pub(super) struct Task {
+    pub(super) folder: RelPath,
+    pub(super) device: u64,
+    pub(super) patterns: Patterns,
+}
+
+/// A folder's content, ready to be told.
+#[derive(Debug, Default)]
+pub(super) struct Listed {
+    /// In the order of paths, the last first, so that they are popped off.
+    pub(super) items: Vec<Item>,
+    /// The folders among them to be listed in turn.
+    pub(super) tasks: Vec<Task>,
+}
+
+/// What comes next in a folder.
+#[derive(Debug)]
+pub(super) enum Item {
+    Step(Step),
+    Descend(RelPath),
+}
+
+impl Item {
+    /// The place in the order of all paths: what is below `a` comes where
+    /// `a/` would, behind `a-b`.
+    fn order(&self) -> (&[u8], &[u8]) {
+        match self {
+            Self::Step(step) => (step.path().as_bytes(), b""),
+            Self::Descend(folder) => (folder.as_bytes(), b"/"),
+        }
+    }
+
+    pub(super) fn compare(&self, other: &Self) -> std::cmp::Ordering {
+        let ((mine, my_tail), (theirs, their_tail)) = (self.order(), other.order());
+        mine.iter().chain(my_tail).cmp(theirs.iter().chain(their_tail))
+    }
+}
+
+/// Lists one folder. Errors are pattern files that make no sense; a folder
+/// that cannot be listed is a step.
+pub(super) fn list(root: &Root, task: &Task, borders: &Borders) -> Result<Listed> {
+    let folder = &task.folder;
+    let mut listing = match root.list(folder.as_bytes()) {
+        Ok(listing) => listing,
+        Err(error) => {
+            let step = Step::Unlisted(folder.clone(), error);
+            return Ok(Listed { items: vec![Item::Step(step)], tasks: Vec::new() });
+        }
+    };
+    if !folder.is_root() && borders.is_nested_root(root, folder, &listing) {
+        let step = Step::LeftOut(folder.clone(), Kind::Folder, LeftOut::NestedRoot);
+        return Ok(Listed { items: vec![Item::Step(step)], tasks: Vec::new() });
+    }
+    let mut listed = Listed::default();
+    let mut patterns = task.patterns.clone();
+    if listing.entries.iter().any(|(name, _)| **name == *IGNORE_FILE.as_bytes()) {
+        match read_patterns(root, folder) {
+            Ok(text) => patterns = patterns.with_file(folder, &text)?,
+            Err(error) => {
+                let file = folder.join(IGNORE_FILE.as_bytes());
+                listed.items.push(Item::Step(Step::PatternsUnread(file, error)));
+            }
+        }
+    }
+    if let Some(error) = listing.error.take() {
+        listed.items.push(Item::Step(Step::Unlisted(folder.clone(), error)));
+    }
+    for (name, stat) in listing.entries {
+        let path = folder.join(&name);
+        if !borders.is_own(&path) {
+            push(&mut listed, path, stat, task, &patterns, borders);
+        }
+    }
+    listed.items.sort_by(|a, b| b.compare(a));
+    Ok(listed)
+}
+
+fn push(
+    listed: &mut Listed,
+    path: RelPath,
+    stat: io::Result<Stat>,
+    task: &Task,
+    patterns: &Patterns,
+    borders: &Borders,
+) {
+    let step = match stat {
+        Err(error) => Step::Unseen(path, error),
+        Ok(stat) if patterns.leave_out(&path, stat.kind == Kind::Folder) => {
+            Step::LeftOut(path, stat.kind, LeftOut::Pattern)
+        }
+        Ok(stat) if borders.stops_at(&stat, task.device) => {
+            Step::LeftOut(path, stat.kind, LeftOut::OtherFileSystem)
+        }
+        Ok(stat) => {
+            let is_folder = stat.kind == Kind::Folder;
+            let device = if is_folder { stat.device } else { task.device };
+            if is_folder {
+                listed.items.push(Item::Descend(path.clone()));
+                listed.tasks.push(Task {
+                    folder: path.clone(),
+                    device,
+                    patterns: patterns.clone(),
+                });
+            }
+            Step::Entry(path, stat, device)
+        }
+    };
+    listed.items.push(Item::Step(step));
+}
+
+fn read_patterns(root: &Root, folder: &RelPath) -> io::Result<String> {
+    let file = folder.join(IGNORE_FILE.as_bytes());
+    let text = root.read_small(file.as_bytes(), IGNORE_FILE_MAX)?.unwrap_or_default();
+    String::from_utf8(text)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
+}

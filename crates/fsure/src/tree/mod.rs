@@ -1,0 +1,9 @@
+//! Floor 2: the names in a tree, in the order of their bytes, without those
+//! that are to be left out.
+
+mod list;
+mod patterns;
+mod walk;
+
+pub use patterns::{IGNORE_FILE, Patterns};
+pub use walk::{Borders, LeftOut, Step, Walk, WalkOptions};

@@ -1,0 +1,212 @@
+//! What to leave out: `--exclude`, `config.toml` and `.fsureignore` files, in
+//! the manner of `.gitignore` because everybody knows it. `.gitignore` itself
+//! is never obeyed: what git leaves out is often the only copy.
+
+use std::sync::Arc;
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+
+use crate::words::{Error, RelPath, Result, escape};
+
+/// The name of the pattern files.
+pub const IGNORE_FILE: &str = ".fsureignore";
+
+/// Patterns that hold in one folder and below it.
+#[derive(Debug)]
+struct Layer {
+    folder: RelPath,
+    set: GlobSet,
+    rules: Vec<Rule>,
+    outer: Option<Arc<Self>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Rule {
+    is_exception: bool,
+    is_for_folders: bool,
+}
+
+/// All patterns that hold in a folder.
+#[derive(Clone, Debug, Default)]
+pub struct Patterns {
+    /// From the command line; no file can make an exception to them.
+    first: Option<Arc<Layer>>,
+    innermost: Option<Arc<Layer>>,
+}
+
+impl Patterns {
+    /// The patterns given for a whole run: those of the command line and
+    /// those of the root's `config.toml`.
+    pub fn new(command_line: &[String], config: &[String]) -> Result<Self> {
+        let layer = |lines: &[String], source| {
+            let lines = lines.iter().map(String::as_str);
+            Layer::parse(lines, RelPath::root(), None, source)
+        };
+        Ok(Self {
+            first: layer(command_line, "--exclude")?,
+            innermost: layer(config, ".fsure/config.toml")?,
+        })
+    }
+
+    /// These patterns and those of a pattern file in `folder`.
+    pub fn with_file(&self, folder: &RelPath, text: &str) -> Result<Self> {
+        let file = folder.join(IGNORE_FILE.as_bytes());
+        let lines = text.strip_prefix('\u{feff}').unwrap_or(text).lines();
+        let source = file.shown().to_string();
+        let layer = Layer::parse(lines, folder.clone(), self.innermost.clone(), &source)?;
+        Ok(Self { first: self.first.clone(), innermost: layer.or(self.innermost.clone()) })
+    }
+
+    /// Whether a path is to be left out. A folder that is takes everything
+    /// below it along.
+    pub fn leave_out(&self, path: &RelPath, is_folder: bool) -> bool {
+        let mut layer = self.innermost.as_ref();
+        if let Some(first) = &self.first
+            && let Some(verdict) = first.verdict(path, is_folder)
+        {
+            return verdict;
+        }
+        while let Some(current) = layer {
+            if let Some(verdict) = current.verdict(path, is_folder) {
+                return verdict;
+            }
+            layer = current.outer.as_ref();
+        }
+        false
+    }
+}
+
+impl Layer {
+    fn parse<'a>(
+        lines: impl Iterator<Item = &'a str>,
+        folder: RelPath,
+        outer: Option<Arc<Self>>,
+        source: &str,
+    ) -> Result<Option<Arc<Self>>> {
+        let mut set = GlobSetBuilder::new();
+        let mut rules = Vec::new();
+        for (number, line) in lines.enumerate() {
+            let Some((glob, rule)) = translate(line) else {
+                continue;
+            };
+            let built =
+                GlobBuilder::new(&glob).literal_separator(true).backslash_escape(true).build();
+            set.add(built.map_err(|error| bad_pattern(source, number + 1, line, &error))?);
+            rules.push(rule);
+        }
+        if rules.is_empty() {
+            return Ok(None);
+        }
+        let set = set.build().map_err(|error| bad_pattern(source, 1, "", &error))?;
+        Ok(Some(Arc::new(Self { folder, set, rules, outer })))
+    }
+
+    /// What the last pattern that fits says; `None` where none fits.
+    fn verdict(&self, path: &RelPath, is_folder: bool) -> Option<bool> {
+        let start = if self.folder.is_root() { 0 } else { self.folder.as_bytes().len() + 1 };
+        let below = path.as_bytes().get(start..)?;
+        let fitting = self.set.matches(fsure_os::path::from_bytes(below));
+        let mut rules = fitting.into_iter().rev().map(|place| self.rules[place]);
+        rules.find(|rule| is_folder || !rule.is_for_folders).map(|rule| !rule.is_exception)
+    }
+}
+
+/// A line in the manner of `.gitignore` as a glob over the path below its
+/// folder: `None` for blank lines and comments.
+fn translate(line: &str) -> Option<(String, Rule)> {
+    let mut line = line.trim_end_matches(['\r', '\n']);
+    while line.ends_with(' ') && !line.ends_with("\\ ") {
+        line = &line[..line.len() - 1];
+    }
+    if line.is_empty() || line.starts_with('#') {
+        return None;
+    }
+    let (is_exception, line) = match line.strip_prefix('!') {
+        Some(rest) => (true, rest),
+        None => (false, line),
+    };
+    let (is_for_folders, line) = match line.strip_suffix('/') {
+        Some(rest) => (true, rest),
+        None => (false, line),
+    };
+    // A slash anywhere ties the pattern to its folder; otherwise it is a name
+    // at any depth.
+    let glob = match line.strip_prefix('/') {
+        Some(rest) => rest.to_owned(),
+        None if line.contains('/') => line.to_owned(),
+        None => format!("**/{line}"),
+    };
+    Some((glob, Rule { is_exception, is_for_folders }))
+}
+
+fn bad_pattern(source: &str, number: usize, line: &str, error: &globset::Error) -> Error {
+    Error::Usage {
+        message: format!(
+            "bad pattern in {source}, line {number}: '{}': {}",
+            escape(line.as_bytes()),
+            error.kind()
+        ),
+        hint: Some("the patterns are those of .gitignore; a backslash quotes".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(text: &str) -> RelPath {
+        RelPath::from_bytes(text.as_bytes())
+    }
+
+    #[test]
+    fn patterns_are_those_of_gitignore() {
+        let cases = [
+            ("*.tmp", "a.tmp", false, true),
+            ("*.tmp", "x/y/a.tmp", false, true),
+            ("/*.tmp", "x/a.tmp", false, false),
+            ("x/*.tmp", "x/a.tmp", false, true),
+            ("x/*.tmp", "x/y/a.tmp", false, false),
+            ("x/**/a", "x/y/z/a", false, true),
+            ("cache/", "cache", false, false),
+            ("cache/", "x/cache", true, true),
+            ("# comment", "# comment", false, false),
+            ("\\# no comment", "# no comment", false, true),
+            ("trailing  ", "trailing", false, true),
+            ("*.log\n!keep.log", "keep.log", false, false),
+            ("*.log\n!keep.log", "other.log", false, true),
+            ("[ab].x", "a.x", false, true),
+            ("{a,b}.x", "b.x", false, true),
+        ];
+        for (text, name, is_folder, left_out) in cases {
+            let patterns = Patterns::default().with_file(&RelPath::root(), text).unwrap();
+            assert_eq!(patterns.leave_out(&path(name), is_folder), left_out, "{text} on {name}");
+        }
+    }
+
+    #[test]
+    fn inner_files_come_after_outer_and_the_command_line_before_all() {
+        let patterns = Patterns::new(&["*.never".into()], &["*.a".into()]).unwrap();
+        let inner = patterns.with_file(&path("in"), "!*.a\n!*.never\n/b").unwrap();
+        for (name, left_out) in [
+            ("x.a", true),
+            ("in/x.a", false),
+            ("in/x.never", true),
+            ("in/b", true),
+            ("in/c/b", false),
+        ] {
+            assert_eq!(inner.leave_out(&path(name), false), left_out, "{name}");
+        }
+    }
+
+    #[test]
+    fn names_need_not_be_text() {
+        let patterns = Patterns::new(&["*.tmp".into()], &[]).unwrap();
+        assert!(patterns.leave_out(&RelPath::from_bytes(*b"x/\xff\xfe.tmp"), false));
+    }
+
+    #[test]
+    fn a_bad_pattern_is_named_with_its_line() {
+        let error = Patterns::default().with_file(&path("d"), "ok\n[z").unwrap_err();
+        assert!(error.to_string().contains("d/.fsureignore, line 2: '[z'"), "{error}");
+    }
+}
