@@ -1,0 +1,125 @@
+//! `fsure`, the command: arguments to options, a job, a report, an exit code.
+//! Each sub-command is a file of its own.
+
+mod generate;
+mod roots;
+mod screen;
+mod status;
+mod update;
+mod verify;
+
+use std::panic::catch_unwind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use fsure::words::ExitCode;
+use screen::{Color, Screen};
+
+/// Is my data intact? Record the digests of a tree once, verify it from the
+/// medium for decades.
+#[derive(Parser)]
+#[command(name = "fsure", version, max_term_width = 100, after_help = EXIT_CODES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+const EXIT_CODES: &str = "Exit codes, the first of 6, 3, 4, 5, 7, 1, 0 that applies: \
+0 clean, 1 differences, 2 usage, 3 damage, 4 something could not be read, \
+5 root offline, no record or unfinished, 6 record untrusted, 7 healed, 70 internal fault, \
+130 and 143 interrupted with the state saved.";
+
+#[derive(Subcommand)]
+enum Command {
+    Update(update::UpdateArgs),
+    Verify(verify::VerifyArgs),
+    Status(status::StatusArgs),
+    #[command(hide = true)]
+    Generate(generate::GenerateArgs),
+}
+
+/// How results are shown.
+#[derive(Args)]
+struct OutputArgs {
+    /// Print one JSON object per line; the last has "type":"summary"
+    #[arg(long, global = true)]
+    json: bool,
+    /// Print findings only: no progress and no summary
+    #[arg(short, long, global = true)]
+    quiet: bool,
+    /// Colour the verdicts
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = When::Auto)]
+    color: When,
+}
+
+/// When to colour.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum When {
+    Auto,
+    Always,
+    Never,
+}
+
+fn main() -> std::process::ExitCode {
+    // The panic has been reported by then; a fault of ours must not pass for
+    // any verdict.
+    let code = catch_unwind(run).unwrap_or(ExitCode::Internal);
+    std::process::ExitCode::from(code.number())
+}
+
+fn run() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Nobody is left to tell where this fails.
+            let _ = error.print();
+            return if error.use_stderr() { ExitCode::Usage } else { ExitCode::Clean };
+        }
+    };
+    match &cli.command {
+        Command::Update(args) => update::run(args, &cli.output),
+        Command::Verify(args) => verify::run(args, &cli.output),
+        Command::Status(args) => status::run(args, &cli.output),
+        Command::Generate(args) => generate::run(args),
+    }
+}
+
+impl OutputArgs {
+    /// The screen for a command, which stops at the first signal and lets the
+    /// second end the process at once.
+    fn screen(&self, all: bool, hide: &'static [fsure::words::Verdict]) -> Screen {
+        let settings = screen::Settings {
+            json: self.json,
+            quiet: self.quiet,
+            color: match self.color {
+                When::Auto => Color::Auto,
+                When::Always => Color::Always,
+                When::Never => Color::Never,
+            },
+            all,
+            hide,
+        };
+        Screen::new(settings, listen())
+    }
+}
+
+/// The number of the signal that asks to stop, once there is one.
+fn listen() -> Arc<AtomicUsize> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    let stop = Arc::new(AtomicUsize::new(0));
+    let is_second = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        let code = 128 + signal;
+        let number = signal.unsigned_abs() as usize;
+        // In this order: the second signal finds the flag that the first set.
+        // A system that refuses handlers ends the process at the first, and
+        // the record is sound then, too.
+        let _ = signal_hook::flag::register_conditional_shutdown(signal, code, is_second.clone());
+        let _ = signal_hook::flag::register(signal, is_second.clone());
+        let _ = signal_hook::flag::register_usize(signal, stop.clone(), number);
+    }
+    stop
+}

@@ -1,0 +1,419 @@
+//! The terminal as a listener, and the only place besides `main.rs` that
+//! prints: results to standard output, progress and warnings to standard error.
+//!
+//! A reader who goes away (`fsure verify | head`) ends the output and not the
+//! run: the record matters more than the listing. Nothing here panics on a
+//! failed write, as `println!` would.
+
+mod progress;
+
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use fsure::report::{json, safe, text};
+use fsure::words::{Error, ExitCode, Finding, Monitor, Progress, RelPath, Verdict};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use progress::{Meter, live_line, plain_line};
+
+/// When the verdict's word is coloured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Color {
+    /// On a terminal, unless `NO_COLOR` is set or `TERM` is `dumb`.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// What the screen shows, and how.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    /// JSON lines in place of text.
+    pub(crate) json: bool,
+    /// No progress.
+    pub(crate) quiet: bool,
+    /// Colours.
+    pub(crate) color: Color,
+    /// Every finding, also those that are ok or hidden.
+    pub(crate) all: bool,
+    /// Verdicts that are counted in the summary but get no line of text,
+    /// because there may be a million of them.
+    pub(crate) hide: &'static [Verdict],
+}
+
+/// The terminal.
+///
+/// Locks are taken in one order: the live line's own, then `output`.
+pub(crate) struct Screen {
+    settings: Settings,
+    colored: bool,
+    /// Whether standard output is a terminal: then every line is shown at
+    /// once, and the live line makes way for it.
+    attended: bool,
+    /// 0, or the number of the signal that asks the run to stop.
+    stop: Arc<AtomicUsize>,
+    output: Mutex<Output>,
+    errors: Mutex<Box<dyn Write + Send>>,
+    /// The live line, where standard error is a terminal.
+    live: Option<ProgressBar>,
+    meter: Mutex<Meter>,
+}
+
+impl Screen {
+    /// The screen on this process's standard output and error. `stop` holds 0
+    /// or the number of the signal that asks the run to end.
+    pub(crate) fn new(settings: Settings, stop: Arc<AtomicUsize>) -> Self {
+        let attended = io::stdout().is_terminal();
+        let live = (!settings.quiet).then(live_line_on_stderr).flatten();
+        let colored = match settings.color {
+            Color::Auto => attended && terminal_wants_color(),
+            Color::Always => true,
+            Color::Never => false,
+        };
+        let (output, errors) = (Box::new(io::stdout()), Box::new(io::stderr()));
+        Self { attended, live, ..Self::on(settings, colored, stop, output, errors) }
+    }
+
+    fn on(
+        settings: Settings,
+        colored: bool,
+        stop: Arc<AtomicUsize>,
+        output: Box<dyn Write + Send>,
+        errors: Box<dyn Write + Send>,
+    ) -> Self {
+        Self {
+            settings,
+            colored,
+            attended: false,
+            stop,
+            output: Mutex::new(Output::on(output)),
+            errors: Mutex::new(errors),
+            live: None,
+            meter: Mutex::new(Meter::new(String::new())),
+        }
+    }
+
+    /// A new root: findings from now on are below it, and time starts anew.
+    pub(crate) fn begin(&self, root: &str) {
+        *locked(&self.meter) = Meter::new(root.to_owned());
+        if let Some(live) = &self.live {
+            live.reset();
+        }
+    }
+
+    /// Prints a report: one line or several, with or without a line end.
+    pub(crate) fn print(&self, report: &str) {
+        if let Some(live) = &self.live {
+            live.finish_and_clear();
+        }
+        self.put(report.trim_end_matches('\n'));
+    }
+
+    /// Says what ended the run, and what to do now; with `--json` also on
+    /// standard output.
+    pub(crate) fn error(&self, error: &Error) {
+        self.complain("fsure", &error.to_string());
+        if let Some(hint) = error.hint() {
+            self.complain("fsure: hint", &hint);
+        }
+        if self.settings.json {
+            self.put(&json::error_line(error));
+        }
+    }
+
+    /// Takes the live line away and writes out what is left. An error means
+    /// that results were lost on the way to a reader who still wanted them.
+    pub(crate) fn finish(&self) -> io::Result<()> {
+        if let Some(live) = &self.live {
+            live.finish_and_clear();
+        }
+        let mut output = locked(&self.output);
+        output.flush();
+        match output.failure.take() {
+            Some(failure) if failure.kind() != io::ErrorKind::BrokenPipe => Err(failure),
+            _ => Ok(()),
+        }
+    }
+
+    fn put(&self, line: &str) {
+        if !self.attended {
+            return locked(&self.output).line(line);
+        }
+        self.beside_the_live_line(|| {
+            let mut output = locked(&self.output);
+            output.line(line);
+            output.flush();
+        });
+    }
+
+    fn complain(&self, who: &str, message: &str) {
+        self.beside_the_live_line(|| {
+            // Where standard error fails there is no one left to tell.
+            let _ = writeln!(locked(&self.errors), "{who}: {}", safe(message));
+        });
+    }
+
+    fn beside_the_live_line(&self, print: impl FnOnce()) {
+        match &self.live {
+            Some(live) => live.suspend(print),
+            None => print(),
+        }
+    }
+
+    fn is_shown(&self, verdict: Verdict) -> bool {
+        let hidden = !self.settings.json && self.settings.hide.contains(&verdict);
+        self.settings.all || (verdict != Verdict::Ok && !hidden)
+    }
+
+    fn paint(&self, line: String, verdict: Verdict) -> String {
+        let word = verdict.name();
+        match (color_of(verdict), line.strip_prefix(word)) {
+            (Some(code), Some(rest)) if self.colored => format!("\x1b[{code}m{word}\x1b[0m{rest}"),
+            _ => line,
+        }
+    }
+}
+
+impl Monitor for Screen {
+    fn progress(&self, progress: &Progress, current: Option<&RelPath>) {
+        // A listing in a file or a pipe is never far behind the run.
+        locked(&self.output).flush();
+        if self.settings.quiet {
+            return;
+        }
+        let mut meter = locked(&self.meter);
+        let seconds = meter.elapsed();
+        let rate = meter.recent_rate(seconds, progress.bytes_judged);
+        let is_due = self.live.is_none() && meter.is_line_due(seconds);
+        drop(meter);
+        if let Some(live) = &self.live {
+            live.set_message(live_line(progress, seconds, rate, current));
+        } else if is_due {
+            // As above: no one left to tell.
+            let _ = writeln!(locked(&self.errors), "{}", plain_line(progress, seconds));
+        }
+    }
+
+    fn finding(&self, finding: &Finding) {
+        if !self.is_shown(finding.verdict) {
+            return;
+        }
+        if self.settings.json {
+            let root = locked(&self.meter).root.clone();
+            self.put(&json::finding_line(&root, finding));
+        } else {
+            self.put(&self.paint(text::finding_line(finding), finding.verdict));
+        }
+    }
+
+    fn warn(&self, message: &str) {
+        self.complain("fsure: warning", message);
+    }
+
+    fn stop_requested(&self) -> Option<ExitCode> {
+        const SIGINT: usize = 2;
+        match self.stop.load(Ordering::Relaxed) {
+            0 => None,
+            SIGINT => Some(ExitCode::Interrupted),
+            _ => Some(ExitCode::Terminated),
+        }
+    }
+}
+
+/// Standard output, until a write to it fails.
+struct Output {
+    writer: BufWriter<Box<dyn Write + Send>>,
+    failure: Option<io::Error>,
+}
+
+impl Output {
+    fn on(writer: Box<dyn Write + Send>) -> Self {
+        Self { writer: BufWriter::with_capacity(1 << 16, writer), failure: None }
+    }
+
+    fn line(&mut self, line: &str) {
+        if self.failure.is_none() {
+            self.failure = writeln!(self.writer, "{line}").err();
+        }
+    }
+
+    fn flush(&mut self) {
+        if self.failure.is_none() {
+            self.failure = self.writer.flush().err();
+        }
+    }
+}
+
+/// A line on standard error that is drawn over and over, cut to the width of
+/// the terminal; `None` where standard error is none or a dumb one.
+fn live_line_on_stderr() -> Option<ProgressBar> {
+    let style = ProgressStyle::with_template("{wide_msg}").expect("a fixed template");
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_style(style);
+    (!bar.is_hidden()).then_some(bar)
+}
+
+fn terminal_wants_color() -> bool {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    !is_set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// Red for lost or doubtful content, yellow for what could not be judged or
+/// needs a look, green for ok.
+fn color_of(verdict: Verdict) -> Option<&'static str> {
+    match verdict {
+        Verdict::Ok => Some("32"),
+        Verdict::Rotten
+        | Verdict::Altered
+        | Verdict::DamagedCopy
+        | Verdict::Unreadable
+        | Verdict::RecordBad => Some("31"),
+        Verdict::Flaky
+        | Verdict::Denied
+        | Verdict::Busy
+        | Verdict::Reverted
+        | Verdict::TypeChanged
+        | Verdict::Missing => Some("33"),
+        Verdict::Touched | Verdict::Modified | Verdict::New | Verdict::Ignored => None,
+    }
+}
+
+/// A panic elsewhere is no reason to lose the rest of the output.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fsure::words::EntryKind;
+
+    const PLAIN: Settings = Settings {
+        json: false,
+        quiet: false,
+        color: Color::Never,
+        all: false,
+        hide: &[Verdict::New],
+    };
+
+    /// Keeps what is written, and fails as told from then on.
+    #[derive(Clone, Default)]
+    struct Paper(Arc<Mutex<(Vec<u8>, Option<io::ErrorKind>)>>);
+
+    impl Paper {
+        fn text(&self) -> String {
+            String::from_utf8(locked(&self.0).0.clone()).unwrap()
+        }
+    }
+
+    impl Write for Paper {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let mut paper = locked(&self.0);
+            if let Some(kind) = paper.1 {
+                return Err(kind.into());
+            }
+            paper.0.extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn screen(settings: Settings, colored: bool) -> (Screen, Paper, Paper) {
+        let (output, errors) = (Paper::default(), Paper::default());
+        let boxed = |paper: &Paper| Box::new(paper.clone());
+        let screen = Screen::on(settings, colored, Arc::default(), boxed(&output), boxed(&errors));
+        (screen, output, errors)
+    }
+
+    fn finding(path: &[u8], verdict: Verdict) -> Finding {
+        Finding {
+            path: RelPath::from_bytes(path),
+            kind: EntryKind::Folder,
+            verdict,
+            recorded: None,
+            found: None,
+            damaged: Vec::new(),
+            unreadable: Vec::new(),
+            reason: None,
+            recorded_now: false,
+        }
+    }
+
+    fn printed(settings: Settings, colored: bool) -> String {
+        let (screen, output, _) = screen(settings, colored);
+        screen.begin("/r");
+        for verdict in [Verdict::Ok, Verdict::New, Verdict::Rotten] {
+            screen.finding(&finding(b"a\n\x1b[31mb", verdict));
+        }
+        screen.finish().unwrap();
+        output.text()
+    }
+
+    #[test]
+    fn findings_are_chosen_and_escaped() {
+        let name = "a\\n\\x1b[31mb  folder\n";
+        let rotten = format!("rotten       {name}");
+        assert_eq!(printed(PLAIN, false), rotten);
+        let all = format!("ok           {name}new          {name}{rotten}");
+        assert_eq!(printed(Settings { all: true, ..PLAIN }, false), all);
+        let colored = format!("\x1b[31mrotten\x1b[0m       {name}");
+        assert_eq!(printed(PLAIN, true), colored);
+        let json = printed(Settings { json: true, ..PLAIN }, true);
+        let verdicts: Vec<_> = json.lines().map(|line| line.contains("\"new\"")).collect();
+        assert_eq!(verdicts, [true, false], "hiding is for text only: {json}");
+        assert!(json.contains(r#""root":"/r","path":"a\n\u001b[31mb""#), "{json}");
+    }
+
+    #[test]
+    fn a_reader_who_left_is_no_error_and_a_full_disk_is() {
+        for (kind, is_error) in
+            [(io::ErrorKind::BrokenPipe, false), (io::ErrorKind::StorageFull, true)]
+        {
+            let (screen, output, _) = screen(PLAIN, false);
+            screen.print("before\n");
+            screen.progress(&Progress::default(), None);
+            locked(&output.0).1 = Some(kind);
+            for _ in 0..10_000 {
+                screen.finding(&finding(b"x", Verdict::Missing));
+            }
+            locked(&output.0).1 = None;
+            screen.print("after");
+            assert_eq!(screen.finish().is_err(), is_error, "{kind}");
+            drop(screen);
+            assert_eq!(output.text().lines().next(), Some("before"));
+            assert!(!output.text().contains("after"), "quiet after a failure");
+        }
+    }
+
+    #[test]
+    fn warnings_and_errors_cannot_break_out_either() {
+        let (screen, output, errors) = screen(Settings { json: true, ..PLAIN }, false);
+        screen.warn("odd\x1b[2J name a\\nb");
+        screen.error(&Error::NoRecord { path: "/x\n".into() });
+        screen.finish().unwrap();
+        let errors = errors.text();
+        let lines: Vec<_> = errors.lines().collect();
+        assert_eq!(lines[0], "fsure: warning: odd\\x1b[2J name a\\nb");
+        assert_eq!(lines[1], "fsure: no record of /x\\n");
+        assert!(lines[2].starts_with("fsure: hint: 'fsure update /x\\n' makes one"), "{errors}");
+        assert!(output.text().starts_with(r#"{"type":"error","#));
+    }
+
+    #[test]
+    fn a_signal_asks_to_stop() {
+        let stop = Arc::new(AtomicUsize::new(0));
+        let sink = || Box::new(io::sink());
+        let screen = Screen::on(PLAIN, false, stop.clone(), sink(), sink());
+        for (signal, code) in
+            [(0, None), (2, Some(ExitCode::Interrupted)), (15, Some(ExitCode::Terminated))]
+        {
+            stop.store(signal, Ordering::Relaxed);
+            assert_eq!(screen.stop_requested(), code);
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! `fsure update`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use fsure::catalog::Place;
+use fsure::job::{UpdateOptions, update};
+use fsure::scan::Accept;
+use fsure::words::{Algorithm, AlgorithmSet, Error, ExitCode, RelPath, Result, Verdict};
+
+use super::OutputArgs;
+use super::roots::{RootArgs, run_all};
+
+/// Record new and changed files
+///
+/// Reads what is new or whose size, dates or inode have changed, and records
+/// it. What differs from its record although its date does not explain it is
+/// reported and never recorded, unless --accept names it.
+#[derive(Args)]
+pub(crate) struct UpdateArgs {
+    #[command(flatten)]
+    roots: RootArgs,
+    /// Read every file, also those whose size, dates and inode are as recorded
+    #[arg(long)]
+    full: bool,
+    /// Digests to compute from now on: blake3, sha256, sha512, sha1, md5,
+    /// xxh128 [default: as before, at first blake3]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = algorithm)]
+    digest: Vec<Algorithm>,
+    /// Record what is found at PATH or below it, whatever its verdict; can be
+    /// repeated
+    #[arg(long, value_name = "PATH")]
+    accept: Vec<PathBuf>,
+    /// Record everything found, whatever its verdict
+    #[arg(long, conflicts_with = "accept")]
+    accept_all: bool,
+}
+
+fn algorithm(name: &str) -> std::result::Result<Algorithm, String> {
+    Algorithm::from_name(name).ok_or_else(|| {
+        let names: Vec<_> = Algorithm::ALL.into_iter().map(Algorithm::name).collect();
+        format!("known are {}", names.join(", "))
+    })
+}
+
+/// A million new files are what an `update` is for: they are counted.
+const HIDDEN: &[Verdict] = &[Verdict::New, Verdict::Ignored];
+
+/// Runs the command.
+pub(crate) fn run(args: &UpdateArgs, output: &OutputArgs) -> ExitCode {
+    let screen = output.screen(args.roots.all, HIDDEN);
+    run_all("update", &args.roots, output, &screen, &|place| {
+        let options = UpdateOptions {
+            common: args.roots.options(),
+            full: args.full,
+            digests: (!args.digest.is_empty()).then(|| AlgorithmSet::of(&args.digest)),
+            accept: args.accepted(place)?,
+        };
+        update(place, &options, &screen)
+    })
+}
+
+impl UpdateArgs {
+    fn accepted(&self, place: &Place) -> Result<Accept> {
+        if self.accept_all {
+            return Ok(Accept::All);
+        }
+        let mut accepted = Vec::new();
+        for path in &self.accept {
+            let found = fsure_os::path::resolve(path).unwrap_or_else(|_| path.clone());
+            match found.strip_prefix(&place.root) {
+                Ok(rest) => accepted.push(RelPath::from_bytes(fsure_os::path::bytes(rest))),
+                Err(_) => {
+                    return Err(Error::Usage {
+                        message: format!(
+                            "--accept {} is not below {}",
+                            path.display(),
+                            place.root.display()
+                        ),
+                        hint: None,
+                    });
+                }
+            }
+        }
+        Ok(if accepted.is_empty() { Accept::Nothing } else { Accept::Within(accepted) })
+    }
+}

@@ -1,0 +1,36 @@
+//! Floor 4: one module per command. Each takes a place, options and a
+//! monitor, and hands back an outcome; none of them prints or knows of a
+//! command line.
+
+mod config;
+mod opening;
+mod status;
+mod update;
+mod verify;
+
+pub use status::status;
+pub use update::{UpdateOptions, update};
+pub use verify::verify;
+
+use crate::catalog::{OWN_CATALOG, Place};
+use crate::words::RelPath;
+
+/// What all jobs over a root have in common.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Patterns to leave out, in the manner of `.gitignore`.
+    pub exclude: Vec<String>,
+    /// Whether other file systems below the root are part of it; `None` as
+    /// the last `update` was told.
+    pub cross_file_systems: Option<bool>,
+    /// Go on although the root looks offline.
+    pub force: bool,
+    /// Tell the monitor of paths that are ok, too.
+    pub tell_ok: bool,
+}
+
+/// The place of a root found below another.
+pub fn nested_place(outer: &Place, nested: &RelPath) -> Place {
+    let root = outer.root.join(fsure_os::path::from_bytes(nested.as_bytes()));
+    Place { catalog: root.join(OWN_CATALOG), root, scope: RelPath::root() }
+}

@@ -1,0 +1,153 @@
+//! What comes before every run over a root: its catalog, its identity, its
+//! configuration.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use fsure_os::folder::Root;
+use fsure_os::lock::Lock;
+use fsure_os::path as os_path;
+use fsure_os::read::Way;
+use fsure_os::volume::{self, Volume};
+
+use super::{Options, config};
+use crate::catalog::{Bound, Catalog, OWN_CATALOG, OWN_FOLDER, Place, not_there};
+use crate::scan::{Plan, Purpose};
+use crate::tree::{Borders, Patterns, WalkOptions};
+use crate::words::{Error, IoContext as _, Monitor, Offline, Outcome, RelPath, Result};
+
+/// A root folder as it is now.
+pub(super) struct OpenRoot {
+    pub(super) root: Arc<Root>,
+    pub(super) volume: Volume,
+    pub(super) inode: u64,
+}
+
+/// Opens the root folder and asks which file system it is on.
+pub(super) fn open_root(place: &Place) -> Result<OpenRoot> {
+    let path = &place.root;
+    let root = Root::open(path).doing("open", path)?;
+    let volume = volume::of(&root, b"").doing("ask for the file system of", path)?;
+    let inode = root.stat(b"").doing("look at", path)?.inode;
+    Ok(OpenRoot { root: Arc::new(root), volume, inode })
+}
+
+/// Waits for the right to write the catalog.
+pub(super) fn lock(file: &Path, monitor: &dyn Monitor) -> Result<Lock> {
+    let mut has_told = false;
+    Catalog::lock(file, |holder| {
+        if !has_told {
+            monitor.warn(&format!(
+                "{} is in use by another fsure ({holder}); waiting for it to finish",
+                file.display()
+            ));
+            has_told = true;
+        }
+        match monitor.stop_requested() {
+            Some(code) => Err(Error::Interrupted(code)),
+            None => Ok(()),
+        }
+    })
+}
+
+/// Refuses a place of which there is no record.
+pub(super) fn require_record(place: &Place) -> Result<()> {
+    if place.is_recorded() { Ok(()) } else { Err(Error::NoRecord { path: place.root.clone() }) }
+}
+
+/// Refuses a path that neither exists nor is recorded.
+pub(super) fn require_scope(place: &Place, open: &OpenRoot, catalog: &mut Catalog) -> Result<()> {
+    let scope = &place.scope;
+    let stat = open.root.stat(scope.as_bytes());
+    if !stat.is_err_and(|error| fsure_os::folder::is_gone(&error)) {
+        return Ok(());
+    }
+    let (first, end) = scope.below();
+    let is_recorded = catalog.get(scope)?.is_some()
+        || !catalog.page(&Bound::From(&first), end.as_deref())?.is_empty();
+    if is_recorded {
+        Ok(())
+    } else {
+        Err(not_there(&place.root.join(os_path::from_bytes(scope.as_bytes()))))
+    }
+}
+
+/// Why the root cannot be the recorded one, if it cannot. A catalog that lies
+/// in the root came with it: then it is a copy, and can be judged.
+pub(super) fn offline(
+    place: &Place,
+    open: &OpenRoot,
+    catalog: &Catalog,
+) -> Result<Option<Offline>> {
+    if !is_recorded_root(open, catalog) && !place.is_inside() && !catalog.is_empty() {
+        let (recorded, _) = catalog.root_identity();
+        let recorded = describe(&recorded.volume);
+        return Ok(Some(Offline::OtherFileSystem { recorded, found: describe(&open.volume) }));
+    }
+    let names = open.root.list(b"").doing("list", &place.root)?;
+    let own = OWN_FOLDER.as_bytes();
+    let is_empty = names.error.is_none() && names.entries.iter().all(|(name, _)| **name == *own);
+    Ok((is_empty && catalog.files() > 0).then_some(Offline::Empty))
+}
+
+/// Whether the root is the folder, or at least on the file system, that was
+/// recorded.
+pub(super) fn is_recorded_root(open: &OpenRoot, catalog: &Catalog) -> bool {
+    let (recorded, inode) = catalog.root_identity();
+    let then = &recorded.volume;
+    // Without UUID the root's inode is all there is to know it by.
+    let is_known = then.uuid.is_some() || inode == Some(open.inode);
+    then.kind == open.volume.kind && then.uuid == open.volume.uuid && is_known
+}
+
+fn describe(volume: &Volume) -> String {
+    let uuid =
+        volume.uuid.as_deref().map_or("without UUID".to_owned(), |uuid| format!("UUID {uuid}"));
+    format!("{}, {uuid}", volume.kind)
+}
+
+/// The outcome of a run over a root that is not there.
+pub(super) fn offline_outcome(offline: Offline, is_update: bool) -> Outcome {
+    Outcome { offline: Some(offline), is_update, ..Outcome::default() }
+}
+
+/// The plan of a run.
+pub(super) fn plan(
+    place: &Place,
+    open: &OpenRoot,
+    catalog: &Catalog,
+    options: &Options,
+    purpose: Purpose,
+    may_write: bool,
+) -> Result<Plan> {
+    let config = config::read(&open.root)?;
+    let recorded = catalog.settings().cross_file_systems;
+    Ok(Plan {
+        root: Arc::clone(&open.root),
+        walk: WalkOptions {
+            scope: place.scope.clone(),
+            patterns: Patterns::new(&options.exclude, &config.exclude)?,
+            borders: Borders {
+                cross_file_systems: options.cross_file_systems.unwrap_or(recorded),
+                own: own_paths(place),
+                catalog_in_root: OWN_CATALOG,
+            },
+        },
+        purpose,
+        first_way: Way::Direct,
+        may_write,
+        force: options.force,
+        tell_ok: options.tell_ok,
+    })
+}
+
+/// The paths below the root that are fsure's own.
+fn own_paths(place: &Place) -> Vec<RelPath> {
+    let mut own = vec![RelPath::from_bytes(OWN_FOLDER.as_bytes())];
+    if let Ok(catalog) = place.catalog.strip_prefix(&place.root) {
+        let catalog = os_path::bytes(catalog);
+        let with = |tail: &[u8]| RelPath::from_bytes([catalog, tail].concat());
+        own.extend([b"".as_slice(), b".lock", b"-journal", b".making"].map(with));
+    }
+    own
+}

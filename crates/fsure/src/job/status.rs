@@ -1,0 +1,21 @@
+//! `status`: names, sizes and dates beside the record. No data is read and
+//! nothing is written.
+
+use super::Options;
+use super::opening::{offline, offline_outcome, open_root, plan, require_record, require_scope};
+use crate::catalog::{Catalog, Place};
+use crate::scan::{Purpose, scan};
+use crate::words::{Monitor, Outcome, Result};
+
+/// Compares the tree with its record by stat alone.
+pub fn status(place: &Place, options: &Options, monitor: &dyn Monitor) -> Result<Outcome> {
+    require_record(place)?;
+    let open = open_root(place)?;
+    let mut catalog = Catalog::open(&place.catalog, None)?;
+    if let Some(offline) = offline(place, &open, &catalog)?.filter(|_| !options.force) {
+        return Ok(offline_outcome(offline, false));
+    }
+    require_scope(place, &open, &mut catalog)?;
+    let plan = plan(place, &open, &catalog, options, Purpose::Status, false)?;
+    scan(&plan, &mut catalog, monitor)
+}

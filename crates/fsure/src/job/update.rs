@@ -1,0 +1,109 @@
+//! `update`: record what is new or has changed. What the record already says
+//! of a file is overwritten only where the file's date explains the change.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use fsure_os::lock::Lock;
+use fsure_os::path as os_path;
+
+use super::Options;
+use super::opening::{
+    OpenRoot, is_recorded_root, lock, offline, offline_outcome, open_root, plan, require_scope,
+};
+use crate::catalog::{Catalog, OWN_FOLDER, Place, Settings};
+use crate::scan::{Accept, Purpose, UpdateRules, scan};
+use crate::words::{Algorithm, AlgorithmSet, Error, Monitor, Outcome, Result};
+
+/// What `update` is told.
+#[derive(Clone, Debug, Default)]
+pub struct UpdateOptions {
+    /// What all jobs have in common.
+    pub common: Options,
+    /// Read files whose size, dates and inode are as recorded, too.
+    pub full: bool,
+    /// What to compute from now on; `None` for what the record was made with,
+    /// at first BLAKE3.
+    pub digests: Option<AlgorithmSet>,
+    /// Findings to record although they bury evidence.
+    pub accept: Accept,
+}
+
+/// Brings the record up to date with the tree.
+pub fn update(place: &Place, options: &UpdateOptions, monitor: &dyn Monitor) -> Result<Outcome> {
+    let open = open_root(place)?;
+    let mut catalog = open_or_create(place, &open, options, monitor)?;
+    if catalog.is_read_only() {
+        return Err(Error::RecordNotWritten {
+            catalog: place.catalog.clone(),
+            why: "it is read-only".to_owned(),
+            hint: "'--catalog FILE' keeps the record in another place",
+        });
+    }
+    let common = &options.common;
+    if let Some(offline) = offline(place, &open, &catalog)?.filter(|_| !common.force) {
+        return Ok(offline_outcome(offline, true));
+    }
+    require_scope(place, &open, &mut catalog)?;
+    if !is_recorded_root(&open, &catalog) {
+        monitor.warn(
+            "this is not the file system that was recorded: it is taken for a copy, and \
+             every file is read",
+        );
+        catalog.bind_root(open.volume.clone(), open.inode);
+    }
+    let settings = settings(Some(catalog.settings()), options);
+    catalog.set_settings(settings)?;
+    let rules = UpdateRules {
+        full: options.full,
+        digests: settings.digests,
+        accept: options.accept.clone(),
+    };
+    let plan = plan(place, &open, &catalog, common, Purpose::Update(rules), true)?;
+    scan(&plan, &mut catalog, monitor)
+}
+
+fn settings(recorded: Option<Settings>, options: &UpdateOptions) -> Settings {
+    let first =
+        Settings { digests: AlgorithmSet::of(&[Algorithm::Blake3]), cross_file_systems: false };
+    let recorded = recorded.unwrap_or(first);
+    Settings {
+        digests: options.digests.unwrap_or(recorded.digests),
+        cross_file_systems: options
+            .common
+            .cross_file_systems
+            .unwrap_or(recorded.cross_file_systems),
+    }
+}
+
+fn open_or_create(
+    place: &Place,
+    open: &OpenRoot,
+    options: &UpdateOptions,
+    monitor: &dyn Monitor,
+) -> Result<Catalog> {
+    let own_folder = place.root.join(OWN_FOLDER);
+    let makes_folder = place.is_inside() && !os_path::exists(&own_folder);
+    if makes_folder {
+        os_path::make_folder(&own_folder).map_err(|error| Error::RecordNotWritten {
+            catalog: place.catalog.clone(),
+            why: error.to_string(),
+            hint: "'--catalog FILE' keeps the record in another place",
+        })?;
+    }
+    let lock = lock(&place.catalog, monitor)?;
+    if place.is_recorded() {
+        return Catalog::open(&place.catalog, Some(lock));
+    }
+    create(place, open, options, lock).inspect_err(|_| {
+        let mut lock_file = place.catalog.as_os_str().to_owned();
+        lock_file.push(".lock");
+        os_path::remove(lock_file.as_ref(), makes_folder);
+    })
+}
+
+fn create(place: &Place, open: &OpenRoot, options: &UpdateOptions, lock: Lock) -> Result<Catalog> {
+    let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let root = (open.volume.clone(), open.inode);
+    let settings = settings(None, options);
+    Catalog::create(&place.catalog, lock, settings, root, now_s.cast_signed())
+}

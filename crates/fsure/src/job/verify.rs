@@ -1,0 +1,51 @@
+//! `verify`: read everything recorded again, from the medium, and judge it.
+//! The record itself is not changed, but for the date at which a content was
+//! last seen to be as recorded; where even that cannot be written, as on a
+//! read-only medium, it is said and left.
+
+use super::Options;
+use super::opening::{
+    is_recorded_root, lock, offline, offline_outcome, open_root, plan, require_record,
+    require_scope,
+};
+use crate::catalog::{Catalog, Place};
+use crate::scan::{Purpose, scan};
+use crate::words::{Error, Monitor, Outcome, Result};
+
+/// Reads and judges every recorded file.
+pub fn verify(place: &Place, options: &Options, monitor: &dyn Monitor) -> Result<Outcome> {
+    require_record(place)?;
+    let open = open_root(place)?;
+    let (mut catalog, may_write) = open_catalog(place, monitor)?;
+    if let Some(offline) = offline(place, &open, &catalog)?.filter(|_| !options.force) {
+        return Ok(offline_outcome(offline, false));
+    }
+    if !is_recorded_root(&open, &catalog) {
+        monitor.warn(
+            "this is not the file system that was recorded: it is judged as a copy, \
+             by content, size and date",
+        );
+    }
+    require_scope(place, &open, &mut catalog)?;
+    let plan = plan(place, &open, &catalog, options, Purpose::Verify, may_write)?;
+    scan(&plan, &mut catalog, monitor)
+}
+
+fn open_catalog(place: &Place, monitor: &dyn Monitor) -> Result<(Catalog, bool)> {
+    let (lock, why) = match lock(&place.catalog, monitor) {
+        Ok(lock) => (Some(lock), String::new()),
+        Err(Error::RecordNotWritten { why, .. }) => (None, why),
+        Err(error) => return Err(error),
+    };
+    let has_lock = lock.is_some();
+    let catalog = Catalog::open(&place.catalog, lock)?;
+    let may_write = has_lock && !catalog.is_read_only();
+    if !may_write {
+        let why = if has_lock { "it is read-only".to_owned() } else { why };
+        monitor.warn(&format!(
+            "{} cannot be written ({why}): when the files were verified is not noted",
+            place.catalog.display()
+        ));
+    }
+    Ok((catalog, may_write))
+}

@@ -1,0 +1,340 @@
+//! The end of the report for a person: what the counts mean, in plain words,
+//! and what to do now. It claims no more than the run has looked at.
+
+use super::{count, number, safe};
+use crate::words::{Offline, Outcome, Stop, Verdict, units};
+
+/// What it all means and what to do now: a sentence for everything that needs
+/// one, the gravest first.
+pub(super) fn closing(outcome: &Outcome) -> Vec<String> {
+    let mut sentences = Vec::new();
+    sentences.extend(untrusted(outcome));
+    sentences.extend(damage(outcome));
+    sentences.extend(unread(outcome));
+    sentences.extend(unfinished(outcome));
+    let is_sound = outcome.record_untrusted.is_none() && outcome.offline.is_none();
+    if outcome.is_update && is_sound && !matches!(outcome.stopped, Some(Stop::RecordFailed(_))) {
+        sentences.extend(recorded(outcome));
+    } else if !outcome.is_update && outcome.offline.is_none() {
+        sentences.extend(differences(outcome));
+    }
+    if sentences.is_empty() {
+        sentences.push(all_is_well(outcome));
+    }
+    if outcome.bytes.cached > 0 {
+        let cached = units::size(outcome.bytes.cached);
+        sentences.push(format!(
+            "Warning: {cached} came through the page cache, possibly not from the medium: \
+             they prove nothing about it."
+        ));
+    }
+    sentences
+}
+
+fn untrusted(outcome: &Outcome) -> Vec<String> {
+    let whole = outcome.record_untrusted.as_ref().map(|why| {
+        format!(
+            "The record CANNOT BE TRUSTED: {}. Put back a copy of it, or move it away and \
+             make a new one with 'fsure update'.",
+            safe(why)
+        )
+    });
+    let rows = subject(outcome, |verdict| verdict == Verdict::RecordBad).map(|(who, _)| {
+        format!(
+            "RECORD BAD for {who}: the record fails its own seal, which says nothing of the \
+             data. Put back a copy of the record; only if the data is known to be good, \
+             'fsure update --accept PATH' records it anew."
+        )
+    });
+    whole.into_iter().chain(rows).collect()
+}
+
+fn damage(outcome: &Outcome) -> Vec<String> {
+    let suspicious = subject(outcome, Verdict::is_suspicious).map(|(who, is)| {
+        format!(
+            "{who} {is} SUSPICIOUS: other content than recorded, although the date says that \
+             nothing changed. Put back good copies; only what is known to be right, \
+             'fsure update --accept PATH' records."
+        )
+    });
+    let flaky = subject(outcome, |verdict| verdict == Verdict::Flaky).map(|(who, is)| {
+        format!(
+            "{who} {is} FLAKY: a first read failed or differed, a second gave the recorded \
+             content. Copy the data while it can be read, then check medium, cable and memory."
+        )
+    });
+    suspicious.into_iter().chain(flaky).collect()
+}
+
+fn unread(outcome: &Outcome) -> Option<String> {
+    let (who, _) = subject(outcome, Verdict::is_unread)?;
+    let advice = [
+        (Verdict::Unreadable, "unreadable: try again, then copy what can be read off the medium"),
+        (Verdict::Denied, "denied: run again as a user who may read it"),
+        (Verdict::Busy, "busy: run again when nobody writes to it"),
+    ];
+    let advice = advice.into_iter().filter_map(|(verdict, text)| {
+        let there: u64 = by_kind(outcome, |other| other == verdict).iter().sum();
+        (there > 0).then(|| format!("{} {text}", count(there)))
+    });
+    let advice = advice.collect::<Vec<_>>().join("; ");
+    Some(format!("{who} could NOT BE READ in full ({advice})."))
+}
+
+fn unfinished(outcome: &Outcome) -> Vec<String> {
+    let offline = outcome.offline.as_ref().map(|offline| {
+        let why = match offline {
+            Offline::OtherFileSystem { recorded, found } => format!(
+                "this is another file system than the recorded one (recorded: {}; here: {})",
+                safe(recorded),
+                safe(found)
+            ),
+            Offline::Empty => "nothing is here, while the record is not empty".to_owned(),
+            Offline::MostlyMissing { missing, recorded } => {
+                format!("{} of {} recorded files are gone", count(*missing), count(*recorded))
+            }
+        };
+        format!(
+            "OFFLINE: {why}. Nothing was changed. Is the medium mounted? If this is as it \
+             should be, run again with --force."
+        )
+    });
+    let stopped = outcome.stopped.as_ref().map(|stop| match stop {
+        Stop::Interrupted(_) => {
+            "INTERRUPTED before the end; what was done is saved. Run the same command again to \
+             go on."
+                .to_owned()
+        }
+        Stop::RecordFailed(why) => format!(
+            "The record COULD NOT BE WRITTEN: {}. It holds what was saved before. Remove the \
+             cause and run the same command again.",
+            safe(why)
+        ),
+    });
+    offline.into_iter().chain(stopped).collect()
+}
+
+/// What `update` wrote, and what it does not write unasked.
+fn recorded(outcome: &Outcome) -> Vec<String> {
+    let of = |condition: fn(Verdict) -> bool| subject(outcome, condition).map(|(who, _)| who);
+    let parts = [
+        ("new", of(|verdict| verdict == Verdict::New)),
+        ("changed", of(is_edit)),
+        ("with another date", of(|verdict| verdict == Verdict::Touched)),
+        ("gone", of(|verdict| verdict == Verdict::Missing)),
+    ];
+    let parts: Vec<_> =
+        parts.into_iter().filter_map(|(what, who)| Some(format!("{} {what}", who?))).collect();
+    let recorded = (!parts.is_empty()).then(|| format!("Recorded: {}.", parts.join("; ")));
+    let accepted = (outcome.accepted > 0).then(|| {
+        let who = number(outcome.accepted, "finding was", "findings were");
+        format!("{who} accepted: the record now holds what is there.")
+    });
+    let retyped = subject(outcome, |verdict| verdict == Verdict::TypeChanged).map(|(who, is)| {
+        format!(
+            "{who} {is} of another type than recorded; 'fsure update --accept PATH' records that."
+        )
+    });
+    [recorded, accepted, retyped].into_iter().flatten().collect()
+}
+
+fn differences(outcome: &Outcome) -> Option<String> {
+    let of = |condition: fn(Verdict) -> bool, what: &str| {
+        subject(outcome, condition).map(|(who, is)| format!("{who} {is} {what}"))
+    };
+    let parts = [
+        of(is_edit, "changed, with another date to show for it"),
+        of(|verdict| verdict == Verdict::TypeChanged, "of another type"),
+        of(|verdict| verdict == Verdict::Missing, "missing"),
+        of(|verdict| verdict == Verdict::New, "new"),
+    ];
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| {
+        let parts = parts.join("; ");
+        format!("{parts}. If that is as it should be, 'fsure update' records it.")
+    })
+}
+
+/// Says no more than was looked at: a stat is no proof of a content.
+fn all_is_well(outcome: &Outcome) -> String {
+    let files = outcome.files.count(|verdict| matches!(verdict, Verdict::Ok | Verdict::Touched));
+    let (all, are) = match files {
+        0 => return "There was no file to judge.".to_owned(),
+        1 => ("1 file".to_owned(), "is"),
+        _ => (format!("All {} files", count(files)), "are"),
+    };
+    let touched = match outcome.files.of(Verdict::Touched) {
+        0 => String::new(),
+        touched => format!(", {} under another date", count(touched)),
+    };
+    match outcome.hashed {
+        0 => format!("{all} {are} as recorded by name, size and date; no content was read."),
+        hashed if hashed >= files => format!("{all} {are} as recorded{touched}."),
+        hashed => format!("{all} {are} as recorded{touched}; {} of them read.", count(hashed)),
+    }
+}
+
+fn is_edit(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Modified | Verdict::Reverted)
+}
+
+/// Files, links and folders with such a verdict. A folder that could not be
+/// listed is counted among the files too, and here only once.
+pub(super) fn by_kind(outcome: &Outcome, condition: impl Fn(Verdict) -> bool) -> [u64; 3] {
+    let folders = outcome.folders.count(&condition);
+    let twice = outcome.folders.count(|verdict| verdict.is_unread() && condition(verdict));
+    let files = outcome.files.count(&condition).saturating_sub(twice);
+    [files, outcome.links.count(&condition), folders]
+}
+
+/// Who has such a verdict (`2 files and 1 link`), with the verb it takes.
+fn subject(
+    outcome: &Outcome,
+    condition: impl Fn(Verdict) -> bool,
+) -> Option<(String, &'static str)> {
+    let [files, links, folders] = by_kind(outcome, condition);
+    let kinds =
+        [(files, "file", "files"), (links, "link", "links"), (folders, "folder", "folders")];
+    let there: Vec<_> = kinds.into_iter().filter(|kind| kind.0 > 0).collect();
+    let named: Vec<_> = there.iter().map(|(n, one, many)| number(*n, one, many)).collect();
+    let verb = if files + links + folders == 1 { "is" } else { "are" };
+    (!named.is_empty()).then(|| (listed(&named), verb))
+}
+
+/// `a, b and c`.
+fn listed(parts: &[String]) -> String {
+    match parts {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        _ => parts.concat(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::finding;
+    use super::*;
+    use crate::words::{EntryKind, ExitCode, Finding};
+    use EntryKind::{File, Folder, Link};
+
+    type Change = fn(&mut Outcome);
+
+    const TWO_OK: &[(Verdict, EntryKind, u64)] = &[(Verdict::Ok, File, 2)];
+    const EDITED: &[(Verdict, EntryKind, u64)] =
+        &[(Verdict::Modified, File, 3), (Verdict::New, Folder, 1), (Verdict::New, Link, 2)];
+
+    /// The sentences on so many findings of each verdict, all files hashed.
+    fn said(verdicts: &[(Verdict, EntryKind, u64)], change: impl FnOnce(&mut Outcome)) -> String {
+        let mut outcome = Outcome::default();
+        for (verdict, kind, times) in verdicts {
+            for _ in 0..*times {
+                outcome.add(Finding { kind: *kind, ..finding(b"f", *verdict) });
+            }
+        }
+        outcome.hashed = outcome.files.total();
+        change(&mut outcome);
+        closing(&outcome).join("\n")
+    }
+
+    #[test]
+    fn nothing_to_report_claims_no_more_than_was_looked_at() {
+        for (verdicts, hashed, sentence) in [
+            (&[][..], 0, "There was no file to judge."),
+            (&[(Verdict::Ok, File, 1)], 1, "1 file is as recorded."),
+            (&[(Verdict::Ok, File, 1_234)], 1_234, "All 1,234 files are as recorded."),
+            (TWO_OK, 1, "All 2 files are as recorded; 1 of them read."),
+            (TWO_OK, 0, "All 2 files are as recorded by name, size and date; no content was read."),
+            (
+                &[(Verdict::Ok, File, 1), (Verdict::Touched, File, 1)],
+                2,
+                "All 2 files are as recorded, 1 under another date.",
+            ),
+        ] {
+            assert_eq!(said(verdicts, |outcome| outcome.hashed = hashed), sentence);
+        }
+        let warned = said(TWO_OK, |outcome| outcome.bytes.cached = 2 << 30);
+        let warning = "All 2 files are as recorded.\nWarning: 2.0 GiB came through the page \
+             cache, possibly not from the medium: they prove nothing about it.";
+        assert_eq!(warned, warning);
+    }
+
+    #[test]
+    fn differences_are_named_and_update_says_what_it_wrote() {
+        let differing = "3 files are changed, with another date to show for it; 2 links and 1 \
+             folder are new. If that is as it should be, 'fsure update' records it.";
+        assert_eq!(said(EDITED, |_| ()), differing);
+        let recorded = "Recorded: 2 links and 1 folder new; 3 files changed.";
+        assert_eq!(said(EDITED, |outcome| outcome.is_update = true), recorded);
+        let nothing_written: [(Change, &str); 3] = [
+            (
+                |o| o.stopped = Some(Stop::RecordFailed("disk full".to_owned())),
+                "The record COULD NOT BE WRITTEN: disk full. ",
+            ),
+            (|o| o.record_untrusted = Some("cut short".to_owned()), "The record CANNOT BE "),
+            (|o| o.offline = Some(Offline::Empty), "OFFLINE: nothing is here, "),
+        ];
+        for (change, head) in nothing_written {
+            let text = said(EDITED, |outcome| {
+                outcome.is_update = true;
+                change(outcome);
+            });
+            assert!(text.starts_with(head), "{text}");
+            assert!(!text.contains("Recorded:"), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_unfinished_run_says_so_and_never_that_all_is_well() {
+        let interrupted = said(TWO_OK, |o| {
+            o.stopped = Some(Stop::Interrupted(ExitCode::Interrupted));
+        });
+        let expected = "INTERRUPTED before the end; what was done is saved. Run the same command \
+             again to go on.";
+        assert_eq!(interrupted, expected);
+        let offline = said(&[(Verdict::Missing, File, 3)], |outcome| {
+            outcome.offline = Some(Offline::MostlyMissing { missing: 3, recorded: 5 });
+        });
+        let expected = "OFFLINE: 3 of 5 recorded files are gone. Nothing was changed. Is the \
+             medium mounted? If this is as it should be, run again with --force.";
+        assert_eq!(offline, expected);
+        let unread = said(&[(Verdict::Denied, Folder, 1), (Verdict::Busy, Link, 2)], |_| ());
+        let expected = "2 links and 1 folder could NOT BE READ in full (1 denied: run again as a \
+             user who may read it; 2 busy: run again when nobody writes to it).";
+        assert_eq!(unread, expected);
+    }
+
+    #[test]
+    fn the_gravest_comes_first() {
+        let grave = [Verdict::Unreadable, Verdict::Flaky, Verdict::Rotten, Verdict::RecordBad];
+        let text = said(&grave.map(|verdict| (verdict, File, 1)), |outcome| {
+            outcome.record_untrusted = Some("root digest\x1b differs".to_owned());
+        });
+        let heads = [
+            "The record CANNOT BE TRUSTED: root digest\\x1b differs. ",
+            "RECORD BAD for 1 file: ",
+            "1 file is SUSPICIOUS: ",
+            "1 file is FLAKY: ",
+            "1 file could NOT BE READ in full (1 unreadable: ",
+        ];
+        assert_eq!(text.lines().count(), heads.len(), "{text}");
+        for (sentence, head) in text.lines().zip(heads) {
+            assert!(sentence.starts_with(head), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn what_was_accepted_is_said() {
+        let text = said(&[(Verdict::Rotten, File, 1)], |outcome| {
+            (outcome.is_update, outcome.accepted) = (true, 1);
+        });
+        let accepted = "\n1 finding was accepted: the record now holds what is there.";
+        assert!(text.ends_with(accepted), "{text}");
+    }
+
+    #[test]
+    fn a_list_ends_with_and() {
+        let parts = ["a", "b", "c"].map(str::to_owned);
+        for (length, text) in [(0, ""), (1, "a"), (2, "a and b"), (3, "a, b and c")] {
+            assert_eq!(listed(&parts[..length]), text);
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! The report for a program: one JSON object per line. These lines are an
+//! interface that outlives the types inside, so they have types of their own:
+//! renaming a field of a word must not rename one on the wire.
+//!
+//! Names are exact: `path` holds the text, and where the bytes are no valid
+//! UTF-8, `path_bytes` holds them in base64 and `path` is only for the eye.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::Serialize;
+
+use super::totals::Totals;
+use super::{merge, timestamp};
+use crate::words::{ByteRange, Entry, Error, ExitCode, Finding, Outcome};
+
+/// The line of one finding below `root`; no line end.
+pub fn finding_line(root: &str, finding: &Finding) -> String {
+    let there = finding.found.as_ref().or(finding.recorded.as_ref());
+    let (path, path_bytes) = text_and_bytes(finding.path.as_bytes());
+    line(&FindingLine {
+        r#type: "finding",
+        root,
+        path,
+        path_bytes,
+        kind: finding.kind.name(),
+        verdict: finding.verdict.name(),
+        stat: there.map_or_else(Stat::default, Stat::of),
+        recorded: finding.recorded.as_ref().map(Recorded::of),
+        blocks: pairs(&finding.damaged),
+        unreadable: pairs(&finding.unreadable),
+        reason: finding.reason.as_deref(),
+        recorded_now: finding.recorded_now,
+    })
+}
+
+/// The line that ends one root of several; no line end.
+pub fn root_summary(root: &str, command: &str, outcome: &Outcome) -> String {
+    line(&SummaryLine {
+        r#type: "root",
+        command,
+        root: Some(root),
+        totals: Totals::of(outcome),
+        exit_code: outcome.exit_code().number(),
+    })
+}
+
+/// The last line of the output: the sum over all roots. `root` is null where
+/// there is not exactly one, and of several reasons to stop or to distrust it
+/// holds the first; the line of each root holds its own. No line end.
+pub fn summary(command: &str, roots: &[(String, Outcome)], exit_code: ExitCode) -> String {
+    let mut totals = Totals::default();
+    for (_, outcome) in roots {
+        totals.add(Totals::of(outcome));
+    }
+    let root = match roots {
+        [(root, _)] => Some(root.as_str()),
+        _ => None,
+    };
+    let exit_code = exit_code.number();
+    line(&SummaryLine { r#type: "summary", command, root, totals, exit_code })
+}
+
+/// The line of an error that ended the run; no line end.
+pub fn error_line(error: &Error) -> String {
+    line(&ErrorLine {
+        r#type: "error",
+        message: error.to_string(),
+        hint: error.hint(),
+        exit_code: error.exit_code().number(),
+    })
+}
+
+fn line(object: &impl Serialize) -> String {
+    serde_json::to_string(object).expect("numbers and text under fixed names")
+}
+
+#[derive(Serialize)]
+struct FindingLine<'a> {
+    r#type: &'static str,
+    root: &'a str,
+    path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path_bytes: Option<String>,
+    kind: &'static str,
+    verdict: &'static str,
+    #[serde(flatten)]
+    stat: Stat,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recorded: Option<Recorded>,
+    blocks: Vec<[u64; 2]>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unreadable: Vec<[u64; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    recorded_now: bool,
+}
+
+#[derive(Serialize)]
+struct Recorded {
+    kind: &'static str,
+    #[serde(flatten)]
+    stat: Stat,
+}
+
+impl Recorded {
+    fn of(entry: &Entry) -> Self {
+        Self { kind: entry.kind.name(), stat: Stat::of(entry) }
+    }
+}
+
+#[derive(Default, Serialize)]
+struct Stat {
+    size: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mtime: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ctime: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inode: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target_bytes: Option<String>,
+}
+
+impl Stat {
+    fn of(entry: &Entry) -> Self {
+        let (target, target_bytes) = match &entry.target {
+            Some(target) => {
+                let (text, bytes) = text_and_bytes(target);
+                (Some(text), bytes)
+            }
+            None => (None, None),
+        };
+        Self {
+            size: entry.size,
+            mtime: Some(rfc3339(entry.mtime_ns)),
+            ctime: entry.ctime_ns.map(rfc3339),
+            inode: entry.inode,
+            target,
+            target_bytes,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct SummaryLine<'a> {
+    r#type: &'static str,
+    command: &'a str,
+    root: Option<&'a str>,
+    #[serde(flatten)]
+    totals: Totals,
+    exit_code: u8,
+}
+
+#[derive(Serialize)]
+struct ErrorLine {
+    r#type: &'static str,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+    exit_code: u8,
+}
+
+/// The bytes as text, and in base64 where the text alone would lose some.
+fn text_and_bytes(bytes: &[u8]) -> (String, Option<String>) {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => (text.to_owned(), None),
+        Err(_) => (String::from_utf8_lossy(bytes).into_owned(), Some(BASE64.encode(bytes))),
+    }
+}
+
+fn rfc3339(time_ns: i64) -> String {
+    format!("{:.9}", timestamp(time_ns))
+}
+
+fn pairs(ranges: &[ByteRange]) -> Vec<[u64; 2]> {
+    merge(ranges).into_iter().map(|range| [range.start, range.end]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::finding;
+    use super::*;
+    use crate::words::{BytesByWay, EntryKind, Offline, Stop, Verdict};
+    use serde_json::{Value, json};
+
+    const MIB: u64 = 1 << 20;
+
+    fn parsed(line: &str) -> Value {
+        assert!(!line.contains('\n'), "one line: {line}");
+        serde_json::from_str(line).unwrap()
+    }
+
+    #[test]
+    fn a_rotten_file() {
+        let mut rotten = finding(b"a/b", Verdict::Rotten);
+        rotten.damaged = vec![MIB..2 * MIB, 2 * MIB..3 * MIB, 5 * MIB..6 * MIB];
+        let line = finding_line("/r", &rotten);
+        let date = "2024-05-01T12:00:00.123456789Z";
+        let stat = format!(r#""size":25165824,"mtime":"{date}","ctime":"{date}","inode":12"#);
+        let head = r#"{"type":"finding","root":"/r","path":"a/b","kind":"file","verdict":"rotten""#;
+        let blocks = r#""blocks":[[1048576,3145728],[5242880,6291456]]"#;
+        let recorded = format!(r#""recorded":{{"kind":"file",{stat}}}"#);
+        let expected = format!("{head},{stat},{recorded},{blocks}}}");
+        assert_eq!(line, expected);
+    }
+
+    #[test]
+    fn a_name_that_is_not_text_keeps_its_bytes() {
+        for (name, text, bytes) in [
+            (&b"a\n\x1b[31mb"[..], "a\n\u{1b}[31mb", Value::Null),
+            (b"bad\xff", "bad\u{fffd}", json!("YmFk/w==")),
+        ] {
+            let line = parsed(&finding_line("/r", &finding(name, Verdict::New)));
+            assert_eq!(line["path"], text);
+            assert_eq!(line["path_bytes"], bytes);
+        }
+    }
+
+    #[test]
+    fn a_missing_link_is_told_from_its_record() {
+        let mut missing = finding(b"l", Verdict::Missing);
+        missing.kind = EntryKind::Link;
+        missing.found = None;
+        missing.reason = Some("gone".to_owned());
+        missing.recorded.as_mut().unwrap().target = Some(b"to\xff"[..].into());
+        let line = parsed(&finding_line("/r", &missing));
+        assert_eq!(line["target_bytes"], "dG//");
+        assert_eq!(line["recorded"]["target_bytes"], "dG//");
+        assert_eq!((&line["blocks"], &line["reason"]), (&json!([]), &json!("gone")));
+        assert_eq!(line["unreadable"], Value::Null);
+    }
+
+    fn outcome(seed: u64) -> Outcome {
+        let mut outcome = Outcome { hashed: seed, special: 1, seconds: 0.5, ..Outcome::default() };
+        outcome.bytes = BytesByWay { direct: seed, dontcache: 1, dropped: 2, cached: 3 };
+        outcome.add(finding(b"ok", Verdict::Ok));
+        outcome.add(finding(b"rot", Verdict::Rotten));
+        outcome.add(Finding { kind: EntryKind::Link, ..finding(b"l", Verdict::New) });
+        outcome
+    }
+
+    #[test]
+    fn the_last_line_sums_all_roots() {
+        let mut second = outcome(7);
+        second.add(finding(b"gone", Verdict::Missing));
+        second.offline = Some(Offline::MostlyMissing { missing: 3, recorded: 4 });
+        let roots = [("/a".to_owned(), outcome(10)), ("/b".to_owned(), second)];
+        let total = parsed(&summary("verify", &roots, ExitCode::Damage));
+        for (field, value) in [
+            ("type", json!("summary")),
+            ("command", json!("verify")),
+            ("root", Value::Null),
+            ("files", json!(5)),
+            ("special", json!(2)),
+            ("hashed", json!(17)),
+            ("suspicious", json!(2)),
+            ("with_record", json!(5)),
+            ("bytes_read", json!(29)),
+            ("bytes_by_way", json!({"direct": 17, "dontcache": 2, "dropped": 4, "cached": 6})),
+            ("seconds", json!(1.0)),
+            ("offline", json!({"why": "mostly-missing", "missing": 3, "recorded": 4})),
+            ("stopped", Value::Null),
+            ("exit_code", json!(3)),
+        ] {
+            assert_eq!(total[field], value, "{field}");
+        }
+        let verdicts = total["verdicts"].as_object().unwrap();
+        assert_eq!(verdicts.len(), Verdict::ALL.len());
+        assert_eq!((&verdicts["ok"], &verdicts["missing"]), (&json!(2), &json!(1)));
+        assert_eq!(total["links"]["new"], 2);
+    }
+
+    /// A field forgotten in `Totals::add` stays behind when a root is summed
+    /// with itself.
+    #[test]
+    fn every_counter_is_summed() {
+        let one = Outcome {
+            with_record: 1,
+            hashed: 1,
+            changed_size: 1,
+            changed_content_and_date: 1,
+            ignored_folders: 1,
+            ignored_files: 1,
+            damaged_blocks: 1,
+            accepted: 1,
+            bytes_judged: 1,
+            ..outcome(1)
+        };
+        let mut folder = finding(b"f", Verdict::Denied);
+        folder.kind = EntryKind::Folder;
+        let mut one = one;
+        one.add(folder);
+        let single = parsed(&root_summary("/a", "verify", &one));
+        let roots = [("/a".to_owned(), one.clone()), ("/b".to_owned(), one)];
+        let double = parsed(&summary("verify", &roots, ExitCode::Damage));
+        assert_doubled("", &single, &double);
+    }
+
+    fn assert_doubled(field: &str, single: &Value, double: &Value) {
+        match (single, double) {
+            (Value::Object(one), Value::Object(two)) => {
+                for (name, value) in one.iter().filter(|(name, _)| *name != "exit_code") {
+                    assert_doubled(name, value, &two[name]);
+                }
+            }
+            (Value::Number(one), Value::Number(two)) => {
+                assert_eq!(2.0 * one.as_f64().unwrap(), two.as_f64().unwrap(), "{field}");
+            }
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn one_root_is_named_and_keeps_its_reasons() {
+        let mut one = outcome(1);
+        one.stopped = Some(Stop::Interrupted(ExitCode::Interrupted));
+        one.record_untrusted = Some("cut short".to_owned());
+        let line = parsed(&root_summary("/a", "update", &one));
+        assert_eq!((&line["type"], &line["root"]), (&json!("root"), &json!("/a")));
+        assert_eq!(line["stopped"], json!({"why": "interrupted", "exit_code": 130}));
+        assert_eq!(line["record_untrusted"], "cut short");
+        assert_eq!(line["exit_code"], 130);
+        let last = summary("update", &[("/a".to_owned(), one)], ExitCode::Interrupted);
+        assert_eq!(parsed(&last)["root"], "/a");
+    }
+
+    #[test]
+    fn an_error_says_what_to_do() {
+        let error = Error::NoRecord { path: "/x".into() };
+        let line = parsed(&error_line(&error));
+        assert_eq!((&line["type"], &line["exit_code"]), (&json!("error"), &json!(5)));
+        assert!(line["hint"].as_str().unwrap().contains("fsure update"));
+        assert_eq!(parsed(&error_line(&Error::Internal("x".into())))["exit_code"], 70);
+    }
+}

@@ -1,0 +1,170 @@
+//! What the summary lines of the JSON report hold, as it can be summed over
+//! roots: their part of the wire format, apart from the words it is made from.
+
+use serde::{Serialize, Serializer};
+
+use crate::words::{BytesByWay, Offline, Outcome, Stop, Tally, Verdict};
+
+/// What can be summed over roots. `verdicts` are those of files.
+#[derive(Default, Serialize)]
+pub(super) struct Totals {
+    verdicts: Counts,
+    links: Counts,
+    folders: Counts,
+    special: u64,
+    files: u64,
+    with_record: u64,
+    hashed: u64,
+    suspicious: u64,
+    differing: u64,
+    changed_size: u64,
+    changed_content_and_date: u64,
+    ignored_folders: u64,
+    ignored_files: u64,
+    damaged_blocks: u64,
+    accepted: u64,
+    bytes_judged: u64,
+    bytes_read: u64,
+    bytes_by_way: Ways,
+    seconds: f64,
+    offline: Option<OfflineLine>,
+    stopped: Option<StopLine>,
+    record_untrusted: Option<String>,
+}
+
+impl Totals {
+    pub(super) fn of(outcome: &Outcome) -> Self {
+        Self {
+            verdicts: Counts::of(&outcome.files),
+            links: Counts::of(&outcome.links),
+            folders: Counts::of(&outcome.folders),
+            special: outcome.special,
+            files: outcome.files.total(),
+            with_record: outcome.with_record,
+            hashed: outcome.hashed,
+            suspicious: outcome.files.count(Verdict::is_suspicious),
+            differing: outcome.differing(),
+            changed_size: outcome.changed_size,
+            changed_content_and_date: outcome.changed_content_and_date,
+            ignored_folders: outcome.ignored_folders,
+            ignored_files: outcome.ignored_files,
+            damaged_blocks: outcome.damaged_blocks,
+            accepted: outcome.accepted,
+            bytes_judged: outcome.bytes_judged,
+            bytes_read: outcome.bytes.total(),
+            bytes_by_way: Ways::of(outcome.bytes),
+            seconds: outcome.seconds,
+            offline: outcome.offline.as_ref().map(OfflineLine::of),
+            stopped: outcome.stopped.as_ref().map(StopLine::of),
+            record_untrusted: outcome.record_untrusted.clone(),
+        }
+    }
+
+    pub(super) fn add(&mut self, other: Self) {
+        self.verdicts.add(&other.verdicts);
+        self.links.add(&other.links);
+        self.folders.add(&other.folders);
+        self.special += other.special;
+        self.files += other.files;
+        self.with_record += other.with_record;
+        self.hashed += other.hashed;
+        self.suspicious += other.suspicious;
+        self.differing += other.differing;
+        self.changed_size += other.changed_size;
+        self.changed_content_and_date += other.changed_content_and_date;
+        self.ignored_folders += other.ignored_folders;
+        self.ignored_files += other.ignored_files;
+        self.damaged_blocks += other.damaged_blocks;
+        self.accepted += other.accepted;
+        self.bytes_judged += other.bytes_judged;
+        self.bytes_read += other.bytes_read;
+        self.bytes_by_way.add(&other.bytes_by_way);
+        self.seconds += other.seconds;
+        self.offline = self.offline.take().or(other.offline);
+        self.stopped = self.stopped.take().or(other.stopped);
+        self.record_untrusted = self.record_untrusted.take().or(other.record_untrusted);
+    }
+}
+
+/// A number for each verdict, under its name; zeros too, so that a reader
+/// needs no defaults.
+#[derive(Default)]
+struct Counts([u64; Verdict::ALL.len()]);
+
+impl Counts {
+    fn of(tally: &Tally) -> Self {
+        Self(Verdict::ALL.map(|verdict| tally.of(verdict)))
+    }
+
+    fn add(&mut self, other: &Self) {
+        for (sum, more) in self.0.iter_mut().zip(other.0) {
+            *sum += more;
+        }
+    }
+}
+
+impl Serialize for Counts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(Verdict::ALL.iter().map(|verdict| verdict.name()).zip(self.0))
+    }
+}
+
+#[derive(Default, Serialize)]
+struct Ways {
+    direct: u64,
+    dontcache: u64,
+    dropped: u64,
+    cached: u64,
+}
+
+impl Ways {
+    fn of(bytes: BytesByWay) -> Self {
+        let BytesByWay { direct, dontcache, dropped, cached } = bytes;
+        Self { direct, dontcache, dropped, cached }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.direct += other.direct;
+        self.dontcache += other.dontcache;
+        self.dropped += other.dropped;
+        self.cached += other.cached;
+    }
+}
+
+#[derive(Serialize)]
+#[serde(tag = "why", rename_all = "kebab-case")]
+enum OfflineLine {
+    OtherFileSystem { recorded: String, found: String },
+    Empty,
+    MostlyMissing { missing: u64, recorded: u64 },
+}
+
+impl OfflineLine {
+    fn of(offline: &Offline) -> Self {
+        match offline {
+            Offline::OtherFileSystem { recorded, found } => {
+                Self::OtherFileSystem { recorded: recorded.clone(), found: found.clone() }
+            }
+            Offline::Empty => Self::Empty,
+            Offline::MostlyMissing { missing, recorded } => {
+                Self::MostlyMissing { missing: *missing, recorded: *recorded }
+            }
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(tag = "why", rename_all = "kebab-case")]
+enum StopLine {
+    Interrupted { exit_code: u8 },
+    RecordFailed { message: String },
+}
+
+impl StopLine {
+    fn of(stop: &Stop) -> Self {
+        match stop {
+            Stop::Interrupted(code) => Self::Interrupted { exit_code: code.number() },
+            Stop::RecordFailed(message) => Self::RecordFailed { message: message.clone() },
+        }
+    }
+}
