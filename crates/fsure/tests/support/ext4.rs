@@ -1,0 +1,174 @@
+//! An ext4 image behind a loop device, for damage from below: flip a byte of
+//! the image while it is not mounted, and no stat can tell. That is `rotten`.
+//!
+//! Each image is a file in its own temporary folder, so any number of tests
+//! may have one at the same time.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::fs::SeekFrom;
+use rustix::io::Errno;
+use rustix::mount::{UnmountFlags, unmount};
+use tempfile::TempDir;
+
+/// How long to wait for others to let go: a child of another test holds all
+/// our files open between its fork and its exec.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A mounted ext4 file system in a file.
+#[derive(Debug)]
+pub struct Ext4Image {
+    folder: Option<TempDir>,
+    root: PathBuf,
+    image: PathBuf,
+}
+
+impl Ext4Image {
+    /// Makes and mounts an empty file system of this size.
+    ///
+    /// # Errors
+    /// Why this machine cannot do that: meant for `or_skip`.
+    pub fn new(mebibytes: u64) -> Result<Self, String> {
+        if !rustix::process::geteuid().is_root() {
+            return Err("mounting an ext4 image needs root".into());
+        }
+        let folder = tempfile::tempdir().expect("make a temporary folder");
+        let home = folder.path().canonicalize().expect("resolve the temporary folder");
+        let made = Self { folder: Some(folder), root: home.join("root"), image: home.join("ext4") };
+        std::fs::create_dir(&made.root).expect("make a mount point");
+        let image = File::create(&made.image).expect("make an image");
+        image.set_len(mebibytes << 20).expect("size the image");
+        // Large inodes for dates in nanoseconds, whatever the image's size;
+        // everything initialised now, not by the kernel in the background.
+        let format = ["-q", "-F", "-I", "256", "-E", "lazy_itable_init=0,lazy_journal_init=0"];
+        run(Command::new("mkfs.ext4").args(format).arg(&made.image))?;
+        made.mount()?;
+        std::fs::remove_dir(made.root.join("lost+found")).expect("remove lost+found");
+        Ok(made)
+    }
+
+    /// Where it is mounted. Empty at first: no lost+found.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Unmounts it, lets `edit` do what it likes with the image, mounts it
+    /// again.
+    pub fn unmounted<T>(&mut self, edit: impl FnOnce(&mut File) -> T) -> T {
+        self.unmount();
+        let mut image =
+            OpenOptions::new().read(true).write(true).open(&self.image).expect("open the image");
+        let result = edit(&mut image);
+        image.sync_all().expect("flush the image");
+        drop(image);
+        self.mount().expect("mount the image again");
+        result
+    }
+
+    /// Flips the byte `delta` bytes after the start of the only place in the
+    /// image that holds `pattern`; returns that byte's offset in the image.
+    ///
+    /// # Panics
+    /// If the pattern is nowhere or in several places.
+    pub fn flip_in_image(&mut self, pattern: &[u8], delta: u64) -> u64 {
+        self.unmounted(|image| {
+            let places = places(image, pattern).expect("search the image");
+            let [place] = places[..] else {
+                panic!("the pattern is in {} places, not one: {places:?}", places.len());
+            };
+            super::flip_byte(image, place + delta);
+            place + delta
+        })
+    }
+
+    fn mount(&self) -> Result<(), String> {
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "ext4", "-o", "loop"]).arg(&self.image).arg(&self.root);
+        // Two mounts may race for one free loop device.
+        run(&mut mount).or_else(|_| {
+            sleep(Duration::from_millis(100));
+            run(&mut mount)
+        })
+    }
+
+    fn unmount(&self) {
+        wait_until("the image is not in use", || {
+            match unmount(&self.root, UnmountFlags::empty()) {
+                Ok(()) => true,
+                Err(Errno::BUSY) => false,
+                Err(error) => panic!("unmount {}: {error}", self.root.display()),
+            }
+        });
+        // The loop device goes a little later, and caches until then.
+        wait_until("the loop device is gone", || !has_loop_device(&self.image));
+    }
+}
+
+impl Drop for Ext4Image {
+    fn drop(&mut self) {
+        // Whoever still uses it keeps it until they are done; the loop device
+        // goes with the last of them. EINVAL: it is not mounted.
+        match unmount(&self.root, UnmountFlags::DETACH) {
+            Ok(()) | Err(Errno::INVAL) => {}
+            // Never delete through a mount that is still there.
+            Err(_) => _ = self.folder.take().map(TempDir::keep),
+        }
+    }
+}
+
+/// Every offset at which `pattern` starts. Holes are passed over.
+fn places(image: &File, pattern: &[u8]) -> io::Result<Vec<u64>> {
+    use std::os::unix::fs::FileExt as _;
+    let mut places = Vec::new();
+    let mut end = 0;
+    loop {
+        let start = match rustix::fs::seek(image, SeekFrom::Data(end)) {
+            Ok(start) => start,
+            Err(Errno::NXIO) => return Ok(places),
+            Err(error) => return Err(error.into()),
+        };
+        end = rustix::fs::seek(image, SeekFrom::Hole(start))?;
+        let length = usize::try_from(end - start).expect("fits in memory");
+        let mut data = vec![0; length];
+        image.read_exact_at(&mut data, start)?;
+        let mut at = 0;
+        while let Some(next) = data[at..].iter().position(|byte| *byte == pattern[0]) {
+            at += next;
+            if data[at..].starts_with(pattern) {
+                places.push(start + at as u64);
+            }
+            at += 1;
+        }
+    }
+}
+
+fn has_loop_device(image: &Path) -> bool {
+    let devices = std::fs::read_dir("/sys/block").expect("list /sys/block");
+    devices.filter_map(Result::ok).any(|device| {
+        std::fs::read_to_string(device.path().join("loop/backing_file"))
+            .is_ok_and(|name| Path::new(name.trim_end()) == image)
+    })
+}
+
+fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < PATIENCE, "waited in vain until {what}");
+        sleep(Duration::from_millis(5));
+    }
+}
+
+/// Runs a program; an error says what it said.
+fn run(command: &mut Command) -> Result<(), String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().map_err(|error| format!("{name}: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(format!("{name}: {}: {}", output.status, String::from_utf8_lossy(&output.stderr)))
+}

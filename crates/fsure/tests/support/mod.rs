@@ -1,0 +1,47 @@
+//! What the integration tests share: the command as a child process, trees
+//! to damage, and file systems that misbehave on purpose.
+//!
+//! Damage has to come from below the program, or the test proves nothing. So
+//! the file systems here are real mounts: an ext4 image that is edited while
+//! nobody looks (`Ext4Image`), and a FUSE view of a folder that refuses or
+//! falsifies reads (`FaultyFs`). Both need root and a kernel that plays along;
+//! where they cannot be had, the test says so through [`skip`] and passes. A
+//! test that did not run must never look like one that did.
+// Every test binary uses its own part of this small library.
+#![allow(dead_code, unused_imports, unreachable_pub)]
+
+#[cfg(target_os = "linux")]
+mod ext4;
+#[cfg(target_os = "linux")]
+mod faulty;
+mod run;
+mod tree;
+
+#[cfg(target_os = "linux")]
+pub use ext4::Ext4Image;
+#[cfg(target_os = "linux")]
+pub use faulty::{Fault, Faults, FaultyFs, How, Request};
+pub use run::{Report, Run, fsure, fsure_json};
+pub use tree::{Tree, flip_byte, mtime_ns, set_mtime_ns};
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+
+/// Says that a test did not run, and why: on standard error, where libtest
+/// does not capture it, and in the file `$FSURE_SKIPPED`, which `.ci/run`
+/// prints at its end.
+pub fn skip(test: &str, why: &str) {
+    let line = format!("DID NOT RUN: {test}: {}\n", why.trim().replace('\n', "; "));
+    // Not eprintln!: that is captured, and shown only when the test fails.
+    std::io::stderr().write_all(line.as_bytes()).expect("write to standard error");
+    if let Some(list) = std::env::var_os("FSURE_SKIPPED") {
+        let mut list = OpenOptions::new().create(true).append(true).open(list).expect("open list");
+        list.write_all(line.as_bytes()).expect("append to FSURE_SKIPPED");
+    }
+}
+
+/// What a test needs, or a loud skip:
+/// `let Some(image) = or_skip("rot", Ext4Image::new(64)) else { return };`
+pub fn or_skip<T>(test: &str, needed: Result<T, String>) -> Option<T> {
+    needed.inspect_err(|why| skip(test, why)).ok()
+}

@@ -1,0 +1,119 @@
+//! The command as its users meet it: a process with arguments, two streams
+//! and an exit code.
+
+use std::ffi::OsStr;
+use std::process::{Command, ExitStatus, Stdio};
+
+use serde_json::Value;
+
+/// What one call of the command did.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The exit code, or 128 + the signal that ended it.
+    pub code: i32,
+    /// Standard output; bytes that are not UTF-8 are replaced.
+    pub stdout: String,
+    /// Standard error; bytes that are not UTF-8 are replaced.
+    pub stderr: String,
+}
+
+/// Runs `fsure` with these arguments and waits for it.
+pub fn fsure(args: &[impl AsRef<OsStr>]) -> Run {
+    let output = Command::new(env!("CARGO_BIN_EXE_fsure"))
+        .args(args)
+        .stdin(Stdio::null())
+        .output()
+        .expect("start fsure");
+    Run {
+        code: code(output.status),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// The exit code of a process, or 128 + the signal that ended it.
+pub fn code(status: ExitStatus) -> i32 {
+    #[cfg(unix)]
+    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+        return 128 + signal;
+    }
+    status.code().expect("an exit code")
+}
+
+/// What one call with `--json` said.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The exit code, or 128 + the signal that ended it.
+    pub code: i32,
+    /// The lines of standard output.
+    pub lines: Vec<Value>,
+    /// Standard error.
+    pub stderr: String,
+}
+
+/// Runs `fsure` with these arguments and `--json`.
+///
+/// # Panics
+/// If a line of standard output is not JSON.
+pub fn fsure_json(args: &[impl AsRef<OsStr>]) -> Report {
+    let args: Vec<&OsStr> = args.iter().map(AsRef::as_ref).chain([OsStr::new("--json")]).collect();
+    Report::new(fsure(&args))
+}
+
+impl Report {
+    /// Reads what a run with `--json` has said.
+    ///
+    /// # Panics
+    /// If a line of standard output is not JSON.
+    pub fn new(run: Run) -> Self {
+        let parse = |line: &str| {
+            serde_json::from_str(line)
+                .unwrap_or_else(|error| panic!("not JSON ({error}): {line}\n{}", run.stderr))
+        };
+        Self { code: run.code, lines: run.stdout.lines().map(parse).collect(), stderr: run.stderr }
+    }
+
+    /// All findings: the lines with a path and a verdict.
+    pub fn findings(&self) -> impl Iterator<Item = &Value> {
+        self.lines.iter().filter(|line| line["path"].is_string() && line["verdict"].is_string())
+    }
+
+    /// The finding on this path, if it has one.
+    ///
+    /// # Panics
+    /// If there are several: a path has exactly one verdict.
+    pub fn finding(&self, path: &str) -> Option<Value> {
+        let mut all = self.findings().filter(|line| line["path"] == path);
+        let first = all.next().cloned();
+        assert!(all.next().is_none(), "several findings on {path}: {self:#?}");
+        first
+    }
+
+    /// The verdict on this path, if there is a finding on it.
+    pub fn verdict(&self, path: &str) -> Option<String> {
+        Some(self.finding(path)?["verdict"].as_str()?.to_owned())
+    }
+
+    /// The last line.
+    ///
+    /// # Panics
+    /// If it is not the summary.
+    pub fn summary(&self) -> &Value {
+        match self.lines.last() {
+            Some(line) if line["type"] == "summary" => line,
+            last => panic!("the last line is no summary: {last:?}\n{}", self.stderr),
+        }
+    }
+
+    /// How many files got this verdict, as the summary says.
+    ///
+    /// # Panics
+    /// If the summary has no verdicts or this one's count is no number.
+    pub fn count(&self, verdict: &str) -> u64 {
+        let verdicts = &self.summary()["verdicts"];
+        assert!(verdicts.is_object(), "no verdicts in {:#}", self.summary());
+        verdicts.get(verdict).map_or(0, |count| {
+            count.as_u64().unwrap_or_else(|| panic!("not a count: {verdict}: {count}"))
+        })
+    }
+}

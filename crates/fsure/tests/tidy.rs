@@ -1,0 +1,154 @@
+//! The rules of the house that no compiler knows. A module uses only floors
+//! below its own, so that each can be read, tested and replaced without those
+//! above; the operating system is asked in one place, so that it can be
+//! replaced by a bad one; the library neither prints nor exits, since its
+//! caller may be Python. One look at the tokens of each file is enough.
+
+#[path = "support/code.rs"]
+mod code;
+#[path = "support/planted.rs"]
+mod planted;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use code::Found;
+
+/// The floors off `lib.rs`: `// Floor n: name`, then its modules.
+fn floors(lib: &str) -> BTreeMap<&str, u8> {
+    let (mut floors, mut floor) = (BTreeMap::new(), None);
+    for line in lib.lines() {
+        if let Some(comment) = line.strip_prefix("// Floor ") {
+            let next = comment.split(':').next().and_then(|n| n.parse().ok());
+            assert!(next > floor, "floors out of order: {line}");
+            floor = next;
+        }
+        let module = line.trim_start_matches("pub ").strip_prefix("mod ");
+        if let Some(module) = module.and_then(|rest| rest.strip_suffix(';')) {
+            floors.insert(module, floor.expect("a floor above the first module"));
+        }
+    }
+    floors
+}
+
+/// Why a path may not stand where it was found: the floors.
+fn climbs(floors: &BTreeMap<&str, u8>, file: &str, found: &Found<'_>) -> Option<String> {
+    let path = &found.path;
+    let names: Vec<_> = file.trim_end_matches(".rs").trim_end_matches("/mod").split('/').collect();
+    let ups = path.iter().take_while(|name| ["self", "super"].contains(*name)).count();
+    let supers = path[..ups].iter().filter(|name| **name == "super").count();
+    let target = match path[0] {
+        // Not `pub(crate)`.
+        "crate" if found.before[1] != "(" => path.get(1),
+        _ if supers > 0 && supers == names.len() + found.inside => path.get(ups),
+        _ => return None,
+    };
+    let path = path.join("::");
+    let Some(home) = floors.get(names[0]) else {
+        return Some(format!("{path} from a module without a floor in lib.rs"));
+    };
+    match target.and_then(|name| floors.get_key_value(*name)) {
+        Some((name, _)) if *name == names[0] => None,
+        Some((_, floor)) if floor < home => None,
+        Some((_, floor)) => Some(format!("{path} is on floor {floor}")),
+        None => Some(format!("{path} goes through the root, past the floors")),
+    }
+}
+
+const SYSTEM: &[&str] =
+    &["std::fs", "std::net", "std::os", "std::process::Command", "libc", "rustix"];
+const TARGET: &[&str] = &["target_os", "target_family", "unix", "windows"];
+const PRINTS: &[&str] = &["println", "eprintln", "print", "eprint", "dbg"];
+
+/// Why a path may not stand where it was found: what only some places may do.
+fn oversteps(file: &str, found: &Found<'_>) -> Option<&'static str> {
+    let path = format!("{}::", found.path.join("::"));
+    let (last, before) = (found.path[found.path.len() - 1], found.before);
+    let within = |bans: &[&str]| bans.iter().any(|ban| path.starts_with(&format!("{ban}::")));
+    let in_cfg = before[1] == "(" && ["cfg", "!", "not", "any", "all"].contains(&before[0]);
+    let is_free_call =
+        found.path.len() == 1 && found.after == "(" && !["fn", "."].contains(&before[1]);
+    let is_screen = ["bin/fsure/main.rs", "bin/fsure/screen.rs"].contains(&file);
+    let is_library = !file.starts_with("bin/");
+    if within(SYSTEM)
+        || path.contains("File::open")
+        || last == "unsafe"
+        || in_cfg && TARGET.contains(&last)
+    {
+        return Some("asks the operating system, which only fsure-os does");
+    }
+    if is_library && within(&["std::env"]) {
+        return Some("reads the environment, which only the command does");
+    }
+    let is_exit = ["exit", "abort"].contains(&last);
+    if !is_screen && is_exit && (is_free_call || path.contains("process::")) {
+        return Some("exits, which only the command's main does");
+    }
+    let is_print = PRINTS.contains(&last) && found.after == "!";
+    let is_stream = is_library && (path.contains("io::stdout::") || path.contains("io::stderr::"));
+    let why = "prints, which only the command's main and screen do";
+    (!is_screen && is_print || is_stream).then_some(why)
+}
+
+/// What is wrong with the lines of a file.
+fn shape(source: &str) -> Vec<(usize, String)> {
+    let mut faults = vec![];
+    if !source.starts_with("//!") {
+        faults.push((1, "no `//!` at the top that says why it is there".to_owned()));
+    }
+    if source.lines().count() > 500 {
+        faults.push((501, "more than 500 lines".to_owned()));
+    }
+    // rustfmt leaves long strings alone, and so does this.
+    let is_long = |line: &str| line.chars().count() > 100 && !line.contains('"');
+    let long = (1..).zip(source.lines()).filter(|(_, line)| is_long(line));
+    faults.extend(long.map(|(number, _)| (number, "more than 100 columns".to_owned())));
+    faults
+}
+
+/// All that is wrong with a file of `crates/fsure/src`.
+fn check(floors: &BTreeMap<&str, u8>, file: &str, source: &str) -> Vec<String> {
+    let mut faults = shape(source);
+    for found in code::paths(source) {
+        let in_house = !file.starts_with("bin/") && file != "lib.rs";
+        let climbs = in_house.then(|| climbs(floors, file, &found)).flatten();
+        let oversteps = oversteps(file, &found).filter(|_| !found.is_test);
+        let oversteps = oversteps.map(|why| format!("{} {why}", found.path.join("::")));
+        faults.extend([climbs, oversteps].into_iter().flatten().map(|why| (found.line, why)));
+    }
+    faults.into_iter().map(|(line, why)| format!("{file}:{line}: {why}")).collect()
+}
+
+/// All Rust sources below a folder, by their paths in it.
+fn sources(folder: &Path) -> BTreeMap<String, String> {
+    let (mut sources, mut folders) = (BTreeMap::new(), vec![folder.to_owned()]);
+    while let Some(next) = folders.pop() {
+        for entry in std::fs::read_dir(&next).expect("list a folder") {
+            let path = entry.expect("list a folder").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let name = path.strip_prefix(folder).expect("below").to_str().expect("UTF-8");
+                let source = std::fs::read_to_string(&path).expect("read a source");
+                sources.insert(name.replace('\\', "/"), source);
+            }
+        }
+    }
+    sources
+}
+
+#[test]
+fn the_house_is_tidy() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let house = sources(&here.join("src"));
+    let floors = floors(&house["lib.rs"]);
+    let mut faults: Vec<_> =
+        house.iter().flat_map(|(file, source)| check(&floors, file, source)).collect();
+    for folder in ["tests", "../fsure-os"] {
+        for (file, source) in sources(&here.join(folder)) {
+            let of_file = shape(&source).into_iter();
+            faults.extend(of_file.map(|(line, why)| format!("{folder}/{file}:{line}: {why}")));
+        }
+    }
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+}
