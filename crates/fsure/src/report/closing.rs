@@ -126,8 +126,8 @@ fn recorded(outcome: &Outcome) -> Vec<String> {
     let parts: Vec<_> =
         parts.into_iter().filter_map(|(what, who)| Some(format!("{} {what}", who?))).collect();
     let recorded = (!parts.is_empty()).then(|| format!("Recorded: {}.", parts.join("; ")));
-    let accepted = (outcome.accepted > 0).then(|| {
-        let who = number(outcome.accepted, "finding was", "findings were");
+    let accepted = (outcome.accepted.total() > 0).then(|| {
+        let who = number(outcome.accepted.total(), "finding was", "findings were");
         format!("{who} accepted: the record now holds what is there.")
     });
     let retyped = subject(outcome, |verdict| verdict == Verdict::TypeChanged).map(|(who, is)| {
@@ -192,7 +192,12 @@ fn subject(
     outcome: &Outcome,
     condition: impl Fn(Verdict) -> bool,
 ) -> Option<(String, &'static str)> {
-    let [files, links, folders] = by_kind(outcome, condition);
+    let [files, links, folders] = by_kind(outcome, &condition);
+    // What was accepted is no trouble any more.
+    let accepted = &outcome.accepted;
+    let files = files.saturating_sub(accepted.files.count(&condition));
+    let links = links.saturating_sub(accepted.links.count(&condition));
+    let folders = folders.saturating_sub(accepted.folders.count(&condition));
     let kinds =
         [(files, "file", "files"), (links, "link", "links"), (folders, "folder", "folders")];
     let there: Vec<_> = kinds.into_iter().filter(|kind| kind.0 > 0).collect();
@@ -324,7 +329,9 @@ mod tests {
     #[test]
     fn what_was_accepted_is_said() {
         let text = said(&[(Verdict::Rotten, File, 1)], |outcome| {
-            (outcome.is_update, outcome.accepted) = (true, 1);
+            outcome.is_update = true;
+            outcome.accepted.files.add(Verdict::Altered);
+            outcome.files.add(Verdict::Altered);
         });
         let accepted = "\n1 finding was accepted: the record now holds what is there.";
         assert!(text.ends_with(accepted), "{text}");

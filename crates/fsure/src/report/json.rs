@@ -183,7 +183,7 @@ fn pairs(ranges: &[ByteRange]) -> Vec<[u64; 2]> {
 mod tests {
     use super::super::samples::finding;
     use super::*;
-    use crate::words::{BytesByWay, EntryKind, Offline, Stop, Verdict};
+    use crate::words::{Accepted, BytesByWay, EntryKind, Offline, Stop, Verdict};
     use serde_json::{Value, json};
 
     const MIB: u64 = 1 << 20;
@@ -285,7 +285,7 @@ mod tests {
             ignored_folders: 1,
             ignored_files: 1,
             damaged_blocks: 1,
-            accepted: 1,
+            accepted: Accepted { links: outcome(1).links, ..Accepted::default() },
             bytes_judged: 1,
             ..outcome(1)
         };

@@ -160,7 +160,7 @@ fn block(outcome: &Outcome) -> String {
         ("Reverted", files.of(Verdict::Reverted)),
         ("Type changed", files.of(Verdict::TypeChanged)),
         ("Record bad", files.of(Verdict::RecordBad)),
-        ("Accepted", outcome.accepted),
+        ("Accepted", outcome.accepted.total()),
     ];
     let rows: Vec<_> =
         always.into_iter().chain(where_useful.into_iter().filter(|row| row.1 > 0)).collect();
@@ -381,7 +381,11 @@ Put back good copies; only what is known to be right, 'fsure update --accept PAT
 
     #[test]
     fn rare_counts_are_shown_where_there_are_any() {
-        let mut outcome = Outcome { seconds: 0.25, accepted: 3, ..Outcome::default() };
+        let mut outcome = Outcome { seconds: 0.25, ..Outcome::default() };
+        for _ in 0..3 {
+            outcome.accepted.files.add(Verdict::Altered);
+            outcome.files.add(Verdict::Altered);
+        }
         outcome.add(finding(b"old", Verdict::Reverted));
         outcome.bytes.cached = 10 << 20;
         let report = summary_in("/r", "verify", &outcome, &TimeZone::UTC);

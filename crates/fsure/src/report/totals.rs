@@ -49,7 +49,7 @@ impl Totals {
             ignored_folders: outcome.ignored_folders,
             ignored_files: outcome.ignored_files,
             damaged_blocks: outcome.damaged_blocks,
-            accepted: outcome.accepted,
+            accepted: outcome.accepted.total(),
             bytes_judged: outcome.bytes_judged,
             bytes_read: outcome.bytes.total(),
             bytes_by_way: Ways::of(outcome.bytes),

@@ -294,11 +294,7 @@ impl<'a> Ledger<'a> {
                 if !settled.verdict.is_recordable() && !accepts {
                     return Ok(false);
                 }
-                let wrote = self.write_found(settled, accepts)?;
-                if wrote && accepts {
-                    self.outcome.accepted += 1;
-                }
-                Ok(wrote)
+                self.write_found(settled, accepts)
             }
         }
     }

@@ -18,7 +18,7 @@ pub use error::{Error, IoContext, Result};
 pub use exit::ExitCode;
 pub use finding::{ByteRange, Finding};
 pub use monitor::{Monitor, Progress, Silent};
-pub use outcome::{BytesByWay, GRAVE_FINDINGS_MAX, Offline, Outcome, Stop, Tally};
+pub use outcome::{Accepted, BytesByWay, GRAVE_FINDINGS_MAX, Offline, Outcome, Stop, Tally};
 pub use path::{RelPath, Shown, escape};
 pub use record::Record;
 pub use verdict::{Evidence, Found, Known, Verdict, judge};

@@ -33,6 +33,32 @@ impl Tally {
     }
 }
 
+/// Counts of what was accepted, by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Accepted {
+    /// Files.
+    pub files: Tally,
+    /// Links.
+    pub links: Tally,
+    /// Folders.
+    pub folders: Tally,
+}
+
+impl Accepted {
+    /// How many there are.
+    pub fn total(&self) -> u64 {
+        self.files.total() + self.links.total() + self.folders.total()
+    }
+
+    fn add(&mut self, kind: EntryKind, verdict: Verdict) {
+        match kind {
+            EntryKind::File | EntryKind::Special => self.files.add(verdict),
+            EntryKind::Link => self.links.add(verdict),
+            EntryKind::Folder => self.folders.add(verdict),
+        }
+    }
+}
+
 /// Bytes by the way they were really read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BytesByWay {
@@ -114,8 +140,9 @@ pub struct Outcome {
     pub ignored_files: u64,
     /// Blocks that differ from their recorded value.
     pub damaged_blocks: u64,
-    /// Findings whose record was replaced on the user's word.
-    pub accepted: u64,
+    /// Findings recorded on the user's word against the rules of `update`:
+    /// counted above too, but no trouble any more.
+    pub accepted: Accepted,
     /// Bytes of file content covered, holes included.
     pub bytes_judged: u64,
     /// Bytes read, by the way they were read.
@@ -169,9 +196,14 @@ impl Outcome {
             }
             EntryKind::Special => self.files.add(verdict),
         }
+        let is_accepted = finding.recorded_now && !verdict.is_recordable();
+        if is_accepted {
+            self.accepted.add(finding.kind, verdict);
+        }
         let grave = verdict.is_suspicious()
             || verdict.is_unread()
             || matches!(verdict, Verdict::Flaky | Verdict::RecordBad);
+        let grave = grave && !is_accepted;
         if grave && self.grave.len() < GRAVE_FINDINGS_MAX {
             self.grave.push(finding);
         } else if grave {
@@ -207,10 +239,8 @@ impl Outcome {
             return code;
         }
         let any = |condition: &dyn Fn(Verdict) -> bool| {
-            self.files.count(condition)
-                + self.links.count(condition)
-                + self.folders.count(condition)
-                > 0
+            let [files, links, folders] = self.troubles(condition);
+            files + links + folders > 0
         };
         if self.record_untrusted.is_some() || any(&|v| v == Verdict::RecordBad) {
             ExitCode::RecordUntrusted
@@ -225,6 +255,16 @@ impl Outcome {
         } else {
             ExitCode::Clean
         }
+    }
+
+    /// How many files, links and folders have a verdict and were not accepted.
+    pub fn troubles(&self, condition: impl Fn(Verdict) -> bool) -> [u64; 3] {
+        let accepted = &self.accepted;
+        [
+            self.files.count(&condition) - accepted.files.count(&condition),
+            self.links.count(&condition) - accepted.links.count(&condition),
+            self.folders.count(&condition) - accepted.folders.count(&condition),
+        ]
     }
 
     /// What `update` has recorded is no difference any more; a change of type
