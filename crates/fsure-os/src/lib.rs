@@ -5,7 +5,9 @@
 //! |---|---|
 //! | [`buffer`] | memory that direct reads can use at full speed |
 //! | [`folder`] | which names are below a root, and what they are |
+//! | [`opener`] | how a file can be read, before it is |
 //! | [`read`] | what a file holds on its medium, and which way it was really read |
+//! | [`ring`] | many reads with one call |
 //! | [`volume`] | which file system this is |
 //! | [`lock`] | whether another process is at work on the same record |
 //! | [`path`] | bytes to paths and back, and the few plain questions about a path |
@@ -19,8 +21,10 @@ compile_error!("fsure-os speaks to Linux only so far");
 pub mod buffer;
 pub mod folder;
 pub mod lock;
+pub mod opener;
 pub mod path;
 pub mod read;
+pub mod ring;
 mod stat;
 pub mod volume;
 

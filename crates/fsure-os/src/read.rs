@@ -11,12 +11,13 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{PoisonError, RwLock};
 
-use rustix::fs::{Advice, OFlags, SeekFrom, StatxFlags};
+use rustix::fs::{Advice, OFlags, SeekFrom};
 use rustix::io::{Errno, ReadWriteFlags};
 
+use crate::Stat;
 use crate::buffer::Buffer;
-use crate::folder::{Root, stat_descriptor};
-use crate::{Kind, Stat};
+use crate::folder::stat_descriptor;
+use crate::ring::{Ring, RingRead};
 
 /// A way to read, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,18 +40,18 @@ pub const WAYS: [Way; 4] = [Way::Direct, Way::DontCache, Way::Dropped, Way::Cach
 
 /// Direct reads start and end at multiples of this. The largest logical block
 /// of a common device; a file system that wants more says so in `statx`.
-const GRAIN_MIN: u64 = 4096;
+pub(crate) const GRAIN_MIN: u64 = 4096;
 
 /// Linux's flag for uncached buffered reads, which rustix does not name yet.
 const RWF_DONTCACHE: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x80);
 
 /// A regular file open for reading, shared by several threads.
 pub struct Source {
-    file: OwnedFd,
+    pub(crate) file: OwnedFd,
     /// Readers hold this for reading while they read, so that a fall to
     /// another rung never changes the descriptor under a read in flight.
-    way: RwLock<Way>,
-    grain: u64,
+    pub(crate) way: RwLock<Way>,
+    pub(crate) grain: u64,
 }
 
 /// The answer to one read.
@@ -63,37 +64,6 @@ pub struct Filled {
 }
 
 impl Source {
-    /// Opens a regular file below a root, not following a link, on the first
-    /// rung at or below `first` that the file system answers for.
-    ///
-    /// Fails with `InvalidInput` where the name is no regular file (any more);
-    /// devices and FIFOs are not waited for.
-    pub fn open(root: &Root, path: &[u8], first: Way) -> io::Result<Self> {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        // Access times of other people's files may not be kept back (EPERM).
-        let file = match root.open_at(path, flags | OFlags::NOATIME) {
-            Err(error) if crate::folder::is_denied(&error) => root.open_at(path, flags),
-            other => other,
-        }?;
-        if stat_descriptor(&file)?.kind != Kind::File {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "no longer a regular file"));
-        }
-        let mut source = Self { grain: GRAIN_MIN, way: RwLock::new(first), file };
-        let has_medium = has_medium(&source.file);
-        let way = source.way.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if !has_medium {
-            *way = Way::Cached;
-        } else if *way == Way::Direct {
-            match direct_grain(&source.file) {
-                Some(grain) => source.grain = grain,
-                None => *way = next_rung(&source.file, Way::Direct),
-            }
-        } else if *way == Way::Dropped {
-            *way = next_rung(&source.file, Way::DontCache);
-        }
-        Ok(source)
-    }
-
     /// The stat of the open file.
     pub fn stat(&self) -> io::Result<Stat> {
         stat_descriptor(&self.file)
@@ -159,6 +129,42 @@ impl Source {
         }
     }
 
+    /// Reads whole files, each from its start to its own place in the buffer,
+    /// in one go. Only for sources on the direct rung; the answer is `None`
+    /// for the others and for whatever did not come at once and in full, which
+    /// is then to be read one by one.
+    ///
+    /// `wanted` has the source, its place and its length; places lie at
+    /// multiples of the grain and leave room up to the next one.
+    pub fn read_whole(
+        ring: &mut Ring,
+        buffer: &mut Buffer,
+        wanted: &[(&Self, usize, usize)],
+    ) -> Vec<Option<Filled>> {
+        let locked: Vec<_> = wanted
+            .iter()
+            .map(|(source, ..)| source.way.read().unwrap_or_else(PoisonError::into_inner))
+            .collect();
+        let directs =
+            wanted.iter().zip(&locked).map(|(wanted, way)| (wanted, **way == Way::Direct));
+        let reads: Vec<_> = directs
+            .clone()
+            .filter(|(_, is_direct)| *is_direct)
+            .map(|((source, at, length), _)| RingRead {
+                file: source.file.as_raw_fd(),
+                at: *at,
+                length: length.next_multiple_of(source.grain as usize),
+            })
+            .collect();
+        let mut answers = ring.read_all(buffer, &reads).into_iter();
+        directs
+            .map(|((_, _, length), is_direct)| {
+                let bytes = is_direct.then(|| answers.next())??.ok()?;
+                (bytes >= *length).then_some(Filled { bytes: *length, way: Way::Direct })
+            })
+            .collect()
+    }
+
     fn fall_from(&self, failed: Way) {
         let mut way = self.way.write().unwrap_or_else(PoisonError::into_inner);
         if *way == failed {
@@ -194,29 +200,21 @@ impl Drop for Source {
     }
 }
 
-/// Turns `O_DIRECT` on if the file system answers for it, and says at which
-/// grain.
-fn direct_grain(file: &OwnedFd) -> Option<u64> {
-    let flags = rustix::fs::fcntl_getfl(file).ok()?;
-    rustix::fs::fcntl_setfl(file, flags | OFlags::DIRECT).ok()?;
-    let path_flags = rustix::fs::AtFlags::EMPTY_PATH;
-    let answer = rustix::fs::statx(file, c"", path_flags, StatxFlags::DIOALIGN).ok()?;
-    let is_told = answer.stx_mask & StatxFlags::DIOALIGN.bits() != 0;
-    if is_told && answer.stx_dio_offset_align == 0 {
-        // It says outright that this file cannot be read directly (encrypted,
-        // verity, inline data), whatever `fcntl` let through.
-        let _ = rustix::fs::fcntl_setfl(file, flags);
-        return None;
+/// Turns `O_DIRECT` on or off, unless it is as wanted.
+pub(crate) fn set_direct(file: &OwnedFd, is_direct: bool, wanted: bool) -> io::Result<()> {
+    if is_direct != wanted {
+        let mut flags = rustix::fs::fcntl_getfl(file)?;
+        flags.set(OFlags::DIRECT, wanted);
+        rustix::fs::fcntl_setfl(file, flags)?;
     }
-    Some(u64::from(answer.stx_dio_offset_align).next_power_of_two().max(GRAIN_MIN))
+    Ok(())
 }
 
 /// The rung below `failed` that this file can stand on.
-fn next_rung(file: &OwnedFd, failed: Way) -> Way {
+pub(crate) fn next_rung(file: &OwnedFd, failed: Way) -> Way {
     if failed == Way::Direct {
-        if let Ok(flags) = rustix::fs::fcntl_getfl(file) {
-            let _ = rustix::fs::fcntl_setfl(file, flags - OFlags::DIRECT);
-        }
+        // Where it cannot be turned off, reads go on failing and are told.
+        let _ = set_direct(file, true, false);
         // Whether the file system knows it shows at the first read.
         return Way::DontCache;
     }
@@ -229,7 +227,7 @@ fn next_rung(file: &OwnedFd, failed: Way) -> Way {
 /// How many of the file's pages are in the page cache, `cachestat(2)`, Linux
 /// 6.5. `None` where the kernel does not say, which includes files of others
 /// that we may not write.
-fn resident_pages(file: &OwnedFd) -> Option<u64> {
+pub(crate) fn resident_pages(file: &OwnedFd) -> Option<u64> {
     // An overlay's pages belong to the file below and are counted as 0.
     const OVERLAYFS_SUPER_MAGIC: i64 = 0x794c_7630;
     const SYS_CACHESTAT: libc::c_long = 451;
@@ -246,20 +244,11 @@ fn resident_pages(file: &OwnedFd) -> Option<u64> {
     (done == 0).then_some(answer[0])
 }
 
-/// Whether there is anything behind the page cache.
-fn has_medium(file: &OwnedFd) -> bool {
-    const TMPFS_MAGIC: i64 = 0x0102_1994;
-    const RAMFS_MAGIC: i64 = 0x8584_58f6;
-    const HUGETLBFS_MAGIC: i64 = 0x9584_58f6;
-    let Ok(answer) = rustix::fs::fstatfs(file) else {
-        return true;
-    };
-    !matches!(answer.f_type, TMPFS_MAGIC | RAMFS_MAGIC | HUGETLBFS_MAGIC)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::folder::Root;
+    use crate::opener::Opener;
     use std::path::Path;
 
     fn folder_on_disk() -> tempfile::TempDir {
@@ -277,6 +266,10 @@ mod tests {
         }
     }
 
+    fn open(root: &Root, path: &[u8], first: Way) -> io::Result<Source> {
+        Ok(Opener::new(root, first).open(path, false)?.0)
+    }
+
     fn pattern(length: usize) -> Vec<u8> {
         (0..length).map(|at| (at / 7 + at % 251) as u8).collect()
     }
@@ -291,7 +284,7 @@ mod tests {
             let content = pattern(length);
             std::fs::write(folder.path().join("f"), &content).unwrap();
             for first in WAYS {
-                let source = Source::open(&root, b"f", first).unwrap();
+                let source = open(&root, b"f", first).unwrap();
                 let filled = source.read_at(&mut buffer, 0, length).unwrap();
                 assert_eq!(filled.bytes, length);
                 assert!(buffer[..length] == content, "{length} bytes, {first:?}");
@@ -315,7 +308,7 @@ mod tests {
         };
         let mut buffer = Buffer::new(8 << 20).unwrap();
         for first in [Way::Direct, Way::DontCache, Way::Dropped] {
-            let source = Source::open(&root, b"f", first).unwrap();
+            let source = open(&root, b"f", first).unwrap();
             let filled = source.read_at(&mut buffer, 0, 5 << 20).unwrap();
             drop(source);
             assert_eq!(filled.bytes, 5 << 20);
@@ -334,7 +327,7 @@ mod tests {
         let root = Root::open(folder.path()).unwrap();
         let mut buffer = Buffer::new(8 << 20).unwrap();
         for first in WAYS {
-            let source = Source::open(&root, b"f", first).unwrap();
+            let source = open(&root, b"f", first).unwrap();
             source.read_at(&mut buffer, 0, 5 << 20).unwrap();
             drop(source);
             assert_eq!(resident_pages(&file), before);
@@ -348,7 +341,7 @@ mod tests {
         };
         std::fs::write(folder.path().join("f"), "12345").unwrap();
         let root = Root::open(folder.path()).unwrap();
-        let source = Source::open(&root, b"f", Way::Direct).unwrap();
+        let source = open(&root, b"f", Way::Direct).unwrap();
         let mut buffer = Buffer::new(4096).unwrap();
         assert_eq!(
             source.read_at(&mut buffer, 0, 5).unwrap(),
@@ -363,7 +356,7 @@ mod tests {
         file.set_len(10 << 20).unwrap();
         std::os::unix::fs::FileExt::write_all_at(&file, &[1; 4096], 4 << 20).unwrap();
         let root = Root::open(folder.path()).unwrap();
-        let source = Source::open(&root, b"f", Way::Direct).unwrap();
+        let source = open(&root, b"f", Way::Direct).unwrap();
         let (start, end) = source.next_data(0, 10 << 20).unwrap().unwrap();
         assert!(start <= 4 << 20 && end >= (4 << 20) + 4096 && end - start < 2 << 20);
         assert_eq!(source.next_data(end, 10 << 20).unwrap(), None);
@@ -373,7 +366,7 @@ mod tests {
     #[test]
     fn only_regular_files_are_opened() {
         let root = Root::open(Path::new("/dev")).unwrap();
-        let refused = Source::open(&root, b"null", Way::Direct).err().unwrap();
+        let refused = open(&root, b"null", Way::Direct).err().unwrap();
         assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
     }
 }

@@ -27,7 +27,7 @@ fn the_examples_of_the_readme_do_what_it_says() {
     assert!(steps.len() >= 14, "only {} examples were found", steps.len());
     let tree = Tree::new();
     for (name, byte) in [("photos/2026/a.raw", 1), ("photos/2026/b.raw", 2)] {
-        tree.write(name, &vec![byte; 3_000_000]);
+        tree.write(name, vec![byte; 3_000_000]);
     }
     tree.write("photos/notes.txt", b"hello\n");
     // Recorded at once, they would be read again by every update.

@@ -13,6 +13,7 @@ pub use update::{UpdateOptions, update};
 pub use verify::verify;
 
 use crate::catalog::{OWN_CATALOG, Place};
+use crate::scan::From;
 use crate::words::RelPath;
 
 /// What all jobs over a root have in common.
@@ -23,6 +24,9 @@ pub struct Options {
     /// Whether other file systems below the root are part of it; `None` as
     /// the last `update` was told.
     pub cross_file_systems: Option<bool>,
+    /// Where content is read from; `None` for what suits the job: `verify`
+    /// reads from the medium, `update` from memory what is there.
+    pub reads_from: Option<From>,
     /// Go on although the root looks offline.
     pub force: bool,
     /// Tell the monitor of paths that are ok, too.

@@ -12,7 +12,7 @@ use fsure_os::volume::{self, Volume};
 
 use super::{Options, config};
 use crate::catalog::{Bound, Catalog, OWN_CATALOG, OWN_FOLDER, Place, not_there};
-use crate::scan::{Plan, Purpose};
+use crate::scan::{From, Plan, Purpose};
 use crate::tree::{Borders, Patterns, WalkOptions};
 use crate::words::{Error, IoContext as _, Monitor, Offline, Outcome, RelPath, Result};
 
@@ -133,6 +133,10 @@ pub(super) fn plan(
                 catalog_in_root: OWN_CATALOG,
             },
         },
+        reads_from: options.reads_from.unwrap_or(match purpose {
+            Purpose::Update(_) => From::Cache,
+            _ => From::Medium,
+        }),
         purpose,
         first_way: Way::Direct,
         may_write,

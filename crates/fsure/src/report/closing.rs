@@ -21,7 +21,8 @@ pub(super) fn closing(outcome: &Outcome) -> Vec<String> {
     if sentences.is_empty() {
         sentences.push(all_is_well(outcome));
     }
-    if outcome.bytes.cached > 0 {
+    // Recording from memory is what `update` may do; proving from it is not.
+    if outcome.bytes.cached > 0 && !outcome.is_update {
         let cached = units::size(outcome.bytes.cached);
         sentences.push(format!(
             "Warning: {cached} came through the page cache, possibly not from the medium: \

@@ -24,6 +24,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::RecvTimeoutError;
 use fsure_os::folder::Root;
+use fsure_os::opener::Opener;
 use fsure_os::read::Way;
 
 use crate::catalog::Catalog;
@@ -45,6 +46,15 @@ pub enum Purpose {
     Verify,
     /// Record what is new or has changed.
     Update(UpdateRules),
+}
+
+/// Where content is read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum From {
+    /// The medium, whatever is in memory.
+    Medium,
+    /// Memory for files that are there as a whole, else the medium.
+    Cache,
 }
 
 /// What `update` reads and writes.
@@ -90,6 +100,8 @@ pub struct Plan {
     pub walk: WalkOptions,
     /// What for.
     pub purpose: Purpose,
+    /// Where content is read from.
+    pub reads_from: From,
     /// The best way of reading to try.
     pub first_way: Way,
     /// Whether the catalog may be written.
@@ -127,8 +139,9 @@ pub fn scan(plan: &Plan, catalog: &mut Catalog, monitor: &dyn Monitor) -> Result
     let started = Instant::now();
     let meter = Meter::default();
     let estimate = Estimate::new(plan, catalog);
+    let opener = Opener::new(&plan.root, plan.first_way);
     let outcome = std::thread::scope(|scope| {
-        let pool = Pool::start(scope, &plan.root, &meter, plan.first_way)?;
+        let pool = Pool::start(scope, &opener, &meter)?;
         if plan.purpose != Purpose::Status && !estimate.is_final() {
             let walk = Walk::start(Arc::clone(&plan.root), plan.walk.clone())?;
             let (estimate, meter) = (&estimate, &meter);
@@ -204,7 +217,7 @@ impl Run<'_> {
                     Some(case) => self.weigher.take(case)?,
                     None => has_more = false,
                 }
-                self.send_orders();
+                self.send_orders(false);
                 if self.is_halted() {
                     return Ok(());
                 }
@@ -212,6 +225,8 @@ impl Run<'_> {
                     self.hear(news)?;
                 }
             }
+            // Nothing more will come by to be sorted in among them.
+            self.send_orders(true);
             self.tell();
             self.weigher.commit_if_due()?;
             if self.weigher.in_flight() > 0
@@ -239,17 +254,14 @@ impl Run<'_> {
         match news {
             News::Part(id, blocks) => self.weigher.keep(id, &blocks)?,
             News::Done(order, reading) => self.weigher.weigh(order, reading)?,
+            News::Unable(error) => return Err(error),
         }
-        self.send_orders();
+        self.send_orders(false);
         Ok(())
     }
 
-    fn send_orders(&mut self) {
-        for order in self.weigher.orders.drain(..) {
-            // There is always room: no more are out than the queue holds.
-            let sent = self.pool.orders.try_send(order);
-            debug_assert!(sent.is_ok(), "an order found no room");
-        }
+    fn send_orders(&mut self, all: bool) {
+        self.pool.send(&mut self.weigher.orders, all);
     }
 
     /// Whether the run has to end here, by decision or on request.

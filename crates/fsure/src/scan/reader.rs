@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use fsure_os::Stat;
-use fsure_os::folder::{Root, is_denied, is_gone};
-use fsure_os::read::{Source, Way};
+use fsure_os::folder::{is_denied, is_gone};
+use fsure_os::opener::Opener;
+use fsure_os::read::Source;
 
 use super::hash::{BLOCK, BlockValue, InOrder, block_count, block_value, merge_blocks};
 use super::span::{Cut, Hands, Meter, Span, SpanReport, push_merged};
@@ -26,12 +27,18 @@ pub(super) struct Order {
     pub(super) id: u64,
     pub(super) path: RelPath,
     pub(super) algorithms: AlgorithmSet,
+    /// Whether memory will do for what is there as a whole.
+    pub(super) uses_cache: bool,
     /// Only these blocks, to look at them again; the whole file where empty.
     pub(super) blocks: Vec<u64>,
     /// Block values that an earlier run left behind.
     pub(super) kept: Vec<UnfinishedBlocks>,
     /// How often it was found changed while it was read.
     pub(super) attempt: u32,
+    /// Where it is likely to lie on the disk: its inode number.
+    pub(super) place: u64,
+    /// Bytes, as far as was known when it was ordered.
+    pub(super) size: u64,
 }
 
 /// A content as it was read.
@@ -105,19 +112,18 @@ pub(super) enum Segment {
 
 impl Job {
     /// Opens the file. The error is the answer to the order.
-    pub(super) fn open(root: &Root, order: Order, first: Way) -> Result<Self, Reading> {
+    pub(super) fn open(opener: &Opener<'_>, order: Order) -> Result<Self, (Order, Reading)> {
         let hashed_ns = now_ns();
-        let opened = Source::open(root, order.path.as_bytes(), first)
-            .and_then(|source| Ok((source.stat()?, source)));
-        let (stat, source) = match opened {
+        let opened = opener.open(order.path.as_bytes(), order.uses_cache);
+        let (source, stat) = match opened {
             Ok(opened) => opened,
-            Err(error) if is_gone(&error) => return Err(Reading::Gone),
-            Err(error) if is_denied(&error) => return Err(Reading::Denied(error)),
+            Err(error) if is_gone(&error) => return Err((order, Reading::Gone)),
+            Err(error) if is_denied(&error) => return Err((order, Reading::Denied(error))),
             // No regular file any more: another walk will tell what it is.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
-                return Err(Reading::Changed);
+                return Err((order, Reading::Changed));
             }
-            Err(error) => return Err(Reading::Unopened(error)),
+            Err(error) => return Err((order, Reading::Unopened(error))),
         };
         let mut parts = Parts::default();
         let segments = segments(&order, stat.size, &mut parts);
@@ -140,13 +146,46 @@ impl Job {
     }
 
     /// Reads the next segment that nobody has taken, if there is one.
-    pub(super) fn work(&self, root: &Root, hands: &mut Hands, meter: &Meter) -> Option<Segment> {
+    pub(super) fn work(&self, hands: &mut Hands, meter: &Meter) -> Option<Segment> {
         let place = self.next.fetch_add(1, Ordering::Relaxed);
         let range = self.segments.get(place)?.clone();
         let kept = self.read_segment(range, hands, meter);
         // Acquire and release: the last one sees what the others have put in.
         let is_last = self.left.fetch_sub(1, Ordering::AcqRel) == 1;
-        Some(if is_last { Segment::Last(self.finish(root, meter)) } else { Segment::Read(kept) })
+        Some(if is_last { Segment::Last(self.finish(meter)) } else { Segment::Read(kept) })
+    }
+
+    /// Whether the file can be read in one go together with others.
+    pub(super) fn is_small(&self) -> bool {
+        let is_whole = self.order.blocks.is_empty();
+        is_whole && (1..=BLOCK).contains(&self.stat.size) && self.stat.allocated >= self.stat.size
+    }
+
+    /// The open file, and its length.
+    pub(super) fn source(&self) -> (&Source, usize) {
+        (&self.source, self.stat.size as usize)
+    }
+
+    /// Takes the whole content of a small file, read together with others.
+    pub(super) fn take_whole(&self, content: &[u8], meter: &Meter) -> Reading {
+        let mut digests = Digests::default();
+        if self.order.algorithms.contains(Algorithm::Blake3) {
+            digests.insert(Algorithm::Blake3, blake3::hash(content).as_bytes());
+        }
+        if let Some(mut in_order) = InOrder::new(self.order.algorithms) {
+            in_order.update(content);
+            in_order.finish(&mut digests);
+        }
+        if !self.is_unchanged() {
+            self.is_cut.store(true, Ordering::Relaxed);
+        }
+        self.add(Parts { digests, ..Parts::default() }, SpanReport::default());
+        self.finish(meter)
+    }
+
+    /// Whether the file still is what it was when it was opened.
+    fn is_unchanged(&self) -> bool {
+        self.source.stat().is_ok_and(|now| now.is_unchanged_from(&self.stat))
     }
 
     fn read_segment(
@@ -189,7 +228,7 @@ impl Job {
         if size == 0 && wants_blake3 {
             parts.digests.insert(Algorithm::Blake3, blake3::hash(b"").as_bytes());
         }
-        let unchanged = self.source.stat().is_ok_and(|now| now.is_unchanged_from(&self.stat));
+        let unchanged = self.is_unchanged();
         if done == Err(Cut::Shrunk) || !unchanged {
             self.is_cut.store(true, Ordering::Relaxed);
         }
@@ -214,16 +253,12 @@ impl Job {
         all.error = all.error.take().or(report.error);
     }
 
-    fn finish(&self, root: &Root, meter: &Meter) -> Reading {
+    fn finish(&self, meter: &Meter) -> Reading {
         if meter.is_stopped() {
             return Reading::Stopped;
         }
-        // Whether the name still stands for what was read.
-        match root.stat(self.order.path.as_bytes()) {
-            Err(error) if is_gone(&error) => return Reading::Gone,
-            Ok(now) if now.is_unchanged_from(&self.stat) => {}
-            _ => return Reading::Changed,
-        }
+        // A name that now stands for another file shows, too: taking a name
+        // away from an inode moves its change time.
         if self.is_cut.load(Ordering::Relaxed) {
             return Reading::Changed;
         }

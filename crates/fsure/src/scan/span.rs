@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use fsure_os::buffer::Buffer;
 use fsure_os::read::{Source, Way};
+use fsure_os::ring::Ring;
 
 use super::hash::BLOCK;
 use crate::words::{ByteRange, BytesByWay};
@@ -46,11 +47,11 @@ impl Meter {
         self.stop.load(Ordering::Relaxed)
     }
 
-    fn count(&self, way: Way, bytes: usize) {
+    pub(super) fn count(&self, way: Way, bytes: usize) {
         self.by_way[way as usize].fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    fn count_hashed(&self, bytes: usize) {
+    pub(super) fn count_hashed(&self, bytes: usize) {
         self.hashed.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 }
@@ -66,14 +67,18 @@ pub(super) enum Cut {
 
 /// A worker's memory.
 pub(super) struct Hands {
-    buffer: Buffer,
+    pub(super) buffer: Buffer,
+    /// `None` where the system has no rings.
+    pub(super) ring: Option<Ring>,
     zeros: Box<[u8]>,
 }
 
 impl Hands {
     pub(super) fn new() -> io::Result<Self> {
         let buffer = Buffer::new(CHUNK as usize)?;
-        Ok(Self { buffer, zeros: vec![0; BLOCK as usize].into_boxed_slice() })
+        // The ring belongs to the thread that uses it, which is this one.
+        let ring = Ring::new();
+        Ok(Self { buffer, ring, zeros: vec![0; BLOCK as usize].into_boxed_slice() })
     }
 }
 

@@ -15,7 +15,7 @@ use super::ledger::{Ledger, Settled};
 use super::links::{Link, LinkKey, Links};
 use super::merge::{Case, Seen};
 use super::reader::{Content, Order, Reading};
-use super::{Plan, Purpose};
+use super::{From, Plan, Purpose};
 use crate::catalog::{Catalog, Row, Stored, UnfinishedBlocks};
 use crate::tree::LeftOut;
 use crate::words::{
@@ -233,7 +233,18 @@ impl<'a> Weigher<'a> {
     ) {
         let (path, algorithms) = (pending.path.clone(), pending.algorithms);
         self.current = Some(path.clone());
-        self.orders.push(Order { id, path, algorithms, blocks, kept, attempt });
+        self.orders.push(Order {
+            id,
+            path,
+            algorithms,
+            // A second look is for the medium, whatever the first one saw.
+            uses_cache: self.plan.reads_from == From::Cache && pending.first.is_none(),
+            blocks,
+            kept,
+            attempt,
+            place: pending.entry.inode.unwrap_or(0),
+            size: pending.entry.size,
+        });
         self.pending.insert(id, pending);
     }
 

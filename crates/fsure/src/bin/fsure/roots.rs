@@ -45,6 +45,7 @@ impl RootArgs {
         Options {
             exclude: self.exclude.clone(),
             cross_file_systems: self.cross_file_systems,
+            reads_from: None,
             force: self.force,
             tell_ok: self.all,
         }

@@ -1,0 +1,150 @@
+//! Opening files: which rung of the ladder each starts on, learnt from as few
+//! questions as the system allows. A tree of small files pays for every one of
+//! them a hundred thousand times.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{PoisonError, RwLock};
+
+use rustix::fs::{AtFlags, OFlags, Statx, StatxFlags};
+use rustix::io::Errno;
+
+use crate::folder::Root;
+use crate::read::{GRAIN_MIN, Source, Way, next_rung, resident_pages, set_direct};
+use crate::{Kind, Stat};
+
+/// How files below a root are opened: what was learnt from one file and holds
+/// for all, so that it is not asked again for each.
+pub struct Opener<'a> {
+    root: &'a Root,
+    first: Way,
+    /// Whether there is a medium behind the page cache, by device.
+    media: RwLock<HashMap<u64, bool>>,
+    /// Cleared once access times may not be kept back (files of others).
+    keeps_access_times: AtomicBool,
+}
+
+impl<'a> Opener<'a> {
+    /// Files will start on the first rung at or below `first` that their file
+    /// system answers for.
+    pub fn new(root: &'a Root, first: Way) -> Self {
+        Self { root, first, media: RwLock::default(), keeps_access_times: AtomicBool::new(true) }
+    }
+
+    /// Opens a regular file below the root, not following a link, and says
+    /// what it is. With `uses_cache`, a file all of which is in the page cache
+    /// is read from there, and stays there.
+    ///
+    /// Fails with `InvalidInput` where the name is no regular file (any more);
+    /// devices and FIFOs are not waited for.
+    pub fn open(&self, path: &[u8], uses_cache: bool) -> io::Result<(Source, Stat)> {
+        let wants_direct = self.first == Way::Direct && !uses_cache;
+        let (file, is_direct) = self.open_file(path, wants_direct)?;
+        let mask = Stat::MASK | StatxFlags::DIOALIGN;
+        let answer = rustix::fs::statx(&file, c"", AtFlags::EMPTY_PATH, mask)?;
+        let stat = Stat::from_statx(&answer);
+        if stat.kind != Kind::File {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "no longer a regular file"));
+        }
+        let in_cache = uses_cache && is_in_cache(&file, stat.size);
+        let (way, grain) = if in_cache || !self.has_medium(&file, stat.device) {
+            set_direct(&file, is_direct, false)?;
+            (Way::Cached, GRAIN_MIN)
+        } else {
+            self.first_rung(&file, direct_grain(&answer), is_direct)?
+        };
+        Ok((Source { file, way: RwLock::new(way), grain }, stat))
+    }
+
+    fn first_rung(
+        &self,
+        file: &OwnedFd,
+        grain: Option<u64>,
+        is_direct: bool,
+    ) -> io::Result<(Way, u64)> {
+        match (self.first, grain) {
+            (Way::Direct, Some(grain)) if set_direct(file, is_direct, true).is_ok() => {
+                Ok((Way::Direct, grain))
+            }
+            (Way::Direct, _) => {
+                set_direct(file, is_direct, false)?;
+                Ok((Way::DontCache, GRAIN_MIN))
+            }
+            (Way::Dropped, _) => Ok((next_rung(file, Way::DontCache), GRAIN_MIN)),
+            (way, _) => Ok((way, GRAIN_MIN)),
+        }
+    }
+
+    /// Opens a name, with `O_DIRECT` at once where it is wanted and taken.
+    fn open_file(&self, path: &[u8], wants_direct: bool) -> io::Result<(OwnedFd, bool)> {
+        let mut flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        if self.keeps_access_times.load(Ordering::Relaxed) {
+            flags |= OFlags::NOATIME;
+        }
+        if wants_direct {
+            flags |= OFlags::DIRECT;
+        }
+        loop {
+            match self.root.open_at(path, flags) {
+                Ok(file) => return Ok((file, flags.contains(OFlags::DIRECT))),
+                Err(error) if is_refused(&error) && flags.contains(OFlags::NOATIME) => {
+                    self.keeps_access_times.store(false, Ordering::Relaxed);
+                    flags -= OFlags::NOATIME;
+                }
+                Err(error) if is_invalid(&error) && flags.contains(OFlags::DIRECT) => {
+                    flags -= OFlags::DIRECT;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Whether there is anything behind the page cache.
+    fn has_medium(&self, file: &OwnedFd, device: u64) -> bool {
+        let known = self.media.read().unwrap_or_else(PoisonError::into_inner).get(&device).copied();
+        known.unwrap_or_else(|| {
+            let has_medium = has_medium(file);
+            let mut media = self.media.write().unwrap_or_else(PoisonError::into_inner);
+            media.insert(device, has_medium);
+            has_medium
+        })
+    }
+}
+
+/// Whether all of a file is in the page cache.
+fn is_in_cache(file: &OwnedFd, size: u64) -> bool {
+    let pages = size.div_ceil(rustix::param::page_size() as u64);
+    pages > 0 && resident_pages(file).is_some_and(|resident| resident >= pages)
+}
+
+fn is_refused(error: &io::Error) -> bool {
+    Errno::from_io_error(error) == Some(Errno::PERM)
+}
+
+fn is_invalid(error: &io::Error) -> bool {
+    Errno::from_io_error(error) == Some(Errno::INVAL)
+}
+
+/// The grain of direct reads, unless the file system says outright that this
+/// file cannot be read directly (encrypted, verity, inline data), whatever
+/// flags it lets through.
+fn direct_grain(answer: &Statx) -> Option<u64> {
+    let is_told = answer.stx_mask & StatxFlags::DIOALIGN.bits() != 0;
+    if is_told && answer.stx_dio_offset_align == 0 {
+        return None;
+    }
+    Some(u64::from(answer.stx_dio_offset_align).next_power_of_two().max(GRAIN_MIN))
+}
+
+/// Whether there is anything behind the page cache.
+fn has_medium(file: &OwnedFd) -> bool {
+    const TMPFS_MAGIC: i64 = 0x0102_1994;
+    const RAMFS_MAGIC: i64 = 0x8584_58f6;
+    const HUGETLBFS_MAGIC: i64 = 0x9584_58f6;
+    let Ok(answer) = rustix::fs::fstatfs(file) else {
+        return true;
+    };
+    !matches!(answer.f_type, TMPFS_MAGIC | RAMFS_MAGIC | HUGETLBFS_MAGIC)
+}

@@ -1,0 +1,91 @@
+//! Many small direct reads with one system call. Submitted together, reads of
+//! neighbouring files reach the block layer together and are merged there:
+//! 36 KB a request become about 900 KB (measured), which is what takes a tree
+//! of small files beyond the device's random-read limit.
+
+use std::io;
+use std::os::fd::RawFd;
+
+use io_uring::{IoUring, opcode, types};
+use rustix::io::Errno;
+
+use crate::buffer::Buffer;
+
+/// Reads one call can carry.
+pub const RING_READS_MAX: usize = 128;
+
+/// A queue of reads to the kernel, for one thread.
+pub struct Ring {
+    ring: IoUring,
+}
+
+/// One read: `length` bytes of a file, from its start, to `at` in the buffer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RingRead {
+    pub(crate) file: RawFd,
+    pub(crate) at: usize,
+    pub(crate) length: usize,
+}
+
+impl Ring {
+    /// Sets up a queue; `None` where the system has none or forbids it
+    /// (containers, `kernel.io_uring_disabled`).
+    pub fn new() -> Option<Self> {
+        let entries = RING_READS_MAX as u32;
+        let mut builder = IoUring::builder();
+        // One thread submits and reaps: completions need not interrupt it.
+        builder.setup_single_issuer().setup_defer_taskrun();
+        let ring = builder.build(entries).or_else(|_| IoUring::new(entries)).ok()?;
+        Some(Self { ring })
+    }
+
+    /// Carries out all reads and waits for all of them. The answer has, in
+    /// their order, the bytes read or what the system said.
+    ///
+    /// # Panics
+    ///
+    /// If a read does not lie within the buffer, or there are too many.
+    pub(crate) fn read_all(
+        &mut self,
+        buffer: &mut Buffer,
+        reads: &[RingRead],
+    ) -> Vec<io::Result<usize>> {
+        assert!(reads.len() <= RING_READS_MAX, "{} reads at once", reads.len());
+        let capacity = buffer.len();
+        let start = buffer.as_mut_ptr();
+        for (number, read) in reads.iter().enumerate() {
+            assert!(read.at.checked_add(read.length).is_some_and(|end| end <= capacity));
+            // SAFETY: the target lies within the buffer, as just checked.
+            let target = unsafe { start.add(read.at) };
+            let entry = opcode::Read::new(types::Fd(read.file), target, read.length as u32)
+                .offset(0)
+                .build()
+                .user_data(number as u64);
+            // SAFETY: the buffer is borrowed for writing, and the files stay
+            // open in the caller, until this function returns, which it does
+            // only after all completions (see `wait`).
+            unsafe { self.ring.submission().push(&entry) }.expect("the queue is empty and larger");
+        }
+        self.wait(reads.len())
+    }
+
+    /// Waits until every read is complete. There is no way out before: the
+    /// kernel writes to the buffer until then.
+    fn wait(&mut self, count: usize) -> Vec<io::Result<usize>> {
+        let mut answers: Vec<io::Result<usize>> = Vec::new();
+        answers.resize_with(count, || Err(Errno::IO.into()));
+        let mut left = count;
+        while left > 0 {
+            // Interrupted or short of memory: what is in flight goes on, and
+            // the rest is submitted by the next call.
+            let _ = self.ring.submit_and_wait(left);
+            for completion in self.ring.completion() {
+                let result = completion.result();
+                answers[completion.user_data() as usize] =
+                    usize::try_from(result).map_err(|_| Errno::from_raw_os_error(-result).into());
+                left -= 1;
+            }
+        }
+        answers
+    }
+}
