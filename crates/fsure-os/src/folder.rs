@@ -6,11 +6,12 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use crate::Stat;
+use crate::{Stat, place};
 
 /// The longest piece of a path handed to the kernel at once. Its own limit is
 /// 4096 bytes (`PATH_MAX`); longer paths are walked in pieces.
@@ -19,6 +20,8 @@ const PIECE_MAX: usize = 4000;
 /// An open root folder.
 pub struct Root {
     folder: OwnedFd,
+    /// Cleared once a file system below has shown that it cannot tell.
+    tells_places: AtomicBool,
 }
 
 /// The names in one folder.
@@ -35,7 +38,8 @@ impl Root {
     /// Opens a root. `path` may lead through links; nothing below will.
     pub fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(Self { folder: rustix::fs::openat(CWD, path, flags, Mode::empty())? })
+        let folder = rustix::fs::openat(CWD, path, flags, Mode::empty())?;
+        Ok(Self { folder, tells_places: AtomicBool::new(true) })
     }
 
     /// The root's descriptor, for questions to the file system as a whole.
@@ -63,8 +67,9 @@ impl Root {
         }
     }
 
-    /// The names in a folder. An error means that nothing could be listed.
-    pub fn list(&self, path: &[u8]) -> io::Result<Listing> {
+    /// The names in a folder, with `finds_places` also about where its files
+    /// begin on the disk. An error means that nothing could be listed.
+    pub fn list(&self, path: &[u8], finds_places: bool) -> io::Result<Listing> {
         let descriptor = self.open_at(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
         let names = Dir::read_from(&descriptor)?;
         let mut found = Vec::new();
@@ -82,13 +87,21 @@ impl Root {
         // Inodes lie on the disk in the order of their numbers: asked in that
         // order, a cold folder is read forwards.
         found.sort_unstable_by_key(|(inode, _)| *inode);
-        listing.entries.reserve_exact(found.len());
-        for (_, name) in found {
-            let stat = stat_at(descriptor.as_fd(), &name);
-            if !matches!(&stat, Err(error) if is_gone(error)) {
-                listing.entries.push((name.into_bytes().into_boxed_slice(), stat));
-            }
+        let mut stats: Vec<_> = found
+            .into_iter()
+            .map(|(_, name)| (stat_at(descriptor.as_fd(), &name), name))
+            .filter(|(stat, _)| !matches!(stat, Err(error) if is_gone(error)))
+            .collect();
+        if finds_places {
+            let files = stats.iter_mut().filter_map(|(stat, name)| {
+                let stat = stat.as_mut().ok().filter(|stat| place::is_placed(stat))?;
+                Some((name.as_c_str(), stat))
+            });
+            let mut files: Vec<_> = files.collect();
+            place::find(descriptor.as_fd(), &self.tells_places, &mut files);
         }
+        let named = stats.into_iter().map(|(stat, name)| (name.into_bytes().into(), stat));
+        listing.entries = named.collect();
         Ok(listing)
     }
 
@@ -216,7 +229,7 @@ mod tests {
         std::fs::create_dir(tree.path().join("a")).unwrap();
         symlink("nowhere", tree.path().join("l")).unwrap();
         let root = Root::open(tree.path()).unwrap();
-        let mut listing = root.list(b"").unwrap();
+        let mut listing = root.list(b"", false).unwrap();
         listing.entries.sort_by(|a, b| a.0.cmp(&b.0));
         let kinds: Vec<_> = listing
             .entries
@@ -238,7 +251,7 @@ mod tests {
         symlink(outside.path(), tree.path().join("link")).unwrap();
         symlink(outside.path().join("secret"), tree.path().join("file")).unwrap();
         let root = Root::open(tree.path()).unwrap();
-        assert!(root.list(b"link").is_err());
+        assert!(root.list(b"link", false).is_err());
         assert!(root.stat(b"link/secret").is_err());
         assert!(root.read_small(b"link/secret", 10).is_err());
         assert!(root.read_small(b"file", 10).is_err());
@@ -263,7 +276,7 @@ mod tests {
         path.extend_from_slice(b"deep");
         assert!(path.len() > 9000);
         assert_eq!(root.stat(&path).unwrap().kind, crate::Kind::File);
-        assert_eq!(root.list(&path[..path.len() - 5]).unwrap().entries.len(), 1);
+        assert_eq!(root.list(&path[..path.len() - 5], false).unwrap().entries.len(), 1);
         assert_eq!(root.read_small(&path, 10).unwrap(), Some(vec![]));
     }
 }

@@ -23,6 +23,7 @@ pub mod folder;
 pub mod lock;
 pub mod opener;
 pub mod path;
+mod place;
 pub mod read;
 pub mod ring;
 mod stat;

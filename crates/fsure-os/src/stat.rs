@@ -37,6 +37,9 @@ pub struct Stat {
     pub links: u32,
     /// Bytes allocated for it; less than its size where it has holes.
     pub allocated: u64,
+    /// About where it begins on the disk, in bytes, where that was asked for
+    /// and could be told. Good for an order of reading and nothing else.
+    pub place: Option<u64>,
 }
 
 impl Stat {
@@ -61,6 +64,7 @@ impl Stat {
             links: answer.stx_nlink,
             // In units of 512 bytes on every file system (statx(2)).
             allocated: answer.stx_blocks.saturating_mul(512),
+            place: None,
         }
     }
 

@@ -84,7 +84,7 @@ pub(super) fn offline(
         let recorded = describe(&recorded.volume);
         return Ok(Some(Offline::OtherFileSystem { recorded, found: describe(&open.volume) }));
     }
-    let names = open.root.list(b"").doing("list", &place.root)?;
+    let names = open.root.list(b"", false).doing("list", &place.root)?;
     let own = OWN_FOLDER.as_bytes();
     let is_empty = names.error.is_none() && names.entries.iter().all(|(name, _)| **name == *own);
     Ok((is_empty && catalog.files() > 0).then_some(Offline::Empty))
@@ -130,6 +130,11 @@ pub(super) fn plan(
             borders: Borders {
                 cross_file_systems: options.cross_file_systems.unwrap_or(recorded),
                 own: own_paths(place),
+                finds_places: match &purpose {
+                    Purpose::Status => false,
+                    Purpose::Verify => true,
+                    Purpose::Update(rules) => rules.full || catalog.is_empty(),
+                },
                 catalog_in_root: OWN_CATALOG,
             },
         },

@@ -35,7 +35,7 @@ pub(super) struct Order {
     pub(super) kept: Vec<UnfinishedBlocks>,
     /// How often it was found changed while it was read.
     pub(super) attempt: u32,
-    /// Where it is likely to lie on the disk: its inode number.
+    /// Where it may lie on the disk: an address, or else its inode number.
     pub(super) place: u64,
     /// Bytes, as far as was known when it was ordered.
     pub(super) size: u64,

@@ -36,6 +36,8 @@ struct Pending {
     stored: Option<Stored>,
     entry: Entry,
     device: u64,
+    /// Where it may lie on the disk.
+    place: u64,
     algorithms: AlgorithmSet,
     link: Option<LinkKey>,
     /// What the first look said, while the second is under way.
@@ -187,7 +189,8 @@ impl<'a> Weigher<'a> {
             return self.ledger.settle(Settled::new(path, stored, Some(entry), verdict));
         };
         let link = LinkKey::of(stat, algorithms);
-        let pending = Pending { path, stored, entry, device, algorithms, link, first: None };
+        let place = stat.place.unwrap_or(stat.inode);
+        let pending = Pending { path, stored, entry, device, place, algorithms, link, first: None };
         self.order_or_wait(pending)
     }
 
@@ -242,7 +245,7 @@ impl<'a> Weigher<'a> {
             blocks,
             kept,
             attempt,
-            place: pending.entry.inode.unwrap_or(0),
+            place: pending.place,
             size: pending.entry.size,
         });
         self.pending.insert(id, pending);

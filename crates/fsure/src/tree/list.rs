@@ -57,7 +57,7 @@ impl Item {
 /// that cannot be listed is a step.
 pub(super) fn list(root: &Root, task: &Task, borders: &Borders) -> Result<Listed> {
     let folder = &task.folder;
-    let mut listing = match root.list(folder.as_bytes()) {
+    let mut listing = match root.list(folder.as_bytes(), borders.finds_places) {
         Ok(listing) => listing,
         Err(error) => {
             let step = Step::Unlisted(folder.clone(), error);
