@@ -224,6 +224,12 @@ pub(crate) fn next_rung(file: &OwnedFd, failed: Way) -> Way {
     Way::Cached
 }
 
+/// Whether the file system takes the flag, asked by reading one byte.
+pub(crate) fn knows_dontcache(file: &OwnedFd) -> bool {
+    let mut byte = [0];
+    rustix::io::preadv2(file, &mut [io::IoSliceMut::new(&mut byte)], 0, RWF_DONTCACHE).is_ok()
+}
+
 /// How many of the file's pages are in the page cache, `cachestat(2)`, Linux
 /// 6.5. `None` where the kernel does not say, which includes files of others
 /// that we may not write.
@@ -332,6 +338,34 @@ mod tests {
             drop(source);
             assert_eq!(resident_pages(&file), before);
         }
+    }
+
+    #[test]
+    fn what_is_in_memory_is_used_only_on_request_and_stays() {
+        let folder = folder_on_disk();
+        let path = folder.path().join("f");
+        std::fs::write(&path, pattern(8 << 20)).unwrap();
+        let file = std::fs::File::open(&path).unwrap();
+        file.sync_all().unwrap();
+        let file = OwnedFd::from(file);
+        let root = Root::open(folder.path()).unwrap();
+        let mut buffer = Buffer::new(8 << 20).unwrap();
+        let mut read = |uses_cache| {
+            let (source, _) = Opener::new(&root, Way::Direct).open(b"f", uses_cache).unwrap();
+            source.read_at(&mut buffer, 0, 8 << 20).unwrap().way
+        };
+        let all = resident_pages(&file);
+        let Some(2048) = all else {
+            return did_not_run("what_is_in_memory_is_used", "residency is not told");
+        };
+        assert_eq!((read(false), resident_pages(&file)), (Way::Direct, all));
+        assert_eq!((read(true), resident_pages(&file)), (Way::Cached, all));
+        rustix::fs::fadvise(&file, 4 << 20, None, Advice::DontNeed).unwrap();
+        let half = resident_pages(&file);
+        assert!(half < all, "{half:?} of {all:?} pages");
+        let way = read(true);
+        assert!(matches!(way, Way::DontCache | Way::Direct), "{way:?}");
+        assert_eq!(resident_pages(&file), half, "after reading by {way:?}");
     }
 
     #[test]

@@ -4,10 +4,11 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use fsure::catalog::{Place, locate};
 use fsure::job::{Options, nested_place};
 use fsure::report::{json, text};
+use fsure::scan::From;
 use fsure::words::{Error, ExitCode, Monitor as _, Outcome, Result, escape};
 
 use super::OutputArgs;
@@ -31,6 +32,10 @@ pub(crate) struct RootArgs {
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true,
           default_missing_value = "true")]
     cross_file_systems: Option<bool>,
+    /// Read from the medium, or from memory what is there [default: verify
+    /// reads from the medium, update from memory what is there]
+    #[arg(long, value_enum, value_name = "WHERE")]
+    from: Option<ReadFrom>,
     /// Go on although the root is another file system, empty or mostly missing
     #[arg(long)]
     force: bool,
@@ -39,13 +44,23 @@ pub(crate) struct RootArgs {
     pub(crate) all: bool,
 }
 
+/// Where content is read from.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ReadFrom {
+    Medium,
+    Cache,
+}
+
 impl RootArgs {
     /// The options all jobs share.
     pub(crate) fn options(&self) -> Options {
         Options {
             exclude: self.exclude.clone(),
             cross_file_systems: self.cross_file_systems,
-            reads_from: None,
+            reads_from: self.from.map(|from| match from {
+                ReadFrom::Medium => From::Medium,
+                ReadFrom::Cache => From::Cache,
+            }),
             force: self.force,
             tell_ok: self.all,
         }
