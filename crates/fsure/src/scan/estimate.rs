@@ -13,11 +13,11 @@ pub(super) struct Estimate {
 }
 
 impl Estimate {
-    /// What the record says of the whole root; nothing for a part of it, and
-    /// for a root of which there is no record yet.
+    /// What the record says, for a run that judges all of it. A part of it, and
+    /// what `update` will come across, has to be counted.
     pub(super) fn new(plan: &Plan, catalog: &Catalog) -> Self {
         let estimate = Self::default();
-        if plan.walk.scope.is_root() && (catalog.bytes() > 0 || plan.purpose == Purpose::Verify) {
+        if plan.walk.scope.is_root() && plan.purpose == Purpose::Verify {
             estimate.add(catalog.bytes());
             estimate.finish();
         }

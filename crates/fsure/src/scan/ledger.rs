@@ -101,6 +101,8 @@ pub(super) struct Ledger<'a> {
     pub(super) may_write: bool,
     pub(super) is_gate_open: bool,
     pub(super) is_halted: bool,
+    /// Bytes of the files that were judged by their content.
+    pub(super) bytes_read_and_judged: u64,
     files_at_start: u64,
     missing_files: u64,
     /// Bad rows that were told, so that none is told twice.
@@ -123,6 +125,7 @@ impl<'a> Ledger<'a> {
             may_write: plan.may_write,
             is_gate_open: false,
             is_halted: false,
+            bytes_read_and_judged: 0,
             files_at_start: catalog.files(),
             missing_files: 0,
             told_bad: HashSet::new(),
@@ -155,6 +158,8 @@ impl<'a> Ledger<'a> {
         self.outcome.damaged_blocks += settled.damaged_blocks;
         if settled.kind() == EntryKind::File {
             self.outcome.bytes_judged += settled.size();
+            self.bytes_read_and_judged +=
+                settled.content.as_ref().map_or(0, |content| content.stat.size);
         }
         if settled.verdict == Verdict::Ok && !self.plan.tell_ok {
             self.outcome.add_ok(settled.kind());

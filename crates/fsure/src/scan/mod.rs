@@ -22,7 +22,7 @@ mod weigh;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::RecvTimeoutError;
+use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
 use fsure_os::folder::Root;
 use fsure_os::opener::Opener;
 use fsure_os::read::Way;
@@ -142,10 +142,11 @@ pub fn scan(plan: &Plan, catalog: &mut Catalog, monitor: &dyn Monitor) -> Result
     let opener = Opener::new(&plan.root, plan.first_way);
     let outcome = std::thread::scope(|scope| {
         let pool = Pool::start(scope, &opener, &meter)?;
+        // Ends the count, whether it has begun or not, when it is dropped.
+        let (_run, run_is_over) = bounded(0);
         if plan.purpose != Purpose::Status && !estimate.is_final() {
-            let walk = Walk::start(Arc::clone(&plan.root), plan.walk.clone())?;
             let (estimate, meter) = (&estimate, &meter);
-            scope.spawn(move || count_ahead(walk, estimate, meter));
+            scope.spawn(move || count_ahead(plan, &run_is_over, estimate, meter));
         }
         let merge =
             Merge::new(Walk::start(Arc::clone(&plan.root), plan.walk.clone())?, &plan.walk.scope);
@@ -172,14 +173,18 @@ pub fn scan(plan: &Plan, catalog: &mut Catalog, monitor: &dyn Monitor) -> Result
     Ok(outcome)
 }
 
-/// Counts what there is to judge while the reading has begun, for a first
-/// `update`, of which no record tells the size.
-fn count_ahead(walk: Walk, estimate: &Estimate, meter: &Meter) {
+/// Counts what there is to judge while the reading has begun, where no record
+/// tells. A run that is over at once is not slowed down for it.
+fn count_ahead(plan: &Plan, run_is_over: &Receiver<()>, estimate: &Estimate, meter: &Meter) {
+    if run_is_over.recv_timeout(Duration::from_secs(1)) != Err(RecvTimeoutError::Timeout) {
+        return;
+    }
+    let mut options = plan.walk.clone();
+    options.borders.finds_places = false;
+    let Ok(walk) = Walk::start(Arc::clone(&plan.root), options) else { return };
     for step in walk {
-        if meter.is_stopped() {
-            return;
-        }
         match step {
+            _ if meter.is_stopped() => return,
             Ok(Step::Entry(_, stat, _)) if stat.kind == fsure_os::Kind::File => {
                 estimate.add(stat.size);
             }
@@ -279,12 +284,13 @@ impl Run<'_> {
     fn tell(&mut self) {
         if self.is_time_to_tell() {
             self.told = Instant::now();
-            let (files, bytes_judged) = self.weigher.judged();
+            let bytes_hashed = self.meter.hashed();
+            let (files, bytes_judged) = self.weigher.judged(bytes_hashed);
             let (bytes_total, total_is_known) = self.estimate.total();
             let progress = Progress {
                 files,
                 bytes_judged,
-                bytes_hashed: self.meter.hashed(),
+                bytes_hashed,
                 bytes_total: bytes_total.max(bytes_judged),
                 total_is_known,
             };

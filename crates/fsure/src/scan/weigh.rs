@@ -79,8 +79,12 @@ impl<'a> Weigher<'a> {
         self.pending.len()
     }
 
-    pub(super) fn judged(&self) -> (u64, u64) {
-        (self.ledger.outcome.files.total(), self.ledger.outcome.bytes_judged)
+    /// Files judged, and bytes: those of the files judged, and of the
+    /// `hashed` ones those that belong to files still being read.
+    pub(super) fn judged(&self, hashed: u64) -> (u64, u64) {
+        let under_way = hashed.saturating_sub(self.ledger.bytes_read_and_judged);
+        let outcome = &self.ledger.outcome;
+        (outcome.files.total(), outcome.bytes_judged + under_way)
     }
 
     pub(super) fn current(&self) -> Option<&RelPath> {
