@@ -403,8 +403,11 @@ impl<'a> Weigher<'a> {
     ) -> Result<()> {
         let verdict = self.judge(pending.stored.as_ref(), &pending.entry, comparison.evidence);
         let mut settled = Settled::new(pending.path, pending.stored, Some(pending.entry), verdict);
-        settled.damaged_blocks = comparison.damaged.len() as u64;
-        settled.damaged = ranges(&comparison.damaged, settled.longest_size());
+        // Where the date explains the change, the blocks that differ are an edit.
+        if verdict.is_suspicious() {
+            settled.damaged_blocks = comparison.damaged.len() as u64;
+            settled.damaged = ranges(&comparison.damaged, settled.longest_size());
+        }
         settled.unreadable.clone_from(&content.unreadable);
         settled.reason = content.error.as_ref().map(ToString::to_string);
         settled.content = is_stable.then(|| Rc::clone(content));
