@@ -46,12 +46,15 @@ fn differing_blocks(record: &Record, recorded: &[BlockValue], content: &Content)
     if longer <= 1 {
         return if content.unreadable.is_empty() { vec![0] } else { Vec::new() };
     }
-    if content.blocks.is_empty() || !are_proven(record, recorded) {
-        return Vec::new();
+    let same_length = |block: u64| length_of(block, then) == length_of(block, now);
+    if content.blocks.is_empty() {
+        // The lengths are all that tells.
+        let first = if content.unreadable.is_empty() { 0 } else { block_count(now) };
+        return (first..longer).filter(|block| !same_length(*block)).collect();
     }
+    let known = if are_proven(record, recorded) { recorded } else { &[] };
     let differs = |block: u64, value: BlockValue| {
-        let in_both = length_of(block, then) == length_of(block, now);
-        !in_both || recorded.get(block as usize) != Some(&value)
+        !same_length(block) || known.get(block as usize).is_some_and(|known| *known != value)
     };
     let read = content.blocks.iter().filter_map(|(block, value)| Some((*block, (*value)?)));
     let mut damaged: Vec<u64> =
