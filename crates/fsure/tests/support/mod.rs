@@ -14,6 +14,7 @@
 mod ext4;
 #[cfg(target_os = "linux")]
 mod faulty;
+mod record;
 mod run;
 mod tree;
 
@@ -21,7 +22,8 @@ mod tree;
 pub use ext4::Ext4Image;
 #[cfg(target_os = "linux")]
 pub use faulty::{Fault, Faults, FaultyFs, How, Request};
-pub use run::{Report, Run, fsure, fsure_json};
+pub use record::{Recorded, Row, bytes, content};
+pub use run::{Report, Run, code, fsure, fsure_json, path_of, told};
 pub use tree::{Tree, flip_byte, mtime_ns, set_mtime_ns};
 
 use std::fs::OpenOptions;

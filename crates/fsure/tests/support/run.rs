@@ -1,6 +1,7 @@
 //! The command as its users meet it: a process with arguments, two streams
 //! and an exit code.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::process::{Command, ExitStatus, Stdio};
 
@@ -94,6 +95,27 @@ impl Report {
         Some(self.finding(path)?["verdict"].as_str()?.to_owned())
     }
 
+    /// All verdicts that were told, by the exact bytes of the path.
+    ///
+    /// # Panics
+    /// If a path has several, or bytes that do not decode.
+    pub fn verdicts(&self) -> BTreeMap<Vec<u8>, String> {
+        let mut all = BTreeMap::new();
+        for finding in self.findings() {
+            let path = path_of(finding);
+            let verdict = finding["verdict"].as_str().expect("a verdict").to_owned();
+            let second = all.insert(path, verdict);
+            assert!(second.is_none(), "several findings on one path: {finding}");
+        }
+        all
+    }
+
+    /// The verdicts that were told, as pairs of text, in the order of paths.
+    pub fn told(&self) -> Vec<(String, String)> {
+        let text = |path: Vec<u8>| String::from_utf8_lossy(&path).into_owned();
+        self.verdicts().into_iter().map(|(path, verdict)| (text(path), verdict)).collect()
+    }
+
     /// The last line.
     ///
     /// # Panics
@@ -116,4 +138,27 @@ impl Report {
             count.as_u64().unwrap_or_else(|| panic!("not a count: {verdict}: {count}"))
         })
     }
+}
+
+/// The exact bytes of a finding's path.
+///
+/// # Panics
+/// If it has none.
+pub fn path_of(finding: &Value) -> Vec<u8> {
+    use base64::Engine as _;
+    let text = finding["path"].as_str().expect("a path");
+    match finding["path_bytes"].as_str() {
+        Some(bytes) => {
+            let bytes = base64::engine::general_purpose::STANDARD.decode(bytes);
+            let bytes = bytes.expect("base64");
+            assert_eq!(String::from_utf8_lossy(&bytes), text, "path and path_bytes differ");
+            bytes
+        }
+        None => text.into(),
+    }
+}
+
+/// Findings as [`Report::told`] gives them.
+pub fn told(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    pairs.iter().map(|(path, verdict)| ((*path).to_owned(), (*verdict).to_owned())).collect()
 }
