@@ -217,18 +217,18 @@ fn judge(case: &Case, verify: i32, update: i32) -> (Tree, Recorded) {
     let before = recorded.row("victim");
     let report = recorded.run("verify", &["--all"]);
     let expected = told(&[("good", "ok"), ("victim", verdict)]);
-    assert_eq!(report.told(), expected, "verify: {case:?}: {report:#?}");
-    assert_eq!(report.code, verify, "exit code of verify: {case:?}: {report:#?}");
+    assert_eq!(report.told(), expected, "verify: {case:?}: {report:?}");
+    assert_eq!(report.code, verify, "exit code of verify: {case:?}: {report:?}");
     let finding = report.finding("victim").expect("it was told");
     assert_eq!(finding["blocks"], json!(blocks), "{case:?}: {finding:#}");
     let damaged = blocks.iter().map(|[start, end]| (end - start).div_ceil(MIB)).sum::<u64>();
-    assert_eq!(report.summary()["damaged_blocks"], damaged, "{case:?}: {report:#?}");
+    assert_eq!(report.summary()["damaged_blocks"], damaged, "{case:?}: {report:?}");
     if verdict != "ok" {
         assert_eq!(recorded.row("victim"), before, "verify wrote: {case:?}");
     }
     let report = recorded.run("update", &["--all"]);
-    assert_eq!(report.told(), expected, "update: {case:?}: {report:#?}");
-    assert_eq!(report.code, update, "exit code of update: {case:?}: {report:#?}");
+    assert_eq!(report.told(), expected, "update: {case:?}: {report:?}");
+    assert_eq!(report.code, update, "exit code of update: {case:?}: {report:?}");
     if verdict == "ok" {
         return (tree, recorded);
     }
@@ -245,7 +245,7 @@ fn assert_settled(case: &Case, tree: &Tree, recorded: &Recorded) {
     assert_eq!(row["size"], Value::Integer(now.len() as i64), "{case:?}");
     assert_eq!(row["mtime_ns"], Value::Integer(tree.mtime("victim")), "{case:?}");
     let report = recorded.verify();
-    assert_eq!((report.code, report.told()), (0, vec![]), "{case:?}: {report:#?}");
+    assert_eq!((report.code, report.told()), (0, vec![]), "{case:?}: {report:?}");
 }
 
 #[test]
@@ -254,11 +254,11 @@ fn damage_is_named_by_block_and_never_recorded_until_it_is_accepted() {
         let (tree, recorded) = judge(case, 3, 3);
         let victim = tree.path("victim");
         let report = recorded.run("update", &[Path::new("--accept"), &tree.path("good")]);
-        assert_eq!(report.verdict("victim").as_deref(), Some(case.2), "{case:?}: {report:#?}");
-        assert_eq!(report.code, 3, "another path was accepted: {case:?}: {report:#?}");
+        assert_eq!(report.verdict("victim").as_deref(), Some(case.2), "{case:?}: {report:?}");
+        assert_eq!(report.code, 3, "another path was accepted: {case:?}: {report:?}");
         let report = recorded.run("update", &[Path::new("--accept"), &victim]);
-        assert_eq!(report.verdict("victim").as_deref(), Some(case.2), "{case:?}: {report:#?}");
-        assert_eq!(report.code, 0, "nothing is wrong any more: {case:?}: {report:#?}");
+        assert_eq!(report.verdict("victim").as_deref(), Some(case.2), "{case:?}: {report:?}");
+        assert_eq!(report.code, 0, "nothing is wrong any more: {case:?}: {report:?}");
         assert_settled(case, &tree, &recorded);
     }
 }
@@ -284,9 +284,9 @@ fn a_file_that_became_something_else_keeps_its_record() {
     for case in CHANGED_TYPE {
         let (tree, recorded) = judge(case, 1, 1);
         let report = recorded.run("update", &[Path::new("--accept"), &tree.path("victim")]);
-        assert_eq!(report.code, 0, "accepted: {case:?}: {report:#?}");
+        assert_eq!(report.code, 0, "accepted: {case:?}: {report:?}");
         let report = recorded.verify();
-        assert_eq!((report.code, report.told()), (0, vec![]), "{case:?}: {report:#?}");
+        assert_eq!((report.code, report.told()), (0, vec![]), "{case:?}: {report:?}");
     }
 }
 
@@ -300,7 +300,7 @@ fn a_deleted_file_is_missing_and_its_record_becomes_a_tombstone() {
         assert_eq!((report.code, recorded.row("victim")), (1, before.clone()), "{place:?}");
         let report = recorded.update();
         assert_eq!(report.told(), told(&[("victim", "missing")]), "{place:?}");
-        assert_eq!(report.code, 0, "{place:?}: {report:#?}");
+        assert_eq!(report.code, 0, "{place:?}: {report:?}");
         let after = recorded.row("victim");
         assert!(matches!(after["gone_s"], Value::Integer(_)), "{place:?}: {after:?}");
         for column in ["size", "mtime_ns", "inode", "blake3", "blocks", "hashed_ns"] {
@@ -321,10 +321,10 @@ fn a_new_file_is_a_difference_until_it_is_recorded() {
         place.make(&tree, "victim");
         let report = recorded.verify();
         assert_eq!(report.told(), told(&[("victim", "new")]), "{place:?}");
-        assert_eq!((report.code, recorded.rows().len()), (1, 1), "{place:?}: {report:#?}");
+        assert_eq!((report.code, recorded.rows().len()), (1, 1), "{place:?}: {report:?}");
         let report = recorded.update();
         assert_eq!(report.told(), told(&[("victim", "new")]), "{place:?}");
-        assert_eq!(report.code, 0, "{place:?}: {report:#?}");
+        assert_eq!(report.code, 0, "{place:?}: {report:?}");
         assert_settled(&(Fault::Chmod, place, "new", &[]), &tree, &recorded);
     }
 }
@@ -333,18 +333,17 @@ fn a_new_file_is_a_difference_until_it_is_recorded() {
 fn a_date_put_back_is_seen_by_update_without_reading_everything() {
     let (_tree, recorded) = struck(Fault::Flip(MIB), LARGE);
     let report = recorded.update();
-    assert_eq!(report.verdict("victim").as_deref(), Some("altered"), "{report:#?}");
+    assert_eq!(report.verdict("victim").as_deref(), Some("altered"), "{report:?}");
     let read = report.summary()["bytes_read"].as_u64().expect("a number");
     // The file, and its damaged block once more; not the other file.
     let (least, most) = (6 * MIB + 123, 6 * MIB + 4096);
-    assert!((least..=most).contains(&read), "{read} bytes were read: {report:#?}");
+    assert!((least..=most).contains(&read), "{read} bytes were read: {report:?}");
 }
 
 #[test]
 fn accept_all_and_folders_accept_everything_in_them() {
     let tree = Tree::new();
-    let faults =
-        [("a/flip", Fault::Flip(9)), ("a/copy", Fault::Replace), ("b/cut", Fault::Cut(2))];
+    let faults = [("a/flip", Fault::Flip(9)), ("a/copy", Fault::Replace), ("b/cut", Fault::Cut(2))];
     for (path, _) in faults {
         tree.write(path, content(2 * MIB as usize, 3));
     }

@@ -1,0 +1,241 @@
+//! The dying disk: reads that fail with EIO, for ever or now and then, and
+//! reads that lie. A read error is neither damage nor a deletion, it never
+//! costs a record, and it costs the rest of the tree nothing.
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::collections::BTreeMap;
+
+use rusqlite::types::Value;
+use serde_json::json;
+use support::{Fault, FaultyFs, Recorded, Row, Tree, content, or_skip, told};
+
+const MIB: u64 = 1 << 20;
+const KIB: u64 = 1 << 10;
+
+/// A tree, a faulty view of it, and a record kept beside both.
+struct Setting {
+    tree: Tree,
+    view: FaultyFs,
+    recorded: Recorded,
+    _beside: Tree,
+}
+
+impl Setting {
+    fn new(test: &str, files: &[(&str, u64)]) -> Option<Self> {
+        let (tree, beside) = (Tree::new(), Tree::new());
+        for (number, (path, size)) in files.iter().enumerate() {
+            tree.write(path, content(*size as usize, number as u64 + 1));
+        }
+        let view = or_skip(test, FaultyFs::new(tree.root()))?;
+        let recorded = Recorded::outside(view.root(), &beside.path("catalog.db"));
+        Some(Self { tree, view, recorded, _beside: beside })
+    }
+
+    /// The rows without the dates at which a file was seen to be well.
+    fn rows(&self) -> BTreeMap<Vec<u8>, Row> {
+        let mut rows = self.recorded.rows();
+        for row in rows.values_mut() {
+            for column in ["hashed_ns", "verified_s", "seal"] {
+                row.remove(column);
+            }
+        }
+        rows
+    }
+}
+
+const THREE: &[(&str, u64)] = &[("a", MIB), ("b", MIB), ("c", MIB)];
+
+#[test]
+fn a_bad_sector_costs_its_own_bytes_and_never_the_record() {
+    let Some(setting) = Setting::new("a_bad_sector_costs_its_own_bytes", THREE) else { return };
+    let recorded = &setting.recorded;
+    recorded.record();
+    let (row, rows) = (recorded.row("b"), setting.rows());
+    setting.tree.flip("c", 5);
+    setting.view.set([Fault::eio("b", 64 * KIB..u64::MAX)]);
+    for (command, more) in [("verify", ""), ("update", "--full")] {
+        let more = [more].into_iter().filter(|more| !more.is_empty()).collect::<Vec<_>>();
+        let report = recorded.run(command, &[&["--all"], &more[..]].concat());
+        let expected = told(&[("a", "ok"), ("b", "unreadable"), ("c", "altered")]);
+        assert_eq!((report.code, report.told()), (3, expected), "{command}: {report:?}");
+        let finding = report.finding("b").expect("told");
+        assert_eq!(finding["unreadable"], json!([[64 * KIB, MIB]]), "{command}: {finding:#}");
+        assert_eq!(finding["blocks"], json!([]), "{command}: {finding:#}");
+        assert_eq!(recorded.row("b"), row, "{command} wrote what it could not read");
+        assert_eq!(setting.rows(), rows, "{command}");
+    }
+    setting.tree.flip("c", 5);
+    let report = recorded.verify();
+    assert_eq!((report.code, report.told()), (4, told(&[("b", "unreadable")])), "{report:?}");
+    let everything = recorded.run("update", &["--full", "--accept-all"]);
+    assert_eq!((everything.code, recorded.row("b")), (4, row), "there is nothing to accept");
+    setting.view.set([]);
+    let report = recorded.verify();
+    assert_eq!((report.code, report.told()), (0, vec![]), "well again: {report:?}");
+}
+
+/// File size, bad ranges, and the ranges that must be named.
+type Ranges = &'static [[u64; 2]];
+const BAD_PLACES: &[(u64, Ranges, Ranges)] = &[
+    (1, &[[0, 1]], &[[0, 1]]),
+    (10_000, &[[9_000, 9_001]], &[[8_192, 10_000]]),
+    (5 * MIB, &[[2 * MIB + 5, 2 * MIB + 6]], &[[2 * MIB, 2 * MIB + 4096]]),
+    (
+        9 * MIB + 5,
+        &[[0, 1], [MIB - 1, MIB + 1], [9 * MIB, 9 * MIB + 5]],
+        &[[0, 4096], [MIB - 4096, MIB + 4096], [9 * MIB, 9 * MIB + 5]],
+    ),
+    (3 * MIB, &[[0, 3 * MIB]], &[[0, 3 * MIB]]),
+    (70 * MIB, &[[65 * MIB, 65 * MIB + 1]], &[[65 * MIB, 65 * MIB + 4096]]),
+];
+
+#[test]
+fn the_bad_bytes_are_found_to_the_page() {
+    for case in BAD_PLACES {
+        let (size, bad, named) = case;
+        let files = [("file", *size), ("good", 10)];
+        let Some(setting) = Setting::new("the_bad_bytes_are_found", &files) else { return };
+        setting.recorded.record();
+        let row = setting.recorded.row("file");
+        for direct_io in [false, true] {
+            setting.view.faults.lock().expect("lock").direct_io = direct_io;
+            setting.view.set(bad.iter().map(|[from, to]| Fault::eio("file", *from..*to)));
+            let report = setting.recorded.verify();
+            let expected = (4, told(&[("file", "unreadable")]));
+            assert_eq!((report.code, report.told()), expected, "{case:?}: {report:?}");
+            let finding = report.finding("file").expect("told");
+            assert_eq!(finding["unreadable"], json!(named), "{case:?} {direct_io}: {finding:#}");
+            assert_eq!(setting.recorded.row("file"), row, "{case:?}");
+        }
+    }
+}
+
+#[test]
+fn damage_beside_a_bad_sector_is_damage_and_both_are_listed() {
+    let files = [("file", 5 * MIB), ("good", 10)];
+    let Some(setting) = Setting::new("damage_beside_a_bad_sector", &files) else { return };
+    setting.recorded.record();
+    let row = setting.recorded.row("file");
+    setting.tree.flip("file", 3 * MIB + 1);
+    setting.view.set([Fault::eio("file", MIB..MIB + 1)]);
+    for command in ["verify", "update"] {
+        let report = setting.recorded.run(command, &[""; 0]);
+        let expected = (3, told(&[("file", "altered")]));
+        assert_eq!((report.code, report.told()), expected, "{command}: {report:?}");
+        let finding = report.finding("file").expect("told");
+        assert_eq!(finding["blocks"], json!([[3 * MIB, 4 * MIB]]), "{command}: {finding:#}");
+        assert_eq!(finding["unreadable"], json!([[MIB, MIB + 4096]]), "{command}: {finding:#}");
+        assert_eq!(setting.recorded.row("file"), row, "{command}");
+    }
+}
+
+/// Faults that pass, with `FOPEN_DIRECT_IO` or without. A single EIO behind the
+/// first MiB of an `O_DIRECT` read is not among them: Linux reads the rest
+/// through the page cache (`generic_file_read_iter`), and no program sees it.
+fn passing_faults() -> Vec<(&'static str, bool, Fault)> {
+    let path = "file";
+    vec![
+        ("eio once", true, Fault::eio(path, 0..1).times(1)),
+        ("eio twice", true, Fault::eio(path, 0..1).times(2)),
+        ("eio twice behind the first MiB", true, Fault::eio(path, MIB..MIB + 1).times(2)),
+        ("flip once", true, Fault::flip(path, MIB + 9..MIB + 10).times(1)),
+        ("eio once, O_DIRECT", false, Fault::eio(path, 0..1).times(1)),
+        ("eio twice, O_DIRECT", false, Fault::eio(path, 0..1).times(2)),
+        ("flip once, O_DIRECT", false, Fault::flip(path, MIB + 9..MIB + 10).times(1)),
+    ]
+}
+
+#[test]
+fn a_read_that_fails_or_lies_only_once_is_flaky() {
+    for (name, direct_io, fault) in passing_faults() {
+        let files = [("file", 3 * MIB), ("good", 10)];
+        let Some(setting) = Setting::new("a_read_that_fails_only_once", &files) else { return };
+        setting.recorded.record();
+        let row = setting.recorded.row("file");
+        setting.view.faults.lock().expect("lock").direct_io = direct_io;
+        for command in ["verify", "update --full"] {
+            setting.view.set([fault.clone()]);
+            let mut words = command.split(' ');
+            let command = words.next().expect("a word");
+            let report = setting.recorded.run(command, &words.collect::<Vec<_>>());
+            let expected = (3, told(&[("file", "flaky")]));
+            assert_eq!((report.code, report.told()), expected, "{name}, {command}: {report:?}");
+            assert_eq!(setting.recorded.row("file"), row, "{name}, {command}");
+        }
+        let report = setting.recorded.verify();
+        assert_eq!((report.code, report.told()), (0, vec![]), "{name}: {report:?}");
+    }
+}
+
+#[test]
+fn small_files_are_flaky_too() {
+    for (name, fault) in
+        [("eio", Fault::eio("file", 0..1).times(1)), ("flip", Fault::flip("file", 7..8).times(1))]
+    {
+        let files = [("file", 100), ("good", 10)];
+        let Some(setting) = Setting::new("small_files_are_flaky_too", &files) else { return };
+        setting.recorded.record();
+        setting.view.faults.lock().expect("lock").direct_io = true;
+        setting.view.set([fault]);
+        let report = setting.recorded.verify();
+        let expected = (3, told(&[("file", "flaky")]));
+        assert_eq!((report.code, report.told()), expected, "{name}: {report:?}");
+    }
+}
+
+#[test]
+fn a_folder_that_cannot_be_listed_hides_its_files_and_loses_none() {
+    let files = [("dir/a", 10), ("dir/sub/b", 10), ("dir-x", 10), ("z", 10)];
+    let Some(setting) = Setting::new("a_folder_that_cannot_be_listed", &files) else { return };
+    setting.recorded.record();
+    let rows = setting.rows();
+    setting.view.set([Fault::eio("dir", 0..1)]);
+    for command in ["verify", "update", "status"] {
+        let report = setting.recorded.run(command, &["--all"]);
+        let expected = told(&[
+            ("dir", "unreadable"),
+            ("dir-x", "ok"),
+            ("dir/a", "unreadable"),
+            ("dir/sub", "unreadable"),
+            ("dir/sub/b", "unreadable"),
+            ("z", "ok"),
+        ]);
+        assert_eq!(told_once(&report), expected, "{command}: {report:?}");
+        assert_eq!(report.code, 4, "{command}: {report:?}");
+        assert_eq!(setting.rows(), rows, "{command} wrote tombstones");
+    }
+    let report = setting.recorded.run("update", &["--accept-all"]);
+    assert_eq!((report.code, setting.rows()), (4, rows.clone()), "nothing to accept");
+    setting.view.set([]);
+    let report = setting.recorded.verify();
+    assert_eq!((report.code, report.told()), (0, vec![]), "{report:?}");
+}
+
+/// With `--all` the folder itself is told twice: its own entry was well, and
+/// only listing it showed otherwise. The last word counts.
+fn told_once(report: &support::Report) -> Vec<(String, String)> {
+    let mut last = BTreeMap::new();
+    for finding in report.findings() {
+        let text = |field: &str| finding[field].as_str().expect("text").to_owned();
+        last.insert(text("path"), text("verdict"));
+    }
+    last.into_iter().collect()
+}
+
+#[test]
+fn a_new_file_that_cannot_be_read_is_not_recorded() {
+    let Some(setting) = Setting::new("a_new_file_that_cannot_be_read", THREE) else { return };
+    setting.view.set([Fault::eio("b", 64 * KIB..u64::MAX)]);
+    let report = setting.recorded.update();
+    let expected = (4, told(&[("a", "new"), ("b", "unreadable"), ("c", "new")]));
+    assert_eq!((report.code, report.told()), expected, "{report:?}");
+    let rows = setting.recorded.rows();
+    assert_eq!(rows.keys().collect::<Vec<_>>(), [b"a", b"c"], "{rows:#?}");
+    setting.view.set([]);
+    let report = setting.recorded.update();
+    assert_eq!(report.verdict("b").as_deref(), Some("new"), "{report:?}");
+    assert_eq!(report.code, 0, "{report:?}");
+    assert_eq!(setting.recorded.row("b")["size"], Value::Integer(MIB as i64));
+}
