@@ -27,11 +27,21 @@ pub(super) fn connect(file: &Path, extra: OpenFlags) -> Result<Connection> {
 /// What an error of SQLite means for the run.
 pub(super) fn blame(file: &Path, error: &rusqlite::Error) -> Error {
     use ErrorCode::{
-        CannotOpen, DatabaseBusy, DatabaseCorrupt, DiskFull, NotADatabase, ReadOnly,
-        SystemIoFailure,
+        CannotOpen, ConstraintViolation, DatabaseBusy, DatabaseCorrupt, DiskFull, NotADatabase,
+        ReadOnly, SchemaChanged, SystemIoFailure, TypeMismatch, Unknown,
     };
-    match error.sqlite_error_code() {
-        Some(DatabaseCorrupt | NotADatabase) => untrusted(file, format!("it is damaged ({error})")),
+    let code = match error {
+        rusqlite::Error::SqlInputError { error, .. } => Some(error.code),
+        other => other.sqlite_error_code(),
+    };
+    match code {
+        // The last ones: statements that fit the tables of `schema.rs` do not
+        // fit those in the file (`SQLITE_ERROR`: no such table, a schema that
+        // cannot be parsed).
+        Some(
+            DatabaseCorrupt | NotADatabase | ConstraintViolation | SchemaChanged | TypeMismatch
+            | Unknown,
+        ) => untrusted(file, format!("it is damaged ({error})")),
         Some(DiskFull) => not_written_because(
             file,
             "the disk is full",
