@@ -6,31 +6,11 @@
 
 mod support;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use rusqlite::types::Value;
-use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
-use support::{Recorded, Report, Tree, content, or_skip, told};
-
-/// A tmpfs, unmounted at the end.
-struct Tmpfs(PathBuf);
-
-impl Tmpfs {
-    fn mount(at: &Path) -> Result<Self, String> {
-        let at = at.canonicalize().expect("resolve");
-        mount("fsure-test", &at, "tmpfs", MountFlags::empty(), Some(c"size=16m"))
-            .map_err(|error| format!("mount a tmpfs: {error}"))?;
-        Ok(Self(at))
-    }
-}
-
-impl Drop for Tmpfs {
-    fn drop(&mut self) {
-        // Detached: a child of another test may hold it for a moment.
-        let _ = unmount(&self.0, UnmountFlags::DETACH);
-    }
-}
+use support::{Recorded, Report, Tmpfs, Tree, content, or_skip, told};
 
 fn fill(root: &Path, files: usize) {
     for number in 0..files {
@@ -58,7 +38,7 @@ fn assert_clean(report: &Report, case: &str) {
 #[test]
 fn an_empty_mount_point_is_offline() {
     let (tree, beside) = (Tree::new(), Tree::new());
-    let mounted = or_skip("an_empty_mount_point_is_offline", Tmpfs::mount(tree.root()));
+    let mounted = or_skip("an_empty_mount_point_is_offline", Tmpfs::mount(tree.root(), 16_384));
     let Some(mounted) = mounted else { return };
     fill(tree.root(), 5);
     let recorded = Recorded::outside(tree.root(), &beside.path("catalog.db"));
@@ -67,7 +47,7 @@ fn an_empty_mount_point_is_offline() {
     drop(mounted);
     assert_offline(&recorded, "other-file-system", "nothing mounted");
 
-    let _other = Tmpfs::mount(tree.root()).expect("once more");
+    let _other = Tmpfs::mount(tree.root(), 16_384).expect("once more");
     let before = recorded.catalog_bytes();
     for command in ["verify", "update", "status"] {
         // Known by its UUID, or (older kernels) by its emptiness.
@@ -85,7 +65,7 @@ fn another_disk_at_the_same_place_is_offline_unless_forced() {
     fill(tree.root(), 5);
     let recorded = Recorded::outside(tree.root(), &beside.path("catalog.db"));
     recorded.record();
-    let mounted = or_skip("another_disk_at_the_same_place", Tmpfs::mount(tree.root()));
+    let mounted = or_skip("another_disk_at_the_same_place", Tmpfs::mount(tree.root(), 16_384));
     let Some(mounted) = mounted else { return };
     fill(tree.root(), 5);
     assert_offline(&recorded, "other-file-system", "another file system");
@@ -120,8 +100,8 @@ const LOSSES: &[(usize, usize, bool)] = &[
     (3, 2, true),
     (10, 5, false),
     (10, 6, true),
-    (4000, 2000, false),
-    (4000, 2001, true),
+    (2400, 1200, false),
+    (2400, 1201, true),
 ];
 
 #[test]
@@ -186,7 +166,7 @@ fn a_copy_with_its_record_is_judged_by_content_and_date() {
 #[test]
 fn a_copy_on_another_file_system_is_bound_anew_by_update() {
     let (tree, beside) = (Tree::new(), Tree::new());
-    let mounted = or_skip("a_copy_on_another_file_system", Tmpfs::mount(beside.root()));
+    let mounted = or_skip("a_copy_on_another_file_system", Tmpfs::mount(beside.root(), 16_384));
     let Some(_mounted) = mounted else { return };
     fill(tree.root(), 3);
     Recorded::inside(tree.root()).record();

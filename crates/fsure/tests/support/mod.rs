@@ -16,6 +16,8 @@ mod ext4;
 mod faulty;
 mod record;
 mod run;
+#[cfg(target_os = "linux")]
+mod tmpfs;
 mod tree;
 
 #[cfg(target_os = "linux")]
@@ -24,6 +26,8 @@ pub use ext4::Ext4Image;
 pub use faulty::{Fault, Faults, FaultyFs, How, Request};
 pub use record::{Recorded, Row, bytes, content};
 pub use run::{Report, Run, code, fsure, fsure_json, path_of, told};
+#[cfg(target_os = "linux")]
+pub use tmpfs::Tmpfs;
 pub use tree::{Tree, flip_byte, mtime_ns, set_mtime_ns};
 
 use std::fs::OpenOptions;

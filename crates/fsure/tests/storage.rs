@@ -1,0 +1,206 @@
+//! Where the record lies and who else wants it: a medium that cannot be
+//! written, a disk that is full, another process on the same record. Each has
+//! to end in a clear word and a record as good as before.
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use rustix::mount::{MountFlags, mount_remount};
+use support::{Ext4Image, Recorded, Report, Run, Tmpfs, Tree, code, content, or_skip, told};
+
+fn assert_clean(report: &Report, case: &str) {
+    assert_eq!((report.code, report.told()), (0, vec![]), "{case}: {report:?}");
+}
+
+#[test]
+fn a_read_only_medium_is_verified_and_not_recorded_to() {
+    let test = "a_read_only_medium_is_verified";
+    let Some(image) = or_skip(test, Ext4Image::new(32)) else { return };
+    let beside = Tree::new();
+    for number in 0..5 {
+        let data = content(1 << 20, number);
+        std::fs::write(image.root().join(format!("{number}")), data).expect("write");
+    }
+    let fresh = Recorded::inside(image.root());
+    // A first record is refused, too, and nothing is left of the attempt.
+    let read_only = || mount_remount(image.root(), MountFlags::RDONLY, c"").expect("remount");
+    let writable = || mount_remount(image.root(), MountFlags::empty(), c"").expect("remount");
+    read_only();
+    for (report, what) in [(fresh.update(), "first"), (fresh.update(), "again")] {
+        assert_eq!(report.code, 5, "{what}: {report:?}");
+        assert!(report.stderr.contains("--catalog"), "it says what to do: {report:?}");
+    }
+    assert!(!image.root().join(".fsure").exists());
+    let elsewhere = Recorded::outside(image.root(), &beside.path("catalog.db"));
+    elsewhere.record();
+    assert_clean(&elsewhere.verify(), "a record kept elsewhere");
+    writable();
+    fresh.record();
+    read_only();
+    let before = fresh.catalog_bytes();
+    let report = fresh.verify();
+    assert_clean(&report, "read-only");
+    assert_eq!(report.count("ok"), 5, "{report:?}");
+    assert!(report.stderr.contains("cannot be written"), "it is said: {report:?}");
+    assert_clean(&fresh.status(), "status");
+    let report = fresh.update();
+    assert_eq!(report.code, 5, "{report:?}");
+    assert!(report.stderr.contains("--catalog"), "it says what to do: {report:?}");
+    assert!(fresh.catalog_bytes() == before);
+    writable();
+}
+
+#[test]
+fn a_full_disk_ends_the_update_and_leaves_the_record_as_it_was() {
+    let (tree, beside) = (Tree::new(), Tree::new());
+    let mounted = or_skip("a_full_disk_ends_the_update", Tmpfs::mount(beside.root(), 400));
+    let Some(_mounted) = mounted else { return };
+    for number in 0..20 {
+        tree.write(format!("first/{number}"), content(100, number));
+    }
+    let recorded = Recorded::outside(tree.root(), &beside.path("catalog.db"));
+    recorded.record();
+    let rows = recorded.rows();
+    for number in 0..3000 {
+        tree.write(format!("many/{number:0100}"), "x");
+    }
+    for attempt in ["first", "second"] {
+        let report = recorded.update();
+        assert_eq!(report.code, 5, "{attempt}: {report:?}");
+        let stopped = &report.summary()["stopped"];
+        let message = stopped["message"].as_str().unwrap_or_default();
+        assert!(message.contains("full"), "{attempt}: it says why: {stopped}");
+        let text = recorded.text("update", &[""; 0]);
+        assert!(text.stdout.contains("disk is full"), "{attempt}: {}", text.stdout);
+        // What a commit has made durable stays; nothing that was there is lost.
+        let now = recorded.rows();
+        assert!(rows.iter().all(|(path, row)| now.get(path) == Some(row)), "{attempt}");
+        let report = recorded.verify();
+        assert!([0, 1, 5].contains(&report.code), "{attempt}: {report:?}");
+        assert_eq!(report.count("ok") as usize, live_files(&recorded), "{attempt}: {report:?}");
+        let damage = ["rotten", "altered", "damaged-copy", "record-bad", "missing"];
+        assert!(damage.iter().all(|verdict| report.count(verdict) == 0), "{attempt}: {report:?}");
+    }
+    let room = Recorded::outside(tree.root(), &tree.path(".fsure-catalog.db"));
+    room.record();
+}
+
+fn live_files(recorded: &Recorded) -> usize {
+    let zero = rusqlite::types::Value::Integer(0);
+    recorded.rows().values().filter(|row| row["kind"] == zero).count()
+}
+
+#[test]
+fn a_first_record_that_does_not_fit_leaves_nothing_behind() {
+    for kibibytes in [4, 12, 24] {
+        let (tree, beside) = (Tree::new(), Tree::new());
+        let mounted = Tmpfs::mount(beside.root(), kibibytes);
+        let Some(_mounted) = or_skip("a_first_record_that_does_not_fit", mounted) else { return };
+        tree.write("a", "x");
+        let recorded = Recorded::outside(tree.root(), &beside.path("catalog.db"));
+        let report = recorded.update();
+        assert_eq!(report.code, 5, "{kibibytes} KiB: {report:?}");
+        assert!(report.stderr.contains("full"), "{kibibytes} KiB: it says why: {report:?}");
+        let left: Vec<_> = std::fs::read_dir(beside.root()).expect("list").collect();
+        assert!(left.is_empty(), "{kibibytes} KiB: {left:?} were left behind");
+    }
+}
+
+/// Starts the command.
+fn start(arguments: &[OsString]) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fsure"));
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().expect("start fsure")
+}
+
+fn finish(child: Child) -> Report {
+    let output = child.wait_with_output().expect("wait for fsure");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    let (stdout, stderr) = (text(output.stdout), text(output.stderr));
+    Report::new(Run { code: code(output.status), stdout, stderr })
+}
+
+#[test]
+fn the_second_of_two_processes_waits_and_says_so() {
+    for (first, second) in [("update", "update"), ("update", "verify"), ("verify", "verify")] {
+        let tree = Tree::new();
+        for number in 0..300 {
+            tree.write(format!("many/{number}"), content(100, number));
+        }
+        let recorded = Recorded::inside(tree.root());
+        recorded.record();
+        for number in 300..600 {
+            tree.write(format!("many/{number}"), content(100, number));
+        }
+        // No I/O, but a second or so of hashing: they meet for sure.
+        let file = std::fs::File::create(tree.path("sparse")).expect("create");
+        file.set_len(24 << 30).expect("size");
+        if first == "verify" {
+            recorded.record();
+        }
+        let arguments = |command| recorded.arguments(command, &["--json"]);
+        let one = start(&arguments(first));
+        let two = start(&arguments(second));
+        let reports = [finish(one), finish(two)];
+        let case = format!("{first} beside {second}");
+        let said: Vec<_> = reports.iter().map(|r| r.stderr.contains("waiting")).collect();
+        assert_eq!(said.iter().filter(|said| **said).count(), 1, "{case}: {reports:?}");
+        // A verify that came first finds the new files new.
+        let codes: Vec<_> = reports.iter().map(|report| report.code).collect();
+        let is_well = codes == [0, 0] || second == "verify" && codes == [0, 1];
+        assert!(is_well, "{case}: {reports:?}");
+        let report = recorded.verify();
+        assert_clean(&report, &case);
+        assert_eq!(report.count("ok"), 601, "{case}: {report:?}");
+    }
+}
+
+#[test]
+fn a_record_that_does_not_exist_is_named_with_the_command_that_makes_one() {
+    let tree = Tree::new();
+    tree.write("a/file", "x");
+    for command in ["verify", "status"] {
+        let run = Recorded::inside(tree.root()).text(command, &[""; 0]);
+        assert_eq!(run.code, 5, "{command}: {}", run.stderr);
+        assert!(run.stderr.contains("fsure update"), "{command}: {}", run.stderr);
+    }
+    for command in ["verify", "status", "update"] {
+        for (path, code) in [("a/file", 5), ("none", 2)] {
+            let run = Recorded::inside(&tree.path(path)).text(command, &[""; 0]);
+            assert_eq!(run.code, code, "{command} {path}: {}", run.stderr);
+            assert!(!run.stderr.is_empty(), "{command} {path}");
+        }
+    }
+    assert!(!tree.path(".fsure").exists() && !tree.path("a/.fsure").exists(), "nothing was made");
+}
+
+#[test]
+fn a_file_or_folder_below_a_root_is_judged_by_the_root_s_record() {
+    let tree = Tree::new();
+    for path in ["a/one", "a/two", "b/one"] {
+        tree.write(path, path);
+    }
+    let recorded = Recorded::inside(tree.root());
+    recorded.record();
+    tree.flip("a/one", 0);
+    tree.flip("b/one", 0);
+    let cases: &[(&str, i32, &[(&str, &str)])] = &[
+        ("a/one", 3, &[("a/one", "altered")]),
+        ("a/two", 0, &[]),
+        ("a", 3, &[("a/one", "altered")]),
+        ("b", 3, &[("b/one", "altered")]),
+        ("", 3, &[("a/one", "altered"), ("b/one", "altered")]),
+    ];
+    for (path, code, findings) in cases {
+        for command in ["verify", "update"] {
+            let path: &Path = &tree.path(path);
+            let report = support::fsure_json(&[Path::new(command), path]);
+            assert_eq!(report.told(), told(findings), "{command} {path:?}: {report:?}");
+            assert_eq!(report.code, *code, "{command} {path:?}: {report:?}");
+        }
+    }
+}
