@@ -17,6 +17,9 @@ use crate::{Stat, place};
 /// 4096 bytes (`PATH_MAX`); longer paths are walked in pieces.
 const PIECE_MAX: usize = 4000;
 
+/// How often an open that is to be tried again is tried again: 55 ms in all.
+const OPEN_ATTEMPTS_MAX: u64 = 10;
+
 /// An open root folder.
 pub struct Root {
     folder: OwnedFd,
@@ -60,8 +63,8 @@ impl Root {
         match rest.iter().rposition(|byte| *byte == b'/') {
             None => stat_at(at, &c_string(rest)?),
             Some(slash) => {
-                let parent =
-                    open_in_one_piece(at, &rest[..slash], OFlags::PATH | OFlags::DIRECTORY)?;
+                let flags = OFlags::PATH | OFlags::DIRECTORY;
+                let parent = open_in_one_piece(at, &rest[..slash], flags).map_err(gone_if_link)?;
                 stat_at(parent.as_fd(), &c_string(&rest[slash + 1..])?)
             }
         }
@@ -173,6 +176,26 @@ pub fn is_gone(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::NOENT | Errno::NOTDIR))
 }
 
+/// Whether an error means that the name stands for another kind of thing than
+/// it did: a link, a socket, or something that others keep to themselves now.
+pub fn is_other_kind(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::LOOP | Errno::NXIO | Errno::AGAIN))
+}
+
+/// A folder on the way that became a link has nothing below it any more.
+fn gone_if_link(error: io::Error) -> io::Error {
+    match Errno::from_io_error(&error) {
+        Some(Errno::LOOP) => Errno::NOENT.into(),
+        _ => error,
+    }
+}
+
+/// Whether an error is the process's own trouble: no descriptors, no memory.
+pub fn is_out_of_means(error: &io::Error) -> bool {
+    let errno = Errno::from_io_error(error);
+    matches!(errno, Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS))
+}
+
 /// Whether an error means that we may not look.
 pub fn is_denied(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::ACCESS | Errno::PERM))
@@ -183,17 +206,24 @@ fn open_in_one_piece(at: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> io::Resu
     let flags = flags | OFlags::CLOEXEC;
     let path = c_string(path)?;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let mut attempts = 0;
     loop {
-        return match rustix::fs::openat2(at, &*path, flags, Mode::empty(), resolve) {
-            // The tree was renamed while the kernel walked it: its advice is
-            // to ask again (openat2(2), EAGAIN).
-            Err(Errno::AGAIN | Errno::INTR) => continue,
+        match rustix::fs::openat2(at, &*path, flags, Mode::empty(), resolve) {
+            Err(Errno::INTR) => {}
+            // The tree was renamed while the kernel walked it, and its advice
+            // is to ask again (openat2(2)); or somebody holds a lease on the
+            // file, and is being asked to give it up.
+            Err(Errno::AGAIN) if attempts < OPEN_ATTEMPTS_MAX => {
+                attempts += 1;
+                std::thread::sleep(std::time::Duration::from_millis(attempts));
+            }
             // Before Linux 5.6, and in some containers.
             Err(Errno::NOSYS) => {
-                Ok(rustix::fs::openat(at, &*path, flags | OFlags::NOFOLLOW, Mode::empty())?)
+                let flags = flags | OFlags::NOFOLLOW;
+                return Ok(rustix::fs::openat(at, &*path, flags, Mode::empty())?);
             }
-            other => Ok(other?),
-        };
+            other => return Ok(other?),
+        }
     }
 }
 

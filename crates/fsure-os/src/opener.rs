@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{OnceLock, PoisonError, RwLock};
 
 use rustix::fs::{AtFlags, OFlags, Statx, StatxFlags};
 use rustix::io::Errno;
@@ -71,7 +71,8 @@ impl<'a> Opener<'a> {
         } else {
             self.first_rung(&file, direct_grain(&answer), is_direct)?
         };
-        Ok((Source { file, way: RwLock::new(way), grain }, stat))
+        let was_absent = OnceLock::new();
+        Ok((Source { file, way: RwLock::new(way), grain, was_absent }, stat))
     }
 
     fn first_rung(

@@ -71,9 +71,15 @@ pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     std::fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// Length of a file in bytes.
-pub fn length(path: &Path) -> io::Result<u64> {
-    Ok(std::fs::metadata(path)?.len())
+/// Whether the name itself is a link, wherever that leads.
+pub fn is_link(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink())
+}
+
+/// The path without any link, so that one file has one name. What does not
+/// exist is resolved as far as it does.
+pub fn without_links(path: &Path) -> io::Result<PathBuf> {
+    if exists(path) { std::fs::canonicalize(path) } else { resolve(path) }
 }
 
 #[cfg(test)]

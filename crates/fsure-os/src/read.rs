@@ -9,7 +9,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{OnceLock, PoisonError, RwLock};
 
 use rustix::fs::{Advice, OFlags, SeekFrom};
 use rustix::io::{Errno, ReadWriteFlags};
@@ -52,6 +52,9 @@ pub struct Source {
     /// another rung never changes the descriptor under a read in flight.
     pub(crate) way: RwLock<Way>,
     pub(crate) grain: u64,
+    /// Whether nothing of the file was in the page cache when the first read
+    /// went through it: otherwise such reads prove nothing about the medium.
+    pub(crate) was_absent: OnceLock<bool>,
 }
 
 /// The answer to one read.
@@ -59,7 +62,9 @@ pub struct Source {
 pub struct Filled {
     /// Bytes read; fewer than asked for only where the file ends.
     pub bytes: usize,
-    /// The way the last of them were read.
+    /// The way they were read, the worst where there were several. Reads
+    /// through the page cache are `Cached` if something of the file was in it
+    /// before, whatever they leave behind.
     pub way: Way,
 }
 
@@ -82,15 +87,15 @@ impl Source {
         assert!(offset.is_multiple_of(self.grain), "reads begin at the grain");
         assert!(wanted <= buffer.len(), "{wanted} bytes do not fit {}", buffer.len());
         let mut filled = 0;
+        let mut worst = Way::Direct;
         loop {
             let way = self.way.read().unwrap_or_else(PoisonError::into_inner);
             let result = self.read_once(*way, buffer, offset, filled, wanted);
             let way_used = *way;
             drop(way);
+            worst = worst.max(self.told(way_used));
             match result {
-                Ok(0) => {
-                    return Ok(Filled { bytes: filled, way: way_used });
-                }
+                Ok(0) => return Ok(Filled { bytes: filled, way: worst }),
                 Ok(bytes) => filled = (filled + bytes).min(wanted),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN | Errno::INVAL | Errno::OPNOTSUPP) if way_used != Way::Cached => {
@@ -99,8 +104,16 @@ impl Source {
                 Err(error) => return Err(error.into()),
             }
             if filled == wanted {
-                return Ok(Filled { bytes: filled, way: way_used });
+                return Ok(Filled { bytes: filled, way: worst });
             }
+        }
+    }
+
+    /// What a read by this way may be called.
+    fn told(&self, way: Way) -> Way {
+        match way {
+            Way::DontCache | Way::Dropped if self.was_absent.get() != Some(&true) => Way::Cached,
+            way => way,
         }
     }
 
@@ -118,6 +131,9 @@ impl Source {
             Way::Direct => wanted.next_multiple_of(self.grain as usize).min(buffer.len()),
             _ => wanted,
         };
+        if way != Way::Direct {
+            self.was_absent.get_or_init(|| resident_pages(&self.file) == Some(0));
+        }
         let target = &mut buffer[filled..end];
         let position = offset + filled as u64;
         match way {
@@ -131,8 +147,8 @@ impl Source {
 
     /// Reads whole files, each from its start to its own place in the buffer,
     /// in one go. Only for sources on the direct rung; the answer is `None`
-    /// for the others and for whatever did not come at once and in full, which
-    /// is then to be read one by one.
+    /// for the others and for what came short or by a way that failed, which
+    /// is then to be read by itself. An error is what the medium said.
     ///
     /// `wanted` has the source, its place and its length; places lie at
     /// multiples of the grain and leave room up to the next one.
@@ -140,7 +156,7 @@ impl Source {
         ring: &mut Ring,
         buffer: &mut Buffer,
         wanted: &[(&Self, usize, usize)],
-    ) -> Vec<Option<Filled>> {
+    ) -> Vec<Option<io::Result<Filled>>> {
         let locked: Vec<_> = wanted
             .iter()
             .map(|(source, ..)| source.way.read().unwrap_or_else(PoisonError::into_inner))
@@ -158,9 +174,10 @@ impl Source {
             .collect();
         let mut answers = ring.read_all(buffer, &reads).into_iter();
         directs
-            .map(|((_, _, length), is_direct)| {
-                let bytes = is_direct.then(|| answers.next())??.ok()?;
-                (bytes >= *length).then_some(Filled { bytes: *length, way: Way::Direct })
+            .map(|((_, _, length), is_direct)| match is_direct.then(|| answers.next())?? {
+                Ok(bytes) if bytes < *length => None,
+                Ok(_) => Some(Ok(Filled { bytes: *length, way: Way::Direct })),
+                Err(error) => (!is_of_the_way(&error)).then_some(Err(error)),
             })
             .collect()
     }
@@ -188,6 +205,15 @@ impl Source {
         let end = rustix::fs::seek(&self.file, SeekFrom::Hole(start)).unwrap_or(size);
         Ok((start < size).then_some((start, end.min(size))))
     }
+}
+
+/// Whether an error says that this way of reading is not to be had, rather
+/// than something of the medium.
+fn is_of_the_way(error: &io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(Errno::AGAIN | Errno::INVAL | Errno::OPNOTSUPP | Errno::INTR)
+    )
 }
 
 impl Drop for Source {
@@ -323,6 +349,20 @@ mod tests {
         }
     }
 
+    /// Reads that leave nothing behind still take what is there.
+    #[test]
+    fn what_was_in_memory_is_never_called_uncached() {
+        let folder = folder_on_disk();
+        std::fs::write(folder.path().join("f"), pattern(5 << 20)).unwrap();
+        let root = Root::open(folder.path()).unwrap();
+        let mut buffer = Buffer::new(8 << 20).unwrap();
+        for first in [Way::DontCache, Way::Dropped, Way::Cached] {
+            let source = open(&root, b"f", first).unwrap();
+            let filled = source.read_at(&mut buffer, 0, 5 << 20).unwrap();
+            assert_eq!(filled, Filled { bytes: 5 << 20, way: Way::Cached }, "{first:?}");
+        }
+    }
+
     #[test]
     fn what_others_have_cached_stays() {
         let folder = folder_on_disk();
@@ -363,9 +403,8 @@ mod tests {
         rustix::fs::fadvise(&file, 4 << 20, None, Advice::DontNeed).unwrap();
         let half = resident_pages(&file);
         assert!(half < all, "{half:?} of {all:?} pages");
-        let way = read(true);
-        assert!(matches!(way, Way::DontCache | Way::Direct), "{way:?}");
-        assert_eq!(resident_pages(&file), half, "after reading by {way:?}");
+        // Half of it is from memory, so all of it is called that.
+        assert_eq!((read(true), resident_pages(&file)), (Way::Cached, half));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::MetadataExt;
 
-use rustix::fs::{AtFlags, StatxFlags};
+use rustix::fs::{AtFlags, OFlags, StatxFlags};
 
 use crate::folder::Root;
 
@@ -24,14 +24,28 @@ pub struct Volume {
     pub has_stable_inodes: bool,
 }
 
+impl Volume {
+    /// A file system that does not tell what it is.
+    pub fn unknown() -> Self {
+        Self {
+            kind: "unknown".to_owned(),
+            uuid: None,
+            mtime_granularity_ns: 1,
+            has_stable_inodes: false,
+        }
+    }
+}
+
 /// The file system of a folder below a root.
 pub fn of(root: &Root, path: &[u8]) -> io::Result<Volume> {
-    let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::DIRECTORY;
     let opened;
     let folder = if path.is_empty() {
         root.descriptor()
     } else {
-        opened = root.open_at(path, flags)?;
+        // What may not be listed can still be asked what it is.
+        opened = root
+            .open_at(path, OFlags::RDONLY | OFlags::DIRECTORY)
+            .or_else(|_| root.open_at(path, OFlags::PATH | OFlags::DIRECTORY))?;
         opened.as_fd()
     };
     let answer = rustix::fs::statx(folder, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID)?;
@@ -107,8 +121,8 @@ fn granularity_ns(kind: &str) -> i64 {
     }
 }
 
-/// FAT and exFAT have no inodes: Linux numbers them anew at every mount, and
-/// FUSE file systems as they please unless they say otherwise.
+/// FAT and exFAT have no inodes: Linux numbers them anew at every mount. FUSE
+/// file systems may do so, too, but the usual ones keep theirs.
 fn has_stable_inodes(kind: &str) -> bool {
     !matches!(kind, "vfat" | "msdos" | "umsdos" | "exfat" | "9p")
 }
