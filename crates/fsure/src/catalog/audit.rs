@@ -31,6 +31,19 @@ impl Audit {
 impl Catalog {
     /// Checks every seal, the number of rows and the root digest.
     pub fn audit(&mut self) -> Result<Audit> {
+        if self.is_writing() {
+            return self.audit_rows();
+        }
+        // Totals and rows of one moment: another process may be recording.
+        self.connection.execute_batch("BEGIN").map_err(|e| self.blame(&e))?;
+        let root = self.read_root_again();
+        let audit = root.and_then(|()| self.audit_rows());
+        // It has only read: that it ends cannot fail in a way that matters.
+        let _ = self.connection.execute_batch("COMMIT");
+        audit
+    }
+
+    fn audit_rows(&mut self) -> Result<Audit> {
         let step = (self.files() / SAMPLES).max(1);
         let mut audit = Audit::default();
         let counted = self.count(&mut |stored, files_before| match stored {

@@ -9,13 +9,15 @@ use super::store::Catalog;
 use crate::words::{Entry, RelPath, Result};
 
 /// Block values in one stored part: 256 KiB, 8 GiB of a file.
-pub const VALUES_PER_PART: usize = 8192;
+const VALUES_PER_PART: usize = 8192;
 
 /// Values of consecutive blocks of a file that is not finished.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnfinishedBlocks {
     /// Number of the first block.
     pub first_block: u64,
+    /// When they were read, nanoseconds since 1970.
+    pub hashed_ns: i64,
     /// Its value and those of the blocks behind it.
     pub values: Vec<[u8; 32]>,
 }
@@ -71,7 +73,7 @@ impl Catalog {
     ) -> Result<()> {
         self.begin()?;
         let seal = seal(path, entry, blocks, &mut self.sealer);
-        let sql = "INSERT OR REPLACE INTO unfinished VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+        let sql = "INSERT OR REPLACE INTO unfinished VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
         let values = params![
             path.as_bytes(),
             entry.size.cast_signed(),
@@ -79,6 +81,7 @@ impl Catalog {
             entry.ctime_ns,
             entry.inode.map(u64::cast_signed),
             blocks.first_block.cast_signed(),
+            blocks.hashed_ns,
             blocks.values.as_flattened(),
             seal.cast_signed(),
         ];
@@ -88,22 +91,20 @@ impl Catalog {
 
     /// What an earlier run kept of a file, if the file is still as it was.
     pub fn unfinished(&mut self, path: &RelPath, entry: &Entry) -> Result<Vec<UnfinishedBlocks>> {
-        let sql = "SELECT first_block, value, seal FROM unfinished \
+        let sql = "SELECT first_block, value, seal, hashed_ns FROM unfinished \
                    WHERE path = ?1 ORDER BY first_block";
         let blame = |error: &rusqlite::Error| self.blame(error);
         let mut statement = self.connection.prepare_cached(sql).map_err(|e| blame(&e))?;
         let rows = statement.query_map([path.as_bytes()], |row| {
             let value = row.get_ref(1)?.as_blob().map(<[u8]>::to_vec).unwrap_or_default();
-            Ok((row.get::<_, i64>(0)?, value, row.get::<_, i64>(2)?))
+            Ok((row.get::<_, i64>(0)?, value, row.get::<_, i64>(2)?, row.get(3)?))
         });
         let mut kept = Vec::new();
         for row in rows.map_err(|e| blame(&e))? {
-            let (first_block, value, stored) = row.map_err(|e| blame(&e))?;
+            let (first_block, value, stored, hashed_ns) = row.map_err(|e| blame(&e))?;
             let values = as_values(&value).to_vec();
-            kept.push((
-                UnfinishedBlocks { first_block: first_block.cast_unsigned(), values },
-                stored,
-            ));
+            let first_block = first_block.cast_unsigned();
+            kept.push((UnfinishedBlocks { first_block, hashed_ns, values }, stored));
         }
         drop(statement);
         let sealer = &mut self.sealer;
@@ -145,6 +146,7 @@ fn seal(path: &RelPath, entry: &Entry, blocks: &UnfinishedBlocks, sealer: &mut S
         .integer(entry.ctime_ns)
         .integer(entry.inode.map(u64::cast_signed))
         .integer(Some(blocks.first_block.cast_signed()))
+        .integer(Some(blocks.hashed_ns))
         .bytes(Some(blocks.values.as_flattened()))
         .seal()
 }

@@ -10,10 +10,13 @@ use crate::words::{Error, Result};
 
 /// Opens a database file with the settings of `docs/catalog.md`.
 pub(super) fn connect(file: &Path, extra: OpenFlags) -> Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | extra;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW
+        | extra;
     let open = || {
         let connection = Connection::open_with_flags(file, flags)?;
-        connection.busy_timeout(Duration::from_secs(60))?;
+        connection.busy_timeout(Duration::from_secs(600))?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "fullfsync", true)?;
         // 16 MiB: enough for the inner pages of 10^8 rows.
@@ -23,6 +26,9 @@ pub(super) fn connect(file: &Path, extra: OpenFlags) -> Result<Connection> {
     };
     open().map_err(|error| blame(file, &error))
 }
+
+/// A transaction has to be rolled back, and the medium does not let us.
+const SQLITE_READONLY_ROLLBACK: i32 = 776;
 
 /// What an error of SQLite means for the run.
 pub(super) fn blame(file: &Path, error: &rusqlite::Error) -> Error {
@@ -48,6 +54,14 @@ pub(super) fn blame(file: &Path, error: &rusqlite::Error) -> Error {
             "make room, or keep the record elsewhere with '--catalog FILE'; what was recorded \
              before is unchanged",
         ),
+        _ if error.sqlite_error().is_some_and(|e| e.extended_code == SQLITE_READONLY_ROLLBACK) => {
+            Error::RecordUntrusted {
+                catalog: file.to_owned(),
+                why: "it was being written when its medium became read-only".to_owned(),
+                hint: "copy it and the -journal beside it to a place that can be written, and \
+                       name the copy by '--catalog FILE'",
+            }
+        }
         Some(ReadOnly | CannotOpen) => not_written(file, error),
         Some(DatabaseBusy) => {
             not_written_because(file, "another program keeps it locked", "try again")

@@ -42,13 +42,20 @@ impl Place {
 pub fn locate(path: &Path, catalog: Option<&Path>) -> Result<Place> {
     let asked = os_path::resolve(path).doing("find", path)?;
     if let Some(catalog) = catalog {
-        let catalog = os_path::resolve(catalog).doing("find", catalog)?;
+        let catalog = os_path::without_links(catalog).doing("find", catalog)?;
         return outside(path, asked, catalog);
     }
     for root in asked.ancestors() {
         let catalog = root.join(OWN_CATALOG);
         if os_path::exists(&catalog) {
+            refuse_links(root)?;
             let scope = below(root, &asked);
+            if scope.is_within(&RelPath::from_bytes(OWN_FOLDER.as_bytes())) {
+                return Err(Error::Usage {
+                    message: format!("{} belongs to fsure itself", asked.display()),
+                    hint: None,
+                });
+            }
             return Ok(Place { root: root.to_owned(), catalog, scope });
         }
     }
@@ -58,8 +65,22 @@ pub fn locate(path: &Path, catalog: Option<&Path>) -> Result<Place> {
     if !os_path::is_folder(&asked) {
         return Err(Error::NoRecord { path: asked });
     }
+    refuse_links(&asked)?;
     let catalog = asked.join(OWN_CATALOG);
     Ok(Place { root: asked, catalog, scope: RelPath::root() })
+}
+
+/// A tree may come from anybody: its record is not written through a link to
+/// somewhere else.
+fn refuse_links(root: &Path) -> Result<()> {
+    let own = [OWN_FOLDER, OWN_CATALOG].map(|own| root.join(own));
+    match own.into_iter().find(|path| os_path::is_link(path)) {
+        None => Ok(()),
+        Some(link) => Err(Error::Usage {
+            message: format!("{} is a link: a record inside its root is none", link.display()),
+            hint: Some("'--catalog FILE' names a record kept elsewhere".to_owned()),
+        }),
+    }
 }
 
 fn outside(given: &Path, asked: PathBuf, catalog: PathBuf) -> Result<Place> {

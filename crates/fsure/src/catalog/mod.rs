@@ -14,7 +14,7 @@ mod store;
 
 pub use about::{FileSystem, Settings};
 pub use audit::Audit;
-pub use block::{UnfinishedBlocks, VALUES_PER_PART};
+pub use block::UnfinishedBlocks;
 pub use locate::{OWN_CATALOG, OWN_FOLDER, Place, locate, not_there};
 pub use row::{Row, Stored};
 pub use store::{Bound, Catalog, PAGE_ROWS};

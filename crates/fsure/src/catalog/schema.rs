@@ -68,9 +68,13 @@ CREATE TABLE unfinished (
     ctime_ns INTEGER,
     inode INTEGER,
     first_block INTEGER NOT NULL,
+    hashed_ns INTEGER NOT NULL,
     value BLOB NOT NULL,
     seal INTEGER NOT NULL,
     PRIMARY KEY (path, first_block)
+) WITHOUT ROWID;
+CREATE TABLE nested (
+    path BLOB PRIMARY KEY
 ) WITHOUT ROWID;
 CREATE TABLE accepted (
     at_s INTEGER NOT NULL,

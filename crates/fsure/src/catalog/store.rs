@@ -19,6 +19,8 @@ use crate::words::{Algorithm, Error, FileSystemId, Record, RelPath, Result};
 /// to stay bounded with the longest paths.
 pub const PAGE_ROWS: usize = 2048;
 
+const UNSEALED: &str = "the description of its root fails its seal";
+
 /// Where a page of rows starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound<'a> {
@@ -60,15 +62,10 @@ impl Catalog {
         }
     }
 
-    /// Makes an empty catalog for a root and opens it. It comes to its name
-    /// only when it is whole, so that a cut-off catalog is always damage.
-    pub fn create(
-        file: &Path,
-        lock: Lock,
-        settings: Settings,
-        root: (Volume, u64),
-        now_s: i64,
-    ) -> Result<Self> {
+    /// Makes an empty catalog for a root. It comes to its name only when it is
+    /// whole, so that a cut-off catalog is always damage. The caller holds its
+    /// lock.
+    pub fn create(file: &Path, settings: Settings, root: (Volume, u64), now_s: i64) -> Result<()> {
         let mut making = file.as_os_str().to_owned();
         making.push(".making");
         let making = PathBuf::from(making);
@@ -80,7 +77,7 @@ impl Catalog {
             os_path::remove(&making, false);
             return Err(error);
         }
-        Self::open(file, Some(lock))
+        Ok(())
     }
 
     fn make(file: &Path, settings: Settings, root: (Volume, u64), now_s: i64) -> Result<()> {
@@ -105,7 +102,7 @@ impl Catalog {
         catalog.connection.execute_batch("BEGIN").map_err(|e| catalog.blame(&e))?;
         schema::create(&catalog.connection).map_err(|e| catalog.blame(&e))?;
         catalog.is_writing = true;
-        catalog.bind_root(root.0, root.1);
+        catalog.bind_root(root.0, root.1)?;
         catalog.commit()
     }
 
@@ -121,7 +118,7 @@ impl Catalog {
             about::read_file_systems(&connection, &mut sealer).map_err(|e| blame(&e))?;
         let root = about::read_root(&connection, &mut sealer).map_err(|e| blame(&e))?;
         let (Some(file_systems), Some(root)) = (file_systems, root) else {
-            return Err(untrusted(file, "the description of its root fails its seal".to_owned()));
+            return Err(untrusted(file, UNSEALED.to_owned()));
         };
         Ok(Self {
             connection,
@@ -135,9 +132,13 @@ impl Catalog {
         })
     }
 
-    /// The catalog's file.
-    pub fn file(&self) -> &Path {
-        &self.file
+    /// Reads again what another process may have written meanwhile.
+    pub(super) fn read_root_again(&mut self) -> Result<()> {
+        let root = about::read_root(&self.connection, &mut self.sealer);
+        self.root = root
+            .map_err(|e| blame(&self.file, &e))?
+            .ok_or_else(|| untrusted(&self.file, UNSEALED.to_owned()))?;
+        Ok(())
     }
 
     /// What `update` keeps to.
@@ -179,11 +180,14 @@ impl Catalog {
         (self.file_system(self.root.file_system), self.root.inode)
     }
 
-    /// Says that the root is this folder on this file system.
-    pub fn bind_root(&mut self, volume: Volume, inode: u64) {
+    /// Says that the root is this folder on this file system, durable with the
+    /// next commit.
+    pub fn bind_root(&mut self, volume: Volume, inode: u64) -> Result<()> {
+        self.begin()?;
         let is_stable = volume.has_stable_inodes;
         self.root.file_system = self.file_system_of(volume, inode);
         self.root.inode = is_stable.then_some(inode);
+        Ok(())
     }
 
     /// The catalog's number for a file system, new where it does not know it.
@@ -272,8 +276,11 @@ impl Catalog {
 
     fn replace(&mut self, before: Option<&Row>, record: Record, blocks: Option<i64>) -> Result<()> {
         let row = Row::new(record, blocks, &mut self.sealer);
+        // A row nobody knew of is no row to replace: it would be lost, and the
+        // totals with it.
+        let verb = if before.is_some() { "INSERT OR REPLACE" } else { "INSERT" };
         let sql = format!(
-            "INSERT OR REPLACE INTO record ({}) VALUES \
+            "{verb} INTO record ({}) VALUES \
              (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20)",
             row::COLUMNS
         );
@@ -324,6 +331,27 @@ impl Catalog {
         let sql = "INSERT INTO accepted VALUES (?1, ?2, ?3, ?4, ?5)";
         let values = params![at_s, path.as_bytes(), verdict, blake3(before), blake3(after)];
         self.connection.execute(sql, values).map_err(|e| self.blame(&e))?;
+        Ok(())
+    }
+
+    /// Folders below the root that had a record of their own when last seen.
+    pub fn nested_roots(&mut self) -> Result<Vec<RelPath>> {
+        let read = || -> rusqlite::Result<Vec<RelPath>> {
+            let mut statement = self.connection.prepare("SELECT path FROM nested ORDER BY path")?;
+            let paths = statement.query_map([], |row| row.get::<_, Vec<u8>>(0))?;
+            paths.map(|path| path.map(RelPath::from_bytes)).collect()
+        };
+        read().map_err(|error| self.blame(&error))
+    }
+
+    /// Remembers or forgets that a folder has a record of its own.
+    pub fn set_nested_root(&mut self, path: &RelPath, is_one: bool) -> Result<()> {
+        self.begin()?;
+        let sql = match is_one {
+            true => "INSERT OR REPLACE INTO nested VALUES (?1)",
+            false => "DELETE FROM nested WHERE path = ?1",
+        };
+        self.connection.execute(sql, [path.as_bytes()]).map_err(|e| self.blame(&e))?;
         Ok(())
     }
 
