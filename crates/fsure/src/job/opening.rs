@@ -84,10 +84,15 @@ pub(super) fn offline(
         let recorded = describe(&recorded.volume);
         return Ok(Some(Offline::OtherFileSystem { recorded, found: describe(&open.volume) }));
     }
+    Ok((catalog.files() > 0 && is_empty(place, open)?).then_some(Offline::Empty))
+}
+
+/// Whether there is nothing in the root but what is fsure's own.
+pub(super) fn is_empty(place: &Place, open: &OpenRoot) -> Result<bool> {
     let names = open.root.list(b"", false).doing("list", &place.root)?;
-    let own = OWN_FOLDER.as_bytes();
-    let is_empty = names.error.is_none() && names.entries.iter().all(|(name, _)| **name == *own);
-    Ok((is_empty && catalog.files() > 0).then_some(Offline::Empty))
+    let own = own_paths(place);
+    let is_own = |name: &[u8]| own.iter().any(|own| own.as_bytes() == name);
+    Ok(names.error.is_none() && names.entries.iter().all(|(name, _)| is_own(name)))
 }
 
 /// Whether the root is the folder, or at least on the file system, that was
@@ -95,8 +100,8 @@ pub(super) fn offline(
 pub(super) fn is_recorded_root(open: &OpenRoot, catalog: &Catalog) -> bool {
     let (recorded, inode) = catalog.root_identity();
     let then = &recorded.volume;
-    // Without UUID the root's inode is all there is to know it by.
-    let is_known = then.uuid.is_some() || inode == Some(open.inode);
+    // Without UUID the root's inode is all there is to know it by, if that.
+    let is_known = then.uuid.is_some() || inode.is_none_or(|inode| inode == open.inode);
     then.kind == open.volume.kind && then.uuid == open.volume.uuid && is_known
 }
 

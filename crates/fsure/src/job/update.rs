@@ -3,12 +3,12 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use fsure_os::lock::Lock;
 use fsure_os::path as os_path;
 
 use super::Options;
 use super::opening::{
-    OpenRoot, is_recorded_root, lock, offline, offline_outcome, open_root, plan, require_scope,
+    OpenRoot, is_empty, is_recorded_root, lock, offline, offline_outcome, open_root, plan,
+    require_scope,
 };
 use crate::catalog::{Catalog, OWN_FOLDER, Place, Settings};
 use crate::scan::{Accept, Purpose, UpdateRules, scan};
@@ -49,7 +49,7 @@ pub fn update(place: &Place, options: &UpdateOptions, monitor: &dyn Monitor) -> 
             "this is not the file system that was recorded: it is taken for a copy, and \
              every file is read",
         );
-        catalog.bind_root(open.volume.clone(), open.inode);
+        catalog.bind_root(open.volume.clone(), open.inode)?;
     }
     let settings = settings(Some(catalog.settings()), options);
     catalog.set_settings(settings)?;
@@ -81,6 +81,9 @@ fn open_or_create(
     options: &UpdateOptions,
     monitor: &dyn Monitor,
 ) -> Result<Catalog> {
+    if !place.is_recorded() && !options.common.force && is_empty(place, open)? {
+        return Err(Error::EmptyRoot { path: place.root.clone() });
+    }
     let own_folder = place.root.join(OWN_FOLDER);
     let makes_folder = place.is_inside() && !os_path::exists(&own_folder);
     if makes_folder {
@@ -90,20 +93,25 @@ fn open_or_create(
             hint: "'--catalog FILE' keeps the record in another place",
         })?;
     }
-    let lock = lock(&place.catalog, monitor)?;
-    if place.is_recorded() {
-        return Catalog::open(&place.catalog, Some(lock));
+    let lock = lock(&place.catalog, monitor).inspect_err(|_| {
+        if makes_folder {
+            os_path::remove(&place.catalog, true);
+        }
+    })?;
+    if !place.is_recorded() {
+        create(place, open, options).inspect_err(|_| {
+            // The lock is still held: nobody else is left with a file that
+            // has no name.
+            let mut lock_file = place.catalog.as_os_str().to_owned();
+            lock_file.push(".lock");
+            os_path::remove(lock_file.as_ref(), makes_folder);
+        })?;
     }
-    create(place, open, options, lock).inspect_err(|_| {
-        let mut lock_file = place.catalog.as_os_str().to_owned();
-        lock_file.push(".lock");
-        os_path::remove(lock_file.as_ref(), makes_folder);
-    })
+    Catalog::open(&place.catalog, Some(lock))
 }
 
-fn create(place: &Place, open: &OpenRoot, options: &UpdateOptions, lock: Lock) -> Result<Catalog> {
+fn create(place: &Place, open: &OpenRoot, options: &UpdateOptions) -> Result<()> {
     let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let root = (open.volume.clone(), open.inode);
-    let settings = settings(None, options);
-    Catalog::create(&place.catalog, lock, settings, root, now_s.cast_signed())
+    Catalog::create(&place.catalog, settings(None, options), root, now_s.cast_signed())
 }

@@ -12,13 +12,15 @@ pub(super) fn closing(outcome: &Outcome) -> Vec<String> {
     sentences.extend(damage(outcome));
     sentences.extend(unread(outcome));
     sentences.extend(unfinished(outcome));
+    sentences.extend(not_looked_at(outcome));
     let is_sound = outcome.record_untrusted.is_none() && outcome.offline.is_none();
     if outcome.is_update && is_sound && !matches!(outcome.stopped, Some(Stop::RecordFailed(_))) {
         sentences.extend(recorded(outcome));
     } else if !outcome.is_update && outcome.offline.is_none() {
         sentences.extend(differences(outcome));
     }
-    if sentences.is_empty() {
+    let only_left_out = sentences.len() == not_looked_at(outcome).len();
+    if only_left_out && outcome.offline.is_none() {
         sentences.push(all_is_well(outcome));
     }
     // Recording from memory is what `update` may do; proving from it is not.
@@ -115,6 +117,37 @@ fn unfinished(outcome: &Outcome) -> Vec<String> {
     offline.into_iter().chain(stopped).collect()
 }
 
+/// What is in the record and was not looked at: nobody may take it for well.
+fn not_looked_at(outcome: &Outcome) -> Vec<String> {
+    let left_out = outcome.recorded_left_out;
+    let parts = [
+        (left_out.by_command_line, "by --exclude", ""),
+        (
+            left_out.by_pattern,
+            "by a pattern",
+            " If that is meant, 'fsure update --accept PATH' takes them off the record.",
+        ),
+        (
+            left_out.by_border,
+            "because another file system or another root is in their place",
+            " Is something mounted over them?",
+        ),
+    ];
+    let left_out = parts.into_iter().filter(|(files, ..)| *files > 0).map(|(files, why, hint)| {
+        let who = number(files, "recorded file was", "recorded files were");
+        format!("{who} LEFT OUT {why}, and so not judged.{hint}")
+    });
+    let absent = outcome.absent_roots.iter().map(|path| {
+        format!(
+            "{} had a record of its own and is NOT THERE: is its medium mounted? If it is gone \
+             for good, 'fsure update --accept {}' forgets it.",
+            path.shown(),
+            path.shown()
+        )
+    });
+    left_out.chain(absent).collect()
+}
+
 /// What `update` wrote, and what it does not write unasked.
 fn recorded(outcome: &Outcome) -> Vec<String> {
     let of = |condition: fn(Verdict) -> bool| subject(outcome, condition).map(|(who, _)| who);
@@ -162,6 +195,7 @@ fn all_is_well(outcome: &Outcome) -> String {
     let (all, are) = match files {
         0 => return "There was no file to judge.".to_owned(),
         1 => ("1 file".to_owned(), "is"),
+        _ if outcome.recorded_left_out.total() > 0 => (format!("{} files", count(files)), "are"),
         _ => (format!("All {} files", count(files)), "are"),
     };
     let touched = match outcome.files.of(Verdict::Touched) {
@@ -324,6 +358,24 @@ mod tests {
         assert_eq!(text.lines().count(), heads.len(), "{text}");
         for (sentence, head) in text.lines().zip(heads) {
             assert!(sentence.starts_with(head), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_looked_at_is_said_and_never_called_well() {
+        let text = said(&[(Verdict::Ok, File, 3)], |outcome| {
+            outcome.hashed = 3;
+            outcome.recorded_left_out.by_pattern = 1;
+            outcome.recorded_left_out.by_border = 20;
+            outcome.absent_roots = vec![crate::words::RelPath::from_bytes(*b"inner")];
+        });
+        for part in [
+            "1 recorded file was LEFT OUT by a pattern",
+            "20 recorded files were LEFT OUT because another file system",
+            "inner had a record of its own and is NOT THERE",
+            "\n3 files are as recorded.",
+        ] {
+            assert!(text.contains(part), "{part} in {text}");
         }
     }
 

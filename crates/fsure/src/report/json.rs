@@ -9,9 +9,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Serialize;
 
+use super::timestamp;
 use super::totals::Totals;
-use super::{merge, timestamp};
-use crate::words::{ByteRange, Entry, Error, ExitCode, Finding, Outcome};
+use crate::words::{ByteRange, Entry, Error, ExitCode, Finding, Outcome, merge_ranges};
 
 /// The line of one finding below `root`; no line end.
 pub fn finding_line(root: &str, finding: &Finding) -> String {
@@ -176,14 +176,16 @@ fn rfc3339(time_ns: i64) -> String {
 }
 
 fn pairs(ranges: &[ByteRange]) -> Vec<[u64; 2]> {
-    merge(ranges).into_iter().map(|range| [range.start, range.end]).collect()
+    merge_ranges(ranges).into_iter().map(|range| [range.start, range.end]).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::samples::finding;
     use super::*;
-    use crate::words::{Accepted, BytesByWay, EntryKind, Offline, Stop, Verdict};
+    use crate::words::{
+        Accepted, BytesByWay, EntryKind, Offline, RecordedLeftOut, RelPath, Stop, Verdict,
+    };
     use serde_json::{Value, json};
 
     const MIB: u64 = 1 << 20;
@@ -284,6 +286,8 @@ mod tests {
             changed_content_and_date: 1,
             ignored_folders: 1,
             ignored_files: 1,
+            recorded_left_out: RecordedLeftOut { by_pattern: 1, ..Default::default() },
+            absent_roots: vec![RelPath::root()],
             damaged_blocks: 1,
             accepted: Accepted { links: outcome(1).links, ..Accepted::default() },
             bytes_judged: 1,

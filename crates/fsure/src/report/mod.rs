@@ -9,22 +9,7 @@ mod totals;
 
 use jiff::Timestamp;
 
-use crate::words::{ByteRange, escape};
-
-/// Ranges in order, with those that touch or overlap made one: a scan tells of
-/// a damaged stretch block by block, a reader wants to see the stretch.
-fn merge(ranges: &[ByteRange]) -> Vec<ByteRange> {
-    let mut sorted: Vec<_> = ranges.iter().filter(|range| !range.is_empty()).cloned().collect();
-    sorted.sort_by_key(|range| range.start);
-    let mut merged: Vec<ByteRange> = Vec::new();
-    for range in sorted {
-        match merged.last_mut() {
-            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
-            _ => merged.push(range),
-        }
-    }
-    merged
-}
+use crate::words::escape;
 
 /// A date of an entry. Nanoseconds in an `i64` reach from 1677 to 2262.
 fn timestamp(time_ns: i64) -> Timestamp {
@@ -98,19 +83,6 @@ mod samples {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_ranges_that_touch_become_one() {
-        for (ranges, merged) in [
-            (vec![], vec![]),
-            (vec![0..1, 1..2, 3..4], vec![0..2, 3..4]),
-            (vec![5..9, 0..2], vec![0..2, 5..9]),
-            (vec![0..9, 2..4, 8..10, 11..12], vec![0..10, 11..12]),
-            (vec![3..3, 7..8, 9..10], vec![7..8, 9..10]),
-        ] {
-            assert_eq!(merge(&ranges), merged, "{ranges:?}");
-        }
-    }
 
     #[test]
     fn counts_have_separators() {

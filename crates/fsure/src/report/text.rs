@@ -8,9 +8,9 @@
 use jiff::tz::TimeZone;
 
 use super::closing::{by_kind, closing};
-use super::{count, merge, number, safe, timestamp};
+use super::{count, number, safe, timestamp};
 use crate::words::{
-    ByteRange, BytesByWay, Entry, EntryKind, Finding, Outcome, Verdict, escape, units,
+    ByteRange, BytesByWay, Entry, EntryKind, Finding, Outcome, Verdict, escape, merge_ranges, units,
 };
 
 /// A finding in one line, and a second, indented one where there is evidence;
@@ -99,7 +99,7 @@ fn evidence(finding: &Finding) -> Vec<String> {
 /// up to, not including, the second.
 fn ranges(what: &str, ranges: &[ByteRange], size: u64) -> Option<String> {
     const SHOWN_MAX: usize = 8;
-    let merged = merge(ranges);
+    let merged = merge_ranges(ranges);
     let bytes: u64 = merged.iter().map(|range| range.end - range.start).sum();
     let shown = merged.iter().take(SHOWN_MAX).map(|range| format!("{}-{}", range.start, range.end));
     let mut list = shown.collect::<Vec<_>>().join(", ");

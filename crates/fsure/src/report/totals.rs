@@ -21,6 +21,8 @@ pub(super) struct Totals {
     changed_content_and_date: u64,
     ignored_folders: u64,
     ignored_files: u64,
+    recorded_left_out: u64,
+    absent_roots: u64,
     damaged_blocks: u64,
     accepted: u64,
     bytes_judged: u64,
@@ -48,6 +50,8 @@ impl Totals {
             changed_content_and_date: outcome.changed_content_and_date,
             ignored_folders: outcome.ignored_folders,
             ignored_files: outcome.ignored_files,
+            recorded_left_out: outcome.recorded_left_out.total(),
+            absent_roots: outcome.absent_roots.len() as u64,
             damaged_blocks: outcome.damaged_blocks,
             accepted: outcome.accepted.total(),
             bytes_judged: outcome.bytes_judged,
@@ -74,6 +78,8 @@ impl Totals {
         self.changed_content_and_date += other.changed_content_and_date;
         self.ignored_folders += other.ignored_folders;
         self.ignored_files += other.ignored_files;
+        self.recorded_left_out += other.recorded_left_out;
+        self.absent_roots += other.absent_roots;
         self.damaged_blocks += other.damaged_blocks;
         self.accepted += other.accepted;
         self.bytes_judged += other.bytes_judged;

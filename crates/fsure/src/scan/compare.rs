@@ -4,8 +4,7 @@ use std::rc::Rc;
 
 use super::hash::{BLOCK, BlockValue, block_count, merge_blocks};
 use super::reader::Content;
-use super::span::push_merged;
-use crate::words::{ByteRange, Evidence, Record};
+use crate::words::{ByteRange, Evidence, Record, merge_ranges, push_range};
 
 /// What a comparison says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,21 +15,17 @@ pub(super) struct Comparison {
 }
 
 /// Compares a content with its record. `recorded` are the record's block
-/// values, or empty.
+/// values, or empty. Where they have no digest in common nothing is the same.
 pub(super) fn compare(record: &Record, recorded: &[BlockValue], content: &Content) -> Comparison {
-    if content.unreadable.is_empty() {
-        let same = record.digests.agree(&content.digests);
-        match same.expect("a file is read with the algorithms of its record") {
-            true if content.needed_second_read => plain(Evidence::SameOnSecondRead),
-            true => plain(Evidence::Same),
-            false => Comparison {
-                evidence: Evidence::Different,
-                damaged: differing_blocks(record, recorded, content),
-            },
+    let is_same = record.digests.agree(&content.digests) == Some(true);
+    match (content.unreadable.is_empty(), is_same) {
+        (true, true) if content.needed_second_read => plain(Evidence::SameOnSecondRead),
+        (true, true) => plain(Evidence::Same),
+        (is_whole, _) => {
+            let damaged = differing_blocks(record, recorded, content);
+            let partial = Evidence::Partial { rest_differs: !damaged.is_empty() };
+            Comparison { evidence: if is_whole { Evidence::Different } else { partial }, damaged }
         }
-    } else {
-        let damaged = differing_blocks(record, recorded, content);
-        Comparison { evidence: Evidence::Partial { rest_differs: !damaged.is_empty() }, damaged }
     }
 }
 
@@ -74,25 +69,6 @@ fn length_of(block: u64, size: u64) -> u64 {
     size.saturating_sub(block * BLOCK).min(BLOCK)
 }
 
-/// Puts a second look at the blocks that differed beside the first.
-fn second_look(recorded: &[BlockValue], first: &Comparison, again: &Content) -> Comparison {
-    let still = |block: &u64| {
-        let read = again.blocks.iter().find(|(number, _)| number == block);
-        match read {
-            Some((_, Some(value))) => recorded.get(*block as usize) != Some(value),
-            // Unreadable now: told as that, not as damage.
-            _ => false,
-        }
-    };
-    let damaged: Vec<u64> = first.damaged.iter().copied().filter(|block| still(block)).collect();
-    let evidence = match (again.unreadable.is_empty(), damaged.is_empty()) {
-        (true, true) => Evidence::SameOnSecondRead,
-        (true, false) => Evidence::Different,
-        (false, none) => Evidence::Partial { rest_differs: !none },
-    };
-    Comparison { evidence, damaged }
-}
-
 /// What the first look at a file said, while the second is under way.
 pub(super) struct FirstLook {
     pub(super) content: Rc<Content>,
@@ -100,29 +76,50 @@ pub(super) struct FirstLook {
     pub(super) recorded: Vec<BlockValue>,
 }
 
-/// The verdict of a second look, and whether both looks saw the same.
-pub(super) fn look_again(
-    record: &Record,
-    first: &FirstLook,
-    again: &Content,
-) -> (Comparison, bool) {
-    let was_whole = first.comparison.damaged.is_empty() || first.content.blocks.is_empty();
-    if was_whole {
+/// What both looks say together.
+pub(super) struct Looks {
+    pub(super) comparison: Comparison,
+    pub(super) unreadable: Vec<ByteRange>,
+    /// The content, if it came out the same both times.
+    pub(super) content: Option<Rc<Content>>,
+}
+
+/// Puts a second look beside the first: at the whole file, or at the blocks
+/// that differed.
+pub(super) fn look_again(record: &Record, first: FirstLook, again: &Rc<Content>) -> Looks {
+    if first.comparison.damaged.is_empty() || first.content.blocks.is_empty() {
         let mut comparison = compare(record, &first.recorded, again);
         if comparison.evidence == Evidence::Same {
             comparison.evidence = Evidence::SameOnSecondRead;
         }
-        return (comparison, again.digests == first.content.digests);
+        let is_stable = again.digests == first.content.digests;
+        let content = is_stable.then_some(first.content);
+        return Looks { comparison, unreadable: again.unreadable.clone(), content };
     }
-    let same_value = |seen: &(u64, Option<BlockValue>)| first.content.blocks.contains(seen);
-    let is_stable = again.blocks.iter().all(same_value);
-    (second_look(&first.recorded, &first.comparison, again), is_stable)
-}
-
-/// The first look is the complete one; the second knows better what cannot be
-/// read.
-pub(super) fn merge_looks(first: FirstLook, again: Rc<Content>) -> Rc<Content> {
-    if again.unreadable.is_empty() { first.content } else { again }
+    // Both lists are in order: a large file may have millions of blocks.
+    let value_in = |content: &Content, block: u64| {
+        let place = content.blocks.binary_search_by_key(&block, |(number, _)| *number).ok()?;
+        content.blocks[place].1
+    };
+    let still_differs = |block: &u64| match value_in(again, *block) {
+        Some(value) => first.recorded.get(*block as usize) != Some(&value),
+        // Not there any more to be read: told as unreadable, not as damage.
+        None => *block >= block_count(again.stat.size),
+    };
+    let damaged: Vec<u64> = first.comparison.damaged.into_iter().filter(still_differs).collect();
+    let unreadable = [&first.content.unreadable[..], &again.unreadable[..]].concat();
+    let unreadable = merge_ranges(&unreadable);
+    let evidence = match (unreadable.is_empty(), damaged.is_empty()) {
+        (true, true) => Evidence::SameOnSecondRead,
+        (true, false) => Evidence::Different,
+        (false, none) => Evidence::Partial { rest_differs: !none },
+    };
+    let is_stable = again
+        .blocks
+        .iter()
+        .all(|(block, value)| value.is_some() && *value == value_in(&first.content, *block));
+    let content = is_stable.then_some(first.content);
+    Looks { comparison: Comparison { evidence, damaged }, unreadable, content }
 }
 
 /// The comparison of a content of which nothing is recorded.
@@ -139,7 +136,7 @@ pub(super) fn nothing_to_compare(content: &Content) -> Comparison {
 pub(super) fn ranges(blocks: &[u64], size: u64) -> Vec<ByteRange> {
     let mut ranges = Vec::new();
     for block in blocks {
-        push_merged(&mut ranges, block * BLOCK..((block + 1) * BLOCK).min(size));
+        push_range(&mut ranges, block * BLOCK..((block + 1) * BLOCK).min(size));
     }
     ranges
 }

@@ -2,7 +2,7 @@
 //! catalog is to hold afterwards.
 
 use super::hash::BlockValue;
-use super::ledger::{Ledger, Settled};
+use super::ledger::{Ledger, Settled, seconds};
 use super::reader::Content;
 use crate::catalog::{Row, Stored};
 use crate::words::{Entry, EntryKind, Record, Verdict};
@@ -33,17 +33,17 @@ fn is_same_content(verdict: Verdict) -> bool {
 impl Ledger<'_> {
     /// What to write for a finding that may be recorded; `None` where there is
     /// nothing to write, or nothing that could be.
-    pub(super) fn decide(&self, settled: &Settled) -> Option<Write> {
+    pub(super) fn decide(&mut self, settled: &Settled) -> Option<Write> {
         let is_bad = matches!(settled.stored, Some(Stored::Bad(_)));
         let entry = match &settled.entry {
             Some(entry) if entry.kind != EntryKind::Special => entry,
             // It may well be there: nobody could look.
-            None if !settled.is_absent => return None,
+            None if !settled.may_be_forgotten => return None,
             // Gone, or no longer anything that is recorded.
             _ if is_bad => return Some(Write::Delete),
             _ => return settled.row().map(|row| self.tombstone(row)),
         };
-        let content = settled.content.as_deref().filter(|content| content.unreadable.is_empty());
+        let content = settled.content.as_deref().filter(|_| settled.unreadable.is_empty());
         match (entry.kind, content, settled.row()) {
             (EntryKind::File, None, _) => None,
             (EntryKind::File, Some(content), Some(row)) if is_same_content(settled.verdict) => {
@@ -53,12 +53,11 @@ impl Ledger<'_> {
                 let blocks = content.values();
                 Some(Write::Other(self.record(settled, entry, Some(content)), blocks))
             }
-            (_, _, Some(row)) if settled.verdict == Verdict::Ok && row.record.entry == *entry => {
-                None
-            }
             // A folder's dates say nothing that its names do not say.
-            (EntryKind::Folder, _, Some(row))
-                if settled.verdict == Verdict::Ok && !row.is_gone() =>
+            (kind, _, Some(row))
+                if settled.verdict == Verdict::Ok
+                    && !row.is_gone()
+                    && (kind == EntryKind::Folder || row.record.entry == *entry) =>
             {
                 None
             }
@@ -72,8 +71,10 @@ impl Ledger<'_> {
 
     /// The record of a content that is the recorded one: with digests it did
     /// not have before, and with the stat of now.
-    fn same_content(&self, row: &Row, entry: &Entry, content: &Content) -> Write {
-        let had_blocks = row.has_blocks() || content.blocks.len() < 2;
+    fn same_content(&mut self, row: &Row, entry: &Entry, content: &Content) -> Write {
+        let values = content.values();
+        // A list that was damaged is written anew.
+        let is_intact = self.catalog.blocks(row).is_ok_and(|kept| kept == values);
         let mut digests = row.record.digests.clone();
         for algorithm in content.digests.algorithms().iter() {
             let value = content.digests.get(algorithm).expect("it is in the set");
@@ -84,10 +85,10 @@ impl Ledger<'_> {
             entry: entry.clone(),
             digests,
             hashed_ns: content.hashed_ns,
-            verified_s: self.now_s,
+            verified_s: seconds(content.hashed_ns),
             gone_s: None,
         };
-        if had_blocks { Write::Same(record) } else { Write::Other(record, content.values()) }
+        if is_intact { Write::Same(record) } else { Write::Other(record, values) }
     }
 
     fn record(&self, settled: &Settled, entry: &Entry, content: Option<&Content>) -> Record {

@@ -1,13 +1,14 @@
 //! From the system's stat to an entry, with the catalog's number for the file
-//! system it is on.
+//! system it is on, and what of the record can be held against it.
 
 use std::collections::HashMap;
 
 use fsure_os::folder::Root;
-use fsure_os::{Kind, Stat, volume};
+use fsure_os::volume::{self, Volume};
+use fsure_os::{Kind, Stat};
 
-use crate::catalog::{Catalog, Stored};
-use crate::words::{Entry, EntryKind, Error, FileSystemId, RelPath, Result};
+use crate::catalog::{Catalog, Row, Stored};
+use crate::words::{Entry, EntryKind, FileSystemId, Known, RelPath, Result, is_same_date};
 
 /// Turns stats into entries.
 #[derive(Default)]
@@ -17,6 +18,11 @@ pub(super) struct Entries {
 }
 
 impl Entries {
+    /// Whether anything on this file system was met.
+    pub(super) fn have_met(&self, id: FileSystemId) -> bool {
+        self.known.values().any(|known| *known == id)
+    }
+
     /// The entry of a stat. `device` is that of the folder it is in, since on
     /// an overlay a file's own is not the file system's.
     pub(super) fn entry(
@@ -30,7 +36,7 @@ impl Entries {
         let file_system = match self.known.get(&device) {
             Some(known) => *known,
             None => {
-                let id = file_system(root, catalog, path, stat, device)?;
+                let id = file_system(root, catalog, path, stat, device);
                 self.known.insert(device, id);
                 id
             }
@@ -56,21 +62,39 @@ fn file_system(
     path: &RelPath,
     stat: &Stat,
     device: u64,
-) -> Result<FileSystemId> {
+) -> FileSystemId {
     let is_of_root = root.stat(b"").is_ok_and(|at_root| at_root.device == device);
     let folder = match stat.kind {
         _ if is_of_root => RelPath::root(),
         Kind::Folder => path.clone(),
         _ => path.parent().unwrap_or_default(),
     };
-    let asked = volume::of(root, folder.as_bytes())
-        .and_then(|volume| Ok((volume, root.stat(folder.as_bytes())?.inode)));
-    let (volume, anchor) = asked.map_err(|source| Error::Io {
-        doing: "ask for the file system of",
-        path: fsure_os::path::from_bytes(folder.as_bytes()).to_owned(),
-        source,
-    })?;
-    Ok(catalog.file_system_of(volume, anchor))
+    // One that does not tell what it is must not end the run: nothing on it
+    // will be comparable, that is all.
+    let volume = volume::of(root, folder.as_bytes()).unwrap_or_else(|_| Volume::unknown());
+    let anchor = root.stat(folder.as_bytes()).map_or(0, |stat| stat.inode);
+    catalog.file_system_of(volume, anchor)
+}
+
+/// What the record knows that can be held against an entry. A tombstone is
+/// believed again if the file came back with its old size and date: otherwise
+/// damage would be taken for a new file.
+pub(super) fn known<'a>(
+    stored: Option<&'a Stored>,
+    entry: &Entry,
+    granularity_ns: i64,
+) -> Known<'a> {
+    let came_back = |row: &Row| {
+        let then = &row.record.entry;
+        then.kind == entry.kind
+            && then.size == entry.size
+            && is_same_date(then.mtime_ns, entry.mtime_ns, granularity_ns)
+    };
+    match stored {
+        Some(Stored::Bad(_)) => Known::Bad,
+        Some(Stored::Sound(row)) if !row.is_gone() || came_back(row) => Known::Sound(&row.record),
+        _ => Known::Nothing,
+    }
 }
 
 /// The coarser of the modification-time granularities of the file systems of

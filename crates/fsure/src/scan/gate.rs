@@ -19,13 +19,11 @@ impl Ledger<'_> {
         self.is_gate_open = true;
         let audit = self.catalog.audit()?;
         if !audit.is_clean() && !self.is_accepted(&audit) {
-            self.distrust(audit);
-            return Ok(!self.is_halted);
+            self.distrust(&audit);
+        } else if audit.objection.is_some() {
+            self.accept_losses(&audit)?;
         }
-        if audit.objection.is_some() {
-            self.catalog.recount_at_commit();
-        }
-        if !self.plan.force && self.plan.walk.scope.is_root() && self.looks_deserted(&audit) {
+        if !self.is_halted && !self.plan.force && self.looks_deserted(&audit) {
             let missing = self.count_missing()?;
             self.halt_if_mostly_missing(missing)?;
         }
@@ -47,9 +45,9 @@ impl Ledger<'_> {
 
     /// The record is not what was written. A run that judges goes on and
     /// writes nothing; one that records has nothing left to do.
-    fn distrust(&mut self, audit: Audit) {
+    fn distrust(&mut self, audit: &Audit) {
         let count = audit.bad_rows.len();
-        let why = audit.objection.unwrap_or_else(|| {
+        let why = audit.objection.clone().unwrap_or_else(|| {
             format!(
                 "{count} of its rows {} own seal",
                 if count == 1 { "fails its" } else { "fail their" }
@@ -61,19 +59,32 @@ impl Ledger<'_> {
             return;
         }
         self.halt(Halt::Untrusted(why));
-        for path in audit.bad_rows {
-            if !self.told_bad.contains(&path) {
+        for path in &audit.bad_rows {
+            if !self.told_bad.contains(path) {
                 let stored = Some(Stored::Bad(path.clone()));
-                self.tell(&Settled::new(path, stored, None, Verdict::RecordBad), false);
+                self.tell(&Settled::new(path.clone(), stored, None, Verdict::RecordBad), false);
             }
         }
+    }
+
+    /// Takes the rows there are for the whole record, and leaves a note of it
+    /// where rows were lost without a trace.
+    fn accept_losses(&mut self, audit: &Audit) -> Result<()> {
+        self.catalog.recount_at_commit();
+        if audit.rows_are_lost || audit.bad_rows.is_empty() {
+            let (none, name) = (RelPath::root(), Verdict::RecordBad.name());
+            self.catalog.note_accepted(self.now_s, &none, name, None, None)?;
+        }
+        Ok(())
     }
 
     /// Whether so many of a thousand evenly spread files are gone that the
     /// rest has to be counted: with half of all gone, fewer than 35 % of a
     /// thousand has a probability below 1e-20.
     fn looks_deserted(&self, audit: &Audit) -> bool {
-        let gone = audit.sample.iter().filter(|path| self.is_gone(path)).count();
+        let scope = &self.plan.walk.scope;
+        let looked_for = audit.sample.iter().filter(|path| path.is_within(scope));
+        let gone = looked_for.filter(|path| self.is_gone(path)).count();
         gone * 100 > audit.sample.len() * 35
     }
 
@@ -91,7 +102,11 @@ impl Ledger<'_> {
             };
             after = last.path().as_bytes().to_vec();
             let files = page.iter().filter_map(|stored| match stored {
-                Stored::Sound(row) if row.is_live_file() => Some(&row.record.path),
+                Stored::Sound(row)
+                    if row.is_live_file() && row.record.path.is_within(&self.plan.walk.scope) =>
+                {
+                    Some(&row.record.path)
+                }
                 _ => None,
             });
             missing += files.filter(|path| self.is_gone(path)).count() as u64;

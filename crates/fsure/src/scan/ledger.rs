@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use fsure_os::folder::is_denied;
 
 use super::decide::Write;
+use super::hash::BlockValue;
 use super::reader::{Content, now_ns};
 use super::{Halt, Plan, Purpose};
 use crate::catalog::{Catalog, Row, Stored, UnfinishedBlocks};
-use crate::tree::LeftOut;
 use crate::words::{
     ByteRange, Entry, EntryKind, Error, Finding, Monitor, Offline, Outcome, Record, RelPath,
     Result, Stop, Verdict,
@@ -31,8 +31,11 @@ pub(super) struct Settled {
     pub(super) damaged_blocks: u64,
     pub(super) unreadable: Vec<ByteRange>,
     pub(super) reason: Option<String>,
-    /// Whether the system said that there is nothing of that name.
-    pub(super) is_absent: bool,
+    /// Whether the record may go if the user says so: nothing of that name is
+    /// there, or it is left out.
+    pub(super) may_be_forgotten: bool,
+    /// Whether its content was read.
+    pub(super) was_read: bool,
     /// The content, where it was read and came out the same every time.
     pub(super) content: Option<Rc<Content>>,
 }
@@ -53,7 +56,8 @@ impl Settled {
             damaged_blocks: 0,
             unreadable: Vec::new(),
             reason: None,
-            is_absent: false,
+            may_be_forgotten: false,
+            was_read: false,
             content: None,
         }
     }
@@ -73,7 +77,7 @@ impl Settled {
         }
     }
 
-    fn kind(&self) -> EntryKind {
+    pub(super) fn kind(&self) -> EntryKind {
         let recorded = || self.row().map(|row| row.record.entry.kind);
         self.entry.as_ref().map(|entry| entry.kind).or_else(recorded).unwrap_or(EntryKind::File)
     }
@@ -93,7 +97,7 @@ impl Settled {
 pub(super) struct Ledger<'a> {
     pub(super) plan: &'a Plan,
     pub(super) catalog: &'a mut Catalog,
-    monitor: &'a dyn Monitor,
+    pub(super) monitor: &'a dyn Monitor,
     pub(super) outcome: Outcome,
     pub(super) started_ns: i64,
     pub(super) now_s: i64,
@@ -154,12 +158,11 @@ impl<'a> Ledger<'a> {
         if self.is_halted {
             return Ok(());
         }
-        self.outcome.hashed += u64::from(settled.content.is_some());
+        self.outcome.hashed += u64::from(settled.was_read);
         self.outcome.damaged_blocks += settled.damaged_blocks;
         if settled.kind() == EntryKind::File {
             self.outcome.bytes_judged += settled.size();
-            self.bytes_read_and_judged +=
-                settled.content.as_ref().map_or(0, |content| content.stat.size);
+            self.bytes_read_and_judged += if settled.was_read { settled.size() } else { 0 };
         }
         if settled.verdict == Verdict::Ok && !self.plan.tell_ok {
             self.outcome.add_ok(settled.kind());
@@ -220,37 +223,17 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Counts a path that is left out, and tells it.
-    pub(super) fn leave_out(
-        &mut self,
-        path: RelPath,
-        stored: Option<Stored>,
-        kind: EntryKind,
-        why: LeftOut,
-    ) -> Result<()> {
-        match kind {
-            EntryKind::Folder => self.outcome.ignored_folders += 1,
-            EntryKind::File => self.outcome.ignored_files += 1,
-            EntryKind::Special => self.outcome.special += 1,
-            EntryKind::Link => {}
+    /// A row's block values; none where the catalog cannot give them, which
+    /// makes the record doubtful and not the run impossible.
+    pub(super) fn blocks(&mut self, row: &Row) -> Result<Vec<BlockValue>> {
+        match self.catalog.blocks(row) {
+            Err(Error::RecordUntrusted { why, .. }) => {
+                self.outcome.record_untrusted.get_or_insert(why);
+                self.may_write = false;
+                Ok(Vec::new())
+            }
+            other => other,
         }
-        let mut settled = Settled::new(path, stored, None, Verdict::Ignored);
-        settled.reason =
-            (why == LeftOut::OtherFileSystem).then(|| "another file system".to_owned());
-        let finding = Finding {
-            kind,
-            recorded: settled.recorded().map(|record| record.entry.clone()),
-            path: settled.path,
-            verdict: Verdict::Ignored,
-            found: None,
-            damaged: Vec::new(),
-            unreadable: Vec::new(),
-            reason: settled.reason,
-            recorded_now: false,
-        };
-        self.monitor.finding(&finding);
-        self.outcome.add(finding);
-        Ok(())
     }
 
     /// A folder whose names are not all known: its own entry was told as ok or
@@ -293,9 +276,8 @@ impl<'a> Ledger<'a> {
             Purpose::Status => Ok(false),
             Purpose::Verify => self.write_verified(settled).map(|()| false),
             Purpose::Update(rules) => {
-                let accepts = !settled.verdict.is_recordable()
-                    && settled.verdict != Verdict::Ignored
-                    && rules.accept.covers(&settled.path);
+                let accepts =
+                    !settled.verdict.is_recordable() && rules.accept.covers(&settled.path);
                 if !settled.verdict.is_recordable() && !accepts {
                     return Ok(false);
                 }
@@ -309,10 +291,11 @@ impl<'a> Ledger<'a> {
         let Some(row) = settled.row().filter(|row| is_seen_well && !row.is_gone()) else {
             return Ok(());
         };
-        if settled.content.is_none() || !self.open_gate()? {
+        if !self.open_gate()? {
             return Ok(());
         }
-        let record = Record { verified_s: self.now_s, ..row.record.clone() };
+        let Some(content) = &settled.content else { return Ok(()) };
+        let record = Record { verified_s: seconds(content.hashed_ns), ..row.record.clone() };
         let written = self.catalog.put_same_content(row, record);
         self.survive(written)
     }
@@ -390,7 +373,7 @@ impl<'a> Ledger<'a> {
 
     /// A record that cannot be written ends the run, with a report of what was
     /// found until then; the record is as it was at the last commit.
-    fn survive(&mut self, written: Result<()>) -> Result<()> {
+    pub(super) fn survive(&mut self, written: Result<()>) -> Result<()> {
         match written {
             Err(error @ Error::RecordNotWritten { .. }) => {
                 self.catalog.roll_back();
@@ -405,6 +388,9 @@ impl<'a> Ledger<'a> {
 
     /// Commits what is left and hands over the outcome.
     pub(super) fn finish(&mut self) -> Result<Outcome> {
+        if !self.is_stopped() {
+            self.look_for_nested_roots()?;
+        }
         let is_complete = !self.is_stopped() && self.plan.walk.scope.is_root();
         if is_complete && self.may_write && self.outcome.is_update && self.catalog.is_writing() {
             let forgotten = self.catalog.forget_all_unfinished();
@@ -413,4 +399,9 @@ impl<'a> Ledger<'a> {
         self.commit()?;
         Ok(std::mem::take(&mut self.outcome))
     }
+}
+
+/// Whole seconds of a time in nanoseconds.
+pub(super) fn seconds(time_ns: i64) -> i64 {
+    time_ns.div_euclid(1_000_000_000)
 }

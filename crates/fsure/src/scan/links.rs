@@ -8,9 +8,11 @@ use fsure_os::Stat;
 use super::reader::Content;
 use crate::words::AlgorithmSet;
 
-/// Contents kept for further names. A tree of backups made of hard links has
-/// far more; those beyond it are read again, which is slower and not wrong.
+/// Contents kept for further names, and the block values of all of them. A
+/// tree of backups made of hard links has far more; those beyond it are read
+/// again, which is slower and not wrong.
 const KEPT_MAX: usize = 100_000;
+const KEPT_BLOCKS_MAX: usize = 1_000_000;
 
 /// An inode, and what was to be computed of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,6 +43,7 @@ pub(super) enum Link {
 pub(super) struct Links {
     known: HashMap<LinkKey, Link>,
     kept: usize,
+    kept_blocks: usize,
 }
 
 impl Links {
@@ -60,10 +63,14 @@ impl Links {
             Some(Link::Reading(waiting)) => waiting,
             _ => Vec::new(),
         };
-        if let Some(content) = content.filter(|_| self.kept < KEPT_MAX) {
+        let has_room = |content: &&Rc<Content>| {
+            self.kept < KEPT_MAX && self.kept_blocks + content.blocks.len() <= KEPT_BLOCKS_MAX
+        };
+        if let Some(content) = content.filter(has_room) {
             let left = content.stat.links.saturating_sub(1 + waiting.len() as u32);
             if left > 0 {
                 self.kept += 1;
+                self.kept_blocks += content.blocks.len();
                 self.known.insert(*key, Link::Read(Rc::clone(content), left));
             }
         }
@@ -72,11 +79,12 @@ impl Links {
 
     /// Another name came by; forgets the content with the last.
     pub(super) fn pass(&mut self, key: &LinkKey) {
-        if let Some(Link::Read(_, left)) = self.known.get_mut(key) {
+        if let Some(Link::Read(content, left)) = self.known.get_mut(key) {
             *left -= 1;
             if *left == 0 {
-                self.known.remove(key);
                 self.kept -= 1;
+                self.kept_blocks -= content.blocks.len();
+                self.known.remove(key);
             }
         }
     }

@@ -20,7 +20,7 @@ pub(super) enum Seen {
     /// It is left out.
     LeftOut(Kind, LeftOut),
     /// It lies below something that is left out.
-    BelowLeftOut,
+    BelowLeftOut(LeftOut),
     /// It is there, but its stat cannot be had.
     Unseen(io::Error),
     /// Its folder could not be listed; whether for lack of permission.
@@ -44,8 +44,15 @@ pub(super) struct Case {
 /// A place below which nothing can be said to be missing.
 struct Shadow {
     folder: RelPath,
-    /// `None` where it is left out, else whether permission was lacking.
-    denied: Option<bool>,
+    why: Shade,
+}
+
+/// Why nothing can be said to be missing.
+#[derive(Clone, Copy)]
+enum Shade {
+    LeftOut(LeftOut),
+    /// It could not be listed; whether for lack of permission.
+    Unlisted(bool),
 }
 
 /// The merge under way.
@@ -101,15 +108,15 @@ impl Merge {
             None => self.unmatched(&path),
             Some(Step::Entry(_, stat, device)) => Seen::Entry(stat, device),
             Some(Step::Unseen(_, error)) => {
-                self.shade(&path, Some(is_denied(&error)));
+                self.shade(&path, Shade::Unlisted(is_denied(&error)));
                 Seen::Unseen(error)
             }
             Some(Step::LeftOut(_, kind, why)) => {
-                self.shade(&path, None);
+                self.shade(&path, Shade::LeftOut(why));
                 Seen::LeftOut(kind, why)
             }
             Some(Step::Unlisted(_, error)) => {
-                self.shade(&path, Some(is_denied(&error)));
+                self.shade(&path, Shade::Unlisted(is_denied(&error)));
                 Seen::NamesUnknown(error)
             }
             Some(Step::PatternsUnread(_, error)) => Seen::PatternsUnread(error),
@@ -117,22 +124,22 @@ impl Merge {
         Some(Case { path, stored, seen })
     }
 
-    fn shade(&mut self, folder: &RelPath, denied: Option<bool>) {
+    fn shade(&mut self, folder: &RelPath, why: Shade) {
         // What lies before this folder and not around it is over.
         self.shadows.retain(|shadow| {
             let (_, end) = shadow.folder.below();
             end.is_none_or(|end| folder.as_bytes() < &*end)
         });
-        self.shadows.push(Shadow { folder: folder.clone(), denied });
+        self.shadows.push(Shadow { folder: folder.clone(), why });
     }
 
     /// Why the walk did not come across a recorded path.
     fn unmatched(&self, path: &RelPath) -> Seen {
         let shadow = self.shadows.iter().rev().find(|shadow| path.is_within(&shadow.folder));
-        match shadow.map(|shadow| shadow.denied) {
+        match shadow.map(|shadow| shadow.why) {
             None => Seen::Absent,
-            Some(None) => Seen::BelowLeftOut,
-            Some(Some(denied)) => Seen::Unlisted(denied),
+            Some(Shade::LeftOut(why)) => Seen::BelowLeftOut(why),
+            Some(Shade::Unlisted(denied)) => Seen::Unlisted(denied),
         }
     }
 }

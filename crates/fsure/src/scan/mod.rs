@@ -5,6 +5,7 @@
 //! One thread decides (this file and its neighbours `weigh` and `ledger`);
 //! the workers (`pool`, `reader`, `span`) read and hash and decide nothing.
 
+mod aside;
 mod compare;
 mod decide;
 mod entries;
@@ -13,6 +14,7 @@ mod gate;
 pub mod hash;
 mod ledger;
 mod links;
+mod looks;
 mod merge;
 mod pool;
 mod reader;
@@ -141,7 +143,7 @@ pub fn scan(plan: &Plan, catalog: &mut Catalog, monitor: &dyn Monitor) -> Result
     let estimate = Estimate::new(plan, catalog);
     let opener = Opener::new(&plan.root, plan.first_way);
     let outcome = std::thread::scope(|scope| {
-        let pool = Pool::start(scope, &opener, &meter)?;
+        let pool = Pool::start(scope, &plan.root, &opener, &meter)?;
         // Ends the count, whether it has begun or not, when it is dropped.
         let (_run, run_is_over) = bounded(0);
         if plan.purpose != Purpose::Status && !estimate.is_final() {
@@ -257,7 +259,7 @@ impl Run<'_> {
 
     fn hear(&mut self, news: News) -> Result<()> {
         match news {
-            News::Part(id, blocks) => self.weigher.keep(id, &blocks)?,
+            News::Part(id, stat, blocks) => self.weigher.keep(id, &stat, &blocks)?,
             News::Done(order, reading) => self.weigher.weigh(order, reading)?,
             News::Unable(error) => return Err(error),
         }

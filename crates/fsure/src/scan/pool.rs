@@ -4,11 +4,14 @@
 //! way: the control thread never has more than [`IN_FLIGHT_MAX`] orders out,
 //! so that neither side can block the other.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::Scope;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, bounded, select_biased};
+use fsure_os::Stat;
+use fsure_os::folder::Root;
 use fsure_os::opener::Opener;
 use fsure_os::read::Source;
 use fsure_os::ring::RING_READS_MAX;
@@ -32,7 +35,7 @@ const BATCH_MIN: usize = 64;
 #[derive(Debug)]
 pub(super) enum News {
     /// A part of a large file is read; its block values, to be kept.
-    Part(u64, UnfinishedBlocks),
+    Part(u64, Stat, UnfinishedBlocks),
     /// An order is done.
     Done(Order, Reading),
     /// A worker cannot work.
@@ -56,6 +59,7 @@ impl Pool {
     /// Starts the workers in a scope. They end when `orders` is dropped.
     pub(super) fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
+        root: &'scope Root,
         opener: &'scope Opener<'scope>,
         meter: &'scope Meter,
     ) -> Result<Self> {
@@ -65,7 +69,7 @@ impl Pool {
         let (call, calls) = bounded(count * count);
         for _ in 0..count {
             let (outgoing, call) = (outgoing.clone(), call.clone());
-            let worker = Worker { opener, meter, outgoing, call, helpers: count - 1 };
+            let worker = Worker { root, opener, meter, outgoing, call, helpers: count - 1 };
             let (incoming, calls) = (incoming.clone(), calls.clone());
             let thread = std::thread::Builder::new().name("read".into());
             let started = thread.spawn_scoped(scope, move || worker.run(&incoming, &calls));
@@ -82,17 +86,18 @@ impl Pool {
         if orders.is_empty() || !(all || is_enough || workers_wait) {
             return;
         }
-        orders.sort_unstable_by_key(|order| order.place);
+        orders.sort_unstable_by_key(Order::place);
         let mut batch = Vec::new();
         let mut bytes = 0;
         for order in orders.drain(..) {
-            let goes_alone = order.attempt > 0 || order.size > CHUNK;
-            let is_full = bytes + order.size > CHUNK || batch.len() >= RING_READS_MAX;
+            let size = order.stat.size;
+            let goes_alone = order.attempt > 0 || size > CHUNK;
+            let is_full = bytes + size > CHUNK || batch.len() >= RING_READS_MAX;
             if (is_full || goes_alone) && !batch.is_empty() {
                 self.send_batch(std::mem::take(&mut batch));
                 bytes = 0;
             }
-            bytes += order.size;
+            bytes += size;
             batch.push(order);
         }
         self.send_batch(batch);
@@ -100,12 +105,12 @@ impl Pool {
 
     fn send_batch(&self, batch: Vec<Order>) {
         // There is always room: no more are out than the queue holds.
-        let sent = self.orders.try_send(batch);
-        debug_assert!(sent.is_ok(), "a batch found no room");
+        self.orders.try_send(batch).expect("room for every order under way");
     }
 }
 
 struct Worker<'a> {
+    root: &'a Root,
     opener: &'a Opener<'a>,
     meter: &'a Meter,
     outgoing: Sender<News>,
@@ -119,12 +124,20 @@ impl Worker<'_> {
             Ok(hands) => hands,
             Err(error) => return self.tell(News::Unable(error)),
         };
+        // A fault here must reach the control thread, which would wait for ever.
+        let work = AssertUnwindSafe(|| self.work(&mut hands, incoming, calls));
+        if catch_unwind(work).is_err() {
+            self.tell(News::Unable(Error::Internal("a reader failed".to_owned())));
+        }
+    }
+
+    fn work(&self, hands: &mut Hands, incoming: &Receiver<Vec<Order>>, calls: &Receiver<Arc<Job>>) {
         loop {
             // A file that is open is finished before another is begun.
             select_biased! {
-                recv(calls) -> job => if let Ok(job) = job { self.work_on(&job, &mut hands) },
+                recv(calls) -> job => if let Ok(job) = job { self.work_on(&job, hands) },
                 recv(incoming) -> batch => match batch {
-                    Ok(batch) => self.begin(batch, &mut hands),
+                    Ok(batch) => self.begin(batch, hands),
                     Err(_) => return,
                 },
             }
@@ -143,7 +156,7 @@ impl Worker<'_> {
                 std::thread::sleep(Duration::from_millis(100 * u64::from(order.attempt)));
             }
             match Job::open(self.opener, order) {
-                Err((order, reading)) => self.tell(News::Done(order, reading)),
+                Err(failed) => self.tell(failed_to_open(*failed)),
                 Ok(job) if hands.ring.is_some() && job.is_small() => {
                     if !pack.has_room(&job, hands.buffer.len()) {
                         self.read_pack(std::mem::take(&mut pack), hands);
@@ -179,13 +192,20 @@ impl Worker<'_> {
         let filled = Source::read_whole(ring, &mut hands.buffer, &wanted);
         let mut left = Vec::new();
         for ((job, at), filled) in pack.jobs.into_iter().zip(filled) {
-            let Some(filled) = filled else {
-                left.push(job);
-                continue;
+            let filled = match filled {
+                Some(Ok(filled)) => filled,
+                failed => {
+                    if failed.is_some() {
+                        job.note_failed_read();
+                    }
+                    left.push(job);
+                    continue;
+                }
             };
             self.meter.count(filled.way, filled.bytes);
             self.meter.count_hashed(filled.bytes);
-            let reading = job.take_whole(&hands.buffer[at..at + filled.bytes], self.meter);
+            let content = &hands.buffer[at..at + filled.bytes];
+            let reading = job.take_whole(content, self.root, self.meter);
             self.tell(News::Done(job.order, reading));
         }
         // What did not come with the others is read by itself, where trouble
@@ -196,9 +216,11 @@ impl Worker<'_> {
     }
 
     fn work_on(&self, job: &Job, hands: &mut Hands) {
-        while let Some(segment) = job.work(hands, self.meter) {
+        while let Some(segment) = job.work(self.root, hands, self.meter) {
             match segment {
-                Segment::Read(Some(blocks)) => self.tell(News::Part(job.order.id, blocks)),
+                Segment::Read(Some(blocks)) => {
+                    self.tell(News::Part(job.order.id, job.stat().clone(), blocks));
+                }
                 Segment::Read(None) => {}
                 Segment::Last(reading) => self.tell(News::Done(job.order.clone(), reading)),
             }
@@ -208,6 +230,17 @@ impl Worker<'_> {
     fn tell(&self, news: News) {
         // Nobody listens any more only when the run has failed already.
         let _ = self.outgoing.send(news);
+    }
+}
+
+/// The news of a file that could not be opened: of itself, or of us.
+fn failed_to_open((order, reading): (Order, Reading)) -> News {
+    match reading {
+        Reading::NoMeans(source) => {
+            let path = fsure_os::path::from_bytes(order.path.as_bytes()).to_owned();
+            News::Unable(Error::Io { doing: "open", path, source })
+        }
+        reading => News::Done(order, reading),
     }
 }
 

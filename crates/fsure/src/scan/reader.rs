@@ -7,14 +7,16 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use fsure_os::Stat;
-use fsure_os::folder::{is_denied, is_gone};
+use fsure_os::folder::{Root, is_denied, is_gone, is_other_kind, is_out_of_means};
 use fsure_os::opener::Opener;
 use fsure_os::read::Source;
 
 use super::hash::{BLOCK, BlockValue, InOrder, block_count, block_value, merge_blocks};
-use super::span::{Cut, Hands, Meter, Span, SpanReport, push_merged};
+use super::span::{Cut, Hands, Meter, Span, SpanReport};
 use crate::catalog::UnfinishedBlocks;
-use crate::words::{Algorithm, AlgorithmSet, ByteRange, Digests, RelPath};
+use crate::words::{
+    Algorithm, AlgorithmSet, ByteRange, Digests, RelPath, merge_ranges, push_range,
+};
 
 /// Bytes of a large file that one worker takes at once: long enough for
 /// sequential reading, short enough to spread a file over the workers.
@@ -26,6 +28,8 @@ pub(super) struct Order {
     /// Comes back with the answer.
     pub(super) id: u64,
     pub(super) path: RelPath,
+    /// What it was when it was ordered.
+    pub(super) stat: Stat,
     pub(super) algorithms: AlgorithmSet,
     /// Whether memory will do for what is there as a whole.
     pub(super) uses_cache: bool,
@@ -33,12 +37,17 @@ pub(super) struct Order {
     pub(super) blocks: Vec<u64>,
     /// Block values that an earlier run left behind.
     pub(super) kept: Vec<UnfinishedBlocks>,
+    /// Whether the values of parts that are done are wanted.
+    pub(super) keeps_parts: bool,
     /// How often it was found changed while it was read.
     pub(super) attempt: u32,
+}
+
+impl Order {
     /// Where it may lie on the disk: an address, or else its inode number.
-    pub(super) place: u64,
-    /// Bytes, as far as was known when it was ordered.
-    pub(super) size: u64,
+    pub(super) fn place(&self) -> u64 {
+        self.stat.place.unwrap_or(self.stat.inode)
+    }
 }
 
 /// A content as it was read.
@@ -77,6 +86,8 @@ pub(super) enum Reading {
     Denied(io::Error),
     /// It cannot even be opened.
     Unopened(io::Error),
+    /// It could not be opened for a reason that is not its own.
+    NoMeans(io::Error),
     Stopped,
 }
 
@@ -112,19 +123,35 @@ pub(super) enum Segment {
 
 impl Job {
     /// Opens the file. The error is the answer to the order.
-    pub(super) fn open(opener: &Opener<'_>, order: Order) -> Result<Self, (Order, Reading)> {
-        let hashed_ns = now_ns();
+    pub(super) fn open(
+        opener: &Opener<'_>,
+        mut order: Order,
+    ) -> Result<Self, Box<(Order, Reading)>> {
+        let mut hashed_ns = now_ns();
         let opened = opener.open(order.path.as_bytes(), order.uses_cache);
         let (source, stat) = match opened {
             Ok(opened) => opened,
-            Err(error) if is_gone(&error) => return Err((order, Reading::Gone)),
-            Err(error) if is_denied(&error) => return Err((order, Reading::Denied(error))),
-            // No regular file any more: another walk will tell what it is.
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
-                return Err((order, Reading::Changed));
+            Err(error) if is_gone(&error) => return Err(Box::new((order, Reading::Gone))),
+            Err(error) if is_denied(&error) => {
+                return Err(Box::new((order, Reading::Denied(error))));
             }
-            Err(error) => return Err((order, Reading::Unopened(error))),
+            // No regular file any more, or not ours to read just now.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput || is_other_kind(&error) => {
+                return Err(Box::new((order, Reading::Changed)));
+            }
+            Err(error) if is_out_of_means(&error) => {
+                return Err(Box::new((order, Reading::NoMeans(error))));
+            }
+            Err(error) => return Err(Box::new((order, Reading::Unopened(error)))),
         };
+        // Parts of another content than this one are worth nothing, and a
+        // content is as old as its oldest part.
+        if !stat.is_unchanged_from(&order.stat) {
+            order.kept.clear();
+        }
+        for kept in &order.kept {
+            hashed_ns = hashed_ns.min(kept.hashed_ns);
+        }
         let mut parts = Parts::default();
         let segments = segments(&order, stat.size, &mut parts);
         Ok(Self {
@@ -146,13 +173,13 @@ impl Job {
     }
 
     /// Reads the next segment that nobody has taken, if there is one.
-    pub(super) fn work(&self, hands: &mut Hands, meter: &Meter) -> Option<Segment> {
+    pub(super) fn work(&self, root: &Root, hands: &mut Hands, meter: &Meter) -> Option<Segment> {
         let place = self.next.fetch_add(1, Ordering::Relaxed);
         let range = self.segments.get(place)?.clone();
         let kept = self.read_segment(range, hands, meter);
         // Acquire and release: the last one sees what the others have put in.
         let is_last = self.left.fetch_sub(1, Ordering::AcqRel) == 1;
-        Some(if is_last { Segment::Last(self.finish(meter)) } else { Segment::Read(kept) })
+        Some(if is_last { Segment::Last(self.finish(root, meter)) } else { Segment::Read(kept) })
     }
 
     /// Whether the file can be read in one go together with others.
@@ -161,13 +188,24 @@ impl Job {
         is_whole && (1..=BLOCK).contains(&self.stat.size) && self.stat.allocated >= self.stat.size
     }
 
+    /// What the file was when it was opened.
+    pub(super) fn stat(&self) -> &Stat {
+        &self.stat
+    }
+
     /// The open file, and its length.
     pub(super) fn source(&self) -> (&Source, usize) {
         (&self.source, self.stat.size as usize)
     }
 
+    /// A read has failed: if another does not, that is worth telling.
+    pub(super) fn note_failed_read(&self) {
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        parts.needed_second_read = true;
+    }
+
     /// Takes the whole content of a small file, read together with others.
-    pub(super) fn take_whole(&self, content: &[u8], meter: &Meter) -> Reading {
+    pub(super) fn take_whole(&self, content: &[u8], root: &Root, meter: &Meter) -> Reading {
         let mut digests = Digests::default();
         if self.order.algorithms.contains(Algorithm::Blake3) {
             digests.insert(Algorithm::Blake3, blake3::hash(content).as_bytes());
@@ -180,7 +218,7 @@ impl Job {
             self.is_cut.store(true, Ordering::Relaxed);
         }
         self.add(Parts { digests, ..Parts::default() }, SpanReport::default());
-        self.finish(meter)
+        self.finish(root, meter)
     }
 
     /// Whether the file still is what it was when it was opened.
@@ -236,9 +274,11 @@ impl Job {
             in_order.finish(&mut parts.digests);
         }
         let values: Option<Vec<_>> = parts.blocks.iter().map(|(_, value)| *value).collect();
-        let kept = values.filter(|values| done.is_ok() && unchanged && !values.is_empty());
+        let is_kept = self.order.keeps_parts && done.is_ok() && unchanged;
+        let kept = values.filter(|values| is_kept && !values.is_empty());
         self.add(parts, report);
-        kept.map(|values| UnfinishedBlocks { first_block: range.start / BLOCK, values })
+        let (first_block, hashed_ns) = (range.start / BLOCK, self.hashed_ns);
+        kept.map(|values| UnfinishedBlocks { first_block, hashed_ns, values })
     }
 
     fn add(&self, parts: Parts, report: SpanReport) {
@@ -253,12 +293,20 @@ impl Job {
         all.error = all.error.take().or(report.error);
     }
 
-    fn finish(&self, meter: &Meter) -> Reading {
+    fn finish(&self, root: &Root, meter: &Meter) -> Reading {
         if meter.is_stopped() {
             return Reading::Stopped;
         }
-        // A name that now stands for another file shows, too: taking a name
-        // away from an inode moves its change time.
+        // That a small file's name stands for another one now shows by the
+        // change time, which moves with every name that is taken away. Reading
+        // a large one takes long enough for asking once more.
+        if self.stat.size > BLOCK {
+            match root.stat(self.order.path.as_bytes()) {
+                Err(error) if is_gone(&error) => return Reading::Gone,
+                Ok(now) if now.inode == self.stat.inode => {}
+                _ => return Reading::Changed,
+            }
+        }
         if self.is_cut.load(Ordering::Relaxed) {
             return Reading::Changed;
         }
@@ -272,10 +320,15 @@ impl Job {
         {
             digests.insert(Algorithm::Blake3, &merge_blocks(&values));
         }
+        let has_all = digests.algorithms().covers(self.order.algorithms);
+        if self.order.blocks.is_empty() && unreadable.is_empty() && !has_all {
+            let why = "it was read, and yet not all of its digests came out";
+            return Reading::Unopened(io::Error::other(why));
+        }
         Reading::Read(Box::new(Content {
             digests,
             blocks,
-            unreadable: in_order(unreadable),
+            unreadable: merge_ranges(&unreadable),
             error,
             needed_second_read,
             stat: self.stat.clone(),
@@ -290,7 +343,7 @@ fn segments(order: &Order, size: u64, parts: &mut Parts) -> Vec<Range<u64>> {
     if !order.blocks.is_empty() {
         let mut ranges = Vec::new();
         for block in &order.blocks {
-            push_merged(&mut ranges, block * BLOCK..((block + 1) * BLOCK).min(size));
+            push_range(&mut ranges, block * BLOCK..((block + 1) * BLOCK).min(size));
         }
         ranges.retain(|range| !range.is_empty());
         // Changed since: the stat will tell.
@@ -316,15 +369,6 @@ fn fits(kept: &UnfinishedBlocks, size: u64) -> bool {
     start < size
         && start.is_multiple_of(SEGMENT)
         && kept.values.len() as u64 == block_count(SEGMENT.min(size - start))
-}
-
-fn in_order(mut ranges: Vec<ByteRange>) -> Vec<ByteRange> {
-    ranges.sort_unstable_by_key(|range| range.start);
-    let mut merged = Vec::new();
-    for range in ranges {
-        push_merged(&mut merged, range);
-    }
-    merged
 }
 
 /// The time, nanoseconds since 1970.

@@ -10,14 +10,14 @@ use fsure_os::read::{Source, Way};
 use fsure_os::ring::Ring;
 
 use super::hash::BLOCK;
-use crate::words::{ByteRange, BytesByWay};
+use crate::words::{ByteRange, BytesByWay, push_range};
 
 /// Bytes asked for at once: what saturates a fast disk with one request in
 /// flight, and what uncached reads need to come without reading twice.
 pub(super) const CHUNK: u64 = 4 << 20;
 
-/// Failed reads spent on finding the bad bytes in one block. A dying disk
-/// takes seconds for each; what is left then counts as unreadable whole.
+/// Failed reads spent on finding the bad bytes of one stretch. A dying disk
+/// takes seconds for each; blocks that fail after that are unreadable whole.
 const NARROWING_FAILURES_MAX: u32 = 64;
 
 /// What all readers count, and the word to stop.
@@ -83,7 +83,7 @@ impl Hands {
 }
 
 /// What is known after reading a stretch, besides its blocks.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct SpanReport {
     /// Bytes that could not be read, in order, adjacent ranges merged.
     pub(super) unreadable: Vec<ByteRange>,
@@ -91,6 +91,18 @@ pub(super) struct SpanReport {
     pub(super) error: Option<io::Error>,
     /// A read failed and a second one did not.
     pub(super) needed_second_read: bool,
+    failures_left: u32,
+}
+
+impl Default for SpanReport {
+    fn default() -> Self {
+        Self {
+            unreadable: Vec::new(),
+            error: None,
+            needed_second_read: false,
+            failures_left: NARROWING_FAILURES_MAX,
+        }
+    }
 }
 
 /// One stretch of a file.
@@ -164,24 +176,44 @@ impl Span<'_> {
         let mut all_came_at_once = true;
         for block in blocks_of(&range) {
             let length = (block.end - block.start) as usize;
-            let mut got = self.fill(buffer, &block)?;
-            if got.is_err() {
-                all_came_at_once = false;
-                got = self.fill(buffer, &block)?;
-                report.needed_second_read |= got.is_ok();
-            }
-            if let Err(error) = got {
-                report.error.get_or_insert(error);
-                self.narrow(buffer, block.clone(), &mut NARROWING_FAILURES_MAX.clone(), report)?;
-                take(block.start / BLOCK, None);
-            } else {
-                take(block.start / BLOCK, Some(&buffer[..length]));
-            }
+            let came_at_once = self.fill(buffer, &block)?.is_ok();
+            let came = came_at_once || self.fill_at_last(buffer, &block, report)?;
+            take(block.start / BLOCK, came.then(|| &buffer[..length]));
+            all_came_at_once &= came_at_once;
             self.meter.count_hashed(length);
         }
         // The chunk failed and each of its blocks did not.
         report.needed_second_read |= all_came_at_once;
         Ok(())
+    }
+
+    /// Tries a block that failed a second time, then finds the bad bytes in
+    /// it. Whether it came after all.
+    fn fill_at_last(
+        &self,
+        buffer: &mut Buffer,
+        block: &Range<u64>,
+        report: &mut SpanReport,
+    ) -> Result<bool, Cut> {
+        let mut got = self.fill(buffer, block)?;
+        if let Err(error) = got {
+            let mut bad = Vec::new();
+            self.narrow(buffer, block.clone(), &mut report.failures_left, &mut bad)?;
+            // All of its pieces came: then it must come as a whole as well.
+            got = if bad.is_empty() { self.fill(buffer, block)? } else { Err(error) };
+            if got.is_err() && bad.is_empty() {
+                bad.push(block.clone());
+            }
+            for range in bad {
+                push_range(&mut report.unreadable, range);
+            }
+        }
+        report.needed_second_read |= got.is_ok();
+        let came = got.is_ok();
+        if let Err(error) = got {
+            report.error.get_or_insert(error);
+        }
+        Ok(came)
     }
 
     /// Reads a range to the start of the buffer. The outer error is for what
@@ -204,14 +236,14 @@ impl Span<'_> {
         buffer: &mut Buffer,
         range: Range<u64>,
         failures_left: &mut u32,
-        report: &mut SpanReport,
+        bad: &mut Vec<ByteRange>,
     ) -> Result<(), Cut> {
         if self.meter.is_stopped() {
             return Err(Cut::Stopped);
         }
         let grain = self.source.grain();
         if range.end - range.start <= grain || *failures_left == 0 {
-            push_merged(&mut report.unreadable, range);
+            push_range(bad, range);
             return Ok(());
         }
         let middle = range.start + ((range.end - range.start) / 2).next_multiple_of(grain);
@@ -221,7 +253,7 @@ impl Span<'_> {
             }
             if self.fill(buffer, &half)?.is_err() {
                 *failures_left = failures_left.saturating_sub(1);
-                self.narrow(buffer, half, failures_left, report)?;
+                self.narrow(buffer, half, failures_left, bad)?;
             }
         }
         Ok(())
@@ -232,12 +264,4 @@ impl Span<'_> {
 fn blocks_of(range: &Range<u64>) -> impl Iterator<Item = Range<u64>> + use<> {
     let end = range.end;
     (range.start..end).step_by(BLOCK as usize).map(move |start| start..(start + BLOCK).min(end))
-}
-
-/// Adds a range to ranges in order, as one with the last if they touch.
-pub(super) fn push_merged(ranges: &mut Vec<ByteRange>, range: ByteRange) {
-    match ranges.last_mut() {
-        Some(last) if last.end >= range.start => last.end = last.end.max(range.end),
-        _ => ranges.push(range),
-    }
 }

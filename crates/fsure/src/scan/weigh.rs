@@ -7,16 +7,14 @@ use std::rc::Rc;
 use fsure_os::folder::{is_denied, is_gone};
 use fsure_os::{Kind, Stat};
 
-use super::compare::{
-    Comparison, FirstLook, are_proven, compare, look_again, merge_looks, nothing_to_compare, ranges,
-};
-use super::entries::{Entries, granularity_ns, words_kind};
+use super::compare::FirstLook;
+use super::entries::{Entries, granularity_ns, known, words_kind};
 use super::ledger::{Ledger, Settled};
 use super::links::{Link, LinkKey, Links};
 use super::merge::{Case, Seen};
 use super::reader::{Content, Order, Reading};
 use super::{From, Plan, Purpose};
-use crate::catalog::{Catalog, Row, Stored, UnfinishedBlocks};
+use crate::catalog::{Catalog, Stored, UnfinishedBlocks};
 use crate::tree::LeftOut;
 use crate::words::{
     AlgorithmSet, Entry, EntryKind, Error, Evidence, Found, Known, Outcome, RelPath, Result, Stop,
@@ -31,23 +29,25 @@ const ATTEMPTS_MAX: u32 = 3;
 pub(super) const KEEP_PARTS_MIN: u64 = 256 << 20;
 
 /// A file that is being read.
-struct Pending {
-    path: RelPath,
-    stored: Option<Stored>,
-    entry: Entry,
-    device: u64,
-    /// Where it may lie on the disk.
-    place: u64,
-    algorithms: AlgorithmSet,
-    link: Option<LinkKey>,
+pub(super) struct Pending {
+    pub(super) path: RelPath,
+    pub(super) stored: Option<Stored>,
+    pub(super) entry: Entry,
+    /// What it was when it was last asked for.
+    pub(super) stat: Stat,
+    pub(super) device: u64,
+    pub(super) algorithms: AlgorithmSet,
+    pub(super) link: Option<LinkKey>,
+    /// How often it was found changed while it was read.
+    pub(super) attempt: u32,
     /// What the first look said, while the second is under way.
-    first: Option<FirstLook>,
+    pub(super) first: Option<FirstLook>,
 }
 
 /// The one who decides.
 pub(super) struct Weigher<'a> {
     plan: &'a Plan,
-    ledger: Ledger<'a>,
+    pub(super) ledger: Ledger<'a>,
     /// Orders to be sent to the workers.
     pub(super) orders: Vec<Order>,
     pending: HashMap<u64, Pending>,
@@ -117,7 +117,12 @@ impl<'a> Weigher<'a> {
         match seen {
             Seen::Entry(stat, device) => self.take_entry(path, stored, &stat, device),
             Seen::LeftOut(kind, why) => self.take_left_out(path, stored, kind, why),
-            Seen::BelowLeftOut => self.settle_unseen(path, stored, Found::LeftOut, None),
+            Seen::BelowLeftOut(why) => {
+                if let Some(stored) = stored {
+                    self.ledger.leave_out_recorded(path, stored, why)?;
+                }
+                Ok(())
+            }
             Seen::Unlisted(true) => self.settle_unseen(path, stored, Found::Forbidden, None),
             Seen::Unlisted(false) => self.settle_unseen(path, stored, Found::Unlisted, None),
             Seen::Unseen(error) => {
@@ -173,6 +178,13 @@ impl<'a> Weigher<'a> {
         let granularity_ns = granularity_ns(self.ledger.catalog, stored.as_ref(), &entry);
         let known = known(stored.as_ref(), &entry, granularity_ns);
         let wanted = match (&self.plan.purpose, known) {
+            // A link or a folder has become this file: nothing to compare with.
+            (Purpose::Verify, Known::Sound(record)) if record.entry.kind != EntryKind::File => None,
+            (Purpose::Update(rules), Known::Sound(record))
+                if record.entry.kind != EntryKind::File =>
+            {
+                rules.accept.covers(&path).then_some(rules.digests)
+            }
             (Purpose::Status, _) | (Purpose::Verify, Known::Nothing | Known::Bad) => None,
             (Purpose::Verify, Known::Sound(record)) => Some(record.digests.algorithms()),
             (Purpose::Update(rules), Known::Nothing) => Some(rules.digests),
@@ -192,10 +204,17 @@ impl<'a> Weigher<'a> {
             let verdict = judge(known, Found::Present(&entry, Evidence::StatOnly), granularity_ns);
             return self.ledger.settle(Settled::new(path, stored, Some(entry), verdict));
         };
-        let link = LinkKey::of(stat, algorithms);
-        let place = stat.place.unwrap_or(stat.inode);
-        let pending = Pending { path, stored, entry, device, place, algorithms, link, first: None };
-        self.order_or_wait(pending)
+        self.order_or_wait(Pending {
+            path,
+            stored,
+            entry,
+            stat: stat.clone(),
+            device,
+            algorithms,
+            link: LinkKey::of(stat, algorithms),
+            attempt: 0,
+            first: None,
+        })
     }
 
     /// Orders a file to be read, unless another name of it is or was.
@@ -209,61 +228,65 @@ impl<'a> Weigher<'a> {
                     self.pending.insert(id, pending);
                     return Ok(());
                 }
-                Some(Link::Read(content, _)) => {
+                Some(Link::Read(content, _)) if content.stat.is_unchanged_from(&pending.stat) => {
                     let content = Rc::clone(content);
                     self.links.pass(&key);
                     return self.weigh_content(id, pending, content);
                 }
+                // Another file by now, or a number used again.
+                Some(Link::Read(..)) => {}
                 None => self.links.begin(key),
             }
         }
         let kept = self.kept_parts(&pending)?;
-        self.send(id, pending, Vec::new(), kept, 0);
+        self.send(id, pending, Vec::new(), kept);
         Ok(())
     }
 
     fn kept_parts(&mut self, pending: &Pending) -> Result<Vec<UnfinishedBlocks>> {
-        let keeps = matches!(self.plan.purpose, Purpose::Update(_));
-        if keeps && pending.entry.size >= KEEP_PARTS_MIN {
+        if self.keeps_parts(pending) {
             return self.catalog().unfinished(&pending.path, &pending.entry);
         }
         Ok(Vec::new())
     }
 
-    fn send(
+    fn keeps_parts(&self, pending: &Pending) -> bool {
+        matches!(self.plan.purpose, Purpose::Update(_))
+            && pending.first.is_none()
+            && pending.stat.size >= KEEP_PARTS_MIN
+    }
+
+    pub(super) fn send(
         &mut self,
         id: u64,
         pending: Pending,
         blocks: Vec<u64>,
         kept: Vec<UnfinishedBlocks>,
-        attempt: u32,
     ) {
-        let (path, algorithms) = (pending.path.clone(), pending.algorithms);
+        let path = pending.path.clone();
         self.current = Some(path.clone());
         self.orders.push(Order {
             id,
             path,
-            algorithms,
+            stat: pending.stat.clone(),
+            algorithms: pending.algorithms,
             // A second look is for the medium, whatever the first one saw.
             uses_cache: self.plan.reads_from == From::Cache && pending.first.is_none(),
             blocks,
             kept,
-            attempt,
-            place: pending.place,
-            size: pending.entry.size,
+            keeps_parts: self.keeps_parts(&pending),
+            attempt: pending.attempt,
         });
         self.pending.insert(id, pending);
     }
 
     /// Keeps the values of a part of a large file that is being read.
-    pub(super) fn keep(&mut self, id: u64, blocks: &UnfinishedBlocks) -> Result<()> {
-        let Some(pending) = self.pending.get(&id) else {
+    pub(super) fn keep(&mut self, id: u64, stat: &Stat, blocks: &UnfinishedBlocks) -> Result<()> {
+        let Some((path, device)) = self.pending.get(&id).map(|p| (p.path.clone(), p.device)) else {
             return Ok(());
         };
-        if pending.first.is_some() || pending.entry.size < KEEP_PARTS_MIN {
-            return Ok(());
-        }
-        self.ledger.keep(&pending.path, &pending.entry, blocks)
+        let entry = self.entry(&path, stat, device)?;
+        self.ledger.keep(&path, &entry, blocks)
     }
 
     /// Takes a worker's answer.
@@ -280,7 +303,7 @@ impl<'a> Weigher<'a> {
             Reading::Stopped => Ok(()),
             failed => {
                 self.serve_waiting(&pending, None)?;
-                self.weigh_failure(order, pending, failed)
+                self.weigh_failure(order.id, pending, failed)
             }
         }
     }
@@ -299,19 +322,25 @@ impl<'a> Weigher<'a> {
                 Some(content) => self.weigh_content(id, other, Rc::clone(content))?,
                 None => {
                     other.link = None;
-                    self.send(id, other, Vec::new(), Vec::new(), 0);
+                    self.send(id, other, Vec::new(), Vec::new());
                 }
             }
         }
         Ok(())
     }
 
-    fn weigh_failure(&mut self, order: Order, mut pending: Pending, failed: Reading) -> Result<()> {
+    pub(super) fn weigh_failure(
+        &mut self,
+        id: u64,
+        mut pending: Pending,
+        failed: Reading,
+    ) -> Result<()> {
         match failed {
-            Reading::Changed if order.attempt + 1 < ATTEMPTS_MAX => {
+            Reading::Changed if pending.attempt + 1 < ATTEMPTS_MAX => {
                 pending.first = None;
                 pending.link = None;
-                self.send(order.id, pending, Vec::new(), Vec::new(), order.attempt + 1);
+                pending.attempt += 1;
+                self.send(id, pending, Vec::new(), Vec::new());
                 Ok(())
             }
             Reading::Changed => self.settle_changed(pending),
@@ -322,7 +351,7 @@ impl<'a> Weigher<'a> {
             Reading::Denied(error) => {
                 self.settle_unread(pending, Evidence::Denied, Some(error.to_string()))
             }
-            Reading::Unopened(error) => {
+            Reading::Unopened(error) | Reading::NoMeans(error) => {
                 let evidence = Evidence::Partial { rest_differs: false };
                 self.settle_unread(pending, evidence, Some(error.to_string()))
             }
@@ -358,62 +387,6 @@ impl<'a> Weigher<'a> {
         self.ledger.settle(settled)
     }
 
-    fn weigh_content(&mut self, id: u64, mut pending: Pending, content: Rc<Content>) -> Result<()> {
-        pending.entry = self.entry(&pending.path, &content.stat, pending.device)?;
-        let granularity_ns =
-            granularity_ns(self.ledger.catalog, pending.stored.as_ref(), &pending.entry);
-        let known = known(pending.stored.as_ref(), &pending.entry, granularity_ns);
-        let (Known::Sound(record), Some(Stored::Sound(row))) = (known, &pending.stored) else {
-            let comparison = nothing_to_compare(&content);
-            return self.settle_content(pending, comparison, &content, true);
-        };
-        if let Some(first) = pending.first.take() {
-            let (comparison, is_stable) = look_again(record, &first, &content);
-            let content = merge_looks(first, content);
-            return self.settle_content(pending, comparison, &content, is_stable);
-        }
-        let recorded = if record.digests.agree(&content.digests) == Some(true) {
-            Vec::new()
-        } else {
-            let values = self.ledger.catalog.blocks(row)?;
-            if are_proven(record, &values) { values } else { Vec::new() }
-        };
-        let comparison = compare(record, &recorded, &content);
-        let found = Found::Present(&pending.entry, comparison.evidence);
-        let verdict = judge(known, found, granularity_ns);
-        if verdict.is_suspicious() && record.entry.size == pending.entry.size {
-            // Nothing is called damaged on one look.
-            let has_blocks = pending.entry.size > super::hash::BLOCK;
-            let blocks = if has_blocks { comparison.damaged.clone() } else { Vec::new() };
-            pending.first = Some(FirstLook { content, comparison, recorded });
-            self.send(id, pending, blocks, Vec::new(), 0);
-            return Ok(());
-        }
-        self.settle_content(pending, comparison, &content, true)
-    }
-
-    /// `is_stable`: the content came out the same every time it was read, and
-    /// so is one that could be recorded.
-    fn settle_content(
-        &mut self,
-        pending: Pending,
-        comparison: Comparison,
-        content: &Rc<Content>,
-        is_stable: bool,
-    ) -> Result<()> {
-        let verdict = self.judge(pending.stored.as_ref(), &pending.entry, comparison.evidence);
-        let mut settled = Settled::new(pending.path, pending.stored, Some(pending.entry), verdict);
-        // Where the date explains the change, the blocks that differ are an edit.
-        if verdict.is_suspicious() {
-            settled.damaged_blocks = comparison.damaged.len() as u64;
-            settled.damaged = ranges(&comparison.damaged, settled.longest_size());
-        }
-        settled.unreadable.clone_from(&content.unreadable);
-        settled.reason = content.error.as_ref().map(ToString::to_string);
-        settled.content = is_stable.then(|| Rc::clone(content));
-        self.ledger.settle(settled)
-    }
-
     fn take_left_out(
         &mut self,
         path: RelPath,
@@ -425,7 +398,16 @@ impl<'a> Weigher<'a> {
             self.ledger.outcome.nested_roots.push(path);
             return Ok(());
         }
-        self.ledger.leave_out(path, stored, words_kind(kind), why)
+        let is_told = match stored {
+            Some(stored) => self.ledger.leave_out_recorded(path.clone(), stored, why)?,
+            None => false,
+        };
+        let kind = words_kind(kind);
+        self.ledger.count_left_out(kind);
+        if !is_told {
+            self.ledger.leave_out(path, kind, why);
+        }
+        Ok(())
     }
 
     /// A recorded path that the walk did not come across, asked for once more
@@ -440,12 +422,24 @@ impl<'a> Weigher<'a> {
                 };
                 self.take_entry(path, stored, &stat, device)
             }
+            Err(error) if is_gone(&error) && self.is_of_absent_volume(stored.as_ref()) => {
+                let reason = "the file system it was recorded on is not mounted here".to_owned();
+                self.settle_unseen(path, stored, Found::Unlisted, Some(reason))
+            }
             Err(error) if is_gone(&error) => self.settle_unseen(path, stored, Found::Absent, None),
             Err(error) => {
                 let found = if is_denied(&error) { Found::Forbidden } else { Found::Unlisted };
                 self.settle_unseen(path, stored, found, Some(error.to_string()))
             }
         }
+    }
+
+    /// Whether a record is of a file system below the root that the walk has
+    /// not come across: what is recorded on it is not missing, it is not here.
+    fn is_of_absent_volume(&self, stored: Option<&Stored>) -> bool {
+        let Some(Stored::Sound(row)) = stored else { return false };
+        self.plan.walk.borders.cross_file_systems
+            && !self.entries.have_met(row.record.entry.file_system)
     }
 
     /// Settles a path of which there is no entry.
@@ -470,35 +464,22 @@ impl<'a> Weigher<'a> {
         let is_absent = matches!(found, Found::Absent);
         let mut settled = Settled::new(path, stored, None, verdict);
         settled.reason = reason;
-        settled.is_absent = is_absent;
+        settled.may_be_forgotten = is_absent;
         self.ledger.settle(settled)
     }
 
-    fn entry(&mut self, path: &RelPath, stat: &Stat, device: u64) -> Result<Entry> {
+    pub(super) fn entry(&mut self, path: &RelPath, stat: &Stat, device: u64) -> Result<Entry> {
         self.entries.entry(&self.plan.root, self.ledger.catalog, path, stat, device)
     }
 
-    fn judge(&self, stored: Option<&Stored>, entry: &Entry, evidence: Evidence) -> Verdict {
+    pub(super) fn judge(
+        &self,
+        stored: Option<&Stored>,
+        entry: &Entry,
+        evidence: Evidence,
+    ) -> Verdict {
         let granularity_ns = granularity_ns(self.ledger.catalog, stored, entry);
         let known = known(stored, entry, granularity_ns);
         judge(known, Found::Present(entry, evidence), granularity_ns)
-    }
-}
-
-/// What the record knows that can be held against an entry. A tombstone is
-/// believed again if the file came back with its old size and date: otherwise
-/// damage would be taken for a new file.
-fn known<'a>(stored: Option<&'a Stored>, entry: &Entry, granularity_ns: i64) -> Known<'a> {
-    let came_back = |row: &Row| {
-        let then = &row.record.entry;
-        let tick = |time_ns: i64| time_ns.div_euclid(granularity_ns.max(1));
-        then.kind == entry.kind
-            && then.size == entry.size
-            && tick(then.mtime_ns) == tick(entry.mtime_ns)
-    };
-    match stored {
-        Some(Stored::Bad(_)) => Known::Bad,
-        Some(Stored::Sound(row)) if !row.is_gone() || came_back(row) => Known::Sound(&row.record),
-        _ => Known::Nothing,
     }
 }

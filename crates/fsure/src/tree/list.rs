@@ -3,15 +3,16 @@
 
 use std::io;
 
-use fsure_os::folder::Root;
+use fsure_os::folder::{Root, is_gone, is_other_kind};
 use fsure_os::{Kind, Stat};
 
 use super::patterns::{IGNORE_FILE, Patterns};
 use super::walk::{Borders, LeftOut, Step};
-use crate::words::{RelPath, Result};
+use crate::words::RelPath;
 
-/// The most a pattern file may hold, in bytes.
-const IGNORE_FILE_MAX: usize = 1 << 20;
+/// The most a pattern file may hold, in bytes. A tree may come from anybody,
+/// and a megabyte of patterns takes a gigabyte of memory to match.
+const IGNORE_FILE_MAX: usize = 32 << 10;
 
 /// A folder still to be listed.
 #[derive(Clone, Debug)]
@@ -28,6 +29,12 @@ pub(super) struct Listed {
     pub(super) items: Vec<Item>,
     /// The folders among them to be listed in turn.
     pub(super) tasks: Vec<Task>,
+}
+
+impl Listed {
+    fn of(step: Step) -> Self {
+        Self { items: vec![Item::Step(step)], tasks: Vec::new() }
+    }
 }
 
 /// What comes next in a folder.
@@ -53,26 +60,27 @@ impl Item {
     }
 }
 
-/// Lists one folder. Errors are pattern files that make no sense; a folder
-/// that cannot be listed is a step.
-pub(super) fn list(root: &Root, task: &Task, borders: &Borders) -> Result<Listed> {
+/// Lists one folder. What cannot be listed or read is a step, too.
+pub(super) fn list(root: &Root, task: &Task, borders: &Borders) -> Listed {
     let folder = &task.folder;
     let mut listing = match root.list(folder.as_bytes(), borders.finds_places) {
         Ok(listing) => listing,
-        Err(error) => {
-            let step = Step::Unlisted(folder.clone(), error);
-            return Ok(Listed { items: vec![Item::Step(step)], tasks: Vec::new() });
-        }
+        // Removed, or made into something else, since its name was listed.
+        Err(error) if is_gone(&error) || is_other_kind(&error) => return Listed::default(),
+        Err(error) => return Listed::of(Step::Unlisted(folder.clone(), error)),
     };
+    // A folder that changes while it is listed may give a name twice.
+    listing.entries.sort_by(|a, b| a.0.cmp(&b.0));
+    listing.entries.dedup_by(|a, b| a.0 == b.0);
     if !folder.is_root() && borders.is_nested_root(root, folder, &listing) {
-        let step = Step::LeftOut(folder.clone(), Kind::Folder, LeftOut::NestedRoot);
-        return Ok(Listed { items: vec![Item::Step(step)], tasks: Vec::new() });
+        let why = LeftOut::NestedRoot;
+        return Listed::of(Step::LeftOut(folder.clone(), Kind::Folder, why));
     }
     let mut listed = Listed::default();
     let mut patterns = task.patterns.clone();
     if listing.entries.iter().any(|(name, _)| **name == *IGNORE_FILE.as_bytes()) {
-        match read_patterns(root, folder) {
-            Ok(text) => patterns = patterns.with_file(folder, &text)?,
+        match with_pattern_file(root, folder, &patterns) {
+            Ok(with_file) => patterns = with_file,
             Err(error) => {
                 let file = folder.join(IGNORE_FILE.as_bytes());
                 listed.items.push(Item::Step(Step::PatternsUnread(file, error)));
@@ -89,7 +97,7 @@ pub(super) fn list(root: &Root, task: &Task, borders: &Borders) -> Result<Listed
         }
     }
     listed.items.sort_by(|a, b| b.compare(a));
-    Ok(listed)
+    listed
 }
 
 fn push(
@@ -102,13 +110,14 @@ fn push(
 ) {
     let step = match stat {
         Err(error) => Step::Unseen(path, error),
-        Ok(stat) if patterns.leave_out(&path, stat.kind == Kind::Folder) => {
-            Step::LeftOut(path, stat.kind, LeftOut::Pattern)
-        }
-        Ok(stat) if borders.stops_at(&stat, task.device) => {
-            Step::LeftOut(path, stat.kind, LeftOut::OtherFileSystem)
-        }
         Ok(stat) => {
+            let by_pattern = patterns.leave_out(&path, stat.kind == Kind::Folder);
+            let by_border =
+                borders.stops_at(&stat, task.device).then_some(LeftOut::OtherFileSystem);
+            if let Some(why) = by_pattern.or(by_border) {
+                listed.items.push(Item::Step(Step::LeftOut(path, stat.kind, why)));
+                return;
+            }
             let is_folder = stat.kind == Kind::Folder;
             let device = if is_folder { stat.device } else { task.device };
             if is_folder {
@@ -125,9 +134,15 @@ fn push(
     listed.items.push(Item::Step(step));
 }
 
-fn read_patterns(root: &Root, folder: &RelPath) -> io::Result<String> {
+/// The patterns that hold in a folder, and those of the pattern file in it.
+pub(super) fn with_pattern_file(
+    root: &Root,
+    folder: &RelPath,
+    patterns: &Patterns,
+) -> io::Result<Patterns> {
+    let invalid = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
     let file = folder.join(IGNORE_FILE.as_bytes());
     let text = root.read_small(file.as_bytes(), IGNORE_FILE_MAX)?.unwrap_or_default();
-    String::from_utf8(text)
-        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
+    let text = String::from_utf8(text).map_err(|_| invalid("it is not UTF-8 text".to_owned()))?;
+    patterns.with_file(folder, &text).map_err(|error| invalid(error.to_string()))
 }

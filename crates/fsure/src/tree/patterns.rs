@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
+use super::walk::LeftOut;
 use crate::words::{Error, RelPath, Result, escape};
 
 /// The name of the pattern files.
@@ -57,22 +58,21 @@ impl Patterns {
         Ok(Self { first: self.first.clone(), innermost: layer.or(self.innermost.clone()) })
     }
 
-    /// Whether a path is to be left out. A folder that is takes everything
-    /// below it along.
-    pub fn leave_out(&self, path: &RelPath, is_folder: bool) -> bool {
-        let mut layer = self.innermost.as_ref();
-        if let Some(first) = &self.first
-            && let Some(verdict) = first.verdict(path, is_folder)
+    /// Whether a path is to be left out, and who says so. A folder that is
+    /// takes everything below it along.
+    pub fn leave_out(&self, path: &RelPath, is_folder: bool) -> Option<LeftOut> {
+        if let Some(verdict) = self.first.as_ref().and_then(|first| first.verdict(path, is_folder))
         {
-            return verdict;
+            return verdict.then_some(LeftOut::CommandLine);
         }
+        let mut layer = self.innermost.as_ref();
         while let Some(current) = layer {
             if let Some(verdict) = current.verdict(path, is_folder) {
-                return verdict;
+                return verdict.then_some(LeftOut::Pattern);
             }
             layer = current.outer.as_ref();
         }
-        false
+        None
     }
 }
 
@@ -179,7 +179,8 @@ mod tests {
         ];
         for (text, name, is_folder, left_out) in cases {
             let patterns = Patterns::default().with_file(&RelPath::root(), text).unwrap();
-            assert_eq!(patterns.leave_out(&path(name), is_folder), left_out, "{text} on {name}");
+            let verdict = patterns.leave_out(&path(name), is_folder);
+            assert_eq!(verdict.is_some(), left_out, "{text} on {name}");
         }
     }
 
@@ -194,14 +195,15 @@ mod tests {
             ("in/b", true),
             ("in/c/b", false),
         ] {
-            assert_eq!(inner.leave_out(&path(name), false), left_out, "{name}");
+            assert_eq!(inner.leave_out(&path(name), false).is_some(), left_out, "{name}");
         }
     }
 
     #[test]
     fn names_need_not_be_text() {
         let patterns = Patterns::new(&["*.tmp".into()], &[]).unwrap();
-        assert!(patterns.leave_out(&RelPath::from_bytes(*b"x/\xff\xfe.tmp"), false));
+        let path = RelPath::from_bytes(*b"x/\xff\xfe.tmp");
+        assert_eq!(patterns.leave_out(&path, false), Some(LeftOut::CommandLine));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use std::thread::{Builder, JoinHandle};
 use fsure_os::folder::{Listing, Root};
 use fsure_os::{Kind, Stat};
 
-use super::list::{Item, Listed, Task, list};
+use super::list::{Item, Listed, Task, list, with_pattern_file};
 use super::patterns::Patterns;
 use crate::words::{Error, RelPath, Result};
 
@@ -29,7 +29,9 @@ const WAITING_MAX: usize = if cfg!(test) { 1 << 10 } else { 1 << 16 };
 /// Why something is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeftOut {
-    /// A pattern says so.
+    /// `--exclude` says so.
+    CommandLine,
+    /// A pattern in a file says so.
     Pattern,
     /// It is on another file system.
     OtherFileSystem,
@@ -141,7 +143,7 @@ impl Walk {
     /// Starts walking. A scope that does not exist yields nothing.
     pub fn start(root: Arc<Root>, options: WalkOptions) -> Result<Self> {
         let mut board = Board::default();
-        let first = first_items(&root, &options, &mut board)?;
+        let first = first_items(&root, &options, &mut board);
         let shared = Arc::new(Shared {
             root,
             borders: options.borders,
@@ -160,17 +162,16 @@ impl Walk {
 }
 
 /// The entry of the scope itself, and the way into it.
-fn first_items(root: &Root, options: &WalkOptions, board: &mut Board) -> Result<Vec<Item>> {
+fn first_items(root: &Root, options: &WalkOptions, board: &mut Board) -> Vec<Item> {
     let scope = &options.scope;
     let stat = match root.stat(scope.as_bytes()) {
-        Err(error) if fsure_os::folder::is_gone(&error) => return Ok(Vec::new()),
-        Err(error) => return Ok(vec![Item::Step(Step::Unseen(scope.clone(), error))]),
+        Err(error) if fsure_os::folder::is_gone(&error) => return Vec::new(),
+        Err(error) => return vec![Item::Step(Step::Unseen(scope.clone(), error))],
         Ok(stat) => stat,
     };
-    let (patterns, left_out) = patterns_at(root, options, stat.kind)?;
-    if left_out {
-        let step = Step::LeftOut(scope.clone(), stat.kind, LeftOut::Pattern);
-        return Ok(vec![Item::Step(step)]);
+    let (patterns, left_out) = patterns_at(root, options, stat.kind);
+    if let Some(why) = left_out {
+        return vec![Item::Step(Step::LeftOut(scope.clone(), stat.kind, why))];
     }
     let device = match scope.parent() {
         Some(parent) if stat.kind != Kind::Folder => {
@@ -187,28 +188,28 @@ fn first_items(root: &Root, options: &WalkOptions, board: &mut Board) -> Result<
     if !scope.is_root() {
         items.push(Item::Step(Step::Entry(scope.clone(), stat, device)));
     }
-    Ok(items)
+    items
 }
 
 /// The patterns that hold in the folder of the scope, and whether they leave
 /// the scope out.
-fn patterns_at(root: &Root, options: &WalkOptions, kind: Kind) -> Result<(Patterns, bool)> {
+fn patterns_at(root: &Root, options: &WalkOptions, kind: Kind) -> (Patterns, Option<LeftOut>) {
     let mut above: Vec<RelPath> =
         std::iter::successors(options.scope.parent(), RelPath::parent).collect();
     above.reverse();
     let mut patterns = options.patterns.clone();
     for folder in above {
-        if patterns.leave_out(&folder, true) {
-            return Ok((patterns, true));
+        if let Some(why) = patterns.leave_out(&folder, true) {
+            return (patterns, Some(why));
         }
-        let file = folder.join(super::IGNORE_FILE.as_bytes());
-        if let Ok(Some(text)) = root.read_small(file.as_bytes(), 1 << 20) {
-            patterns = patterns.with_file(&folder, &String::from_utf8_lossy(&text))?;
-        }
+        // One that cannot be read leaves nothing out, here as everywhere; it
+        // is told by a walk that comes across it.
+        patterns = with_pattern_file(root, &folder, &patterns).unwrap_or(patterns);
     }
+    let is_folder = kind == Kind::Folder;
     let left_out =
-        !options.scope.is_root() && patterns.leave_out(&options.scope, kind == Kind::Folder);
-    Ok((patterns, left_out))
+        if options.scope.is_root() { None } else { patterns.leave_out(&options.scope, is_folder) };
+    (patterns, left_out)
 }
 
 fn key(folder: &RelPath) -> Vec<u8> {
@@ -283,7 +284,7 @@ impl Shared {
             // A fault here must reach the reader, who would wait for ever.
             let mut listed =
                 catch_unwind(AssertUnwindSafe(|| list(&self.root, &task, &self.borders)))
-                    .unwrap_or_else(|_| Err(Error::Internal("listing a folder failed".to_owned())));
+                    .map_err(|_| Error::Internal("listing a folder failed".to_owned()));
             board = self.lock();
             if let Ok(listed) = &mut listed {
                 board.waiting += listed.items.len();
@@ -377,16 +378,16 @@ mod tests {
         assert_eq!(
             walk(tree.path(), "", &["*.tmp", "cache/"]),
             [
-                "cache Pattern",
+                "cache CommandLine",
                 "in",
                 "in NestedRoot",
                 "keep",
                 "keep/.fsureignore",
                 "keep/a Pattern",
-                "keep/b.tmp Pattern"
+                "keep/b.tmp CommandLine"
             ]
         );
-        assert_eq!(walk(tree.path(), "cache/x", &["cache/"]), ["cache/x Pattern"]);
+        assert_eq!(walk(tree.path(), "cache/x", &["cache/"]), ["cache/x CommandLine"]);
         assert_eq!(walk(tree.path(), "keep/a", &[]), ["keep/a Pattern"]);
     }
 

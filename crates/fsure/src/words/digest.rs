@@ -83,11 +83,6 @@ impl AlgorithmSet {
         self.0
     }
 
-    /// Whether there is none.
-    pub fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
     /// What is in either set.
     pub fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)

@@ -26,6 +26,12 @@ pub enum Error {
         /// What was asked for.
         path: PathBuf,
     },
+    /// There is nothing in the folder to record.
+    #[error("{} is empty: there is nothing to record", .path.display())]
+    EmptyRoot {
+        /// The folder.
+        path: PathBuf,
+    },
     /// The catalog cannot be trusted or understood.
     #[error("the record {} cannot be used: {why}", .catalog.display())]
     RecordUntrusted {
@@ -69,9 +75,10 @@ impl Error {
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Self::Usage { .. } => ExitCode::Usage,
-            Self::NoRecord { .. } | Self::RecordNotWritten { .. } | Self::Io { .. } => {
-                ExitCode::Incomplete
-            }
+            Self::NoRecord { .. }
+            | Self::EmptyRoot { .. }
+            | Self::RecordNotWritten { .. }
+            | Self::Io { .. } => ExitCode::Incomplete,
             Self::RecordUntrusted { .. } => ExitCode::RecordUntrusted,
             Self::Interrupted(code) => *code,
             Self::Internal(_) => ExitCode::Internal,
@@ -86,6 +93,10 @@ impl Error {
                 "'fsure update {}' makes one; '--catalog FILE' names one kept elsewhere",
                 path.display()
             )),
+            Self::EmptyRoot { .. } => Some(
+                "if a disk should be mounted there, mount it; '--force' makes an empty record"
+                    .to_owned(),
+            ),
             Self::RecordUntrusted { hint, .. } | Self::RecordNotWritten { hint, .. } => {
                 Some((*hint).to_owned())
             }

@@ -5,6 +5,25 @@ use super::{Entry, EntryKind, RelPath, Verdict};
 /// A half-open range of bytes of a file.
 pub type ByteRange = std::ops::Range<u64>;
 
+/// Adds a range to ranges in order, as one with the last if they touch.
+pub fn push_range(ranges: &mut Vec<ByteRange>, range: ByteRange) {
+    match ranges.last_mut() {
+        Some(last) if last.end >= range.start => last.end = last.end.max(range.end),
+        _ => ranges.push(range),
+    }
+}
+
+/// Ranges in order, with those that touch or overlap made one.
+pub fn merge_ranges(ranges: &[ByteRange]) -> Vec<ByteRange> {
+    let mut sorted: Vec<_> = ranges.iter().filter(|range| !range.is_empty()).cloned().collect();
+    sorted.sort_by_key(|range| range.start);
+    let mut merged = Vec::new();
+    for range in sorted {
+        push_range(&mut merged, range);
+    }
+    merged
+}
+
 /// What we say of one path, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
@@ -34,5 +53,23 @@ impl Finding {
     /// The size now, or as recorded where nothing is there. Bytes.
     pub fn size(&self) -> u64 {
         self.found.as_ref().or(self.recorded.as_ref()).map_or(0, |entry| entry.size)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_ranges_that_touch_become_one() {
+        for (ranges, merged) in [
+            (vec![], vec![]),
+            (vec![0..1, 1..2, 3..4], vec![0..2, 3..4]),
+            (vec![5..9, 0..2], vec![0..2, 5..9]),
+            (vec![0..9, 2..4, 8..10, 11..12], vec![0..10, 11..12]),
+            (vec![3..3, 7..8, 9..10], vec![7..8, 9..10]),
+        ] {
+            assert_eq!(merge_ranges(&ranges), merged, "{ranges:?}");
+        }
     }
 }

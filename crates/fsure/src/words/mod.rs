@@ -16,9 +16,11 @@ pub use digest::{Algorithm, AlgorithmSet, Digests};
 pub use entry::{Entry, EntryKind, FileSystemId};
 pub use error::{Error, IoContext, Result};
 pub use exit::ExitCode;
-pub use finding::{ByteRange, Finding};
+pub use finding::{ByteRange, Finding, merge_ranges, push_range};
 pub use monitor::{Monitor, Progress, Silent};
-pub use outcome::{Accepted, BytesByWay, GRAVE_FINDINGS_MAX, Offline, Outcome, Stop, Tally};
+pub use outcome::{
+    Accepted, BytesByWay, GRAVE_FINDINGS_MAX, Offline, Outcome, RecordedLeftOut, Stop, Tally,
+};
 pub use path::{RelPath, Shown, escape};
 pub use record::Record;
-pub use verdict::{Evidence, Found, Known, Verdict, judge};
+pub use verdict::{Evidence, Found, Known, Verdict, is_same_date, judge};

@@ -59,6 +59,25 @@ impl Accepted {
     }
 }
 
+/// Recorded files that a run left out, and so says nothing about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecordedLeftOut {
+    /// By `--exclude`: the user has just said so.
+    pub by_command_line: u64,
+    /// By a pattern in a file.
+    pub by_pattern: u64,
+    /// Behind the border of another file system or another root: something
+    /// may be mounted over them.
+    pub by_border: u64,
+}
+
+impl RecordedLeftOut {
+    /// How many there are.
+    pub fn total(&self) -> u64 {
+        self.by_command_line + self.by_pattern + self.by_border
+    }
+}
+
 /// Bytes by the way they were really read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BytesByWay {
@@ -138,6 +157,10 @@ pub struct Outcome {
     pub ignored_folders: u64,
     /// Files left out by pattern.
     pub ignored_files: u64,
+    /// Files in the record that were left out.
+    pub recorded_left_out: RecordedLeftOut,
+    /// Folders that had a record of their own and are not there any more.
+    pub absent_roots: Vec<RelPath>,
     /// Blocks that differ from their recorded value.
     pub damaged_blocks: u64,
     /// Findings recorded on the user's word against the rules of `update`:
@@ -248,9 +271,13 @@ impl Outcome {
             ExitCode::Damage
         } else if any(&Verdict::is_unread) {
             ExitCode::Unread
-        } else if self.offline.is_some() || self.stopped.is_some() {
+        } else if self.offline.is_some()
+            || self.stopped.is_some()
+            || !self.absent_roots.is_empty()
+            || self.recorded_left_out.by_border > 0
+        {
             ExitCode::Incomplete
-        } else if any(&|v| self.is_difference(v)) {
+        } else if self.recorded_left_out.by_pattern > 0 || any(&|v| self.is_difference(v)) {
             ExitCode::Differences
         } else {
             ExitCode::Clean

@@ -162,8 +162,8 @@ pub enum Evidence {
 /// programming error.
 pub fn judge(known: Known<'_>, found: Found<'_>, granularity_ns: i64) -> Verdict {
     match (known, found) {
-        (_, Found::LeftOut) => Verdict::Ignored,
         (Known::Bad, _) => Verdict::RecordBad,
+        (_, Found::LeftOut) => Verdict::Ignored,
         (Known::Nothing, Found::Absent) => unreachable!("a path that is neither known nor found"),
         (_, Found::Forbidden) => Verdict::Denied,
         (_, Found::Unlisted) => Verdict::Unreadable,
@@ -184,7 +184,7 @@ fn judge_both(then: &Entry, now: &Entry, evidence: Evidence, granularity_ns: i64
     if then.kind != now.kind {
         return Verdict::TypeChanged;
     }
-    let same_date = tick(then.mtime_ns, granularity_ns) == tick(now.mtime_ns, granularity_ns);
+    let same_date = is_same_date(then.mtime_ns, now.mtime_ns, granularity_ns);
     match evidence {
         Evidence::Denied => Verdict::Denied,
         Evidence::Busy => Verdict::Busy,
@@ -204,7 +204,7 @@ fn judge_both(then: &Entry, now: &Entry, evidence: Evidence, granularity_ns: i64
 }
 
 fn judge_stat(then: &Entry, now: &Entry, granularity_ns: i64) -> Verdict {
-    let same_date = tick(then.mtime_ns, granularity_ns) == tick(now.mtime_ns, granularity_ns);
+    let same_date = is_same_date(then.mtime_ns, now.mtime_ns, granularity_ns);
     let same_content = then.size == now.size && then.target == now.target;
     match (then.kind, same_date, same_content) {
         // A folder's date says that names in it came or went, which is told
@@ -217,20 +217,36 @@ fn judge_stat(then: &Entry, now: &Entry, granularity_ns: i64) -> Verdict {
 
 /// The content differs: does the date explain it?
 fn judge_difference(then: &Entry, now: &Entry, granularity_ns: i64) -> Verdict {
-    use std::cmp::Ordering;
-    let (before, after) = (tick(then.mtime_ns, granularity_ns), tick(now.mtime_ns, granularity_ns));
-    match after.cmp(&before) {
-        Ordering::Greater => Verdict::Modified,
-        Ordering::Less => Verdict::Reverted,
-        Ordering::Equal if !then.same_identity(now) => Verdict::DamagedCopy,
-        Ordering::Equal if then.ctime_ns == now.ctime_ns => Verdict::Rotten,
-        Ordering::Equal => Verdict::Altered,
+    let same_date = is_same_date(then.mtime_ns, now.mtime_ns, granularity_ns);
+    match same_date {
+        false if now.mtime_ns > then.mtime_ns => Verdict::Modified,
+        false => Verdict::Reverted,
+        true if !then.same_identity(now) => Verdict::DamagedCopy,
+        true if then.ctime_ns == now.ctime_ns => Verdict::Rotten,
+        true => Verdict::Altered,
     }
 }
 
-/// The date in whole ticks of the coarser file system.
-fn tick(time_ns: i64, granularity_ns: i64) -> i64 {
-    time_ns.div_euclid(granularity_ns.max(1))
+/// Whether two modification times, nanoseconds since 1970, are the same one
+/// as far as the coarser file system can tell, or one is the other without
+/// its fraction of a second: archives and copies by tar, scp or SMB cut it
+/// off whatever the file system could keep, and zip keeps even seconds.
+/// Two whole seconds are never taken for one another.
+pub fn is_same_date(then_ns: i64, now_ns: i64, granularity_ns: i64) -> bool {
+    const SECOND: i64 = 1_000_000_000;
+    let granularity_ns = granularity_ns.max(1);
+    if then_ns.div_euclid(granularity_ns) == now_ns.div_euclid(granularity_ns) {
+        return true;
+    }
+    let is_whole = |time_ns: i64| time_ns.rem_euclid(SECOND) == 0;
+    let (whole, other) = match (is_whole(then_ns), is_whole(now_ns)) {
+        (true, false) => (then_ns, now_ns),
+        (false, true) => (now_ns, then_ns),
+        _ => return false,
+    };
+    let is_even = whole.rem_euclid(2 * SECOND) == 0;
+    other.div_euclid(SECOND) * SECOND == whole
+        || (is_even && whole.abs_diff(other) < 2 * SECOND.unsigned_abs())
 }
 
 #[cfg(test)]
@@ -353,7 +369,7 @@ mod tests {
         for (known, found, verdict) in [
             (sound, Found::Absent, Verdict::Missing),
             (sound, Found::LeftOut, Verdict::Ignored),
-            (Known::Bad, Found::LeftOut, Verdict::Ignored),
+            (Known::Bad, Found::LeftOut, Verdict::RecordBad),
             (Known::Nothing, Found::LeftOut, Verdict::Ignored),
             (sound, Found::Forbidden, Verdict::Denied),
             (Known::Nothing, Found::Forbidden, Verdict::Denied),
@@ -370,7 +386,7 @@ mod tests {
         const TWO_SECONDS: i64 = 2_000_000_000;
         let record = record();
         let on_fat = changed(|e| {
-            e.mtime_ns = NOW / TWO_SECONDS * TWO_SECONDS;
+            e.mtime_ns = NOW / TWO_SECONDS * TWO_SECONDS + 1;
             e.file_system = FileSystemId(2);
         });
         let judged = |evidence, granularity| {
@@ -379,6 +395,25 @@ mod tests {
         assert_eq!(judged(Evidence::Same, TWO_SECONDS), Verdict::Ok);
         assert_eq!(judged(Evidence::Different, TWO_SECONDS), Verdict::DamagedCopy);
         assert_eq!(judged(Evidence::Different, 1), Verdict::Reverted);
+    }
+
+    #[test]
+    fn a_date_without_its_fraction_is_the_same_date() {
+        const SECOND: i64 = 1_000_000_000;
+        for (then, now, same) in [
+            (100 * SECOND + 5, 100 * SECOND, true),
+            (101 * SECOND + 5, 101 * SECOND, true),
+            (101 * SECOND + 5, 100 * SECOND, true),
+            (101 * SECOND + 5, 102 * SECOND, true),
+            (100 * SECOND + 5, 101 * SECOND, false),
+            (102 * SECOND + 5, 100 * SECOND, false),
+            (100 * SECOND, 100 * SECOND + 5, true),
+            (100 * SECOND, 101 * SECOND, false),
+            (101 * SECOND, 102 * SECOND, false),
+            (100 * SECOND + 5, 100 * SECOND + 6, false),
+        ] {
+            assert_eq!(is_same_date(then, now, 1), same, "{then} {now}");
+        }
     }
 
     #[test]

@@ -75,12 +75,14 @@ pub(crate) fn run_all(
     args: &RootArgs,
     output: &OutputArgs,
     screen: &Screen,
+    check: &dyn Fn(&[Place]) -> Result<()>,
     job: &dyn Fn(&Place) -> Result<Outcome>,
 ) -> ExitCode {
     let mut code = ExitCode::Clean;
     let mut done: Vec<(String, Outcome)> = Vec::new();
-    let mut places = match find(args) {
-        Ok(places) => places,
+    let found = find(args).and_then(|places| check(&places).map(|()| places));
+    let mut places = match found {
+        Ok(places) => VecDeque::from(places),
         Err(error) => {
             screen.error(&error);
             return error.exit_code();
@@ -139,7 +141,7 @@ fn report(
     }
 }
 
-fn find(args: &RootArgs) -> Result<VecDeque<Place>> {
+fn find(args: &RootArgs) -> Result<Vec<Place>> {
     let here = [PathBuf::from(".")];
     let paths = if args.paths.is_empty() { &here[..] } else { &args.paths };
     if args.catalog.is_some() && paths.len() > 1 {

@@ -22,7 +22,7 @@ const HIDDEN: &[Verdict] = &[Verdict::Ignored];
 /// Runs the command.
 pub(crate) fn run(args: &StatusArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(args.roots.all, HIDDEN);
-    run_all("status", &args.roots, output, &screen, &|place| {
+    run_all("status", &args.roots, output, &screen, &|_| Ok(()), &|place| {
         status(place, &args.roots.options(), &screen)
     })
 }

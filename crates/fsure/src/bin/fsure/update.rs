@@ -7,6 +7,7 @@ use fsure::catalog::Place;
 use fsure::job::{UpdateOptions, update};
 use fsure::scan::Accept;
 use fsure::words::{Algorithm, AlgorithmSet, Error, ExitCode, RelPath, Result, Verdict};
+use fsure_os::path::resolve;
 
 use super::OutputArgs;
 use super::roots::{RootArgs, run_all};
@@ -49,39 +50,45 @@ const HIDDEN: &[Verdict] = &[Verdict::New, Verdict::Ignored];
 /// Runs the command.
 pub(crate) fn run(args: &UpdateArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(args.roots.all, HIDDEN);
-    run_all("update", &args.roots, output, &screen, &|place| {
+    let check = |places: &[Place]| args.check_accepted(places);
+    run_all("update", &args.roots, output, &screen, &check, &|place| {
         let options = UpdateOptions {
             common: args.roots.options(),
             full: args.full,
             digests: (!args.digest.is_empty()).then(|| AlgorithmSet::of(&args.digest)),
-            accept: args.accepted(place)?,
+            accept: args.accepted(place),
         };
         update(place, &options, &screen)
     })
 }
 
 impl UpdateArgs {
-    fn accepted(&self, place: &Place) -> Result<Accept> {
+    /// What is accepted of one root.
+    fn accepted(&self, place: &Place) -> Accept {
         if self.accept_all {
-            return Ok(Accept::All);
+            return Accept::All;
         }
-        let mut accepted = Vec::new();
-        for path in &self.accept {
-            let found = fsure_os::path::resolve(path).unwrap_or_else(|_| path.clone());
-            match found.strip_prefix(&place.root) {
-                Ok(rest) => accepted.push(RelPath::from_bytes(fsure_os::path::bytes(rest))),
-                Err(_) => {
-                    return Err(Error::Usage {
-                        message: format!(
-                            "--accept {} is not below {}",
-                            path.display(),
-                            place.root.display()
-                        ),
-                        hint: None,
-                    });
-                }
-            }
+        let below = self.accept.iter().filter_map(|path| {
+            let path = resolve(path).ok()?;
+            let rest = path.strip_prefix(&place.root).ok()?;
+            Some(RelPath::from_bytes(fsure_os::path::bytes(rest)))
+        });
+        let below: Vec<_> = below.collect();
+        if below.is_empty() { Accept::Nothing } else { Accept::Within(below) }
+    }
+
+    /// Refuses a path that no root of this call could hold.
+    fn check_accepted(&self, places: &[Place]) -> Result<()> {
+        let is_held = |path: &PathBuf| {
+            let path = resolve(path).unwrap_or_else(|_| path.clone());
+            places.iter().any(|place| path.starts_with(&place.root))
+        };
+        match self.accept.iter().find(|path| !is_held(path)) {
+            None => Ok(()),
+            Some(path) => Err(Error::Usage {
+                message: format!("--accept {} is below none of the roots", path.display()),
+                hint: None,
+            }),
         }
-        Ok(if accepted.is_empty() { Accept::Nothing } else { Accept::Within(accepted) })
     }
 }

@@ -1,0 +1,104 @@
+//! What a run comes across and does not judge: what is left out, and roots
+//! that have a record of their own. None of it may pass for well.
+
+use super::Purpose;
+use super::ledger::{Ledger, Settled};
+use crate::catalog::Stored;
+use crate::tree::LeftOut;
+use crate::words::{EntryKind, Finding, Found, Known, RelPath, Result, Verdict, judge};
+
+impl Ledger<'_> {
+    /// Tells of a path that is left out and not recorded.
+    pub(super) fn leave_out(&mut self, path: RelPath, kind: EntryKind, why: LeftOut) {
+        let finding = Finding {
+            path,
+            kind,
+            verdict: Verdict::Ignored,
+            recorded: None,
+            found: None,
+            damaged: Vec::new(),
+            unreadable: Vec::new(),
+            reason: reason_of(why),
+            recorded_now: false,
+        };
+        self.monitor.finding(&finding);
+        self.outcome.add(finding);
+    }
+
+    /// Counts what a pattern or a border keeps out.
+    pub(super) fn count_left_out(&mut self, kind: EntryKind) {
+        match kind {
+            EntryKind::Folder => self.outcome.ignored_folders += 1,
+            EntryKind::File => self.outcome.ignored_files += 1,
+            EntryKind::Special => self.outcome.special += 1,
+            EntryKind::Link => {}
+        }
+    }
+
+    /// Tells of a recorded path that it is left out, which nobody may take for
+    /// "as recorded". Whether there was anything recorded that still counts.
+    pub(super) fn leave_out_recorded(
+        &mut self,
+        path: RelPath,
+        stored: Stored,
+        why: LeftOut,
+    ) -> Result<bool> {
+        let known = match &stored {
+            Stored::Sound(row) if row.is_gone() => return Ok(false),
+            Stored::Sound(row) => Known::Sound(&row.record),
+            Stored::Bad(_) => Known::Bad,
+        };
+        let verdict = judge(known, Found::LeftOut, 1);
+        let mut settled = Settled::new(path, Some(stored), None, verdict);
+        settled.reason = reason_of(why);
+        settled.may_be_forgotten = true;
+        let is_file = settled.kind() == EntryKind::File;
+        let accepted = self.outcome.accepted.total();
+        self.settle(settled)?;
+        if is_file && verdict == Verdict::Ignored && self.outcome.accepted.total() == accepted {
+            let left_out = &mut self.outcome.recorded_left_out;
+            match why {
+                LeftOut::CommandLine => left_out.by_command_line += 1,
+                LeftOut::Pattern => left_out.by_pattern += 1,
+                LeftOut::OtherFileSystem | LeftOut::NestedRoot => left_out.by_border += 1,
+            }
+        }
+        Ok(true)
+    }
+
+    /// Roots of their own that were here and are not any more: a disk may not
+    /// be mounted, and nothing else would say so.
+    pub(super) fn look_for_nested_roots(&mut self) -> Result<()> {
+        let known = self.catalog.nested_roots()?;
+        let found = self.outcome.nested_roots.clone();
+        let scope = &self.plan.walk.scope;
+        let absent = known.iter().filter(|path| path.is_within(scope) && !found.contains(path));
+        for path in absent {
+            let forgets = match &self.plan.purpose {
+                Purpose::Update(rules) => self.may_write && rules.accept.covers(path),
+                _ => false,
+            };
+            if forgets {
+                let forgotten = self.catalog.set_nested_root(path, false);
+                self.survive(forgotten)?;
+            } else {
+                self.outcome.absent_roots.push(path.clone());
+            }
+        }
+        for path in found.iter().filter(|path| !known.contains(path)) {
+            if self.outcome.is_update && self.may_write {
+                let remembered = self.catalog.set_nested_root(path, true);
+                self.survive(remembered)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn reason_of(why: LeftOut) -> Option<String> {
+    match why {
+        LeftOut::CommandLine | LeftOut::Pattern => None,
+        LeftOut::OtherFileSystem => Some("another file system".to_owned()),
+        LeftOut::NestedRoot => Some("it has a record of its own now".to_owned()),
+    }
+}
