@@ -78,7 +78,15 @@ fn a_full_disk_ends_the_update_and_leaves_the_record_as_it_was() {
         assert!(text.stdout.contains("disk is full"), "{attempt}: {}", text.stdout);
         // What a commit has made durable stays; nothing that was there is lost.
         let now = recorded.rows();
-        assert!(rows.iter().all(|(path, row)| now.get(path) == Some(row)), "{attempt}");
+        // A verification in between may have moved its date.
+        let is_kept = |(path, row): (&Vec<u8>, &support::Row)| {
+            let now = now.get(path).expect("a row");
+            let same = |(column, value)| now.get(column) == Some(value);
+            row.iter()
+                .filter(|(column, _)| !["verified_s", "seal"].contains(&column.as_str()))
+                .all(same)
+        };
+        assert!(rows.iter().all(is_kept), "{attempt}");
         let report = recorded.verify();
         assert!([0, 1, 5].contains(&report.code), "{attempt}: {report:?}");
         assert_eq!(report.count("ok") as usize, live_files(&recorded), "{attempt}: {report:?}");

@@ -90,7 +90,7 @@ impl Recorded {
     pub fn rows(&self) -> BTreeMap<Vec<u8>, Row> {
         let connection = self.connect();
         let mut statement = connection.prepare("SELECT * FROM record").expect("a record table");
-        let names: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+        let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
         let rows = statement.query_map([], |row| {
             let value = |(place, name): (usize, &String)| Ok((name.clone(), row.get(place)?));
             names.iter().enumerate().map(value).collect::<rusqlite::Result<Row>>()
