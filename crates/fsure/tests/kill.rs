@@ -1,0 +1,241 @@
+//! The plug pulled: `update` killed at random moments, interrupted, terminated.
+//! The record opens each time, what it holds is true, nothing that was once
+//! recorded is lost, and the next run goes on from there.
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use support::{FaultyFs, Recorded, Run, Tree, code, content, or_skip};
+
+const MIB: u64 = 1 << 20;
+const FILES: u64 = 3000;
+
+/// Small files, a large one with data, and a sparse one that costs a second of
+/// hashing: there is always something to be killed in.
+fn tree() -> (Tree, Recorded) {
+    let tree = Tree::new();
+    for number in 0..FILES {
+        tree.write(format!("small/{:02}/{number:04}", number % 50), content(200, number));
+    }
+    let chunk = content(8 << 20, 1);
+    tree.write("middle", chunk.repeat(10));
+    let sparse = std::fs::File::create(tree.path("sparse")).expect("create");
+    sparse.set_len(20 << 30).expect("size");
+    let recorded = Recorded::inside(tree.root());
+    (tree, recorded)
+}
+
+/// Starts an update that tells little: nobody reads its pipe before it ends.
+fn start(recorded: &Recorded) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fsure"));
+    command.args(recorded.arguments("update", &[""; 0]));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().expect("start fsure")
+}
+
+fn send(child: &Child, signal: Signal) {
+    let pid = Pid::from_child(child);
+    // It may have ended by itself.
+    let _ = kill_process(pid, signal);
+}
+
+fn finish(child: Child) -> Run {
+    let output = child.wait_with_output().expect("wait for fsure");
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Run { code: code(output.status), stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+/// The rows, once the catalog exists.
+fn rows(recorded: &Recorded) -> BTreeMap<Vec<u8>, support::Row> {
+    if recorded.catalog.exists() { recorded.rows() } else { BTreeMap::new() }
+}
+
+/// Rows and kept parts of large files, as they are committed now.
+fn saved(recorded: &Recorded) -> (i64, i64) {
+    if !recorded.catalog.exists() {
+        return (0, 0);
+    }
+    let connection = recorded.connect();
+    let count = |table| {
+        let sql = format!("SELECT count(*) FROM {table}");
+        connection.query_row(&sql, [], |row| row.get(0)).expect("count")
+    };
+    (count("record"), count("unfinished"))
+}
+
+/// What is recorded is true: `verify` finds nothing but files that are new.
+fn assert_sound(recorded: &Recorded, case: &str) {
+    let report = recorded.run("verify", &["--exclude", "sparse"]);
+    assert!([0, 1].contains(&report.code), "{case}: {report:?}");
+    let strange =
+        report.verdicts().into_values().find(|verdict| verdict != "new" && verdict != "ignored");
+    assert_eq!(strange, None, "{case}: {report:?}");
+}
+
+#[test]
+fn a_killed_update_loses_nothing_that_was_recorded() {
+    let (_tree, recorded) = tree();
+    let random = content(25 * 8, 4711);
+    let mut before: BTreeMap<Vec<u8>, support::Row> = BTreeMap::new();
+    for (kill, bytes) in random.as_chunks::<8>().0.iter().enumerate() {
+        // Most of them early, while the small files come in.
+        let most = if kill % 3 == 0 { 3000 } else { 400 };
+        let delay = Duration::from_millis(u64::from_le_bytes(*bytes) % most);
+        let child = start(&recorded);
+        sleep(delay);
+        send(&child, Signal::KILL);
+        let run = finish(child);
+        let case = format!("kill {kill} after {delay:?}");
+        assert!([0, 128 + 9].contains(&run.code), "{case}: {} {}", run.code, run.stderr);
+        let after = rows(&recorded);
+        for (path, row) in &before {
+            assert_eq!(after.get(path), Some(row), "{case}: {}", path.escape_ascii());
+        }
+        if recorded.catalog.exists() && kill % 4 == 0 {
+            assert_sound(&recorded, &case);
+        }
+        // Not `after`: a verification notes its date.
+        before = rows(&recorded);
+        if run.code == 0 {
+            // Finished: from the start again.
+            std::fs::remove_dir_all(recorded.root.join(".fsure")).expect("remove the record");
+            before.clear();
+        }
+    }
+    let report = recorded.update();
+    assert_eq!(report.code, 0, "{report:?}");
+    let report = recorded.verify();
+    assert_eq!((report.code, report.count("ok")), (0, FILES + 2), "{report:?}");
+    assert_eq!(saved(&recorded).1, 0, "no parts are left of files that are whole");
+}
+
+#[test]
+fn what_was_committed_before_the_kill_is_there_after_it() {
+    let (_tree, recorded) = tree();
+    let child = start(&recorded);
+    let started = Instant::now();
+    let mut last = (0, 0);
+    // The files come first, in about a second; then parts of the sparse one.
+    while last.0 == 0 || last.1 < 2 {
+        assert!(started.elapsed() < Duration::from_secs(60), "nothing is committed: {last:?}");
+        sleep(Duration::from_millis(20));
+        last = saved(&recorded);
+    }
+    send(&child, Signal::KILL);
+    let run = finish(child);
+    assert_eq!(run.code, 128 + 9, "it was still at work: {}", run.stderr);
+    let now = saved(&recorded);
+    assert!(now.0 >= last.0 && now.1 >= last.1, "{now:?} are left of {last:?}");
+    assert_sound(&recorded, "killed");
+    let report = recorded.update();
+    assert_eq!(report.code, 0, "{report:?}");
+    let news = report.findings().filter(|finding| finding["verdict"] == "new").count() as i64;
+    let all = FILES as i64 + 2 + 51;
+    assert!(news <= all - now.0, "{news} were recorded anew, {} were recorded", now.0);
+}
+
+/// Reads only as fast as somebody lets it, so that a large file takes seconds.
+fn slowly(view: &FaultyFs, stop: &AtomicBool) {
+    while !stop.load(Ordering::Relaxed) {
+        let guard = view.faults.lock().expect("lock");
+        sleep(Duration::from_millis(2));
+        drop(guard);
+        sleep(Duration::from_micros(500));
+    }
+}
+
+#[test]
+fn a_large_file_is_not_begun_anew() {
+    const SIZE: u64 = 20 * 64 * MIB;
+    let (tree, beside) = (Tree::new(), Tree::new());
+    let file = std::fs::File::create(tree.path("large")).expect("create");
+    file.set_len(SIZE).expect("size");
+    let Some(view) = or_skip("a_large_file_is_not_begun_anew", FaultyFs::new(tree.root())) else {
+        return;
+    };
+    let recorded = Recorded::outside(view.root(), &beside.path("catalog.db"));
+    sleep(Duration::from_millis(50));
+    view.faults.lock().expect("lock").direct_io = true;
+    let stop = AtomicBool::new(false);
+    let kept = std::thread::scope(|scope| {
+        scope.spawn(|| slowly(&view, &stop));
+        let child = start(&recorded);
+        let started = Instant::now();
+        while saved(&recorded).1 == 0 {
+            let has_ended = !Path::new(&format!("/proc/{}", child.id())).exists();
+            let in_vain = has_ended || started.elapsed() > Duration::from_secs(60);
+            if in_vain {
+                stop.store(true, Ordering::Relaxed);
+            }
+            assert!(!in_vain, "no part was kept; ended: {has_ended}, {:?}", started.elapsed());
+            sleep(Duration::from_millis(5));
+        }
+        send(&child, Signal::KILL);
+        stop.store(true, Ordering::Relaxed);
+        finish(child);
+        saved(&recorded).1.cast_unsigned()
+    });
+    assert!((1..20).contains(&kept), "{kept} parts of 64 MiB were kept");
+    let report = recorded.update();
+    assert_eq!(report.code, 0, "{report:?}");
+    let read = report.summary()["bytes_read"].as_u64().expect("a number");
+    assert_eq!(read, SIZE - kept * 64 * MIB, "kept parts are not read again: {report:?}");
+    let report = recorded.verify();
+    assert_eq!((report.code, report.count("ok")), (0, 1), "{report:?}");
+}
+
+#[test]
+fn a_signal_ends_the_update_with_its_code_and_the_state_saved() {
+    for (signals, expected) in [
+        (&[Signal::INT][..], 130),
+        (&[Signal::TERM], 143),
+        (&[Signal::INT, Signal::INT], 130),
+        (&[Signal::TERM, Signal::INT], 130),
+    ] {
+        let (_tree, recorded) = tree();
+        let child = start(&recorded);
+        let started = Instant::now();
+        while !recorded.catalog.exists() && started.elapsed() < Duration::from_secs(20) {
+            sleep(Duration::from_millis(5));
+        }
+        sleep(Duration::from_millis(300));
+        for signal in signals {
+            send(&child, *signal);
+        }
+        let signalled = Instant::now();
+        let run = finish(child);
+        let case = format!("{signals:?}: {}", run.stderr);
+        let codes = [expected, 143];
+        let is_expected = run.code == expected || signals.len() > 1 && codes.contains(&run.code);
+        assert!(is_expected, "{} after {case}", run.code);
+        assert!(signalled.elapsed() < Duration::from_secs(5), "at once: {case}");
+        if signals.len() == 1 {
+            assert!(saved(&recorded).0 > 0, "the state is saved: {case}");
+            assert!(run.stdout.contains("INTERRUPTED"), "it is said: {case}{}", run.stdout);
+        }
+        assert_sound(&recorded, &case);
+    }
+}
+
+#[test]
+fn a_signal_ends_the_wait_for_another_process() {
+    let (_tree, recorded) = tree();
+    recorded.record();
+    let lock = recorded.catalog.with_extension("db.lock");
+    let lock = std::fs::File::open(lock).expect("open the lock");
+    lock.lock().expect("lock");
+    let child = start(&recorded);
+    sleep(Duration::from_millis(500));
+    send(&child, Signal::INT);
+    let run = finish(child);
+    assert_eq!(run.code, 130, "{}", run.stderr);
+    assert!(run.stderr.contains("waiting"), "{}", run.stderr);
+}
