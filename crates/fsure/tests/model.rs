@@ -1,0 +1,298 @@
+//! Random edits of a small tree against a model so naive that it is surely
+//! right: a map from path to content and date. Whatever order things are
+//! written, dated back, deleted, put back, recorded and judged in, the command
+//! says of each path what the model says.
+#![cfg(unix)]
+
+mod support;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use support::{Recorded, Tree, content};
+
+const PATHS: [&str; 6] = ["a", "a-b", "dir/a", "dir/b", "dir/sub/c", "z"];
+const SIZES: [usize; 4] = [0, 1, 4097, (2 << 20) + 3];
+const START_NS: i64 = 1_700_000_000_000_000_000;
+const HOUR_NS: i64 = 3_600_000_000_000;
+
+/// One step of a script.
+#[derive(Clone, Debug)]
+enum Step {
+    /// Write this content and set this date, in place or by another inode.
+    Write {
+        path: usize,
+        size: usize,
+        seed: u64,
+        hour: i64,
+        in_place: bool,
+    },
+    /// Flip a byte and put the date back.
+    Flip {
+        path: usize,
+    },
+    /// Set this date.
+    Date {
+        path: usize,
+        hour: i64,
+    },
+    Delete {
+        path: usize,
+    },
+    Update {
+        full: bool,
+    },
+    Accept {
+        path: usize,
+    },
+    Verify,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let path = 0..PATHS.len();
+    let file = (path.clone(), 0..SIZES.len(), 0..3_u64, 0..4_i64, any::<bool>());
+    prop_oneof![
+        4 => file.prop_map(|(path, size, seed, hour, in_place)| {
+            Step::Write { path, size, seed, hour, in_place }
+        }),
+        2 => path.clone().prop_map(|path| Step::Flip { path }),
+        2 => (path.clone(), 0..4_i64).prop_map(|(path, hour)| Step::Date { path, hour }),
+        2 => path.clone().prop_map(|path| Step::Delete { path }),
+        3 => any::<bool>().prop_map(|full| Step::Update { full }),
+        1 => path.prop_map(|path| Step::Accept { path }),
+        2 => Just(Step::Verify),
+    ]
+}
+
+/// A file as the model sees it. `inode` and `change` count what the system
+/// would: files made, and changes of any kind.
+#[derive(Clone, Debug, PartialEq)]
+struct File {
+    content: Vec<u8>,
+    date: i64,
+    inode: u64,
+    change: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Kept {
+    file: File,
+    is_gone: bool,
+}
+
+struct World {
+    tree: Tree,
+    recorded: Recorded,
+    files: BTreeMap<&'static str, File>,
+    record: BTreeMap<&'static str, Kept>,
+    clock: u64,
+    /// How often each verdict was foretold.
+    foretold: BTreeMap<&'static str, u32>,
+}
+
+impl World {
+    fn new() -> Self {
+        let tree = Tree::new();
+        // Folders that stay, so that a root is never empty.
+        std::fs::create_dir_all(tree.path("dir/sub")).expect("make folders");
+        let recorded = Recorded::inside(tree.root());
+        recorded.record();
+        let (files, record, foretold) = Default::default();
+        Self { tree, recorded, files, record, clock: 0, foretold }
+    }
+
+    fn tick(&mut self) -> u64 {
+        self.clock += 1;
+        self.clock
+    }
+
+    fn take(&mut self, step: &Step) {
+        match *step {
+            Step::Write { path, size, seed, hour, in_place } => {
+                let (path, date) = (PATHS[path], START_NS + hour * HOUR_NS);
+                let content = content(SIZES[size], seed);
+                if !in_place {
+                    // Beside the old one first, so that its inode is another.
+                    self.tree.write("dir/beside", &content);
+                    std::fs::rename(self.tree.path("dir/beside"), self.tree.path(path))
+                        .expect("rename");
+                } else {
+                    self.tree.write(path, &content);
+                }
+                self.tree.set_mtime(path, date);
+                let change = self.tick();
+                let inode = match self.files.get(path) {
+                    Some(file) if in_place => file.inode,
+                    _ => change,
+                };
+                self.files.insert(path, File { content, date, inode, change });
+            }
+            Step::Flip { path } => {
+                let change = self.tick();
+                let Some(file) = self.files.get_mut(PATHS[path]) else { return };
+                if let Some(byte) = file.content.last_mut() {
+                    *byte = !*byte;
+                    file.change = change;
+                    self.tree.flip(PATHS[path], file.content.len() as u64 - 1);
+                }
+            }
+            Step::Date { path, hour } => {
+                let change = self.tick();
+                let Some(file) = self.files.get_mut(PATHS[path]) else { return };
+                (file.date, file.change) = (START_NS + hour * HOUR_NS, change);
+                self.tree.set_mtime(PATHS[path], file.date);
+            }
+            Step::Delete { path } => {
+                if self.files.remove(PATHS[path]).is_some() {
+                    std::fs::remove_file(self.tree.path(PATHS[path])).expect("delete");
+                }
+            }
+            Step::Update { .. } | Step::Accept { .. } | Step::Verify => {}
+        }
+    }
+
+    /// What is to be said of a path; `None` where it is nowhere.
+    fn verdict(&self, path: &str) -> Option<&'static str> {
+        let kept = self.record.get(path);
+        let Some(now) = self.files.get(path) else {
+            return kept.filter(|kept| !kept.is_gone).map(|_| "missing");
+        };
+        let Some(Kept { file: then, is_gone }) = kept else { return Some("new") };
+        if *is_gone && (now.content.len() != then.content.len() || now.date != then.date) {
+            return Some("new");
+        }
+        Some(match (now.content == then.content, now.date.cmp(&then.date)) {
+            (true, std::cmp::Ordering::Equal) => "ok",
+            (true, _) => "touched",
+            (false, std::cmp::Ordering::Greater) => "modified",
+            (false, std::cmp::Ordering::Less) => "reverted",
+            (false, _) if now.inode == then.inode => "altered",
+            (false, _) => "damaged-copy",
+        })
+    }
+
+    /// Whether so much is gone that the root is offline: told for update too.
+    fn is_offline(&self) -> bool {
+        let live = self.record.values().filter(|kept| !kept.is_gone).count();
+        let missing = PATHS.iter().filter(|path| self.verdict(path) == Some("missing")).count();
+        2 * missing > live
+    }
+
+    fn judge(&mut self, command: &str, more: &[&str], accept: Option<&str>) -> Result<(), String> {
+        let mut arguments = vec!["--all".into()];
+        arguments.extend(more.iter().map(std::path::PathBuf::from));
+        if let Some(accept) = accept {
+            arguments.extend(["--accept".into(), self.tree.path(accept)]);
+        }
+        let report = self.recorded.run(command, &arguments);
+        if self.is_offline() {
+            *self.foretold.entry("offline").or_default() += 1;
+            let is_right = report.code == 5 && !report.summary()["offline"].is_null();
+            return if is_right { Ok(()) } else { Err(format!("not offline: {report:?}")) };
+        }
+        let expected = PATHS.iter().filter_map(|path| Some((*path, self.verdict(path)?)));
+        let expected: BTreeMap<_, _> = expected.collect();
+        for verdict in expected.values() {
+            *self.foretold.entry(verdict).or_default() += 1;
+        }
+        let is_file = |finding: &&serde_json::Value| finding["kind"] == "file";
+        let text = |value: &serde_json::Value| value.as_str().expect("text").to_owned();
+        let told: BTreeMap<String, String> = report
+            .findings()
+            .filter(is_file)
+            .map(|finding| (text(&finding["path"]), text(&finding["verdict"])))
+            .collect();
+        let told: BTreeMap<_, _> =
+            told.iter().map(|(path, verdict)| (path.as_str(), verdict.as_str())).collect();
+        if told != expected {
+            return Err(format!("{command} {arguments:?}: {expected:?} expected, {report:?}"));
+        }
+        let code = exit_code(&expected, command == "update", accept);
+        if report.code != code {
+            return Err(format!("{command} {arguments:?}: {code} expected, {report:?}"));
+        }
+        if command == "update" {
+            self.keep(&expected, accept);
+        }
+        Ok(())
+    }
+
+    /// The rules of `update`.
+    fn keep(&mut self, verdicts: &BTreeMap<&'static str, &str>, accept: Option<&str>) {
+        for (path, verdict) in verdicts {
+            let is_damage = ["altered", "damaged-copy"].contains(verdict);
+            if is_damage && accept != Some(path) {
+                continue;
+            }
+            match self.files.get(path) {
+                Some(file) => {
+                    let kept = Kept { file: file.clone(), is_gone: false };
+                    self.record.insert(path, kept);
+                }
+                None => self.record.get_mut(path).expect("missing").is_gone = true,
+            }
+        }
+    }
+}
+
+fn exit_code(verdicts: &BTreeMap<&str, &str>, is_update: bool, accept: Option<&str>) -> i32 {
+    let open = verdicts.iter().filter(|(path, _)| !(is_update && accept == Some(**path)));
+    let code = |(_, verdict): (_, &&str)| match *verdict {
+        "altered" | "damaged-copy" => 3,
+        "ok" | "touched" => 0,
+        _ => i32::from(!is_update),
+    };
+    open.map(code).max().unwrap_or(0)
+}
+
+/// Plays a script; returns how often each verdict was foretold, and came true.
+fn play(script: &[Step]) -> Result<BTreeMap<&'static str, u32>, String> {
+    let mut world = World::new();
+    for (number, step) in script.iter().enumerate() {
+        world.take(step);
+        let judged = match step {
+            Step::Update { full: true } => world.judge("update", &["--full"], None),
+            Step::Update { full: false } => world.judge("update", &[], None),
+            Step::Accept { path } => world.judge("update", &[], Some(PATHS[*path])),
+            Step::Verify => world.judge("verify", &[], None),
+            _ => Ok(()),
+        };
+        judged.map_err(|why| format!("step {number}, {step:?}: {why}"))?;
+    }
+    world.judge("verify", &[], None)?;
+    Ok(world.foretold)
+}
+
+#[test]
+fn the_command_says_what_the_model_says() {
+    // The same scripts every time.
+    let random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    let config = Config { cases: 50, failure_persistence: None, ..Config::default() };
+    let mut runner = TestRunner::new_with_rng(config, random);
+    let scripts = proptest::collection::vec(step(), 1..40);
+    let all = RefCell::new(BTreeMap::<_, u32>::new());
+    let result = runner.run(&scripts, |script| {
+        for (verdict, count) in play(&script).map_err(TestCaseError::fail)? {
+            *all.borrow_mut().entry(verdict).or_default() += count;
+        }
+        Ok(())
+    });
+    result.unwrap_or_else(|failure| panic!("{failure}"));
+    let all = all.into_inner();
+    for verdict in [
+        "ok",
+        "touched",
+        "modified",
+        "reverted",
+        "altered",
+        "damaged-copy",
+        "missing",
+        "new",
+        "offline",
+    ] {
+        let count = all.get(verdict).copied().unwrap_or(0);
+        assert!(count >= 10, "{verdict} came up only {count} times: {all:?}");
+    }
+}
