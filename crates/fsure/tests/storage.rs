@@ -151,9 +151,11 @@ fn the_second_of_two_processes_waits_and_says_so() {
             recorded.record();
         }
         let arguments = |command| recorded.arguments(command, &["--json"]);
-        let one = start(&arguments(first));
-        let two = start(&arguments(second));
-        let reports = [finish(one), finish(two)];
+        let children = [start(&arguments(first)), start(&arguments(second))];
+        // Both are listened to at once: one that cannot get rid of its report
+        // would keep the other waiting for ever.
+        let listeners = children.map(|child| std::thread::spawn(|| finish(child)));
+        let reports = listeners.map(|listener| listener.join().expect("finish"));
         let case = format!("{first} beside {second}");
         let said: Vec<_> = reports.iter().map(|r| r.stderr.contains("waiting")).collect();
         assert_eq!(said.iter().filter(|said| **said).count(), 1, "{case}: {reports:?}");
