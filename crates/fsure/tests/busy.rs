@@ -9,15 +9,13 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use support::{Recorded, Tree, content, told};
+use support::{FaultyFs, Meanwhile, Recorded, Tree, content, or_skip, told};
 
 const MIB: u64 = 1 << 20;
-/// Large enough for a write or two to fall into the reading of it.
-const SIZE: u64 = 48 * MIB;
+const SIZE: u64 = 9 * MIB;
 
-/// What a writer does, over and over.
+/// What a writer does at each request to read.
 #[derive(Clone, Copy, Debug)]
 enum Writer {
     Grows,
@@ -52,49 +50,58 @@ impl Writer {
     }
 }
 
-/// Runs `look` while the writer is at work.
-fn while_written<T>(writer: Writer, path: &Path, look: impl FnOnce() -> T) -> T {
-    let stop = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            for round in 0.. {
-                if stop.load(Ordering::Relaxed) {
-                    return;
-                }
-                writer.write(path, round);
-                std::thread::sleep(Duration::from_micros(200));
+/// A tree with a file to be written to and one that is left alone, a view that
+/// lets the one be written to while it is read, and a record beside both.
+struct Setting {
+    tree: Tree,
+    view: FaultyFs,
+    recorded: Recorded,
+    _beside: Tree,
+}
+
+impl Setting {
+    fn new(test: &str) -> Option<Self> {
+        let (tree, beside) = (Tree::new(), Tree::new());
+        tree.write("victim", content(SIZE as usize, 1));
+        tree.write("good", "x");
+        tree.age("victim");
+        let view = or_skip(test, FaultyFs::new(tree.root()))?;
+        let recorded = Recorded::outside(view.root(), &beside.path("catalog.db"));
+        Some(Self { tree, view, recorded, _beside: beside })
+    }
+
+    /// From now on, each of the next so many requests is met by a write.
+    fn write_meanwhile(&self, writer: Writer, times: u64) {
+        let (victim, mut round) = (self.tree.path("victim"), 0);
+        let meanwhile = Meanwhile::new(move |path| {
+            if path == Path::new("victim") && round < times {
+                round += 1;
+                writer.write(&victim, round);
             }
         });
-        std::thread::sleep(Duration::from_millis(20));
-        let result = look();
-        stop.store(true, Ordering::Relaxed);
-        result
-    })
+        self.view.faults.lock().expect("lock").meanwhile = meanwhile;
+    }
 }
 
 #[test]
 fn a_file_that_is_written_to_is_busy_and_keeps_its_record() {
     for writer in [Writer::Grows, Writer::Shrinks, Writer::IsReplaced, Writer::Rewrites] {
-        let tree = Tree::new();
-        let victim = tree.write("victim", content(8 * MIB as usize, 1).repeat(6));
-        tree.write("good", "x");
-        tree.age("victim");
-        let recorded = Recorded::inside(tree.root());
+        let Some(setting) = Setting::new("a_file_that_is_written_to_is_busy") else { return };
+        let recorded = &setting.recorded;
         recorded.record();
         let row = recorded.row("victim");
-        let no_beside = ["--exclude", "*.beside"];
-        for command in ["verify", "update"] {
-            let report = while_written(writer, &victim, || recorded.run(command, &no_beside));
-            let told: Vec<_> =
-                report.told().into_iter().filter(|(_, verdict)| verdict != "ignored").collect();
-            let busy = support::told(&[("victim", "busy")]);
-            assert_eq!((report.code, told), (4, busy), "{writer:?}, {command}: {report:?}");
-            assert_eq!(recorded.row("victim"), row, "{writer:?}, {command}");
+        setting.write_meanwhile(writer, u64::MAX);
+        // `--accept-all`: there is nothing to accept.
+        for (command, more) in [("verify", ""), ("update", "--full"), ("update", "--accept-all")] {
+            // An update reads what has changed since it was recorded.
+            let more: Vec<_> = [more].into_iter().filter(|more| !more.is_empty()).collect();
+            let report = recorded.run(command, &more);
+            let busy = told(&[("victim", "busy")]);
+            let case = format!("{writer:?}, {command} {more:?}");
+            assert_eq!((report.code, report.told()), (4, busy), "{case}: {report:?}");
+            assert_eq!(recorded.row("victim"), row, "{case}");
         }
-        let accept = [&no_beside[..], &["--accept-all"]].concat();
-        let report = while_written(writer, &victim, || recorded.run("update", &accept));
-        assert_eq!(report.code, 4, "there is nothing to accept: {writer:?}: {report:?}");
-        assert_eq!(recorded.row("victim"), row, "{writer:?}");
+        setting.write_meanwhile(writer, 0);
         let report = recorded.update();
         assert_eq!(report.verdict("victim").as_deref(), Some("modified"), "{writer:?}: {report:?}");
         assert_eq!(report.code, 0, "{writer:?}: {report:?}");
@@ -105,39 +112,29 @@ fn a_file_that_is_written_to_is_busy_and_keeps_its_record() {
 
 #[test]
 fn a_new_file_that_is_written_to_is_busy_and_not_recorded() {
-    let tree = Tree::new();
-    let victim = tree.write("victim", content(8 * MIB as usize, 1).repeat(6));
-    tree.write("good", "x");
-    let recorded = Recorded::inside(tree.root());
-    let report = while_written(Writer::Rewrites, &victim, || recorded.update());
+    let Some(setting) = Setting::new("a_new_file_that_is_written_to") else { return };
+    setting.write_meanwhile(Writer::Rewrites, u64::MAX);
+    let report = setting.recorded.update();
     let expected = told(&[("good", "new"), ("victim", "busy")]);
     assert_eq!((report.code, report.told()), (4, expected), "{report:?}");
-    assert_eq!(recorded.rows().len(), 1);
-    let report = recorded.update();
+    assert_eq!(setting.recorded.rows().len(), 1);
+    setting.write_meanwhile(Writer::Rewrites, 0);
+    let report = setting.recorded.update();
     assert_eq!((report.code, report.told()), (0, told(&[("victim", "new")])), "{report:?}");
 }
 
 #[test]
 fn a_writer_that_ends_in_time_is_waited_for() {
-    let tree = Tree::new();
-    let victim = tree.write("victim", content(8 * MIB as usize, 1).repeat(6));
-    let recorded = Recorded::inside(tree.root());
-    recorded.record();
-    let report = std::thread::scope(|scope| {
-        let update = scope.spawn(|| {
-            std::thread::sleep(Duration::from_millis(20));
-            recorded.update()
-        });
-        for round in 0..100 {
-            Writer::Rewrites.write(&victim, round);
-            std::thread::sleep(Duration::from_micros(500));
-        }
-        update.join().expect("update")
-    });
-    // It is read once more after 100 ms and after 200 ms.
-    assert_eq!((report.code, report.told()), (0, told(&[("victim", "modified")])), "{report:?}");
-    let report = recorded.verify();
-    assert_eq!((report.code, report.told()), (0, vec![]), "{report:?}");
+    for writer in [Writer::Grows, Writer::Shrinks, Writer::IsReplaced, Writer::Rewrites] {
+        let Some(setting) = Setting::new("a_writer_that_ends_in_time") else { return };
+        setting.recorded.record();
+        setting.write_meanwhile(writer, 1);
+        let report = setting.recorded.run("update", &["--full"]);
+        let expected = (0, told(&[("victim", "modified")]));
+        assert_eq!((report.code, report.told()), expected, "{writer:?}: {report:?}");
+        let report = setting.recorded.verify();
+        assert_eq!((report.code, report.told()), (0, vec![]), "{writer:?}: {report:?}");
+    }
 }
 
 #[test]

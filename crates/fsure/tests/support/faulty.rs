@@ -101,6 +101,28 @@ pub struct Faults {
     pub direct_io: bool,
     /// All requests to read so far.
     pub requests: Vec<Request>,
+    /// What happens to the source at each request, before it is answered.
+    pub meanwhile: Meanwhile,
+}
+
+/// Somebody else's doing in the middle of a read, as surely as no thread
+/// beside it could bring it about.
+#[derive(Default)]
+pub struct Meanwhile(Option<Box<Act>>);
+
+type Act = dyn FnMut(&Path) + Send;
+
+impl Meanwhile {
+    /// Calls this at each request, with the file's path below the root.
+    pub fn new(act: impl FnMut(&Path) + Send + 'static) -> Self {
+        Self(Some(Box::new(act)))
+    }
+}
+
+impl std::fmt::Debug for Meanwhile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Meanwhile").field(&self.0.is_some()).finish()
+    }
 }
 
 impl Faults {
@@ -267,6 +289,9 @@ impl View {
     fn read(&self, handle: FileHandle, offset: u64, size: u32) -> Result<Vec<u8>, Errno> {
         let open = lock(&self.known).open.get(&handle.0).cloned().ok_or(Errno::EBADF)?;
         let (path, file) = &*open;
+        if let Some(act) = &mut lock(&self.faults).meanwhile.0 {
+            act(path);
+        }
         let mut data = vec![0; index(size.into())];
         let mut filled = 0;
         while filled < data.len() {

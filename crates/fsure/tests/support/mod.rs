@@ -23,7 +23,7 @@ mod tree;
 #[cfg(target_os = "linux")]
 pub use ext4::Ext4Image;
 #[cfg(target_os = "linux")]
-pub use faulty::{Fault, Faults, FaultyFs, How, Request};
+pub use faulty::{Fault, Faults, FaultyFs, How, Meanwhile, Request};
 pub use record::{Recorded, Row, bytes, content};
 pub use run::{Report, Run, code, fsure, fsure_json, path_of, told};
 #[cfg(target_os = "linux")]
