@@ -134,11 +134,19 @@ fn other_file_systems_are_left_out_unless_asked_for() {
     assert_clean(&report, "update remembers it");
     assert_eq!(report.count("ok"), 2, "{report:?}");
     let report = recorded.run("verify", &["--cross-file-systems=false"]);
-    assert_eq!((report.code, report.count("missing")), (0, 0), "{report:?}");
+    let seen = (report.code, report.verdict("mounted/inner"));
+    assert_eq!(seen, (5, Some("ignored".into())), "what is recorded is not judged: {report:?}");
     tree.flip("mounted/inner", 0);
     let report = recorded.verify();
     assert_eq!((report.code, report.told()), (3, told(&[("mounted/inner", "altered")])));
     drop(mounted);
+    for command in ["verify", "update"] {
+        let report = recorded.run(command, &[""; 0]);
+        let seen = (report.code, report.verdict("mounted/inner"));
+        assert_eq!(seen, (4, Some("unreadable".into())), "{command}: {report:?}");
+        let row = recorded.row("mounted/inner");
+        assert_eq!(row["gone_s"], Value::Null, "{command}: an unmounted disk is no deletion");
+    }
 }
 
 #[test]
