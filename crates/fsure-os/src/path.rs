@@ -30,9 +30,13 @@ pub fn resolve(path: &Path) -> io::Result<PathBuf> {
         Ok(meta) if meta.is_symlink() && !is_folder(path) => {
             Ok(std::fs::canonicalize(parent)?.join(name))
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(resolve(parent)?.join(name)),
+        Err(error) if is_nowhere(&error) => Ok(resolve(parent)?.join(name)),
         _ => std::fs::canonicalize(path),
     }
+}
+
+fn is_nowhere(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// Whether a path leads to a folder.
@@ -91,6 +95,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let base = std::fs::canonicalize(folder.path()).unwrap();
         std::fs::create_dir(base.join("real")).unwrap();
+        std::fs::write(base.join("real/file"), "").unwrap();
         std::os::unix::fs::symlink("real", base.join("way")).unwrap();
         std::os::unix::fs::symlink("nothing", base.join("real/dangling")).unwrap();
         for (given, meant) in [
@@ -99,6 +104,7 @@ mod tests {
             ("way/dangling", "real/dangling"),
             ("way/none", "real/none"),
             ("way/none/deeper", "real/none/deeper"),
+            ("way/file/none", "real/file/none"),
             ("real/../way/", "real"),
         ] {
             assert_eq!(resolve(&base.join(given)).unwrap(), base.join(meant), "{given}");

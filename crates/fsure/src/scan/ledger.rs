@@ -236,20 +236,8 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// A folder whose names are not all known: its own entry was told as ok or
-    /// new, which is taken back, since a path has one verdict.
-    pub(super) fn names_unknown(&mut self, path: RelPath, error: &io::Error) -> Result<()> {
-        if !path.is_root() {
-            let stored = self.catalog.get(&path)?;
-            let is_new = match &stored {
-                Some(Stored::Sound(row)) => row.record.hashed_ns == self.started_ns,
-                Some(Stored::Bad(_)) | None => true,
-            };
-            let told = if is_new { Verdict::New } else { Verdict::Ok };
-            if self.outcome.folders.of(told) > 0 {
-                self.outcome.folders.take_back(told);
-            }
-        }
+    /// The folder that was asked for cannot be listed.
+    pub(super) fn root_unlisted(&mut self, path: RelPath, error: &io::Error) -> Result<()> {
         let verdict = if is_denied(error) { Verdict::Denied } else { Verdict::Unreadable };
         let finding = Finding {
             path,
@@ -259,7 +247,7 @@ impl<'a> Ledger<'a> {
             found: None,
             damaged: Vec::new(),
             unreadable: Vec::new(),
-            reason: Some(format!("its names cannot be listed: {error}")),
+            reason: Some(unlisted_because(error)),
             recorded_now: false,
         };
         self.monitor.finding(&finding);
@@ -399,6 +387,11 @@ impl<'a> Ledger<'a> {
         self.commit()?;
         Ok(std::mem::take(&mut self.outcome))
     }
+}
+
+/// Why a folder's names are not all known, for a person.
+pub(super) fn unlisted_because(error: &io::Error) -> String {
+    format!("its names cannot be listed: {error}")
 }
 
 /// Whole seconds of a time in nanoseconds.

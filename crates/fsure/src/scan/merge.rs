@@ -27,7 +27,9 @@ pub(super) enum Seen {
     Unlisted(bool),
     /// The walk did not come across it.
     Absent,
-    /// A folder whose names are not all known, told after its own entry.
+    /// A folder whose names are all known, told after its own entry.
+    NamesKnown,
+    /// A folder whose names are not all known, told likewise.
     NamesUnknown(io::Error),
     /// A pattern file that could not be read, told beside its own entry.
     PatternsUnread(io::Error),
@@ -87,7 +89,7 @@ impl Merge {
             let is_aside = takes_step
                 && matches!(
                     self.ahead,
-                    Some(Step::Unlisted(..) | Step::PatternsUnread(..))
+                    Some(Step::Listed(_) | Step::Unlisted(..) | Step::PatternsUnread(..))
                         | Some(Step::LeftOut(_, _, LeftOut::NestedRoot))
                 );
             let stored = (takes_row && !is_aside).then(|| self.rows.page.pop_front()).flatten();
@@ -119,6 +121,7 @@ impl Merge {
                 self.shade(&path, Shade::Unlisted(is_denied(&error)));
                 Seen::NamesUnknown(error)
             }
+            Some(Step::Listed(_)) => Seen::NamesKnown,
             Some(Step::PatternsUnread(_, error)) => Seen::PatternsUnread(error),
         };
         Some(Case { path, stored, seen })

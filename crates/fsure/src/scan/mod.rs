@@ -19,6 +19,7 @@ mod merge;
 mod pool;
 mod reader;
 mod span;
+mod unread;
 mod weigh;
 
 use std::sync::Arc;

@@ -4,18 +4,17 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use fsure_os::folder::{is_denied, is_gone};
+use fsure_os::folder::is_denied;
 use fsure_os::{Kind, Stat};
 
 use super::compare::FirstLook;
-use super::entries::{Entries, granularity_ns, known, words_kind};
+use super::entries::{Entries, granularity_ns, known};
 use super::ledger::{Ledger, Settled};
 use super::links::{Link, LinkKey, Links};
 use super::merge::{Case, Seen};
 use super::reader::{Content, Order, Reading};
 use super::{From, Plan, Purpose};
 use crate::catalog::{Catalog, Stored, UnfinishedBlocks};
-use crate::tree::LeftOut;
 use crate::words::{
     AlgorithmSet, Entry, EntryKind, Error, Evidence, Found, Known, Outcome, RelPath, Result, Stop,
     Verdict, judge,
@@ -46,13 +45,15 @@ pub(super) struct Pending {
 
 /// The one who decides.
 pub(super) struct Weigher<'a> {
-    plan: &'a Plan,
+    pub(super) plan: &'a Plan,
     pub(super) ledger: Ledger<'a>,
     /// Orders to be sent to the workers.
     pub(super) orders: Vec<Order>,
     pending: HashMap<u64, Pending>,
     links: Links,
-    entries: Entries,
+    pub(super) entries: Entries,
+    /// Folders whose names the walk has not come to yet.
+    pub(super) folders: HashMap<RelPath, (Option<Stored>, Entry)>,
     next_id: u64,
     current: Option<RelPath>,
 }
@@ -66,6 +67,7 @@ impl<'a> Weigher<'a> {
             pending: HashMap::new(),
             links: Links::default(),
             entries: Entries::default(),
+            folders: HashMap::new(),
             next_id: 0,
             current: None,
         }
@@ -108,6 +110,15 @@ impl<'a> Weigher<'a> {
     }
 
     pub(super) fn finish(&mut self) -> Result<Outcome> {
+        // Folders that were gone when the walk came to their names.
+        for (path, (stored, _)) in std::mem::take(&mut self.folders) {
+            if !self.is_stopped() {
+                self.take_absent(path, stored)?;
+            }
+        }
+        for path in self.folders.keys().cloned().collect::<Vec<_>>() {
+            self.settle_folder(&path, None)?;
+        }
         self.ledger.finish()
     }
 
@@ -130,7 +141,11 @@ impl<'a> Weigher<'a> {
                 self.settle_unseen(path, stored, found, Some(error.to_string()))
             }
             Seen::Absent => self.take_absent(path, stored),
-            Seen::NamesUnknown(error) => self.ledger.names_unknown(path, &error),
+            Seen::NamesKnown => self.settle_folder(&path, None),
+            Seen::NamesUnknown(error) => match self.folders.contains_key(&path) {
+                true => self.settle_folder(&path, Some(&error)),
+                false => self.ledger.root_unlisted(path, &error),
+            },
             Seen::PatternsUnread(error) => {
                 self.ledger.warn(&format!("{}: {error}: nothing is left out for it", path.shown()));
                 Ok(())
@@ -138,7 +153,7 @@ impl<'a> Weigher<'a> {
         }
     }
 
-    fn take_entry(
+    pub(super) fn take_entry(
         &mut self,
         path: RelPath,
         stored: Option<Stored>,
@@ -161,7 +176,11 @@ impl<'a> Weigher<'a> {
                     return self.settle_unseen(path, stored, found, Some(error.to_string()));
                 }
             },
-            EntryKind::Folder => {}
+            // Its verdict waits for its names.
+            EntryKind::Folder => {
+                self.folders.insert(path, (stored, entry));
+                return Ok(());
+            }
         }
         let verdict = self.judge(stored.as_ref(), &entry, Evidence::StatOnly);
         self.ledger.settle(Settled::new(path, stored, Some(entry), verdict))
@@ -384,87 +403,6 @@ impl<'a> Weigher<'a> {
             settled.unreadable = std::iter::once(0..settled.size()).collect();
         }
         settled.reason = reason;
-        self.ledger.settle(settled)
-    }
-
-    fn take_left_out(
-        &mut self,
-        path: RelPath,
-        stored: Option<Stored>,
-        kind: Kind,
-        why: LeftOut,
-    ) -> Result<()> {
-        if why == LeftOut::NestedRoot {
-            self.ledger.outcome.nested_roots.push(path);
-            return Ok(());
-        }
-        let is_told = match stored {
-            Some(stored) => self.ledger.leave_out_recorded(path.clone(), stored, why)?,
-            None => false,
-        };
-        let kind = words_kind(kind);
-        self.ledger.count_left_out(kind);
-        if !is_told {
-            self.ledger.leave_out(path, kind, why);
-        }
-        Ok(())
-    }
-
-    /// A recorded path that the walk did not come across, asked for once more
-    /// by its name: it may have appeared behind the walk's back.
-    fn take_absent(&mut self, path: RelPath, stored: Option<Stored>) -> Result<()> {
-        match self.plan.root.stat(path.as_bytes()) {
-            Ok(stat) => {
-                let parent = path.parent().unwrap_or_default();
-                let device = match stat.kind {
-                    Kind::Folder => stat.device,
-                    _ => self.plan.root.stat(parent.as_bytes()).map_or(stat.device, |p| p.device),
-                };
-                self.take_entry(path, stored, &stat, device)
-            }
-            Err(error) if is_gone(&error) && self.is_of_absent_volume(stored.as_ref()) => {
-                let reason = "the file system it was recorded on is not mounted here".to_owned();
-                self.settle_unseen(path, stored, Found::Unlisted, Some(reason))
-            }
-            Err(error) if is_gone(&error) => self.settle_unseen(path, stored, Found::Absent, None),
-            Err(error) => {
-                let found = if is_denied(&error) { Found::Forbidden } else { Found::Unlisted };
-                self.settle_unseen(path, stored, found, Some(error.to_string()))
-            }
-        }
-    }
-
-    /// Whether a record is of a file system below the root that the walk has
-    /// not come across: what is recorded on it is not missing, it is not here.
-    fn is_of_absent_volume(&self, stored: Option<&Stored>) -> bool {
-        let Some(Stored::Sound(row)) = stored else { return false };
-        self.plan.walk.borders.cross_file_systems
-            && !self.entries.have_met(row.record.entry.file_system)
-    }
-
-    /// Settles a path of which there is no entry.
-    fn settle_unseen(
-        &mut self,
-        path: RelPath,
-        stored: Option<Stored>,
-        found: Found<'_>,
-        reason: Option<String>,
-    ) -> Result<()> {
-        let known = match &stored {
-            Some(Stored::Sound(row)) if !row.is_gone() => Known::Sound(&row.record),
-            Some(Stored::Bad(_)) => Known::Bad,
-            _ => Known::Nothing,
-        };
-        let is_nowhere = matches!(found, Found::Absent) || stored.is_some();
-        if matches!(known, Known::Nothing) && is_nowhere {
-            // A tombstone, and nothing came back.
-            return Ok(());
-        }
-        let verdict = judge(known, found, 1);
-        let is_absent = matches!(found, Found::Absent);
-        let mut settled = Settled::new(path, stored, None, verdict);
-        settled.reason = reason;
-        settled.may_be_forgotten = is_absent;
         self.ledger.settle(settled)
     }
 

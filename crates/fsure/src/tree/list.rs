@@ -87,9 +87,10 @@ pub(super) fn list(root: &Root, task: &Task, borders: &Borders) -> Listed {
             }
         }
     }
-    if let Some(error) = listing.error.take() {
-        listed.items.push(Item::Step(Step::Unlisted(folder.clone(), error)));
-    }
+    listed.items.push(Item::Step(match listing.error.take() {
+        Some(error) => Step::Unlisted(folder.clone(), error),
+        None => Step::Listed(folder.clone()),
+    }));
     for (name, stat) in listing.entries {
         let path = folder.join(&name);
         if !borders.is_own(&path) {

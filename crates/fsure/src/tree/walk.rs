@@ -50,8 +50,10 @@ pub enum Step {
     LeftOut(RelPath, Kind, LeftOut),
     /// A name of which nothing more is known.
     Unseen(RelPath, io::Error),
-    /// A folder of which not all names are known. Told after the folder's own
-    /// entry and before what is known to be in it.
+    /// A folder of which all names are known. Told some time after the folder's
+    /// own entry and before what is in it.
+    Listed(RelPath),
+    /// The same of a folder of which not all names are known.
     Unlisted(RelPath, io::Error),
     /// A pattern file that cannot be read; nothing is left out for it.
     PatternsUnread(RelPath, io::Error),
@@ -64,6 +66,7 @@ impl Step {
             Self::Entry(path, ..)
             | Self::LeftOut(path, ..)
             | Self::Unseen(path, _)
+            | Self::Listed(path)
             | Self::Unlisted(path, _)
             | Self::PatternsUnread(path, _) => path,
         }
@@ -329,6 +332,7 @@ mod tests {
             },
         };
         let walk = Walk::start(Arc::new(Root::open(root).unwrap()), options).unwrap();
+        let walk = walk.filter(|step| !matches!(step, Ok(Step::Listed(_))));
         let tell = |step: Result<Step>| match step.unwrap() {
             Step::LeftOut(path, _, why) => format!("{} {why:?}", path.shown()),
             step => step.path().shown().to_string(),

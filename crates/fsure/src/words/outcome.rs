@@ -12,11 +12,6 @@ impl Tally {
         self.0[verdict as usize] += 1;
     }
 
-    /// Takes one back that turned out otherwise.
-    pub fn take_back(&mut self, verdict: Verdict) {
-        self.0[verdict as usize] -= 1;
-    }
-
     /// How many got this verdict.
     pub fn of(&self, verdict: Verdict) -> u64 {
         self.0[verdict as usize]

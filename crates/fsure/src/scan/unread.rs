@@ -1,0 +1,117 @@
+//! Paths that are settled without reading anything: folders, what is left out,
+//! and what is not there or cannot be looked at.
+
+use std::io;
+
+use fsure_os::Kind;
+use fsure_os::folder::{is_denied, is_gone};
+
+use super::entries::words_kind;
+use super::ledger::{Settled, unlisted_because};
+use super::weigh::Weigher;
+use crate::catalog::Stored;
+use crate::tree::LeftOut;
+use crate::words::{Evidence, Found, Known, RelPath, Result, judge};
+
+impl Weigher<'_> {
+    /// Settles a folder once its names are known, or why they are not.
+    pub(super) fn settle_folder(
+        &mut self,
+        path: &RelPath,
+        unlisted: Option<&io::Error>,
+    ) -> Result<()> {
+        let Some((path, (stored, entry))) = self.folders.remove_entry(path) else {
+            return Ok(());
+        };
+        let evidence = match unlisted {
+            None => Evidence::StatOnly,
+            Some(error) if is_denied(error) => Evidence::Denied,
+            Some(_) => Evidence::Partial { rest_differs: false },
+        };
+        let verdict = self.judge(stored.as_ref(), &entry, evidence);
+        let mut settled = Settled::new(path, stored, Some(entry), verdict);
+        settled.reason = unlisted.map(unlisted_because);
+        self.ledger.settle(settled)
+    }
+
+    pub(super) fn take_left_out(
+        &mut self,
+        path: RelPath,
+        stored: Option<Stored>,
+        kind: Kind,
+        why: LeftOut,
+    ) -> Result<()> {
+        if why == LeftOut::NestedRoot {
+            self.ledger.outcome.nested_roots.push(path);
+            return Ok(());
+        }
+        let is_told = match stored {
+            Some(stored) => self.ledger.leave_out_recorded(path.clone(), stored, why)?,
+            None => false,
+        };
+        let kind = words_kind(kind);
+        self.ledger.count_left_out(kind);
+        if !is_told {
+            self.ledger.leave_out(path, kind, why);
+        }
+        Ok(())
+    }
+
+    /// A recorded path that the walk did not come across, asked for once more
+    /// by its name: it may have appeared behind the walk's back.
+    pub(super) fn take_absent(&mut self, path: RelPath, stored: Option<Stored>) -> Result<()> {
+        match self.plan.root.stat(path.as_bytes()) {
+            Ok(stat) => {
+                let parent = path.parent().unwrap_or_default();
+                let device = match stat.kind {
+                    Kind::Folder => stat.device,
+                    _ => self.plan.root.stat(parent.as_bytes()).map_or(stat.device, |p| p.device),
+                };
+                self.take_entry(path, stored, &stat, device)
+            }
+            Err(error) if is_gone(&error) && self.is_of_absent_volume(stored.as_ref()) => {
+                let reason = "the file system it was recorded on is not mounted here".to_owned();
+                self.settle_unseen(path, stored, Found::Unlisted, Some(reason))
+            }
+            Err(error) if is_gone(&error) => self.settle_unseen(path, stored, Found::Absent, None),
+            Err(error) => {
+                let found = if is_denied(&error) { Found::Forbidden } else { Found::Unlisted };
+                self.settle_unseen(path, stored, found, Some(error.to_string()))
+            }
+        }
+    }
+
+    /// Whether a record is of a file system below the root that the walk has
+    /// not come across: what is recorded on it is not missing, it is not here.
+    fn is_of_absent_volume(&self, stored: Option<&Stored>) -> bool {
+        let Some(Stored::Sound(row)) = stored else { return false };
+        self.plan.walk.borders.cross_file_systems
+            && !self.entries.have_met(row.record.entry.file_system)
+    }
+
+    /// Settles a path of which there is no entry.
+    pub(super) fn settle_unseen(
+        &mut self,
+        path: RelPath,
+        stored: Option<Stored>,
+        found: Found<'_>,
+        reason: Option<String>,
+    ) -> Result<()> {
+        let known = match &stored {
+            Some(Stored::Sound(row)) if !row.is_gone() => Known::Sound(&row.record),
+            Some(Stored::Bad(_)) => Known::Bad,
+            _ => Known::Nothing,
+        };
+        let is_nowhere = matches!(found, Found::Absent) || stored.is_some();
+        if matches!(known, Known::Nothing) && is_nowhere {
+            // A tombstone, and nothing came back.
+            return Ok(());
+        }
+        let verdict = judge(known, found, 1);
+        let is_absent = matches!(found, Found::Absent);
+        let mut settled = Settled::new(path, stored, None, verdict);
+        settled.reason = reason;
+        settled.may_be_forgotten = is_absent;
+        self.ledger.settle(settled)
+    }
+}
