@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Measures fsure beside its peers and writes docs/benchmarks.md.
+
+Needs root, because caches have to be emptied; Python's standard library, cargo
+and about 10 GB on a real disk (15 GB with --million). Data sets, peers and
+release build are kept and used again.
+"""
+
+import argparse
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+import data
+import host
+import peers
+import report
+import rows
+
+QUIET = 0.7  # load average above which figures are called provisional
+
+
+def arguments():
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    add = parser.add_argument
+    add(
+        "--dir",
+        type=pathlib.Path,
+        help="folder for the data sets, on a real disk [target/bench-data]",
+    )
+    add("--out", type=pathlib.Path, help="file to write [docs/benchmarks.md]")
+    add("--rounds", type=int, help="rounds of every row [5; quick: 2]")
+    add("--million", action="store_true", help="also the rows over 10^6 files, which take long")
+    add("--quick", action="store_true", help="small data, written to target/bench-quick.md")
+    add(
+        "--only",
+        action="append",
+        metavar="ROW",
+        help="only this row, printed and not written; repeatable",
+    )
+    add("--no-install", action="store_true", help="do not install peers that are missing")
+    given = parser.parse_args()
+    if given.rounds is not None and given.rounds < 1:
+        parser.error("--rounds must be at least 1")
+    top = given.dir or peers.target() / "bench-data"
+    given.dir = (top / "quick" if given.quick else top).absolute()
+    given.rounds = given.rounds or (2 if given.quick else 5)
+    docs = peers.REPOSITORY / "docs" / "benchmarks.md"
+    given.out = given.out or (peers.target() / "bench-quick.md" if given.quick else docs)
+    return given
+
+
+def prepare(given):
+    """Checks the machine, then builds, installs and makes what is missing."""
+    host.require_cold()
+    given.dir.mkdir(parents=True, exist_ok=True)
+    disk = host.disk_of(given.dir)
+    host.require_cachestat(__file__)
+    peers.build()
+    if not given.no_install:
+        peers.install()
+    specs = data.QUICK if given.quick else data.FULL
+    names = [name for name in specs if name != "million" or given.million]
+    made = {name: data.prepare(given.dir, name, specs) for name in names}
+    bench = rows.Bench(made, given.rounds, disk, peers.environment(), peers.missing())
+    for name in sorted(bench.missing):
+        print(f"!! not available: {name}", file=sys.stderr)
+    return bench
+
+
+def measure(bench, only):
+    """All rows asked for, as (lines, works)."""
+    wanted = rows.rows(bench)
+    unknown = set(only or []) - set(wanted)
+    if unknown:
+        raise host.Unfit(f"no such row: {', '.join(unknown)}; there are {', '.join(wanted)}")
+    for name in bench.data:
+        if name != "victim":
+            print(f"== recording {name}", file=sys.stderr, flush=True)
+            rows.record(bench, name)
+    found, works = [], []
+    for name, row in wanted.items():
+        if not only or name in only:
+            lines, work = row(bench)
+            found += lines
+            works.append(work)
+    return found + ([] if only else rows.left_out(bench)), works
+
+
+def broken(works):
+    """Our own commands that failed: then the figures are worth nothing."""
+    return [
+        f"{work.title}: {name}"
+        for work in works
+        for name in work.samples
+        if name.startswith("fsure") and not work.good(name)
+    ]
+
+
+def main():
+    """Runs everything; the exit code is 0 if all that is ours succeeded."""
+    # So that `finally` and `with` run, whoever asks us to end.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    given = arguments()
+    try:
+        bench = prepare(given)
+        before = host.load()
+        provisional = os.getloadavg()[0] > QUIET
+        found, works = measure(bench, given.only)
+    except host.Unfit as error:
+        print(f"\n!!! {error}\n", file=sys.stderr)
+        return 1
+    except subprocess.CalledProcessError as error:
+        print(f"\n!!! {error}\n", file=sys.stderr)
+        return 1
+    note = " - **PROVISIONAL: other work was running**" if provisional else ""
+    machine = {**host.facts(given.dir), "load before": before + note, "load after": host.load()}
+    text = report.markdown(found, works, machine, peers.versions(), given.rounds, given.quick)
+    if given.only:
+        print(text)
+    else:
+        report.write(given.out, text)
+        print(report.verdicts(found))
+    for name in broken(works):
+        print(f"!!! failed: {name}", file=sys.stderr)
+    return 1 if broken(works) else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)
