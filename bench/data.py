@@ -50,31 +50,35 @@ class DataSet:
         self.folder = pathlib.Path(top) / name
         self.catalog = pathlib.Path(top) / "catalogs" / f"{name}.db"
 
-    @functools.cached_property
-    def sizes(self):
-        """Path and size of every file. Costs memory: not for the million."""
-        return [
-            (os.path.join(folder, name), os.lstat(os.path.join(folder, name)).st_size)
-            for folder, _, names in os.walk(self.folder)
-            for name in names
-        ]
+    def paths(self):
+        """Every file. Never a list: what this process holds when it starts a
+        command is where the kernel begins to count the command's peak.
+        """
+        for folder, _, names in os.walk(self.folder):
+            for name in names:
+                yield os.path.join(folder, name)
 
     @functools.cached_property
     def bytes(self):
         """Sum of all files' sizes."""
-        return sum(size for _, size in self.sizes)
+        return sum(os.lstat(path).st_size for path in self.paths())
+
+    @functools.cached_property
+    def pages(self):
+        """Bytes of all files in whole pages: what they take in memory."""
+        sizes = (os.lstat(path).st_size for path in self.paths())
+        return sum(-(-size // host.PAGE) for size in sizes) * host.PAGE
 
     def resident(self):
-        """Bytes of these files that are in memory, whole pages."""
-        return sum(host.resident_pages(path) for path, _ in self.sizes) * host.PAGE
+        """Bytes of these files that are in memory, in whole pages."""
+        return sum(host.resident_pages(path) for path in self.paths()) * host.PAGE
 
     def load(self):
         """Brings every page into memory, unless all are there already."""
-        pages = sum(-(-size // host.PAGE) for _, size in self.sizes)
-        if self.resident() >= pages * host.PAGE:
+        if self.resident() >= self.pages:
             return
         buffer = memoryview(bytearray(CHUNK))
-        for path, _ in self.sizes:
+        for path in self.paths():
             read_file(path, buffer)
 
     def load_catalog(self):
@@ -133,7 +137,7 @@ def generate(made):
         return
     for number in range(spec.folders):
         (made.folder / f"d{number:05}").mkdir()
-    pool = source.randbytes(16 << 20)
+    pool = source.randbytes(1 << 20)
     for number in range(spec.files):
         size = source.randint(spec.smallest, spec.largest)
         start = source.randint(0, len(pool) - size)

@@ -2,6 +2,8 @@
 
 import dataclasses
 
+import host
+
 MIB = 1 << 20
 
 
@@ -17,14 +19,14 @@ class Line:
     verdict: str
 
 
-def judge(value, bound, at_least=True, aim=None):
-    """The verdict on a figure."""
-    if value is None:
+def judge(values, bound, at_least=True, aim=None):
+    """The verdict on one or more figures for the same."""
+    if None in values:
         return "not measured"
-    met = value >= bound if at_least else value <= bound
-    if not met:
-        return "**missed**"
-    return "met, and the aim" if aim is not None and value >= aim else "met"
+    met = [value >= bound if at_least else value <= bound for value in values]
+    if not all(met):
+        return "**undecided**" if any(met) else "**missed**"
+    return "met, and the aim" if aim is not None and min(values) >= aim else "met"
 
 
 def figure(value, form, unit):
@@ -40,31 +42,44 @@ def named(work, peer, form="{:.3f} s", value="wall", scale=1.0):
     return f"failed: {peer}" if work.samples.get(peer) else f"not available: {peer}"
 
 
+def compared(work, above, below, unit):
+    """Both ratios of two contenders' times, and how the table shows them.
+
+    That of the medians is what a reader computes; that of the rounds holds where
+    a whole round was disturbed. Where they differ, the figures are not firm.
+    """
+    tops, bottoms = work.median(above), work.median(below)
+    if tops is None or bottoms is None:
+        return [None], "-"
+    values = [tops / bottoms, work.ratio(above, below)]
+    return values, f"{values[0]:.3f} ({values[1]:.3f}) x {unit}"
+
+
 def speed(work, ours, peers, bound, aim=None):
     """How many times as fast we are as the fastest of the peers."""
     peer = work.fastest(peers) or peers[0]
-    ratio = work.ratio(peer, ours)
+    values, shown = compared(work, peer, ours, "as fast")
     wish = f", aim {aim}" if aim else ""
     return Line(
         work.title,
         figure(work.median(ours), ".3f", "s"),
         named(work, peer),
-        "-" if ratio is None else f"{ratio:.2f} x as fast",
+        shown,
         f"at least {bound}{wish}",
-        judge(ratio, bound, aim=aim),
+        judge(values, bound, aim=aim),
     )
 
 
 def at_most(work, ours, peer, bound):
     """How many times as long as a peer we take."""
-    ratio = work.ratio(ours, peer)
+    values, shown = compared(work, ours, peer, "its time")
     return Line(
         work.title,
         figure(work.median(ours), ".3f", "s"),
         named(work, peer),
-        "-" if ratio is None else f"{ratio:.2f} x its time",
+        shown,
         f"at most {bound}",
-        judge(ratio, bound, at_least=False),
+        judge(values, bound, at_least=False),
     )
 
 
@@ -78,7 +93,7 @@ def without_listing(work, ours, listing, bound):
         named(work, listing, "{:.0f} ms", "cpu", 1000),
         "-",
         f"under {bound} ms without the listing (icj: 2,197-3,136)",
-        judge(own, bound, at_least=False),
+        judge([own], bound, at_least=False),
     )
 
 
@@ -95,7 +110,7 @@ def cache_growth(work, ours):
         figure(most, ".0f", "% at the most"),
         "-",
         "below 1 %",
-        judge(share, 0.9999, at_least=False),
+        judge([share], 0.9999, at_least=False),
     )
 
 
@@ -113,7 +128,7 @@ def cpu_per_gigabyte(work, ours):
         named(work, peer, "{:.3f} s/GB", "cpu", scale),
         "-",
         "at most 0.16 s/GB",
-        judge(cost, 0.16, at_least=False),
+        judge([cost], 0.16, at_least=False),
     )
 
 
@@ -126,18 +141,20 @@ def kept(work, ours, peer):
         named(work, peer, "{:.1f} %", "extra"),
         "-",
         "100 %",
-        judge(share, 99.95),
+        judge([share], 99.95),
     )
 
 
 def peak(work, ours, bound, target):
-    """The most memory a run had."""
-    most = work.median(ours, "peak")
+    """The most memory a run had, or what it had less than."""
+    most, least = work.median(ours, "peak"), host.own_peak()
+    hidden = most is not None and most <= least
+    shown = None if most is None else most / MIB
     return Line(
         f"{work.title}: {ours}",
-        figure(None if most is None else most / MIB, ".0f", "MiB"),
+        f"less than {least / MIB:.0f} MiB" if hidden else figure(shown, ".0f", "MiB"),
         "-",
         "-",
         f"{target} = {bound // MIB} MiB",
-        judge(most, bound, at_least=False),
+        judge([None if hidden and least > bound else most], bound, at_least=False),
     )

@@ -1,15 +1,18 @@
 """The Markdown: method, machine, the target table, and what every run cost."""
 
+import dataclasses
 import os
-import resource
+
+import host
 
 MIB = 1 << 20
 
 METHOD = """\
 All commands of a row do the same with the same data, in turn: {rounds} rounds,
-each beginning with the next command. Figures are medians; ratios are the median
-of the rounds' own ratios, because what disturbs a round disturbs both. Every
-run is a session of its own with a raised autogroup weight.
+each beginning with the next command. Figures are medians. A ratio is that of the
+medians, and in brackets the median of the rounds' own ratios; where they do not
+agree about a target, it is undecided. Every run is a session of its own with a
+raised autogroup weight.
 
 - **cold**: after `sync` and dropping all caches. The programs themselves are
   loaded before the clock starts; data, names and our record are not. A host may
@@ -19,8 +22,13 @@ run is a session of its own with a raised autogroup weight.
 - Our time is that of the whole command, record included. fio's is the time of
   its reads alone, as it reports it. fio and dd read into huge pages, which
   makes them up to three times as fast on a virtual disk.
+- **load and compare** is all CPU of the command less that of a plain `find` that
+  asks for the size of every file and prints nothing.
+- **somebody else's** file was read once, so its pages are the first to go; the
+  command and that file share the limited memory.
 - **cache growth** counts resident pages of the data (`cachestat`), not those of
-  our record. **device** is what everybody read from the disk meanwhile.
+  our record; a small file's last page counts whole. **device** is what
+  everybody read from the disk meanwhile.
 - **others** is the CPU that other work on the machine had during the run; a
   run with much of it says little.
 - **peak** is that of the largest single process; below {floor:.0f} MiB it
@@ -36,13 +44,8 @@ def table(head, rows):
 
 def verdicts(found):
     """The target table."""
-    rows = [(one.work, one.ours, one.peer, one.ratio, one.target, one.verdict) for one in found]
+    rows = [dataclasses.astuple(one) for one in found]
     return table(("work", "fsure", "peer", "ratio", "target", "verdict"), rows)
-
-
-def floor():
-    """What a child's peak begins with: the kernel counts ours before its exec."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def size(value, unit=1e6):
@@ -67,7 +70,7 @@ def costs(work, contender):
         size(work.data.bytes / wall) if reads else "-",
         f"{cpu:.3f}",
         f"{cpu / work.data.bytes * 1e9:.3f}" if reads else "-",
-        f"< {floor() / MIB:.0f}" if peak <= floor() else size(peak, MIB),
+        f"< {host.own_peak() / MIB:.0f}" if peak <= host.own_peak() else size(peak, MIB),
         size(work.median(name, "device")),
         size(work.median(name, "growth")),
         f"{work.median(name, 'others'):.2f}",
@@ -98,7 +101,7 @@ def markdown(found, works, machine, versions, rounds, quick):
         "# Benchmarks\n",
         warning + "Written by `make bench`; the last run is kept here. What it measures and\n"
         "why is in [method.md](method.md).\n",
-        METHOD.format(rounds=rounds, floor=floor() / MIB),
+        METHOD.format(rounds=rounds, floor=host.own_peak() / MIB),
         "## Targets\n",
         verdicts(found),
         "## Machine and versions\n",

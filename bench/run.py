@@ -53,7 +53,18 @@ def arguments():
     return given
 
 
-def prepare(given):
+def chosen(given):
+    """The rows to measure, and the data sets they need, each once."""
+    every = rows.rows(given.million)
+    unknown = set(given.only or []) - set(every)
+    if unknown:
+        raise host.Unfit(f"no such row: {', '.join(unknown)}; there are {', '.join(every)}")
+    picked = [row for name, row in every.items() if not given.only or name in given.only]
+    names = dict.fromkeys(name for _, needed in picked for name in needed)
+    return [function for function, _ in picked], list(names)
+
+
+def prepare(given, names):
     """Checks the machine, then builds, installs and makes what is missing."""
     host.require_cold()
     given.dir.mkdir(parents=True, exist_ok=True)
@@ -63,7 +74,6 @@ def prepare(given):
     if not given.no_install:
         peers.install()
     specs = data.QUICK if given.quick else data.FULL
-    names = [name for name in specs if name != "million" or given.million]
     made = {name: data.prepare(given.dir, name, specs) for name in names}
     bench = rows.Bench(made, given.rounds, disk, peers.environment(), peers.missing())
     for name in sorted(bench.missing):
@@ -71,23 +81,18 @@ def prepare(given):
     return bench
 
 
-def measure(bench, only):
+def measure(bench, functions):
     """All rows asked for, as (lines, works)."""
-    wanted = rows.rows(bench)
-    unknown = set(only or []) - set(wanted)
-    if unknown:
-        raise host.Unfit(f"no such row: {', '.join(unknown)}; there are {', '.join(wanted)}")
     for name in bench.data:
         if name != "victim":
             print(f"== recording {name}", file=sys.stderr, flush=True)
             rows.record(bench, name)
     found, works = [], []
-    for name, row in wanted.items():
-        if not only or name in only:
-            lines, work = row(bench)
-            found += lines
-            works.append(work)
-    return found + ([] if only else rows.left_out(bench)), works
+    for function in functions:
+        lines, work = function(bench)
+        found += lines
+        works.append(work)
+    return found, works
 
 
 def broken(works):
@@ -106,16 +111,15 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     given = arguments()
     try:
-        bench = prepare(given)
+        functions, names = chosen(given)
+        bench = prepare(given, names)
         before = host.load()
         provisional = os.getloadavg()[0] > QUIET
-        found, works = measure(bench, given.only)
-    except host.Unfit as error:
+        found, works = measure(bench, functions)
+    except (host.Unfit, subprocess.CalledProcessError, OSError) as error:
         print(f"\n!!! {error}\n", file=sys.stderr)
         return 1
-    except subprocess.CalledProcessError as error:
-        print(f"\n!!! {error}\n", file=sys.stderr)
-        return 1
+    found += [] if given.only or given.million else rows.left_out()
     note = " - **PROVISIONAL: other work was running**" if provisional else ""
     machine = {**host.facts(given.dir), "load before": before + note, "load after": host.load()}
     text = report.markdown(found, works, machine, peers.versions(), given.rounds, given.quick)
