@@ -185,7 +185,7 @@ def neighbour(bench):
 def memory(bench):
     """The peak at a million files, when they are recorded and when verified."""
     contenders = [fsure_anew(bench.data["million"]), fsure("verify", "million")]
-    title = f"peak memory, {bench.data['million'].spec.files:,} files"
+    title = f"peak memory, {bench.data['million'].spec.files:,} files, one run"
     work = bench.measured(title, "million", "listed", contenders, rounds=1)
     cores = os.cpu_count()
     bound = (64 + 16 * cores) * MIB
