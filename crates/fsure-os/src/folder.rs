@@ -11,7 +11,8 @@ use std::sync::atomic::AtomicBool;
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use crate::{Stat, place};
+use crate::Stat;
+use crate::place::{self, Places};
 
 /// The longest piece of a path handed to the kernel at once. Its own limit is
 /// 4096 bytes (`PATH_MAX`); longer paths are walked in pieces.
@@ -70,9 +71,9 @@ impl Root {
         }
     }
 
-    /// The names in a folder, with `finds_places` also about where its files
+    /// The names in a folder, and as `places` wishes about where its files
     /// begin on the disk. An error means that nothing could be listed.
-    pub fn list(&self, path: &[u8], finds_places: bool) -> io::Result<Listing> {
+    pub fn list(&self, path: &[u8], places: Places) -> io::Result<Listing> {
         let descriptor = self.open_at(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
         let names = Dir::read_from(&descriptor)?;
         let mut found = Vec::new();
@@ -95,13 +96,13 @@ impl Root {
             .map(|(_, name)| (stat_at(descriptor.as_fd(), &name), name))
             .filter(|(stat, _)| !matches!(stat, Err(error) if is_gone(error)))
             .collect();
-        if finds_places {
+        if places != Places::No {
             let files = stats.iter_mut().filter_map(|(stat, name)| {
                 let stat = stat.as_mut().ok().filter(|stat| place::is_placed(stat))?;
                 Some((name.as_c_str(), stat))
             });
             let mut files: Vec<_> = files.collect();
-            place::find(descriptor.as_fd(), &self.tells_places, &mut files);
+            place::find(descriptor.as_fd(), places, &self.tells_places, &mut files);
         }
         let named = stats.into_iter().map(|(stat, name)| (name.into_bytes().into(), stat));
         listing.entries = named.collect();
@@ -259,7 +260,7 @@ mod tests {
         std::fs::create_dir(tree.path().join("a")).unwrap();
         symlink("nowhere", tree.path().join("l")).unwrap();
         let root = Root::open(tree.path()).unwrap();
-        let mut listing = root.list(b"", false).unwrap();
+        let mut listing = root.list(b"", Places::No).unwrap();
         listing.entries.sort_by(|a, b| a.0.cmp(&b.0));
         let kinds: Vec<_> = listing
             .entries
@@ -281,7 +282,7 @@ mod tests {
         symlink(outside.path(), tree.path().join("link")).unwrap();
         symlink(outside.path().join("secret"), tree.path().join("file")).unwrap();
         let root = Root::open(tree.path()).unwrap();
-        assert!(root.list(b"link", false).is_err());
+        assert!(root.list(b"link", Places::No).is_err());
         assert!(root.stat(b"link/secret").is_err());
         assert!(root.read_small(b"link/secret", 10).is_err());
         assert!(root.read_small(b"file", 10).is_err());
@@ -306,7 +307,7 @@ mod tests {
         path.extend_from_slice(b"deep");
         assert!(path.len() > 9000);
         assert_eq!(root.stat(&path).unwrap().kind, crate::Kind::File);
-        assert_eq!(root.list(&path[..path.len() - 5], false).unwrap().entries.len(), 1);
+        assert_eq!(root.list(&path[..path.len() - 5], Places::No).unwrap().entries.len(), 1);
         assert_eq!(root.read_small(&path, 10).unwrap(), Some(vec![]));
     }
 }

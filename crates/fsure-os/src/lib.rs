@@ -6,6 +6,7 @@
 //! | [`buffer`] | memory that direct reads can use at full speed |
 //! | [`folder`] | which names are below a root, and what they are |
 //! | [`opener`] | how a file can be read, before it is |
+//! | [`place`] | where files begin on the disk |
 //! | [`read`] | what a file holds on its medium, and which way it was really read |
 //! | [`ring`] | many reads with one call |
 //! | [`volume`] | which file system this is |
@@ -23,7 +24,7 @@ pub mod folder;
 pub mod lock;
 pub mod opener;
 pub mod path;
-mod place;
+pub mod place;
 pub mod read;
 pub mod ring;
 mod stat;

@@ -12,7 +12,9 @@ use rustix::fs::{AtFlags, OFlags, Statx, StatxFlags};
 use rustix::io::Errno;
 
 use crate::folder::Root;
-use crate::read::{GRAIN_MIN, Source, Way, knows_dontcache, next_rung, resident_pages, set_direct};
+use crate::read::{
+    GRAIN_MIN, Source, Way, knows_dontcache, next_rung, resident_pages, set_direct, tells_residency,
+};
 use crate::{Kind, Stat};
 
 /// How files below a root are opened: what was learnt from one file and holds
@@ -32,6 +34,7 @@ struct Medium {
     is_real: bool,
     /// Whether reads can be told to leave nothing in it.
     knows_dontcache: bool,
+    tells_residency: bool,
 }
 
 /// From this share of its pages on, in percent, a file that is partly in the
@@ -62,7 +65,8 @@ impl<'a> Opener<'a> {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "no longer a regular file"));
         }
         let medium = self.medium(&file, stat.device, uses_cache);
-        let resident = if uses_cache { resident_percent(&file, stat.size) } else { 0 };
+        let asks = uses_cache && medium.tells_residency;
+        let resident = resident_percent(&file, stat.size, asks);
         let (way, grain) = if resident == 100 || !medium.is_real {
             set_direct(&file, is_direct, false)?;
             (Way::Cached, GRAIN_MIN)
@@ -125,7 +129,8 @@ impl<'a> Opener<'a> {
             let is_real = has_medium(file);
             // Asked only where it matters: asking is reading.
             let knows_dontcache = uses_cache && is_real && knows_dontcache(file);
-            let medium = Medium { is_real, knows_dontcache };
+            let tells_residency = uses_cache && tells_residency(file);
+            let medium = Medium { is_real, knows_dontcache, tells_residency };
             let mut media = self.media.write().unwrap_or_else(PoisonError::into_inner);
             media.insert(device, medium);
             medium
@@ -134,9 +139,9 @@ impl<'a> Opener<'a> {
 }
 
 /// How much of a file is in the page cache, in percent; 0 where it is not told.
-fn resident_percent(file: &OwnedFd, size: u64) -> u64 {
+fn resident_percent(file: &OwnedFd, size: u64, is_told: bool) -> u64 {
     let pages = size.div_ceil(rustix::param::page_size() as u64);
-    let resident = resident_pages(file).unwrap_or(0).min(pages);
+    let resident = resident_pages(file, is_told).unwrap_or(0).min(pages);
     (resident * 100).checked_div(pages).unwrap_or(0)
 }
 

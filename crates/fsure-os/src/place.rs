@@ -6,11 +6,12 @@
 //! not lie one behind the other.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{Mode, OFlags};
 
+use crate::read::{resident_pages, tells_residency};
 use crate::{Kind, Stat};
 
 /// Files of a folder that are looked at first.
@@ -20,14 +21,37 @@ const SAMPLES: usize = 4;
 /// other, in bytes: what a disk's own reading ahead covers.
 const GAP_MAX: u64 = 128 << 10;
 
+/// Whether to find out where the files of a folder begin on the disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Places {
+    /// No: they are not going to be read.
+    #[default]
+    No,
+    /// Only if they are not in memory anyway.
+    IfCold,
+    /// Yes.
+    Yes,
+}
+
 /// Notes in the stats of a folder's files, given in the order of their inodes,
 /// where they begin on the disk, as far as it matters for reading them.
 /// `is_told` is cleared by a file system that cannot tell.
 pub(crate) fn find(
     folder: BorrowedFd<'_>,
+    wish: Places,
     is_told: &AtomicBool,
     files: &mut [(&std::ffi::CStr, &mut Stat)],
 ) {
+    let in_memory = |name: &std::ffi::CStr| {
+        open(folder, name)
+            .and_then(|file| resident_pages(&file, tells_residency(&file)))
+            .is_some_and(|pages| pages > 0)
+    };
+    if wish == Places::No
+        || (wish == Places::IfCold && files.first().is_some_and(|f| in_memory(f.0)))
+    {
+        return;
+    }
     let mut sample = Vec::new();
     for (name, stat) in files.iter_mut().take(SAMPLES) {
         stat.place = first_byte(folder, is_told, name);
@@ -59,14 +83,18 @@ fn first_byte(folder: BorrowedFd<'_>, is_told: &AtomicBool, name: &std::ffi::CSt
     if !is_told.load(Ordering::Relaxed) {
         return None;
     }
-    let flags =
-        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOATIME;
-    let file = rustix::fs::openat(folder, name, flags, Mode::empty()).ok()?;
+    let file = open(folder, name)?;
     let extent = first_extent(file.as_fd());
     if extent.is_err() {
         is_told.store(false, Ordering::Relaxed);
     }
     extent.ok().flatten()
+}
+
+fn open(folder: BorrowedFd<'_>, name: &std::ffi::CStr) -> Option<OwnedFd> {
+    let flags =
+        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOATIME;
+    rustix::fs::openat(folder, name, flags, Mode::empty()).ok()
 }
 
 /// `struct fiemap` of `linux/fiemap.h` with room for one extent.

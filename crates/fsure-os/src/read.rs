@@ -74,6 +74,11 @@ impl Source {
         stat_descriptor(&self.file)
     }
 
+    /// Whether reads take what is in the page cache.
+    pub fn is_in_memory(&self) -> bool {
+        *self.way.read().unwrap_or_else(PoisonError::into_inner) == Way::Cached
+    }
+
     /// Positions and lengths that direct reads can have, a power of two of at
     /// least 4096 bytes.
     pub fn grain(&self) -> u64 {
@@ -131,8 +136,8 @@ impl Source {
             Way::Direct => wanted.next_multiple_of(self.grain as usize).min(buffer.len()),
             _ => wanted,
         };
-        if way != Way::Direct {
-            self.was_absent.get_or_init(|| resident_pages(&self.file) == Some(0));
+        if matches!(way, Way::DontCache | Way::Dropped) {
+            self.was_absent.get_or_init(|| is_absent(&self.file));
         }
         let target = &mut buffer[filled..end];
         let position = offset + filled as u64;
@@ -244,7 +249,7 @@ pub(crate) fn next_rung(file: &OwnedFd, failed: Way) -> Way {
         // Whether the file system knows it shows at the first read.
         return Way::DontCache;
     }
-    if failed == Way::DontCache && resident_pages(file) == Some(0) {
+    if failed == Way::DontCache && is_absent(file) {
         return Way::Dropped;
     }
     Way::Cached
@@ -256,14 +261,24 @@ pub(crate) fn knows_dontcache(file: &OwnedFd) -> bool {
     rustix::io::preadv2(file, &mut [io::IoSliceMut::new(&mut byte)], 0, RWF_DONTCACHE).is_ok()
 }
 
+/// Whether nothing of the file is known to be in the page cache.
+fn is_absent(file: &OwnedFd) -> bool {
+    resident_pages(file, tells_residency(file)) == Some(0)
+}
+
+/// Whether the file system can be asked for pages in the cache. An overlay's
+/// belong to the file below and are counted as 0.
+pub(crate) fn tells_residency(file: &OwnedFd) -> bool {
+    const OVERLAYFS_SUPER_MAGIC: i64 = 0x794c_7630;
+    rustix::fs::fstatfs(file).is_ok_and(|answer| answer.f_type != OVERLAYFS_SUPER_MAGIC)
+}
+
 /// How many of the file's pages are in the page cache, `cachestat(2)`, Linux
 /// 6.5. `None` where the kernel does not say, which includes files of others
-/// that we may not write.
-pub(crate) fn resident_pages(file: &OwnedFd) -> Option<u64> {
-    // An overlay's pages belong to the file below and are counted as 0.
-    const OVERLAYFS_SUPER_MAGIC: i64 = 0x794c_7630;
+/// that we may not write. `is_told` is the answer of [`tells_residency`].
+pub(crate) fn resident_pages(file: &OwnedFd, is_told: bool) -> Option<u64> {
     const SYS_CACHESTAT: libc::c_long = 451;
-    if rustix::fs::fstatfs(file).ok()?.f_type as i64 == OVERLAYFS_SUPER_MAGIC {
+    if !is_told {
         return None;
     }
     let range: [u64; 2] = [0, 0];
@@ -335,7 +350,7 @@ mod tests {
         file.sync_all().unwrap();
         rustix::fs::fadvise(&file, 0, None, Advice::DontNeed).unwrap();
         let file = OwnedFd::from(file);
-        let Some(0) = resident_pages(&file) else {
+        let Some(0) = resident_pages(&file, true) else {
             return did_not_run("direct_reads_leave_the_page_cache_alone", "residency is not told");
         };
         let mut buffer = Buffer::new(8 << 20).unwrap();
@@ -345,7 +360,7 @@ mod tests {
             drop(source);
             assert_eq!(filled.bytes, 5 << 20);
             assert_ne!(filled.way, Way::Cached);
-            assert_eq!(resident_pages(&file), Some(0), "{first:?} was {:?}", filled.way);
+            assert_eq!(resident_pages(&file, true), Some(0), "{first:?} was {:?}", filled.way);
         }
     }
 
@@ -369,14 +384,14 @@ mod tests {
         let path = folder.path().join("f");
         std::fs::write(&path, pattern(5 << 20)).unwrap();
         let file = OwnedFd::from(std::fs::File::open(&path).unwrap());
-        let before = resident_pages(&file);
+        let before = resident_pages(&file, true);
         let root = Root::open(folder.path()).unwrap();
         let mut buffer = Buffer::new(8 << 20).unwrap();
         for first in WAYS {
             let source = open(&root, b"f", first).unwrap();
             source.read_at(&mut buffer, 0, 5 << 20).unwrap();
             drop(source);
-            assert_eq!(resident_pages(&file), before);
+            assert_eq!(resident_pages(&file, true), before);
         }
     }
 
@@ -394,17 +409,17 @@ mod tests {
             let (source, _) = Opener::new(&root, Way::Direct).open(b"f", uses_cache).unwrap();
             source.read_at(&mut buffer, 0, 8 << 20).unwrap().way
         };
-        let all = resident_pages(&file);
+        let all = resident_pages(&file, true);
         let Some(2048) = all else {
             return did_not_run("what_is_in_memory_is_used", "residency is not told");
         };
-        assert_eq!((read(false), resident_pages(&file)), (Way::Direct, all));
-        assert_eq!((read(true), resident_pages(&file)), (Way::Cached, all));
+        assert_eq!((read(false), resident_pages(&file, true)), (Way::Direct, all));
+        assert_eq!((read(true), resident_pages(&file, true)), (Way::Cached, all));
         rustix::fs::fadvise(&file, 4 << 20, None, Advice::DontNeed).unwrap();
-        let half = resident_pages(&file);
+        let half = resident_pages(&file, true);
         assert!(half < all, "{half:?} of {all:?} pages");
         // Half of it is from memory, so all of it is called that.
-        assert_eq!((read(true), resident_pages(&file)), (Way::Cached, half));
+        assert_eq!((read(true), resident_pages(&file, true)), (Way::Cached, half));
     }
 
     #[test]

@@ -63,7 +63,8 @@ pub fn locate(path: &Path, catalog: Option<&Path>) -> Result<Place> {
         return Err(not_there(path));
     }
     if !os_path::is_folder(&asked) {
-        return Err(Error::NoRecord { path: asked });
+        let folder = asked.parent().unwrap_or(&asked).to_owned();
+        return Err(Error::NoRecord { path: asked, folder });
     }
     refuse_links(&asked)?;
     let catalog = asked.join(OWN_CATALOG);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use fsure_os::folder::Root;
 use fsure_os::lock::Lock;
 use fsure_os::path as os_path;
+use fsure_os::place::Places;
 use fsure_os::read::Way;
 use fsure_os::volume::{self, Volume};
 
@@ -52,7 +53,11 @@ pub(super) fn lock(file: &Path, monitor: &dyn Monitor) -> Result<Lock> {
 
 /// Refuses a place of which there is no record.
 pub(super) fn require_record(place: &Place) -> Result<()> {
-    if place.is_recorded() { Ok(()) } else { Err(Error::NoRecord { path: place.root.clone() }) }
+    if place.is_recorded() {
+        Ok(())
+    } else {
+        Err(Error::NoRecord { path: place.root.clone(), folder: place.root.clone() })
+    }
 }
 
 /// Refuses a path that neither exists nor is recorded.
@@ -89,7 +94,7 @@ pub(super) fn offline(
 
 /// Whether there is nothing in the root but what is fsure's own.
 pub(super) fn is_empty(place: &Place, open: &OpenRoot) -> Result<bool> {
-    let names = open.root.list(b"", false).doing("list", &place.root)?;
+    let names = open.root.list(b"", Places::No).doing("list", &place.root)?;
     let own = own_paths(place);
     let is_own = |name: &[u8]| own.iter().any(|own| own.as_bytes() == name);
     Ok(names.error.is_none() && names.entries.iter().all(|(name, _)| is_own(name)))
@@ -127,6 +132,10 @@ pub(super) fn plan(
 ) -> Result<Plan> {
     let config = config::read(&open.root)?;
     let recorded = catalog.settings().cross_file_systems;
+    let reads_from = options.reads_from.unwrap_or(match purpose {
+        Purpose::Update(_) => From::Cache,
+        _ => From::Medium,
+    });
     Ok(Plan {
         root: Arc::clone(&open.root),
         walk: WalkOptions {
@@ -135,18 +144,16 @@ pub(super) fn plan(
             borders: Borders {
                 cross_file_systems: options.cross_file_systems.unwrap_or(recorded),
                 own: own_paths(place),
-                finds_places: match &purpose {
-                    Purpose::Status => false,
-                    Purpose::Verify => true,
-                    Purpose::Update(rules) => rules.full || catalog.is_empty(),
+                places: match (&purpose, reads_from) {
+                    (Purpose::Status, _) => Places::No,
+                    (Purpose::Update(rules), _) if !rules.full && !catalog.is_empty() => Places::No,
+                    (_, From::Cache) => Places::IfCold,
+                    (_, From::Medium) => Places::Yes,
                 },
                 catalog_in_root: OWN_CATALOG,
             },
         },
-        reads_from: options.reads_from.unwrap_or(match purpose {
-            Purpose::Update(_) => From::Cache,
-            _ => From::Medium,
-        }),
+        reads_from,
         purpose,
         first_way: Way::Direct,
         may_write,

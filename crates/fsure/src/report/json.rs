@@ -333,7 +333,7 @@ mod tests {
 
     #[test]
     fn an_error_says_what_to_do() {
-        let error = Error::NoRecord { path: "/x".into() };
+        let error = Error::NoRecord { path: "/x".into(), folder: "/x".into() };
         let line = parsed(&error_line(&error));
         assert_eq!((&line["type"], &line["exit_code"]), (&json!("error"), &json!(5)));
         assert!(line["hint"].as_str().unwrap().contains("fsure update"));

@@ -28,6 +28,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
 use fsure_os::folder::Root;
 use fsure_os::opener::Opener;
+use fsure_os::place::Places;
 use fsure_os::read::Way;
 
 use crate::catalog::Catalog;
@@ -133,6 +134,10 @@ pub(crate) enum Halt {
     Untrusted(String),
 }
 
+/// A run that is over before this is not slowed down by counting what there
+/// is to do; from then on, knowing what is left is worth a second walk.
+const COUNT_AFTER: Duration = Duration::from_secs(5);
+
 /// Runs the pipeline over a root and its catalog.
 ///
 /// An error is what ends the run without a result: a pattern that makes no
@@ -177,13 +182,13 @@ pub fn scan(plan: &Plan, catalog: &mut Catalog, monitor: &dyn Monitor) -> Result
 }
 
 /// Counts what there is to judge while the reading has begun, where no record
-/// tells. A run that is over at once is not slowed down for it.
+/// tells.
 fn count_ahead(plan: &Plan, run_is_over: &Receiver<()>, estimate: &Estimate, meter: &Meter) {
-    if run_is_over.recv_timeout(Duration::from_secs(1)) != Err(RecvTimeoutError::Timeout) {
+    if run_is_over.recv_timeout(COUNT_AFTER) != Err(RecvTimeoutError::Timeout) {
         return;
     }
     let mut options = plan.walk.clone();
-    options.borders.finds_places = false;
+    options.borders.places = Places::No;
     let Ok(walk) = Walk::start(Arc::clone(&plan.root), options) else { return };
     for step in walk {
         match step {

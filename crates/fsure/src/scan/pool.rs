@@ -157,6 +157,12 @@ impl Worker<'_> {
             }
             match Job::open(self.opener, order) {
                 Err(failed) => self.tell(failed_to_open(*failed)),
+                Ok(job) if job.is_small() && job.source().0.is_in_memory() => {
+                    match job.read_whole(self.root, hands, self.meter) {
+                        Some(reading) => self.tell(News::Done(job.order, reading)),
+                        None => self.work_on(&job, hands),
+                    }
+                }
                 Ok(job) if hands.ring.is_some() && job.is_small() => {
                     if !pack.has_room(&job, hands.buffer.len()) {
                         self.read_pack(std::mem::take(&mut pack), hands);

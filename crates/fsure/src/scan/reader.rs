@@ -198,6 +198,24 @@ impl Job {
         (&self.source, self.stat.size as usize)
     }
 
+    /// Reads a small file that is in memory, all of it with one call. `None`
+    /// where that is not how it comes.
+    pub(super) fn read_whole(
+        &self,
+        root: &Root,
+        hands: &mut Hands,
+        meter: &Meter,
+    ) -> Option<Reading> {
+        let length = self.stat.size as usize;
+        let filled = self.source.read_at(&mut hands.buffer, 0, length).ok()?;
+        if filled.bytes < length {
+            return None;
+        }
+        meter.count(filled.way, length);
+        meter.count_hashed(length);
+        Some(self.take_whole(&hands.buffer[..length], root, meter))
+    }
+
     /// A read has failed: if another does not, that is worth telling.
     pub(super) fn note_failed_read(&self) {
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);

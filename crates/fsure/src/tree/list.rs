@@ -63,7 +63,7 @@ impl Item {
 /// Lists one folder. What cannot be listed or read is a step, too.
 pub(super) fn list(root: &Root, task: &Task, borders: &Borders) -> Listed {
     let folder = &task.folder;
-    let mut listing = match root.list(folder.as_bytes(), borders.finds_places) {
+    let mut listing = match root.list(folder.as_bytes(), borders.places) {
         Ok(listing) => listing,
         // Removed, or made into something else, since its name was listed.
         Err(error) if is_gone(&error) || is_other_kind(&error) => return Listed::default(),

@@ -13,6 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
 use fsure_os::folder::{Listing, Root};
+use fsure_os::place::Places;
 use fsure_os::{Kind, Stat};
 
 use super::list::{Item, Listed, Task, list, with_pattern_file};
@@ -80,9 +81,8 @@ pub struct Borders {
     pub cross_file_systems: bool,
     /// Paths that belong to fsure itself and are never told.
     pub own: Vec<RelPath>,
-    /// Whether the files are going to be read, so that it is worth knowing
-    /// where they lie on the disk.
-    pub finds_places: bool,
+    /// Whether it is worth knowing where the files lie on the disk.
+    pub places: Places,
     /// The catalog's place in a root: a folder that has one is a root itself.
     pub catalog_in_root: &'static str,
 }

@@ -25,6 +25,8 @@ pub enum Error {
     NoRecord {
         /// What was asked for.
         path: PathBuf,
+        /// The folder that could have a record: it, or the one it is in.
+        folder: PathBuf,
     },
     /// There is nothing in the folder to record.
     #[error("{} is empty: there is nothing to record", .path.display())]
@@ -89,9 +91,9 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Usage { hint, .. } => hint.clone(),
-            Self::NoRecord { path } => Some(format!(
+            Self::NoRecord { folder, .. } => Some(format!(
                 "'fsure update {}' makes one; '--catalog FILE' names one kept elsewhere",
-                path.display()
+                folder.display()
             )),
             Self::EmptyRoot { .. } => Some(
                 "if a disk should be mounted there, mount it; '--force' makes an empty record"

@@ -394,7 +394,7 @@ mod tests {
     fn warnings_and_errors_cannot_break_out_either() {
         let (screen, output, errors) = screen(Settings { json: true, ..PLAIN }, false);
         screen.warn("odd\x1b[2J name a\\nb");
-        screen.error(&Error::NoRecord { path: "/x\n".into() });
+        screen.error(&Error::NoRecord { path: "/x\n".into(), folder: "/x\n".into() });
         screen.finish().unwrap();
         let errors = errors.text();
         let lines: Vec<_> = errors.lines().collect();
