@@ -23,7 +23,7 @@ use crate::words::{Error, IoContext as _, Result};
 
 /// Orders under way at once. Far more than are being read: the more there are
 /// to choose from, the better is their order on the disk.
-pub(super) const IN_FLIGHT_MAX: usize = 16_384;
+pub(super) const IN_FLIGHT_MAX: usize = 8_192;
 
 /// Orders put in the order of the disk at once.
 const WINDOW: usize = 4_096;

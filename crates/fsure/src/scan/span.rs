@@ -130,7 +130,10 @@ impl Span<'_> {
             if self.meter.is_stopped() {
                 return Err(Cut::Stopped);
             }
-            let end = (offset + CHUNK).min(self.range.end);
+            // From memory, a piece that stays in the processor's cache between
+            // copying and hashing; from the medium, what saturates it.
+            let chunk = if self.source.is_in_memory() { BLOCK } else { CHUNK };
+            let end = (offset + chunk).min(self.range.end);
             if offset >= data.end {
                 // A file system that cannot say has data everywhere.
                 let next = self.source.next_data(offset, self.size);
