@@ -44,14 +44,18 @@ pub struct Catalog {
 }
 
 impl Catalog {
+    /// The file that is locked by the one process that may write the catalog.
+    pub fn lock_file(file: &Path) -> PathBuf {
+        beside(file, ".lock")
+    }
+
     /// Waits until this process is the only one that may write the catalog.
     /// `waiting` is called with what the other one says about itself, about
     /// five times a second, and ends the wait by an error.
     pub fn lock(file: &Path, mut waiting: impl FnMut(&str) -> Result<()>) -> Result<Lock> {
-        let mut name = file.as_os_str().to_owned();
-        name.push(".lock");
+        let lock_file = Self::lock_file(file);
         loop {
-            match lock::attempt(Path::new(&name)) {
+            match lock::attempt(&lock_file) {
                 Ok(Attempt::Locked(lock)) => return Ok(lock),
                 Ok(Attempt::HeldBy(holder)) => {
                     waiting(&holder)?;
@@ -66,9 +70,7 @@ impl Catalog {
     /// whole, so that a cut-off catalog is always damage. The caller holds its
     /// lock.
     pub fn create(file: &Path, settings: Settings, root: (Volume, u64), now_s: i64) -> Result<()> {
-        let mut making = file.as_os_str().to_owned();
-        making.push(".making");
-        let making = PathBuf::from(making);
+        let making = beside(file, ".making");
         os_path::remove(&making, false);
         let made = Self::make(&making, settings, root, now_s);
         if let Err(error) = made.and_then(|()| {
@@ -398,4 +400,11 @@ impl Catalog {
     pub(super) fn blame(&self, error: &rusqlite::Error) -> Error {
         blame(&self.file, error)
     }
+}
+
+/// The file of the same name with something behind it.
+fn beside(file: &Path, tail: &str) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(tail);
+    PathBuf::from(name)
 }

@@ -102,9 +102,7 @@ fn open_or_create(
         create(place, open, options).inspect_err(|_| {
             // The lock is still held: nobody else is left with a file that
             // has no name.
-            let mut lock_file = place.catalog.as_os_str().to_owned();
-            lock_file.push(".lock");
-            os_path::remove(lock_file.as_ref(), makes_folder);
+            os_path::remove(&Catalog::lock_file(&place.catalog), makes_folder);
         })?;
     }
     Catalog::open(&place.catalog, Some(lock))

@@ -10,19 +10,7 @@ use crate::words::{EntryKind, Finding, Found, Known, RelPath, Result, Verdict, j
 impl Ledger<'_> {
     /// Tells of a path that is left out and not recorded.
     pub(super) fn leave_out(&mut self, path: RelPath, kind: EntryKind, why: LeftOut) {
-        let finding = Finding {
-            path,
-            kind,
-            verdict: Verdict::Ignored,
-            recorded: None,
-            found: None,
-            damaged: Vec::new(),
-            unreadable: Vec::new(),
-            reason: reason_of(why),
-            recorded_now: false,
-        };
-        self.monitor.finding(&finding);
-        self.outcome.add(finding);
+        self.publish(Finding::bare(path, kind, Verdict::Ignored, reason_of(why)));
     }
 
     /// Counts what a pattern or a border keeps out.

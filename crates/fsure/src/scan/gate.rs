@@ -25,7 +25,7 @@ impl Ledger<'_> {
         }
         if !self.is_halted && !self.plan.force && self.looks_deserted(&audit) {
             let missing = self.count_missing()?;
-            self.halt_if_mostly_missing(missing)?;
+            self.halt_if_mostly_missing(missing);
         }
         Ok(!self.is_halted)
     }

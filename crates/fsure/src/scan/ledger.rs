@@ -169,7 +169,8 @@ impl<'a> Ledger<'a> {
             return Ok(());
         }
         self.tell(&settled, wrote);
-        self.note_missing(&settled)
+        self.note_missing(&settled);
+        Ok(())
     }
 
     pub(super) fn tell(&mut self, settled: &Settled, wrote: bool) {
@@ -187,29 +188,32 @@ impl<'a> Ledger<'a> {
             reason: settled.reason.clone(),
             recorded_now: wrote,
         };
+        self.publish(finding);
+    }
+
+    /// Tells a finding and counts it.
+    pub(super) fn publish(&mut self, finding: Finding) {
         self.monitor.finding(&finding);
         self.outcome.add(finding);
     }
 
     /// More than half of the files gone is no clean-up, it is a disk that is
     /// not there.
-    fn note_missing(&mut self, settled: &Settled) -> Result<()> {
+    fn note_missing(&mut self, settled: &Settled) {
         if settled.verdict != Verdict::Missing || settled.kind() != EntryKind::File {
-            return Ok(());
+            return;
         }
         self.missing_files += 1;
-        if self.plan.is_single_file() {
-            return Ok(());
+        if !self.plan.is_single_file() {
+            self.halt_if_mostly_missing(self.missing_files);
         }
-        self.halt_if_mostly_missing(self.missing_files)
     }
 
-    pub(super) fn halt_if_mostly_missing(&mut self, missing: u64) -> Result<()> {
+    pub(super) fn halt_if_mostly_missing(&mut self, missing: u64) {
         let recorded = self.files_at_start;
         if !self.plan.force && missing.saturating_mul(2) > recorded {
             self.halt(Halt::Offline(Offline::MostlyMissing { missing, recorded }));
         }
-        Ok(())
     }
 
     /// Ends the run with nothing changed since the last commit.
@@ -237,22 +241,10 @@ impl<'a> Ledger<'a> {
     }
 
     /// The folder that was asked for cannot be listed.
-    pub(super) fn root_unlisted(&mut self, path: RelPath, error: &io::Error) -> Result<()> {
+    pub(super) fn root_unlisted(&mut self, path: RelPath, error: &io::Error) {
         let verdict = if is_denied(error) { Verdict::Denied } else { Verdict::Unreadable };
-        let finding = Finding {
-            path,
-            kind: EntryKind::Folder,
-            verdict,
-            recorded: None,
-            found: None,
-            damaged: Vec::new(),
-            unreadable: Vec::new(),
-            reason: Some(unlisted_because(error)),
-            recorded_now: false,
-        };
-        self.monitor.finding(&finding);
-        self.outcome.add(finding);
-        Ok(())
+        let reason = Some(unlisted_because(error));
+        self.publish(Finding::bare(path, EntryKind::Folder, verdict, reason));
     }
 
     /// Writes what the rules allow. Whether what was found is recorded now.

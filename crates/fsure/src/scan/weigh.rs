@@ -144,7 +144,10 @@ impl<'a> Weigher<'a> {
             Seen::NamesKnown => self.settle_folder(&path, None),
             Seen::NamesUnknown(error) => match self.folders.contains_key(&path) {
                 true => self.settle_folder(&path, Some(&error)),
-                false => self.ledger.root_unlisted(path, &error),
+                false => {
+                    self.ledger.root_unlisted(path, &error);
+                    Ok(())
+                }
             },
             Seen::PatternsUnread(error) => {
                 self.ledger.warn(&format!("{}: {error}: nothing is left out for it", path.shown()));

@@ -50,6 +50,21 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// A verdict on a path of which neither the entry nor the record is told.
+    pub fn bare(path: RelPath, kind: EntryKind, verdict: Verdict, reason: Option<String>) -> Self {
+        Self {
+            path,
+            kind,
+            verdict,
+            recorded: None,
+            found: None,
+            damaged: Vec::new(),
+            unreadable: Vec::new(),
+            reason,
+            recorded_now: false,
+        }
+    }
+
     /// The size now, or as recorded where nothing is there. Bytes.
     pub fn size(&self) -> u64 {
         self.found.as_ref().or(self.recorded.as_ref()).map_or(0, |entry| entry.size)
