@@ -20,14 +20,13 @@
 compile_error!("fsure-os speaks to Linux only so far");
 
 pub mod buffer;
-pub mod folder;
+mod host;
 pub mod lock;
 pub mod opener;
 pub mod path;
-pub mod place;
 pub mod read;
-pub mod ring;
 mod stat;
-pub mod volume;
 
+pub use host::linux::{ring, volume};
+pub use host::unix::{folder, place};
 pub use stat::{Kind, Stat};

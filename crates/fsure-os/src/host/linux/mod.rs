@@ -1,0 +1,4 @@
+//! Linux.
+
+pub mod ring;
+pub mod volume;
