@@ -8,7 +8,7 @@ use std::io;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-use rustix::mm::{Advice, MapFlags, ProtFlags};
+use crate::host::memory;
 
 /// Size and alignment of a huge page on the systems we know.
 const HUGE_PAGE: usize = 2 << 20;
@@ -27,32 +27,7 @@ impl Buffer {
     /// where the system has no memory to give.
     pub fn new(capacity: usize) -> io::Result<Self> {
         let capacity = capacity.next_multiple_of(HUGE_PAGE);
-        let mapped = capacity + HUGE_PAGE;
-        // SAFETY: a new anonymous mapping at an address of the kernel's choice.
-        let base = unsafe {
-            rustix::mm::mmap_anonymous(
-                std::ptr::null_mut(),
-                mapped,
-                ProtFlags::READ | ProtFlags::WRITE,
-                MapFlags::PRIVATE | MapFlags::NORESERVE,
-            )?
-        };
-        let lead = base.align_offset(HUGE_PAGE);
-        let start = base.wrapping_byte_add(lead);
-        // SAFETY: both pieces lie in the mapping made above, before and behind
-        // the part that is kept, and nothing points into them.
-        unsafe {
-            if lead > 0 {
-                rustix::mm::munmap(base, lead)?;
-            }
-            if mapped > lead + capacity {
-                rustix::mm::munmap(start.wrapping_byte_add(capacity), mapped - lead - capacity)?;
-            }
-            // A hint: without huge pages reading is slower, not wrong.
-            let _ = rustix::mm::madvise(start, capacity, Advice::LinuxHugepage);
-        }
-        let start = NonNull::new(start.cast()).expect("mmap never returns null");
-        Ok(Self { start, capacity })
+        Ok(Self { start: memory::map(capacity, HUGE_PAGE)?, capacity })
     }
 }
 
@@ -60,7 +35,7 @@ impl Deref for Buffer {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: the mapping is `capacity` bytes, zeroed by the kernel, and
+        // SAFETY: the mapping is `capacity` bytes, zeroed by the system, and
         // lives as long as `self`.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.capacity) }
     }
@@ -75,9 +50,8 @@ impl DerefMut for Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // SAFETY: exactly the part that `new` kept, used by nobody after this.
-        let unmapped = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.capacity) };
-        debug_assert!(unmapped.is_ok(), "a whole mapping can always be unmapped");
+        // SAFETY: exactly what `new` mapped, used by nobody after this.
+        unsafe { memory::unmap(self.start, self.capacity) };
     }
 }
 

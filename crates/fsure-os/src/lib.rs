@@ -14,19 +14,21 @@
 //! | [`path`] | bytes to paths and back, and the few plain questions about a path |
 //!
 //! A question that the system cannot answer is `None` or an error, never an
-//! invented value. Only Linux answers so far; another system does not compile.
-
-#[cfg(not(target_os = "linux"))]
-compile_error!("fsure-os speaks to Linux only so far");
+//! invented value. What is the same everywhere stands here; what only one
+//! system knows stands in `host`, in a folder of its name.
 
 pub mod buffer;
+pub mod folder;
 mod host;
 pub mod lock;
 pub mod opener;
 pub mod path;
+pub mod place;
 pub mod read;
+pub mod ring;
 mod stat;
+pub mod volume;
+#[cfg(any(windows, test))]
+mod wide;
 
-pub use host::linux::{ring, volume};
-pub use host::unix::{folder, place};
 pub use stat::{Kind, Stat};

@@ -5,8 +5,10 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
+
+use crate::Kind;
+use crate::host::lock::{stat, stat_path, without_following};
 
 /// A lock that is held until it is dropped, or the process ends in any way.
 #[derive(Debug)]
@@ -32,15 +34,17 @@ const MARK: &str = "process ";
 /// A tree may come from anybody: the file is not opened through a link, and
 /// one that is not ours is refused with `InvalidData`.
 pub fn attempt(path: &Path) -> io::Result<Attempt> {
-    let mut file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
-        .open(path)?;
-    let (locked, meta) = (file.try_lock(), file.metadata()?);
-    if !meta.is_file() || meta.nlink() > 1 || !is_ours(&mut file)? {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    let mut file = without_following(&mut options).open(path)?;
+    let (locked, now) = (file.try_lock(), stat(&file)?);
+    let is_held = matches!(locked, Err(TryLockError::WouldBlock));
+    let start = match start_of(&mut file) {
+        // Windows lets nobody else read what is locked.
+        Err(_) if is_held && cfg!(windows) => String::new(),
+        other => other?,
+    };
+    if now.kind != Kind::File || now.links > 1 || !is_ours(&start) {
         return Err(io::Error::new(
             io::ErrorKind::InvalidData,
             format!("{} is no lock file of fsure", path.display()),
@@ -48,7 +52,7 @@ pub fn attempt(path: &Path) -> io::Result<Attempt> {
     }
     match locked {
         // Somebody took the file away before it was locked.
-        Ok(()) if std::fs::symlink_metadata(path).map(|now| now.ino()).ok() != Some(meta.ino()) => {
+        Ok(()) if stat_path(path).map(|there| there.inode).ok() != Some(now.inode) => {
             Ok(Attempt::HeldBy("one that is just ending".to_owned()))
         }
         Ok(()) => {
@@ -57,20 +61,24 @@ pub fn attempt(path: &Path) -> io::Result<Attempt> {
             let _ = file.rewind().and_then(|()| write!(file, "{MARK}{}", std::process::id()));
             Ok(Attempt::Locked(Lock { _file: file }))
         }
-        Err(TryLockError::WouldBlock) => {
-            let mut holder = String::new();
-            file.rewind()?;
-            file.take(100).read_to_string(&mut holder)?;
-            Ok(Attempt::HeldBy(holder))
+        Err(TryLockError::WouldBlock) if start.is_empty() => {
+            Ok(Attempt::HeldBy("a process that does not say which".to_owned()))
         }
+        Err(TryLockError::WouldBlock) => Ok(Attempt::HeldBy(start)),
         Err(TryLockError::Error(error)) => Err(error),
     }
 }
 
-fn is_ours(file: &mut File) -> io::Result<bool> {
+/// What a lock file says, or the first hundred bytes of what is none.
+fn start_of(file: &mut File) -> io::Result<String> {
     let mut start = Vec::new();
-    file.take(MARK.len() as u64).read_to_end(&mut start)?;
-    Ok(MARK.as_bytes().starts_with(&start))
+    file.take(100).read_to_end(&mut start)?;
+    Ok(String::from_utf8_lossy(&start).into_owned())
+}
+
+/// Whether a file is a lock file, or is going to be one.
+fn is_ours(start: &str) -> bool {
+    start.starts_with(MARK) || MARK.starts_with(start)
 }
 
 #[cfg(test)]
@@ -83,11 +91,14 @@ mod tests {
         let path = folder.path().join("lock");
         let Attempt::Locked(lock) = attempt(&path).unwrap() else { panic!("not locked") };
         let Attempt::HeldBy(holder) = attempt(&path).unwrap() else { panic!("locked twice") };
-        assert_eq!(holder, format!("process {}", std::process::id()));
+        if !cfg!(windows) {
+            assert_eq!(holder, format!("process {}", std::process::id()));
+        }
         drop(lock);
         assert!(matches!(attempt(&path).unwrap(), Attempt::Locked(_)));
     }
 
+    #[cfg(unix)]
     #[test]
     fn nobody_else_s_file_is_touched() {
         let folder = tempfile::tempdir().unwrap();

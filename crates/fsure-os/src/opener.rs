@@ -4,17 +4,12 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{OnceLock, PoisonError, RwLock};
-
-use rustix::fs::{AtFlags, OFlags, Statx, StatxFlags};
-use rustix::io::Errno;
+use std::sync::atomic::AtomicBool;
+use std::sync::{PoisonError, RwLock};
 
 use crate::folder::Root;
-use crate::read::{
-    GRAIN_MIN, Source, Way, knows_dontcache, next_rung, resident_pages, set_direct, tells_residency,
-};
+use crate::host::{File, Handle, Opened};
+use crate::read::{GRAIN_MAX, GRAIN_MIN, Source, Way, next_rung};
 use crate::{Kind, Stat};
 
 /// How files below a root are opened: what was learnt from one file and holds
@@ -56,80 +51,63 @@ impl<'a> Opener<'a> {
     /// Fails with `InvalidInput` where the name is no regular file (any more);
     /// devices and FIFOs are not waited for.
     pub fn open(&self, path: &[u8], uses_cache: bool) -> io::Result<(Source, Stat)> {
+        // Where nobody can say what is in the cache, the medium is asked.
+        let uses_cache = uses_cache && File::TELLS_RESIDENCY;
         let wants_direct = self.first == Way::Direct && !uses_cache;
-        let (file, is_direct) = self.open_file(path, wants_direct)?;
-        let mask = Stat::MASK | StatxFlags::DIOALIGN;
-        let answer = rustix::fs::statx(&file, c"", AtFlags::EMPTY_PATH, mask)?;
-        let stat = Stat::from_statx(&answer);
-        if stat.kind != Kind::File {
+        let opened = self.root.open_file(path, wants_direct, &self.keeps_access_times)?;
+        if opened.stat.kind != Kind::File {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "no longer a regular file"));
         }
-        let medium = self.medium(&file, stat.device, uses_cache);
-        let asks = uses_cache && medium.tells_residency;
-        let resident = resident_percent(&file, stat.size, asks);
-        let (way, grain) = if resident == 100 || !medium.is_real {
-            set_direct(&file, is_direct, false)?;
-            (Way::Cached, GRAIN_MIN)
-        } else if resident >= RESIDENT_MIN_PERCENT && medium.knows_dontcache {
-            (Way::DontCache, GRAIN_MIN)
-        } else {
-            self.first_rung(&file, direct_grain(&answer), is_direct)?
-        };
-        let was_absent = OnceLock::new();
-        Ok((Source { file, way: RwLock::new(way), grain, was_absent }, stat))
+        let medium = self.medium(&opened.file, opened.stat.device, uses_cache);
+        let (way, grain) = self.choose(&opened, medium, uses_cache)?;
+        Ok((Source::new(opened.file, way, grain), opened.stat))
     }
 
-    fn first_rung(
+    /// The rung a file starts on, and the grain of its reads there.
+    fn choose<H: Handle>(
         &self,
-        file: &OwnedFd,
-        grain: Option<u64>,
-        is_direct: bool,
+        opened: &Opened<H>,
+        medium: Medium,
+        uses_cache: bool,
     ) -> io::Result<(Way, u64)> {
-        match (self.first, grain) {
-            (Way::Direct, Some(grain)) if set_direct(file, is_direct, true).is_ok() => {
+        let asks = uses_cache && medium.tells_residency;
+        let resident = resident_percent(&opened.file, opened.stat.size, asks);
+        if resident == 100 || !medium.is_real {
+            set_direct(opened, false)?;
+            Ok((Way::Cached, GRAIN_MIN))
+        } else if resident >= RESIDENT_MIN_PERCENT && medium.knows_dontcache {
+            Ok((Way::DontCache, GRAIN_MIN))
+        } else {
+            self.first_rung(opened)
+        }
+    }
+
+    fn first_rung<H: Handle>(&self, opened: &Opened<H>) -> io::Result<(Way, u64)> {
+        let file = &opened.file;
+        match (self.first, opened.grain.filter(|grain| *grain <= GRAIN_MAX)) {
+            (Way::Direct, Some(grain)) if set_direct(opened, true).is_ok() => {
                 Ok((Way::Direct, grain))
             }
             (Way::Direct, _) => {
-                set_direct(file, is_direct, false)?;
+                set_direct(opened, false)?;
+                Ok((next_rung(file, Way::Direct), GRAIN_MIN))
+            }
+            (Way::DontCache, _) if file.turn(Way::DontCache, true).is_ok() => {
                 Ok((Way::DontCache, GRAIN_MIN))
             }
-            (Way::Dropped, _) => Ok((next_rung(file, Way::DontCache), GRAIN_MIN)),
-            (way, _) => Ok((way, GRAIN_MIN)),
-        }
-    }
-
-    /// Opens a name, with `O_DIRECT` at once where it is wanted and taken.
-    fn open_file(&self, path: &[u8], wants_direct: bool) -> io::Result<(OwnedFd, bool)> {
-        let mut flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        if self.keeps_access_times.load(Ordering::Relaxed) {
-            flags |= OFlags::NOATIME;
-        }
-        if wants_direct {
-            flags |= OFlags::DIRECT;
-        }
-        loop {
-            match self.root.open_at(path, flags) {
-                Ok(file) => return Ok((file, flags.contains(OFlags::DIRECT))),
-                Err(error) if is_refused(&error) && flags.contains(OFlags::NOATIME) => {
-                    self.keeps_access_times.store(false, Ordering::Relaxed);
-                    flags -= OFlags::NOATIME;
-                }
-                Err(error) if is_invalid(&error) && flags.contains(OFlags::DIRECT) => {
-                    flags -= OFlags::DIRECT;
-                }
-                Err(error) => return Err(error),
-            }
+            (Way::DontCache | Way::Dropped, _) => Ok((next_rung(file, Way::DontCache), GRAIN_MIN)),
+            (Way::Cached, _) => Ok((Way::Cached, GRAIN_MIN)),
         }
     }
 
     /// What is known of a device, or is learnt from the first file on it.
-    fn medium(&self, file: &OwnedFd, device: u64, uses_cache: bool) -> Medium {
+    fn medium<H: Handle>(&self, file: &H, device: u64, uses_cache: bool) -> Medium {
         let known = self.media.read().unwrap_or_else(PoisonError::into_inner).get(&device).copied();
         known.unwrap_or_else(|| {
-            let is_real = has_medium(file);
+            let is_real = file.has_medium();
             // Asked only where it matters: asking is reading.
-            let knows_dontcache = uses_cache && is_real && knows_dontcache(file);
-            let tells_residency = uses_cache && tells_residency(file);
+            let knows_dontcache = uses_cache && is_real && file.knows_dontcache();
+            let tells_residency = uses_cache && file.tells_residency();
             let medium = Medium { is_real, knows_dontcache, tells_residency };
             let mut media = self.media.write().unwrap_or_else(PoisonError::into_inner);
             media.insert(device, medium);
@@ -138,39 +116,76 @@ impl<'a> Opener<'a> {
     }
 }
 
+/// Turns direct reads on or off, unless they are as wanted.
+fn set_direct<H: Handle>(opened: &Opened<H>, wanted: bool) -> io::Result<()> {
+    if opened.is_direct == wanted { Ok(()) } else { opened.file.turn(Way::Direct, wanted) }
+}
+
 /// How much of a file is in the page cache, in percent; 0 where it is not told.
-fn resident_percent(file: &OwnedFd, size: u64, is_told: bool) -> u64 {
-    let pages = size.div_ceil(rustix::param::page_size() as u64);
-    let resident = resident_pages(file, is_told).unwrap_or(0).min(pages);
-    (resident * 100).checked_div(pages).unwrap_or(0)
+fn resident_percent<H: Handle>(file: &H, size: u64, is_told: bool) -> u64 {
+    let resident = file.resident_bytes(is_told).unwrap_or(0).min(size);
+    (u128::from(resident) * 100).checked_div(size.into()).unwrap_or(0) as u64
 }
 
-fn is_refused(error: &io::Error) -> bool {
-    Errno::from_io_error(error) == Some(Errno::PERM)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::buffer::Buffer;
+    use crate::read::WAYS;
+    use std::io::{Seek as _, SeekFrom, Write as _};
 
-fn is_invalid(error: &io::Error) -> bool {
-    Errno::from_io_error(error) == Some(Errno::INVAL)
-}
-
-/// The grain of direct reads, unless the file system says outright that this
-/// file cannot be read directly (encrypted, verity, inline data), whatever
-/// flags it lets through.
-fn direct_grain(answer: &Statx) -> Option<u64> {
-    let is_told = answer.stx_mask & StatxFlags::DIOALIGN.bits() != 0;
-    if is_told && answer.stx_dio_offset_align == 0 {
-        return None;
+    fn folder_on_disk() -> tempfile::TempDir {
+        tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap()
     }
-    Some(u64::from(answer.stx_dio_offset_align).next_power_of_two().max(GRAIN_MIN))
-}
 
-/// Whether there is anything behind the page cache.
-fn has_medium(file: &OwnedFd) -> bool {
-    const TMPFS_MAGIC: i64 = 0x0102_1994;
-    const RAMFS_MAGIC: i64 = 0x8584_58f6;
-    const HUGETLBFS_MAGIC: i64 = 0x9584_58f6;
-    let Ok(answer) = rustix::fs::fstatfs(file) else {
-        return true;
-    };
-    !matches!(answer.f_type, TMPFS_MAGIC | RAMFS_MAGIC | HUGETLBFS_MAGIC)
+    fn open(root: &Root, path: &[u8], first: Way) -> io::Result<Source> {
+        Ok(Opener::new(root, first).open(path, false)?.0)
+    }
+
+    fn pattern(length: usize) -> Vec<u8> {
+        (0..length).map(|at| (at / 7 + at % 251) as u8).collect()
+    }
+
+    #[test]
+    fn every_rung_gives_the_same_bytes_at_every_boundary() {
+        const MIB: usize = 1 << 20;
+        let folder = folder_on_disk();
+        let root = Root::open(folder.path()).unwrap();
+        let mut buffer = Buffer::new(8 * MIB).unwrap();
+        for length in [0, 1, 511, 4095, 4096, 4097, MIB - 1, MIB, MIB + 1, 4 * MIB + 4097] {
+            let content = pattern(length);
+            std::fs::write(folder.path().join("f"), &content).unwrap();
+            for first in WAYS {
+                let source = open(&root, b"f", first).unwrap();
+                let filled = source.read_at(&mut buffer, 0, length).unwrap();
+                assert_eq!(filled.bytes, length);
+                assert!(buffer[..length] == content, "{length} bytes, {first:?}");
+                assert!(filled.way >= first);
+            }
+        }
+    }
+
+    #[test]
+    fn holes_are_seen() {
+        let folder = folder_on_disk();
+        let mut file = std::fs::File::create(folder.path().join("f")).unwrap();
+        file.set_len(10 << 20).unwrap();
+        file.seek(SeekFrom::Start(4 << 20)).unwrap();
+        file.write_all(&[1; 4096]).unwrap();
+        let root = Root::open(folder.path()).unwrap();
+        let source = open(&root, b"f", Way::Direct).unwrap();
+        let (start, end) = source.next_data(0, 10 << 20).unwrap().unwrap();
+        assert!(start <= 4 << 20 && end >= (4 << 20) + 4096 && end - start < 2 << 20);
+        assert_eq!(source.next_data(end, 10 << 20).unwrap(), None);
+        assert_eq!(source.next_data(10 << 20, 10 << 20).unwrap(), None);
+    }
+
+    #[test]
+    fn a_folder_is_no_file() {
+        let folder = folder_on_disk();
+        std::fs::create_dir(folder.path().join("sub")).unwrap();
+        let root = Root::open(folder.path()).unwrap();
+        let refused = open(&root, b"sub", Way::Direct).err().unwrap();
+        assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
+    }
 }

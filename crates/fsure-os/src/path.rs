@@ -1,19 +1,22 @@
 //! Bytes to paths and back, and the few plain questions about a path that a
 //! command line raises before there is a root.
 
-use std::ffi::OsStr;
+use std::borrow::Cow;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// A path's raw bytes.
-pub fn bytes(path: &Path) -> &[u8] {
-    path.as_os_str().as_bytes()
+use crate::host::path::canonical;
+
+/// A path's raw bytes, with `/` between its components: as they are on Unix,
+/// WTF-8 on Windows, where names are made of 16-bit units.
+pub fn bytes(path: &Path) -> Cow<'_, [u8]> {
+    crate::host::path::bytes(path)
 }
 
-/// The path of those raw bytes.
-pub fn from_bytes(bytes: &[u8]) -> &Path {
-    Path::new(OsStr::from_bytes(bytes))
+/// The path of those raw bytes. On Windows, bytes that no name there has are
+/// replaced: such a path leads nowhere and is only good to be shown.
+pub fn from_bytes(bytes: &[u8]) -> Cow<'_, Path> {
+    crate::host::path::from_bytes(bytes)
 }
 
 /// What a path given by the user stands for, in a form that stays true when
@@ -22,16 +25,14 @@ pub fn from_bytes(bytes: &[u8]) -> &Path {
 /// its own. The path need not exist, so that a missing file can be asked for.
 pub fn resolve(path: &Path) -> io::Result<PathBuf> {
     let Some(name) = path.file_name() else {
-        return std::fs::canonicalize(path);
+        return canonical(path);
     };
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let parent = parent.unwrap_or(Path::new("."));
     match std::fs::symlink_metadata(path) {
-        Ok(meta) if meta.is_symlink() && !is_folder(path) => {
-            Ok(std::fs::canonicalize(parent)?.join(name))
-        }
+        Ok(meta) if meta.is_symlink() && !is_folder(path) => Ok(canonical(parent)?.join(name)),
         Err(error) if is_nowhere(&error) => Ok(resolve(parent)?.join(name)),
-        _ => std::fs::canonicalize(path),
+        _ => canonical(path),
     }
 }
 
@@ -70,9 +71,7 @@ pub fn remove(file: &Path, with_folder: bool) {
 /// Gives a file another name in the same folder, durably: it has the old name
 /// or the new one after a power cut, and the new one once this returns.
 pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
-    std::fs::rename(from, to)?;
-    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
-    std::fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+    crate::host::path::rename(from, to)
 }
 
 /// Whether the name itself is a link, wherever that leads.
@@ -83,10 +82,10 @@ pub fn is_link(path: &Path) -> bool {
 /// The path without any link, so that one file has one name. What does not
 /// exist is resolved as far as it does.
 pub fn without_links(path: &Path) -> io::Result<PathBuf> {
-    if exists(path) { std::fs::canonicalize(path) } else { resolve(path) }
+    if exists(path) { canonical(path) } else { resolve(path) }
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
 

@@ -5,26 +5,24 @@
 //! direct, don't-cache, cached and dropped, cached. A file starts on the first
 //! rung its file system answers for and falls one rung when a way fails in the
 //! middle; it never climbs again. Which rung served a read is part of the
-//! answer, never assumed.
+//! answer, never assumed. The rungs are the same for all systems; what each is
+//! made of, and whether there is one, is the system's answer ([`Handle`]).
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{OnceLock, PoisonError, RwLock};
-
-use rustix::fs::{Advice, OFlags, SeekFrom};
-use rustix::io::{Errno, ReadWriteFlags};
 
 use crate::Stat;
 use crate::buffer::Buffer;
-use crate::folder::stat_descriptor;
-use crate::ring::{Ring, RingRead};
+use crate::host::{File, Handle};
 
 /// A way to read, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Way {
-    /// `O_DIRECT`: past the page cache.
+    /// Past the page cache: `O_DIRECT` on Linux, `FILE_FLAG_NO_BUFFERING` on
+    /// Windows. macOS has nothing that reads past what is already there.
     Direct,
-    /// `RWF_DONTCACHE` (Linux 6.14): through pages that are dropped at once.
+    /// From the page cache what is there, the rest without leaving it there:
+    /// `RWF_DONTCACHE` on Linux (6.14), `F_NOCACHE` on macOS.
     DontCache,
     /// Through the page cache, and dropped from it when the file is closed.
     /// Only for files of which nothing was cached before: dropping is by
@@ -42,12 +40,13 @@ pub const WAYS: [Way; 4] = [Way::Direct, Way::DontCache, Way::Dropped, Way::Cach
 /// of a common device; a file system that wants more says so in `statx`.
 pub(crate) const GRAIN_MIN: u64 = 4096;
 
-/// Linux's flag for uncached buffered reads, which rustix does not name yet.
-const RWF_DONTCACHE: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x80);
+/// A file that would want more than this is not read directly: nobody's reads
+/// begin at such multiples.
+pub(crate) const GRAIN_MAX: u64 = 1 << 20;
 
 /// A regular file open for reading, shared by several threads.
-pub struct Source {
-    pub(crate) file: OwnedFd,
+pub struct Source<H: Handle = File> {
+    pub(crate) file: H,
     /// Readers hold this for reading while they read, so that a fall to
     /// another rung never changes the descriptor under a read in flight.
     pub(crate) way: RwLock<Way>,
@@ -68,10 +67,14 @@ pub struct Filled {
     pub way: Way,
 }
 
-impl Source {
+impl<H: Handle> Source<H> {
+    pub(crate) fn new(file: H, way: Way, grain: u64) -> Self {
+        Self { file, way: RwLock::new(way), grain, was_absent: OnceLock::new() }
+    }
+
     /// The stat of the open file.
     pub fn stat(&self) -> io::Result<Stat> {
-        stat_descriptor(&self.file)
+        self.file.stat()
     }
 
     /// Whether reads take what is in the page cache.
@@ -100,13 +103,14 @@ impl Source {
             drop(way);
             worst = worst.max(self.told(way_used));
             match result {
-                Ok(0) => return Ok(Filled { bytes: filled, way: worst }),
-                Ok(bytes) => filled = (filled + bytes).min(wanted),
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN | Errno::INVAL | Errno::OPNOTSUPP) if way_used != Way::Cached => {
+                // No further than before: the file ends there.
+                Ok(end) if end <= filled => return Ok(Filled { bytes: filled, way: worst }),
+                Ok(end) => filled = end.min(wanted),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if way_used != Way::Cached && H::refuses_way(&error) => {
                     self.fall_from(way_used);
                 }
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(error),
             }
             if filled == wanted {
                 return Ok(Filled { bytes: filled, way: worst });
@@ -122,6 +126,7 @@ impl Source {
         }
     }
 
+    /// Goes on reading behind what is `filled`; the answer is how far that came.
     fn read_once(
         &self,
         way: Way,
@@ -129,62 +134,24 @@ impl Source {
         offset: u64,
         filled: usize,
         wanted: usize,
-    ) -> Result<usize, Errno> {
-        // A direct read ends at the grain as well; what it reads beyond the
-        // wanted bytes is room in the buffer, or the end of the file.
-        let end = match way {
-            Way::Direct => wanted.next_multiple_of(self.grain as usize).min(buffer.len()),
-            _ => wanted,
+    ) -> io::Result<usize> {
+        let grain = self.grain as usize;
+        let (start, end) = match way {
+            // Direct reads begin at the grain, also behind one that came short,
+            // and end at it; what they read beyond the wanted bytes is room in
+            // the buffer, or the end of the file.
+            Way::Direct => (filled - filled % grain, wanted.next_multiple_of(grain)),
+            _ => (filled, wanted),
         };
         if matches!(way, Way::DontCache | Way::Dropped) {
             self.was_absent.get_or_init(|| is_absent(&self.file));
         }
-        let target = &mut buffer[filled..end];
-        let position = offset + filled as u64;
-        match way {
-            Way::DontCache => {
-                let target = &mut [io::IoSliceMut::new(target)];
-                rustix::io::preadv2(&self.file, target, position, RWF_DONTCACHE)
-            }
-            _ => rustix::io::pread(&self.file, target, position),
+        let target = &mut buffer[start..end];
+        let position = offset + start as u64;
+        if way == Way::Direct {
+            check_aligned(target.as_ptr(), target.len(), position, self.grain);
         }
-    }
-
-    /// Reads whole files, each from its start to its own place in the buffer,
-    /// in one go. Only for sources on the direct rung; the answer is `None`
-    /// for the others and for what came short or by a way that failed, which
-    /// is then to be read by itself. An error is what the medium said.
-    ///
-    /// `wanted` has the source, its place and its length; places lie at
-    /// multiples of the grain and leave room up to the next one.
-    pub fn read_whole(
-        ring: &mut Ring,
-        buffer: &mut Buffer,
-        wanted: &[(&Self, usize, usize)],
-    ) -> Vec<Option<io::Result<Filled>>> {
-        let locked: Vec<_> = wanted
-            .iter()
-            .map(|(source, ..)| source.way.read().unwrap_or_else(PoisonError::into_inner))
-            .collect();
-        let directs =
-            wanted.iter().zip(&locked).map(|(wanted, way)| (wanted, **way == Way::Direct));
-        let reads: Vec<_> = directs
-            .clone()
-            .filter(|(_, is_direct)| *is_direct)
-            .map(|((source, at, length), _)| RingRead {
-                file: source.file.as_raw_fd(),
-                at: *at,
-                length: length.next_multiple_of(source.grain as usize),
-            })
-            .collect();
-        let mut answers = ring.read_all(buffer, &reads).into_iter();
-        directs
-            .map(|((_, _, length), is_direct)| match is_direct.then(|| answers.next())?? {
-                Ok(bytes) if bytes < *length => None,
-                Ok(_) => Some(Ok(Filled { bytes: *length, way: Way::Direct })),
-                Err(error) => (!is_of_the_way(&error)).then_some(Err(error)),
-            })
-            .collect()
+        Ok(start + self.file.read(way, target, position)?)
     }
 
     fn fall_from(&self, failed: Way) {
@@ -198,263 +165,314 @@ impl Source {
     /// than a hole, or `None` where there is none. `size` is the file's size;
     /// a file system that knows no holes answers with all that is left.
     pub fn next_data(&self, offset: u64, size: u64) -> io::Result<Option<(u64, u64)>> {
-        if offset >= size {
-            return Ok(None);
-        }
-        // `seek` moves the descriptor's own position, which nobody uses.
-        let start = match rustix::fs::seek(&self.file, SeekFrom::Data(offset)) {
-            Ok(start) => start,
-            Err(Errno::NXIO) => return Ok(None),
-            Err(_) => return Ok(Some((offset, size))),
-        };
-        let end = rustix::fs::seek(&self.file, SeekFrom::Hole(start)).unwrap_or(size);
-        Ok((start < size).then_some((start, end.min(size))))
+        if offset >= size { Ok(None) } else { self.file.next_data(offset, size) }
     }
 }
 
-/// Whether an error says that this way of reading is not to be had, rather
-/// than something of the medium.
-fn is_of_the_way(error: &io::Error) -> bool {
-    matches!(
-        Errno::from_io_error(error),
-        Some(Errno::AGAIN | Errno::INVAL | Errno::OPNOTSUPP | Errno::INTR)
-    )
+/// Every direct read passes here, on every system and in every build: one that
+/// is not aligned is refused by some devices, read twice by others, and served
+/// by Wine as if nothing were wrong, so that no test there would see it.
+///
+/// # Panics
+///
+/// If a place in memory, a length or a position is not a multiple of the grain.
+pub(crate) fn check_aligned(memory: *const u8, length: usize, position: u64, grain: u64) {
+    assert!(
+        (memory.addr() as u64 | length as u64 | position).is_multiple_of(grain),
+        "a direct read of {length} bytes at {position} to {memory:?} is not aligned to {grain}"
+    );
 }
 
-impl Drop for Source {
+impl<H: Handle> Drop for Source<H> {
     fn drop(&mut self) {
         let way = self.way.get_mut().unwrap_or_else(PoisonError::into_inner);
         if *way == Way::Dropped {
             // By chunk it would leave large folios behind (measured: 99 %).
-            let _ = rustix::fs::fadvise(&self.file, 0, None, Advice::DontNeed);
+            self.file.drop_cached();
         }
     }
 }
 
-/// Turns `O_DIRECT` on or off, unless it is as wanted.
-pub(crate) fn set_direct(file: &OwnedFd, is_direct: bool, wanted: bool) -> io::Result<()> {
-    if is_direct != wanted {
-        let mut flags = rustix::fs::fcntl_getfl(file)?;
-        flags.set(OFlags::DIRECT, wanted);
-        rustix::fs::fcntl_setfl(file, flags)?;
-    }
-    Ok(())
-}
-
 /// The rung below `failed` that this file can stand on.
-pub(crate) fn next_rung(file: &OwnedFd, failed: Way) -> Way {
-    if failed == Way::Direct {
-        // Where it cannot be turned off, reads go on failing and are told.
-        let _ = set_direct(file, true, false);
-        // Whether the file system knows it shows at the first read.
+pub(crate) fn next_rung<H: Handle>(file: &H, failed: Way) -> Way {
+    // Where it cannot be turned off, reads go on failing and are told.
+    let _ = file.turn(failed, false);
+    // Whether the file system knows it may show at the first read only.
+    if failed == Way::Direct && file.turn(Way::DontCache, true).is_ok() {
         return Way::DontCache;
     }
-    if failed == Way::DontCache && is_absent(file) {
+    if failed < Way::Dropped && is_absent(file) {
         return Way::Dropped;
     }
     Way::Cached
 }
 
-/// Whether the file system takes the flag, asked by reading one byte.
-pub(crate) fn knows_dontcache(file: &OwnedFd) -> bool {
-    let mut byte = [0];
-    rustix::io::preadv2(file, &mut [io::IoSliceMut::new(&mut byte)], 0, RWF_DONTCACHE).is_ok()
-}
-
 /// Whether nothing of the file is known to be in the page cache.
-fn is_absent(file: &OwnedFd) -> bool {
-    resident_pages(file, tells_residency(file)) == Some(0)
-}
-
-/// Whether the file system can be asked for pages in the cache. An overlay's
-/// belong to the file below and are counted as 0.
-pub(crate) fn tells_residency(file: &OwnedFd) -> bool {
-    const OVERLAYFS_SUPER_MAGIC: i64 = 0x794c_7630;
-    rustix::fs::fstatfs(file).is_ok_and(|answer| answer.f_type != OVERLAYFS_SUPER_MAGIC)
-}
-
-/// How many of the file's pages are in the page cache, `cachestat(2)`, Linux
-/// 6.5. `None` where the kernel does not say, which includes files of others
-/// that we may not write. `is_told` is the answer of [`tells_residency`].
-pub(crate) fn resident_pages(file: &OwnedFd, is_told: bool) -> Option<u64> {
-    const SYS_CACHESTAT: libc::c_long = 451;
-    if !is_told {
-        return None;
-    }
-    let range: [u64; 2] = [0, 0];
-    let mut answer = [0_u64; 5];
-    // SAFETY: `range` is a `cachestat_range` (offset, length; 0 is all) and
-    // `answer` a `cachestat` of five counters, both alive during the call.
-    let done = unsafe {
-        libc::syscall(SYS_CACHESTAT, file.as_raw_fd(), range.as_ptr(), answer.as_mut_ptr(), 0)
-    };
-    (done == 0).then_some(answer[0])
+fn is_absent<H: Handle>(file: &H) -> bool {
+    file.resident_bytes(file.tells_residency()) == Some(0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::folder::Root;
-    use crate::opener::Opener;
-    use std::path::Path;
+    use std::cell::{Cell, RefCell};
 
-    fn folder_on_disk() -> tempfile::TempDir {
-        tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap()
+    const MIB: usize = 1 << 20;
+
+    /// A file on a system that misbehaves as told, and notes what it was asked.
+    #[derive(Default)]
+    struct Fake {
+        content: Vec<u8>,
+        /// Ways it has, and those that fail from a position on.
+        lacks: Vec<Way>,
+        fails_from: Vec<(Way, u64, io::ErrorKind)>,
+        /// What it says of the page cache, in turn.
+        resident: RefCell<Vec<Option<u64>>>,
+        /// The most a read gives, and whether every other is interrupted.
+        piece: Option<usize>,
+        is_interrupted: Option<Cell<bool>>,
+        /// Where it shrinks to once something was read.
+        shrinks_to: Option<usize>,
+        asked: RefCell<Vec<(Way, u64, usize)>>,
+        turned: RefCell<Vec<(Way, bool)>>,
+        dropped: std::rc::Rc<Cell<bool>>,
     }
 
-    /// Says so where the test harness does not swallow it.
-    fn did_not_run(test: &str, why: &str) {
-        use std::io::Write as _;
-        let line = format!("DID NOT RUN: {test}: {why}\n");
-        std::io::stderr().write_all(line.as_bytes()).unwrap();
-        if let Some(file) = std::env::var_os("FSURE_SKIPPED") {
-            let log = std::fs::OpenOptions::new().append(true).create(true).open(file);
-            log.and_then(|mut log| log.write_all(line.as_bytes())).unwrap();
+    impl Handle for Fake {
+        const TELLS_RESIDENCY: bool = true;
+
+        fn stat(&self) -> io::Result<Stat> {
+            Err(io::ErrorKind::Unsupported.into())
         }
-    }
 
-    fn open(root: &Root, path: &[u8], first: Way) -> io::Result<Source> {
-        Ok(Opener::new(root, first).open(path, false)?.0)
+        fn turn(&self, way: Way, on: bool) -> io::Result<()> {
+            self.turned.borrow_mut().push((way, on));
+            if on && self.lacks.contains(&way) {
+                return Err(io::ErrorKind::Unsupported.into());
+            }
+            Ok(())
+        }
+
+        fn read(&self, way: Way, target: &mut [u8], position: u64) -> io::Result<usize> {
+            if let Some(is_next) = &self.is_interrupted
+                && is_next.replace(!is_next.get())
+            {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            let has_read = !self.asked.borrow().is_empty();
+            self.asked.borrow_mut().push((way, position, target.len()));
+            let fails = |fails: &&(Way, u64, io::ErrorKind)| fails.0 == way && position >= fails.1;
+            if let Some((.., kind)) = self.fails_from.iter().find(fails) {
+                return Err((*kind).into());
+            }
+            let size = self.shrinks_to.filter(|_| has_read).unwrap_or(self.content.len());
+            let rest = &self.content[..size][(position as usize).min(size)..];
+            let bytes = rest.len().min(target.len()).min(self.piece.unwrap_or(usize::MAX));
+            target[..bytes].copy_from_slice(&rest[..bytes]);
+            Ok(bytes)
+        }
+
+        fn refuses_way(error: &io::Error) -> bool {
+            matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput)
+        }
+
+        fn has_medium(&self) -> bool {
+            true
+        }
+
+        fn knows_dontcache(&self) -> bool {
+            true
+        }
+
+        fn tells_residency(&self) -> bool {
+            true
+        }
+
+        fn resident_bytes(&self, _: bool) -> Option<u64> {
+            let mut answers = self.resident.borrow_mut();
+            if answers.len() > 1 { answers.remove(0) } else { answers.first().copied().flatten() }
+        }
+
+        fn drop_cached(&self) {
+            self.dropped.set(true);
+        }
+
+        fn next_data(&self, offset: u64, size: u64) -> io::Result<Option<(u64, u64)>> {
+            Ok(Some((offset, size)))
+        }
     }
 
     fn pattern(length: usize) -> Vec<u8> {
         (0..length).map(|at| (at / 7 + at % 251) as u8).collect()
     }
 
+    /// Reads all of it from a rung; the content must be right whatever happens.
+    fn read_all(source: &Source<Fake>, length: usize) -> io::Result<Filled> {
+        let mut buffer = Buffer::new(2 * MIB)?;
+        buffer.fill(0xee);
+        let filled = source.read_at(&mut buffer, 0, length)?;
+        assert!(buffer[..filled.bytes] == source.file.content[..filled.bytes], "wrong bytes");
+        Ok(filled)
+    }
+
+    fn source(file: Fake, way: Way) -> Source<Fake> {
+        Source::new(file, way, GRAIN_MIN)
+    }
+
     #[test]
-    fn every_rung_gives_the_same_bytes_at_every_boundary() {
-        const MIB: usize = 1 << 20;
-        let folder = folder_on_disk();
-        let root = Root::open(folder.path()).unwrap();
-        let mut buffer = Buffer::new(8 * MIB).unwrap();
-        for length in [0, 1, 511, 4095, 4096, 4097, MIB - 1, MIB, MIB + 1, 4 * MIB + 4097] {
-            let content = pattern(length);
-            std::fs::write(folder.path().join("f"), &content).unwrap();
-            for first in WAYS {
-                let source = open(&root, b"f", first).unwrap();
-                let filled = source.read_at(&mut buffer, 0, length).unwrap();
-                assert_eq!(filled.bytes, length);
-                assert!(buffer[..length] == content, "{length} bytes, {first:?}");
-                assert!(filled.way >= first);
+    fn falls_one_rung_where_a_way_fails_in_the_middle() {
+        use Way::{Cached, Direct, DontCache, Dropped};
+        let refused = io::ErrorKind::Unsupported;
+        let from = 64 << 10;
+        for (fails, lacks, resident, ends_on, told) in [
+            (vec![], vec![], None, Direct, Direct),
+            (vec![Direct], vec![], Some(0), DontCache, DontCache),
+            // Nobody knows what was there before: then it is not called uncached.
+            (vec![Direct], vec![], None, DontCache, Cached),
+            (vec![Direct], vec![], Some(4096), DontCache, Cached),
+            (vec![Direct, DontCache], vec![], Some(0), Dropped, Dropped),
+            (vec![Direct, DontCache], vec![], Some(4096), Cached, Cached),
+            (vec![Direct, DontCache], vec![], None, Cached, Cached),
+            (vec![Direct], vec![DontCache], None, Cached, Cached),
+            (vec![Direct], vec![DontCache], Some(0), Dropped, Dropped),
+            (vec![Direct, DontCache, Dropped], vec![], Some(0), Cached, Cached),
+        ] {
+            let case = format!("{fails:?} fail, {lacks:?} are not had, resident: {resident:?}");
+            let fake = Fake {
+                content: pattern(MIB + 5),
+                lacks,
+                fails_from: fails.iter().map(|way| (*way, from, refused)).collect(),
+                resident: vec![resident].into(),
+                // So that each way has given something before it fails.
+                piece: Some(4096),
+                ..Fake::default()
+            };
+            let dropped = fake.dropped.clone();
+            let source = source(fake, Direct);
+            let filled = read_all(&source, MIB + 5).unwrap();
+            assert_eq!(filled, Filled { bytes: MIB + 5, way: told }, "{case}");
+            assert_eq!(*source.way.read().unwrap(), ends_on, "{case}");
+            assert_eq!(source.is_in_memory(), ends_on == Cached, "{case}");
+            // What was turned on is off again, once its rung is left.
+            let turned = source.file.turned.borrow().clone();
+            assert_eq!(turned.contains(&(Direct, false)), ends_on != Direct, "{case}");
+            drop(source);
+            assert_eq!(dropped.get(), ends_on == Dropped, "{case}");
+        }
+    }
+
+    #[test]
+    fn never_climbs_and_never_falls_for_what_the_medium_says() {
+        for way in WAYS {
+            let fake = Fake {
+                content: pattern(MIB),
+                fails_from: vec![(way, 0, io::ErrorKind::Other)],
+                ..Fake::default()
+            };
+            let source = source(fake, way);
+            assert_eq!(read_all(&source, MIB).unwrap_err().kind(), io::ErrorKind::Other);
+            assert_eq!(*source.way.read().unwrap(), way, "an error of the medium is no fall");
+        }
+        // Below the last rung there is nothing: a refusal there is an error.
+        let refused = (Way::Cached, 0, io::ErrorKind::Unsupported);
+        let fake = Fake { fails_from: vec![refused], content: pattern(9), ..Fake::default() };
+        let source = source(fake, Way::Cached);
+        assert_eq!(read_all(&source, 9).unwrap_err().kind(), io::ErrorKind::Unsupported);
+    }
+
+    #[test]
+    fn a_cache_that_fills_up_in_between_is_no_proof() {
+        // Absent when it fell, present when it was first read.
+        let fake = Fake {
+            content: pattern(MIB),
+            lacks: vec![Way::DontCache],
+            fails_from: vec![(Way::Direct, 0, io::ErrorKind::InvalidInput)],
+            resident: vec![Some(0), Some(4096)].into(),
+            ..Fake::default()
+        };
+        let source = source(fake, Way::Direct);
+        let filled = read_all(&source, MIB).unwrap();
+        assert_eq!(filled, Filled { bytes: MIB, way: Way::Cached });
+        // And it stays one: what the first read left there proves nothing, either.
+        assert_eq!(read_all(&source, MIB).unwrap().way, Way::Cached);
+    }
+
+    #[test]
+    fn short_and_interrupted_reads_are_gone_on_with() {
+        for way in WAYS {
+            for piece in [1000, 4096, 5000, 70_000, usize::MAX] {
+                // A direct read of less than the grain is how a file ends.
+                let is_end = way == Way::Direct && piece < 4096;
+                let fake = Fake {
+                    content: pattern(300_001),
+                    resident: vec![Some(0)].into(),
+                    piece: Some(piece),
+                    is_interrupted: Some(Cell::new(true)),
+                    ..Fake::default()
+                };
+                let source = source(fake, way);
+                let filled = read_all(&source, 300_001).unwrap();
+                let bytes = if is_end { piece } else { 300_001 };
+                assert_eq!(filled, Filled { bytes, way }, "{piece} bytes at a time");
+                if way == Way::Direct {
+                    let asked = source.file.asked.borrow();
+                    let is_whole = |(_, position, length): &(Way, u64, usize)| {
+                        (position | *length as u64).is_multiple_of(GRAIN_MIN)
+                    };
+                    assert!(asked.iter().all(is_whole), "{asked:?}");
+                }
             }
         }
     }
 
     #[test]
-    fn direct_reads_leave_the_page_cache_alone() {
-        let folder = folder_on_disk();
-        let path = folder.path().join("f");
-        std::fs::write(&path, pattern(5 << 20)).unwrap();
-        let root = Root::open(folder.path()).unwrap();
-        let file = std::fs::File::open(&path).unwrap();
-        file.sync_all().unwrap();
-        rustix::fs::fadvise(&file, 0, None, Advice::DontNeed).unwrap();
-        let file = OwnedFd::from(file);
-        let Some(0) = resident_pages(&file, true) else {
-            return did_not_run("direct_reads_leave_the_page_cache_alone", "residency is not told");
-        };
-        let mut buffer = Buffer::new(8 << 20).unwrap();
-        for first in [Way::Direct, Way::DontCache, Way::Dropped] {
-            let source = open(&root, b"f", first).unwrap();
-            let filled = source.read_at(&mut buffer, 0, 5 << 20).unwrap();
-            drop(source);
-            assert_eq!(filled.bytes, 5 << 20);
-            assert_ne!(filled.way, Way::Cached);
-            assert_eq!(resident_pages(&file, true), Some(0), "{first:?} was {:?}", filled.way);
-        }
-    }
-
-    /// Reads that leave nothing behind still take what is there.
-    #[test]
-    fn what_was_in_memory_is_never_called_uncached() {
-        let folder = folder_on_disk();
-        std::fs::write(folder.path().join("f"), pattern(5 << 20)).unwrap();
-        let root = Root::open(folder.path()).unwrap();
-        let mut buffer = Buffer::new(8 << 20).unwrap();
-        for first in [Way::DontCache, Way::Dropped, Way::Cached] {
-            let source = open(&root, b"f", first).unwrap();
-            let filled = source.read_at(&mut buffer, 0, 5 << 20).unwrap();
-            assert_eq!(filled, Filled { bytes: 5 << 20, way: Way::Cached }, "{first:?}");
+    fn a_file_that_shrinks_ends_where_it_ends_now() {
+        for way in WAYS {
+            let fake = Fake {
+                content: pattern(MIB),
+                shrinks_to: Some(9_000),
+                piece: Some(8192),
+                resident: vec![Some(0)].into(),
+                ..Fake::default()
+            };
+            let source = source(fake, way);
+            assert_eq!(read_all(&source, MIB).unwrap(), Filled { bytes: 9_000, way });
+            assert_eq!(*source.way.read().unwrap(), way, "its end is no reason to fall");
         }
     }
 
     #[test]
-    fn what_others_have_cached_stays() {
-        let folder = folder_on_disk();
-        let path = folder.path().join("f");
-        std::fs::write(&path, pattern(5 << 20)).unwrap();
-        let file = OwnedFd::from(std::fs::File::open(&path).unwrap());
-        let before = resident_pages(&file, true);
-        let root = Root::open(folder.path()).unwrap();
-        let mut buffer = Buffer::new(8 << 20).unwrap();
-        for first in WAYS {
-            let source = open(&root, b"f", first).unwrap();
-            source.read_at(&mut buffer, 0, 5 << 20).unwrap();
-            drop(source);
-            assert_eq!(resident_pages(&file, true), before);
+    fn direct_reads_are_aligned_in_memory_in_length_and_on_the_medium() {
+        let buffer = Buffer::new(MIB).unwrap();
+        let check = |at: usize, length, position, grain| {
+            let memory = buffer[at..].as_ptr();
+            let checked = std::panic::AssertUnwindSafe(|| {
+                check_aligned(memory, length, position, grain);
+            });
+            std::panic::catch_unwind(checked).is_ok()
+        };
+        assert!(check(0, 4096, 0, 4096) && check(8192, 65536, 1 << 30, 4096));
+        assert!(check(0, 65536, 1 << 20, 65536));
+        for (at, length, position, grain) in [
+            (512, 4096, 0, 4096),
+            (0, 5000, 0, 4096),
+            (0, 4096, 1, 4096),
+            (4096, 65536, 0, 65536),
+            (0, 4096, 0, 65536),
+            (0, 65536, 4096, 65536),
+        ] {
+            assert!(!check(at, length, position, grain), "{at} {length} {position} {grain}");
         }
     }
 
+    /// Reads pass the check with whatever grain the file asks for.
     #[test]
-    fn what_is_in_memory_is_used_only_on_request_and_stays() {
-        let folder = folder_on_disk();
-        let path = folder.path().join("f");
-        std::fs::write(&path, pattern(8 << 20)).unwrap();
-        let file = std::fs::File::open(&path).unwrap();
-        file.sync_all().unwrap();
-        let file = OwnedFd::from(file);
-        let root = Root::open(folder.path()).unwrap();
-        let mut buffer = Buffer::new(8 << 20).unwrap();
-        let mut read = |uses_cache| {
-            let (source, _) = Opener::new(&root, Way::Direct).open(b"f", uses_cache).unwrap();
-            source.read_at(&mut buffer, 0, 8 << 20).unwrap().way
-        };
-        let all = resident_pages(&file, true);
-        let Some(2048) = all else {
-            return did_not_run("what_is_in_memory_is_used", "residency is not told");
-        };
-        assert_eq!((read(false), resident_pages(&file, true)), (Way::Direct, all));
-        assert_eq!((read(true), resident_pages(&file, true)), (Way::Cached, all));
-        rustix::fs::fadvise(&file, 4 << 20, None, Advice::DontNeed).unwrap();
-        let half = resident_pages(&file, true);
-        assert!(half < all, "{half:?} of {all:?} pages");
-        // Half of it is from memory, so all of it is called that.
-        assert_eq!((read(true), resident_pages(&file, true)), (Way::Cached, half));
-    }
-
-    #[test]
-    fn memory_is_never_called_a_medium() {
-        let Ok(folder) = tempfile::tempdir_in("/dev/shm") else {
-            return did_not_run("memory_is_never_called_a_medium", "there is no /dev/shm");
-        };
-        std::fs::write(folder.path().join("f"), "12345").unwrap();
-        let root = Root::open(folder.path()).unwrap();
-        let source = open(&root, b"f", Way::Direct).unwrap();
-        let mut buffer = Buffer::new(4096).unwrap();
-        assert_eq!(
-            source.read_at(&mut buffer, 0, 5).unwrap(),
-            Filled { bytes: 5, way: Way::Cached }
-        );
-    }
-
-    #[test]
-    fn holes_are_seen() {
-        let folder = folder_on_disk();
-        let file = std::fs::File::create(folder.path().join("f")).unwrap();
-        file.set_len(10 << 20).unwrap();
-        std::os::unix::fs::FileExt::write_all_at(&file, &[1; 4096], 4 << 20).unwrap();
-        let root = Root::open(folder.path()).unwrap();
-        let source = open(&root, b"f", Way::Direct).unwrap();
-        let (start, end) = source.next_data(0, 10 << 20).unwrap().unwrap();
-        assert!(start <= 4 << 20 && end >= (4 << 20) + 4096 && end - start < 2 << 20);
-        assert_eq!(source.next_data(end, 10 << 20).unwrap(), None);
-        assert_eq!(source.next_data(10 << 20, 10 << 20).unwrap(), None);
-    }
-
-    #[test]
-    fn only_regular_files_are_opened() {
-        let root = Root::open(Path::new("/dev")).unwrap();
-        let refused = open(&root, b"null", Way::Direct).err().unwrap();
-        assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
+    fn a_larger_grain_is_kept_to() {
+        for length in [1, 65_535, 65_536, 300_001] {
+            let fake = Fake { content: pattern(300_001), ..Fake::default() };
+            let source = Source::new(fake, Way::Direct, 65_536);
+            let filled = read_all(&source, length).unwrap();
+            assert_eq!(filled, Filled { bytes: length, way: Way::Direct });
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! several blocks, several segments, holes), and what `verify` and `update`
 //! make of it. The heart of the promise is in the second half of each case:
 //! what looks like damage is never written over the record of what was well.
-#![cfg(unix)]
+#![cfg(target_os = "linux")]
 
 mod support;
 

@@ -1,4 +1,107 @@
-//! The systems that fsure runs on, each in a folder of its own.
+//! What floor 0 asks of a system. Each has a folder with the same names in it;
+//! Linux and macOS share most of theirs in `unix`.
+//!
+//! | name | answers |
+//! |---|---|
+//! | `File` | [`Handle`]: how an open file is read |
+//! | `Root` | names below a folder, never through a link |
+//! | `memory` | room for direct reads |
+//! | `path` | a path's bytes and back |
+//! | `ring` | many reads with one call, where there is such a thing |
+//! | `volume` | which file system this is |
+//! | `is_gone`, ... | what an error means |
+//!
+//! Logic that is more than a question stands above, where it is the same for
+//! all systems and is tested with a [`Handle`] that misbehaves on purpose.
 
-pub(crate) mod linux;
-pub(crate) mod unix;
+use std::io;
+
+use crate::Stat;
+use crate::read::Way;
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "macos")]
+mod macos;
+#[cfg(not(target_os = "linux"))]
+pub(crate) mod no_ring;
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(target_os = "linux")]
+use linux as system;
+#[cfg(target_os = "macos")]
+use macos as system;
+#[cfg(windows)]
+use windows as system;
+
+#[cfg(target_os = "linux")]
+pub(crate) use linux::ring;
+#[cfg(not(target_os = "linux"))]
+pub(crate) use no_ring as ring;
+pub(crate) use system::{File, volume};
+#[cfg(unix)]
+pub(crate) use unix::{folder, lock, memory, path};
+#[cfg(windows)]
+pub(crate) use windows::{folder, lock, memory, path};
+
+#[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
+compile_error!("fsure-os speaks to Linux, macOS and Windows");
+
+/// An open file, as the ladder of [`crate::read`] needs it. Nobody but this
+/// package and its tests implements it.
+pub trait Handle {
+    /// Whether the system can ever be asked what is in the page cache.
+    const TELLS_RESIDENCY: bool;
+
+    /// The stat of the open file.
+    fn stat(&self) -> io::Result<Stat>;
+
+    /// Turns a way of reading on or off for all reads to come; no read is in
+    /// flight. Fails where the system or the file does not have the way. Ways
+    /// that need nothing turned are fine with either.
+    fn turn(&self, way: Way, on: bool) -> io::Result<()>;
+
+    /// Reads once, by a way that is on, and may read less than asked for.
+    fn read(&self, way: Way, target: &mut [u8], position: u64) -> io::Result<usize>;
+
+    /// Whether an error of such a read says that this way is not to be had
+    /// after all, rather than something of the medium.
+    fn refuses_way(error: &io::Error) -> bool;
+
+    /// Whether there is anything behind the page cache.
+    fn has_medium(&self) -> bool;
+
+    /// Whether [`Way::DontCache`] is known to work here, which may be asked by
+    /// reading.
+    fn knows_dontcache(&self) -> bool;
+
+    /// Whether the file system of this file can be asked what is in the cache.
+    fn tells_residency(&self) -> bool;
+
+    /// How many bytes of the file are in the page cache, in whole pages;
+    /// `None` where that is not told. `is_told` is the answer of
+    /// [`Handle::tells_residency`], which is the same for a whole file system.
+    fn resident_bytes(&self, is_told: bool) -> Option<u64>;
+
+    /// Lets go of what is in the page cache of this file.
+    fn drop_cached(&self);
+
+    /// The next range at or after `offset`, which lies before `size`, that
+    /// holds data; `None` where there is none. A file system that knows no
+    /// holes has data everywhere.
+    fn next_data(&self, offset: u64, size: u64) -> io::Result<Option<(u64, u64)>>;
+}
+
+/// A file just opened, and what came with it.
+pub(crate) struct Opened<H> {
+    pub(crate) file: H,
+    pub(crate) stat: Stat,
+    /// The grain of direct reads; `None` where this file cannot be read
+    /// directly, whatever the system lets through.
+    pub(crate) grain: Option<u64>,
+    /// Whether [`Way::Direct`] is on.
+    pub(crate) is_direct: bool,
+}

@@ -167,7 +167,7 @@ fn own_paths(place: &Place) -> Vec<RelPath> {
     let mut own = vec![RelPath::from_bytes(OWN_FOLDER.as_bytes())];
     if let Ok(catalog) = place.catalog.strip_prefix(&place.root) {
         let catalog = os_path::bytes(catalog);
-        let with = |tail: &[u8]| RelPath::from_bytes([catalog, tail].concat());
+        let with = |tail: &[u8]| RelPath::from_bytes([&*catalog, tail].concat());
         own.extend([b"".as_slice(), b".lock", b"-journal", b".making"].map(with));
     }
     own

@@ -243,7 +243,7 @@ impl Worker<'_> {
 fn failed_to_open((order, reading): (Order, Reading)) -> News {
     match reading {
         Reading::NoMeans(source) => {
-            let path = fsure_os::path::from_bytes(order.path.as_bytes()).to_owned();
+            let path = fsure_os::path::from_bytes(order.path.as_bytes()).into_owned();
             News::Unable(Error::Io { doing: "open", path, source })
         }
         reading => News::Done(order, reading),

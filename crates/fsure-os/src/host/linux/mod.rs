@@ -1,4 +1,9 @@
 //! Linux.
 
-pub mod ring;
-pub mod volume;
+mod file;
+pub(crate) mod folder;
+pub(crate) mod place;
+pub(crate) mod ring;
+pub(crate) mod volume;
+
+pub(crate) use file::File;

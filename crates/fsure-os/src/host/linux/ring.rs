@@ -4,12 +4,16 @@
 //! of small files beyond the device's random-read limit.
 
 use std::io;
-use std::os::fd::RawFd;
+use std::os::fd::AsRawFd;
+use std::sync::PoisonError;
 
 use io_uring::{IoUring, opcode, types};
 use rustix::io::Errno;
 
+use super::File;
 use crate::buffer::Buffer;
+use crate::host::Handle;
+use crate::read::{Filled, Source, Way, check_aligned};
 
 /// Reads one call can carry.
 pub const RING_READS_MAX: usize = 128;
@@ -20,11 +24,12 @@ pub struct Ring {
 }
 
 /// One read: `length` bytes of a file, from its start, to `at` in the buffer.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RingRead {
-    pub(crate) file: RawFd,
-    pub(crate) at: usize,
-    pub(crate) length: usize,
+#[derive(Clone, Copy)]
+struct RingRead<'a> {
+    file: &'a File,
+    at: usize,
+    length: usize,
+    grain: u64,
 }
 
 impl Ring {
@@ -45,11 +50,7 @@ impl Ring {
     /// # Panics
     ///
     /// If a read does not lie within the buffer, or there are too many.
-    pub(crate) fn read_all(
-        &mut self,
-        buffer: &mut Buffer,
-        reads: &[RingRead],
-    ) -> Vec<io::Result<usize>> {
+    fn read_all(&mut self, buffer: &mut Buffer, reads: &[RingRead<'_>]) -> Vec<io::Result<usize>> {
         assert!(reads.len() <= RING_READS_MAX, "{} reads at once", reads.len());
         let capacity = buffer.len();
         let start = buffer.as_mut_ptr();
@@ -57,10 +58,12 @@ impl Ring {
             assert!(read.at.checked_add(read.length).is_some_and(|end| end <= capacity));
             // SAFETY: the target lies within the buffer, as just checked.
             let target = unsafe { start.add(read.at) };
-            let entry = opcode::Read::new(types::Fd(read.file), target, read.length as u32)
-                .offset(0)
-                .build()
-                .user_data(number as u64);
+            check_aligned(target, read.length, 0, read.grain);
+            let entry =
+                opcode::Read::new(types::Fd(read.file.as_raw_fd()), target, read.length as u32)
+                    .offset(0)
+                    .build()
+                    .user_data(number as u64);
             // SAFETY: the buffer is borrowed for writing, and the files stay
             // open in the caller, until this function returns, which it does
             // only after all completions (see `wait`).
@@ -87,5 +90,46 @@ impl Ring {
             }
         }
         answers
+    }
+}
+
+impl Source {
+    /// Reads whole files, each from its start to its own place in the buffer,
+    /// in one go. Only for sources on the direct rung; the answer is `None`
+    /// for the others and for what came short or by a way that failed, which
+    /// is then to be read by itself. An error is what the medium said.
+    ///
+    /// `wanted` has the source, its place and its length; places lie at
+    /// multiples of the grain and leave room up to the next one.
+    pub fn read_whole(
+        ring: &mut Ring,
+        buffer: &mut Buffer,
+        wanted: &[(&Self, usize, usize)],
+    ) -> Vec<Option<io::Result<Filled>>> {
+        let locked: Vec<_> = wanted
+            .iter()
+            .map(|(source, ..)| source.way.read().unwrap_or_else(PoisonError::into_inner))
+            .collect();
+        let directs =
+            wanted.iter().zip(&locked).map(|(wanted, way)| (wanted, **way == Way::Direct));
+        let reads: Vec<_> = directs
+            .clone()
+            .filter(|(_, is_direct)| *is_direct)
+            .map(|((source, at, length), _)| RingRead {
+                file: &source.file,
+                at: *at,
+                length: length.next_multiple_of(source.grain as usize),
+                grain: source.grain,
+            })
+            .collect();
+        let mut answers = ring.read_all(buffer, &reads).into_iter();
+        directs
+            .map(|((_, _, length), is_direct)| match is_direct.then(|| answers.next())?? {
+                Ok(bytes) if bytes < *length => None,
+                Ok(_) => Some(Ok(Filled { bytes: *length, way: Way::Direct })),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => None,
+                Err(error) => (!File::refuses_way(&error)).then_some(Err(error)),
+            })
+            .collect()
     }
 }

@@ -1,5 +1,5 @@
-//! Which file system this is, so that a record is never judged against
-//! another disk that happens to be mounted at the same place.
+//! Which file system this is, from the kernel and, where it is too old to say,
+//! from the mount table and udev.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -7,37 +7,11 @@ use std::os::unix::fs::MetadataExt;
 
 use rustix::fs::{AtFlags, OFlags, StatxFlags};
 
-use crate::folder::Root;
-
-/// One file system.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Volume {
-    /// Its type as the kernel names it: `ext4`, `xfs`, `fuse.sshfs`, or its
-    /// magic number in hexadecimal where the mount table cannot be read.
-    pub kind: String,
-    /// Its UUID, 32 hexadecimal digits or what the disk's label says for
-    /// file systems with shorter ones.
-    pub uuid: Option<String>,
-    /// Granularity of modification times, nanoseconds.
-    pub mtime_granularity_ns: i64,
-    /// Whether an inode number means the same file after the next mount.
-    pub has_stable_inodes: bool,
-}
-
-impl Volume {
-    /// A file system that does not tell what it is.
-    pub fn unknown() -> Self {
-        Self {
-            kind: "unknown".to_owned(),
-            uuid: None,
-            mtime_granularity_ns: 1,
-            has_stable_inodes: false,
-        }
-    }
-}
+use crate::host::folder::Root;
+use crate::volume::Volume;
 
 /// The file system of a folder below a root.
-pub fn of(root: &Root, path: &[u8]) -> io::Result<Volume> {
+pub(crate) fn of(root: &Root, path: &[u8]) -> io::Result<Volume> {
     let opened;
     let folder = if path.is_empty() {
         root.descriptor()
@@ -56,12 +30,7 @@ pub fn of(root: &Root, path: &[u8]) -> io::Result<Volume> {
         None => format!("{:#x}", rustix::fs::fstatfs(folder)?.f_type),
     };
     let device = rustix::fs::makedev(answer.stx_dev_major, answer.stx_dev_minor);
-    Ok(Volume {
-        uuid: uuid_by_ioctl(folder).or_else(|| uuid_by_device(device)),
-        mtime_granularity_ns: granularity_ns(&kind),
-        has_stable_inodes: has_stable_inodes(&kind),
-        kind,
-    })
+    Ok(Volume::new(kind, uuid_by_ioctl(folder).or_else(|| uuid_by_device(device))))
 }
 
 /// The type of a mount, from the mount table (proc(5), `mountinfo`).
@@ -107,26 +76,6 @@ fn uuid_by_device(device: u64) -> Option<String> {
     Some(name.replace('-', "").to_lowercase())
 }
 
-/// Nanoseconds between two modification times that a file system can tell
-/// apart. FAT: 2 s, exFAT: 10 ms, NTFS and SMB: 100 ns (Microsoft,
-/// "File Times"); HFS+ and ext2/ext3 with 128-byte inodes: 1 s.
-fn granularity_ns(kind: &str) -> i64 {
-    match kind {
-        "vfat" | "msdos" | "umsdos" => 2_000_000_000,
-        "ext2" | "ext3" | "hfs" | "hfsplus" | "isofs" | "minix" => 1_000_000_000,
-        "exfat" => 10_000_000,
-        "udf" => 1_000,
-        "ntfs" | "ntfs3" | "fuseblk" | "cifs" | "smb3" => 100,
-        _ => 1,
-    }
-}
-
-/// FAT and exFAT have no inodes: Linux numbers them anew at every mount. FUSE
-/// file systems may do so, too, but the usual ones keep theirs.
-fn has_stable_inodes(kind: &str) -> bool {
-    !matches!(kind, "vfat" | "msdos" | "umsdos" | "exfat" | "9p")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,13 +86,5 @@ mod tests {
         let root = Root::open(Path::new("/proc")).unwrap();
         assert_eq!(of(&root, b"").unwrap().kind, "proc");
         assert_eq!(of(&root, b"self").ok(), None, "never through a link");
-    }
-
-    #[test]
-    fn the_same_answer_twice() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir(folder.path().join("sub")).unwrap();
-        let root = Root::open(folder.path()).unwrap();
-        assert_eq!(of(&root, b"").unwrap(), of(&root, b"sub").unwrap());
     }
 }

@@ -1,6 +1,6 @@
-//! The names below a root. Everything is asked relative to the root's own
-//! descriptor and never through a link, so that a tree that changes while it
-//! is walked cannot lead outside it.
+//! The names below a root, relative to its descriptor. How a path is opened
+//! without following any link in it, and how a stat is asked for, is each
+//! system's own.
 
 use std::ffi::CString;
 use std::io;
@@ -8,34 +8,25 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, ResolveFlags};
+use rustix::fs::{CWD, Dir, Mode, OFlags};
 use rustix::io::Errno;
 
+use super::place;
 use crate::Stat;
-use crate::place::{self, Places};
+use crate::folder::{Listing, read_all};
+use crate::host::system::folder::{PARENT, open_in_one_piece, stat_at, stat_descriptor};
+use crate::place::Places;
 
 /// The longest piece of a path handed to the kernel at once. Its own limit is
-/// 4096 bytes (`PATH_MAX`); longer paths are walked in pieces.
-const PIECE_MAX: usize = 4000;
-
-/// How often an open that is to be tried again is tried again: 55 ms in all.
-const OPEN_ATTEMPTS_MAX: u64 = 10;
+/// `PATH_MAX`, 4096 bytes on Linux and 1024 on macOS; longer paths are walked
+/// in pieces.
+const PIECE_MAX: usize = libc::PATH_MAX as usize - 96;
 
 /// An open root folder.
 pub struct Root {
     folder: OwnedFd,
     /// Cleared once a file system below has shown that it cannot tell.
     tells_places: AtomicBool,
-}
-
-/// The names in one folder.
-#[derive(Debug, Default)]
-pub struct Listing {
-    /// Names in no order, each with its stat or why there is none. Names that
-    /// vanished in between are not listed.
-    pub entries: Vec<(Box<[u8]>, io::Result<Stat>)>,
-    /// Why the listing ends early, where it does.
-    pub error: Option<io::Error>,
 }
 
 impl Root {
@@ -57,18 +48,9 @@ impl Root {
         if path.is_empty() {
             return stat_descriptor(&self.folder);
         }
-        let (folder, rest) = self.approach(path)?;
-        let at = folder.as_ref().map_or(self.folder.as_fd(), AsFd::as_fd);
-        // `statx` knows no RESOLVE flags: where the parent may have been
-        // swapped for a link, the descriptor must come from `openat2`.
-        match rest.iter().rposition(|byte| *byte == b'/') {
-            None => stat_at(at, &c_string(rest)?),
-            Some(slash) => {
-                let flags = OFlags::PATH | OFlags::DIRECTORY;
-                let parent = open_in_one_piece(at, &rest[..slash], flags).map_err(gone_if_link)?;
-                stat_at(parent.as_fd(), &c_string(&rest[slash + 1..])?)
-            }
-        }
+        let (parent, name) = self.parent(path)?;
+        let at = parent.as_ref().map_or(self.folder.as_fd(), AsFd::as_fd);
+        stat_at(at, &c_string(name)?)
     }
 
     /// The names in a folder, and as `places` wishes about where its files
@@ -111,10 +93,9 @@ impl Root {
 
     /// Where a link points, as raw bytes.
     pub fn link_target(&self, path: &[u8]) -> io::Result<Vec<u8>> {
-        let (folder, rest) = self.approach(path)?;
-        let at = folder.as_ref().map_or(self.folder.as_fd(), AsFd::as_fd);
-        let link = open_in_one_piece(at, rest, OFlags::PATH | OFlags::NOFOLLOW)?;
-        Ok(rustix::fs::readlinkat(&link, c"", Vec::new())?.into_bytes())
+        let (parent, name) = self.parent(path)?;
+        let at = parent.as_ref().map_or(self.folder.as_fd(), AsFd::as_fd);
+        Ok(rustix::fs::readlinkat(at, &*c_string(name)?, Vec::new())?.into_bytes())
     }
 
     /// The content of a small file such as a list of patterns: at most `max`
@@ -130,22 +111,8 @@ impl Root {
         if stat_descriptor(&descriptor)?.kind != crate::Kind::File {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
         }
-        let mut content = vec![0; max + 1];
-        let mut filled = 0;
-        while filled < content.len() {
-            match rustix::io::read(&descriptor, &mut content[filled..])? {
-                0 => break,
-                bytes => filled += bytes,
-            }
-        }
-        if filled > max {
-            return Err(io::Error::new(
-                io::ErrorKind::FileTooLarge,
-                format!("larger than {max} bytes"),
-            ));
-        }
-        content.truncate(filled);
-        Ok(Some(content))
+        let read = |target: &mut [u8], at| Ok(rustix::io::pread(&descriptor, target, at)?);
+        read_all(max, read).map(Some)
     }
 
     /// Opens a name below the root.
@@ -153,6 +120,19 @@ impl Root {
         let (folder, rest) = self.approach(path)?;
         let at = folder.as_ref().map_or(self.folder.as_fd(), AsFd::as_fd);
         open_in_one_piece(at, rest, flags)
+    }
+
+    /// The folder a name is in, unless that is the root, and the name alone.
+    /// Names are asked for in an open folder: the calls that ask by a longer
+    /// path would follow a link in it.
+    fn parent<'a>(&self, path: &'a [u8]) -> io::Result<(Option<OwnedFd>, &'a [u8])> {
+        let (folder, rest) = self.approach(path)?;
+        let Some(slash) = rest.iter().rposition(|byte| *byte == b'/') else {
+            return Ok((folder, rest));
+        };
+        let at = folder.as_ref().map_or(self.folder.as_fd(), AsFd::as_fd);
+        let parent = open_in_one_piece(at, &rest[..slash], PARENT).map_err(gone_if_link)?;
+        Ok((Some(parent), &rest[slash + 1..]))
     }
 
     /// Opens folders until the rest of the path is short enough for one call.
@@ -165,7 +145,7 @@ impl Root {
                 .rposition(|byte| *byte == b'/')
                 .ok_or(Errno::NAMETOOLONG)?;
             let at = folder.as_ref().map_or(self.folder.as_fd(), AsFd::as_fd);
-            folder = Some(open_in_one_piece(at, &rest[..cut], OFlags::PATH | OFlags::DIRECTORY)?);
+            folder = Some(open_in_one_piece(at, &rest[..cut], PARENT)?);
             rest = &rest[cut + 1..];
         }
         Ok((folder, rest))
@@ -202,49 +182,7 @@ pub fn is_denied(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::ACCESS | Errno::PERM))
 }
 
-fn open_in_one_piece(at: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
-    let path = if path.is_empty() { b"." } else { path };
-    let flags = flags | OFlags::CLOEXEC;
-    let path = c_string(path)?;
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let mut attempts = 0;
-    loop {
-        match rustix::fs::openat2(at, &*path, flags, Mode::empty(), resolve) {
-            Err(Errno::INTR) => {}
-            // The tree was renamed while the kernel walked it, and its advice
-            // is to ask again (openat2(2)); or somebody holds a lease on the
-            // file, and is being asked to give it up.
-            Err(Errno::AGAIN) if attempts < OPEN_ATTEMPTS_MAX => {
-                attempts += 1;
-                std::thread::sleep(std::time::Duration::from_millis(attempts));
-            }
-            // Before Linux 5.6, and in some containers.
-            Err(Errno::NOSYS) => {
-                let flags = flags | OFlags::NOFOLLOW;
-                return Ok(rustix::fs::openat(at, &*path, flags, Mode::empty())?);
-            }
-            other => return Ok(other?),
-        }
-    }
-}
-
-fn stat_at(folder: BorrowedFd<'_>, name: &std::ffi::CStr) -> io::Result<Stat> {
-    let answer = rustix::fs::statx(
-        folder,
-        name,
-        AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT,
-        Stat::MASK,
-    )?;
-    Ok(Stat::from_statx(&answer))
-}
-
-/// The stat of an open file.
-pub(crate) fn stat_descriptor(descriptor: impl AsFd) -> io::Result<Stat> {
-    let answer = rustix::fs::statx(descriptor, c"", AtFlags::EMPTY_PATH, Stat::MASK)?;
-    Ok(Stat::from_statx(&answer))
-}
-
-fn c_string(path: &[u8]) -> io::Result<CString> {
+pub(crate) fn c_string(path: &[u8]) -> io::Result<CString> {
     CString::new(path).map_err(|_| io::Error::from(Errno::INVAL))
 }
 

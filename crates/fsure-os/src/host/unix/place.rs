@@ -5,13 +5,13 @@
 //! So a few files of each folder are looked at, and the rest only if those do
 //! not lie one behind the other.
 
-use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{Mode, OFlags};
 
-use crate::read::{resident_pages, tells_residency};
+use crate::host::system::place::{KEEPS_ACCESS_TIME, first_extent, is_in_memory};
+use crate::place::Places;
 use crate::{Kind, Stat};
 
 /// Files of a folder that are looked at first.
@@ -20,18 +20,6 @@ const SAMPLES: usize = 4;
 /// The largest gap between two files that still counts as one behind the
 /// other, in bytes: what a disk's own reading ahead covers.
 const GAP_MAX: u64 = 128 << 10;
-
-/// Whether to find out where the files of a folder begin on the disk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Places {
-    /// No: they are not going to be read.
-    #[default]
-    No,
-    /// Only if they are not in memory anyway.
-    IfCold,
-    /// Yes.
-    Yes,
-}
 
 /// Notes in the stats of a folder's files, given in the order of their inodes,
 /// where they begin on the disk, as far as it matters for reading them.
@@ -42,11 +30,8 @@ pub(crate) fn find(
     is_told: &AtomicBool,
     files: &mut [(&std::ffi::CStr, &mut Stat)],
 ) {
-    let in_memory = |name: &std::ffi::CStr| {
-        open(folder, name)
-            .and_then(|file| resident_pages(&file, tells_residency(&file)))
-            .is_some_and(|pages| pages > 0)
-    };
+    let in_memory =
+        |name: &std::ffi::CStr| open(folder, name).is_some_and(|file| is_in_memory(&file));
     if wish == Places::No
         || (wish == Places::IfCold && files.first().is_some_and(|f| in_memory(f.0)))
     {
@@ -77,14 +62,13 @@ pub(crate) fn is_placed(stat: &Stat) -> bool {
     stat.kind == Kind::File && stat.allocated > 0
 }
 
-/// The disk address of a file's first byte: `FS_IOC_FIEMAP`, without flushing
-/// what is not on the disk yet, and so has none.
+/// The disk address of a file's first byte.
 fn first_byte(folder: BorrowedFd<'_>, is_told: &AtomicBool, name: &std::ffi::CStr) -> Option<u64> {
     if !is_told.load(Ordering::Relaxed) {
         return None;
     }
     let file = open(folder, name)?;
-    let extent = first_extent(file.as_fd());
+    let extent = first_extent(&file);
     if extent.is_err() {
         is_told.store(false, Ordering::Relaxed);
     }
@@ -92,73 +76,6 @@ fn first_byte(folder: BorrowedFd<'_>, is_told: &AtomicBool, name: &std::ffi::CSt
 }
 
 fn open(folder: BorrowedFd<'_>, name: &std::ffi::CStr) -> Option<OwnedFd> {
-    let flags =
-        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOATIME;
-    rustix::fs::openat(folder, name, flags, Mode::empty()).ok()
-}
-
-/// `struct fiemap` of `linux/fiemap.h` with room for one extent.
-#[repr(C)]
-#[derive(Default)]
-struct Fiemap {
-    start: u64,
-    length: u64,
-    flags: u32,
-    mapped_extents: u32,
-    extent_count: u32,
-    reserved: u32,
-    extent: FiemapExtent,
-}
-
-#[repr(C)]
-#[derive(Default)]
-struct FiemapExtent {
-    logical: u64,
-    physical: u64,
-    length: u64,
-    reserved64: [u64; 2],
-    flags: u32,
-    reserved: [u32; 3],
-}
-
-/// `None` where the file has no address yet, or none that means anything.
-fn first_extent(file: BorrowedFd<'_>) -> io::Result<Option<u64>> {
-    /// `_IOWR('f', 11, struct fiemap)`; the size is that of the head alone.
-    const FS_IOC_FIEMAP: libc::Ioctl = 0xc020_660b;
-    /// The address is not known or not real.
-    const FIEMAP_EXTENT_UNKNOWN: u32 = 0x2;
-    let mut map = Fiemap { length: u64::MAX, extent_count: 1, ..Fiemap::default() };
-    // SAFETY: the request reads the head and writes at most `extent_count`
-    // extents behind it; `map` has one.
-    let done = unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP, &raw mut map) };
-    if done != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let is_known = map.mapped_extents == 1 && map.extent.flags & FIEMAP_EXTENT_UNKNOWN == 0;
-    Ok(is_known.then_some(map.extent.physical))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_layout_is_the_kernel_s() {
-        assert_eq!(size_of::<Fiemap>(), 32 + 56);
-        assert_eq!(std::mem::offset_of!(Fiemap, extent), 32);
-    }
-
-    #[test]
-    fn two_files_do_not_begin_at_one_place() {
-        let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
-        let place = |name: &str| {
-            let path = folder.path().join(name);
-            std::fs::write(&path, [1; 10_000]).unwrap();
-            let file = std::fs::File::open(path).unwrap();
-            file.sync_all().unwrap();
-            first_extent(file.as_fd()).ok().flatten()
-        };
-        let (a, b) = (place("a"), place("b"));
-        assert!(a.is_none() || a != b, "{a:?}");
-    }
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    rustix::fs::openat(folder, name, flags | KEEPS_ACCESS_TIME, Mode::empty()).ok()
 }

@@ -136,7 +136,7 @@ fn report(
     if output.json {
         screen.print(&json::root_summary(root, command, outcome));
     } else if !output.quiet {
-        let shown = escape(fsure_os::path::bytes(&place.root));
+        let shown = escape(&fsure_os::path::bytes(&place.root));
         screen.print(&text::summary(&shown, command, outcome));
     }
 }

@@ -1,0 +1,314 @@
+//! How Linux reads a file past the page cache, or says what is in it.
+
+use std::io::{self, IoSliceMut};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::fs::{Advice, AtFlags, OFlags, Statx, StatxFlags};
+use rustix::io::{Errno, ReadWriteFlags};
+
+use super::folder::{MASK, stat_descriptor, stat_from};
+use crate::Stat;
+use crate::host::folder::Root;
+use crate::host::{Handle, Opened, unix};
+use crate::read::{GRAIN_MIN, Way};
+
+/// The flag for uncached buffered reads, which rustix does not name yet.
+const RWF_DONTCACHE: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x80);
+
+/// An open file.
+pub struct File(OwnedFd);
+
+impl AsFd for File {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl AsRawFd for File {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+}
+
+impl Handle for File {
+    const TELLS_RESIDENCY: bool = true;
+
+    fn stat(&self) -> io::Result<Stat> {
+        stat_descriptor(self)
+    }
+
+    fn turn(&self, way: Way, on: bool) -> io::Result<()> {
+        if way == Way::Direct {
+            let mut flags = rustix::fs::fcntl_getfl(self)?;
+            flags.set(OFlags::DIRECT, on);
+            rustix::fs::fcntl_setfl(self, flags)?;
+        }
+        Ok(())
+    }
+
+    fn read(&self, way: Way, target: &mut [u8], position: u64) -> io::Result<usize> {
+        let result = match way {
+            Way::DontCache => {
+                let target = &mut [IoSliceMut::new(target)];
+                rustix::io::preadv2(self, target, position, RWF_DONTCACHE)
+            }
+            _ => rustix::io::pread(self, target, position),
+        };
+        Ok(result?)
+    }
+
+    fn refuses_way(error: &io::Error) -> bool {
+        let errno = Errno::from_io_error(error);
+        matches!(errno, Some(Errno::AGAIN | Errno::INVAL | Errno::OPNOTSUPP))
+    }
+
+    fn has_medium(&self) -> bool {
+        const TMPFS_MAGIC: i64 = 0x0102_1994;
+        const RAMFS_MAGIC: i64 = 0x8584_58f6;
+        const HUGETLBFS_MAGIC: i64 = 0x9584_58f6;
+        let Ok(answer) = rustix::fs::fstatfs(self) else {
+            return true;
+        };
+        !matches!(answer.f_type, TMPFS_MAGIC | RAMFS_MAGIC | HUGETLBFS_MAGIC)
+    }
+
+    /// Asked by reading one byte.
+    fn knows_dontcache(&self) -> bool {
+        let mut byte = [0];
+        self.read(Way::DontCache, &mut byte, 0).is_ok()
+    }
+
+    fn tells_residency(&self) -> bool {
+        tells_residency(self)
+    }
+
+    fn resident_bytes(&self, is_told: bool) -> Option<u64> {
+        Some(resident_pages(self, is_told)? * rustix::param::page_size() as u64)
+    }
+
+    fn drop_cached(&self) {
+        let _ = rustix::fs::fadvise(self, 0, None, Advice::DontNeed);
+    }
+
+    fn next_data(&self, offset: u64, size: u64) -> io::Result<Option<(u64, u64)>> {
+        unix::next_data(&self.0, offset, size)
+    }
+}
+
+/// Whether the file system can be asked for pages in the cache. An overlay's
+/// belong to the file below and are counted as 0.
+pub(crate) fn tells_residency(file: impl AsFd) -> bool {
+    const OVERLAYFS_SUPER_MAGIC: i64 = 0x794c_7630;
+    rustix::fs::fstatfs(file).is_ok_and(|answer| answer.f_type != OVERLAYFS_SUPER_MAGIC)
+}
+
+/// How many of the file's pages are in the page cache, `cachestat(2)`, Linux
+/// 6.5. `None` where the kernel does not say, which includes files of others
+/// that we may not write. `is_told` is the answer of [`tells_residency`].
+pub(crate) fn resident_pages(file: impl AsFd, is_told: bool) -> Option<u64> {
+    const SYS_CACHESTAT: libc::c_long = 451;
+    if !is_told {
+        return None;
+    }
+    let range: [u64; 2] = [0, 0];
+    let mut answer = [0_u64; 5];
+    let file = file.as_fd().as_raw_fd();
+    // SAFETY: `range` is a `cachestat_range` (offset, length; 0 is all) and
+    // `answer` a `cachestat` of five counters, both alive during the call.
+    let done =
+        unsafe { libc::syscall(SYS_CACHESTAT, file, range.as_ptr(), answer.as_mut_ptr(), 0) };
+    (done == 0).then_some(answer[0])
+}
+
+impl Root {
+    /// Opens a file to read it, with `O_DIRECT` at once where it is wanted and
+    /// taken. `keeps_access_times` is cleared once they may not be kept back
+    /// (files of others).
+    pub(crate) fn open_file(
+        &self,
+        path: &[u8],
+        wants_direct: bool,
+        keeps_access_times: &AtomicBool,
+    ) -> io::Result<Opened<File>> {
+        let mut flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        if keeps_access_times.load(Ordering::Relaxed) {
+            flags |= OFlags::NOATIME;
+        }
+        if wants_direct {
+            flags |= OFlags::DIRECT;
+        }
+        let file = loop {
+            match self.open_at(path, flags) {
+                Ok(file) => break File(file),
+                Err(error) if is_refused(&error) && flags.contains(OFlags::NOATIME) => {
+                    keeps_access_times.store(false, Ordering::Relaxed);
+                    flags -= OFlags::NOATIME;
+                }
+                Err(error) if is_invalid(&error) && flags.contains(OFlags::DIRECT) => {
+                    flags -= OFlags::DIRECT;
+                }
+                Err(error) => return Err(error),
+            }
+        };
+        let mask = MASK | StatxFlags::DIOALIGN;
+        let answer = rustix::fs::statx(&file, c"", AtFlags::EMPTY_PATH, mask)?;
+        let (stat, grain) = (stat_from(&answer), direct_grain(&answer));
+        Ok(Opened { file, stat, grain, is_direct: flags.contains(OFlags::DIRECT) })
+    }
+}
+
+fn is_refused(error: &io::Error) -> bool {
+    Errno::from_io_error(error) == Some(Errno::PERM)
+}
+
+fn is_invalid(error: &io::Error) -> bool {
+    Errno::from_io_error(error) == Some(Errno::INVAL)
+}
+
+/// The grain of direct reads, unless the file system says outright that this
+/// file cannot be read directly (encrypted, verity, inline data), whatever
+/// flags it lets through.
+fn direct_grain(answer: &Statx) -> Option<u64> {
+    let is_told = answer.stx_mask & StatxFlags::DIOALIGN.bits() != 0;
+    if is_told && answer.stx_dio_offset_align == 0 {
+        return None;
+    }
+    Some(u64::from(answer.stx_dio_offset_align).next_power_of_two().max(GRAIN_MIN))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::buffer::Buffer;
+    use crate::opener::Opener;
+    use crate::read::{Filled, Source, WAYS};
+    use std::path::Path;
+
+    fn folder_on_disk() -> tempfile::TempDir {
+        tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap()
+    }
+
+    /// Says so where the test harness does not swallow it.
+    fn did_not_run(test: &str, why: &str) {
+        use std::io::Write as _;
+        let line = format!("DID NOT RUN: {test}: {why}\n");
+        std::io::stderr().write_all(line.as_bytes()).unwrap();
+        if let Some(file) = std::env::var_os("FSURE_SKIPPED") {
+            let log = std::fs::OpenOptions::new().append(true).create(true).open(file);
+            log.and_then(|mut log| log.write_all(line.as_bytes())).unwrap();
+        }
+    }
+
+    fn open(root: &Root, path: &[u8], first: Way) -> io::Result<Source> {
+        Ok(Opener::new(root, first).open(path, false)?.0)
+    }
+
+    fn pattern(length: usize) -> Vec<u8> {
+        (0..length).map(|at| (at / 7 + at % 251) as u8).collect()
+    }
+
+    #[test]
+    fn direct_reads_leave_the_page_cache_alone() {
+        let folder = folder_on_disk();
+        let path = folder.path().join("f");
+        std::fs::write(&path, pattern(5 << 20)).unwrap();
+        let root = Root::open(folder.path()).unwrap();
+        let file = std::fs::File::open(&path).unwrap();
+        file.sync_all().unwrap();
+        rustix::fs::fadvise(&file, 0, None, Advice::DontNeed).unwrap();
+        let file = OwnedFd::from(file);
+        let Some(0) = resident_pages(&file, true) else {
+            return did_not_run("direct_reads_leave_the_page_cache_alone", "residency is not told");
+        };
+        let mut buffer = Buffer::new(8 << 20).unwrap();
+        for first in [Way::Direct, Way::DontCache, Way::Dropped] {
+            let source = open(&root, b"f", first).unwrap();
+            let filled = source.read_at(&mut buffer, 0, 5 << 20).unwrap();
+            drop(source);
+            assert_eq!(filled.bytes, 5 << 20);
+            assert_ne!(filled.way, Way::Cached);
+            assert_eq!(resident_pages(&file, true), Some(0), "{first:?} was {:?}", filled.way);
+        }
+    }
+
+    /// Reads that leave nothing behind still take what is there.
+    #[test]
+    fn what_was_in_memory_is_never_called_uncached() {
+        let folder = folder_on_disk();
+        std::fs::write(folder.path().join("f"), pattern(5 << 20)).unwrap();
+        let root = Root::open(folder.path()).unwrap();
+        let mut buffer = Buffer::new(8 << 20).unwrap();
+        for first in [Way::DontCache, Way::Dropped, Way::Cached] {
+            let source = open(&root, b"f", first).unwrap();
+            let filled = source.read_at(&mut buffer, 0, 5 << 20).unwrap();
+            assert_eq!(filled, Filled { bytes: 5 << 20, way: Way::Cached }, "{first:?}");
+        }
+    }
+
+    #[test]
+    fn what_others_have_cached_stays() {
+        let folder = folder_on_disk();
+        let path = folder.path().join("f");
+        std::fs::write(&path, pattern(5 << 20)).unwrap();
+        let file = OwnedFd::from(std::fs::File::open(&path).unwrap());
+        let before = resident_pages(&file, true);
+        let root = Root::open(folder.path()).unwrap();
+        let mut buffer = Buffer::new(8 << 20).unwrap();
+        for first in WAYS {
+            let source = open(&root, b"f", first).unwrap();
+            source.read_at(&mut buffer, 0, 5 << 20).unwrap();
+            drop(source);
+            assert_eq!(resident_pages(&file, true), before);
+        }
+    }
+
+    #[test]
+    fn what_is_in_memory_is_used_only_on_request_and_stays() {
+        let folder = folder_on_disk();
+        let path = folder.path().join("f");
+        std::fs::write(&path, pattern(8 << 20)).unwrap();
+        let file = std::fs::File::open(&path).unwrap();
+        file.sync_all().unwrap();
+        let file = OwnedFd::from(file);
+        let root = Root::open(folder.path()).unwrap();
+        let mut buffer = Buffer::new(8 << 20).unwrap();
+        let mut read = |uses_cache| {
+            let (source, _) = Opener::new(&root, Way::Direct).open(b"f", uses_cache).unwrap();
+            source.read_at(&mut buffer, 0, 8 << 20).unwrap().way
+        };
+        let all = resident_pages(&file, true);
+        let Some(2048) = all else {
+            return did_not_run("what_is_in_memory_is_used", "residency is not told");
+        };
+        assert_eq!((read(false), resident_pages(&file, true)), (Way::Direct, all));
+        assert_eq!((read(true), resident_pages(&file, true)), (Way::Cached, all));
+        rustix::fs::fadvise(&file, 4 << 20, None, Advice::DontNeed).unwrap();
+        let half = resident_pages(&file, true);
+        assert!(half < all, "{half:?} of {all:?} pages");
+        // Half of it is from memory, so all of it is called that.
+        assert_eq!((read(true), resident_pages(&file, true)), (Way::Cached, half));
+    }
+
+    #[test]
+    fn memory_is_never_called_a_medium() {
+        let Ok(folder) = tempfile::tempdir_in("/dev/shm") else {
+            return did_not_run("memory_is_never_called_a_medium", "there is no /dev/shm");
+        };
+        std::fs::write(folder.path().join("f"), "12345").unwrap();
+        let root = Root::open(folder.path()).unwrap();
+        let source = open(&root, b"f", Way::Direct).unwrap();
+        let mut buffer = Buffer::new(4096).unwrap();
+        assert_eq!(
+            source.read_at(&mut buffer, 0, 5).unwrap(),
+            Filled { bytes: 5, way: Way::Cached }
+        );
+    }
+
+    #[test]
+    fn only_regular_files_are_opened() {
+        let root = Root::open(Path::new("/dev")).unwrap();
+        let refused = open(&root, b"null", Way::Direct).err().unwrap();
+        assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
+    }
+}

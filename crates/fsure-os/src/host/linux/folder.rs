@@ -1,0 +1,94 @@
+//! Names on Linux: `openat2` goes down a path without following a link, and
+//! `statx` says what a name is.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, ResolveFlags, Statx, StatxFlags, StatxTimestamp,
+};
+use rustix::io::Errno;
+
+use crate::host::folder::c_string;
+use crate::{Kind, Stat};
+
+/// How often an open that is to be tried again is tried again: 55 ms in all.
+const OPEN_ATTEMPTS_MAX: u64 = 10;
+
+/// How a folder is opened to ask for names in it: also what may not be listed.
+pub(crate) const PARENT: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
+
+/// What to ask `statx` for.
+pub(crate) const MASK: StatxFlags = StatxFlags::BASIC_STATS.union(StatxFlags::BTIME);
+
+/// Opens a path without following any link in it; the empty one is the folder
+/// itself.
+pub(crate) fn open_in_one_piece(
+    at: BorrowedFd<'_>,
+    path: &[u8],
+    flags: OFlags,
+) -> io::Result<OwnedFd> {
+    let path = if path.is_empty() { b"." } else { path };
+    let flags = flags | OFlags::CLOEXEC;
+    let path = c_string(path)?;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let mut attempts = 0;
+    loop {
+        match rustix::fs::openat2(at, &*path, flags, Mode::empty(), resolve) {
+            Err(Errno::INTR) => {}
+            // The tree was renamed while the kernel walked it, and its advice
+            // is to ask again (openat2(2)); or somebody holds a lease on the
+            // file, and is being asked to give it up.
+            Err(Errno::AGAIN) if attempts < OPEN_ATTEMPTS_MAX => {
+                attempts += 1;
+                std::thread::sleep(std::time::Duration::from_millis(attempts));
+            }
+            // Before Linux 5.6, and in some containers.
+            Err(Errno::NOSYS) => {
+                let flags = flags | OFlags::NOFOLLOW;
+                return Ok(rustix::fs::openat(at, &*path, flags, Mode::empty())?);
+            }
+            other => return Ok(other?),
+        }
+    }
+}
+
+/// The stat of a name in an open folder.
+pub(crate) fn stat_at(folder: BorrowedFd<'_>, name: &std::ffi::CStr) -> io::Result<Stat> {
+    let answer =
+        rustix::fs::statx(folder, name, AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT, MASK)?;
+    Ok(stat_from(&answer))
+}
+
+/// The stat of an open file.
+pub(crate) fn stat_descriptor(descriptor: impl AsFd) -> io::Result<Stat> {
+    let answer = rustix::fs::statx(descriptor, c"", AtFlags::EMPTY_PATH, MASK)?;
+    Ok(stat_from(&answer))
+}
+
+/// The answer of `statx(2)`, reduced to what fsure uses.
+pub(crate) fn stat_from(answer: &Statx) -> Stat {
+    let has_birth = answer.stx_mask & StatxFlags::BTIME.bits() != 0;
+    Stat {
+        kind: match FileType::from_raw_mode(answer.stx_mode.into()) {
+            FileType::RegularFile => Kind::File,
+            FileType::Directory => Kind::Folder,
+            FileType::Symlink => Kind::Link,
+            _ => Kind::Special,
+        },
+        size: answer.stx_size,
+        mtime_ns: nanoseconds(answer.stx_mtime),
+        ctime_ns: nanoseconds(answer.stx_ctime),
+        birth_ns: has_birth.then(|| nanoseconds(answer.stx_btime)),
+        inode: answer.stx_ino,
+        device: u64::from(answer.stx_dev_major) << 32 | u64::from(answer.stx_dev_minor),
+        links: answer.stx_nlink,
+        // In units of 512 bytes on every file system (statx(2)).
+        allocated: answer.stx_blocks.saturating_mul(512),
+        place: None,
+    }
+}
+
+fn nanoseconds(time: StatxTimestamp) -> i64 {
+    time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec.into())
+}

@@ -1,0 +1,104 @@
+//! How macOS reads a file without filling the cache. `F_NOCACHE` leaves nothing
+//! behind but takes what is already there, so it is [`Way::DontCache`] and
+//! never direct. What was there could only be told through a mapping, which
+//! fsure never makes; so nothing proves that a read came from the medium, and
+//! every one is told as cached.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::AtomicBool;
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use super::folder::stat_descriptor;
+use super::volume::kind_of;
+use crate::Stat;
+use crate::host::folder::Root;
+use crate::host::{Handle, Opened, unix};
+use crate::read::Way;
+
+/// An open file.
+pub struct File(OwnedFd);
+
+impl AsFd for File {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl File {
+    /// `fcntl` with a number behind. The call must stay variadic: on arm64
+    /// such arguments go another way than named ones.
+    fn control(&self, command: libc::c_int, argument: libc::c_int) -> io::Result<()> {
+        // SAFETY: the descriptor is open, and these commands take a number.
+        let done = unsafe { libc::fcntl(self.0.as_raw_fd(), command, argument) };
+        if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+}
+
+impl Handle for File {
+    const TELLS_RESIDENCY: bool = false;
+
+    fn stat(&self) -> io::Result<Stat> {
+        stat_descriptor(self)
+    }
+
+    fn turn(&self, way: Way, on: bool) -> io::Result<()> {
+        match way {
+            Way::Direct if on => Err(io::ErrorKind::Unsupported.into()),
+            Way::DontCache => {
+                self.control(libc::F_NOCACHE, on.into())?;
+                // What is read ahead would be left in the cache.
+                self.control(libc::F_RDAHEAD, (!on).into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn read(&self, _: Way, target: &mut [u8], position: u64) -> io::Result<usize> {
+        Ok(rustix::io::pread(self, target, position)?)
+    }
+
+    fn refuses_way(error: &io::Error) -> bool {
+        let errno = Errno::from_io_error(error);
+        matches!(errno, Some(Errno::INVAL | Errno::NOTSUP | Errno::OPNOTSUPP))
+    }
+
+    fn has_medium(&self) -> bool {
+        kind_of(self).is_none_or(|kind| kind != "tmpfs")
+    }
+
+    fn knows_dontcache(&self) -> bool {
+        self.turn(Way::DontCache, true).is_ok()
+    }
+
+    fn tells_residency(&self) -> bool {
+        false
+    }
+
+    fn resident_bytes(&self, _: bool) -> Option<u64> {
+        None
+    }
+
+    fn drop_cached(&self) {}
+
+    fn next_data(&self, offset: u64, size: u64) -> io::Result<Option<(u64, u64)>> {
+        unix::next_data(&self.0, offset, size)
+    }
+}
+
+impl Root {
+    /// Opens a file to read it. There are no direct reads to be wanted, and
+    /// access times cannot be kept back.
+    pub(crate) fn open_file(
+        &self,
+        path: &[u8],
+        _wants_direct: bool,
+        _keeps_access_times: &AtomicBool,
+    ) -> io::Result<Opened<File>> {
+        let file = File(self.open_at(path, OFlags::RDONLY | OFlags::NONBLOCK)?);
+        let stat = file.stat()?;
+        Ok(Opened { file, stat, grain: None, is_direct: false })
+    }
+}

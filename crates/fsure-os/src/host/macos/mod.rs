@@ -1,0 +1,8 @@
+//! macOS, from 11 on. Only what libSystem has; nothing here has run on a Mac.
+
+mod file;
+pub(crate) mod folder;
+pub(crate) mod place;
+pub(crate) mod volume;
+
+pub(crate) use file::File;

@@ -1,0 +1,26 @@
+//! Where a file begins on the disk: `F_LOG2PHYS_EXT`.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use rustix::fs::OFlags;
+
+/// Access times cannot be kept back here.
+pub(crate) const KEEPS_ACCESS_TIME: OFlags = OFlags::empty();
+
+/// Whether something of a file is in the page cache: nobody knows.
+pub(crate) fn is_in_memory(_: &OwnedFd) -> bool {
+    false
+}
+
+/// The disk address of a file's first byte.
+pub(crate) fn first_extent(file: &OwnedFd) -> io::Result<Option<u64>> {
+    // In: how much from which byte of the file on. Out: where that lies.
+    let mut map = libc::log2phys { l2p_flags: 0, l2p_contigbytes: 1, l2p_devoffset: 0 };
+    // SAFETY: the command reads and writes one `log2phys`, which `map` is.
+    let done = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_LOG2PHYS_EXT, &raw mut map) };
+    if done == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(u64::try_from(map.l2p_devoffset).ok())
+}

@@ -1,0 +1,13 @@
+//! Windows, from 10 (1607) on. Nothing here has run on a real Windows; under
+//! Wine, which answers most of these calls, all of it has.
+
+mod call;
+mod file;
+pub(crate) mod folder;
+pub(crate) mod lock;
+pub(crate) mod memory;
+pub(crate) mod path;
+mod stat;
+pub(crate) mod volume;
+
+pub(crate) use file::File;
