@@ -178,6 +178,9 @@ fn direct_grain(answer: &Statx) -> Option<u64> {
 }
 
 #[cfg(test)]
+pub(super) use tests::did_not_run;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::buffer::Buffer;
@@ -190,7 +193,7 @@ mod tests {
     }
 
     /// Says so where the test harness does not swallow it.
-    fn did_not_run(test: &str, why: &str) {
+    pub(crate) fn did_not_run(test: &str, why: &str) {
         use std::io::Write as _;
         let line = format!("DID NOT RUN: {test}: {why}\n");
         std::io::stderr().write_all(line.as_bytes()).unwrap();

@@ -133,3 +133,41 @@ impl Source {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::folder::Root;
+    use crate::opener::Opener;
+
+    #[test]
+    fn reads_all_at_once_and_only_where_it_is_aligned() {
+        let test = "reads_all_at_once_and_only_where_it_is_aligned";
+        let Some(mut ring) = Ring::new() else {
+            return super::super::file::did_not_run(test, "there is no io_uring");
+        };
+        let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        for (name, length) in [("a", 10), ("b", 5000)] {
+            std::fs::write(folder.path().join(name), vec![name.as_bytes()[0]; length]).unwrap();
+        }
+        let root = Root::open(folder.path()).unwrap();
+        let open = |name: &[u8]| Opener::new(&root, Way::Direct).open(name, false).unwrap().0;
+        let (a, b) = (open(b"a"), open(b"b"));
+        if *a.way.read().unwrap() != Way::Direct {
+            return super::super::file::did_not_run(test, "there are no direct reads");
+        }
+        let mut buffer = Buffer::new(1 << 20).unwrap();
+        let answers = Source::read_whole(&mut ring, &mut buffer, &[(&a, 0, 10), (&b, 4096, 5000)]);
+        let filled = answers.into_iter().map(|answer| answer.unwrap().unwrap());
+        assert!(
+            filled
+                .map(|filled| (filled.bytes, filled.way))
+                .eq([10, 5000].map(|bytes| (bytes, Way::Direct)))
+        );
+        assert!(buffer[..10] == [b'a'; 10] && buffer[4096..9096] == [b'b'; 5000]);
+        let unaligned = std::panic::AssertUnwindSafe(|| {
+            Source::read_whole(&mut ring, &mut buffer, &[(&a, 512, 10)])
+        });
+        assert!(std::panic::catch_unwind(unaligned).is_err());
+    }
+}
