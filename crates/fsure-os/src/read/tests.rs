@@ -1,0 +1,283 @@
+//! The ladder over a file that misbehaves on purpose: what happens here happens
+//! on every system, whichever rungs it has.
+
+use super::*;
+use std::cell::{Cell, RefCell};
+
+const MIB: usize = 1 << 20;
+
+/// A file on a system that misbehaves as told, and notes what it was asked.
+#[derive(Default)]
+struct Fake {
+    content: Vec<u8>,
+    /// Ways it has, and those that fail from a position on.
+    lacks: Vec<Way>,
+    fails_from: Vec<(Way, u64, io::ErrorKind)>,
+    /// What it says of the page cache, in turn.
+    resident: RefCell<Vec<Option<u64>>>,
+    /// The most a read gives, and whether every other is interrupted.
+    piece: Option<usize>,
+    is_interrupted: Option<Cell<bool>>,
+    /// Where it shrinks to once something was read.
+    shrinks_to: Option<usize>,
+    asked: RefCell<Vec<(Way, u64, usize)>>,
+    turned: RefCell<Vec<(Way, bool)>>,
+    dropped: std::rc::Rc<Cell<bool>>,
+}
+
+impl Handle for Fake {
+    const TELLS_RESIDENCY: bool = true;
+
+    fn stat(&self) -> io::Result<Stat> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn turn(&self, way: Way, on: bool) -> io::Result<()> {
+        self.turned.borrow_mut().push((way, on));
+        if on && self.lacks.contains(&way) {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        Ok(())
+    }
+
+    fn read(&self, way: Way, target: &mut [u8], position: u64) -> io::Result<usize> {
+        if let Some(is_next) = &self.is_interrupted
+            && is_next.replace(!is_next.get())
+        {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        let has_read = !self.asked.borrow().is_empty();
+        self.asked.borrow_mut().push((way, position, target.len()));
+        let fails = |fails: &&(Way, u64, io::ErrorKind)| fails.0 == way && position >= fails.1;
+        if let Some((.., kind)) = self.fails_from.iter().find(fails) {
+            return Err((*kind).into());
+        }
+        let size = self.shrinks_to.filter(|_| has_read).unwrap_or(self.content.len());
+        let rest = &self.content[..size][(position as usize).min(size)..];
+        let bytes = rest.len().min(target.len()).min(self.piece.unwrap_or(usize::MAX));
+        target[..bytes].copy_from_slice(&rest[..bytes]);
+        Ok(bytes)
+    }
+
+    fn refuses_way(error: &io::Error) -> bool {
+        matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput)
+    }
+
+    fn has_medium(&self) -> bool {
+        true
+    }
+
+    fn knows_dontcache(&self) -> bool {
+        true
+    }
+
+    fn tells_residency(&self) -> bool {
+        true
+    }
+
+    fn resident_bytes(&self, _: bool) -> Option<u64> {
+        let mut answers = self.resident.borrow_mut();
+        if answers.len() > 1 { answers.remove(0) } else { answers.first().copied().flatten() }
+    }
+
+    fn drop_cached(&self) {
+        self.dropped.set(true);
+    }
+
+    fn next_data(&self, offset: u64, size: u64) -> io::Result<Option<(u64, u64)>> {
+        Ok(Some((offset, size)))
+    }
+}
+
+fn pattern(length: usize) -> Vec<u8> {
+    (0..length).map(|at| (at / 7 + at % 251) as u8).collect()
+}
+
+/// Reads all of it from a rung; the content must be right whatever happens.
+fn read_all(source: &Source<Fake>, length: usize) -> io::Result<Filled> {
+    let mut buffer = Buffer::new(2 * MIB)?;
+    buffer.fill(0xee);
+    let filled = source.read_at(&mut buffer, 0, length)?;
+    assert!(buffer[..filled.bytes] == source.file.content[..filled.bytes], "wrong bytes");
+    Ok(filled)
+}
+
+fn source(file: Fake, way: Way) -> Source<Fake> {
+    Source::new(file, way, GRAIN_MIN)
+}
+
+#[test]
+fn falls_one_rung_where_a_way_fails_in_the_middle() {
+    use Way::{Cached, Direct, DontCache, Dropped};
+    let refused = io::ErrorKind::Unsupported;
+    let from = 64 << 10;
+    for (fails, lacks, resident, ends_on, told) in [
+        (vec![], vec![], None, Direct, Direct),
+        (vec![Direct], vec![], Some(0), DontCache, DontCache),
+        // Nobody knows what was there before: then it is not called uncached.
+        (vec![Direct], vec![], None, DontCache, Cached),
+        (vec![Direct], vec![], Some(4096), DontCache, Cached),
+        (vec![Direct, DontCache], vec![], Some(0), Dropped, Dropped),
+        (vec![Direct, DontCache], vec![], Some(4096), Cached, Cached),
+        (vec![Direct, DontCache], vec![], None, Cached, Cached),
+        (vec![Direct], vec![DontCache], None, Cached, Cached),
+        (vec![Direct], vec![DontCache], Some(0), Dropped, Dropped),
+        (vec![Direct, DontCache, Dropped], vec![], Some(0), Cached, Cached),
+    ] {
+        let case = format!("{fails:?} fail, {lacks:?} are not had, resident: {resident:?}");
+        let fake = Fake {
+            content: pattern(MIB + 5),
+            lacks,
+            fails_from: fails.iter().map(|way| (*way, from, refused)).collect(),
+            resident: vec![resident].into(),
+            // So that each way has given something before it fails.
+            piece: Some(4096),
+            ..Fake::default()
+        };
+        let dropped = fake.dropped.clone();
+        let source = source(fake, Direct);
+        let filled = read_all(&source, MIB + 5).unwrap();
+        assert_eq!(filled, Filled { bytes: MIB + 5, way: told }, "{case}");
+        assert_eq!(*source.way.read().unwrap(), ends_on, "{case}");
+        assert_eq!(source.is_in_memory(), ends_on == Cached, "{case}");
+        // What was turned on is off again, once its rung is left.
+        let turned = source.file.turned.borrow().clone();
+        assert_eq!(turned.contains(&(Direct, false)), ends_on != Direct, "{case}");
+        drop(source);
+        assert_eq!(dropped.get(), ends_on == Dropped, "{case}");
+    }
+}
+
+#[test]
+fn never_climbs_and_never_falls_for_what_the_medium_says() {
+    for way in WAYS {
+        let fake = Fake {
+            content: pattern(MIB),
+            fails_from: vec![(way, 0, io::ErrorKind::Other)],
+            ..Fake::default()
+        };
+        let source = source(fake, way);
+        assert_eq!(read_all(&source, MIB).unwrap_err().kind(), io::ErrorKind::Other);
+        assert_eq!(*source.way.read().unwrap(), way, "an error of the medium is no fall");
+    }
+    // Below the last rung there is nothing: a refusal there is an error.
+    let refused = (Way::Cached, 0, io::ErrorKind::Unsupported);
+    let fake = Fake { fails_from: vec![refused], content: pattern(9), ..Fake::default() };
+    let source = source(fake, Way::Cached);
+    assert_eq!(read_all(&source, 9).unwrap_err().kind(), io::ErrorKind::Unsupported);
+}
+
+/// A reader that finds a way failing late does not lead the others back up.
+#[test]
+fn a_late_fall_is_none() {
+    let fake = Fake { resident: vec![Some(0)].into(), ..Fake::default() };
+    let source = source(fake, Way::Direct);
+    for failed in [Way::Direct, Way::DontCache, Way::Direct] {
+        source.fall_from(failed);
+    }
+    assert_eq!(*source.way.read().unwrap(), Way::Dropped);
+}
+
+#[test]
+fn a_cache_that_fills_up_in_between_is_no_proof() {
+    // Absent when it fell, present when it was first read.
+    let fake = Fake {
+        content: pattern(MIB),
+        lacks: vec![Way::DontCache],
+        fails_from: vec![(Way::Direct, 0, io::ErrorKind::InvalidInput)],
+        resident: vec![Some(0), Some(4096)].into(),
+        ..Fake::default()
+    };
+    let source = source(fake, Way::Direct);
+    let filled = read_all(&source, MIB).unwrap();
+    assert_eq!(filled, Filled { bytes: MIB, way: Way::Cached });
+    // And it stays one: what the first read left there proves nothing, either.
+    assert_eq!(read_all(&source, MIB).unwrap().way, Way::Cached);
+}
+
+#[test]
+fn short_and_interrupted_reads_are_gone_on_with() {
+    for way in WAYS {
+        for piece in [1000, 4096, 5000, 70_000, usize::MAX] {
+            // A direct read of less than the grain is how a file ends.
+            let is_end = way == Way::Direct && piece < 4096;
+            let fake = Fake {
+                content: pattern(300_001),
+                resident: vec![Some(0)].into(),
+                piece: Some(piece),
+                is_interrupted: Some(Cell::new(true)),
+                ..Fake::default()
+            };
+            let source = source(fake, way);
+            let filled = read_all(&source, 300_001).unwrap();
+            let bytes = if is_end { piece } else { 300_001 };
+            assert_eq!(filled, Filled { bytes, way }, "{piece} bytes at a time");
+            if way == Way::Direct {
+                let asked = source.file.asked.borrow();
+                let is_whole = |(_, position, length): &(Way, u64, usize)| {
+                    (position | *length as u64).is_multiple_of(GRAIN_MIN)
+                };
+                assert!(asked.iter().all(is_whole), "{asked:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_file_that_shrinks_ends_where_it_ends_now() {
+    for way in WAYS {
+        let fake = Fake {
+            content: pattern(MIB),
+            shrinks_to: Some(9_000),
+            piece: Some(8192),
+            resident: vec![Some(0)].into(),
+            ..Fake::default()
+        };
+        let source = source(fake, way);
+        assert_eq!(read_all(&source, MIB).unwrap(), Filled { bytes: 9_000, way });
+        assert_eq!(*source.way.read().unwrap(), way, "its end is no reason to fall");
+    }
+}
+
+#[test]
+fn direct_reads_are_aligned_in_memory_in_length_and_on_the_medium() {
+    let buffer = Buffer::new(MIB).unwrap();
+    let check = |at: usize, length, position, grain| {
+        let memory = buffer[at..].as_ptr();
+        let checked = std::panic::AssertUnwindSafe(|| {
+            check_aligned(memory, length, position, grain);
+        });
+        std::panic::catch_unwind(checked).is_ok()
+    };
+    assert!(check(0, 4096, 0, 4096) && check(8192, 65536, 1 << 30, 4096));
+    assert!(check(0, 65536, 1 << 20, 65536));
+    for (at, length, position, grain) in [
+        (512, 4096, 0, 4096),
+        (0, 5000, 0, 4096),
+        (0, 4096, 1, 4096),
+        (4096, 65536, 0, 65536),
+        (0, 4096, 0, 65536),
+        (0, 65536, 4096, 65536),
+    ] {
+        assert!(!check(at, length, position, grain), "{at} {length} {position} {grain}");
+    }
+    // And reads do pass there: those that are direct.
+    let source = source(Fake { content: pattern(MIB), ..Fake::default() }, Way::Direct);
+    let mut buffer = Buffer::new(MIB).unwrap();
+    let mut passes = |way| {
+        let read = || source.read_once(way, &mut buffer, 512, 0, 4096).is_ok();
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)).is_ok()
+    };
+    assert!(passes(Way::Cached) && !passes(Way::Direct));
+}
+
+/// Reads pass the check with whatever grain the file asks for.
+#[test]
+fn a_larger_grain_is_kept_to() {
+    for length in [1, 65_535, 65_536, 300_001] {
+        let fake = Fake { content: pattern(300_001), ..Fake::default() };
+        let source = Source::new(fake, Way::Direct, 65_536);
+        let filled = read_all(&source, length).unwrap();
+        assert_eq!(filled, Filled { bytes: length, way: Way::Direct });
+    }
+}
