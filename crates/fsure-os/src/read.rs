@@ -157,6 +157,8 @@ impl<H: Handle> Source<H> {
     fn fall_from(&self, failed: Way) {
         let mut way = self.way.write().unwrap_or_else(PoisonError::into_inner);
         if *way == failed {
+            // Where it cannot be turned off, reads go on failing and are told.
+            let _ = self.file.turn(failed, false);
             *way = next_rung(&self.file, failed);
         }
     }
@@ -193,10 +195,8 @@ impl<H: Handle> Drop for Source<H> {
     }
 }
 
-/// The rung below `failed` that this file can stand on.
+/// The rung below `failed`, which is off, that this file can stand on.
 pub(crate) fn next_rung<H: Handle>(file: &H, failed: Way) -> Way {
-    // Where it cannot be turned off, reads go on failing and are told.
-    let _ = file.turn(failed, false);
     // Whether the file system knows it may show at the first read only.
     if failed == Way::Direct && file.turn(Way::DontCache, true).is_ok() {
         return Way::DontCache;
