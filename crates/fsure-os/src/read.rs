@@ -6,7 +6,7 @@
 //! rung its file system answers for and falls one rung when a way fails in the
 //! middle; it never climbs again. Which rung served a read is part of the
 //! answer, never assumed. The rungs are the same for all systems; what each is
-//! made of, and whether there is one, is the system's answer ([`Handle`]).
+//! made of, and whether there is one, is the system's answer (`host::Handle`).
 
 use std::io;
 use std::sync::{OnceLock, PoisonError, RwLock};
