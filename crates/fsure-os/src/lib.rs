@@ -4,6 +4,7 @@
 //! | module | question |
 //! |---|---|
 //! | [`buffer`] | memory that direct reads can use at full speed |
+//! | [`device`] | which disks a file system is on, and how they want to be read |
 //! | [`folder`] | which names are below a root, and what they are |
 //! | [`opener`] | how a file can be read, before it is |
 //! | [`place`] | where files begin on the disk |
@@ -20,6 +21,7 @@
 compile_error!("fsure-os speaks to Linux only so far");
 
 pub mod buffer;
+pub mod device;
 pub mod folder;
 pub mod lock;
 pub mod opener;

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use rustix::fs::{AtFlags, OFlags, Statx, StatxFlags};
 use rustix::io::Errno;
@@ -19,8 +19,8 @@ use crate::{Kind, Stat};
 
 /// How files below a root are opened: what was learnt from one file and holds
 /// for all, so that it is not asked again for each.
-pub struct Opener<'a> {
-    root: &'a Root,
+pub struct Opener {
+    root: Arc<Root>,
     first: Way,
     media: RwLock<HashMap<u64, Medium>>,
     /// Cleared once access times may not be kept back (files of others).
@@ -42,11 +42,16 @@ struct Medium {
 /// from the medium for nothing, which is 4 to 7 times slower.
 const RESIDENT_MIN_PERCENT: u64 = 25;
 
-impl<'a> Opener<'a> {
+impl Opener {
     /// Files will start on the first rung at or below `first` that their file
     /// system answers for.
-    pub fn new(root: &'a Root, first: Way) -> Self {
+    pub fn new(root: Arc<Root>, first: Way) -> Self {
         Self { root, first, media: RwLock::default(), keeps_access_times: AtomicBool::new(true) }
+    }
+
+    /// The root.
+    pub fn root(&self) -> &Root {
+        &self.root
     }
 
     /// Opens a regular file below the root, not following a link, and says

@@ -122,7 +122,7 @@ struct FiemapExtent {
 }
 
 /// `None` where the file has no address yet, or none that means anything.
-fn first_extent(file: BorrowedFd<'_>) -> io::Result<Option<u64>> {
+pub(crate) fn first_extent(file: BorrowedFd<'_>) -> io::Result<Option<u64>> {
     /// `_IOWR('f', 11, struct fiemap)`; the size is that of the head alone.
     const FS_IOC_FIEMAP: libc::Ioctl = 0xc020_660b;
     /// The address is not known or not real.

@@ -297,6 +297,7 @@ mod tests {
     use crate::folder::Root;
     use crate::opener::Opener;
     use std::path::Path;
+    use std::sync::Arc;
 
     fn folder_on_disk() -> tempfile::TempDir {
         tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap()
@@ -313,8 +314,8 @@ mod tests {
         }
     }
 
-    fn open(root: &Root, path: &[u8], first: Way) -> io::Result<Source> {
-        Ok(Opener::new(root, first).open(path, false)?.0)
+    fn open(root: &Arc<Root>, path: &[u8], first: Way) -> io::Result<Source> {
+        Ok(Opener::new(Arc::clone(root), first).open(path, false)?.0)
     }
 
     fn pattern(length: usize) -> Vec<u8> {
@@ -325,7 +326,7 @@ mod tests {
     fn every_rung_gives_the_same_bytes_at_every_boundary() {
         const MIB: usize = 1 << 20;
         let folder = folder_on_disk();
-        let root = Root::open(folder.path()).unwrap();
+        let root = Arc::new(Root::open(folder.path()).unwrap());
         let mut buffer = Buffer::new(8 * MIB).unwrap();
         for length in [0, 1, 511, 4095, 4096, 4097, MIB - 1, MIB, MIB + 1, 4 * MIB + 4097] {
             let content = pattern(length);
@@ -345,7 +346,7 @@ mod tests {
         let folder = folder_on_disk();
         let path = folder.path().join("f");
         std::fs::write(&path, pattern(5 << 20)).unwrap();
-        let root = Root::open(folder.path()).unwrap();
+        let root = Arc::new(Root::open(folder.path()).unwrap());
         let file = std::fs::File::open(&path).unwrap();
         file.sync_all().unwrap();
         rustix::fs::fadvise(&file, 0, None, Advice::DontNeed).unwrap();
@@ -369,7 +370,7 @@ mod tests {
     fn what_was_in_memory_is_never_called_uncached() {
         let folder = folder_on_disk();
         std::fs::write(folder.path().join("f"), pattern(5 << 20)).unwrap();
-        let root = Root::open(folder.path()).unwrap();
+        let root = Arc::new(Root::open(folder.path()).unwrap());
         let mut buffer = Buffer::new(8 << 20).unwrap();
         for first in [Way::DontCache, Way::Dropped, Way::Cached] {
             let source = open(&root, b"f", first).unwrap();
@@ -385,7 +386,7 @@ mod tests {
         std::fs::write(&path, pattern(5 << 20)).unwrap();
         let file = OwnedFd::from(std::fs::File::open(&path).unwrap());
         let before = resident_pages(&file, true);
-        let root = Root::open(folder.path()).unwrap();
+        let root = Arc::new(Root::open(folder.path()).unwrap());
         let mut buffer = Buffer::new(8 << 20).unwrap();
         for first in WAYS {
             let source = open(&root, b"f", first).unwrap();
@@ -403,10 +404,11 @@ mod tests {
         let file = std::fs::File::open(&path).unwrap();
         file.sync_all().unwrap();
         let file = OwnedFd::from(file);
-        let root = Root::open(folder.path()).unwrap();
+        let root = Arc::new(Root::open(folder.path()).unwrap());
         let mut buffer = Buffer::new(8 << 20).unwrap();
         let mut read = |uses_cache| {
-            let (source, _) = Opener::new(&root, Way::Direct).open(b"f", uses_cache).unwrap();
+            let (source, _) =
+                Opener::new(Arc::clone(&root), Way::Direct).open(b"f", uses_cache).unwrap();
             source.read_at(&mut buffer, 0, 8 << 20).unwrap().way
         };
         let all = resident_pages(&file, true);
@@ -428,7 +430,7 @@ mod tests {
             return did_not_run("memory_is_never_called_a_medium", "there is no /dev/shm");
         };
         std::fs::write(folder.path().join("f"), "12345").unwrap();
-        let root = Root::open(folder.path()).unwrap();
+        let root = Arc::new(Root::open(folder.path()).unwrap());
         let source = open(&root, b"f", Way::Direct).unwrap();
         let mut buffer = Buffer::new(4096).unwrap();
         assert_eq!(
@@ -443,7 +445,7 @@ mod tests {
         let file = std::fs::File::create(folder.path().join("f")).unwrap();
         file.set_len(10 << 20).unwrap();
         std::os::unix::fs::FileExt::write_all_at(&file, &[1; 4096], 4 << 20).unwrap();
-        let root = Root::open(folder.path()).unwrap();
+        let root = Arc::new(Root::open(folder.path()).unwrap());
         let source = open(&root, b"f", Way::Direct).unwrap();
         let (start, end) = source.next_data(0, 10 << 20).unwrap().unwrap();
         assert!(start <= 4 << 20 && end >= (4 << 20) + 4096 && end - start < 2 << 20);
@@ -453,7 +455,7 @@ mod tests {
 
     #[test]
     fn only_regular_files_are_opened() {
-        let root = Root::open(Path::new("/dev")).unwrap();
+        let root = Arc::new(Root::open(Path::new("/dev")).unwrap());
         let refused = open(&root, b"null", Way::Direct).err().unwrap();
         assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
     }

@@ -14,7 +14,7 @@ use fsure_os::volume::{self, Volume};
 use super::{Options, config};
 use crate::catalog::{Bound, Catalog, OWN_CATALOG, OWN_FOLDER, Place, not_there};
 use crate::scan::{From, Plan, Purpose};
-use crate::tree::{Borders, Patterns, WalkOptions};
+use crate::tree::{Borders, LISTERS, Patterns, WalkOptions};
 use crate::words::{Error, IoContext as _, Monitor, Offline, Outcome, RelPath, Result};
 
 /// A root folder as it is now.
@@ -152,10 +152,12 @@ pub(super) fn plan(
                 },
                 catalog_in_root: OWN_CATALOG,
             },
+            listers: LISTERS,
         },
         reads_from,
         purpose,
         first_way: Way::Direct,
+        effort: options.effort,
         may_write,
         force: options.force,
         tell_ok: options.tell_ok,

@@ -181,15 +181,20 @@ fn seen(outcome: &Outcome) -> String {
 }
 
 fn how_it_was_read(outcome: &Outcome) -> String {
-    let BytesByWay { direct, dontcache, dropped, cached } = outcome.bytes;
+    let BytesByWay { direct, remote, dontcache, dropped, cached } = outcome.bytes;
     let total = outcome.bytes.total();
     let seconds = outcome.seconds;
     let time = if seconds < 60.0 { format!("{seconds:.2} s") } else { units::span(seconds) };
     if total == 0 {
         return format!("Read: nothing, in {time}");
     }
-    let ways =
-        [(direct, "direct"), (dontcache, "dontcache"), (dropped, "dropped"), (cached, "cached")];
+    let ways = [
+        (direct, "direct"),
+        (remote, "remote"),
+        (dontcache, "dontcache"),
+        (dropped, "dropped"),
+        (cached, "cached"),
+    ];
     let ways = ways.into_iter().filter(|(bytes, _)| *bytes > 0);
     let ways: Vec<_> = ways.map(|(bytes, way)| format!("{} {way}", units::size(bytes))).collect();
     let rate = units::mib_per_second(total, seconds);

@@ -7,7 +7,6 @@ use super::compare::{
     Comparison, FirstLook, Looks, are_proven, compare, look_again, nothing_to_compare, ranges,
 };
 use super::entries::{granularity_ns, known};
-use super::hash::BLOCK;
 use super::ledger::Settled;
 use super::reader::{Content, Reading};
 use super::weigh::{Pending, Weigher};
@@ -51,9 +50,9 @@ impl Weigher<'_> {
         let verdict = judge(known, found, granularity_ns);
         if verdict.is_suspicious() && record.entry.size == pending.entry.size {
             // Nothing is called damaged on one look.
-            let has_blocks = pending.entry.size > BLOCK;
-            let blocks = if has_blocks { comparison.damaged.clone() } else { Vec::new() };
-            pending.first = Some(FirstLook { content, comparison, recorded });
+            let first = FirstLook { content, comparison, recorded };
+            let blocks = first.blocks(pending.entry.size);
+            pending.first = Some(first);
             self.send(id, pending, blocks, Vec::new());
             return Ok(());
         }

@@ -1,8 +1,10 @@
 //! Every path's way to its verdict: what has to be read for it, what the
 //! reading says, when to look a second time.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::io;
 use std::rc::Rc;
+use std::time::Duration;
 
 use fsure_os::folder::is_denied;
 use fsure_os::{Kind, Stat};
@@ -39,6 +41,9 @@ pub(super) struct Pending {
     pub(super) link: Option<LinkKey>,
     /// How often it was found changed while it was read.
     pub(super) attempt: u32,
+    /// Whether it is to be read by itself: a reader got stuck at it or at one
+    /// of those it was read with.
+    pub(super) alone: bool,
     /// What the first look said, while the second is under way.
     pub(super) first: Option<FirstLook>,
 }
@@ -55,6 +60,8 @@ pub(super) struct Weigher<'a> {
     /// Folders whose names the walk has not come to yet.
     pub(super) folders: HashMap<RelPath, (Option<Stored>, Entry)>,
     next_id: u64,
+    /// Orders that nobody waits for any more: their answers come too late.
+    given_up: HashSet<u64>,
     current: Option<RelPath>,
 }
 
@@ -69,6 +76,7 @@ impl<'a> Weigher<'a> {
             entries: Entries::default(),
             folders: HashMap::new(),
             next_id: 0,
+            given_up: HashSet::new(),
             current: None,
         }
     }
@@ -235,14 +243,14 @@ impl<'a> Weigher<'a> {
             algorithms,
             link: LinkKey::of(stat, algorithms),
             attempt: 0,
+            alone: false,
             first: None,
         })
     }
 
     /// Orders a file to be read, unless another name of it is or was.
     fn order_or_wait(&mut self, pending: Pending) -> Result<()> {
-        let id = self.next_id;
-        self.next_id += 1;
+        let id = self.new_id();
         if let Some(key) = pending.link {
             match self.links.get(&key) {
                 Some(Link::Reading(waiting)) => {
@@ -263,6 +271,11 @@ impl<'a> Weigher<'a> {
         let kept = self.kept_parts(&pending)?;
         self.send(id, pending, Vec::new(), kept);
         Ok(())
+    }
+
+    fn new_id(&mut self) -> u64 {
+        self.next_id += 1;
+        self.next_id
     }
 
     fn kept_parts(&mut self, pending: &Pending) -> Result<Vec<UnfinishedBlocks>> {
@@ -298,8 +311,30 @@ impl<'a> Weigher<'a> {
             kept,
             keeps_parts: self.keeps_parts(&pending),
             attempt: pending.attempt,
+            alone: pending.alone,
         });
         self.pending.insert(id, pending);
+    }
+
+    /// Orders a file again, by itself: a reader that had it in hand with
+    /// others got stuck at one of them.
+    pub(super) fn ask_again(&mut self, id: u64) {
+        let Some(mut pending) = self.pending.remove(&id) else { return };
+        self.given_up.insert(id);
+        pending.alone = true;
+        let blocks = pending.first.as_ref().map(|first| first.blocks(pending.entry.size));
+        let id = self.new_id();
+        self.send(id, pending, blocks.unwrap_or_default(), Vec::new());
+    }
+
+    /// Gives up a file for which the storage does not answer.
+    pub(super) fn give_up(&mut self, id: u64, patience: Duration) -> Result<()> {
+        let Some(pending) = self.pending.remove(&id) else { return Ok(()) };
+        self.given_up.insert(id);
+        self.serve_waiting(&pending, None)?;
+        let why = format!("the storage did not answer for {} s", patience.as_secs_f64());
+        let error = io::Error::new(io::ErrorKind::TimedOut, why);
+        self.weigh_failure(id, pending, Reading::Unopened(error))
     }
 
     /// Keeps the values of a part of a large file that is being read.
@@ -314,6 +349,9 @@ impl<'a> Weigher<'a> {
     /// Takes a worker's answer.
     pub(super) fn weigh(&mut self, order: Order, reading: Reading) -> Result<()> {
         let Some(pending) = self.pending.remove(&order.id) else {
+            if self.given_up.contains(&order.id) {
+                return Ok(());
+            }
             return Err(Error::Internal("an answer nobody asked for".to_owned()));
         };
         match reading {

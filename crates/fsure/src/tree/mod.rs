@@ -6,4 +6,4 @@ mod patterns;
 mod walk;
 
 pub use patterns::{IGNORE_FILE, Patterns};
-pub use walk::{Borders, LeftOut, Step, Walk, WalkOptions};
+pub use walk::{Borders, LISTERS, LeftOut, Step, Walk, WalkOptions};

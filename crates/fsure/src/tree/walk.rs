@@ -22,7 +22,7 @@ use crate::words::{Error, RelPath, Result};
 
 /// Threads that list folders. Measured cold: 1 thread 1.0-1.8 s, 2: 0.57,
 /// 8: 0.37, 16: 0.35 for 100,000 names in 1,000 folders.
-const LISTERS: usize = 8;
+pub const LISTERS: usize = 8;
 
 /// Names that may wait for the reader.
 const WAITING_MAX: usize = if cfg!(test) { 1 << 10 } else { 1 << 16 };
@@ -112,6 +112,8 @@ pub struct WalkOptions {
     pub patterns: Patterns,
     /// Where the tree ends.
     pub borders: Borders,
+    /// Threads that list folders, usually [`LISTERS`].
+    pub listers: usize,
 }
 
 /// A walk under way: an iterator over its steps.
@@ -154,7 +156,7 @@ impl Walk {
             task_or_room: Condvar::new(),
             listed: Condvar::new(),
         });
-        let listers = (0..LISTERS).map(|_| {
+        let listers = (0..options.listers).map(|_| {
             let shared = Arc::clone(&shared);
             let thread = Builder::new().name("list".into()).spawn(move || shared.work());
             thread.map_err(|error| Error::Internal(format!("no thread to walk with: {error}")))
@@ -330,6 +332,7 @@ mod tests {
                 catalog_in_root: ".fsure/catalog.db",
                 ..Borders::default()
             },
+            listers: LISTERS,
         };
         let walk = Walk::start(Arc::new(Root::open(root).unwrap()), options).unwrap();
         let walk = walk.filter(|step| !matches!(step, Ok(Step::Listed(_))));

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use fsure::catalog::{Place, locate};
 use fsure::job::{Options, nested_place};
 use fsure::report::{json, text};
-use fsure::scan::From;
+use fsure::scan::{Effort, From};
 use fsure::words::{Error, ExitCode, Monitor as _, Outcome, Result, escape};
 
 use super::OutputArgs;
@@ -53,8 +53,9 @@ enum ReadFrom {
 
 impl RootArgs {
     /// The options all jobs share.
-    pub(crate) fn options(&self) -> Options {
+    pub(crate) fn options(&self, effort: Effort) -> Options {
         Options {
+            effort,
             exclude: self.exclude.clone(),
             cross_file_systems: self.cross_file_systems,
             reads_from: self.from.map(|from| match from {

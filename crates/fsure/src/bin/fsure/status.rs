@@ -2,6 +2,7 @@
 
 use clap::Args;
 use fsure::job::status;
+use fsure::scan::Effort;
 use fsure::words::{ExitCode, Verdict};
 
 use super::OutputArgs;
@@ -23,6 +24,6 @@ const HIDDEN: &[Verdict] = &[Verdict::Ignored];
 pub(crate) fn run(args: &StatusArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(args.roots.all, HIDDEN);
     run_all("status", &args.roots, output, &screen, &|_| Ok(()), &|place| {
-        status(place, &args.roots.options(), &screen)
+        status(place, &args.roots.options(Effort::default()), &screen)
     })
 }

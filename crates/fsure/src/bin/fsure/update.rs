@@ -10,6 +10,7 @@ use fsure::words::{Algorithm, AlgorithmSet, Error, ExitCode, RelPath, Result, Ve
 use fsure_os::path::resolve;
 
 use super::OutputArgs;
+use super::effort::EffortArgs;
 use super::roots::{RootArgs, run_all};
 
 /// Record new and changed files
@@ -21,6 +22,8 @@ use super::roots::{RootArgs, run_all};
 pub(crate) struct UpdateArgs {
     #[command(flatten)]
     roots: RootArgs,
+    #[command(flatten)]
+    effort: EffortArgs,
     /// Read every file, also those whose size, dates and inode are as recorded
     #[arg(long)]
     full: bool,
@@ -53,7 +56,7 @@ pub(crate) fn run(args: &UpdateArgs, output: &OutputArgs) -> ExitCode {
     let check = |places: &[Place]| args.check_accepted(places);
     run_all("update", &args.roots, output, &screen, &check, &|place| {
         let options = UpdateOptions {
-            common: args.roots.options(),
+            common: args.roots.options(args.effort.effort()),
             full: args.full,
             digests: (!args.digest.is_empty()).then(|| AlgorithmSet::of(&args.digest)),
             accept: args.accepted(place),

@@ -5,6 +5,7 @@ use fsure::job::verify;
 use fsure::words::{ExitCode, Verdict};
 
 use super::OutputArgs;
+use super::effort::EffortArgs;
 use super::roots::{RootArgs, run_all};
 
 /// Read everything again, from the medium, and judge it against the record
@@ -15,6 +16,8 @@ use super::roots::{RootArgs, run_all};
 pub(crate) struct VerifyArgs {
     #[command(flatten)]
     roots: RootArgs,
+    #[command(flatten)]
+    effort: EffortArgs,
 }
 
 const HIDDEN: &[Verdict] = &[Verdict::Ignored];
@@ -23,6 +26,6 @@ const HIDDEN: &[Verdict] = &[Verdict::Ignored];
 pub(crate) fn run(args: &VerifyArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(args.roots.all, HIDDEN);
     run_all("verify", &args.roots, output, &screen, &|_| Ok(()), &|place| {
-        verify(place, &args.roots.options(), &screen)
+        verify(place, &args.roots.options(args.effort.effort()), &screen)
     })
 }
