@@ -43,12 +43,15 @@ pub struct Device {
 }
 
 impl Device {
+    /// One of which nothing is known.
+    pub fn unknown() -> Self {
+        Self { disks: Vec::new(), heads: 0, is_remote: false }
+    }
+
     /// The storage under a name below a root.
     pub fn of(root: &Root, path: &[u8]) -> Self {
         let opened = root.open_at(path, OFlags::PATH | OFlags::NOFOLLOW);
-        let Ok(at) = opened else {
-            return Self { disks: Vec::new(), heads: 0, is_remote: false };
-        };
+        let Ok(at) = opened else { return Self::unknown() };
         let number = stat_descriptor(&at).map_or(0, |stat| stat.device);
         let mut disks = BTreeMap::new();
         collect(&block_folder(number), &mut disks, DEPTH_MAX);

@@ -214,17 +214,14 @@ impl Pool {
 }
 
 impl Lost {
-    fn of(held: Held) -> Option<Self> {
-        match held {
-            Held::Nothing => None,
-            Held::Orders(orders) => match orders[..] {
-                [order] => Some(Self::One(order)),
-                _ => Some(Self::Among(orders)),
-            },
-            Held::Job(job) => {
-                job.give_up();
-                Some(Self::One(job.order.id))
-            }
+    fn of(Held { orders, job }: Held) -> Vec<Self> {
+        if let Some(job) = job {
+            job.give_up();
+            return vec![Self::One(job.order.id), Self::Among(orders)];
+        }
+        match orders[..] {
+            [order] => vec![Self::One(order)],
+            _ => vec![Self::Among(orders)],
         }
     }
 }

@@ -22,13 +22,11 @@ pub(super) struct Post {
 
 /// What a reader has in hand.
 #[derive(Default)]
-pub(super) enum Held {
-    #[default]
-    Nothing,
+pub(super) struct Held {
     /// Orders, by number; some may be done already.
-    Orders(Vec<u64>),
-    /// A file that others may be reading, too.
-    Job(Arc<Job>),
+    pub(super) orders: Vec<u64>,
+    /// The file it reads by itself, or together with other readers.
+    pub(super) job: Option<Arc<Job>>,
 }
 
 impl Post {
@@ -42,9 +40,15 @@ impl Post {
         }
     }
 
-    /// The reader has something in hand now.
-    pub(super) fn hold(&self, held: Held) {
-        *self.held() = held;
+    /// The reader has these orders in hand now.
+    pub(super) fn hold(&self, orders: Vec<u64>) {
+        self.held().orders = orders;
+        self.move_on();
+    }
+
+    /// Of what it has in hand, it reads this file now, or none in particular.
+    pub(super) fn turn_to(&self, job: Option<Arc<Job>>) {
+        self.held().job = job;
         self.move_on();
     }
 
@@ -113,14 +117,14 @@ mod tests {
         let lane = Lane::new(orders, share, false);
         let post = Post::new(Instant::now());
         let at_once = Duration::ZERO;
-        post.hold(Held::Orders(vec![7]));
+        post.hold(vec![7]);
         post.rest();
         assert!(post.give_up_after(at_once, &lane.heads).is_none());
         post.take_head(&lane.heads);
         assert!(post.give_up_after(Duration::from_secs(9999), &lane.heads).is_none());
         assert!(!post.is_lost());
-        let held = post.give_up_after(at_once, &lane.heads);
-        assert!(matches!(held, Some(Held::Orders(orders)) if orders == [7]));
+        let held = post.give_up_after(at_once, &lane.heads).unwrap();
+        assert_eq!((held.orders, held.job.is_none()), (vec![7], true));
         assert!(post.is_lost());
         // Its head is free again, once.
         assert!(lane.heads.wait());

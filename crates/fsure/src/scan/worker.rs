@@ -12,7 +12,7 @@ use fsure_os::read::Source;
 
 use super::hands::{Hands, Shared};
 use super::lane::Lane;
-use super::post::{Held, Post};
+use super::post::Post;
 use super::reader::{Job, Order, Reading, Segment};
 use crate::catalog::UnfinishedBlocks;
 use crate::words::{Error, IoContext as _};
@@ -76,7 +76,7 @@ impl Work {
     fn until_the_end(&mut self, hands: &mut Hands) {
         let lane = Arc::clone(&hands.lane);
         while !hands.post.is_lost() {
-            hands.post.hold(Held::Nothing);
+            hands.post.hold(Vec::new());
             hands.post.rest();
             // A file that is open is finished before another is begun.
             select_biased! {
@@ -91,7 +91,7 @@ impl Work {
     }
 
     fn begin(&mut self, batch: Vec<Order>, hands: &mut Hands) {
-        hands.post.hold(Held::Orders(batch.iter().map(|order| order.id).collect()));
+        hands.post.hold(batch.iter().map(|order| order.id).collect());
         let mut pack = Pack::new(hands.lane.share.batch);
         for order in batch {
             if hands.meter().is_stopped() {
@@ -173,7 +173,7 @@ impl Work {
     fn work_on(&mut self, job: &Arc<Job>, hands: &mut Hands) {
         // Large files take long, and so does trouble: others may wait for these.
         self.tell_all(hands);
-        hands.post.hold(Held::Job(Arc::clone(job)));
+        hands.post.turn_to(Some(Arc::clone(job)));
         if !job.source().0.is_in_memory() {
             hands.post.take_head(&hands.lane.heads);
         }
@@ -187,6 +187,7 @@ impl Work {
             }
         }
         hands.post.give_back_head(&hands.lane.heads);
+        hands.post.turn_to(None);
     }
 
     /// Tells of a file that could not be opened: of itself, or of us.

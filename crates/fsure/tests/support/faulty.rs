@@ -13,7 +13,7 @@
 //! asks again, now for the one page that is needed. So a buffered reader sees
 //! EIO for the bad pages only, but uses up two or more of [`Fault::times`].
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io;
@@ -103,6 +103,9 @@ pub struct Faults {
     pub requests: Vec<Request>,
     /// What happens to the source at each request, before it is answered.
     pub meanwhile: Meanwhile,
+    /// Files whose reads and folders whose listings are never answered, as on
+    /// a server that is gone.
+    pub silent: HashSet<PathBuf>,
 }
 
 /// Somebody else's doing in the middle of a read, as surely as no thread
@@ -157,6 +160,7 @@ impl Faults {
 pub struct FaultyFs {
     /// How it misbehaves.
     pub faults: Arc<Mutex<Faults>>,
+    unanswered: Arc<Mutex<Vec<Unanswered>>>,
     session: Option<BackgroundSession>,
     mount_point: Option<TempDir>,
     root: PathBuf,
@@ -181,10 +185,12 @@ impl FaultyFs {
         }
         let mount_point = tempfile::tempdir().expect("make a mount point");
         let root = mount_point.path().canonicalize().expect("resolve the mount point");
+        let unanswered = Arc::default();
         let view = View {
             source: source.to_owned(),
             faults: Arc::clone(&faults),
             known: Mutex::default(),
+            unanswered: Arc::clone(&unanswered),
         };
         let mut config = Config::default();
         config.mount_options = vec![
@@ -195,7 +201,13 @@ impl FaultyFs {
         config.acl = SessionACL::All;
         let session = Session::new(view, &root, &config).and_then(Session::spawn);
         let session = session.map_err(|error| format!("mount a FUSE file system: {error}"))?;
-        Ok(Self { faults, session: Some(session), mount_point: Some(mount_point), root })
+        Ok(Self {
+            faults,
+            unanswered,
+            session: Some(session),
+            mount_point: Some(mount_point),
+            root,
+        })
     }
 
     /// Where it is mounted.
@@ -206,6 +218,13 @@ impl FaultyFs {
     /// Replaces all faults.
     pub fn set(&self, list: impl IntoIterator<Item = Fault>) {
         lock(&self.faults).list = list.into_iter().collect();
+    }
+
+    /// Makes these silent and all others answer again. What has been waiting
+    /// for an answer fails: until then its process cannot end, not even killed.
+    pub fn silence(&self, paths: &[&str]) {
+        lock(&self.faults).silent = paths.iter().map(PathBuf::from).collect();
+        lock(&self.unanswered).clear();
     }
 
     /// Takes the requests to read seen since the last call.
@@ -240,9 +259,22 @@ struct View {
     source: PathBuf,
     faults: Arc<Mutex<Faults>>,
     known: Mutex<Known>,
+    unanswered: Arc<Mutex<Vec<Unanswered>>>,
+}
+
+/// A request that is not answered yet. Dropped, it is answered with EIO.
+#[derive(Debug)]
+#[expect(dead_code, reason = "kept so that it is not dropped")]
+enum Unanswered {
+    Read(ReplyData),
+    Listing(ReplyDirectory),
 }
 
 impl View {
+    fn is_silent(&self, path: Result<PathBuf, Errno>) -> bool {
+        path.is_ok_and(|path| lock(&self.faults).silent.contains(&path))
+    }
+
     /// The path of an inode below the root; empty for the root.
     fn path(&self, inode: INodeNo) -> Result<PathBuf, Errno> {
         if inode == INodeNo::ROOT {
@@ -359,7 +391,7 @@ impl Filesystem for View {
     fn read(
         &self,
         _: &fuser::Request,
-        _: INodeNo,
+        inode: INodeNo,
         handle: FileHandle,
         offset: u64,
         size: u32,
@@ -367,6 +399,9 @@ impl Filesystem for View {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
+        if self.is_silent(self.path(inode)) {
+            return lock(&self.unanswered).push(Unanswered::Read(reply));
+        }
         match self.read(handle, offset, size) {
             Ok(data) => reply.data(&data),
             Err(error) => reply.error(error),
@@ -395,6 +430,9 @@ impl Filesystem for View {
         from: u64,
         mut reply: ReplyDirectory,
     ) {
+        if self.is_silent(self.path(inode)) {
+            return lock(&self.unanswered).push(Unanswered::Listing(reply));
+        }
         match self.list(inode, from, &mut reply) {
             Ok(()) => reply.ok(),
             Err(error) => reply.error(error),

@@ -1,12 +1,13 @@
 //! `fsure verify`.
 
 use clap::Args;
+use fsure::catalog::Place;
 use fsure::job::verify;
-use fsure::words::{ExitCode, Verdict};
+use fsure::words::{ExitCode, Monitor, Verdict};
 
 use super::OutputArgs;
 use super::effort::EffortArgs;
-use super::roots::{RootArgs, run_all};
+use super::roots::{RootArgs, Run};
 
 /// Read everything again, from the medium, and judge it against the record
 ///
@@ -25,7 +26,8 @@ const HIDDEN: &[Verdict] = &[Verdict::Ignored];
 /// Runs the command.
 pub(crate) fn run(args: &VerifyArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(args.roots.all, HIDDEN);
-    run_all("verify", &args.roots, output, &screen, &|_| Ok(()), &|place| {
-        verify(place, &args.roots.options(args.effort.effort()), &screen)
-    })
+    let options = args.roots.options(args.effort.effort());
+    let job = |place: &Place, monitor: &dyn Monitor| verify(place, &options, monitor);
+    let run = Run { command: "verify", args: &args.roots, output, screen: &screen, job: &job };
+    run.run(&|_| Ok(()))
 }
