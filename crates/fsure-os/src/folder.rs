@@ -2,13 +2,14 @@
 //! descriptor and never through a link, so that a tree that changes while it
 //! is walked cannot lead outside it.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawDir, ResolveFlags};
 use rustix::io::Errno;
 
 use crate::Stat;
@@ -28,12 +29,46 @@ pub struct Root {
     tells_places: AtomicBool,
 }
 
+/// Names one behind the other: a tree has millions, and an allocation for each
+/// costs as much as asking the system what it stands for.
+#[derive(Debug, Default)]
+pub struct Names(Vec<u8>);
+
+/// Where one of the [`Names`] is; by default an empty one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NameAt {
+    start: usize,
+    /// Where the NUL behind it is.
+    end: usize,
+}
+
+impl Names {
+    /// The bytes of a name.
+    pub fn get(&self, at: NameAt) -> &[u8] {
+        &self.0[at.start..at.end]
+    }
+
+    /// Adds a name.
+    pub fn push(&mut self, name: &[u8]) -> NameAt {
+        let start = self.0.len();
+        self.0.extend_from_slice(name);
+        self.0.push(0);
+        NameAt { start, end: start + name.len() }
+    }
+
+    fn c_str(&self, at: NameAt) -> &CStr {
+        CStr::from_bytes_with_nul(&self.0[at.start..=at.end]).expect("it was one")
+    }
+}
+
 /// The names in one folder.
 #[derive(Debug, Default)]
 pub struct Listing {
+    /// What the entries are called.
+    pub names: Names,
     /// Names in no order, each with its stat or why there is none. Names that
     /// vanished in between are not listed.
-    pub entries: Vec<(Box<[u8]>, io::Result<Stat>)>,
+    pub entries: Vec<(NameAt, io::Result<Stat>)>,
     /// Why the listing ends early, where it does.
     pub error: Option<io::Error>,
 }
@@ -74,38 +109,29 @@ impl Root {
     /// The names in a folder, and as `places` wishes about where its files
     /// begin on the disk. An error means that nothing could be listed.
     pub fn list(&self, path: &[u8], places: Places) -> io::Result<Listing> {
-        let descriptor = self.open_at(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
-        let names = Dir::read_from(&descriptor)?;
-        let mut found = Vec::new();
+        let folder = self.open_at(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
         let mut listing = Listing::default();
-        for name in names {
-            match name {
-                Ok(name) if matches!(name.file_name().to_bytes(), b"." | b"..") => {}
-                Ok(name) => found.push((name.ino(), name.file_name().to_owned())),
-                Err(error) => {
-                    listing.error = Some(error.into());
-                    break;
-                }
-            }
-        }
+        let mut found = Vec::new();
+        listing.error = each_name(&folder, &mut |inode, name| {
+            found.push((inode, listing.names.push(name.to_bytes())));
+            true
+        })
+        .err();
         // Inodes lie on the disk in the order of their numbers: asked in that
         // order, a cold folder is read forwards.
         found.sort_unstable_by_key(|(inode, _)| *inode);
-        let mut stats: Vec<_> = found
-            .into_iter()
-            .map(|(_, name)| (stat_at(descriptor.as_fd(), &name), name))
-            .filter(|(stat, _)| !matches!(stat, Err(error) if is_gone(error)))
-            .collect();
+        let names = &listing.names;
+        let stats = found.into_iter().map(|(_, at)| (at, stat_at(folder.as_fd(), names.c_str(at))));
+        listing.entries =
+            stats.filter(|(_, stat)| !matches!(stat, Err(error) if is_gone(error))).collect();
         if places != Places::No {
-            let files = stats.iter_mut().filter_map(|(stat, name)| {
+            let files = listing.entries.iter_mut().filter_map(|(at, stat)| {
                 let stat = stat.as_mut().ok().filter(|stat| place::is_placed(stat))?;
-                Some((name.as_c_str(), stat))
+                Some((names.c_str(*at), stat))
             });
             let mut files: Vec<_> = files.collect();
-            place::find(descriptor.as_fd(), places, &self.tells_places, &mut files);
+            place::find(folder.as_fd(), places, &self.tells_places, &mut files);
         }
-        let named = stats.into_iter().map(|(stat, name)| (name.into_bytes().into(), stat));
-        listing.entries = named.collect();
         Ok(listing)
     }
 
@@ -172,6 +198,26 @@ impl Root {
     }
 }
 
+/// Gives `take` the inode number and name of everything in a folder, until it
+/// returns false.
+fn each_name(folder: &OwnedFd, take: &mut dyn FnMut(u64, &CStr) -> bool) -> io::Result<()> {
+    let mut buffer = [MaybeUninit::uninit(); 32 << 10];
+    let mut names = RawDir::new(folder, &mut buffer);
+    while let Some(name) = names.next() {
+        let name = match name {
+            Err(Errno::INTR) => continue,
+            // The folder itself was removed: no names are left in it.
+            Err(Errno::NOENT) => break,
+            name => name?,
+        };
+        let is_itself = matches!(name.file_name().to_bytes(), b"." | b"..");
+        if !is_itself && !take(name.ino(), name.file_name()) {
+            break;
+        }
+    }
+    Ok(())
+}
+
 /// Whether an error means that the name is not there (any more).
 pub fn is_gone(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::NOENT | Errno::NOTDIR))
@@ -228,7 +274,7 @@ fn open_in_one_piece(at: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> io::Resu
     }
 }
 
-fn stat_at(folder: BorrowedFd<'_>, name: &std::ffi::CStr) -> io::Result<Stat> {
+fn stat_at(folder: BorrowedFd<'_>, name: &CStr) -> io::Result<Stat> {
     let answer = rustix::fs::statx(
         folder,
         name,
@@ -261,11 +307,12 @@ mod tests {
         symlink("nowhere", tree.path().join("l")).unwrap();
         let root = Root::open(tree.path()).unwrap();
         let mut listing = root.list(b"", Places::No).unwrap();
-        listing.entries.sort_by(|a, b| a.0.cmp(&b.0));
+        let names = &listing.names;
+        listing.entries.sort_by(|a, b| names.get(a.0).cmp(names.get(b.0)));
         let kinds: Vec<_> = listing
             .entries
             .iter()
-            .map(|(name, stat)| (&**name, stat.as_ref().unwrap().kind))
+            .map(|(at, stat)| (names.get(*at), stat.as_ref().unwrap().kind))
             .collect();
         use crate::Kind::{File, Folder, Link};
         assert_eq!(kinds, [(&b"a"[..], Folder), (b"b", File), (b"l", Link)]);

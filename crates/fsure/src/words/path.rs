@@ -56,6 +56,15 @@ impl RelPath {
         Some(Self(self.0[..end].into()))
     }
 
+    /// Whether this is the path of `name` in `folder`.
+    pub fn is(&self, folder: &Self, name: &[u8]) -> bool {
+        match self.0.strip_suffix(name) {
+            Some(rest) if folder.is_root() => rest.is_empty(),
+            Some(rest) => rest.strip_suffix(b"/") == Some(&*folder.0),
+            None => false,
+        }
+    }
+
     /// Whether this path is `folder` or lies anywhere below it.
     pub fn is_within(&self, folder: &Self) -> bool {
         folder.is_root()
