@@ -135,6 +135,19 @@ impl Root {
         Ok(listing)
     }
 
+    /// Whether there is any name in the root but those that `is_own` is true
+    /// of, or might be: it cannot be listed to its end. Looks no further than
+    /// the first.
+    pub fn has_names_besides(&self, is_own: &dyn Fn(&[u8]) -> bool) -> io::Result<bool> {
+        let folder = self.open_at(b"", OFlags::RDONLY | OFlags::DIRECTORY)?;
+        let mut is_one = false;
+        let listed = each_name(&folder, &mut |_, name| {
+            is_one = !is_own(name.to_bytes());
+            !is_one
+        });
+        Ok(is_one || listed.is_err())
+    }
+
     /// Where a link points, as raw bytes.
     pub fn link_target(&self, path: &[u8]) -> io::Result<Vec<u8>> {
         let (folder, rest) = self.approach(path)?;

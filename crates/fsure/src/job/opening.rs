@@ -94,10 +94,9 @@ pub(super) fn offline(
 
 /// Whether there is nothing in the root but what is fsure's own.
 pub(super) fn is_empty(place: &Place, open: &OpenRoot) -> Result<bool> {
-    let names = open.root.list(b"", Places::No).doing("list", &place.root)?;
     let own = own_paths(place);
     let is_own = |name: &[u8]| own.iter().any(|own| own.as_bytes() == name);
-    Ok(names.error.is_none() && names.entries.iter().all(|(name, _)| is_own(name)))
+    open.root.has_names_besides(&is_own).map(|is_one| !is_one).doing("list", &place.root)
 }
 
 /// Whether the root is the folder, or at least on the file system, that was
