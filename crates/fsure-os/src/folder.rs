@@ -19,6 +19,9 @@ use crate::place::{self, Places};
 /// 4096 bytes (`PATH_MAX`); longer paths are walked in pieces.
 const PIECE_MAX: usize = 4000;
 
+/// Names there is room for before the first growth: most folders have fewer.
+const NAMES_FIRST: usize = 128;
+
 /// How often an open that is to be tried again is tried again: 55 ms in all.
 const OPEN_ATTEMPTS_MAX: u64 = 10;
 
@@ -111,19 +114,25 @@ impl Root {
     pub fn list(&self, path: &[u8], places: Places) -> io::Result<Listing> {
         let folder = self.open_at(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
         let mut listing = Listing::default();
-        let mut found = Vec::new();
+        listing.names.0.reserve(NAMES_FIRST * 32);
+        let mut found = Vec::with_capacity(NAMES_FIRST);
         listing.error = each_name(&folder, &mut |inode, name| {
             found.push((inode, listing.names.push(name.to_bytes())));
             true
         })
         .err();
+        listing.names.0.shrink_to_fit();
         // Inodes lie on the disk in the order of their numbers: asked in that
         // order, a cold folder is read forwards.
         found.sort_unstable_by_key(|(inode, _)| *inode);
         let names = &listing.names;
-        let stats = found.into_iter().map(|(_, at)| (at, stat_at(folder.as_fd(), names.c_str(at))));
-        listing.entries =
-            stats.filter(|(_, stat)| !matches!(stat, Err(error) if is_gone(error))).collect();
+        listing.entries.reserve_exact(found.len());
+        for (_, at) in found {
+            let stat = stat_at(folder.as_fd(), names.c_str(at));
+            if !matches!(&stat, Err(error) if is_gone(error)) {
+                listing.entries.push((at, stat));
+            }
+        }
         if places != Places::No {
             let files = listing.entries.iter_mut().filter_map(|(at, stat)| {
                 let stat = stat.as_mut().ok().filter(|stat| place::is_placed(stat))?;

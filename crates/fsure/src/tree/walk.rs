@@ -27,8 +27,9 @@ pub const LISTERS: usize = 8;
 
 /// Names that may wait for the reader. Once there are so many, listing stops
 /// until half of them are taken, so that threads do not go to sleep and wake up
-/// for every folder.
-const WAITING_MAX: usize = if cfg!(test) { 1 << 10 } else { 1 << 16 };
+/// for every folder. Twice the orders that are under way at once; more only
+/// takes memory that is first touched for it.
+const WAITING_MAX: usize = if cfg!(test) { 1 << 10 } else { 1 << 14 };
 
 /// Names that are worth waking the reader for, for the same reason, and how
 /// long it waits for so many. Waking up for each of 11,773 folders cost 30,000
