@@ -18,7 +18,7 @@ impl Weigher<'_> {
     pub(super) fn weigh_content(
         &mut self,
         id: u64,
-        mut pending: Pending,
+        mut pending: Box<Pending>,
         content: Rc<Content>,
     ) -> Result<()> {
         if pending.first.as_ref().is_some_and(|first| !is_same_file(&first.content, &content)) {
@@ -61,7 +61,7 @@ impl Weigher<'_> {
 
     fn settle_one_look(
         &mut self,
-        pending: Pending,
+        pending: Box<Pending>,
         comparison: Comparison,
         content: Rc<Content>,
     ) -> Result<()> {
@@ -74,7 +74,7 @@ impl Weigher<'_> {
 
     fn settle_looks(
         &mut self,
-        pending: Pending,
+        pending: Box<Pending>,
         looks: Looks,
         reason: Option<String>,
     ) -> Result<()> {

@@ -83,7 +83,10 @@ impl Merge {
                 (None, None) => return Ok(None),
                 (Some(_), None) => (true, false),
                 (None, Some(_)) => (false, true),
-                (Some(row), Some(step)) => (row <= step, step <= row),
+                (Some(row), Some(step)) => {
+                    let order = row.cmp(step);
+                    (order.is_le(), order.is_ge())
+                }
             };
             // Told beside an entry of the same path, and so without its row.
             let is_aside = takes_step
@@ -101,28 +104,27 @@ impl Merge {
     }
 
     fn case(&mut self, stored: Option<Stored>, step: Option<Step>) -> Option<Case> {
-        let path = match (&stored, &step) {
-            (Some(stored), _) => stored.path().clone(),
-            (None, Some(step)) => step.path().clone(),
-            (None, None) => return None,
-        };
-        let seen = match step {
-            None => self.unmatched(&path),
-            Some(Step::Entry(_, stat, device)) => Seen::Entry(stat, device),
-            Some(Step::Unseen(_, error)) => {
-                self.shade(&path, Shade::Unlisted(is_denied(&error)));
-                Seen::Unseen(error)
+        let (path, seen) = match step {
+            None => {
+                let path = stored.as_ref()?.path().clone();
+                let seen = self.unmatched(&path);
+                (path, seen)
             }
-            Some(Step::LeftOut(_, kind, why)) => {
+            Some(Step::Entry(path, stat, device)) => (path, Seen::Entry(stat, device)),
+            Some(Step::Unseen(path, error)) => {
+                self.shade(&path, Shade::Unlisted(is_denied(&error)));
+                (path, Seen::Unseen(error))
+            }
+            Some(Step::LeftOut(path, kind, why)) => {
                 self.shade(&path, Shade::LeftOut(why));
-                Seen::LeftOut(kind, why)
+                (path, Seen::LeftOut(kind, why))
             }
-            Some(Step::Unlisted(_, error)) => {
+            Some(Step::Unlisted(path, error)) => {
                 self.shade(&path, Shade::Unlisted(is_denied(&error)));
-                Seen::NamesUnknown(error)
+                (path, Seen::NamesUnknown(error))
             }
-            Some(Step::Listed(_)) => Seen::NamesKnown,
-            Some(Step::PatternsUnread(_, error)) => Seen::PatternsUnread(error),
+            Some(Step::Listed(path)) => (path, Seen::NamesKnown),
+            Some(Step::PatternsUnread(path, error)) => (path, Seen::PatternsUnread(error)),
         };
         Some(Case { path, stored, seen })
     }

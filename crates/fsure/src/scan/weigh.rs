@@ -1,7 +1,7 @@
 //! Every path's way to its verdict: what has to be read for it, what the
 //! reading says, when to look a second time.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::rc::Rc;
 use std::time::Duration;
@@ -54,7 +54,8 @@ pub(super) struct Weigher<'a> {
     pub(super) ledger: Ledger<'a>,
     /// Orders to be sent to the workers.
     pub(super) orders: Vec<Order>,
-    pending: HashMap<u64, Pending>,
+    /// By order. Boxed: they are large, and go from hand to hand.
+    pending: BTreeMap<u64, Box<Pending>>,
     links: Links,
     pub(super) entries: Entries,
     /// Folders whose names the walk has not come to yet.
@@ -62,7 +63,8 @@ pub(super) struct Weigher<'a> {
     next_id: u64,
     /// Orders that nobody waits for any more: their answers come too late.
     given_up: HashSet<u64>,
-    current: Option<RelPath>,
+    /// The file ordered last.
+    current: Option<u64>,
 }
 
 impl<'a> Weigher<'a> {
@@ -71,7 +73,7 @@ impl<'a> Weigher<'a> {
             plan,
             ledger,
             orders: Vec::new(),
-            pending: HashMap::new(),
+            pending: BTreeMap::new(),
             links: Links::default(),
             entries: Entries::default(),
             folders: HashMap::new(),
@@ -98,7 +100,9 @@ impl<'a> Weigher<'a> {
     }
 
     pub(super) fn current(&self) -> Option<&RelPath> {
-        self.current.as_ref()
+        let ordered = self.current.and_then(|id| self.pending.get(&id));
+        let pending = ordered.or_else(|| self.pending.values().next());
+        pending.map(|pending| &pending.path)
     }
 
     pub(super) fn stop(&mut self, stop: Stop) {
@@ -234,7 +238,7 @@ impl<'a> Weigher<'a> {
             let verdict = judge(known, Found::Present(&entry, Evidence::StatOnly), granularity_ns);
             return self.ledger.settle(Settled::new(path, stored, Some(entry), verdict));
         };
-        self.order_or_wait(Pending {
+        self.order_or_wait(Box::new(Pending {
             path,
             stored,
             entry,
@@ -245,11 +249,11 @@ impl<'a> Weigher<'a> {
             attempt: 0,
             alone: false,
             first: None,
-        })
+        }))
     }
 
     /// Orders a file to be read, unless another name of it is or was.
-    fn order_or_wait(&mut self, pending: Pending) -> Result<()> {
+    fn order_or_wait(&mut self, pending: Box<Pending>) -> Result<()> {
         let id = self.new_id();
         if let Some(key) = pending.link {
             match self.links.get(&key) {
@@ -294,15 +298,14 @@ impl<'a> Weigher<'a> {
     pub(super) fn send(
         &mut self,
         id: u64,
-        pending: Pending,
+        pending: Box<Pending>,
         blocks: Vec<u64>,
         kept: Vec<UnfinishedBlocks>,
     ) {
-        let path = pending.path.clone();
-        self.current = Some(path.clone());
+        self.current = Some(id);
         self.orders.push(Order {
             id,
-            path,
+            path: pending.path.clone(),
             stat: pending.stat.clone(),
             algorithms: pending.algorithms,
             // A second look is for the medium, whatever the first one saw.
@@ -392,7 +395,7 @@ impl<'a> Weigher<'a> {
     pub(super) fn weigh_failure(
         &mut self,
         id: u64,
-        mut pending: Pending,
+        mut pending: Box<Pending>,
         failed: Reading,
     ) -> Result<()> {
         match failed {
@@ -420,7 +423,7 @@ impl<'a> Weigher<'a> {
     }
 
     /// It changed at every attempt: busy, or no file at all any more.
-    fn settle_changed(&mut self, pending: Pending) -> Result<()> {
+    fn settle_changed(&mut self, pending: Box<Pending>) -> Result<()> {
         match self.plan.root.stat(pending.path.as_bytes()) {
             Ok(stat) if stat.kind != Kind::File => {
                 self.take_entry(pending.path, pending.stored, &stat, pending.device)
@@ -434,7 +437,7 @@ impl<'a> Weigher<'a> {
 
     fn settle_unread(
         &mut self,
-        pending: Pending,
+        pending: Box<Pending>,
         evidence: Evidence,
         reason: Option<String>,
     ) -> Result<()> {
