@@ -38,6 +38,8 @@ pub struct Catalog {
     pub(super) root: RootRow,
     file_systems: Vec<FileSystem>,
     pub(super) sealer: Sealer,
+    /// Over all sound rows that were fetched page by page.
+    fetched: Totals,
     is_writing: bool,
     needs_recount: bool,
     /// Held for as long as the catalog may be written.
@@ -98,6 +100,7 @@ impl Catalog {
             },
             file_systems: Vec::new(),
             sealer: Sealer::new(),
+            fetched: Totals::default(),
             is_writing: false,
             needs_recount: false,
             _lock: None,
@@ -129,6 +132,7 @@ impl Catalog {
             root,
             file_systems,
             sealer,
+            fetched: Totals::default(),
             is_writing: false,
             needs_recount: false,
             _lock: lock,
@@ -244,9 +248,18 @@ impl Catalog {
             if stored.path().as_bytes() < last {
                 return Err(untrusted(&self.file, "its rows are out of order".to_owned()));
             }
+            if let Stored::Sound(row) = &stored {
+                self.fetched.add(row);
+            }
             page.push(stored);
         }
         Ok(page)
+    }
+
+    /// Whether the rows that were fetched page by page are all there are, each
+    /// once and sound: then they have been through what an audit would check.
+    pub fn has_shown_all(&self) -> bool {
+        self.fetched == self.root.totals
     }
 
     /// One row.

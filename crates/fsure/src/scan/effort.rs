@@ -49,6 +49,8 @@ pub(super) struct Share {
     pub(super) batch: usize,
     /// Reads of one large file that a reader has in flight.
     pub(super) ahead: usize,
+    /// Readers that can be at work at once where none waits for a medium.
+    pub(super) cores: usize,
     /// Readers that may wait for the medium at once; the others hash, or read
     /// from memory.
     pub(super) heads: usize,
@@ -74,6 +76,7 @@ impl Effort {
             threads: self.threads.unwrap_or(threads).clamp(1, THREADS_MAX),
             batch: depth.unwrap_or(RING_READS_MAX),
             ahead: depth.unwrap_or(ahead),
+            cores,
             heads: self.threads.unwrap_or(heads),
         }
     }
@@ -119,8 +122,9 @@ mod tests {
         assert_eq!((share.heads, share.ahead), (1, 2));
         assert!(share.threads > 1);
         let told = Effort { threads: Some(3), depth: Some(1000), ..Effort::default() };
-        let expected = Share { threads: 3, batch: DEPTH_MAX, ahead: DEPTH_MAX, heads: 3 };
-        assert_eq!(told.share(Class::Rotational(1)), expected);
+        let share = told.share(Class::Rotational(1));
+        assert_eq!((share.threads, share.heads), (3, 3));
+        assert_eq!((share.batch, share.ahead), (DEPTH_MAX, DEPTH_MAX));
     }
 
     #[test]

@@ -148,6 +148,10 @@ pub(crate) enum Halt {
 /// is to do; from then on, knowing what is left is worth a second walk.
 const COUNT_AFTER: Duration = Duration::from_secs(5);
 
+/// Paths taken before looking at the clock, the news and the stop button, which
+/// together cost as much as a path of which nothing has changed.
+const TAKEN_AT_ONCE: usize = 64;
+
 /// Runs the pipeline over a root and its catalog.
 ///
 /// An error is what ends the run without a result: a pattern that makes no
@@ -236,7 +240,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn run(&mut self) -> Result<()> {
-        if !self.is_update() {
+        if self.plan.purpose == Purpose::Verify {
             self.weigher.open_gate()?;
         }
         let mut has_more = true;
@@ -245,10 +249,7 @@ impl Run<'_> {
                 return Ok(());
             }
             while has_more && self.weigher.in_flight() < IN_FLIGHT_MAX && !self.is_time_to_tell() {
-                match self.merge.next(self.weigher.catalog())? {
-                    Some(case) => self.weigher.take(case)?,
-                    None => has_more = false,
-                }
+                has_more = self.take_some()?;
                 self.send_orders(false)?;
                 if self.is_halted() {
                     return Ok(());
@@ -264,22 +265,32 @@ impl Run<'_> {
             if self.weigher.in_flight() > 0
                 && (!has_more || self.weigher.in_flight() >= IN_FLIGHT_MAX)
             {
-                match self.pool.news.recv_timeout(Duration::from_millis(100)) {
-                    Ok(news) => self.hear(news)?,
-                    Err(RecvTimeoutError::Timeout) => {}
-                    Err(RecvTimeoutError::Disconnected) => {
-                        return Err(crate::words::Error::Internal("the readers are gone".into()));
-                    }
+                if let Ok(news) = self.pool.news.recv_timeout(Duration::from_millis(100)) {
+                    self.hear(news)?;
                 }
             }
+        }
+        // `update` checks its record before the first write, and need not check
+        // it at all where nothing has changed. `status` has looked at every row
+        // by now, and need not do so again.
+        if self.plan.purpose == Purpose::Status && !self.weigher.catalog().has_shown_all() {
+            self.weigher.open_gate()?;
         }
         Ok(())
     }
 
-    /// `update` checks its record before the first write, and need not check
-    /// it at all where nothing has changed.
-    fn is_update(&self) -> bool {
-        matches!(self.plan.purpose, Purpose::Update(_))
+    /// Takes the next few paths. Whether there are more.
+    fn take_some(&mut self) -> Result<bool> {
+        for _ in 0..TAKEN_AT_ONCE {
+            match self.merge.next(self.weigher.catalog())? {
+                Some(case) => self.weigher.take(case)?,
+                None => return Ok(false),
+            }
+            if self.weigher.is_stopped() || self.weigher.in_flight() >= IN_FLIGHT_MAX {
+                break;
+            }
+        }
+        Ok(true)
     }
 
     fn hear(&mut self, news: News) -> Result<()> {
@@ -288,6 +299,9 @@ impl Run<'_> {
             News::Done(answers) => {
                 for (order, reading) in answers {
                     self.weigher.weigh(order, reading)?;
+                    if self.weigher.is_stopped() {
+                        break;
+                    }
                 }
             }
             News::Unable(error) => return Err(error),

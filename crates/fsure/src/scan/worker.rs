@@ -126,7 +126,12 @@ impl Work {
     /// Works on a file together with whoever has nothing else to do.
     fn share(&mut self, job: Job, hands: &mut Hands) {
         let job = Arc::new(job);
-        for _ in 1..job.segment_count().min(hands.lane.share.threads) {
+        // What is in memory is read as fast as it is hashed: more than the cores
+        // can do at once only takes more buffers, touched for the first time.
+        let share = hands.lane.share;
+        let is_in_memory = job.source().0.is_in_memory();
+        let count = if is_in_memory { share.threads.min(share.cores) } else { share.threads };
+        for _ in 1..job.segment_count().min(count) {
             // Full: enough others have been called already.
             let _ = hands.lane.call.try_send(Arc::clone(&job));
         }
