@@ -152,6 +152,7 @@ pub(super) fn plan(
                 catalog_in_root: OWN_CATALOG,
             },
             listers: LISTERS,
+            patience: options.effort.patience,
         },
         reads_from,
         purpose,

@@ -4,6 +4,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::task::Poll;
 
 use fsure_os::folder::is_denied;
 use fsure_os::{Kind, Stat};
@@ -70,17 +71,26 @@ impl Merge {
         Self { walk, ahead: None, rows: Rows::new(scope), shadows: Vec::new() }
     }
 
-    /// The next path, or `None` at the end of both.
-    pub(super) fn next(&mut self, catalog: &mut Catalog) -> Result<Option<Case>> {
+    /// Whether the walk found the storage silent.
+    pub(super) fn is_silent(&self) -> bool {
+        self.walk.is_silent()
+    }
+
+    /// The next path, or `None` at the end of both; `Pending` where the walk
+    /// has to be waited for.
+    pub(super) fn next(&mut self, catalog: &mut Catalog) -> Result<Poll<Option<Case>>> {
         loop {
             if self.ahead.is_none() {
-                self.ahead = self.walk.next().transpose()?;
+                match self.walk.poll() {
+                    Poll::Pending => return Ok(Poll::Pending),
+                    Poll::Ready(step) => self.ahead = step.transpose()?,
+                }
             }
             self.rows.fetch(catalog)?;
             let row = self.rows.page.front().map(Stored::path);
             let step = self.ahead.as_ref().map(Step::path);
             let (takes_row, takes_step) = match (row, step) {
-                (None, None) => return Ok(None),
+                (None, None) => return Ok(Poll::Ready(None)),
                 (Some(_), None) => (true, false),
                 (None, Some(_)) => (false, true),
                 (Some(row), Some(step)) => {
@@ -98,7 +108,7 @@ impl Merge {
             let stored = (takes_row && !is_aside).then(|| self.rows.page.pop_front()).flatten();
             let step = takes_step.then(|| self.ahead.take()).flatten();
             if let Some(case) = self.case(stored, step) {
-                return Ok(Some(case));
+                return Ok(Poll::Ready(Some(case)));
             }
         }
     }

@@ -29,6 +29,7 @@ mod weigh;
 mod worker;
 
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
@@ -227,6 +228,15 @@ fn count_ahead(plan: &Plan, run_is_over: &Receiver<()>, estimate: &Estimate, met
     estimate.finish();
 }
 
+/// Whether there are more paths.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum More {
+    Now,
+    /// The walk has to be waited for.
+    Later,
+    None,
+}
+
 struct Run<'a> {
     merge: Merge,
     weigher: Weigher<'a>,
@@ -243,13 +253,16 @@ impl Run<'_> {
         if self.plan.purpose == Purpose::Verify {
             self.weigher.open_gate()?;
         }
-        let mut has_more = true;
-        while has_more || self.weigher.in_flight() > 0 {
+        let mut more = More::Now;
+        while more != More::None || self.weigher.in_flight() > 0 {
             if self.is_halted() {
                 return Ok(());
             }
-            while has_more && self.weigher.in_flight() < IN_FLIGHT_MAX && !self.is_time_to_tell() {
-                has_more = self.take_some()?;
+            while more != More::None
+                && self.weigher.in_flight() < IN_FLIGHT_MAX
+                && !self.is_time_to_tell()
+            {
+                more = self.take_some()?;
                 self.send_orders(false)?;
                 if self.is_halted() {
                     return Ok(());
@@ -262,12 +275,10 @@ impl Run<'_> {
             self.send_orders(true)?;
             self.tell()?;
             self.weigher.commit_if_due()?;
-            if self.weigher.in_flight() > 0
-                && (!has_more || self.weigher.in_flight() >= IN_FLIGHT_MAX)
-            {
-                if let Ok(news) = self.pool.news.recv_timeout(Duration::from_millis(100)) {
-                    self.hear(news)?;
-                }
+            let is_full = self.weigher.in_flight() >= IN_FLIGHT_MAX;
+            let must_wait = self.weigher.in_flight() > 0 && (more == More::None || is_full);
+            if must_wait && let Ok(news) = self.pool.news.recv_timeout(Duration::from_millis(100)) {
+                self.hear(news)?;
             }
         }
         // `update` checks its record before the first write, and need not check
@@ -279,18 +290,19 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Takes the next few paths. Whether there are more.
-    fn take_some(&mut self) -> Result<bool> {
+    /// Takes the next few paths.
+    fn take_some(&mut self) -> Result<More> {
         for _ in 0..TAKEN_AT_ONCE {
             match self.merge.next(self.weigher.catalog())? {
-                Some(case) => self.weigher.take(case)?,
-                None => return Ok(false),
+                Poll::Ready(Some(case)) => self.weigher.take(case)?,
+                Poll::Ready(None) => return Ok(More::None),
+                Poll::Pending => return Ok(More::Later),
             }
             if self.weigher.is_stopped() || self.weigher.in_flight() >= IN_FLIGHT_MAX {
                 break;
             }
         }
-        Ok(true)
+        Ok(More::Now)
     }
 
     fn hear(&mut self, news: News) -> Result<()> {
@@ -316,7 +328,7 @@ impl Run<'_> {
     /// Gives up what the storage does not answer for.
     fn look_after_readers(&mut self) -> Result<()> {
         let patience = self.plan.effort.patience;
-        let Some(lost) = self.pool.look_after()? else {
+        let Some(lost) = self.pool.look_after()?.filter(|_| !self.merge.is_silent()) else {
             self.weigher.stop(Stop::StorageSilent(patience));
             return Ok(());
         };

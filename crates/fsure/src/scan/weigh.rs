@@ -2,7 +2,6 @@
 //! reading says, when to look a second time.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -19,7 +18,7 @@ use super::{From, Plan, Purpose};
 use crate::catalog::{Catalog, Stored, UnfinishedBlocks};
 use crate::words::{
     AlgorithmSet, Entry, EntryKind, Error, Evidence, Found, Known, Outcome, RelPath, Result, Stop,
-    Verdict, judge,
+    Verdict, judge, no_answer,
 };
 
 /// How often a file is read anew because it changed in the meantime.
@@ -335,9 +334,7 @@ impl<'a> Weigher<'a> {
         let Some(pending) = self.pending.remove(&id) else { return Ok(()) };
         self.given_up.insert(id);
         self.serve_waiting(&pending, None)?;
-        let why = format!("the storage did not answer for {} s", patience.as_secs_f64());
-        let error = io::Error::new(io::ErrorKind::TimedOut, why);
-        self.weigh_failure(id, pending, Reading::Unopened(error))
+        self.weigh_failure(id, pending, Reading::Unopened(no_answer(patience)))
     }
 
     /// Keeps the values of a part of a large file that is being read.

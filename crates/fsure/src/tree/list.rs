@@ -68,6 +68,11 @@ impl Listed {
         Self { folder: folder.clone(), items, ..Self::default() }
     }
 
+    /// A folder whose names could not be had in time.
+    pub(super) fn unanswered(folder: &RelPath, error: io::Error) -> Self {
+        Self::of(folder, What::Unlisted(error))
+    }
+
     /// How many items are left to be told.
     pub(super) fn len(&self) -> usize {
         self.items.len()

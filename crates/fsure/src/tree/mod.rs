@@ -2,6 +2,7 @@
 //! that are to be left out.
 
 mod list;
+mod listers;
 mod patterns;
 mod walk;
 
