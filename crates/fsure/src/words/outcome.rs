@@ -271,7 +271,7 @@ impl Outcome {
             ExitCode::RecordUntrusted
         } else if any(&|v| v.is_suspicious() || v == Verdict::Flaky) {
             ExitCode::Damage
-        } else if any(&Verdict::is_unread) {
+        } else if any(&Verdict::is_unread) || matches!(self.stopped, Some(Stop::StorageSilent(_))) {
             ExitCode::Unread
         } else if self.offline.is_some()
             || self.stopped.is_some()
