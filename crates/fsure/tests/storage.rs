@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use rustix::mount::{MountFlags, mount_remount};
-use support::{Ext4Image, Recorded, Report, Run, Tmpfs, Tree, code, content, or_skip, told};
+use support::{EXT4, Image, Recorded, Report, Run, Tmpfs, Tree, code, content, or_skip, told};
 
 fn assert_clean(report: &Report, case: &str) {
     assert_eq!((report.code, report.told()), (0, vec![]), "{case}: {report:?}");
@@ -19,7 +19,7 @@ fn assert_clean(report: &Report, case: &str) {
 #[test]
 fn a_read_only_medium_is_verified_and_not_recorded_to() {
     let test = "a_read_only_medium_is_verified";
-    let Some(image) = or_skip(test, Ext4Image::new(32)) else { return };
+    let Some(image) = or_skip(test, Image::new(&EXT4, 32)) else { return };
     let beside = Tree::new();
     for number in 0..5 {
         let data = content(1 << 20, number);

@@ -2,8 +2,8 @@
 //! to damage, and file systems that misbehave on purpose.
 //!
 //! Damage has to come from below the program, or the test proves nothing. So
-//! the file systems here are real mounts: an ext4 image that is edited while
-//! nobody looks (`Ext4Image`), and a FUSE view of a folder that refuses or
+//! the file systems here are real mounts: an image that is edited while nobody
+//! looks (`Image`), and a FUSE view of a folder that refuses or
 //! falsifies reads (`FaultyFs`). Both need root and a kernel that plays along;
 //! where they cannot be had, the test says so through [`skip`] and passes. A
 //! test that did not run must never look like one that did.
@@ -11,9 +11,11 @@
 #![allow(dead_code, unused_imports, unreachable_pub)]
 
 #[cfg(target_os = "linux")]
-mod ext4;
+pub mod cache;
 #[cfg(target_os = "linux")]
 mod faulty;
+#[cfg(target_os = "linux")]
+mod image;
 mod record;
 mod run;
 #[cfg(target_os = "linux")]
@@ -21,9 +23,9 @@ mod tmpfs;
 mod tree;
 
 #[cfg(target_os = "linux")]
-pub use ext4::Ext4Image;
-#[cfg(target_os = "linux")]
 pub use faulty::{Fault, Faults, FaultyFs, How, Meanwhile, Request};
+#[cfg(target_os = "linux")]
+pub use image::{BTRFS, BTRFS_PACKED, EXT4, Format, Image, XFS};
 pub use record::{Recorded, Row, bytes, content};
 pub use run::{Report, Run, code, fsure, fsure_json, path_of, told};
 #[cfg(target_os = "linux")]
