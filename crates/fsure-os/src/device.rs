@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use rustix::fs::{Dir, FileType, OFlags};
 
 use crate::Kind;
+use crate::extent::first_byte;
 use crate::folder::{Root, stat_descriptor};
-use crate::place::first_extent;
 use crate::volume;
 
 /// How storage wants to be read.
@@ -193,7 +193,7 @@ fn access_time(root: &Root, path: &[u8]) -> Option<Duration> {
     let files = some_files(root, path);
     let mut spots = Vec::new();
     for (number, (file, size)) in files.iter().enumerate() {
-        let Ok(Some(start)) = first_extent(file.as_fd()) else { continue };
+        let Ok(Some(start)) = first_byte(file.as_fd()) else { continue };
         let step = (size / ACCESSES as u64).next_multiple_of(APART_MIN);
         let offsets = (0..*size / 4096 * 4096).step_by(step.try_into().ok()?);
         spots.extend(offsets.take(ACCESSES).map(|offset| Spot {

@@ -22,6 +22,7 @@ compile_error!("fsure-os speaks to Linux only so far");
 
 pub mod buffer;
 pub mod device;
+mod extent;
 pub mod folder;
 pub mod lock;
 pub mod opener;

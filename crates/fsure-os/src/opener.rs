@@ -81,7 +81,8 @@ impl Opener {
             self.first_rung(&file, direct_grain(&answer), is_direct)?
         };
         let was_absent = OnceLock::new();
-        Ok((Source { file, way: RwLock::new(way), grain, was_absent }, stat))
+        let is_vouched = vouches_for_direct(&answer);
+        Ok((Source { file, way: RwLock::new(way), grain, is_vouched, was_absent }, stat))
     }
 
     fn first_rung(
@@ -162,11 +163,15 @@ fn is_invalid(error: &io::Error) -> bool {
 /// file cannot be read directly (encrypted, verity, inline data), whatever
 /// flags it lets through.
 fn direct_grain(answer: &Statx) -> Option<u64> {
-    let is_told = answer.stx_mask & StatxFlags::DIOALIGN.bits() != 0;
-    if is_told && answer.stx_dio_offset_align == 0 {
+    if vouches_for_direct(answer) && answer.stx_dio_offset_align == 0 {
         return None;
     }
     Some(u64::from(answer.stx_dio_offset_align).next_power_of_two().max(GRAIN_MIN))
+}
+
+/// Whether the file system says how this file can be read directly, if at all.
+fn vouches_for_direct(answer: &Statx) -> bool {
+    answer.stx_mask & StatxFlags::DIOALIGN.bits() != 0
 }
 
 /// Whether there is anything behind the page cache.

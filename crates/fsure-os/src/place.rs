@@ -5,14 +5,13 @@
 //! So a few files of each folder are looked at, and the rest only if those do
 //! not lie one behind the other.
 
-use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{Mode, OFlags};
 
 use crate::read::{resident_pages, tells_residency};
-use crate::{Kind, Stat};
+use crate::{Kind, Stat, extent};
 
 /// Files of a folder that are looked at first.
 const SAMPLES: usize = 4;
@@ -84,81 +83,15 @@ fn first_byte(folder: BorrowedFd<'_>, is_told: &AtomicBool, name: &std::ffi::CSt
         return None;
     }
     let file = open(folder, name)?;
-    let extent = first_extent(file.as_fd());
-    if extent.is_err() {
+    let place = extent::first_byte(file.as_fd());
+    if place.is_err() {
         is_told.store(false, Ordering::Relaxed);
     }
-    extent.ok().flatten()
+    place.ok().flatten()
 }
 
 fn open(folder: BorrowedFd<'_>, name: &std::ffi::CStr) -> Option<OwnedFd> {
     let flags =
         OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOATIME;
     rustix::fs::openat(folder, name, flags, Mode::empty()).ok()
-}
-
-/// `struct fiemap` of `linux/fiemap.h` with room for one extent.
-#[repr(C)]
-#[derive(Default)]
-struct Fiemap {
-    start: u64,
-    length: u64,
-    flags: u32,
-    mapped_extents: u32,
-    extent_count: u32,
-    reserved: u32,
-    extent: FiemapExtent,
-}
-
-#[repr(C)]
-#[derive(Default)]
-struct FiemapExtent {
-    logical: u64,
-    physical: u64,
-    length: u64,
-    reserved64: [u64; 2],
-    flags: u32,
-    reserved: [u32; 3],
-}
-
-/// `None` where the file has no address yet, or none that means anything.
-pub(crate) fn first_extent(file: BorrowedFd<'_>) -> io::Result<Option<u64>> {
-    /// `_IOWR('f', 11, struct fiemap)`; the size is that of the head alone.
-    const FS_IOC_FIEMAP: libc::Ioctl = 0xc020_660b;
-    /// The address is not known or not real.
-    const FIEMAP_EXTENT_UNKNOWN: u32 = 0x2;
-    let mut map = Fiemap { length: u64::MAX, extent_count: 1, ..Fiemap::default() };
-    // SAFETY: the request reads the head and writes at most `extent_count`
-    // extents behind it; `map` has one.
-    let done = unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP, &raw mut map) };
-    if done != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let is_known = map.mapped_extents == 1 && map.extent.flags & FIEMAP_EXTENT_UNKNOWN == 0;
-    Ok(is_known.then_some(map.extent.physical))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_layout_is_the_kernel_s() {
-        assert_eq!(size_of::<Fiemap>(), 32 + 56);
-        assert_eq!(std::mem::offset_of!(Fiemap, extent), 32);
-    }
-
-    #[test]
-    fn two_files_do_not_begin_at_one_place() {
-        let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
-        let place = |name: &str| {
-            let path = folder.path().join(name);
-            std::fs::write(&path, [1; 10_000]).unwrap();
-            let file = std::fs::File::open(path).unwrap();
-            file.sync_all().unwrap();
-            first_extent(file.as_fd()).ok().flatten()
-        };
-        let (a, b) = (place("a"), place("b"));
-        assert!(a.is_none() || a != b, "{a:?}");
-    }
 }

@@ -8,16 +8,17 @@
 //! answer, never assumed.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::ops::Range;
+use std::os::fd::{AsFd as _, AsRawFd, OwnedFd};
 use std::sync::{OnceLock, PoisonError, RwLock};
 
 use rustix::fs::{Advice, OFlags, SeekFrom};
 use rustix::io::{Errno, ReadWriteFlags};
 
-use crate::Stat;
 use crate::buffer::Buffer;
 use crate::folder::stat_descriptor;
 use crate::ring::{Ring, RingRead};
+use crate::{Stat, extent};
 
 /// A way to read, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,6 +53,10 @@ pub struct Source {
     /// another rung never changes the descriptor under a read in flight.
     pub(crate) way: RwLock<Way>,
     pub(crate) grain: u64,
+    /// Whether the file system vouches for direct reads of this file. One that
+    /// does not (btrfs, FUSE, network, Linux before 6.1) may take them and yet
+    /// go through the page cache.
+    pub(crate) is_vouched: bool,
     /// Whether nothing of the file was in the page cache when the first read
     /// went through it: otherwise such reads prove nothing about the medium.
     pub(crate) was_absent: OnceLock<bool>,
@@ -91,6 +96,7 @@ impl Source {
     pub fn read_at(&self, buffer: &mut Buffer, offset: u64, wanted: usize) -> io::Result<Filled> {
         assert!(offset.is_multiple_of(self.grain), "reads begin at the grain");
         assert!(wanted <= buffer.len(), "{wanted} bytes do not fit {}", buffer.len());
+        self.leave_false_rung(offset..offset + wanted as u64);
         let mut filled = 0;
         let mut worst = Way::Direct;
         loop {
@@ -140,6 +146,9 @@ impl Source {
             self.was_absent.get_or_init(|| is_absent(&self.file));
         }
         let target = &mut buffer[filled..end];
+        if way == Way::Direct && !self.is_vouched {
+            touch(target);
+        }
         let position = offset + filled as u64;
         match way {
             Way::DontCache => {
@@ -162,6 +171,10 @@ impl Source {
         buffer: &mut Buffer,
         wanted: &[(&Self, usize, usize)],
     ) -> Vec<Option<io::Result<Filled>>> {
+        for (source, at, length) in wanted.iter().filter(|(source, ..)| !source.is_vouched) {
+            source.leave_false_rung(0..*length as u64);
+            touch(&mut buffer[*at..at + length]);
+        }
         let locked: Vec<_> = wanted
             .iter()
             .map(|(source, ..)| source.way.read().unwrap_or_else(PoisonError::into_inner))
@@ -187,6 +200,19 @@ impl Source {
             .collect()
     }
 
+    /// Leaves the direct rung where it is none: btrfs takes direct reads of
+    /// packed and inline extents, and answers them through the page cache.
+    fn leave_false_rung(&self, range: Range<u64>) {
+        if self.is_vouched {
+            return;
+        }
+        let is_direct = *self.way.read().unwrap_or_else(PoisonError::into_inner) == Way::Direct;
+        // Who cannot say is believed.
+        if is_direct && !extent::is_plain(self.file.as_fd(), range).unwrap_or(true) {
+            self.fall_from(Way::Direct);
+        }
+    }
+
     fn fall_from(&self, failed: Way) {
         let mut way = self.way.write().unwrap_or_else(PoisonError::into_inner);
         if *way == failed {
@@ -210,6 +236,13 @@ impl Source {
         let end = rustix::fs::seek(&self.file, SeekFrom::Hole(start)).unwrap_or(size);
         Ok((start < size).then_some((start, end.min(size))))
     }
+}
+
+/// Gives memory to read into to the process, a page at a time: a direct read of
+/// btrfs does not wait for a page that was never used, but goes through the
+/// page cache (measured: all 4 MiB of a first read stayed in it).
+fn touch(target: &mut [u8]) {
+    target.chunks_mut(4096).for_each(|page| page[0] = 0);
 }
 
 /// Whether an error says that this way of reading is not to be had, rather
