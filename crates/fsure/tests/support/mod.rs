@@ -20,6 +20,8 @@ mod record;
 mod run;
 #[cfg(target_os = "linux")]
 mod tmpfs;
+#[cfg(target_os = "linux")]
+mod traced;
 mod tree;
 
 #[cfg(target_os = "linux")]
@@ -30,6 +32,8 @@ pub use record::{Recorded, Row, bytes, content};
 pub use run::{Report, Run, code, fsure, fsure_json, path_of, told};
 #[cfg(target_os = "linux")]
 pub use tmpfs::Tmpfs;
+#[cfg(target_os = "linux")]
+pub use traced::{Traced, traced};
 pub use tree::{Tree, flip_byte, mtime_ns, set_mtime_ns};
 
 use std::fs::OpenOptions;
