@@ -256,8 +256,11 @@ fn is_of_the_way(error: &io::Error) -> bool {
 
 impl Drop for Source {
     fn drop(&mut self) {
-        let way = self.way.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if *way == Way::Dropped {
+        let way = *self.way.get_mut().unwrap_or_else(PoisonError::into_inner);
+        // What was read ahead for one reader after another had passed there
+        // stays behind even where reads are to leave nothing.
+        let leaves_some = way == Way::DontCache && self.was_absent.get() == Some(&true);
+        if way == Way::Dropped || leaves_some {
             // By chunk it would leave large folios behind (measured: 99 %).
             let _ = rustix::fs::fadvise(&self.file, 0, None, Advice::DontNeed);
         }
