@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 
 use support::cache::{cool, half_warm, pages, warm};
 use support::{
-    BTRFS, BTRFS_PACKED, EXT4, Format, Image, Recorded, Report, Tmpfs, Tree, XFS, content, or_skip,
+    BTRFS, BTRFS_PACKED, EXT4, Format, Image, Mounted, Recorded, Report, Tree, XFS, content,
+    or_skip,
 };
 
 const MIB: u64 = 1 << 20;
@@ -193,7 +194,7 @@ fn the_page_cache_is_left_as_it_was() {
 #[test]
 fn a_file_system_in_memory_stays_there() {
     let (tree, beside) = (Tree::new(), Tree::new());
-    let mounted = Tmpfs::mount(tree.root(), 80 << 10);
+    let mounted = Mounted::tmpfs(tree.root(), 80 << 10);
     let Some(_mounted) = or_skip("a_file_system_in_memory", mounted) else { return };
     let files = names(&plant(tree.root()));
     let recorded = Recorded::outside(tree.root(), &beside.path("catalog.db"));

@@ -37,6 +37,8 @@ use tempfile::TempDir;
 pub enum How {
     /// It fails with EIO.
     Eio,
+    /// It fails with another error, by its number.
+    Error(i32),
     /// The bytes in the range come inverted.
     Flip,
 }
@@ -143,7 +145,11 @@ impl Faults {
             }
         }
         self.requests.push(Request { path: path.to_owned(), range, fault: worst });
-        if worst == Some(How::Eio) { Err(Errno::EIO) } else { Ok(()) }
+        match worst {
+            Some(How::Eio) => Err(Errno::EIO),
+            Some(How::Error(number)) => Err(Errno::from_i32(number)),
+            Some(How::Flip) | None => Ok(()),
+        }
     }
 
     /// Whether a folder cannot be listed now.

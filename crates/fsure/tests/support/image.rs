@@ -47,6 +47,9 @@ pub const EXT4: Format = Format {
     inline_max: 0,
 };
 
+/// ext4 that writes data to its journal first, and lets nobody read directly.
+pub const EXT4_JOURNALED: Format = Format { options: "loop,data=journal", ..EXT4 };
+
 /// XFS as it comes.
 pub const XFS: Format =
     Format { name: "xfs", make: &["-q", "-f"], options: "loop", mebibytes_min: 300, inline_max: 0 };

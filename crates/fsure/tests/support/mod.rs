@@ -16,10 +16,10 @@ pub mod cache;
 mod faulty;
 #[cfg(target_os = "linux")]
 mod image;
+#[cfg(target_os = "linux")]
+mod mounted;
 mod record;
 mod run;
-#[cfg(target_os = "linux")]
-mod tmpfs;
 #[cfg(target_os = "linux")]
 mod traced;
 mod tree;
@@ -27,11 +27,11 @@ mod tree;
 #[cfg(target_os = "linux")]
 pub use faulty::{Fault, Faults, FaultyFs, How, Meanwhile, Request};
 #[cfg(target_os = "linux")]
-pub use image::{BTRFS, BTRFS_PACKED, EXT4, Format, Image, XFS};
+pub use image::{BTRFS, BTRFS_PACKED, EXT4, EXT4_JOURNALED, Format, Image, XFS};
+#[cfg(target_os = "linux")]
+pub use mounted::Mounted;
 pub use record::{Recorded, Row, bytes, content};
 pub use run::{Report, Run, code, fsure, fsure_json, path_of, told};
-#[cfg(target_os = "linux")]
-pub use tmpfs::Tmpfs;
 #[cfg(target_os = "linux")]
 pub use traced::{Traced, traced};
 pub use tree::{Tree, flip_byte, mtime_ns, set_mtime_ns};
