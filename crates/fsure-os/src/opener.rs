@@ -58,16 +58,17 @@ impl Opener {
     /// what it is. With `uses_cache`, a file that is in the page cache is read
     /// from there and stays there, and what is missing of it is not left there.
     ///
-    /// Fails with `InvalidInput` where the name is no regular file (any more);
-    /// devices and FIFOs are not waited for.
+    /// Fails with `InvalidInput` where the name is no regular file (any more),
+    /// or another one than a moment ago; devices and FIFOs are not waited for.
     pub fn open(&self, path: &[u8], uses_cache: bool) -> io::Result<(Source, Stat)> {
         let wants_direct = self.first == Way::Direct && !uses_cache;
-        let (file, is_direct) = self.open_file(path, wants_direct)?;
+        let (file, is_direct) = self.open_file(path, wants_direct).map_err(if_stale)?;
         let mask = Stat::MASK | StatxFlags::DIOALIGN;
-        let answer = rustix::fs::statx(&file, c"", AtFlags::EMPTY_PATH, mask)?;
+        let answer = rustix::fs::statx(&file, c"", AtFlags::EMPTY_PATH, mask)
+            .map_err(|error| if_stale(error.into()))?;
         let stat = Stat::from_statx(&answer);
         if stat.kind != Kind::File {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "no longer a regular file"));
+            return Err(not_that_file());
         }
         let medium = self.medium(&file, stat.device, uses_cache);
         let asks = uses_cache && medium.tells_residency;
@@ -149,6 +150,16 @@ fn resident_percent(file: &OwnedFd, size: u64, is_told: bool) -> u64 {
     let pages = size.div_ceil(rustix::param::page_size() as u64);
     let resident = resident_pages(file, is_told).unwrap_or(0).min(pages);
     (resident * 100).checked_div(pages).unwrap_or(0)
+}
+
+fn not_that_file() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "no longer that regular file")
+}
+
+/// What network file systems and FUSE say of a file that was replaced between
+/// being found and being opened: it is another one, and not unreadable.
+fn if_stale(error: io::Error) -> io::Error {
+    if Errno::from_io_error(&error) == Some(Errno::STALE) { not_that_file() } else { error }
 }
 
 fn is_refused(error: &io::Error) -> bool {
