@@ -103,7 +103,7 @@ pub struct Faults {
     pub direct_io: bool,
     /// All requests to read so far.
     pub requests: Vec<Request>,
-    /// What happens to the source at each request, before it is answered.
+    /// What happens to the source at each moment, before the view answers.
     pub meanwhile: Meanwhile,
     /// Files whose reads and folders whose listings are never answered, as on
     /// a server that is gone.
@@ -115,11 +115,22 @@ pub struct Faults {
 #[derive(Default)]
 pub struct Meanwhile(Option<Box<Act>>);
 
-type Act = dyn FnMut(&Path) + Send;
+type Act = dyn FnMut(&Path, Moment) + Send;
+
+/// What is asked of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// To be opened.
+    Open,
+    /// What it is, by inode: its name has been looked up before.
+    Stat,
+    /// Some of its content.
+    Read,
+}
 
 impl Meanwhile {
-    /// Calls this at each request, with the file's path below the root.
-    pub fn new(act: impl FnMut(&Path) + Send + 'static) -> Self {
+    /// Calls this at each moment, with the file's path below the root.
+    pub fn new(act: impl FnMut(&Path, Moment) + Send + 'static) -> Self {
         Self(Some(Box::new(act)))
     }
 }
@@ -289,6 +300,12 @@ impl View {
         lock(&self.known).paths.get(&inode.0).cloned().ok_or(Errno::ESTALE)
     }
 
+    fn meanwhile(&self, path: &Path, moment: Moment) {
+        if let Some(act) = &mut lock(&self.faults).meanwhile.0 {
+            act(path, moment);
+        }
+    }
+
     fn stat(&self, path: &Path) -> Result<FileAttr, Errno> {
         // Not `join`: with an empty path it adds a slash, which follows links.
         let full =
@@ -304,7 +321,9 @@ impl View {
     }
 
     fn getattr(&self, inode: INodeNo) -> Result<FileAttr, Errno> {
-        let found = self.stat(&self.path(inode)?)?;
+        let path = self.path(inode)?;
+        self.meanwhile(&path, Moment::Stat);
+        let found = self.stat(&path)?;
         let same = inode == INodeNo::ROOT || found.ino == inode;
         if same { Ok(found) } else { Err(Errno::ESTALE) }
     }
@@ -314,6 +333,7 @@ impl View {
             return Err(Errno::EROFS);
         }
         let path = self.path(inode)?;
+        self.meanwhile(&path, Moment::Open);
         let file = File::open(self.source.join(&path))?;
         let direct = lock(&self.faults).direct_io;
         let mut known = lock(&self.known);
@@ -327,9 +347,7 @@ impl View {
     fn read(&self, handle: FileHandle, offset: u64, size: u32) -> Result<Vec<u8>, Errno> {
         let open = lock(&self.known).open.get(&handle.0).cloned().ok_or(Errno::EBADF)?;
         let (path, file) = &*open;
-        if let Some(act) = &mut lock(&self.faults).meanwhile.0 {
-            act(path);
-        }
+        self.meanwhile(path, Moment::Read);
         let mut data = vec![0; index(size.into())];
         let mut filled = 0;
         while filled < data.len() {

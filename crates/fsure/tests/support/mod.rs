@@ -25,7 +25,7 @@ mod traced;
 mod tree;
 
 #[cfg(target_os = "linux")]
-pub use faulty::{Fault, Faults, FaultyFs, How, Meanwhile, Request};
+pub use faulty::{Fault, Faults, FaultyFs, How, Meanwhile, Moment, Request};
 #[cfg(target_os = "linux")]
 pub use image::{BTRFS, BTRFS_PACKED, EXT4, EXT4_JOURNALED, Format, Image, XFS};
 #[cfg(target_os = "linux")]
