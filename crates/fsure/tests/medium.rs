@@ -241,3 +241,36 @@ fn packed_data_are_never_called_direct_and_do_not_stay() {
         assert!(round == 3 || pages(&files) == before, "{report:?}");
     }
 }
+
+/// A file of 64 GiB with four places of data, which hold their own offset in
+/// eight bytes, least significant first.
+const SPARSE: u64 = 64 << 30;
+const PLACES: [u64; 4] = [0, 5 << 30, (40 << 30) + 4096, SPARSE - 8];
+/// Its digest, from `blake3::Hasher` over all of it in order.
+const SPARSE_SUM: &str = "4331be797f2c32ec356440b85e4818710ddf050bc14d64dce69e9884d9a59a2b";
+
+#[test]
+fn holes_are_hashed_and_not_read() {
+    let Some(image) = or_skip("holes_are_hashed", Image::new(&XFS, 300)) else { return };
+    let beside = Tree::new();
+    let path = image.root().join("sparse");
+    let file = File::create(&path).expect("create");
+    file.set_len(SPARSE).expect("size");
+    for place in PLACES {
+        file.write_all_at(&place.to_le_bytes(), place).expect("write");
+    }
+    cool(&path);
+    let recorded = Recorded::outside(image.root(), &beside.path("catalog.db"));
+    let before = image.device_reads();
+    let report = recorded.run("update", &[""; 0]);
+    let read = image.device_reads() - before;
+    assert_eq!(report.code, 0, "{report:?}");
+    let sum = support::bytes(&recorded.row("sparse")["blake3"]);
+    let sum: String = sum.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(sum, SPARSE_SUM);
+    let places = PLACES.len() as u64;
+    let may = places * 4096..=places * 4096 + METADATA_MAX;
+    assert!(may.contains(&read), "{read} of {may:?}: {report:?}");
+    // A read takes 4 MiB around each place, most of them holes.
+    assert_eq!(way(&report, "direct"), places * 4 * MIB, "{report:?}");
+}
