@@ -20,6 +20,7 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("fsure-os speaks to Linux only so far");
 
+mod absent;
 pub mod buffer;
 pub mod device;
 mod extent;

@@ -81,9 +81,9 @@ impl Opener {
         } else {
             self.first_rung(&file, direct_grain(&answer), is_direct)?
         };
-        let was_absent = OnceLock::new();
+        let absent = OnceLock::new();
         let is_vouched = vouches_for_direct(&answer);
-        Ok((Source { file, way: RwLock::new(way), grain, is_vouched, was_absent }, stat))
+        Ok((Source { file, way: RwLock::new(way), grain, is_vouched, absent }, stat))
     }
 
     fn first_rung(
@@ -134,7 +134,7 @@ impl Opener {
         let known = self.media.read().unwrap_or_else(PoisonError::into_inner).get(&device).copied();
         known.unwrap_or_else(|| {
             let is_real = has_medium(file);
-            // Asked only where it matters: asking is reading.
+            // Asked only where it matters.
             let knows_dontcache = uses_cache && is_real && knows_dontcache(file);
             let tells_residency = uses_cache && tells_residency(file);
             let medium = Medium { is_real, knows_dontcache, tells_residency };
@@ -148,7 +148,7 @@ impl Opener {
 /// How much of a file is in the page cache, in percent; 0 where it is not told.
 fn resident_percent(file: &OwnedFd, size: u64, is_told: bool) -> u64 {
     let pages = size.div_ceil(rustix::param::page_size() as u64);
-    let resident = resident_pages(file, is_told).unwrap_or(0).min(pages);
+    let resident = resident_pages(file, is_told, 0..u64::MAX).unwrap_or(0).min(pages);
     (resident * 100).checked_div(pages).unwrap_or(0)
 }
 

@@ -43,7 +43,7 @@ pub(crate) fn find(
 ) {
     let in_memory = |name: &std::ffi::CStr| {
         open(folder, name)
-            .and_then(|file| resident_pages(&file, tells_residency(&file)))
+            .and_then(|file| resident_pages(&file, tells_residency(&file), 0..u64::MAX))
             .is_some_and(|pages| pages > 0)
     };
     if wish == Places::No

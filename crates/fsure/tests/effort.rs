@@ -83,11 +83,11 @@ fn roots_on_different_disks_are_read_at_the_same_time() {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-    use support::{FaultyFs, Meanwhile, Tmpfs, or_skip};
+    use support::{FaultyFs, Meanwhile, Moment, Mounted, or_skip};
 
     let test = "roots_on_different_disks_are_read_at_the_same_time";
     let (slow, fast) = (Tree::new(), Tree::new());
-    let Some(_memory) = or_skip(test, Tmpfs::mount(fast.root(), 4096)) else { return };
+    let Some(_memory) = or_skip(test, Mounted::tmpfs(fast.root(), 4096)) else { return };
     for tree in [&slow, &fast] {
         tree.write("file", content(10_000, 1));
         assert_eq!(fsure(&["update", text(tree.root())]).code, 0);
@@ -98,7 +98,7 @@ fn roots_on_different_disks_are_read_at_the_same_time() {
     std::fs::remove_file(&fast_catalog).expect("remove the lock file");
     let is_alone = Arc::new(AtomicBool::new(false));
     let is_alone_too = Arc::clone(&is_alone);
-    view.faults.lock().expect("not poisoned").meanwhile = Meanwhile::new(move |path| {
+    view.faults.lock().expect("not poisoned").meanwhile = Meanwhile::new(move |path, _: Moment| {
         // The other run makes its lock file anew. A minute is time for that.
         let is_there = |_: &u32| fast_catalog.exists() || !path.ends_with("file");
         let wait = |_: u32| std::thread::sleep(std::time::Duration::from_millis(100));

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fsure::catalog::{Catalog, Settings};
-use fsure::scan::{Accept, From, Plan, Purpose, UpdateRules, scan};
-use fsure::tree::{Borders, Patterns, WalkOptions};
+use fsure::scan::{Accept, Effort, From, Plan, Purpose, UpdateRules, scan};
+use fsure::tree::{Borders, LISTERS, Patterns, WalkOptions};
 use fsure::words::{Algorithm, AlgorithmSet, BytesByWay, RelPath, Silent};
 use fsure_os::folder::Root;
 use fsure_os::place::Places;
@@ -92,10 +92,13 @@ fn record(root: &Path, first_way: Way, reads_from: From) -> (Sums, BytesByWay) {
                 places: Places::No,
                 catalog_in_root: ".fsure/catalog.db",
             },
+            listers: LISTERS,
+            patience: Effort::default().patience,
         },
         purpose: Purpose::Update(UpdateRules { full: true, digests, accept: Accept::Nothing }),
         reads_from,
         first_way,
+        effort: Effort::default(),
         may_write: true,
         force: false,
         tell_ok: false,
