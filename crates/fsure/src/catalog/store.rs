@@ -287,7 +287,21 @@ impl Catalog {
     /// the block values stay as they are.
     pub fn put_same_content(&mut self, before: &Row, record: Record) -> Result<()> {
         self.begin()?;
-        self.replace(Some(before), record, before.blocks)
+        let was = &before.record;
+        let is_seen_again = (&was.entry, &was.digests, was.gone_s)
+            == (&record.entry, &record.digests, record.gone_s);
+        if !is_seen_again {
+            return self.replace(Some(before), record, before.blocks);
+        }
+        let row = Row::new(record, before.blocks, &mut self.sealer);
+        let mut statement =
+            self.connection.prepare_cached(row::SEE_AGAIN).map_err(|e| self.blame(&e))?;
+        let written = row::write_seen_again(&mut statement, &row);
+        match written.map_err(|e| blame(&self.file, &e))? {
+            1 => self.root.totals.replace(before, &row),
+            _ => return Err(untrusted(&self.file, "a row that was read is gone".to_owned())),
+        }
+        Ok(())
     }
 
     fn replace(&mut self, before: Option<&Row>, record: Record, blocks: Option<i64>) -> Result<()> {
@@ -297,11 +311,10 @@ impl Catalog {
         let sql = if before.is_some() { row::REPLACE } else { row::INSERT };
         let mut statement = self.connection.prepare_cached(sql).map_err(|e| self.blame(&e))?;
         row::write(&mut statement, &row).map_err(|e| blame(&self.file, &e))?;
-        if let Some(before) = before {
-            debug_assert_eq!(before.record.path, row.record.path);
-            self.root.totals.remove(before);
+        match before {
+            Some(before) => self.root.totals.replace(before, &row),
+            None => self.root.totals.add(&row),
         }
-        self.root.totals.add(&row);
         Ok(())
     }
 
