@@ -344,6 +344,18 @@ mod tests {
     }
 
     #[test]
+    fn a_root_with_nothing_but_our_own_in_it() {
+        let tree = tempfile::tempdir().unwrap();
+        let root = Root::open(tree.path()).unwrap();
+        let has_others = || root.has_names_besides(&|name| name == b"own").unwrap();
+        assert!(!has_others());
+        std::fs::write(tree.path().join("own"), "").unwrap();
+        assert!(!has_others());
+        std::fs::write(tree.path().join("other"), "").unwrap();
+        assert!(has_others());
+    }
+
+    #[test]
     fn a_link_never_leads_outside() {
         let tree = tempfile::tempdir().unwrap();
         let outside = tempfile::tempdir().unwrap();

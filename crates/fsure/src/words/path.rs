@@ -179,6 +179,18 @@ mod tests {
     }
 
     #[test]
+    fn a_path_is_its_folder_and_its_name() {
+        let path = RelPath::from_bytes(*b"a/b");
+        for (folder, name, is) in
+            [("a", "b", true), ("", "a/b", true), ("", "b", false), ("a/b", "", false)]
+        {
+            let folder = RelPath::from_bytes(folder.as_bytes());
+            assert_eq!(path.is(&folder, name.as_bytes()), is, "{} {name}", folder.shown());
+        }
+        assert!(!RelPath::from_bytes(*b"ab").is(&RelPath::from_bytes(*b"a"), b"b"));
+    }
+
+    #[test]
     fn within_needs_a_whole_component() {
         let folder = RelPath::from_bytes(*b"a/b");
         assert!(RelPath::from_bytes(*b"a/b").is_within(&folder));
