@@ -6,17 +6,20 @@
 //! The kernel's word for "has heads" is not to be relied on: virtual disks and
 //! RAID controllers say it of storage without any. So it is measured.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Dir, FileType, OFlags};
 
-use crate::Kind;
+use crate::buffer::Buffer;
 use crate::extent::first_byte;
 use crate::folder::{Root, stat_descriptor};
+use crate::opener::Opener;
+use crate::read::{Source, Way};
 use crate::volume;
 
 /// How storage wants to be read.
@@ -69,7 +72,7 @@ impl Device {
     /// How it wants to be read. One that is said to have heads is timed with
     /// files at and below `path`: 1 ms where it has none, a fifth of a second
     /// where it has.
-    pub fn class(&self, root: &Root, path: &[u8]) -> Class {
+    pub fn class(&self, root: &Arc<Root>, path: &[u8]) -> Class {
         let is_slow = || access_time(root, path).is_none_or(|time| time >= SEEK_MIN);
         match self.heads {
             _ if self.is_remote => Class::Remote,
@@ -171,6 +174,9 @@ const ACCESSES: usize = 16;
 /// Fewer than these say nothing.
 const ACCESSES_MIN: usize = 5;
 
+/// Bytes read at a time, and where: what every file system takes.
+const GRAIN: u64 = 4096;
+
 /// How far apart on the disk two accesses must be: beyond what its own memory
 /// and a neighbouring track hold.
 const APART_MIN: u64 = 32 << 20;
@@ -189,22 +195,28 @@ struct Spot {
 
 /// The median time of a random direct read of 4 KiB from files at and below a
 /// path, or `None` where there are too few places that are far enough apart.
-fn access_time(root: &Root, path: &[u8]) -> Option<Duration> {
+fn access_time(root: &Arc<Root>, path: &[u8]) -> Option<Duration> {
     let files = some_files(root, path);
     let mut spots = Vec::new();
-    for (number, (file, size)) in files.iter().enumerate() {
-        let Ok(Some(start)) = first_byte(file.as_fd()) else { continue };
+    for (number, (source, size)) in files.iter().enumerate() {
+        let Ok(Some(start)) = first_byte(source.file.as_fd()) else { continue };
         let step = (size / ACCESSES as u64).next_multiple_of(APART_MIN);
-        let offsets = (0..*size / 4096 * 4096).step_by(step.try_into().ok()?);
+        let offsets = (0..*size / GRAIN * GRAIN).step_by(step.try_into().ok()?);
         spots.extend(offsets.take(ACCESSES).map(|offset| Spot {
             place: start + offset,
             file: number,
             offset,
         }));
     }
-    let mut times: Vec<_> = far_apart(spots)
-        .iter()
-        .filter_map(|spot| time_of(&files[spot.file].0, spot.offset))
+    let mut buffer = Buffer::new(GRAIN as usize).ok()?;
+    let spots = far_apart(spots).into_iter();
+    let mut times: Vec<_> = spots
+        .filter_map(|spot| {
+            let begun = Instant::now();
+            let filled = files[spot.file].0.read_at(&mut buffer, spot.offset, GRAIN as usize);
+            // Anything else than the disk itself says nothing about it.
+            (filled.ok()?.way == Way::Direct).then(|| begun.elapsed())
+        })
         .collect();
     if times.len() < ACCESSES_MIN {
         return None;
@@ -230,28 +242,16 @@ fn far_apart(mut spots: Vec<Spot>) -> Vec<Spot> {
     order
 }
 
-/// How long the disk takes for one read; `None` where it fails.
-fn time_of(file: &OwnedFd, offset: u64) -> Option<Duration> {
-    #[repr(align(4096))]
-    struct Page([u8; 4096]);
-    let mut page = Page([0; 4096]);
-    let begun = Instant::now();
-    let bytes = rustix::io::pread(file, &mut page.0, offset).ok()?;
-    (bytes > 0).then(|| begun.elapsed())
-}
-
 /// Some files at and below a path that can be read directly, with their sizes.
-fn some_files(root: &Root, path: &[u8]) -> Vec<(OwnedFd, u64)> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::DIRECT;
+fn some_files(root: &Arc<Root>, path: &[u8]) -> Vec<(Source, u64)> {
+    let opener = Opener::new(Arc::clone(root), Way::Direct);
     let open = |path: &[u8]| {
-        let file = root.open_at(path, flags | OFlags::NOATIME);
-        let file = file.or_else(|_| root.open_at(path, flags)).ok()?;
-        let stat = stat_descriptor(&file).ok()?;
-        (stat.kind == Kind::File && stat.size >= 4096).then_some((file, stat.size))
+        let (source, stat) = opener.open(path, false).ok()?;
+        (source.is_direct() && stat.size >= GRAIN).then_some((source, stat.size))
     };
     let mut files: Vec<_> = open(path).into_iter().collect();
-    let mut folders = std::collections::VecDeque::from([path.to_vec()]);
-    let mut listed = 0;
+    let mut folders = VecDeque::from([path.to_vec()]);
+    let (mut listed, mut tried) = (0, 0);
     while let Some(folder) = folders.pop_front() {
         listed += 1;
         for (name, kind) in some_names(root, &folder) {
@@ -260,10 +260,13 @@ fn some_files(root: &Root, path: &[u8]) -> Vec<(OwnedFd, u64)> {
                 FileType::Directory if folders.len() + listed < FOLDERS_MAX => {
                     folders.push_back(path);
                 }
-                FileType::RegularFile => files.extend(open(&path)),
+                FileType::RegularFile => {
+                    files.extend(open(&path));
+                    tried += 1;
+                }
                 _ => {}
             }
-            if files.len() >= FILES_MAX {
+            if tried >= FILES_MAX {
                 return files;
             }
         }
@@ -310,7 +313,10 @@ mod tests {
             b"src"
         )));
         let memory = Device::of(&Root::open(Path::new("/proc")).unwrap(), b"");
-        assert_eq!(memory.class(&Root::open(Path::new("/proc")).unwrap(), b""), Class::Solid);
+        assert_eq!(
+            memory.class(&Arc::new(Root::open(Path::new("/proc")).unwrap()), b""),
+            Class::Solid
+        );
         assert!(!device.shares_a_disk_with(&memory));
     }
 

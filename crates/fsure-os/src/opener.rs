@@ -50,7 +50,7 @@ impl Opener {
     }
 
     /// The root.
-    pub fn root(&self) -> &Root {
+    pub fn root(&self) -> &Arc<Root> {
         &self.root
     }
 

@@ -85,6 +85,11 @@ impl Source {
         *self.way.read().unwrap_or_else(PoisonError::into_inner) == Way::Cached
     }
 
+    /// Whether reads go past the page cache.
+    pub(crate) fn is_direct(&self) -> bool {
+        *self.way.read().unwrap_or_else(PoisonError::into_inner) == Way::Direct
+    }
+
     /// Positions and lengths that direct reads can have, a power of two of at
     /// least 4096 bytes.
     pub fn grain(&self) -> u64 {
@@ -208,9 +213,8 @@ impl Source {
         if self.is_vouched {
             return;
         }
-        let is_direct = *self.way.read().unwrap_or_else(PoisonError::into_inner) == Way::Direct;
         // Who cannot say is believed.
-        if is_direct && !extent::is_plain(self.file.as_fd(), range).unwrap_or(true) {
+        if self.is_direct() && !extent::is_plain(self.file.as_fd(), range).unwrap_or(true) {
             self.fall_from(Way::Direct);
         }
     }

@@ -81,6 +81,27 @@ fn asks_for_residency(traced: &Traced) -> u64 {
     all(traced, "cachestat") + all(traced, "syscall_0x1c3")
 }
 
+/// Takes away what it costs, once, to see whether the disk has heads, where it
+/// says that it has: some hundred files opened, looked at and placed, and a few
+/// of them read. `placed` and `read` are what else is placed and read by calls.
+fn take_timing_away(counts: &mut BTreeMap<String, u64>, placed: u64, read: u64) {
+    let mut take = |name: &str, rest: u64, most: u64| {
+        let found = counts.remove(name).unwrap_or(0);
+        let surplus = found.checked_sub(rest).unwrap_or_else(|| panic!("{found} {name}"));
+        assert!(surplus <= most, "{surplus} {name} to time the disk");
+        if rest > 0 {
+            counts.insert(name.to_owned(), rest);
+        }
+        surplus
+    };
+    let opened = take("openat2", FILES, 256);
+    take("ioctl", placed, opened);
+    take("pread64", read, 16);
+    for name in ["statx", "close"] {
+        *counts.get_mut(name).expect("every file has one") -= opened;
+    }
+}
+
 fn expected(pairs: &[(&str, u64)]) -> BTreeMap<String, u64> {
     pairs.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect()
 }
@@ -99,6 +120,7 @@ fn a_small_file_in_memory_costs_six_calls_and_its_listing_one() {
             let may = least..=least + 2 * WORKERS_MAX;
             assert!(may.contains(&asked), "{}: {asked} {name}", format.name);
         }
+        take_timing_away(&mut counts, 0, FILES);
         // In each folder one file is opened to see whether it is in memory.
         let all_others = expected(&[
             ("statx", 3 * FILES + LOOKED_FOR),
@@ -125,8 +147,9 @@ fn small_files_on_the_medium_are_read_by_the_dozen() {
         // for all if those lie anywhere.
         let looked_at = counts.remove("openat").unwrap_or(0);
         assert!((4 * FOLDERS..=FILES).contains(&looked_at), "{}: {looked_at}", format.name);
+        take_timing_away(&mut counts, looked_at, 0);
         let asked = counts.remove("fstatfs").unwrap_or(0);
-        assert!((1..=WORKERS_MAX).contains(&asked), "{}: {asked} fstatfs", format.name);
+        assert!((1..=WORKERS_MAX + 1).contains(&asked), "{}: {asked} fstatfs", format.name);
         let all_others = expected(&[
             ("statx", 3 * FILES + LOOKED_FOR),
             ("openat2", FILES),

@@ -145,6 +145,12 @@ fn memory(_: Way) -> (Way, Way) {
     (Way::Cached, Way::Cached)
 }
 
+/// Direct reads of a view are answered by a program, which is said.
+fn from_a_program(mut by_way: BytesByWay) -> BytesByWay {
+    (by_way.remote, by_way.direct) = (by_way.direct, by_way.remote);
+    by_way
+}
+
 /// Bytes by way, if these many could not be read directly.
 fn all_by(way: Way, through_memory: (u64, Way)) -> BytesByWay {
     let mut by_way = BytesByWay::default();
@@ -174,6 +180,8 @@ fn assert_every_rung(root: &Path, below: &Path, sums: &Sums, inline: u64, rungs:
             let (cold, warm) = rungs(first);
             let through = if is_cold { Way::Dropped } else { Way::Cached };
             let way = if is_cold { cold } else { warm };
+            let is_view = std::ptr::fn_addr_eq(rungs, forgetful as Rungs);
+            let by_way = if is_view { from_a_program(by_way) } else { by_way };
             assert_eq!(by_way, all_by(way, (inline, through)), "{case}");
             // What was not in memory stays there on the last rung, and below a
             // view.
@@ -295,17 +303,17 @@ fn a_way_that_fails_in_the_middle_is_left_and_the_rest_read_by_another() {
             let requests = view.take_requests();
             let case = format!("error {number} at {place}: {by_way:?}");
             assert!(found == sums_expected, "wrong digests, {case}");
-            assert_eq!(by_way.direct + by_way.dropped + by_way.cached, bytes(), "{case}");
+            assert_eq!(by_way.remote + by_way.dropped + by_way.cached, bytes(), "{case}");
             let hit = |path: &str| {
                 let is_hit = |request: &Request| request.path == Path::new(path);
                 requests.iter().filter(|request| request.fault.is_some()).any(is_hit)
             };
             assert!(hit(LARGE) && hit("4097"), "it happened: {case}");
             // What fails at its start falls; behind it, Linux may go on by itself.
-            assert!(place > 0 || by_way.direct < bytes(), "{case}");
+            assert!(place > 0 || by_way.remote < bytes(), "{case}");
             // The other files know nothing of it.
             let others = bytes() - LARGE.parse::<u64>().expect("a number") - 4097;
-            assert!(by_way.direct >= others, "{case}");
+            assert!(by_way.remote >= others, "{case}");
         }
     }
 }

@@ -91,6 +91,10 @@ impl Setting {
     }
 }
 
+/// The most that is read, once in a run, to see whether a disk that says so
+/// really has heads: 16 pages.
+const TIMING_MAX: u64 = 16 * 4096;
+
 fn way(report: &Report, way: &str) -> u64 {
     report.summary()["bytes_by_way"][way].as_u64().expect("a number of bytes")
 }
@@ -110,7 +114,7 @@ fn the_device_reads_each_block_of_data_once_and_nothing_else() {
             let (report, read) =
                 rounds.min_by_key(|(_, read)| read.abs_diff(expected)).expect("at least one round");
             let case = format!("{command} on {}: {report:?}", format.name);
-            assert_eq!(read, expected, "{case}");
+            assert!((expected..=expected + TIMING_MAX).contains(&read), "{read}: {case}");
             // Bytes among the metadata have to come through memory.
             let size = |(_, size, _): &(_, u64, _)| *size;
             let inline = setting.files.iter().map(size).filter(|size| *size <= format.inline_max);
@@ -132,7 +136,7 @@ fn after_a_mount_nothing_but_metadata_is_read_besides() {
         setting.image.unmounted(|_| ());
         let (_, read) = setting.measure("verify", &[]);
         let data = setting.in_blocks(format);
-        let may = data..=data + METADATA_MAX;
+        let may = data..=data + METADATA_MAX + TIMING_MAX;
         assert!(may.contains(&read), "{}: {read} of {may:?}", format.name);
     }
 }
@@ -144,7 +148,8 @@ fn what_is_in_memory_is_not_read_from_the_device() {
         names(&setting.files).iter().for_each(|file| warm(file));
         let (report, read) = setting.measure("update", &["--full"]);
         let ways = ["direct", "dontcache", "dropped"].map(|name| way(&report, name));
-        assert_eq!((read, ways), (0, [0; 3]), "{}: {report:?}", format.name);
+        assert!(read <= TIMING_MAX, "{}: {read} {report:?}", format.name);
+        assert_eq!(ways, [0; 3], "{}: {report:?}", format.name);
     }
 }
 
