@@ -7,12 +7,42 @@ use std::io;
 use crate::Stat;
 pub use crate::host::folder::{Root, is_denied, is_gone, is_other_kind, is_out_of_means};
 
+/// Names one behind the other: a tree has millions, and an allocation for each
+/// costs as much as asking the system what it stands for.
+#[derive(Debug, Default)]
+pub struct Names(pub(crate) Vec<u8>);
+
+/// Where one of the [`Names`] is; by default an empty one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NameAt {
+    pub(crate) start: usize,
+    /// Where the NUL behind it is, which Unix wants to see when it is asked.
+    pub(crate) end: usize,
+}
+
+impl Names {
+    /// The bytes of a name.
+    pub fn get(&self, at: NameAt) -> &[u8] {
+        &self.0[at.start..at.end]
+    }
+
+    /// Adds a name.
+    pub fn push(&mut self, name: &[u8]) -> NameAt {
+        let start = self.0.len();
+        self.0.extend_from_slice(name);
+        self.0.push(0);
+        NameAt { start, end: start + name.len() }
+    }
+}
+
 /// The names in one folder.
 #[derive(Debug, Default)]
 pub struct Listing {
+    /// What the entries are called.
+    pub names: Names,
     /// Names in no order, each with its stat or why there is none. Names that
     /// vanished in between are not listed.
-    pub entries: Vec<(Box<[u8]>, io::Result<Stat>)>,
+    pub entries: Vec<(NameAt, io::Result<Stat>)>,
     /// Why the listing ends early, where it does.
     pub error: Option<io::Error>,
 }
@@ -38,4 +68,21 @@ pub(crate) fn read_all(
     }
     content.truncate(filled);
     Ok(content)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_root_with_nothing_but_our_own_in_it() {
+        let tree = tempfile::tempdir().unwrap();
+        let root = Root::open(tree.path()).unwrap();
+        let has_others = || root.has_names_besides(&|name| name == b"own").unwrap();
+        assert!(!has_others());
+        std::fs::write(tree.path().join("own"), "").unwrap();
+        assert!(!has_others());
+        std::fs::write(tree.path().join("other"), "").unwrap();
+        assert!(has_others());
+    }
 }

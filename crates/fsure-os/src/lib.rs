@@ -4,6 +4,7 @@
 //! | module | question |
 //! |---|---|
 //! | [`buffer`] | memory that direct reads can use at full speed |
+//! | [`device`] | which disks a file system is on, and how they want to be read |
 //! | [`folder`] | which names are below a root, and what they are |
 //! | [`opener`] | how a file can be read, before it is |
 //! | [`place`] | where files begin on the disk |
@@ -17,7 +18,9 @@
 //! invented value. What is the same everywhere stands here; what only one
 //! system knows stands in `host`, in a folder of its name.
 
+mod absent;
 pub mod buffer;
+pub mod device;
 pub mod folder;
 mod host;
 pub mod lock;

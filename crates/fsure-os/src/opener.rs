@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::AtomicBool;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::folder::Root;
 use crate::host::{File, Handle, Opened};
@@ -14,8 +14,8 @@ use crate::{Kind, Stat};
 
 /// How files below a root are opened: what was learnt from one file and holds
 /// for all, so that it is not asked again for each.
-pub struct Opener<'a> {
-    root: &'a Root,
+pub struct Opener {
+    root: Arc<Root>,
     first: Way,
     media: RwLock<HashMap<u64, Medium>>,
     /// Cleared once access times may not be kept back (files of others).
@@ -37,30 +37,35 @@ struct Medium {
 /// from the medium for nothing, which is 4 to 7 times slower.
 const RESIDENT_MIN_PERCENT: u64 = 25;
 
-impl<'a> Opener<'a> {
+impl Opener {
     /// Files will start on the first rung at or below `first` that their file
     /// system answers for.
-    pub fn new(root: &'a Root, first: Way) -> Self {
+    pub fn new(root: Arc<Root>, first: Way) -> Self {
         Self { root, first, media: RwLock::default(), keeps_access_times: AtomicBool::new(true) }
+    }
+
+    /// The root.
+    pub fn root(&self) -> &Arc<Root> {
+        &self.root
     }
 
     /// Opens a regular file below the root, not following a link, and says
     /// what it is. With `uses_cache`, a file that is in the page cache is read
     /// from there and stays there, and what is missing of it is not left there.
     ///
-    /// Fails with `InvalidInput` where the name is no regular file (any more);
-    /// devices and FIFOs are not waited for.
+    /// Fails with `InvalidInput` where the name is no regular file (any more),
+    /// or another one than a moment ago; devices and FIFOs are not waited for.
     pub fn open(&self, path: &[u8], uses_cache: bool) -> io::Result<(Source, Stat)> {
         // Where nobody can say what is in the cache, the medium is asked.
         let uses_cache = uses_cache && File::TELLS_RESIDENCY;
         let wants_direct = self.first == Way::Direct && !uses_cache;
         let opened = self.root.open_file(path, wants_direct, &self.keeps_access_times)?;
         if opened.stat.kind != Kind::File {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "no longer a regular file"));
+            return Err(not_that_file());
         }
         let medium = self.medium(&opened.file, opened.stat.device, uses_cache);
         let (way, grain) = self.choose(&opened, medium, uses_cache)?;
-        Ok((Source::new(opened.file, way, grain), opened.stat))
+        Ok((Source::new(opened.file, way, grain, opened.is_vouched), opened.stat))
     }
 
     /// The rung a file starts on, and the grain of its reads there.
@@ -105,7 +110,7 @@ impl<'a> Opener<'a> {
         let known = self.media.read().unwrap_or_else(PoisonError::into_inner).get(&device).copied();
         known.unwrap_or_else(|| {
             let is_real = file.has_medium();
-            // Asked only where it matters: asking is reading.
+            // Asked only where it matters.
             let knows_dontcache = uses_cache && is_real && file.knows_dontcache();
             let tells_residency = uses_cache && file.tells_residency();
             let medium = Medium { is_real, knows_dontcache, tells_residency };
@@ -116,6 +121,11 @@ impl<'a> Opener<'a> {
     }
 }
 
+/// Said of a name that stands for another file than when it was listed.
+pub(crate) fn not_that_file() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "no longer that regular file")
+}
+
 /// Turns direct reads on or off, unless they are as wanted.
 fn set_direct<H: Handle>(opened: &Opened<H>, wanted: bool) -> io::Result<()> {
     if opened.is_direct == wanted { Ok(()) } else { opened.file.turn(Way::Direct, wanted) }
@@ -123,7 +133,7 @@ fn set_direct<H: Handle>(opened: &Opened<H>, wanted: bool) -> io::Result<()> {
 
 /// How much of a file is in the page cache, in percent; 0 where it is not told.
 fn resident_percent<H: Handle>(file: &H, size: u64, is_told: bool) -> u64 {
-    let resident = file.resident_bytes(is_told).unwrap_or(0).min(size);
+    let resident = file.resident_bytes(is_told, 0..u64::MAX).unwrap_or(0).min(size);
     (u128::from(resident) * 100).checked_div(size.into()).unwrap_or(0) as u64
 }
 
@@ -137,8 +147,8 @@ mod tests {
         tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap()
     }
 
-    fn open(root: &Root, path: &[u8], first: Way) -> io::Result<Source> {
-        Ok(Opener::new(root, first).open(path, false)?.0)
+    fn open(root: &Arc<Root>, path: &[u8], first: Way) -> io::Result<Source> {
+        Ok(Opener::new(Arc::clone(root), first).open(path, false)?.0)
     }
 
     fn pattern(length: usize) -> Vec<u8> {
@@ -149,7 +159,7 @@ mod tests {
     fn every_rung_gives_the_same_bytes_at_every_boundary() {
         const MIB: usize = 1 << 20;
         let folder = folder_on_disk();
-        let root = Root::open(folder.path()).unwrap();
+        let root = Arc::new(Root::open(folder.path()).unwrap());
         let mut buffer = Buffer::new(8 * MIB).unwrap();
         for length in [0, 1, 511, 4095, 4096, 4097, MIB - 1, MIB, MIB + 1, 4 * MIB + 4097] {
             let content = pattern(length);
@@ -172,7 +182,7 @@ mod tests {
         let file = std::fs::File::create(folder.path().join("f")).unwrap();
         file.set_len(10 << 20).unwrap();
         std::os::unix::fs::FileExt::write_all_at(&file, &[1; 4096], 4 << 20).unwrap();
-        let root = Root::open(folder.path()).unwrap();
+        let root = Arc::new(Root::open(folder.path()).unwrap());
         let source = open(&root, b"f", Way::Direct).unwrap();
         let (start, end) = source.next_data(0, 10 << 20).unwrap().unwrap();
         assert!(start <= 4 << 20 && end >= (4 << 20) + 4096 && end - start < 2 << 20);
@@ -184,7 +194,7 @@ mod tests {
     fn a_folder_is_no_file() {
         let folder = folder_on_disk();
         std::fs::create_dir(folder.path().join("sub")).unwrap();
-        let root = Root::open(folder.path()).unwrap();
+        let root = Arc::new(Root::open(folder.path()).unwrap());
         let refused = open(&root, b"sub", Way::Direct).err().unwrap();
         assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
     }

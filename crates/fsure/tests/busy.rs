@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use support::{FaultyFs, Meanwhile, Recorded, Tree, content, or_skip, told};
+use support::{FaultyFs, Meanwhile, Moment, Recorded, Tree, content, or_skip, told};
 
 const MIB: u64 = 1 << 20;
 const SIZE: u64 = 9 * MIB;
@@ -73,8 +73,9 @@ impl Setting {
     /// From now on, each of the next so many requests is met by a write.
     fn write_meanwhile(&self, writer: Writer, times: u64) {
         let (victim, mut round) = (self.tree.path("victim"), 0);
-        let meanwhile = Meanwhile::new(move |path| {
-            if path == Path::new("victim") && round < times {
+        let meanwhile = Meanwhile::new(move |path, moment| {
+            let is_read = path == Path::new("victim") && moment == Moment::Read;
+            if is_read && round < times {
                 round += 1;
                 writer.write(&victim, round);
             }

@@ -6,6 +6,7 @@
 mod support;
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +14,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use support::{FaultyFs, Recorded, Run, Tree, code, content, or_skip};
+use support::{FaultyFs, Meanwhile, Moment, Recorded, Run, Tree, code, content, or_skip};
 
 const MIB: u64 = 1 << 20;
 const FILES: u64 = 3000;
@@ -190,6 +191,64 @@ fn a_large_file_is_not_begun_anew() {
     assert_eq!(read, SIZE - kept * 64 * MIB, "kept parts are not read again: {report:?}");
     let report = recorded.verify();
     assert_eq!((report.code, report.count("ok")), (0, 1), "{report:?}");
+}
+
+#[test]
+fn a_large_file_survives_kills_at_any_request() {
+    const SIZE: u64 = 12 * 64 * MIB + 12_345;
+    let test = "a_large_file_survives_kills";
+    let (tree, beside) = (Tree::new(), Tree::new());
+    let file = std::fs::File::create(tree.path("large")).expect("create");
+    file.set_len(SIZE).expect("size");
+    for place in (0..SIZE).step_by(MIB as usize) {
+        file.write_all_at(&place.to_le_bytes(), place).expect("write");
+    }
+    let read = std::fs::File::open(tree.path("large")).expect("open");
+    let mut hasher = blake3::Hasher::new();
+    std::io::copy(&mut { read }, &mut hasher).expect("read");
+    let sum = hasher.finalize().as_bytes().to_vec();
+    let Some(view) = or_skip(test, FaultyFs::new(tree.root())) else { return };
+    let recorded = Recorded::outside(view.root(), &beside.path("catalog.db"));
+    sleep(Duration::from_millis(50));
+    view.faults.lock().expect("lock").direct_io = true;
+    let (mut kept, mut kills) = (0, 0);
+    for bytes in content(6 * 8, 815).as_chunks::<8>().0 {
+        // Slowly, so that parts are committed; the later the kill, the more.
+        let mut left = 300 + u64::from_le_bytes(*bytes) % 500;
+        let (reached, is_reached) = std::sync::mpsc::channel();
+        let meanwhile = Meanwhile::new(move |_, moment| {
+            sleep(Duration::from_millis(if moment == Moment::Read { 3 } else { 0 }));
+            left = left.saturating_sub(u64::from(moment == Moment::Read));
+            let _ = (left == 0).then(|| reached.send(()));
+        });
+        view.faults.lock().expect("lock").meanwhile = meanwhile;
+        let child = start(&recorded);
+        // It may also have less to read than that, and end.
+        while is_reached.recv_timeout(Duration::from_millis(20)).is_err() && is_at_work(&child) {}
+        send(&child, Signal::KILL);
+        let run = finish(child);
+        assert!([0, 128 + 9].contains(&run.code), "{}: {}", run.code, run.stderr);
+        if run.code == 0 {
+            break;
+        }
+        kills += 1;
+        let now = saved(&recorded).1;
+        assert!(now >= kept, "{now} parts are left of {kept} after {kills} kills");
+        kept = now;
+    }
+    assert!(kills > 0 && kept > 0, "{kills} kills, {kept} parts kept");
+    view.faults.lock().expect("lock").meanwhile = Meanwhile::default();
+    let report = recorded.update();
+    assert_eq!(report.code, 0, "{report:?}");
+    assert_eq!(support::bytes(&recorded.row("large")["blake3"]), sum, "{kills} kills");
+    let report = recorded.verify();
+    assert_eq!((report.code, report.count("ok")), (0, 1), "{report:?}");
+}
+
+/// Whether a child has not ended. One that has and is not waited for is a
+/// zombie: it has no files.
+fn is_at_work(child: &Child) -> bool {
+    std::fs::read_link(format!("/proc/{}/exe", child.id())).is_ok()
 }
 
 #[test]

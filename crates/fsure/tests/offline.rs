@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 
 use rusqlite::types::Value;
-use support::{Recorded, Report, Tmpfs, Tree, content, or_skip, told};
+use support::{Mounted, Recorded, Report, Tree, content, or_skip, told};
 
 fn fill(root: &Path, files: usize) {
     for number in 0..files {
@@ -38,7 +38,7 @@ fn assert_clean(report: &Report, case: &str) {
 #[test]
 fn an_empty_mount_point_is_offline() {
     let (tree, beside) = (Tree::new(), Tree::new());
-    let mounted = or_skip("an_empty_mount_point_is_offline", Tmpfs::mount(tree.root(), 16_384));
+    let mounted = or_skip("an_empty_mount_point_is_offline", Mounted::tmpfs(tree.root(), 16_384));
     let Some(mounted) = mounted else { return };
     fill(tree.root(), 5);
     let recorded = Recorded::outside(tree.root(), &beside.path("catalog.db"));
@@ -47,7 +47,7 @@ fn an_empty_mount_point_is_offline() {
     drop(mounted);
     assert_offline(&recorded, "other-file-system", "nothing mounted");
 
-    let _other = Tmpfs::mount(tree.root(), 16_384).expect("once more");
+    let _other = Mounted::tmpfs(tree.root(), 16_384).expect("once more");
     let before = recorded.catalog_bytes();
     for command in ["verify", "update", "status"] {
         // Known by its UUID, or (older kernels) by its emptiness.
@@ -65,7 +65,7 @@ fn another_disk_at_the_same_place_is_offline_unless_forced() {
     fill(tree.root(), 5);
     let recorded = Recorded::outside(tree.root(), &beside.path("catalog.db"));
     recorded.record();
-    let mounted = or_skip("another_disk_at_the_same_place", Tmpfs::mount(tree.root(), 16_384));
+    let mounted = or_skip("another_disk_at_the_same_place", Mounted::tmpfs(tree.root(), 16_384));
     let Some(mounted) = mounted else { return };
     fill(tree.root(), 5);
     assert_offline(&recorded, "other-file-system", "another file system");
@@ -166,7 +166,7 @@ fn a_copy_with_its_record_is_judged_by_content_and_date() {
 #[test]
 fn a_copy_on_another_file_system_is_bound_anew_by_update() {
     let (tree, beside) = (Tree::new(), Tree::new());
-    let mounted = or_skip("a_copy_on_another_file_system", Tmpfs::mount(beside.root(), 16_384));
+    let mounted = or_skip("a_copy_on_another_file_system", Mounted::tmpfs(beside.root(), 16_384));
     let Some(_mounted) = mounted else { return };
     fill(tree.root(), 3);
     Recorded::inside(tree.root()).record();

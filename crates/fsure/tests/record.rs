@@ -205,7 +205,11 @@ fn a_catalog_that_is_not_what_was_written_is_refused() {
         std::fs::write(&recorded.catalog, &whole).expect("put back");
         recorded.edit(sql);
         let before = recorded.catalog_bytes();
-        for command in ["verify", "update"] {
+        for command in ["status", "verify", "update"] {
+            if command == "status" && *sql == "DROP TABLE block" {
+                // It compares no contents.
+                continue;
+            }
             let report = recorded.run(command, &[""; 0]);
             assert_eq!(report.code, 6, "{sql}, {command}: {report:?}");
             assert!(recorded.catalog_bytes() == before, "{sql}: {command} wrote");
@@ -223,7 +227,7 @@ fn an_older_copy_of_a_row_put_back_is_seen() {
     assert_clean(&recorded.verify(), "before");
     recorded.edit("INSERT OR REPLACE INTO record SELECT * FROM old; DROP TABLE old");
     let before = recorded.catalog_bytes();
-    for (command, more) in [("verify", ""), ("update", "--full")] {
+    for (command, more) in [("status", ""), ("verify", ""), ("update", "--full")] {
         let more: Vec<_> = [more].into_iter().filter(|more| !more.is_empty()).collect();
         let report = recorded.run(command, &more);
         assert_eq!(report.code, 6, "{command}: {report:?}");

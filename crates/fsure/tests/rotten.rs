@@ -7,7 +7,7 @@
 mod support;
 
 use serde_json::json;
-use support::{Ext4Image, Recorded, content, flip_byte, or_skip, told};
+use support::{EXT4, Image, Recorded, content, flip_byte, or_skip, told};
 
 const MIB: u64 = 1 << 20;
 
@@ -27,7 +27,7 @@ fn content_of(number: usize) -> Vec<u8> {
 
 #[test]
 fn rot_is_named_by_block_and_never_recorded() {
-    let Some(mut image) = or_skip("rot_is_named_by_block", Ext4Image::new(96)) else { return };
+    let Some(mut image) = or_skip("rot_is_named_by_block", Image::new(&EXT4, 96)) else { return };
     for (number, case) in CASES.iter().enumerate() {
         std::fs::write(image.root().join(case.0), content_of(number)).expect("write");
     }
@@ -75,7 +75,7 @@ fn assert_rotten(report: &support::Report) {
     }
 }
 
-fn stat(image: &Ext4Image, name: &str) -> [i64; 4] {
+fn stat(image: &Image, name: &str) -> [i64; 4] {
     use std::os::unix::fs::MetadataExt as _;
     let stat = std::fs::metadata(image.root().join(name)).expect("stat");
     [stat.ino() as i64, stat.size() as i64, stat.mtime_nsec(), stat.ctime_nsec()]
@@ -83,7 +83,7 @@ fn stat(image: &Ext4Image, name: &str) -> [i64; 4] {
 
 #[test]
 fn several_rotten_blocks_of_one_file_are_all_named() {
-    let Some(mut image) = or_skip("several_rotten_blocks", Ext4Image::new(64)) else { return };
+    let Some(mut image) = or_skip("several_rotten_blocks", Image::new(&EXT4, 64)) else { return };
     let data = content(9 * MIB as usize, 5);
     std::fs::write(image.root().join("file"), &data).expect("write");
     let recorded = Recorded::inside(image.root());
@@ -103,7 +103,7 @@ fn several_rotten_blocks_of_one_file_are_all_named() {
 
 #[test]
 fn rot_that_was_accepted_is_well_from_then_on_and_a_repair_is_told() {
-    let Some(mut image) = or_skip("rot_that_was_accepted", Ext4Image::new(32)) else { return };
+    let Some(mut image) = or_skip("rot_that_was_accepted", Image::new(&EXT4, 32)) else { return };
     let data = content(2 * MIB as usize, 5);
     let path = image.root().join("file");
     std::fs::write(&path, &data).expect("write");

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use rustix::mount::{MountFlags, mount_remount};
-use support::{Ext4Image, Recorded, Report, Run, Tmpfs, Tree, code, content, or_skip, told};
+use support::{EXT4, Image, Mounted, Recorded, Report, Run, Tree, code, content, or_skip, told};
 
 fn assert_clean(report: &Report, case: &str) {
     assert_eq!((report.code, report.told()), (0, vec![]), "{case}: {report:?}");
@@ -19,7 +19,7 @@ fn assert_clean(report: &Report, case: &str) {
 #[test]
 fn a_read_only_medium_is_verified_and_not_recorded_to() {
     let test = "a_read_only_medium_is_verified";
-    let Some(image) = or_skip(test, Ext4Image::new(32)) else { return };
+    let Some(image) = or_skip(test, Image::new(&EXT4, 32)) else { return };
     let beside = Tree::new();
     for number in 0..5 {
         let data = content(1 << 20, number);
@@ -57,7 +57,7 @@ fn a_read_only_medium_is_verified_and_not_recorded_to() {
 #[test]
 fn a_full_disk_ends_the_update_and_leaves_the_record_as_it_was() {
     let (tree, beside) = (Tree::new(), Tree::new());
-    let mounted = or_skip("a_full_disk_ends_the_update", Tmpfs::mount(beside.root(), 400));
+    let mounted = or_skip("a_full_disk_ends_the_update", Mounted::tmpfs(beside.root(), 400));
     let Some(_mounted) = mounted else { return };
     for number in 0..20 {
         tree.write(format!("first/{number}"), content(100, number));
@@ -106,7 +106,7 @@ fn live_files(recorded: &Recorded) -> usize {
 fn a_first_record_that_does_not_fit_leaves_nothing_behind() {
     for kibibytes in [4, 12, 24] {
         let (tree, beside) = (Tree::new(), Tree::new());
-        let mounted = Tmpfs::mount(beside.root(), kibibytes);
+        let mounted = Mounted::tmpfs(beside.root(), kibibytes);
         let Some(_mounted) = or_skip("a_first_record_that_does_not_fit", mounted) else { return };
         tree.write("a", "x");
         let recorded = Recorded::outside(tree.root(), &beside.path("catalog.db"));

@@ -10,7 +10,7 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::time::Duration;
 
-use support::{Ext4Image, Fault, FaultyFs, How, Report, Run, Tree, or_skip};
+use support::{EXT4, Fault, FaultyFs, How, Image, Report, Run, Tree, or_skip};
 
 const PAGE: u64 = 4096;
 const MIB: usize = 1 << 20;
@@ -62,7 +62,7 @@ fn a_tree_keeps_dates_as_told() {
 
 #[test]
 fn an_image_rots_without_a_trace() {
-    let Some(mut image) = or_skip("an_image_rots_without_a_trace", Ext4Image::new(32)) else {
+    let Some(mut image) = or_skip("an_image_rots_without_a_trace", Image::new(&EXT4, 32)) else {
         return;
     };
     assert_eq!(std::fs::read_dir(image.root()).expect("list").count(), 0, "empty at first");
@@ -85,7 +85,7 @@ fn images_do_not_disturb_each_other() {
     std::thread::scope(|scope| {
         for number in 0..4_u8 {
             scope.spawn(move || {
-                let image = Ext4Image::new(16);
+                let image = Image::new(&EXT4, 16);
                 let Some(mut image) = or_skip("images_do_not_disturb_each_other", image) else {
                     return;
                 };

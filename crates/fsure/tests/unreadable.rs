@@ -112,22 +112,26 @@ fn the_bad_bytes_are_found_to_the_page() {
     }
 }
 
+/// In one segment, and each in another one.
 #[test]
 fn damage_beside_a_bad_sector_is_damage_and_both_are_listed() {
-    let files = [("file", 5 * MIB), ("good", 10)];
-    let Some(setting) = Setting::new("damage_beside_a_bad_sector", &files) else { return };
-    setting.recorded.record();
-    let row = setting.recorded.row("file");
-    setting.tree.flip("file", 3 * MIB + 1);
-    setting.view.set([Fault::eio("file", MIB..MIB + 1)]);
-    for command in ["verify", "update"] {
-        let report = setting.recorded.run(command, &[""; 0]);
-        let expected = (3, told(&[("file", "altered")]));
-        assert_eq!((report.code, report.told()), expected, "{command}: {report:?}");
-        let finding = report.finding("file").expect("told");
-        assert_eq!(finding["blocks"], json!([[3 * MIB, 4 * MIB]]), "{command}: {finding:#}");
-        assert_eq!(finding["unreadable"], json!([[MIB, MIB + 4096]]), "{command}: {finding:#}");
-        assert_eq!(setting.recorded.row("file"), row, "{command}");
+    for (mebibytes, damaged, bad) in [(5, 3, 1), (130, 129, 65)] {
+        let files = [("file", mebibytes * MIB + 5), ("good", 10)];
+        let Some(setting) = Setting::new("damage_beside_a_bad_sector", &files) else { return };
+        setting.recorded.record();
+        let row = setting.recorded.row("file");
+        let (damaged, bad) = (damaged * MIB, bad * MIB);
+        setting.tree.flip("file", damaged + 1);
+        setting.view.set([Fault::eio("file", bad..bad + 1)]);
+        for command in ["verify", "update"] {
+            let report = setting.recorded.run(command, &[""; 0]);
+            let expected = (3, told(&[("file", "altered")]));
+            assert_eq!((report.code, report.told()), expected, "{command}: {report:?}");
+            let finding = report.finding("file").expect("told");
+            assert_eq!(finding["blocks"], json!([[damaged, damaged + MIB]]), "{finding:#}");
+            assert_eq!(finding["unreadable"], json!([[bad, bad + 4096]]), "{finding:#}");
+            assert_eq!(setting.recorded.row("file"), row, "{command}");
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use std::os::unix::fs::{FileExt as _, symlink};
 
 use rusqlite::types::Value;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
-use support::{Recorded, Report, Tmpfs, Tree, content, fsure_json, or_skip, told};
+use support::{Mounted, Recorded, Report, Tree, content, fsure_json, or_skip, told};
 
 const MIB: u64 = 1 << 20;
 
@@ -120,7 +120,7 @@ fn other_file_systems_are_left_out_unless_asked_for() {
     let tree = Tree::new();
     tree.write("file", "x");
     std::fs::create_dir(tree.path("mounted")).expect("make a folder");
-    let mounted = Tmpfs::mount(&tree.path("mounted"), 1024);
+    let mounted = Mounted::tmpfs(&tree.path("mounted"), 1024);
     let Some(mounted) = or_skip("other_file_systems_are_left_out", mounted) else { return };
     tree.write("mounted/inner", "inner");
     let recorded = Recorded::inside(tree.root());

@@ -7,6 +7,7 @@
 //! | `Root` | names below a folder, never through a link |
 //! | `memory` | room for direct reads |
 //! | `path` | a path's bytes and back |
+//! | `device` | the storage under a folder |
 //! | `ring` | many reads with one call, where there is such a thing |
 //! | `volume` | which file system this is |
 //! | `is_gone`, ... | what an error means |
@@ -15,6 +16,7 @@
 //! all systems and is tested with a [`Handle`] that misbehaves on purpose.
 
 use std::io;
+use std::ops::Range;
 
 use crate::Stat;
 use crate::read::Way;
@@ -41,7 +43,7 @@ use windows as system;
 pub(crate) use linux::ring;
 #[cfg(not(target_os = "linux"))]
 pub(crate) use no_ring as ring;
-pub(crate) use system::{File, volume};
+pub(crate) use system::{File, device, volume};
 #[cfg(unix)]
 pub(crate) use unix::{folder, lock, memory, path};
 #[cfg(windows)]
@@ -81,13 +83,19 @@ pub trait Handle {
     /// Whether the file system of this file can be asked what is in the cache.
     fn tells_residency(&self) -> bool;
 
-    /// How many bytes of the file are in the page cache, in whole pages;
-    /// `None` where that is not told. `is_told` is the answer of
+    /// How many bytes of a range of the file are in the page cache, in whole
+    /// pages; `None` where that is not told. `is_told` is the answer of
     /// [`Handle::tells_residency`], which is the same for a whole file system.
-    fn resident_bytes(&self, is_told: bool) -> Option<u64>;
+    /// A range that ends at `u64::MAX` is all that follows, here and below.
+    fn resident_bytes(&self, is_told: bool, range: Range<u64>) -> Option<u64>;
 
-    /// Lets go of what is in the page cache of this file.
-    fn drop_cached(&self);
+    /// Lets go of what is in the page cache of a range of this file.
+    fn drop_cached(&self, range: Range<u64>);
+
+    /// Whether all data in a range lie on the disk as plain bytes, so that a
+    /// direct read can fetch them. Asked only where the file system did not
+    /// vouch for direct reads ([`Opened::is_vouched`]).
+    fn is_plain(&self, range: Range<u64>) -> io::Result<bool>;
 
     /// The next range at or after `offset`, which lies before `size`, that
     /// holds data; `None` where there is none. A file system that knows no
@@ -102,6 +110,9 @@ pub(crate) struct Opened<H> {
     /// The grain of direct reads; `None` where this file cannot be read
     /// directly, whatever the system lets through.
     pub(crate) grain: Option<u64>,
+    /// Whether the system vouches for direct reads of this file: what it takes
+    /// as one is one.
+    pub(crate) is_vouched: bool,
     /// Whether [`Way::Direct`] is on.
     pub(crate) is_direct: bool,
 }

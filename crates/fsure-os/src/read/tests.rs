@@ -15,6 +15,8 @@ struct Fake {
     fails_from: Vec<(Way, u64, io::ErrorKind)>,
     /// What it says of the page cache, in turn.
     resident: RefCell<Vec<Option<u64>>>,
+    /// From where on it is packed; its system vouches for nothing.
+    packed_from: Option<u64>,
     /// The most a read gives, and whether every other is interrupted.
     piece: Option<usize>,
     is_interrupted: Option<Cell<bool>>,
@@ -22,14 +24,25 @@ struct Fake {
     shrinks_to: Option<usize>,
     asked: RefCell<Vec<(Way, u64, usize)>>,
     turned: RefCell<Vec<(Way, bool)>>,
-    dropped: std::rc::Rc<Cell<bool>>,
+    dropped: std::rc::Rc<RefCell<Vec<Range<u64>>>>,
 }
 
 impl Handle for Fake {
     const TELLS_RESIDENCY: bool = true;
 
     fn stat(&self) -> io::Result<Stat> {
-        Err(io::ErrorKind::Unsupported.into())
+        Ok(Stat {
+            kind: crate::Kind::File,
+            size: self.content.len() as u64,
+            mtime_ns: 0,
+            ctime_ns: 0,
+            birth_ns: None,
+            inode: 1,
+            device: 1,
+            links: 1,
+            allocated: 0,
+            place: None,
+        })
     }
 
     fn turn(&self, way: Way, on: bool) -> io::Result<()> {
@@ -75,13 +88,17 @@ impl Handle for Fake {
         true
     }
 
-    fn resident_bytes(&self, _: bool) -> Option<u64> {
+    fn resident_bytes(&self, _: bool, _: Range<u64>) -> Option<u64> {
         let mut answers = self.resident.borrow_mut();
         if answers.len() > 1 { answers.remove(0) } else { answers.first().copied().flatten() }
     }
 
-    fn drop_cached(&self) {
-        self.dropped.set(true);
+    fn drop_cached(&self, range: Range<u64>) {
+        self.dropped.borrow_mut().push(range);
+    }
+
+    fn is_plain(&self, range: Range<u64>) -> io::Result<bool> {
+        Ok(self.packed_from.is_none_or(|from| range.end <= from))
     }
 
     fn next_data(&self, offset: u64, size: u64) -> io::Result<Option<(u64, u64)>> {
@@ -103,7 +120,8 @@ fn read_all(source: &Source<Fake>, length: usize) -> io::Result<Filled> {
 }
 
 fn source(file: Fake, way: Way) -> Source<Fake> {
-    Source::new(file, way, GRAIN_MIN)
+    let is_vouched = file.packed_from.is_none();
+    Source::new(file, way, GRAIN_MIN, is_vouched)
 }
 
 #[test]
@@ -144,7 +162,10 @@ fn falls_one_rung_where_a_way_fails_in_the_middle() {
         let turned = source.file.turned.borrow().clone();
         assert_eq!(turned.contains(&(Direct, false)), ends_on != Direct, "{case}");
         drop(source);
-        assert_eq!(dropped.get(), ends_on == Dropped, "{case}");
+        // Nothing of it was there, and it was read through the cache.
+        let was_absent = resident == Some(0) && ends_on != Direct;
+        let all = was_absent.then_some(0..u64::MAX);
+        assert!(dropped.borrow().iter().eq(&all), "{case}");
     }
 }
 
@@ -276,8 +297,60 @@ fn direct_reads_are_aligned_in_memory_in_length_and_on_the_medium() {
 fn a_larger_grain_is_kept_to() {
     for length in [1, 65_535, 65_536, 300_001] {
         let fake = Fake { content: pattern(300_001), ..Fake::default() };
-        let source = Source::new(fake, Way::Direct, 65_536);
+        let source = Source::new(fake, Way::Direct, 65_536, true);
         let filled = read_all(&source, length).unwrap();
         assert_eq!(filled, Filled { bytes: length, way: Way::Direct });
     }
+}
+
+/// What a file system takes as a direct read need not be one.
+#[test]
+fn leaves_the_direct_rung_where_it_is_none() {
+    let fake = Fake {
+        content: pattern(MIB),
+        packed_from: Some(64 << 10),
+        resident: vec![Some(0)].into(),
+        ..Fake::default()
+    };
+    let source = source(fake, Way::Direct);
+    let filled = read_all(&source, 64 << 10).unwrap();
+    assert_eq!(filled, Filled { bytes: 64 << 10, way: Way::Direct });
+    assert!(source.is_direct());
+    let filled = read_all(&source, MIB).unwrap();
+    assert_eq!(filled, Filled { bytes: MIB, way: Way::DontCache });
+    assert!(source.file.turned.borrow().contains(&(Way::Direct, false)));
+}
+
+#[test]
+fn what_was_in_memory_of_a_file_stays_and_the_rest_goes() {
+    const PIECE: u64 = 4 << 20;
+    let there = [Some(4096), Some(0), Some(0), Some(4096), Some(0), Some(1)];
+    // The first answer is of the file as a whole.
+    let resident = [Some(4096)].into_iter().chain(there).collect::<Vec<_>>();
+    let fake = Fake {
+        content: vec![0; 5 * PIECE as usize + 1],
+        resident: resident.into(),
+        ..Fake::default()
+    };
+    let dropped = fake.dropped.clone();
+    let source = source(fake, Way::DontCache);
+    assert_eq!(read_all(&source, 9).unwrap().way, Way::Cached);
+    drop(source);
+    assert_eq!(*dropped.borrow(), [PIECE..3 * PIECE, 4 * PIECE..5 * PIECE]);
+}
+
+/// A direct read that comes short is gone on with at the grain before its end:
+/// what is there already must outlive the next read, which may fail.
+#[test]
+fn touching_memory_spares_what_was_read() {
+    let fake = Fake {
+        content: pattern(MIB),
+        packed_from: Some(u64::MAX),
+        piece: Some(5000),
+        fails_from: vec![(Way::Direct, 4096, io::ErrorKind::InvalidInput)],
+        resident: vec![Some(0)].into(),
+        ..Fake::default()
+    };
+    let filled = read_all(&source(fake, Way::Direct), MIB).unwrap();
+    assert_eq!(filled, Filled { bytes: MIB, way: Way::DontCache });
 }

@@ -73,9 +73,9 @@ impl Catalog {
     /// Totals over all rows. A row that fails its seal counts as a row, with
     /// the seal that is stored.
     fn count(&mut self, each: &mut dyn FnMut(&Stored, u64)) -> Result<Totals> {
-        let sql = format!("SELECT {} FROM record ORDER BY path", row::COLUMNS);
+        let sql = concat!("SELECT ", row::columns!(), " FROM record ORDER BY path");
         let blame = |error: &rusqlite::Error| self.blame(error);
-        let mut statement = self.connection.prepare_cached(&sql).map_err(|e| blame(&e))?;
+        let mut statement = self.connection.prepare_cached(sql).map_err(|e| blame(&e))?;
         let mut rows = statement.query([]).map_err(|e| blame(&e))?;
         let mut totals = Totals::default();
         let mut sealer = super::seal::Sealer::new();

@@ -8,6 +8,15 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::words::{Error, Result};
 
+/// Memory for pages, as SQLite takes it: KiB, negative. Rows are read from one
+/// end to the other, so that a page that was left behind is not wanted again;
+/// memory for it would only be touched for nothing.
+pub(super) const CACHE_KIB_TO_READ: i64 = -2_048;
+
+/// The same while rows are written, which come in the order of the disk:
+/// enough for the inner pages of 10^8 rows.
+pub(super) const CACHE_KIB_TO_WRITE: i64 = -16_384;
+
 /// Opens a database file with the settings of `docs/catalog.md`.
 pub(super) fn connect(file: &Path, extra: OpenFlags) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
@@ -19,8 +28,7 @@ pub(super) fn connect(file: &Path, extra: OpenFlags) -> Result<Connection> {
         connection.busy_timeout(Duration::from_secs(600))?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "fullfsync", true)?;
-        // 16 MiB: enough for the inner pages of 10^8 rows.
-        connection.pragma_update(None, "cache_size", -16_384)?;
+        connection.pragma_update(None, "cache_size", CACHE_KIB_TO_READ)?;
         connection.pragma_update(None, "trusted_schema", false)?;
         Ok(connection)
     };

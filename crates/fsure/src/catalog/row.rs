@@ -6,10 +6,33 @@ use rusqlite::{CachedStatement, Row as SqlRow, ToSql};
 use super::seal::Sealer;
 use crate::words::{Algorithm, Digests, Entry, EntryKind, FileSystemId, Record, RelPath};
 
-/// The columns in their stored order.
-pub(super) const COLUMNS: &str = "path, kind, size, mtime_ns, ctime_ns, birth_ns, inode, \
-     file_system, target, blake3, sha256, sha512, sha1, md5, xxh128, hashed_ns, verified_s, \
-     gone_s, blocks, seal";
+/// The columns in their stored order, as a literal for statements.
+macro_rules! columns {
+    () => {
+        "path, kind, size, mtime_ns, ctime_ns, birth_ns, inode, file_system, target, blake3, \
+         sha256, sha512, sha1, md5, xxh128, hashed_ns, verified_s, gone_s, blocks, seal"
+    };
+}
+pub(super) use columns;
+
+/// Puts a row where there is none of its path.
+pub(super) const INSERT: &str = concat!(
+    "INSERT INTO record (",
+    columns!(),
+    ") VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20)"
+);
+
+/// Puts a row in the place of the one of its path.
+pub(super) const REPLACE: &str = concat!(
+    "INSERT OR REPLACE INTO record (",
+    columns!(),
+    ") VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20)"
+);
+
+/// Notes that a row's content was seen again, unchanged. Half the work of
+/// [`REPLACE`], and what a run over an unchanged tree writes for every file.
+pub(super) const SEE_AGAIN: &str =
+    "UPDATE record SET hashed_ns = ?2, verified_s = ?3, seal = ?4 WHERE path = ?1";
 
 const FIRST_DIGEST: usize = 9;
 const SEAL: usize = 19;
@@ -69,21 +92,42 @@ impl Row {
 /// Reads a row, with the seal that is stored for it (0 where that is no
 /// number), which counts for the root digest whether it fits or not.
 pub(super) fn read(row: &SqlRow<'_>, sealer: &mut Sealer) -> rusqlite::Result<(Stored, u64)> {
-    let path = match row.get_ref(0)? {
+    let mut path = match row.get_ref(0)? {
         ValueRef::Blob(path) | ValueRef::Text(path) => RelPath::from_bytes(path),
         _ => RelPath::root(),
     };
-    let seal = row.get::<_, i64>(SEAL).map_or(0, i64::cast_unsigned);
-    let sound = record(row, path.clone())
-        .map(|(record, blocks)| Row::new(record, blocks, sealer))
-        .filter(|row| row.seal == seal);
-    Ok((sound.map_or_else(|| Stored::Bad(path), Stored::Sound), seal))
+    let seal = required(row, SEAL).map_or(0, i64::cast_unsigned);
+    let read = record(row, &mut path).map(|(record, blocks)| Row::new(record, blocks, sealer));
+    let stored = match read {
+        Some(read) if read.seal == seal => Stored::Sound(read),
+        Some(read) => Stored::Bad(read.record.path),
+        None => Stored::Bad(path),
+    };
+    Ok((stored, seal))
 }
 
-/// The record in a row, or `None` where a column is not of its type.
-fn record(row: &SqlRow<'_>, path: RelPath) -> Option<(Record, Option<i64>)> {
-    let required = |column: usize| row.get::<_, i64>(column).ok();
-    let optional = |column: usize| row.get::<_, Option<i64>>(column).ok();
+fn required(row: &SqlRow<'_>, column: usize) -> Option<i64> {
+    match row.get_ref(column).ok()? {
+        ValueRef::Integer(value) => Some(value),
+        _ => None,
+    }
+}
+
+/// The outer `None` is for a column that is not of its type.
+#[allow(clippy::option_option)]
+fn optional(row: &SqlRow<'_>, column: usize) -> Option<Option<i64>> {
+    match row.get_ref(column).ok()? {
+        ValueRef::Integer(value) => Some(Some(value)),
+        ValueRef::Null => Some(None),
+        _ => None,
+    }
+}
+
+/// The record in a row, which takes the path, or `None` where a column is not
+/// of its type.
+fn record(row: &SqlRow<'_>, path: &mut RelPath) -> Option<(Record, Option<i64>)> {
+    let required = |column| required(row, column);
+    let optional = |column| optional(row, column);
     let mut digests = Digests::default();
     for (place, algorithm) in Algorithm::ALL.into_iter().enumerate() {
         match row.get_ref(FIRST_DIGEST + place).ok()? {
@@ -107,17 +151,16 @@ fn record(row: &SqlRow<'_>, path: RelPath) -> Option<(Record, Option<i64>)> {
         birth_ns: optional(5)?,
         inode: optional(6)?.map(i64::cast_unsigned),
         file_system: FileSystemId(required(7)?.try_into().ok()?),
-        target: row.get::<_, Option<Vec<u8>>>(8).ok()?.map(Vec::into_boxed_slice),
+        target: match row.get_ref(8).ok()? {
+            ValueRef::Null => None,
+            ValueRef::Blob(target) => Some(target.into()),
+            _ => return None,
+        },
     };
-    let record = Record {
-        path,
-        entry,
-        digests,
-        hashed_ns: required(15)?,
-        verified_s: required(16)?,
-        gone_s: optional(17)?,
-    };
-    Some((record, optional(18)?))
+    let (hashed_ns, verified_s) = (required(15)?, required(16)?);
+    let (gone_s, blocks) = (optional(17)?, optional(18)?);
+    let path = std::mem::take(path);
+    Some((Record { path, entry, digests, hashed_ns, verified_s, gone_s }, blocks))
 }
 
 fn kind_code(kind: EntryKind) -> i64 {
@@ -179,6 +222,20 @@ pub(super) fn write(statement: &mut CachedStatement<'_>, row: &Row) -> rusqlite:
         row.seal.cast_signed(),
     ])?;
     Ok(())
+}
+
+/// Binds what [`SEE_AGAIN`] writes and runs it. How many rows there were.
+pub(super) fn write_seen_again(
+    statement: &mut CachedStatement<'_>,
+    row: &Row,
+) -> rusqlite::Result<usize> {
+    let record = &row.record;
+    statement.execute(rusqlite::params![
+        Blob(Some(record.path.as_bytes())),
+        record.hashed_ns,
+        record.verified_s,
+        row.seal.cast_signed(),
+    ])
 }
 
 /// Bytes that are bound without being copied first.

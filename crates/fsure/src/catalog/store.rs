@@ -9,15 +9,16 @@ use fsure_os::volume::Volume;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
 
 use super::about::{self, FileSystem, RootRow, Settings, Totals};
-use super::fault::{blame, connect, not_written, untrusted};
+use super::fault::{CACHE_KIB_TO_WRITE, blame, connect, not_written, untrusted};
 use super::row::{self, Row, Stored};
 use super::schema;
 use super::seal::Sealer;
 use crate::words::{Algorithm, Error, FileSystemId, Record, RelPath, Result};
 
-/// Rows fetched at once: enough to make the call cheap, few enough for memory
-/// to stay bounded with the longest paths.
-pub const PAGE_ROWS: usize = 2048;
+/// Rows fetched at once: enough to make the call cheap, few enough to stay in
+/// the processor's cache until they are looked at. 2048 rows took memory from
+/// the system and gave it back for every page.
+pub const PAGE_ROWS: usize = 256;
 
 const UNSEALED: &str = "the description of its root fails its seal";
 
@@ -37,6 +38,8 @@ pub struct Catalog {
     pub(super) root: RootRow,
     file_systems: Vec<FileSystem>,
     pub(super) sealer: Sealer,
+    /// Over all sound rows that were fetched page by page.
+    fetched: Totals,
     is_writing: bool,
     needs_recount: bool,
     /// Held for as long as the catalog may be written.
@@ -97,6 +100,7 @@ impl Catalog {
             },
             file_systems: Vec::new(),
             sealer: Sealer::new(),
+            fetched: Totals::default(),
             is_writing: false,
             needs_recount: false,
             _lock: None,
@@ -128,6 +132,7 @@ impl Catalog {
             root,
             file_systems,
             sealer,
+            fetched: Totals::default(),
             is_writing: false,
             needs_recount: false,
             _lock: lock,
@@ -231,28 +236,37 @@ impl Catalog {
         let sql = format!(
             "SELECT {} FROM record WHERE path {compare} ?1 AND (?2 IS NULL OR path < ?2) \
              ORDER BY path LIMIT {PAGE_ROWS}",
-            row::COLUMNS
+            row::columns!()
         );
         let blame = |error: &rusqlite::Error| blame(&self.file, error);
         let mut statement = self.connection.prepare_cached(&sql).map_err(|e| blame(&e))?;
         let mut rows = statement.query(params![start, end]).map_err(|e| blame(&e))?;
-        let mut page: Vec<Stored> = Vec::new();
+        let mut page: Vec<Stored> = Vec::with_capacity(PAGE_ROWS);
         while let Some(sql_row) = rows.next().map_err(|e| blame(&e))? {
             let (stored, _) = row::read(sql_row, &mut self.sealer).map_err(|e| blame(&e))?;
             let last = page.last().map_or(start, |last| last.path().as_bytes());
             if stored.path().as_bytes() < last {
                 return Err(untrusted(&self.file, "its rows are out of order".to_owned()));
             }
+            if let Stored::Sound(row) = &stored {
+                self.fetched.add(row);
+            }
             page.push(stored);
         }
         Ok(page)
     }
 
+    /// Whether the rows that were fetched page by page are all there are, each
+    /// once and sound: then they have been through what an audit would check.
+    pub fn has_shown_all(&self) -> bool {
+        self.fetched == self.root.totals
+    }
+
     /// One row.
     pub fn get(&mut self, path: &RelPath) -> Result<Option<Stored>> {
         let blame = |error: &rusqlite::Error| blame(&self.file, error);
-        let sql = format!("SELECT {} FROM record WHERE path = ?1", row::COLUMNS);
-        let mut statement = self.connection.prepare_cached(&sql).map_err(|e| blame(&e))?;
+        let sql = concat!("SELECT ", row::columns!(), " FROM record WHERE path = ?1");
+        let mut statement = self.connection.prepare_cached(sql).map_err(|e| blame(&e))?;
         let sealer = &mut self.sealer;
         let found = statement.query_row([path.as_bytes()], |found| Ok(row::read(found, sealer)?.0));
         found.optional().map_err(|e| blame(&e))
@@ -273,26 +287,34 @@ impl Catalog {
     /// the block values stay as they are.
     pub fn put_same_content(&mut self, before: &Row, record: Record) -> Result<()> {
         self.begin()?;
-        self.replace(Some(before), record, before.blocks)
+        let was = &before.record;
+        let is_seen_again = (&was.entry, &was.digests, was.gone_s)
+            == (&record.entry, &record.digests, record.gone_s);
+        if !is_seen_again {
+            return self.replace(Some(before), record, before.blocks);
+        }
+        let row = Row::new(record, before.blocks, &mut self.sealer);
+        let mut statement =
+            self.connection.prepare_cached(row::SEE_AGAIN).map_err(|e| self.blame(&e))?;
+        let written = row::write_seen_again(&mut statement, &row);
+        match written.map_err(|e| blame(&self.file, &e))? {
+            1 => self.root.totals.replace(before, &row),
+            _ => return Err(untrusted(&self.file, "a row that was read is gone".to_owned())),
+        }
+        Ok(())
     }
 
     fn replace(&mut self, before: Option<&Row>, record: Record, blocks: Option<i64>) -> Result<()> {
         let row = Row::new(record, blocks, &mut self.sealer);
         // A row nobody knew of is no row to replace: it would be lost, and the
         // totals with it.
-        let verb = if before.is_some() { "INSERT OR REPLACE" } else { "INSERT" };
-        let sql = format!(
-            "{verb} INTO record ({}) VALUES \
-             (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20)",
-            row::COLUMNS
-        );
-        let mut statement = self.connection.prepare_cached(&sql).map_err(|e| self.blame(&e))?;
+        let sql = if before.is_some() { row::REPLACE } else { row::INSERT };
+        let mut statement = self.connection.prepare_cached(sql).map_err(|e| self.blame(&e))?;
         row::write(&mut statement, &row).map_err(|e| blame(&self.file, &e))?;
-        if let Some(before) = before {
-            debug_assert_eq!(before.record.path, row.record.path);
-            self.root.totals.remove(before);
+        match before {
+            Some(before) => self.root.totals.replace(before, &row),
+            None => self.root.totals.add(&row),
         }
-        self.root.totals.add(&row);
         Ok(())
     }
 
@@ -360,7 +382,11 @@ impl Catalog {
     /// Starts a transaction unless one is open.
     pub(super) fn begin(&mut self) -> Result<()> {
         if !self.is_writing {
-            self.connection.execute_batch("BEGIN IMMEDIATE").map_err(|e| self.blame(&e))?;
+            let begun = self
+                .connection
+                .pragma_update(None, "cache_size", CACHE_KIB_TO_WRITE)
+                .and_then(|()| self.connection.execute_batch("BEGIN IMMEDIATE"));
+            begun.map_err(|e| self.blame(&e))?;
             self.is_writing = true;
         }
         Ok(())

@@ -13,7 +13,7 @@ pub use update::{UpdateOptions, update};
 pub use verify::verify;
 
 use crate::catalog::{OWN_CATALOG, Place};
-use crate::scan::From;
+use crate::scan::{Effort, From};
 use crate::words::RelPath;
 
 /// What all jobs over a root have in common.
@@ -27,6 +27,8 @@ pub struct Options {
     /// Where content is read from; `None` for what suits the job: `verify`
     /// reads from the medium, `update` from memory what is there.
     pub reads_from: Option<From>,
+    /// How hard to read.
+    pub effort: Effort,
     /// Go on although the root looks offline.
     pub force: bool,
     /// Tell the monitor of paths that are ok, too.

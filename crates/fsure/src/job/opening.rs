@@ -14,7 +14,7 @@ use fsure_os::volume::{self, Volume};
 use super::{Options, config};
 use crate::catalog::{Bound, Catalog, OWN_CATALOG, OWN_FOLDER, Place, not_there};
 use crate::scan::{From, Plan, Purpose};
-use crate::tree::{Borders, Patterns, WalkOptions};
+use crate::tree::{Borders, LISTERS, Patterns, WalkOptions};
 use crate::words::{Error, IoContext as _, Monitor, Offline, Outcome, RelPath, Result};
 
 /// A root folder as it is now.
@@ -94,10 +94,9 @@ pub(super) fn offline(
 
 /// Whether there is nothing in the root but what is fsure's own.
 pub(super) fn is_empty(place: &Place, open: &OpenRoot) -> Result<bool> {
-    let names = open.root.list(b"", Places::No).doing("list", &place.root)?;
     let own = own_paths(place);
     let is_own = |name: &[u8]| own.iter().any(|own| own.as_bytes() == name);
-    Ok(names.error.is_none() && names.entries.iter().all(|(name, _)| is_own(name)))
+    open.root.has_names_besides(&is_own).map(|is_one| !is_one).doing("list", &place.root)
 }
 
 /// Whether the root is the folder, or at least on the file system, that was
@@ -152,10 +151,13 @@ pub(super) fn plan(
                 },
                 catalog_in_root: OWN_CATALOG,
             },
+            listers: LISTERS,
+            patience: options.effort.patience,
         },
         reads_from,
         purpose,
         first_way: Way::Direct,
+        effort: options.effort,
         may_write,
         force: options.force,
         tell_ok: options.tell_ok,

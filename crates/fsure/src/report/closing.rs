@@ -31,6 +31,13 @@ pub(super) fn closing(outcome: &Outcome) -> Vec<String> {
              they prove nothing about it."
         ));
     }
+    if outcome.bytes.remote > 0 && !outcome.is_update {
+        let remote = units::size(outcome.bytes.remote);
+        sentences.push(format!(
+            "Note: {remote} came from a server or a program, which may have had them in memory: \
+             for the medium behind it, verify there."
+        ));
+    }
     sentences
 }
 
@@ -103,11 +110,19 @@ fn unfinished(outcome: &Outcome) -> Vec<String> {
         )
     });
     let stopped = outcome.stopped.as_ref().map(|stop| match stop {
-        Stop::Interrupted(_) => {
+        Stop::Interrupted(_) if outcome.is_update => {
             "INTERRUPTED before the end; what was done is saved. Run the same command again to \
              go on."
                 .to_owned()
         }
+        Stop::Interrupted(_) => {
+            "INTERRUPTED before the end; nothing is said of the rest.".to_owned()
+        }
+        Stop::StorageSilent(patience) => format!(
+            "GIVEN UP before the end: again and again the storage did not answer for {} s. Check \
+             medium, cable and network; '--timeout' waits longer.",
+            patience.as_secs_f64()
+        ),
         Stop::RecordFailed(why) => format!(
             "The record COULD NOT BE WRITTEN: {}. It holds what was saved before. Remove the \
              cause and run the same command again.",
@@ -324,12 +339,17 @@ mod tests {
 
     #[test]
     fn an_unfinished_run_says_so_and_never_that_all_is_well() {
-        let interrupted = said(TWO_OK, |o| {
-            o.stopped = Some(Stop::Interrupted(ExitCode::Interrupted));
-        });
+        let interrupted = |is_update| {
+            said(TWO_OK, |o| {
+                o.is_update = is_update;
+                o.stopped = Some(Stop::Interrupted(ExitCode::Interrupted));
+            })
+        };
         let expected = "INTERRUPTED before the end; what was done is saved. Run the same command \
              again to go on.";
-        assert_eq!(interrupted, expected);
+        assert_eq!(interrupted(true), expected);
+        let expected = "INTERRUPTED before the end; nothing is said of the rest.";
+        assert_eq!(interrupted(false), expected);
         let offline = said(&[(Verdict::Missing, File, 3)], |outcome| {
             outcome.offline = Some(Offline::MostlyMissing { missing: 3, recorded: 5 });
         });

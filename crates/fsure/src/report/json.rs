@@ -237,7 +237,7 @@ mod tests {
 
     fn outcome(seed: u64) -> Outcome {
         let mut outcome = Outcome { hashed: seed, special: 1, seconds: 0.5, ..Outcome::default() };
-        outcome.bytes = BytesByWay { direct: seed, dontcache: 1, dropped: 2, cached: 3 };
+        outcome.bytes = BytesByWay { direct: seed, remote: 4, dontcache: 1, dropped: 2, cached: 3 };
         outcome.add(finding(b"ok", Verdict::Ok));
         outcome.add(finding(b"rot", Verdict::Rotten));
         outcome.add(Finding { kind: EntryKind::Link, ..finding(b"l", Verdict::New) });
@@ -260,8 +260,11 @@ mod tests {
             ("hashed", json!(17)),
             ("suspicious", json!(2)),
             ("with_record", json!(5)),
-            ("bytes_read", json!(29)),
-            ("bytes_by_way", json!({"direct": 17, "dontcache": 2, "dropped": 4, "cached": 6})),
+            ("bytes_read", json!(37)),
+            (
+                "bytes_by_way",
+                json!({"direct": 17, "remote": 8, "dontcache": 2, "dropped": 4, "cached": 6}),
+            ),
             ("seconds", json!(1.0)),
             ("offline", json!({"why": "mostly-missing", "missing": 3, "recorded": 4})),
             ("stopped", Value::Null),

@@ -14,9 +14,10 @@ use crate::words::{
 };
 
 /// A finding in one line, and a second, indented one where there is evidence;
-/// no line end. It begins with the verdict's name.
-pub fn finding_line(finding: &Finding) -> String {
-    finding_line_in(finding, &TimeZone::system())
+/// no line end. It begins with the verdict's name; `root` goes before the path,
+/// where there are several.
+pub fn finding_line(root: Option<&str>, finding: &Finding) -> String {
+    finding_line_in(root, finding, &TimeZone::system())
 }
 
 /// The whole report on one root, several lines.
@@ -24,11 +25,12 @@ pub fn summary(root: &str, command: &str, outcome: &Outcome) -> String {
     summary_in(root, command, outcome, &TimeZone::system())
 }
 
-fn finding_line_in(finding: &Finding, zone: &TimeZone) -> String {
+fn finding_line_in(root: Option<&str>, finding: &Finding, zone: &TimeZone) -> String {
     let mut facts = vec![what(finding)];
     facts.extend(dates(finding, zone));
+    let root = root.map_or(String::new(), |root| format!("{}/", safe(root)));
     let (verdict, path) = (finding.verdict.name(), finding.path.shown());
-    let mut line = format!("{verdict:<12} {path}  {}", facts.join(", "));
+    let mut line = format!("{verdict:<12} {root}{path}  {}", facts.join(", "));
     let evidence = evidence(finding);
     if !evidence.is_empty() {
         line += "\n    ";
@@ -119,7 +121,7 @@ fn summary_in(root: &str, command: &str, outcome: &Outcome, zone: &TimeZone) -> 
         text += "\nTo look at:\n";
     }
     for finding in &outcome.grave {
-        text += &finding_line_in(finding, zone);
+        text += &finding_line_in(None, finding, zone);
         text.push('\n');
     }
     if outcome.grave_omitted > 0 {
@@ -181,15 +183,20 @@ fn seen(outcome: &Outcome) -> String {
 }
 
 fn how_it_was_read(outcome: &Outcome) -> String {
-    let BytesByWay { direct, dontcache, dropped, cached } = outcome.bytes;
+    let BytesByWay { direct, remote, dontcache, dropped, cached } = outcome.bytes;
     let total = outcome.bytes.total();
     let seconds = outcome.seconds;
     let time = if seconds < 60.0 { format!("{seconds:.2} s") } else { units::span(seconds) };
     if total == 0 {
         return format!("Read: nothing, in {time}");
     }
-    let ways =
-        [(direct, "direct"), (dontcache, "dontcache"), (dropped, "dropped"), (cached, "cached")];
+    let ways = [
+        (direct, "direct"),
+        (remote, "remote"),
+        (dontcache, "dontcache"),
+        (dropped, "dropped"),
+        (cached, "cached"),
+    ];
     let ways = ways.into_iter().filter(|(bytes, _)| *bytes > 0);
     let ways: Vec<_> = ways.map(|(bytes, way)| format!("{} {way}", units::size(bytes))).collect();
     let rate = units::mib_per_second(total, seconds);
@@ -210,7 +217,7 @@ mod tests {
     fn shown(verdict: Verdict, change: impl FnOnce(&mut Finding)) -> String {
         let mut finding = finding(b"a b", verdict);
         change(&mut finding);
-        finding_line_in(&finding, &TimeZone::UTC)
+        finding_line_in(None, &finding, &TimeZone::UTC)
     }
 
     fn now(finding: &mut Finding) -> &mut Entry {
@@ -266,7 +273,7 @@ mod tests {
         finding.recorded.as_mut().unwrap().mtime_ns = 1_729_989_000_000_000_000;
         now(&mut finding).mtime_ns = 1_729_992_600_000_000_000;
         let zone = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
-        let line = finding_line_in(&finding, &zone);
+        let line = finding_line_in(None, &finding, &zone);
         let dates = "2024-10-27 02:30:00 +02:00 -> 2024-10-27 02:30:00 +01:00";
         assert_eq!(line, format!("touched      a  24.0 MiB, {dates}"));
     }

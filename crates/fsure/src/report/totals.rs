@@ -118,6 +118,7 @@ impl Serialize for Counts {
 #[derive(Default, Serialize)]
 struct Ways {
     direct: u64,
+    remote: u64,
     dontcache: u64,
     dropped: u64,
     cached: u64,
@@ -125,12 +126,13 @@ struct Ways {
 
 impl Ways {
     fn of(bytes: BytesByWay) -> Self {
-        let BytesByWay { direct, dontcache, dropped, cached } = bytes;
-        Self { direct, dontcache, dropped, cached }
+        let BytesByWay { direct, remote, dontcache, dropped, cached } = bytes;
+        Self { direct, remote, dontcache, dropped, cached }
     }
 
     fn add(&mut self, other: &Self) {
         self.direct += other.direct;
+        self.remote += other.remote;
         self.dontcache += other.dontcache;
         self.dropped += other.dropped;
         self.cached += other.cached;
@@ -164,6 +166,7 @@ impl OfflineLine {
 enum StopLine {
     Interrupted { exit_code: u8 },
     RecordFailed { message: String },
+    StorageSilent { seconds: f64 },
 }
 
 impl StopLine {
@@ -171,6 +174,9 @@ impl StopLine {
         match stop {
             Stop::Interrupted(code) => Self::Interrupted { exit_code: code.number() },
             Stop::RecordFailed(message) => Self::RecordFailed { message: message.clone() },
+            Stop::StorageSilent(patience) => {
+                Self::StorageSilent { seconds: patience.as_secs_f64() }
+            }
         }
     }
 }

@@ -76,6 +76,13 @@ pub(super) struct FirstLook {
     pub(super) recorded: Vec<BlockValue>,
 }
 
+impl FirstLook {
+    /// The blocks to look at again; none for the whole of a file of `size`.
+    pub(super) fn blocks(&self, size: u64) -> Vec<u64> {
+        if size > BLOCK { self.comparison.damaged.clone() } else { Vec::new() }
+    }
+}
+
 /// What both looks say together.
 pub(super) struct Looks {
     pub(super) comparison: Comparison,

@@ -1,8 +1,6 @@
 //! From the system's stat to an entry, with the catalog's number for the file
 //! system it is on, and what of the record can be held against it.
 
-use std::collections::HashMap;
-
 use fsure_os::folder::Root;
 use fsure_os::volume::{self, Volume};
 use fsure_os::{Kind, Stat};
@@ -10,17 +8,25 @@ use fsure_os::{Kind, Stat};
 use crate::catalog::{Catalog, Row, Stored};
 use crate::words::{Entry, EntryKind, FileSystemId, Known, RelPath, Result, is_same_date};
 
+/// A file system that was met.
+struct Met {
+    device: u64,
+    /// The catalog's number for it.
+    id: FileSystemId,
+    has_stable_inodes: bool,
+}
+
 /// Turns stats into entries.
 #[derive(Default)]
 pub(super) struct Entries {
-    /// The catalog's numbers of the file systems met so far, by device.
-    known: HashMap<u64, FileSystemId>,
+    /// The file systems met so far. They are few, and asked for at every file.
+    known: Vec<Met>,
 }
 
 impl Entries {
     /// Whether anything on this file system was met.
     pub(super) fn have_met(&self, id: FileSystemId) -> bool {
-        self.known.values().any(|known| *known == id)
+        self.known.iter().any(|met| met.id == id)
     }
 
     /// The entry of a stat. `device` is that of the folder it is in, since on
@@ -33,15 +39,14 @@ impl Entries {
         stat: &Stat,
         device: u64,
     ) -> Result<Entry> {
-        let file_system = match self.known.get(&device) {
-            Some(known) => *known,
-            None => {
-                let id = file_system(root, catalog, path, stat, device);
-                self.known.insert(device, id);
-                id
-            }
-        };
-        let is_stable = catalog.file_system(file_system).volume.has_stable_inodes;
+        let place = self.known.iter().position(|met| met.device == device);
+        let place = place.unwrap_or_else(|| {
+            let id = file_system(root, catalog, path, stat, device);
+            let has_stable_inodes = catalog.file_system(id).volume.has_stable_inodes;
+            self.known.push(Met { device, id, has_stable_inodes });
+            self.known.len() - 1
+        });
+        let met = &self.known[place];
         let kind = words_kind(stat.kind);
         Ok(Entry {
             kind,
@@ -49,8 +54,8 @@ impl Entries {
             mtime_ns: stat.mtime_ns,
             ctime_ns: Some(stat.ctime_ns),
             birth_ns: stat.birth_ns,
-            inode: is_stable.then_some(stat.inode),
-            file_system,
+            inode: met.has_stable_inodes.then_some(stat.inode),
+            file_system: met.id,
             target: None,
         })
     }

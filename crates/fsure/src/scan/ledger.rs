@@ -288,7 +288,7 @@ impl<'a> Ledger<'a> {
             return Ok(false);
         }
         let before = settled.row().map(|row| &row.record);
-        let after = write.record().cloned();
+        let after = write.record().filter(|_| accepts).cloned();
         let written = self.carry_out(settled, write);
         self.survive(written)?;
         if accepts && !self.is_stopped() {

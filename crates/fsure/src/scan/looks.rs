@@ -7,7 +7,6 @@ use super::compare::{
     Comparison, FirstLook, Looks, are_proven, compare, look_again, nothing_to_compare, ranges,
 };
 use super::entries::{granularity_ns, known};
-use super::hash::BLOCK;
 use super::ledger::Settled;
 use super::reader::{Content, Reading};
 use super::weigh::{Pending, Weigher};
@@ -19,7 +18,7 @@ impl Weigher<'_> {
     pub(super) fn weigh_content(
         &mut self,
         id: u64,
-        mut pending: Pending,
+        mut pending: Box<Pending>,
         content: Rc<Content>,
     ) -> Result<()> {
         if pending.first.as_ref().is_some_and(|first| !is_same_file(&first.content, &content)) {
@@ -51,9 +50,9 @@ impl Weigher<'_> {
         let verdict = judge(known, found, granularity_ns);
         if verdict.is_suspicious() && record.entry.size == pending.entry.size {
             // Nothing is called damaged on one look.
-            let has_blocks = pending.entry.size > BLOCK;
-            let blocks = if has_blocks { comparison.damaged.clone() } else { Vec::new() };
-            pending.first = Some(FirstLook { content, comparison, recorded });
+            let first = FirstLook { content, comparison, recorded };
+            let blocks = first.blocks(pending.entry.size);
+            pending.first = Some(first);
             self.send(id, pending, blocks, Vec::new());
             return Ok(());
         }
@@ -62,7 +61,7 @@ impl Weigher<'_> {
 
     fn settle_one_look(
         &mut self,
-        pending: Pending,
+        pending: Box<Pending>,
         comparison: Comparison,
         content: Rc<Content>,
     ) -> Result<()> {
@@ -75,7 +74,7 @@ impl Weigher<'_> {
 
     fn settle_looks(
         &mut self,
-        pending: Pending,
+        pending: Box<Pending>,
         looks: Looks,
         reason: Option<String>,
     ) -> Result<()> {

@@ -4,6 +4,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::task::Poll;
 
 use fsure_os::folder::is_denied;
 use fsure_os::{Kind, Stat};
@@ -70,20 +71,32 @@ impl Merge {
         Self { walk, ahead: None, rows: Rows::new(scope), shadows: Vec::new() }
     }
 
-    /// The next path, or `None` at the end of both.
-    pub(super) fn next(&mut self, catalog: &mut Catalog) -> Result<Option<Case>> {
+    /// Whether the walk found the storage silent.
+    pub(super) fn is_silent(&self) -> bool {
+        self.walk.is_silent()
+    }
+
+    /// The next path, or `None` at the end of both; `Pending` where the walk
+    /// has to be waited for.
+    pub(super) fn next(&mut self, catalog: &mut Catalog) -> Result<Poll<Option<Case>>> {
         loop {
             if self.ahead.is_none() {
-                self.ahead = self.walk.next().transpose()?;
+                match self.walk.poll() {
+                    Poll::Pending => return Ok(Poll::Pending),
+                    Poll::Ready(step) => self.ahead = step.transpose()?,
+                }
             }
             self.rows.fetch(catalog)?;
             let row = self.rows.page.front().map(Stored::path);
             let step = self.ahead.as_ref().map(Step::path);
             let (takes_row, takes_step) = match (row, step) {
-                (None, None) => return Ok(None),
+                (None, None) => return Ok(Poll::Ready(None)),
                 (Some(_), None) => (true, false),
                 (None, Some(_)) => (false, true),
-                (Some(row), Some(step)) => (row <= step, step <= row),
+                (Some(row), Some(step)) => {
+                    let order = row.cmp(step);
+                    (order.is_le(), order.is_ge())
+                }
             };
             // Told beside an entry of the same path, and so without its row.
             let is_aside = takes_step
@@ -95,34 +108,33 @@ impl Merge {
             let stored = (takes_row && !is_aside).then(|| self.rows.page.pop_front()).flatten();
             let step = takes_step.then(|| self.ahead.take()).flatten();
             if let Some(case) = self.case(stored, step) {
-                return Ok(Some(case));
+                return Ok(Poll::Ready(Some(case)));
             }
         }
     }
 
     fn case(&mut self, stored: Option<Stored>, step: Option<Step>) -> Option<Case> {
-        let path = match (&stored, &step) {
-            (Some(stored), _) => stored.path().clone(),
-            (None, Some(step)) => step.path().clone(),
-            (None, None) => return None,
-        };
-        let seen = match step {
-            None => self.unmatched(&path),
-            Some(Step::Entry(_, stat, device)) => Seen::Entry(stat, device),
-            Some(Step::Unseen(_, error)) => {
-                self.shade(&path, Shade::Unlisted(is_denied(&error)));
-                Seen::Unseen(error)
+        let (path, seen) = match step {
+            None => {
+                let path = stored.as_ref()?.path().clone();
+                let seen = self.unmatched(&path);
+                (path, seen)
             }
-            Some(Step::LeftOut(_, kind, why)) => {
+            Some(Step::Entry(path, stat, device)) => (path, Seen::Entry(stat, device)),
+            Some(Step::Unseen(path, error)) => {
+                self.shade(&path, Shade::Unlisted(is_denied(&error)));
+                (path, Seen::Unseen(error))
+            }
+            Some(Step::LeftOut(path, kind, why)) => {
                 self.shade(&path, Shade::LeftOut(why));
-                Seen::LeftOut(kind, why)
+                (path, Seen::LeftOut(kind, why))
             }
-            Some(Step::Unlisted(_, error)) => {
+            Some(Step::Unlisted(path, error)) => {
                 self.shade(&path, Shade::Unlisted(is_denied(&error)));
-                Seen::NamesUnknown(error)
+                (path, Seen::NamesUnknown(error))
             }
-            Some(Step::Listed(_)) => Seen::NamesKnown,
-            Some(Step::PatternsUnread(_, error)) => Seen::PatternsUnread(error),
+            Some(Step::Listed(path)) => (path, Seen::NamesKnown),
+            Some(Step::PatternsUnread(path, error)) => (path, Seen::PatternsUnread(error)),
         };
         Some(Case { path, stored, seen })
     }

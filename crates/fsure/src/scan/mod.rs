@@ -3,43 +3,52 @@
 //! and recorded.
 //!
 //! One thread decides (this file and its neighbours `weigh` and `ledger`);
-//! the workers (`pool`, `reader`, `span`) read and hash and decide nothing.
+//! the readers (`pool`, `worker`, `reader`, `span`) read and hash and decide
+//! nothing.
 
 mod aside;
 mod compare;
 mod decide;
+mod effort;
 mod entries;
 mod estimate;
 mod gate;
+mod hands;
 pub mod hash;
+mod lane;
 mod ledger;
 mod links;
 mod looks;
 mod merge;
 mod pool;
+mod post;
 mod reader;
 mod span;
 mod unread;
 mod weigh;
+mod worker;
 
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
+use fsure_os::device::Class;
 use fsure_os::folder::Root;
-use fsure_os::opener::Opener;
 use fsure_os::place::Places;
 use fsure_os::read::Way;
 
 use crate::catalog::Catalog;
 use crate::tree::{Step, Walk, WalkOptions};
 use crate::words::{AlgorithmSet, Monitor, Offline, Outcome, Progress, RelPath, Result, Stop};
+pub use effort::{DEPTH_MAX, Effort, THREADS_MAX};
 use estimate::Estimate;
+use hands::Meter;
 use ledger::Ledger;
 use merge::Merge;
-use pool::{IN_FLIGHT_MAX, News, Pool};
-use span::Meter;
+use pool::{IN_FLIGHT_MAX, Lost, Pool};
 use weigh::Weigher;
+use worker::News;
 
 /// What a run is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,6 +117,8 @@ pub struct Plan {
     pub reads_from: From,
     /// The best way of reading to try.
     pub first_way: Way,
+    /// How hard to read.
+    pub effort: Effort,
     /// Whether the catalog may be written.
     pub may_write: bool,
     /// Go on although the root looks offline.
@@ -138,6 +149,10 @@ pub(crate) enum Halt {
 /// is to do; from then on, knowing what is left is worth a second walk.
 const COUNT_AFTER: Duration = Duration::from_secs(5);
 
+/// Paths taken before looking at the clock, the news and the stop button, which
+/// together cost as much as a path of which nothing has changed.
+const TAKEN_AT_ONCE: usize = 64;
+
 /// Runs the pipeline over a root and its catalog.
 ///
 /// An error is what ends the run without a result: a pattern that makes no
@@ -145,40 +160,48 @@ const COUNT_AFTER: Duration = Duration::from_secs(5);
 /// a catalog that cannot be written, is in the outcome.
 pub fn scan(plan: &Plan, catalog: &mut Catalog, monitor: &dyn Monitor) -> Result<Outcome> {
     let started = Instant::now();
-    let meter = Meter::default();
-    let estimate = Estimate::new(plan, catalog);
-    let opener = Opener::new(&plan.root, plan.first_way);
-    let outcome = std::thread::scope(|scope| {
-        let pool = Pool::start(scope, &plan.root, &opener, &meter)?;
-        // Ends the count, whether it has begun or not, when it is dropped.
-        let (_run, run_is_over) = bounded(0);
-        if plan.purpose != Purpose::Status && !estimate.is_final() {
-            let (estimate, meter) = (&estimate, &meter);
-            scope.spawn(move || count_ahead(plan, &run_is_over, estimate, meter));
-        }
-        let merge =
-            Merge::new(Walk::start(Arc::clone(&plan.root), plan.walk.clone())?, &plan.walk.scope);
-        let weigher = Weigher::new(plan, Ledger::new(plan, catalog, monitor));
-        let purpose = &plan.purpose;
-        let mut run = Run {
-            merge,
-            weigher,
-            pool,
-            purpose,
-            meter: &meter,
-            estimate: &estimate,
-            monitor,
-            told: started,
-        };
-        let result = run.run();
-        // Whatever happened, the workers and the count must not go on.
-        meter.stop();
-        result.and_then(|()| run.weigher.finish())
-    });
-    let mut outcome = outcome?;
+    let meter = Arc::new(Meter::default());
+    let estimate = Arc::new(Estimate::new(plan, catalog));
+    let mut pool = Pool::new(plan, Arc::clone(&meter));
+    let walk = Walk::start(Arc::clone(&plan.root), walk_options(plan, &mut pool))?;
+    // Ends the count, whether it has begun or not, when it is dropped.
+    let (_run, run_is_over) = bounded(0);
+    if plan.purpose != Purpose::Status && !estimate.is_final() {
+        let (plan, estimate, meter) = (plan.clone(), Arc::clone(&estimate), Arc::clone(&meter));
+        let count = move || count_ahead(&plan, &run_is_over, &estimate, &meter);
+        // Not waited for: it may be stuck where the storage does not answer.
+        // Without it there is no time left to tell, and that is all.
+        let _ = std::thread::Builder::new().name("count".into()).spawn(count);
+    }
+    let mut run = Run {
+        merge: Merge::new(walk, &plan.walk.scope),
+        weigher: Weigher::new(plan, Ledger::new(plan, catalog, monitor)),
+        pool,
+        plan,
+        meter: &meter,
+        estimate: &estimate,
+        monitor,
+        told: started,
+    };
+    let result = run.run();
+    // Whatever happened, the readers and the count must not go on.
+    run.pool.close();
+    let mut outcome = result.and_then(|()| run.weigher.finish())?;
     outcome.bytes = meter.bytes_by_way();
     outcome.seconds = started.elapsed().as_secs_f64();
     Ok(outcome)
+}
+
+/// A disk with heads is not made to jump between folders, either.
+fn walk_options(plan: &Plan, pool: &mut Pool) -> WalkOptions {
+    let scope = plan.root.stat(plan.walk.scope.as_bytes());
+    let is_folder = scope.is_ok_and(|stat| stat.kind == fsure_os::Kind::Folder);
+    let folder = if is_folder { plan.walk.scope.clone() } else { RelPath::root() };
+    let mut options = plan.walk.clone();
+    if matches!(pool.class(&folder), Class::Rotational(_)) {
+        options.listers = 1;
+    }
+    options
 }
 
 /// Counts what there is to judge while the reading has begun, where no record
@@ -189,6 +212,7 @@ fn count_ahead(plan: &Plan, run_is_over: &Receiver<()>, estimate: &Estimate, met
     }
     let mut options = plan.walk.clone();
     options.borders.places = Places::No;
+    options.listers = 1;
     let Ok(walk) = Walk::start(Arc::clone(&plan.root), options) else { return };
     for step in walk {
         match step {
@@ -204,11 +228,20 @@ fn count_ahead(plan: &Plan, run_is_over: &Receiver<()>, estimate: &Estimate, met
     estimate.finish();
 }
 
+/// Whether there are more paths.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum More {
+    Now,
+    /// The walk has to be waited for.
+    Later,
+    None,
+}
+
 struct Run<'a> {
     merge: Merge,
     weigher: Weigher<'a>,
     pool: Pool,
-    purpose: &'a Purpose,
+    plan: &'a Plan,
     meter: &'a Meter,
     estimate: &'a Estimate,
     monitor: &'a dyn Monitor,
@@ -217,20 +250,20 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn run(&mut self) -> Result<()> {
-        if !self.is_update() {
+        if self.plan.purpose == Purpose::Verify {
             self.weigher.open_gate()?;
         }
-        let mut has_more = true;
-        while has_more || self.weigher.in_flight() > 0 {
+        let mut more = More::Now;
+        while more != More::None || self.weigher.in_flight() > 0 {
             if self.is_halted() {
                 return Ok(());
             }
-            while has_more && self.weigher.in_flight() < IN_FLIGHT_MAX && !self.is_time_to_tell() {
-                match self.merge.next(self.weigher.catalog())? {
-                    Some(case) => self.weigher.take(case)?,
-                    None => has_more = false,
-                }
-                self.send_orders(false);
+            while more != More::None
+                && self.weigher.in_flight() < IN_FLIGHT_MAX
+                && !self.is_time_to_tell()
+            {
+                more = self.take_some()?;
+                self.send_orders(false)?;
                 if self.is_halted() {
                     return Ok(());
                 }
@@ -239,42 +272,77 @@ impl Run<'_> {
                 }
             }
             // Nothing more will come by to be sorted in among them.
-            self.send_orders(true);
-            self.tell();
+            self.send_orders(true)?;
+            self.tell()?;
             self.weigher.commit_if_due()?;
-            if self.weigher.in_flight() > 0
-                && (!has_more || self.weigher.in_flight() >= IN_FLIGHT_MAX)
-            {
-                match self.pool.news.recv_timeout(Duration::from_millis(100)) {
-                    Ok(news) => self.hear(news)?,
-                    Err(RecvTimeoutError::Timeout) => {}
-                    Err(RecvTimeoutError::Disconnected) => {
-                        return Err(crate::words::Error::Internal("the readers are gone".into()));
-                    }
-                }
+            let is_full = self.weigher.in_flight() >= IN_FLIGHT_MAX;
+            let must_wait = self.weigher.in_flight() > 0 && (more == More::None || is_full);
+            if must_wait && let Ok(news) = self.pool.news.recv_timeout(Duration::from_millis(100)) {
+                self.hear(news)?;
             }
+        }
+        // `update` checks its record before the first write, and need not check
+        // it at all where nothing has changed. `status` has looked at every row
+        // by now, and need not do so again.
+        if self.plan.purpose == Purpose::Status && !self.weigher.catalog().has_shown_all() {
+            self.weigher.open_gate()?;
         }
         Ok(())
     }
 
-    /// `update` checks its record before the first write, and need not check
-    /// it at all where nothing has changed.
-    fn is_update(&self) -> bool {
-        matches!(self.purpose, Purpose::Update(_))
+    /// Takes the next few paths.
+    fn take_some(&mut self) -> Result<More> {
+        for _ in 0..TAKEN_AT_ONCE {
+            match self.merge.next(self.weigher.catalog())? {
+                Poll::Ready(Some(case)) => self.weigher.take(case)?,
+                Poll::Ready(None) => return Ok(More::None),
+                Poll::Pending => return Ok(More::Later),
+            }
+            if self.weigher.is_stopped() || self.weigher.in_flight() >= IN_FLIGHT_MAX {
+                break;
+            }
+        }
+        Ok(More::Now)
     }
 
     fn hear(&mut self, news: News) -> Result<()> {
         match news {
             News::Part(id, stat, blocks) => self.weigher.keep(id, &stat, &blocks)?,
-            News::Done(order, reading) => self.weigher.weigh(order, reading)?,
+            News::Done(answers) => {
+                for (order, reading) in answers {
+                    self.weigher.weigh(order, reading)?;
+                    if self.weigher.is_stopped() {
+                        break;
+                    }
+                }
+            }
             News::Unable(error) => return Err(error),
         }
-        self.send_orders(false);
-        Ok(())
+        self.send_orders(false)
     }
 
-    fn send_orders(&mut self, all: bool) {
-        self.pool.send(&mut self.weigher.orders, all);
+    fn send_orders(&mut self, all: bool) -> Result<()> {
+        self.pool.send(&mut self.weigher.orders, all)
+    }
+
+    /// Gives up what the storage does not answer for.
+    fn look_after_readers(&mut self) -> Result<()> {
+        let patience = self.plan.effort.patience;
+        let Some(lost) = self.pool.look_after()?.filter(|_| !self.merge.is_silent()) else {
+            self.weigher.stop(Stop::StorageSilent(patience));
+            return Ok(());
+        };
+        for lost in lost {
+            match lost {
+                Lost::One(id) => self.weigher.give_up(id, patience)?,
+                Lost::Among(ids) => {
+                    for id in ids {
+                        self.weigher.ask_again(id);
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Whether the run has to end here, by decision or on request.
@@ -289,8 +357,9 @@ impl Run<'_> {
         self.told.elapsed() >= Duration::from_millis(100)
     }
 
-    fn tell(&mut self) {
+    fn tell(&mut self) -> Result<()> {
         if self.is_time_to_tell() {
+            self.look_after_readers()?;
             self.told = Instant::now();
             let bytes_hashed = self.meter.hashed();
             let (files, bytes_judged) = self.weigher.judged(bytes_hashed);
@@ -304,5 +373,6 @@ impl Run<'_> {
             };
             self.monitor.progress(&progress, self.weigher.current());
         }
+        Ok(())
     }
 }

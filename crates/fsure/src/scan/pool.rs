@@ -1,25 +1,28 @@
-//! The workers: many hands, no decisions. Each takes the next batch of orders,
-//! or a segment of a large file that another has opened. Small files of a
-//! batch are read together. Every queue is bounded, and so is what is under
-//! way: the control thread never has more than [`IN_FLIGHT_MAX`] orders out,
-//! so that neither side can block the other.
+//! The readers, by the device they read. Every queue is bounded, and so is
+//! what is under way: the control thread never has more than
+//! [`IN_FLIGHT_MAX`] orders out, so that neither side can block the other.
+//!
+//! The readers are not waited for without end: storage that does not answer
+//! cannot be made to, and neither Ctrl-C nor the rest of the tree should have
+//! to wait for it.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::thread::Scope;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender, bounded, select_biased};
-use fsure_os::Stat;
-use fsure_os::folder::Root;
+use crossbeam_channel::{Receiver, Sender, bounded};
+use fsure_os::device::{Class, Device};
 use fsure_os::opener::Opener;
-use fsure_os::read::Source;
 use fsure_os::ring::RING_READS_MAX;
 
-use super::reader::{Job, Order, Reading, Segment};
-use super::span::{CHUNK, Hands, Meter};
-use crate::catalog::UnfinishedBlocks;
-use crate::words::{Error, IoContext as _, Result};
+use super::Plan;
+use super::effort::{Effort, Rate};
+use super::hands::{Meter, Shared};
+use super::lane::Lane;
+use super::post::{Held, Post};
+use super::reader::Order;
+use super::worker::{News, Worker};
+use crate::words::{Error, RelPath, Result};
 
 /// Orders under way at once. Far more than are being read: the more there are
 /// to choose from, the better is their order on the disk.
@@ -28,248 +31,223 @@ pub(super) const IN_FLIGHT_MAX: usize = 8_192;
 /// Orders put in the order of the disk at once.
 const WINDOW: usize = 4_096;
 
-/// Orders that make a batch worth while when workers wait.
+/// Orders that make a batch worth while when readers wait.
 const BATCH_MIN: usize = 64;
 
-/// A worker's news.
-#[derive(Debug)]
-pub(super) enum News {
-    /// A part of a large file is read; its block values, to be kept.
-    Part(u64, Stat, UnfinishedBlocks),
-    /// An order is done.
-    Done(Order, Reading),
-    /// A worker cannot work.
-    Unable(Error),
-}
+/// Readers of one device that may get stuck, each replaced by a new one,
+/// before the run is given up.
+const LOST_MAX: usize = 32;
 
-/// The workers at work.
+/// How long readers may take to end when the run has ended.
+const LEAVE: Duration = Duration::from_secs(1);
+
+/// The readers at work.
 pub(super) struct Pool {
-    orders: Sender<Vec<Order>>,
+    shared: Arc<Shared>,
+    effort: Effort,
+    lanes: Vec<OpenLane>,
+    /// Which lane serves which device, by the number in a file's stat.
+    by_device: HashMap<u64, usize>,
     pub(super) news: Receiver<News>,
+    outgoing: Sender<News>,
+    /// Every reader has a sender of it.
+    alive: (Sender<()>, Receiver<()>),
 }
 
-/// Readers at once. Measured with direct reads of small files: 1 thread
-/// 1.0 GB/s, 4: 1.0, 8: 1.26, 16: 1.29; more only costs memory.
-pub(super) fn worker_count() -> usize {
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    (2 * cores).clamp(8, 16)
+/// A device and its readers.
+struct OpenLane {
+    device: Device,
+    class: Class,
+    lane: Arc<Lane>,
+    orders: Sender<Vec<Order>>,
+    posts: Vec<Arc<Post>>,
+    lost: usize,
+}
+
+/// Orders that a reader had in hand when it was given up.
+pub(super) enum Lost {
+    /// One of these, by number, is what it got stuck at.
+    Among(Vec<u64>),
+    /// This one is.
+    One(u64),
 }
 
 impl Pool {
-    /// Starts the workers in a scope. They end when `orders` is dropped.
-    pub(super) fn start<'scope>(
-        scope: &'scope Scope<'scope, '_>,
-        root: &'scope Root,
-        opener: &'scope Opener<'scope>,
-        meter: &'scope Meter,
-    ) -> Result<Self> {
-        let count = worker_count();
-        let (orders, incoming) = bounded(IN_FLIGHT_MAX);
-        let (outgoing, news) = bounded(4_096);
-        let (call, calls) = bounded(count * count);
-        for _ in 0..count {
-            let (outgoing, call) = (outgoing.clone(), call.clone());
-            let worker = Worker { root, opener, meter, outgoing, call, helpers: count - 1 };
-            let (incoming, calls) = (incoming.clone(), calls.clone());
-            let thread = std::thread::Builder::new().name("read".into());
-            let started = thread.spawn_scoped(scope, move || worker.run(&incoming, &calls));
-            started.map_err(|error| Error::Internal(format!("no thread to read with: {error}")))?;
+    /// A pool without readers; they are started when there is something to
+    /// read.
+    pub(super) fn new(plan: &Plan, meter: Arc<Meter>) -> Self {
+        let shared = Shared {
+            opener: Opener::new(Arc::clone(&plan.root), plan.first_way),
+            meter,
+            rate: Rate::new(plan.effort.bytes_per_second),
+            chunk: plan.effort.chunk(),
+            begun: Instant::now(),
+        };
+        let (outgoing, news) = bounded(IN_FLIGHT_MAX);
+        Self {
+            shared: Arc::new(shared),
+            effort: plan.effort,
+            lanes: Vec::new(),
+            by_device: HashMap::new(),
+            news,
+            outgoing,
+            alive: bounded(0),
         }
-        Ok(Self { orders, news })
     }
 
-    /// Sends orders to the workers in the order of the disk: all of them, or
-    /// only if there are enough to choose from or workers are waiting.
-    pub(super) fn send(&self, orders: &mut Vec<Order>, all: bool) {
-        let is_enough = orders.len() >= WINDOW;
-        let workers_wait = orders.len() >= BATCH_MIN && self.orders.is_empty();
-        if orders.is_empty() || !(all || is_enough || workers_wait) {
-            return;
+    /// How the device of a folder below the root wants to be read.
+    pub(super) fn class(&mut self, folder: &RelPath) -> Class {
+        let stat = self.shared.opener.root().stat(folder.as_bytes());
+        let lane = self.lane(stat.map_or(0, |stat| stat.device), folder);
+        self.lanes[lane].class
+    }
+
+    /// The lane of a device, which shows at a folder below the root.
+    fn lane(&mut self, device: u64, folder: &RelPath) -> usize {
+        if let Some(lane) = self.by_device.get(&device) {
+            return *lane;
         }
-        orders.sort_unstable_by_key(Order::place);
-        let mut batch = Vec::new();
-        let mut bytes = 0;
+        let root = self.shared.opener.root();
+        let found = Device::of(root, folder.as_bytes());
+        let shared = self.lanes.iter().position(|lane| lane.device.shares_a_disk_with(&found));
+        let lane = shared.unwrap_or_else(|| {
+            let class = found.class(root, folder.as_bytes());
+            let (orders, incoming) = bounded(IN_FLIGHT_MAX);
+            let lane = Lane::new(incoming, self.effort.share(class), class == Class::Remote);
+            self.lanes.push(OpenLane {
+                device: found,
+                class,
+                lane: Arc::new(lane),
+                orders,
+                posts: Vec::new(),
+                lost: 0,
+            });
+            self.lanes.len() - 1
+        });
+        self.by_device.insert(device, lane);
+        lane
+    }
+
+    /// Sends orders to the readers in the order of the disk: all of them, or
+    /// only if there are enough to choose from or readers are waiting.
+    pub(super) fn send(&mut self, orders: &mut Vec<Order>, all: bool) -> Result<()> {
+        let is_enough = orders.len() >= WINDOW;
+        let readers_wait =
+            || orders.len() >= BATCH_MIN && self.lanes.iter().any(|lane| lane.orders.is_empty());
+        if orders.is_empty() || !(all || is_enough || readers_wait()) {
+            return Ok(());
+        }
+        orders.sort_unstable_by_key(|order| (order.stat.device, order.place()));
+        let mut batch = Batch::default();
         for order in orders.drain(..) {
-            let size = order.stat.size;
-            let goes_alone = order.attempt > 0 || size > CHUNK;
-            let is_full = bytes + size > CHUNK || batch.len() >= RING_READS_MAX;
-            if (is_full || goes_alone) && !batch.is_empty() {
-                self.send_batch(std::mem::take(&mut batch));
-                bytes = 0;
+            if batch.is_full(&order, self.shared.chunk) {
+                self.send_batch(std::mem::take(&mut batch))?;
             }
-            bytes += size;
             batch.push(order);
         }
-        self.send_batch(batch);
+        self.send_batch(batch)
     }
 
-    fn send_batch(&self, batch: Vec<Order>) {
+    fn send_batch(&mut self, batch: Batch) -> Result<()> {
+        let Some(first) = batch.orders.first() else { return Ok(()) };
+        let folder = first.path.parent().unwrap_or_default();
+        let lane = self.lane(first.stat.device, &folder);
+        if self.lanes[lane].posts.is_empty() {
+            for _ in 0..self.lanes[lane].lane.share.threads {
+                self.start_reader(lane)?;
+            }
+        }
         // There is always room: no more are out than the queue holds.
-        self.orders.try_send(batch).expect("room for every order under way");
+        self.lanes[lane].orders.try_send(batch.orders).expect("room for every order under way");
+        Ok(())
     }
-}
 
-struct Worker<'a> {
-    root: &'a Root,
-    opener: &'a Opener<'a>,
-    meter: &'a Meter,
-    outgoing: Sender<News>,
-    call: Sender<Arc<Job>>,
-    helpers: usize,
-}
-
-impl Worker<'_> {
-    fn run(self, incoming: &Receiver<Vec<Order>>, calls: &Receiver<Arc<Job>>) {
-        let mut hands = match Hands::new().doing("get memory to read", "files".as_ref()) {
-            Ok(hands) => hands,
-            Err(error) => return self.tell(News::Unable(error)),
+    fn start_reader(&mut self, lane: usize) -> Result<()> {
+        let post = Arc::new(Post::new(self.shared.begun));
+        let worker = Worker {
+            shared: Arc::clone(&self.shared),
+            lane: Arc::clone(&self.lanes[lane].lane),
+            post: Arc::clone(&post),
+            outgoing: self.outgoing.clone(),
+            alive: self.alive.0.clone(),
         };
-        // A fault here must reach the control thread, which would wait for ever.
-        let work = AssertUnwindSafe(|| self.work(&mut hands, incoming, calls));
-        if catch_unwind(work).is_err() {
-            self.tell(News::Unable(Error::Internal("a reader failed".to_owned())));
-        }
+        let thread = std::thread::Builder::new().name("read".into());
+        let started = thread.spawn(move || worker.run());
+        started.map_err(|error| Error::Internal(format!("no thread to read with: {error}")))?;
+        self.lanes[lane].posts.push(post);
+        Ok(())
     }
 
-    fn work(&self, hands: &mut Hands, incoming: &Receiver<Vec<Order>>, calls: &Receiver<Arc<Job>>) {
-        loop {
-            // A file that is open is finished before another is begun.
-            select_biased! {
-                recv(calls) -> job => if let Ok(job) = job { self.work_on(&job, hands) },
-                recv(incoming) -> batch => match batch {
-                    Ok(batch) => self.begin(batch, hands),
-                    Err(_) => return,
-                },
+    /// Gives up readers that have waited too long for an answer, and puts
+    /// others in their place. What they had in hand; `None` once so many are
+    /// stuck that the storage has to be given up.
+    pub(super) fn look_after(&mut self) -> Result<Option<Vec<Lost>>> {
+        let mut all = Vec::new();
+        for lane in 0..self.lanes.len() {
+            let open = &mut self.lanes[lane];
+            let held: Vec<_> = open
+                .posts
+                .iter()
+                .filter_map(|post| post.give_up_after(self.effort.patience, &open.lane.heads))
+                .collect();
+            open.posts.retain(|post| !post.is_lost());
+            open.lost += held.len();
+            if open.lost > LOST_MAX {
+                return Ok(None);
+            }
+            for held in held {
+                self.start_reader(lane)?;
+                all.extend(Lost::of(held));
             }
         }
+        Ok(Some(all))
     }
 
-    fn begin(&self, batch: Vec<Order>, hands: &mut Hands) {
-        let mut pack = Pack::default();
-        for order in batch {
-            if self.meter.is_stopped() {
-                self.tell(News::Done(order, Reading::Stopped));
-                continue;
-            }
-            if order.attempt > 0 {
-                // Somebody is writing to it: give them time to finish.
-                std::thread::sleep(Duration::from_millis(100 * u64::from(order.attempt)));
-            }
-            match Job::open(self.opener, order) {
-                Err(failed) => self.tell(failed_to_open(*failed)),
-                Ok(job) if job.is_small() && job.source().0.is_in_memory() => {
-                    match job.read_whole(self.root, hands, self.meter) {
-                        Some(reading) => self.tell(News::Done(job.order, reading)),
-                        None => self.work_on(&job, hands),
-                    }
-                }
-                Ok(job) if hands.ring.is_some() && job.is_small() => {
-                    if !pack.has_room(&job, hands.buffer.len()) {
-                        self.read_pack(std::mem::take(&mut pack), hands);
-                    }
-                    pack.push(job);
-                }
-                Ok(job) => self.share(job, hands),
-            }
-        }
-        self.read_pack(pack, hands);
-    }
-
-    /// Works on a file together with whoever has nothing else to do.
-    fn share(&self, job: Job, hands: &mut Hands) {
-        let job = Arc::new(job);
-        for _ in 1..job.segment_count().min(self.helpers + 1) {
-            // Full: enough others have been called already.
-            let _ = self.call.try_send(Arc::clone(&job));
-        }
-        self.work_on(&job, hands);
-    }
-
-    fn read_pack(&self, pack: Pack, hands: &mut Hands) {
-        let Some(ring) = hands.ring.as_mut().filter(|_| !pack.jobs.is_empty()) else { return };
-        let wanted: Vec<_> = pack
-            .jobs
-            .iter()
-            .map(|(job, at)| {
-                let (source, length) = job.source();
-                (source, *at, length)
-            })
-            .collect();
-        let filled = Source::read_whole(ring, &mut hands.buffer, &wanted);
-        let mut left = Vec::new();
-        for ((job, at), filled) in pack.jobs.into_iter().zip(filled) {
-            let filled = match filled {
-                Some(Ok(filled)) => filled,
-                failed => {
-                    if failed.is_some() {
-                        job.note_failed_read();
-                    }
-                    left.push(job);
-                    continue;
-                }
-            };
-            self.meter.count(filled.way, filled.bytes);
-            self.meter.count_hashed(filled.bytes);
-            let content = &hands.buffer[at..at + filled.bytes];
-            let reading = job.take_whole(content, self.root, self.meter);
-            self.tell(News::Done(job.order, reading));
-        }
-        // What did not come with the others is read by itself, where trouble
-        // is looked into.
-        for job in left {
-            self.work_on(&job, hands);
-        }
-    }
-
-    fn work_on(&self, job: &Job, hands: &mut Hands) {
-        while let Some(segment) = job.work(self.root, hands, self.meter) {
-            match segment {
-                Segment::Read(Some(blocks)) => {
-                    self.tell(News::Part(job.order.id, job.stat().clone(), blocks));
-                }
-                Segment::Read(None) => {}
-                Segment::Last(reading) => self.tell(News::Done(job.order.clone(), reading)),
-            }
-        }
-    }
-
-    fn tell(&self, news: News) {
-        // Nobody listens any more only when the run has failed already.
-        let _ = self.outgoing.send(news);
+    /// Ends the readers, and waits for them as long as they move.
+    pub(super) fn close(self) {
+        self.shared.meter.stop();
+        let (alive, is_over) = self.alive;
+        // What they wait for: somebody to listen, and somebody to order.
+        drop((alive, self.news, self.outgoing, self.lanes));
+        let _ = is_over.recv_timeout(LEAVE);
     }
 }
 
-/// The news of a file that could not be opened: of itself, or of us.
-fn failed_to_open((order, reading): (Order, Reading)) -> News {
-    match reading {
-        Reading::NoMeans(source) => {
-            let path = fsure_os::path::from_bytes(order.path.as_bytes()).into_owned();
-            News::Unable(Error::Io { doing: "open", path, source })
+impl Lost {
+    fn of(Held { orders, job }: Held) -> Vec<Self> {
+        if let Some(job) = job {
+            job.give_up();
+            return vec![Self::One(job.order.id), Self::Among(orders)];
         }
-        reading => News::Done(order, reading),
+        match orders[..] {
+            [order] => vec![Self::One(order)],
+            _ => vec![Self::Among(orders)],
+        }
     }
 }
 
-/// Small files that are read together, each with its place in the buffer.
+/// Orders for one reader: on one device, and small enough to be read together.
 #[derive(Default)]
-struct Pack {
-    jobs: Vec<(Job, usize)>,
-    end: usize,
+struct Batch {
+    orders: Vec<Order>,
+    bytes: u64,
 }
 
-impl Pack {
-    fn has_room(&self, job: &Job, capacity: usize) -> bool {
-        self.end + Self::room_for(job) <= capacity && self.jobs.len() < RING_READS_MAX
+impl Batch {
+    fn is_full(&self, next: &Order, chunk: u64) -> bool {
+        let goes_alone =
+            |order: &Order| order.alone || order.attempt > 0 || order.stat.size > chunk;
+        self.orders.last().is_some_and(|last| {
+            last.stat.device != next.stat.device
+                || goes_alone(last)
+                || goes_alone(next)
+                || self.bytes + next.stat.size > chunk
+                || self.orders.len() >= RING_READS_MAX
+        })
     }
 
-    fn push(&mut self, job: Job) {
-        let room = Self::room_for(&job);
-        self.jobs.push((job, self.end));
-        self.end += room;
-    }
-
-    fn room_for(job: &Job) -> usize {
-        let (source, length) = job.source();
-        length.next_multiple_of(source.grain() as usize)
+    fn push(&mut self, order: Order) {
+        self.bytes += order.stat.size;
+        self.orders.push(order);
     }
 }

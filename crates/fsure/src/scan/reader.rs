@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use fsure_os::Stat;
-use fsure_os::folder::{Root, is_denied, is_gone, is_other_kind, is_out_of_means};
+use fsure_os::folder::{is_denied, is_gone, is_other_kind, is_out_of_means};
 use fsure_os::opener::Opener;
 use fsure_os::read::Source;
 
+use super::hands::Hands;
 use super::hash::{BLOCK, BlockValue, InOrder, block_count, block_value, merge_blocks};
-use super::span::{Cut, Hands, Meter, Span, SpanReport};
+use super::span::{Cut, Span, SpanReport};
 use crate::catalog::UnfinishedBlocks;
 use crate::words::{
     Algorithm, AlgorithmSet, ByteRange, Digests, RelPath, merge_ranges, push_range,
@@ -41,6 +42,8 @@ pub(super) struct Order {
     pub(super) keeps_parts: bool,
     /// How often it was found changed while it was read.
     pub(super) attempt: u32,
+    /// Not together with others, one of which may be the one that got stuck.
+    pub(super) alone: bool,
 }
 
 impl Order {
@@ -123,10 +126,7 @@ pub(super) enum Segment {
 
 impl Job {
     /// Opens the file. The error is the answer to the order.
-    pub(super) fn open(
-        opener: &Opener<'_>,
-        mut order: Order,
-    ) -> Result<Self, Box<(Order, Reading)>> {
+    pub(super) fn open(opener: &Opener, mut order: Order) -> Result<Self, Box<(Order, Reading)>> {
         let mut hashed_ns = now_ns();
         let opened = opener.open(order.path.as_bytes(), order.uses_cache);
         let (source, stat) = match opened {
@@ -167,19 +167,24 @@ impl Job {
         })
     }
 
+    /// Nobody waits for it any more.
+    pub(super) fn give_up(&self) {
+        self.is_cut.store(true, Ordering::Relaxed);
+    }
+
     /// How many workers the file can use.
     pub(super) fn segment_count(&self) -> usize {
         self.segments.len()
     }
 
     /// Reads the next segment that nobody has taken, if there is one.
-    pub(super) fn work(&self, root: &Root, hands: &mut Hands, meter: &Meter) -> Option<Segment> {
+    pub(super) fn work(&self, hands: &mut Hands) -> Option<Segment> {
         let place = self.next.fetch_add(1, Ordering::Relaxed);
         let range = self.segments.get(place)?.clone();
-        let kept = self.read_segment(range, hands, meter);
+        let kept = self.read_segment(range, hands);
         // Acquire and release: the last one sees what the others have put in.
         let is_last = self.left.fetch_sub(1, Ordering::AcqRel) == 1;
-        Some(if is_last { Segment::Last(self.finish(root, meter)) } else { Segment::Read(kept) })
+        Some(if is_last { Segment::Last(self.finish(hands)) } else { Segment::Read(kept) })
     }
 
     /// Whether the file can be read in one go together with others.
@@ -200,20 +205,16 @@ impl Job {
 
     /// Reads a small file that is in memory, all of it with one call. `None`
     /// where that is not how it comes.
-    pub(super) fn read_whole(
-        &self,
-        root: &Root,
-        hands: &mut Hands,
-        meter: &Meter,
-    ) -> Option<Reading> {
+    pub(super) fn read_whole(&self, hands: &mut Hands) -> Option<Reading> {
         let length = self.stat.size as usize;
+        hands.prepare(self.stat.size).ok()?;
         let filled = self.source.read_at(&mut hands.buffer, 0, length).ok()?;
         if filled.bytes < length {
             return None;
         }
-        meter.count(filled.way, length);
-        meter.count_hashed(length);
-        Some(self.take_whole(&hands.buffer[..length], root, meter))
+        hands.count(filled.way, length);
+        hands.meter().count_hashed(length);
+        Some(self.take_whole(0, hands))
     }
 
     /// A read has failed: if another does not, that is worth telling.
@@ -222,8 +223,10 @@ impl Job {
         parts.needed_second_read = true;
     }
 
-    /// Takes the whole content of a small file, read together with others.
-    pub(super) fn take_whole(&self, content: &[u8], root: &Root, meter: &Meter) -> Reading {
+    /// Takes the whole content of a small file, which lies at that place in
+    /// the buffer.
+    pub(super) fn take_whole(&self, at: usize, hands: &Hands) -> Reading {
+        let content = &hands.buffer[at..at + self.stat.size as usize];
         let mut digests = Digests::default();
         if self.order.algorithms.contains(Algorithm::Blake3) {
             digests.insert(Algorithm::Blake3, blake3::hash(content).as_bytes());
@@ -236,7 +239,7 @@ impl Job {
             self.is_cut.store(true, Ordering::Relaxed);
         }
         self.add(Parts { digests, ..Parts::default() }, SpanReport::default());
-        self.finish(root, meter)
+        self.finish(hands)
     }
 
     /// Whether the file still is what it was when it was opened.
@@ -244,12 +247,7 @@ impl Job {
         self.source.stat().is_ok_and(|now| now.is_unchanged_from(&self.stat))
     }
 
-    fn read_segment(
-        &self,
-        range: Range<u64>,
-        hands: &mut Hands,
-        meter: &Meter,
-    ) -> Option<UnfinishedBlocks> {
+    fn read_segment(&self, range: Range<u64>, hands: &mut Hands) -> Option<UnfinishedBlocks> {
         if self.is_cut.load(Ordering::Relaxed) {
             return None;
         }
@@ -264,7 +262,6 @@ impl Job {
             range: range.clone(),
             size,
             has_holes: self.stat.allocated < size,
-            meter,
         };
         let done = span.read(hands, &mut report, &mut |block, content| {
             if let (Some(in_order), Some(content)) = (&mut in_order, content) {
@@ -311,15 +308,15 @@ impl Job {
         all.error = all.error.take().or(report.error);
     }
 
-    fn finish(&self, root: &Root, meter: &Meter) -> Reading {
-        if meter.is_stopped() {
+    fn finish(&self, hands: &Hands) -> Reading {
+        if hands.meter().is_stopped() {
             return Reading::Stopped;
         }
         // That a small file's name stands for another one now shows by the
         // change time, which moves with every name that is taken away. Reading
         // a large one takes long enough for asking once more.
         if self.stat.size > BLOCK {
-            match root.stat(self.order.path.as_bytes()) {
+            match hands.root().stat(self.order.path.as_bytes()) {
                 Err(error) if is_gone(&error) => return Reading::Gone,
                 Ok(now) if now.inode == self.stat.inode => {}
                 _ => return Reading::Changed,

@@ -3,14 +3,12 @@
 
 use std::io;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use fsure_os::buffer::Buffer;
-use fsure_os::read::{Source, Way};
-use fsure_os::ring::Ring;
+use fsure_os::read::Source;
 
+use super::hands::Hands;
 use super::hash::BLOCK;
-use crate::words::{ByteRange, BytesByWay, push_range};
+use crate::words::{ByteRange, push_range};
 
 /// Bytes asked for at once: what saturates a fast disk with one request in
 /// flight, and what uncached reads need to come without reading twice.
@@ -20,42 +18,6 @@ pub(super) const CHUNK: u64 = 4 << 20;
 /// takes seconds for each; blocks that fail after that are unreadable whole.
 const NARROWING_FAILURES_MAX: u32 = 64;
 
-/// What all readers count, and the word to stop.
-#[derive(Debug, Default)]
-pub(super) struct Meter {
-    by_way: [AtomicU64; 4],
-    hashed: AtomicU64,
-    stop: AtomicBool,
-}
-
-impl Meter {
-    pub(super) fn bytes_by_way(&self) -> BytesByWay {
-        let [direct, dontcache, dropped, cached] =
-            self.by_way.each_ref().map(|bytes| bytes.load(Ordering::Relaxed));
-        BytesByWay { direct, dontcache, dropped, cached }
-    }
-
-    pub(super) fn hashed(&self) -> u64 {
-        self.hashed.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn stop(&self) {
-        self.stop.store(true, Ordering::Relaxed);
-    }
-
-    pub(super) fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn count(&self, way: Way, bytes: usize) {
-        self.by_way[way as usize].fetch_add(bytes as u64, Ordering::Relaxed);
-    }
-
-    pub(super) fn count_hashed(&self, bytes: usize) {
-        self.hashed.fetch_add(bytes as u64, Ordering::Relaxed);
-    }
-}
-
 /// Why a stretch was not read to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cut {
@@ -63,23 +25,6 @@ pub(super) enum Cut {
     Shrunk,
     /// The run is to stop.
     Stopped,
-}
-
-/// A worker's memory.
-pub(super) struct Hands {
-    pub(super) buffer: Buffer,
-    /// `None` where the system has no rings.
-    pub(super) ring: Option<Ring>,
-    zeros: Box<[u8]>,
-}
-
-impl Hands {
-    pub(super) fn new() -> io::Result<Self> {
-        let buffer = Buffer::new(CHUNK as usize)?;
-        // The ring belongs to the thread that uses it, which is this one.
-        let ring = Ring::new();
-        Ok(Self { buffer, ring, zeros: vec![0; BLOCK as usize].into_boxed_slice() })
-    }
 }
 
 /// What is known after reading a stretch, besides its blocks.
@@ -112,7 +57,6 @@ pub(super) struct Span<'a> {
     pub(super) range: Range<u64>,
     pub(super) size: u64,
     pub(super) has_holes: bool,
-    pub(super) meter: &'a Meter,
 }
 
 impl Span<'_> {
@@ -127,12 +71,12 @@ impl Span<'_> {
         let mut data = if self.has_holes { 0..0 } else { 0..self.size };
         let mut offset = self.range.start;
         while offset < self.range.end {
-            if self.meter.is_stopped() {
+            if hands.meter().is_stopped() {
                 return Err(Cut::Stopped);
             }
             // From memory, a piece that stays in the processor's cache between
             // copying and hashing; from the medium, what saturates it.
-            let chunk = if self.source.is_in_memory() { BLOCK } else { CHUNK };
+            let chunk = if self.source.is_in_memory() { BLOCK } else { hands.shared.chunk };
             let end = (offset + chunk).min(self.range.end);
             if offset >= data.end {
                 // A file system that cannot say has data everywhere.
@@ -143,47 +87,39 @@ impl Span<'_> {
                 };
             }
             if end <= data.start {
-                self.take_hole(&hands.zeros, offset..end, take);
+                take_hole(hands, offset..end, take);
             } else {
-                self.take_chunk(&mut hands.buffer, offset..end, report, take)?;
+                self.take_chunk(hands, offset..end, report, take)?;
             }
             offset = end;
         }
         Ok(())
     }
 
-    fn take_hole(&self, zeros: &[u8], range: Range<u64>, take: &mut dyn FnMut(u64, Option<&[u8]>)) {
-        for block in blocks_of(&range) {
-            let length = (block.end - block.start) as usize;
-            take(block.start / BLOCK, Some(&zeros[..length]));
-            self.meter.count_hashed(length);
-        }
-    }
-
     fn take_chunk(
         &self,
-        buffer: &mut Buffer,
+        hands: &mut Hands,
         range: Range<u64>,
         report: &mut SpanReport,
         take: &mut dyn FnMut(u64, Option<&[u8]>),
     ) -> Result<(), Cut> {
-        if self.fill(buffer, &range)?.is_ok() {
+        if self.fill(hands, &range)?.is_ok() {
             for block in blocks_of(&range) {
                 let from = (block.start - range.start) as usize;
-                let content = &buffer[from..from + (block.end - block.start) as usize];
+                let content = &hands.buffer[from..from + (block.end - block.start) as usize];
                 take(block.start / BLOCK, Some(content));
-                self.meter.count_hashed(content.len());
+                hands.meter().count_hashed(content.len());
             }
             return Ok(());
         }
         let mut all_came_at_once = true;
         for block in blocks_of(&range) {
             let length = (block.end - block.start) as usize;
-            let came_at_once = self.fill(buffer, &block)?.is_ok();
-            let came = came_at_once || self.fill_at_last(buffer, &block, report)?;
-            take(block.start / BLOCK, came.then(|| &buffer[..length]));
+            let came_at_once = self.fill(hands, &block)?.is_ok();
+            let came = came_at_once || self.fill_at_last(hands, &block, report)?;
+            take(block.start / BLOCK, came.then(|| &hands.buffer[..length]));
             all_came_at_once &= came_at_once;
-            self.meter.count_hashed(length);
+            hands.meter().count_hashed(length);
         }
         // The chunk failed and each of its blocks did not.
         report.needed_second_read |= all_came_at_once;
@@ -194,16 +130,16 @@ impl Span<'_> {
     /// it. Whether it came after all.
     fn fill_at_last(
         &self,
-        buffer: &mut Buffer,
+        hands: &mut Hands,
         block: &Range<u64>,
         report: &mut SpanReport,
     ) -> Result<bool, Cut> {
-        let mut got = self.fill(buffer, block)?;
+        let mut got = self.fill(hands, block)?;
         if let Err(error) = got {
             let mut bad = Vec::new();
-            self.narrow(buffer, block.clone(), &mut report.failures_left, &mut bad)?;
+            self.narrow(hands, block.clone(), &mut report.failures_left, &mut bad)?;
             // All of its pieces came: then it must come as a whole as well.
-            got = if bad.is_empty() { self.fill(buffer, block)? } else { Err(error) };
+            got = if bad.is_empty() { self.fill(hands, block)? } else { Err(error) };
             if got.is_err() && bad.is_empty() {
                 bad.push(block.clone());
             }
@@ -221,11 +157,12 @@ impl Span<'_> {
 
     /// Reads a range to the start of the buffer. The outer error is for what
     /// ends the stretch, the inner for what the medium says.
-    fn fill(&self, buffer: &mut Buffer, range: &Range<u64>) -> Result<io::Result<()>, Cut> {
+    fn fill(&self, hands: &mut Hands, range: &Range<u64>) -> Result<io::Result<()>, Cut> {
         let wanted = (range.end - range.start) as usize;
-        match self.source.read_at(buffer, range.start, wanted) {
+        hands.prepare(range.end - range.start)?;
+        match self.source.read_at(&mut hands.buffer, range.start, wanted) {
             Ok(filled) => {
-                self.meter.count(filled.way, filled.bytes);
+                hands.count(filled.way, filled.bytes);
                 if filled.bytes < wanted { Err(Cut::Shrunk) } else { Ok(Ok(())) }
             }
             Err(error) => Ok(Err(error)),
@@ -236,14 +173,11 @@ impl Span<'_> {
     /// smallest read the file takes.
     fn narrow(
         &self,
-        buffer: &mut Buffer,
+        hands: &mut Hands,
         range: Range<u64>,
         failures_left: &mut u32,
         bad: &mut Vec<ByteRange>,
     ) -> Result<(), Cut> {
-        if self.meter.is_stopped() {
-            return Err(Cut::Stopped);
-        }
         let grain = self.source.grain();
         if range.end - range.start <= grain || *failures_left == 0 {
             push_range(bad, range);
@@ -254,12 +188,20 @@ impl Span<'_> {
             if half.is_empty() {
                 continue;
             }
-            if self.fill(buffer, &half)?.is_err() {
+            if self.fill(hands, &half)?.is_err() {
                 *failures_left = failures_left.saturating_sub(1);
-                self.narrow(buffer, half, failures_left, bad)?;
+                self.narrow(hands, half, failures_left, bad)?;
             }
         }
         Ok(())
+    }
+}
+
+fn take_hole(hands: &Hands, range: Range<u64>, take: &mut dyn FnMut(u64, Option<&[u8]>)) {
+    for block in blocks_of(&range) {
+        let length = (block.end - block.start) as usize;
+        take(block.start / BLOCK, Some(&hands.zeros[..length]));
+        hands.meter().count_hashed(length);
     }
 }
 

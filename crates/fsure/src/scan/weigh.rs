@@ -1,8 +1,9 @@
 //! Every path's way to its verdict: what has to be read for it, what the
 //! reading says, when to look a second time.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
+use std::time::Duration;
 
 use fsure_os::folder::is_denied;
 use fsure_os::{Kind, Stat};
@@ -17,7 +18,7 @@ use super::{From, Plan, Purpose};
 use crate::catalog::{Catalog, Stored, UnfinishedBlocks};
 use crate::words::{
     AlgorithmSet, Entry, EntryKind, Error, Evidence, Found, Known, Outcome, RelPath, Result, Stop,
-    Verdict, judge,
+    Verdict, judge, no_answer,
 };
 
 /// How often a file is read anew because it changed in the meantime.
@@ -39,6 +40,9 @@ pub(super) struct Pending {
     pub(super) link: Option<LinkKey>,
     /// How often it was found changed while it was read.
     pub(super) attempt: u32,
+    /// Whether it is to be read by itself: a reader got stuck at it or at one
+    /// of those it was read with.
+    pub(super) alone: bool,
     /// What the first look said, while the second is under way.
     pub(super) first: Option<FirstLook>,
 }
@@ -49,13 +53,17 @@ pub(super) struct Weigher<'a> {
     pub(super) ledger: Ledger<'a>,
     /// Orders to be sent to the workers.
     pub(super) orders: Vec<Order>,
-    pending: HashMap<u64, Pending>,
+    /// By order. Boxed: they are large, and go from hand to hand.
+    pending: BTreeMap<u64, Box<Pending>>,
     links: Links,
     pub(super) entries: Entries,
     /// Folders whose names the walk has not come to yet.
     pub(super) folders: HashMap<RelPath, (Option<Stored>, Entry)>,
     next_id: u64,
-    current: Option<RelPath>,
+    /// Orders that nobody waits for any more: their answers come too late.
+    given_up: HashSet<u64>,
+    /// The file ordered last.
+    current: Option<u64>,
 }
 
 impl<'a> Weigher<'a> {
@@ -64,11 +72,12 @@ impl<'a> Weigher<'a> {
             plan,
             ledger,
             orders: Vec::new(),
-            pending: HashMap::new(),
+            pending: BTreeMap::new(),
             links: Links::default(),
             entries: Entries::default(),
             folders: HashMap::new(),
             next_id: 0,
+            given_up: HashSet::new(),
             current: None,
         }
     }
@@ -90,7 +99,9 @@ impl<'a> Weigher<'a> {
     }
 
     pub(super) fn current(&self) -> Option<&RelPath> {
-        self.current.as_ref()
+        let ordered = self.current.and_then(|id| self.pending.get(&id));
+        let pending = ordered.or_else(|| self.pending.values().next());
+        pending.map(|pending| &pending.path)
     }
 
     pub(super) fn stop(&mut self, stop: Stop) {
@@ -226,7 +237,7 @@ impl<'a> Weigher<'a> {
             let verdict = judge(known, Found::Present(&entry, Evidence::StatOnly), granularity_ns);
             return self.ledger.settle(Settled::new(path, stored, Some(entry), verdict));
         };
-        self.order_or_wait(Pending {
+        self.order_or_wait(Box::new(Pending {
             path,
             stored,
             entry,
@@ -235,14 +246,14 @@ impl<'a> Weigher<'a> {
             algorithms,
             link: LinkKey::of(stat, algorithms),
             attempt: 0,
+            alone: false,
             first: None,
-        })
+        }))
     }
 
     /// Orders a file to be read, unless another name of it is or was.
-    fn order_or_wait(&mut self, pending: Pending) -> Result<()> {
-        let id = self.next_id;
-        self.next_id += 1;
+    fn order_or_wait(&mut self, pending: Box<Pending>) -> Result<()> {
+        let id = self.new_id();
         if let Some(key) = pending.link {
             match self.links.get(&key) {
                 Some(Link::Reading(waiting)) => {
@@ -265,6 +276,11 @@ impl<'a> Weigher<'a> {
         Ok(())
     }
 
+    fn new_id(&mut self) -> u64 {
+        self.next_id += 1;
+        self.next_id
+    }
+
     fn kept_parts(&mut self, pending: &Pending) -> Result<Vec<UnfinishedBlocks>> {
         if self.keeps_parts(pending) {
             return self.catalog().unfinished(&pending.path, &pending.entry);
@@ -281,15 +297,14 @@ impl<'a> Weigher<'a> {
     pub(super) fn send(
         &mut self,
         id: u64,
-        pending: Pending,
+        pending: Box<Pending>,
         blocks: Vec<u64>,
         kept: Vec<UnfinishedBlocks>,
     ) {
-        let path = pending.path.clone();
-        self.current = Some(path.clone());
+        self.current = Some(id);
         self.orders.push(Order {
             id,
-            path,
+            path: pending.path.clone(),
             stat: pending.stat.clone(),
             algorithms: pending.algorithms,
             // A second look is for the medium, whatever the first one saw.
@@ -298,8 +313,28 @@ impl<'a> Weigher<'a> {
             kept,
             keeps_parts: self.keeps_parts(&pending),
             attempt: pending.attempt,
+            alone: pending.alone,
         });
         self.pending.insert(id, pending);
+    }
+
+    /// Orders a file again, by itself: a reader that had it in hand with
+    /// others got stuck at one of them.
+    pub(super) fn ask_again(&mut self, id: u64) {
+        let Some(mut pending) = self.pending.remove(&id) else { return };
+        self.given_up.insert(id);
+        pending.alone = true;
+        let blocks = pending.first.as_ref().map(|first| first.blocks(pending.entry.size));
+        let id = self.new_id();
+        self.send(id, pending, blocks.unwrap_or_default(), Vec::new());
+    }
+
+    /// Gives up a file for which the storage does not answer.
+    pub(super) fn give_up(&mut self, id: u64, patience: Duration) -> Result<()> {
+        let Some(pending) = self.pending.remove(&id) else { return Ok(()) };
+        self.given_up.insert(id);
+        self.serve_waiting(&pending, None)?;
+        self.weigh_failure(id, pending, Reading::Unopened(no_answer(patience)))
     }
 
     /// Keeps the values of a part of a large file that is being read.
@@ -314,6 +349,9 @@ impl<'a> Weigher<'a> {
     /// Takes a worker's answer.
     pub(super) fn weigh(&mut self, order: Order, reading: Reading) -> Result<()> {
         let Some(pending) = self.pending.remove(&order.id) else {
+            if self.given_up.contains(&order.id) {
+                return Ok(());
+            }
             return Err(Error::Internal("an answer nobody asked for".to_owned()));
         };
         match reading {
@@ -354,7 +392,7 @@ impl<'a> Weigher<'a> {
     pub(super) fn weigh_failure(
         &mut self,
         id: u64,
-        mut pending: Pending,
+        mut pending: Box<Pending>,
         failed: Reading,
     ) -> Result<()> {
         match failed {
@@ -382,7 +420,7 @@ impl<'a> Weigher<'a> {
     }
 
     /// It changed at every attempt: busy, or no file at all any more.
-    fn settle_changed(&mut self, pending: Pending) -> Result<()> {
+    fn settle_changed(&mut self, pending: Box<Pending>) -> Result<()> {
         match self.plan.root.stat(pending.path.as_bytes()) {
             Ok(stat) if stat.kind != Kind::File => {
                 self.take_entry(pending.path, pending.stored, &stat, pending.device)
@@ -396,7 +434,7 @@ impl<'a> Weigher<'a> {
 
     fn settle_unread(
         &mut self,
-        pending: Pending,
+        pending: Box<Pending>,
         evidence: Evidence,
         reason: Option<String>,
     ) -> Result<()> {

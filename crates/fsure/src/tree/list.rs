@@ -1,9 +1,10 @@
 //! One folder as the walk needs it: its names sorted, what is left out
 //! marked, and which of them are to be descended into.
 
+use std::cmp::Ordering;
 use std::io;
 
-use fsure_os::folder::{Root, is_gone, is_other_kind};
+use fsure_os::folder::{Listing, NameAt, Names, Root, is_gone, is_other_kind};
 use fsure_os::{Kind, Stat};
 
 use super::patterns::{IGNORE_FILE, Patterns};
@@ -22,117 +23,167 @@ pub(super) struct Task {
     pub(super) patterns: Patterns,
 }
 
-/// A folder's content, ready to be told.
+/// A folder's content, ready to be told. Paths are made when they are told:
+/// what waits has only names, one behind the other.
 #[derive(Debug, Default)]
 pub(super) struct Listed {
-    /// In the order of paths, the last first, so that they are popped off.
-    pub(super) items: Vec<Item>,
+    folder: RelPath,
+    names: Names,
+    /// In the order of paths.
+    items: std::vec::IntoIter<Item>,
     /// The folders among them to be listed in turn.
     pub(super) tasks: Vec<Task>,
 }
 
-impl Listed {
-    fn of(step: Step) -> Self {
-        Self { items: vec![Item::Step(step)], tasks: Vec::new() }
-    }
+/// Something to be told of a name in a folder, or of the folder itself.
+#[derive(Debug)]
+struct Item {
+    /// Empty for the folder itself.
+    name: NameAt,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    Entry(Stat, u64),
+    LeftOut(Kind, LeftOut),
+    Unseen(io::Error),
+    Listed,
+    Unlisted(io::Error),
+    PatternsUnread(io::Error),
+    Descend,
 }
 
 /// What comes next in a folder.
 #[derive(Debug)]
-pub(super) enum Item {
+pub(super) enum Next {
     Step(Step),
+    /// What is in this folder comes before the rest of the one it is in.
     Descend(RelPath),
+}
+
+impl Listed {
+    fn of(folder: &RelPath, what: What) -> Self {
+        let items = vec![Item { name: NameAt::default(), what }].into_iter();
+        Self { folder: folder.clone(), items, ..Self::default() }
+    }
+
+    /// A folder whose names could not be had in time.
+    pub(super) fn unanswered(folder: &RelPath, error: io::Error) -> Self {
+        Self::of(folder, What::Unlisted(error))
+    }
+
+    /// How many items are left to be told.
+    pub(super) fn len(&self) -> usize {
+        self.items.len()
+    }
+}
+
+impl Iterator for Listed {
+    type Item = Next;
+
+    fn next(&mut self) -> Option<Next> {
+        let Item { name, what } = self.items.next()?;
+        let path = match self.names.get(name) {
+            b"" => self.folder.clone(),
+            name => self.folder.join(name),
+        };
+        Some(Next::Step(match what {
+            What::Entry(stat, device) => Step::Entry(path, stat, device),
+            What::LeftOut(kind, why) => Step::LeftOut(path, kind, why),
+            What::Unseen(error) => Step::Unseen(path, error),
+            What::Listed => Step::Listed(path),
+            What::Unlisted(error) => Step::Unlisted(path, error),
+            What::PatternsUnread(error) => Step::PatternsUnread(path, error),
+            What::Descend => return Some(Next::Descend(path)),
+        }))
+    }
 }
 
 impl Item {
     /// The place in the order of all paths: what is below `a` comes where
     /// `a/` would, behind `a-b`.
-    fn order(&self) -> (&[u8], &[u8]) {
-        match self {
-            Self::Step(step) => (step.path().as_bytes(), b""),
-            Self::Descend(folder) => (folder.as_bytes(), b"/"),
-        }
-    }
-
-    pub(super) fn compare(&self, other: &Self) -> std::cmp::Ordering {
-        let ((mine, my_tail), (theirs, their_tail)) = (self.order(), other.order());
-        mine.iter().chain(my_tail).cmp(theirs.iter().chain(their_tail))
+    fn compare(&self, other: &Self, names: &Names) -> Ordering {
+        let (mine, theirs) = (names.get(self.name), names.get(other.name));
+        let common = mine.len().min(theirs.len());
+        let tail = |item: &Self| if matches!(item.what, What::Descend) { &b"/"[..] } else { b"" };
+        mine[..common].cmp(&theirs[..common]).then_with(|| {
+            let mine = mine[common..].iter().chain(tail(self));
+            mine.cmp(theirs[common..].iter().chain(tail(other)))
+        })
     }
 }
 
-/// Lists one folder. What cannot be listed or read is a step, too.
+/// Lists one folder. What cannot be listed or read is told, too.
 pub(super) fn list(root: &Root, task: &Task, borders: &Borders) -> Listed {
     let folder = &task.folder;
-    let mut listing = match root.list(folder.as_bytes(), borders.places) {
+    let Listing { names, mut entries, error } = match root.list(folder.as_bytes(), borders.places) {
         Ok(listing) => listing,
         // Removed, or made into something else, since its name was listed.
         Err(error) if is_gone(&error) || is_other_kind(&error) => return Listed::default(),
-        Err(error) => return Listed::of(Step::Unlisted(folder.clone(), error)),
+        Err(error) => return Listed::of(folder, What::Unlisted(error)),
     };
     // A folder that changes while it is listed may give a name twice.
-    listing.entries.sort_by(|a, b| a.0.cmp(&b.0));
-    listing.entries.dedup_by(|a, b| a.0 == b.0);
-    if !folder.is_root() && borders.is_nested_root(root, folder, &listing) {
-        let why = LeftOut::NestedRoot;
-        return Listed::of(Step::LeftOut(folder.clone(), Kind::Folder, why));
+    entries.sort_by(|a, b| names.get(a.0).cmp(names.get(b.0)));
+    entries.dedup_by(|a, b| names.get(a.0) == names.get(b.0));
+    let find = |name: &[u8]| entries.binary_search_by(|(at, _)| names.get(*at).cmp(name)).ok();
+    if !folder.is_root() && borders.is_nested_root(root, folder, &|name| find(name).is_some()) {
+        return Listed::of(folder, What::LeftOut(Kind::Folder, LeftOut::NestedRoot));
     }
-    let mut listed = Listed::default();
     let mut patterns = task.patterns.clone();
-    if listing.entries.iter().any(|(name, _)| **name == *IGNORE_FILE.as_bytes()) {
+    let mut items = Vec::with_capacity(entries.len() + 1);
+    let known = error.map_or(What::Listed, What::Unlisted);
+    items.push(Item { name: NameAt::default(), what: known });
+    if let Some(place) = find(IGNORE_FILE.as_bytes()) {
         match with_pattern_file(root, folder, &patterns) {
             Ok(with_file) => patterns = with_file,
             Err(error) => {
-                let file = folder.join(IGNORE_FILE.as_bytes());
-                listed.items.push(Item::Step(Step::PatternsUnread(file, error)));
+                let (name, what) = (entries[place].0, What::PatternsUnread(error));
+                items.push(Item { name, what });
             }
         }
     }
-    listed.items.push(Item::Step(match listing.error.take() {
-        Some(error) => Step::Unlisted(folder.clone(), error),
-        None => Step::Listed(folder.clone()),
-    }));
-    for (name, stat) in listing.entries {
-        let path = folder.join(&name);
-        if !borders.is_own(&path) {
-            push(&mut listed, path, stat, task, &patterns, borders);
+    let mut tasks = Vec::new();
+    for (name, stat) in entries {
+        let mut add = |what| items.push(Item { name, what });
+        let path = || folder.join(names.get(name));
+        if borders.is_own(folder, names.get(name)) {
+            continue;
         }
+        let what = what(stat, &path, task, &patterns, borders);
+        if let What::Entry(stat, device) = &what
+            && stat.kind == Kind::Folder
+        {
+            tasks.push(Task { folder: path(), device: *device, patterns: patterns.clone() });
+            add(What::Descend);
+        }
+        add(what);
     }
-    listed.items.sort_by(|a, b| b.compare(a));
-    listed
+    items.sort_by(|a, b| a.compare(b, &names));
+    Listed { folder: folder.clone(), names, items: items.into_iter(), tasks }
 }
 
-fn push(
-    listed: &mut Listed,
-    path: RelPath,
+/// What is to be told of a name.
+fn what(
     stat: io::Result<Stat>,
+    path: &dyn Fn() -> RelPath,
     task: &Task,
     patterns: &Patterns,
     borders: &Borders,
-) {
-    let step = match stat {
-        Err(error) => Step::Unseen(path, error),
-        Ok(stat) => {
-            let by_pattern = patterns.leave_out(&path, stat.kind == Kind::Folder);
-            let by_border =
-                borders.stops_at(&stat, task.device).then_some(LeftOut::OtherFileSystem);
-            if let Some(why) = by_pattern.or(by_border) {
-                listed.items.push(Item::Step(Step::LeftOut(path, stat.kind, why)));
-                return;
-            }
-            let is_folder = stat.kind == Kind::Folder;
-            let device = if is_folder { stat.device } else { task.device };
-            if is_folder {
-                listed.items.push(Item::Descend(path.clone()));
-                listed.tasks.push(Task {
-                    folder: path.clone(),
-                    device,
-                    patterns: patterns.clone(),
-                });
-            }
-            Step::Entry(path, stat, device)
-        }
+) -> What {
+    let stat = match stat {
+        Ok(stat) => stat,
+        Err(error) => return What::Unseen(error),
     };
-    listed.items.push(Item::Step(step));
+    let is_folder = stat.kind == Kind::Folder;
+    let by_pattern =
+        if patterns.is_empty() { None } else { patterns.leave_out(&path(), is_folder) };
+    let by_border = borders.stops_at(&stat, task.device).then_some(LeftOut::OtherFileSystem);
+    if let Some(why) = by_pattern.or(by_border) {
+        return What::LeftOut(stat.kind, why);
+    }
+    let device = if is_folder { stat.device } else { task.device };
+    What::Entry(stat, device)
 }
 
 /// The patterns that hold in a folder, and those of the pattern file in it.

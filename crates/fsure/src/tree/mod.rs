@@ -2,8 +2,9 @@
 //! that are to be left out.
 
 mod list;
+mod listers;
 mod patterns;
 mod walk;
 
 pub use patterns::{IGNORE_FILE, Patterns};
-pub use walk::{Borders, LeftOut, Step, Walk, WalkOptions};
+pub use walk::{Borders, LISTERS, LeftOut, Step, Walk, WalkOptions};

@@ -58,6 +58,11 @@ impl Patterns {
         Ok(Self { first: self.first.clone(), innermost: layer.or(self.innermost.clone()) })
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.first.is_none() && self.innermost.is_none()
+    }
+
     /// Whether a path is to be left out, and who says so. A folder that is
     /// takes everything below it along.
     pub fn leave_out(&self, path: &RelPath, is_folder: bool) -> Option<LeftOut> {

@@ -1,31 +1,25 @@
 //! The walk: every name below a root, in the order of the path's bytes, found
-//! by several threads.
-//!
-//! The threads list folders ahead of the reader, always the next one in order
-//! first, until a bounded number of names waits. So the memory is that of the
-//! folders on the way down plus that bound, whatever the number of files. (A
+//! by several threads (`listers`). The memory is that of the folders on the way
+//! down plus what the threads have ready, whatever the number of files. (A
 //! single folder is sorted in memory: about 200 bytes a name.)
 
-use std::collections::{BTreeMap, HashMap};
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{Builder, JoinHandle};
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
 
-use fsure_os::folder::{Listing, Root};
+use fsure_os::folder::Root;
 use fsure_os::place::Places;
 use fsure_os::{Kind, Stat};
 
-use super::list::{Item, Listed, Task, list, with_pattern_file};
+use super::list::{Listed, Next, Task, with_pattern_file};
+use super::listers::Listers;
 use super::patterns::Patterns;
-use crate::words::{Error, RelPath, Result};
+use crate::words::{RelPath, Result};
 
 /// Threads that list folders. Measured cold: 1 thread 1.0-1.8 s, 2: 0.57,
 /// 8: 0.37, 16: 0.35 for 100,000 names in 1,000 folders.
-const LISTERS: usize = 8;
-
-/// Names that may wait for the reader.
-const WAITING_MAX: usize = if cfg!(test) { 1 << 10 } else { 1 << 16 };
+pub const LISTERS: usize = 8;
 
 /// Why something is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,17 +82,22 @@ pub struct Borders {
 }
 
 impl Borders {
-    pub(super) fn is_own(&self, path: &RelPath) -> bool {
-        self.own.contains(path)
+    pub(super) fn is_own(&self, folder: &RelPath, name: &[u8]) -> bool {
+        self.own.iter().any(|own| own.is(folder, name))
     }
 
     pub(super) fn stops_at(&self, stat: &Stat, device: u64) -> bool {
         !self.cross_file_systems && stat.kind == Kind::Folder && stat.device != device
     }
 
-    pub(super) fn is_nested_root(&self, root: &Root, folder: &RelPath, listing: &Listing) -> bool {
+    pub(super) fn is_nested_root(
+        &self,
+        root: &Root,
+        folder: &RelPath,
+        has_name: &dyn Fn(&[u8]) -> bool,
+    ) -> bool {
         let first = self.catalog_in_root.split('/').next().unwrap_or_default();
-        listing.entries.iter().any(|(name, _)| **name == *first.as_bytes())
+        has_name(first.as_bytes())
             && root.stat(folder.join(self.catalog_in_root.as_bytes()).as_bytes()).is_ok()
     }
 }
@@ -112,69 +111,81 @@ pub struct WalkOptions {
     pub patterns: Patterns,
     /// Where the tree ends.
     pub borders: Borders,
+    /// Threads that list folders, usually [`LISTERS`].
+    pub listers: usize,
+    /// How long a folder may take to answer before it is given up.
+    pub patience: Duration,
 }
 
 /// A walk under way: an iterator over its steps.
 pub struct Walk {
-    shared: Arc<Shared>,
-    listers: Vec<JoinHandle<()>>,
+    listers: Listers,
+    /// What is left to tell of the scope itself, the last first.
+    first: Vec<Next>,
     /// What is left to tell of each folder on the way down.
-    frames: Vec<Vec<Item>>,
-}
-
-struct Shared {
-    root: Arc<Root>,
-    borders: Borders,
-    board: Mutex<Board>,
-    task_or_room: Condvar,
-    listed: Condvar,
-}
-
-#[derive(Default)]
-struct Board {
-    /// Folders to be listed, in the order in which they will be wanted. The
-    /// key is the path with a slash behind it.
-    tasks: BTreeMap<Vec<u8>, Task>,
-    listed: HashMap<RelPath, Result<Listed>>,
-    /// Names in `listed`.
-    waiting: usize,
-    wanted: Option<Vec<u8>>,
-    is_over: bool,
+    frames: Vec<Listed>,
+    /// The folder to be told next.
+    awaited: Option<RelPath>,
 }
 
 impl Walk {
     /// Starts walking. A scope that does not exist yields nothing.
     pub fn start(root: Arc<Root>, options: WalkOptions) -> Result<Self> {
-        let mut board = Board::default();
-        let first = first_items(&root, &options, &mut board);
-        let shared = Arc::new(Shared {
-            root,
-            borders: options.borders,
-            board: Mutex::new(board),
-            task_or_room: Condvar::new(),
-            listed: Condvar::new(),
-        });
-        let listers = (0..LISTERS).map(|_| {
-            let shared = Arc::clone(&shared);
-            let thread = Builder::new().name("list".into()).spawn(move || shared.work());
-            thread.map_err(|error| Error::Internal(format!("no thread to walk with: {error}")))
-        });
-        let listers = listers.collect::<Result<_>>()?;
-        Ok(Self { shared, listers, frames: vec![first] })
+        let (first, task) = first_items(&root, &options);
+        let WalkOptions { borders, listers, patience, .. } = options;
+        let listers = Listers::start(root, borders, patience, listers, task)?;
+        Ok(Self { listers, first, frames: Vec::new(), awaited: None })
+    }
+
+    /// The next step, `None` at the end; `Pending` where it does not come soon.
+    pub fn poll(&mut self) -> Poll<Option<Result<Step>>> {
+        loop {
+            if let Some(folder) = self.awaited.take() {
+                match self.listers.take(&folder) {
+                    Poll::Pending => {
+                        self.awaited = Some(folder);
+                        return Poll::Pending;
+                    }
+                    Poll::Ready(Ok(listed)) => self.frames.push(listed),
+                    Poll::Ready(Err(error)) => {
+                        self.first.clear();
+                        self.frames.clear();
+                        return Poll::Ready(Some(Err(error)));
+                    }
+                }
+            }
+            let next = match self.frames.last_mut() {
+                Some(frame) => frame.next(),
+                None => match self.first.pop() {
+                    Some(next) => Some(next),
+                    None => return Poll::Ready(None),
+                },
+            };
+            match next {
+                None => drop(self.frames.pop()),
+                Some(Next::Step(step)) => return Poll::Ready(Some(Ok(step))),
+                Some(Next::Descend(folder)) => self.awaited = Some(folder),
+            }
+        }
+    }
+
+    /// Whether so many folders were given up that the storage has to be.
+    pub fn is_silent(&self) -> bool {
+        self.listers.are_silent()
     }
 }
 
 /// The entry of the scope itself, and the way into it.
-fn first_items(root: &Root, options: &WalkOptions, board: &mut Board) -> Vec<Item> {
+fn first_items(root: &Root, options: &WalkOptions) -> (Vec<Next>, Option<Task>) {
     let scope = &options.scope;
     let stat = match root.stat(scope.as_bytes()) {
-        Err(error) if fsure_os::folder::is_gone(&error) => return Vec::new(),
-        Err(error) => return vec![Item::Step(Step::Unseen(scope.clone(), error))],
+        Err(error) if fsure_os::folder::is_gone(&error) => return (Vec::new(), None),
+        Err(error) => return (vec![Next::Step(Step::Unseen(scope.clone(), error))], None),
         Ok(stat) => stat,
     };
     let (patterns, left_out) = patterns_at(root, options, stat.kind);
     if let Some(why) = left_out {
-        return vec![Item::Step(Step::LeftOut(scope.clone(), stat.kind, why))];
+        return (vec![Next::Step(Step::LeftOut(scope.clone(), stat.kind, why))], None);
     }
     let device = match scope.parent() {
         Some(parent) if stat.kind != Kind::Folder => {
@@ -183,15 +194,15 @@ fn first_items(root: &Root, options: &WalkOptions, board: &mut Board) -> Vec<Ite
         _ => stat.device,
     };
     let mut items = Vec::new();
+    let mut task = None;
     if stat.kind == Kind::Folder {
-        items.push(Item::Descend(scope.clone()));
-        let task = Task { folder: scope.clone(), device, patterns };
-        board.tasks.insert(key(scope), task);
+        items.push(Next::Descend(scope.clone()));
+        task = Some(Task { folder: scope.clone(), device, patterns });
     }
     if !scope.is_root() {
-        items.push(Item::Step(Step::Entry(scope.clone(), stat, device)));
+        items.push(Next::Step(Step::Entry(scope.clone(), stat, device)));
     }
-    items
+    (items, task)
 }
 
 /// The patterns that hold in the folder of the scope, and whether they leave
@@ -215,108 +226,21 @@ fn patterns_at(root: &Root, options: &WalkOptions, kind: Kind) -> (Patterns, Opt
     (patterns, left_out)
 }
 
-fn key(folder: &RelPath) -> Vec<u8> {
-    let mut key = folder.as_bytes().to_vec();
-    if !folder.is_root() {
-        key.push(b'/');
-    }
-    key
-}
-
 impl Iterator for Walk {
     type Item = Result<Step>;
 
     fn next(&mut self) -> Option<Result<Step>> {
         loop {
-            match self.frames.last_mut()?.pop() {
-                None => drop(self.frames.pop()),
-                Some(Item::Step(step)) => return Some(Ok(step)),
-                Some(Item::Descend(folder)) => match self.shared.take(&folder) {
-                    Ok(listed) => self.frames.push(listed.items),
-                    Err(error) => {
-                        self.frames.clear();
-                        return Some(Err(error));
-                    }
-                },
+            if let Poll::Ready(next) = self.poll() {
+                return next;
             }
         }
-    }
-}
-
-impl Drop for Walk {
-    fn drop(&mut self) {
-        self.shared.lock().is_over = true;
-        self.shared.task_or_room.notify_all();
-        for lister in self.listers.drain(..) {
-            // A lister that panicked has been reported where it was waited for.
-            let _ = lister.join();
-        }
-    }
-}
-
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Board> {
-        self.board.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits for a folder's listing and takes it.
-    fn take(&self, folder: &RelPath) -> Result<Listed> {
-        let mut board = self.lock();
-        loop {
-            if let Some(listed) = board.listed.remove(folder) {
-                board.wanted = None;
-                board.waiting -= listed.as_ref().map_or(0, |listed| listed.items.len());
-                self.task_or_room.notify_one();
-                return listed;
-            }
-            board.wanted = Some(key(folder));
-            self.task_or_room.notify_one();
-            board = self.listed.wait(board).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    /// Lists folders until the walk is over.
-    fn work(&self) {
-        let mut board = self.lock();
-        while !board.is_over {
-            let Some(task) = board.next_task() else {
-                board = self.task_or_room.wait(board).unwrap_or_else(PoisonError::into_inner);
-                continue;
-            };
-            drop(board);
-            // A fault here must reach the reader, who would wait for ever.
-            let mut listed =
-                catch_unwind(AssertUnwindSafe(|| list(&self.root, &task, &self.borders)))
-                    .map_err(|_| Error::Internal("listing a folder failed".to_owned()));
-            board = self.lock();
-            if let Ok(listed) = &mut listed {
-                board.waiting += listed.items.len();
-                for task in listed.tasks.drain(..) {
-                    board.tasks.insert(key(&task.folder), task);
-                    self.task_or_room.notify_one();
-                }
-            }
-            board.listed.insert(task.folder, listed);
-            self.listed.notify_one();
-        }
-    }
-}
-
-impl Board {
-    /// The next folder in order, if there is room for its names or the reader
-    /// waits for it. What the reader waits for is always the first in order,
-    /// so that a full board cannot stop the walk.
-    fn next_task(&mut self) -> Option<Task> {
-        let first = self.tasks.first_entry()?;
-        if self.waiting < WAITING_MAX || self.wanted.as_ref() == Some(first.key()) {
-            return Some(first.remove());
-        }
-        None
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::listers::WAITING_MAX;
     use super::*;
     use std::path::Path;
 
@@ -330,6 +254,8 @@ mod tests {
                 catalog_in_root: ".fsure/catalog.db",
                 ..Borders::default()
             },
+            listers: LISTERS,
+            patience: Duration::from_secs(60),
         };
         let walk = Walk::start(Arc::new(Root::open(root).unwrap()), options).unwrap();
         let walk = walk.filter(|step| !matches!(step, Ok(Step::Listed(_))));

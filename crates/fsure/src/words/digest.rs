@@ -129,15 +129,17 @@ impl Digests {
 
     /// Which algorithms are here.
     pub fn algorithms(&self) -> AlgorithmSet {
-        let all = Algorithm::ALL.into_iter().filter(|algorithm| self.get(*algorithm).is_some());
-        AlgorithmSet::of(&all.collect::<Vec<_>>())
+        let blake3 = self.blake3.map(|_| Algorithm::Blake3);
+        let all = blake3.into_iter().chain(self.others.iter().map(|(algorithm, _)| *algorithm));
+        AlgorithmSet(all.fold(0, |set, algorithm| set | AlgorithmSet::of(&[algorithm]).0))
     }
 
     /// Whether every algorithm that both have agrees; `None` where they have
     /// none in common and nothing can be said.
     pub fn agree(&self, other: &Self) -> Option<bool> {
-        let common = Algorithm::ALL.iter().filter_map(|a| Some((self.get(*a)?, other.get(*a)?)));
-        common.map(|(mine, theirs)| mine == theirs).reduce(|all, one| all && one)
+        let common = self.algorithms().0 & other.algorithms().0;
+        let is_same = |algorithm| self.get(algorithm) == other.get(algorithm);
+        (common != 0).then(|| AlgorithmSet(common).iter().all(is_same))
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::ExitCode;
 
@@ -118,4 +119,10 @@ impl<T> IoContext<T> for io::Result<T> {
     fn doing(self, doing: &'static str, path: &Path) -> Result<T> {
         self.map_err(|source| Error::Io { doing, path: path.to_owned(), source })
     }
+}
+
+/// What is said of something for which the storage does not answer.
+pub(crate) fn no_answer(patience: Duration) -> io::Error {
+    let why = format!("the storage did not answer for {} s", patience.as_secs_f64());
+    io::Error::new(io::ErrorKind::TimedOut, why)
 }

@@ -14,6 +14,7 @@ pub mod verdict;
 
 pub use digest::{Algorithm, AlgorithmSet, Digests};
 pub use entry::{Entry, EntryKind, FileSystemId};
+pub(crate) use error::no_answer;
 pub use error::{Error, IoContext, Result};
 pub use exit::ExitCode;
 pub use finding::{ByteRange, Finding, merge_ranges, push_range};

@@ -1,5 +1,7 @@
 //! What a whole run found: counts, bytes, and the findings nobody may miss.
 
+use std::time::Duration;
+
 use super::{EntryKind, ExitCode, Finding, RelPath, Verdict};
 
 /// Counts by verdict.
@@ -78,6 +80,9 @@ impl RecordedLeftOut {
 pub struct BytesByWay {
     /// Past the page cache, `O_DIRECT`.
     pub direct: u64,
+    /// Past our page cache, from a server or a program that may have a cache
+    /// of its own.
+    pub remote: u64,
     /// Through pages dropped at once, `RWF_DONTCACHE`.
     pub dontcache: u64,
     /// Through the page cache and dropped from it afterwards.
@@ -89,7 +94,7 @@ pub struct BytesByWay {
 impl BytesByWay {
     /// All bytes read.
     pub fn total(&self) -> u64 {
-        self.direct + self.dontcache + self.dropped + self.cached
+        self.direct + self.remote + self.dontcache + self.dropped + self.cached
     }
 }
 
@@ -121,6 +126,8 @@ pub enum Stop {
     Interrupted(ExitCode),
     /// Its record could not be written; the message says why.
     RecordFailed(String),
+    /// The storage did not answer, again and again, each time for so long.
+    StorageSilent(Duration),
 }
 
 /// How many suspicious and unread findings an outcome keeps for the end of
@@ -264,7 +271,7 @@ impl Outcome {
             ExitCode::RecordUntrusted
         } else if any(&|v| v.is_suspicious() || v == Verdict::Flaky) {
             ExitCode::Damage
-        } else if any(&Verdict::is_unread) {
+        } else if any(&Verdict::is_unread) || matches!(self.stopped, Some(Stop::StorageSilent(_))) {
             ExitCode::Unread
         } else if self.offline.is_some()
             || self.stopped.is_some()

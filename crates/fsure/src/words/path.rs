@@ -56,6 +56,15 @@ impl RelPath {
         Some(Self(self.0[..end].into()))
     }
 
+    /// Whether this is the path of `name` in `folder`.
+    pub fn is(&self, folder: &Self, name: &[u8]) -> bool {
+        match self.0.strip_suffix(name) {
+            Some(rest) if folder.is_root() => rest.is_empty(),
+            Some(rest) => rest.strip_suffix(b"/") == Some(&*folder.0),
+            None => false,
+        }
+    }
+
     /// Whether this path is `folder` or lies anywhere below it.
     pub fn is_within(&self, folder: &Self) -> bool {
         folder.is_root()
@@ -167,6 +176,18 @@ mod tests {
             let bytes = path.as_bytes().to_vec();
             assert_eq!(bytes >= first && bytes < end, inside, "{path}");
         }
+    }
+
+    #[test]
+    fn a_path_is_its_folder_and_its_name() {
+        let path = RelPath::from_bytes(*b"a/b");
+        for (folder, name, is) in
+            [("a", "b", true), ("", "a/b", true), ("", "b", false), ("a/b", "", false)]
+        {
+            let folder = RelPath::from_bytes(folder.as_bytes());
+            assert_eq!(path.is(&folder, name.as_bytes()), is, "{} {name}", folder.shown());
+        }
+        assert!(!RelPath::from_bytes(*b"ab").is(&RelPath::from_bytes(*b"a"), b"b"));
     }
 
     #[test]

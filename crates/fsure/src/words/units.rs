@@ -1,6 +1,8 @@
 //! Bytes, rates and spans of time as icj prints them, because people compare
 //! reports over the years.
 
+use std::time::Duration;
+
 /// Bytes in one MiB.
 pub const MIB: u64 = 1 << 20;
 /// Bytes in one GiB.
@@ -42,6 +44,48 @@ pub fn span(seconds: f64) -> String {
     }
 }
 
+/// A size as people write it: `500`, `64K`, `1.5GiB` in powers of 1024, `2MB`
+/// in powers of 1000. `None` for anything else, and for what is no whole
+/// number of bytes below 2^64.
+pub fn parse_size(text: &str) -> Option<u64> {
+    let (number, unit) = split_unit(text)?;
+    let unit = unit.to_ascii_uppercase();
+    let power = |letter: &str| {
+        Some(["", "K", "M", "G", "T", "P"].iter().position(|l| *l == letter)? as i32)
+    };
+    let factor = match unit.strip_suffix('B') {
+        Some(unit) => match unit.strip_suffix('I') {
+            Some(letter) => 1024_f64.powi(power(letter).filter(|power| *power > 0)?),
+            None => 1000_f64.powi(power(unit)?),
+        },
+        None => 1024_f64.powi(power(&unit)?),
+    };
+    let bytes = (number * factor).round();
+    (bytes < u64::MAX as f64).then_some(bytes as u64)
+}
+
+/// A span of time as people write it: `90s`, `1.5h`, `5m`, `30d`. `None` for
+/// anything else, a bare number too.
+pub fn parse_span(text: &str) -> Option<Duration> {
+    let (number, unit) = split_unit(text)?;
+    let seconds = match unit {
+        "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3_600.0,
+        "d" => 86_400.0,
+        _ => return None,
+    };
+    Duration::try_from_secs_f64(number * seconds).ok()
+}
+
+/// A number that is not negative, and what stands behind it.
+fn split_unit(text: &str) -> Option<(f64, &str)> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    Some((number.parse().ok()?, unit.trim_start()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,6 +101,38 @@ mod tests {
             (u64::MAX, "16384.0 PiB"),
         ] {
             assert_eq!(size(bytes), text);
+        }
+    }
+
+    #[test]
+    fn sizes_are_read_as_people_write_them() {
+        for (text, bytes) in [
+            ("0", Some(0)),
+            ("500B", Some(500)),
+            ("64K", Some(64 << 10)),
+            ("1.5GiB", Some(3 << 29)),
+            ("2 MB", Some(2_000_000)),
+            ("10tib", Some(10 << 40)),
+            ("", None),
+            ("iB", None),
+            ("1iB", None),
+            ("-1", None),
+            ("1.2.3", None),
+            ("1e9", None),
+            ("16384PiB", None),
+        ] {
+            assert_eq!(parse_size(text), bytes, "{text}");
+        }
+    }
+
+    #[test]
+    fn spans_are_read_as_people_write_them() {
+        let seconds = |text| parse_span(text).map(|span| span.as_secs_f64());
+        assert_eq!(seconds("90s"), Some(90.0));
+        assert_eq!(seconds("1.5 h"), Some(5_400.0));
+        assert_eq!(seconds("30d"), Some(2_592_000.0));
+        for text in ["", "90", "s", "-1s", "1w", "99999999999999999999d"] {
+            assert_eq!(seconds(text), None, "{text}");
         }
     }
 

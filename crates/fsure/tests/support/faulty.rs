@@ -13,7 +13,7 @@
 //! asks again, now for the one page that is needed. So a buffered reader sees
 //! EIO for the bad pages only, but uses up two or more of [`Fault::times`].
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io;
@@ -37,6 +37,8 @@ use tempfile::TempDir;
 pub enum How {
     /// It fails with EIO.
     Eio,
+    /// It fails with another error, by its number.
+    Error(i32),
     /// The bytes in the range come inverted.
     Flip,
 }
@@ -101,8 +103,11 @@ pub struct Faults {
     pub direct_io: bool,
     /// All requests to read so far.
     pub requests: Vec<Request>,
-    /// What happens to the source at each request, before it is answered.
+    /// What happens to the source at each moment, before the view answers.
     pub meanwhile: Meanwhile,
+    /// Files whose reads and folders whose listings are never answered, as on
+    /// a server that is gone.
+    pub silent: HashSet<PathBuf>,
 }
 
 /// Somebody else's doing in the middle of a read, as surely as no thread
@@ -110,11 +115,22 @@ pub struct Faults {
 #[derive(Default)]
 pub struct Meanwhile(Option<Box<Act>>);
 
-type Act = dyn FnMut(&Path) + Send;
+type Act = dyn FnMut(&Path, Moment) + Send;
+
+/// What is asked of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// To be opened.
+    Open,
+    /// What it is, by inode: its name has been looked up before.
+    Stat,
+    /// Some of its content.
+    Read,
+}
 
 impl Meanwhile {
-    /// Calls this at each request, with the file's path below the root.
-    pub fn new(act: impl FnMut(&Path) + Send + 'static) -> Self {
+    /// Calls this at each moment, with the file's path below the root.
+    pub fn new(act: impl FnMut(&Path, Moment) + Send + 'static) -> Self {
         Self(Some(Box::new(act)))
     }
 }
@@ -140,7 +156,11 @@ impl Faults {
             }
         }
         self.requests.push(Request { path: path.to_owned(), range, fault: worst });
-        if worst == Some(How::Eio) { Err(Errno::EIO) } else { Ok(()) }
+        match worst {
+            Some(How::Eio) => Err(Errno::EIO),
+            Some(How::Error(number)) => Err(Errno::from_i32(number)),
+            Some(How::Flip) | None => Ok(()),
+        }
     }
 
     /// Whether a folder cannot be listed now.
@@ -157,6 +177,7 @@ impl Faults {
 pub struct FaultyFs {
     /// How it misbehaves.
     pub faults: Arc<Mutex<Faults>>,
+    unanswered: Arc<Mutex<Vec<Unanswered>>>,
     session: Option<BackgroundSession>,
     mount_point: Option<TempDir>,
     root: PathBuf,
@@ -181,10 +202,12 @@ impl FaultyFs {
         }
         let mount_point = tempfile::tempdir().expect("make a mount point");
         let root = mount_point.path().canonicalize().expect("resolve the mount point");
+        let unanswered = Arc::default();
         let view = View {
             source: source.to_owned(),
             faults: Arc::clone(&faults),
             known: Mutex::default(),
+            unanswered: Arc::clone(&unanswered),
         };
         let mut config = Config::default();
         config.mount_options = vec![
@@ -195,7 +218,13 @@ impl FaultyFs {
         config.acl = SessionACL::All;
         let session = Session::new(view, &root, &config).and_then(Session::spawn);
         let session = session.map_err(|error| format!("mount a FUSE file system: {error}"))?;
-        Ok(Self { faults, session: Some(session), mount_point: Some(mount_point), root })
+        Ok(Self {
+            faults,
+            unanswered,
+            session: Some(session),
+            mount_point: Some(mount_point),
+            root,
+        })
     }
 
     /// Where it is mounted.
@@ -206,6 +235,13 @@ impl FaultyFs {
     /// Replaces all faults.
     pub fn set(&self, list: impl IntoIterator<Item = Fault>) {
         lock(&self.faults).list = list.into_iter().collect();
+    }
+
+    /// Makes these silent and all others answer again. What has been waiting
+    /// for an answer fails: until then its process cannot end, not even killed.
+    pub fn silence(&self, paths: &[&str]) {
+        lock(&self.faults).silent = paths.iter().map(PathBuf::from).collect();
+        lock(&self.unanswered).clear();
     }
 
     /// Takes the requests to read seen since the last call.
@@ -240,15 +276,34 @@ struct View {
     source: PathBuf,
     faults: Arc<Mutex<Faults>>,
     known: Mutex<Known>,
+    unanswered: Arc<Mutex<Vec<Unanswered>>>,
+}
+
+/// A request that is not answered yet. Dropped, it is answered with EIO.
+#[derive(Debug)]
+#[expect(dead_code, reason = "kept so that it is not dropped")]
+enum Unanswered {
+    Read(ReplyData),
+    Listing(ReplyDirectory),
 }
 
 impl View {
+    fn is_silent(&self, path: Result<PathBuf, Errno>) -> bool {
+        path.is_ok_and(|path| lock(&self.faults).silent.contains(&path))
+    }
+
     /// The path of an inode below the root; empty for the root.
     fn path(&self, inode: INodeNo) -> Result<PathBuf, Errno> {
         if inode == INodeNo::ROOT {
             return Ok(PathBuf::new());
         }
         lock(&self.known).paths.get(&inode.0).cloned().ok_or(Errno::ESTALE)
+    }
+
+    fn meanwhile(&self, path: &Path, moment: Moment) {
+        if let Some(act) = &mut lock(&self.faults).meanwhile.0 {
+            act(path, moment);
+        }
     }
 
     fn stat(&self, path: &Path) -> Result<FileAttr, Errno> {
@@ -266,7 +321,9 @@ impl View {
     }
 
     fn getattr(&self, inode: INodeNo) -> Result<FileAttr, Errno> {
-        let found = self.stat(&self.path(inode)?)?;
+        let path = self.path(inode)?;
+        self.meanwhile(&path, Moment::Stat);
+        let found = self.stat(&path)?;
         let same = inode == INodeNo::ROOT || found.ino == inode;
         if same { Ok(found) } else { Err(Errno::ESTALE) }
     }
@@ -276,6 +333,7 @@ impl View {
             return Err(Errno::EROFS);
         }
         let path = self.path(inode)?;
+        self.meanwhile(&path, Moment::Open);
         let file = File::open(self.source.join(&path))?;
         let direct = lock(&self.faults).direct_io;
         let mut known = lock(&self.known);
@@ -289,9 +347,7 @@ impl View {
     fn read(&self, handle: FileHandle, offset: u64, size: u32) -> Result<Vec<u8>, Errno> {
         let open = lock(&self.known).open.get(&handle.0).cloned().ok_or(Errno::EBADF)?;
         let (path, file) = &*open;
-        if let Some(act) = &mut lock(&self.faults).meanwhile.0 {
-            act(path);
-        }
+        self.meanwhile(path, Moment::Read);
         let mut data = vec![0; index(size.into())];
         let mut filled = 0;
         while filled < data.len() {
@@ -359,7 +415,7 @@ impl Filesystem for View {
     fn read(
         &self,
         _: &fuser::Request,
-        _: INodeNo,
+        inode: INodeNo,
         handle: FileHandle,
         offset: u64,
         size: u32,
@@ -367,6 +423,9 @@ impl Filesystem for View {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
+        if self.is_silent(self.path(inode)) {
+            return lock(&self.unanswered).push(Unanswered::Read(reply));
+        }
         match self.read(handle, offset, size) {
             Ok(data) => reply.data(&data),
             Err(error) => reply.error(error),
@@ -395,6 +454,9 @@ impl Filesystem for View {
         from: u64,
         mut reply: ReplyDirectory,
     ) {
+        if self.is_silent(self.path(inode)) {
+            return lock(&self.unanswered).push(Unanswered::Listing(reply));
+        }
         match self.list(inode, from, &mut reply) {
             Ok(()) => reply.ok(),
             Err(error) => reply.error(error),

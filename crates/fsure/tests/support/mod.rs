@@ -2,8 +2,8 @@
 //! to damage, and file systems that misbehave on purpose.
 //!
 //! Damage has to come from below the program, or the test proves nothing. So
-//! the file systems here are real mounts: an ext4 image that is edited while
-//! nobody looks (`Ext4Image`), and a FUSE view of a folder that refuses or
+//! the file systems here are real mounts: an image that is edited while nobody
+//! looks (`Image`), and a FUSE view of a folder that refuses or
 //! falsifies reads (`FaultyFs`). Both need root and a kernel that plays along;
 //! where they cannot be had, the test says so through [`skip`] and passes. A
 //! test that did not run must never look like one that did.
@@ -11,23 +11,29 @@
 #![allow(dead_code, unused_imports, unreachable_pub)]
 
 #[cfg(target_os = "linux")]
-mod ext4;
+pub mod cache;
 #[cfg(target_os = "linux")]
 mod faulty;
+#[cfg(target_os = "linux")]
+mod image;
+#[cfg(target_os = "linux")]
+mod mounted;
 mod record;
 mod run;
 #[cfg(target_os = "linux")]
-mod tmpfs;
+mod traced;
 mod tree;
 
 #[cfg(target_os = "linux")]
-pub use ext4::Ext4Image;
+pub use faulty::{Fault, Faults, FaultyFs, How, Meanwhile, Moment, Request};
 #[cfg(target_os = "linux")]
-pub use faulty::{Fault, Faults, FaultyFs, How, Meanwhile, Request};
+pub use image::{BTRFS, BTRFS_PACKED, EXT4, EXT4_JOURNALED, Format, Image, XFS};
+#[cfg(target_os = "linux")]
+pub use mounted::Mounted;
 pub use record::{Recorded, Row, bytes, content};
 pub use run::{Report, Run, code, fsure, fsure_json, path_of, told};
 #[cfg(target_os = "linux")]
-pub use tmpfs::Tmpfs;
+pub use traced::{Traced, traced};
 pub use tree::{Tree, flip_byte, mtime_ns, set_mtime_ns};
 
 use std::fs::OpenOptions;

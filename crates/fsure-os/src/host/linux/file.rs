@@ -1,16 +1,20 @@
 //! How Linux reads a file past the page cache, or says what is in it.
 
 use std::io::{self, IoSliceMut};
+use std::num::NonZero;
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{Advice, AtFlags, OFlags, Statx, StatxFlags};
 use rustix::io::{Errno, ReadWriteFlags};
 
+use super::extent;
 use super::folder::{MASK, stat_descriptor, stat_from};
 use crate::Stat;
 use crate::host::folder::Root;
-use crate::host::{Handle, Opened, unix};
+use crate::host::unix::{self, if_stale};
+use crate::host::{Handle, Opened};
 use crate::read::{GRAIN_MIN, Way};
 
 /// The flag for uncached buffered reads, which rustix does not name yet.
@@ -73,22 +77,28 @@ impl Handle for File {
         !matches!(answer.f_type, TMPFS_MAGIC | RAMFS_MAGIC | HUGETLBFS_MAGIC)
     }
 
-    /// Asked by reading one byte.
+    /// Asked by reading where no file has anything: asked where there is
+    /// something, it would read ahead.
     fn knows_dontcache(&self) -> bool {
-        let mut byte = [0];
-        self.read(Way::DontCache, &mut byte, 0).is_ok()
+        self.read(Way::DontCache, &mut [0], 1 << 62).is_ok()
     }
 
     fn tells_residency(&self) -> bool {
         tells_residency(self)
     }
 
-    fn resident_bytes(&self, is_told: bool) -> Option<u64> {
-        Some(resident_pages(self, is_told)? * rustix::param::page_size() as u64)
+    fn resident_bytes(&self, is_told: bool, range: Range<u64>) -> Option<u64> {
+        Some(resident_pages(self, is_told, range)? * rustix::param::page_size() as u64)
     }
 
-    fn drop_cached(&self) {
-        let _ = rustix::fs::fadvise(self, 0, None, Advice::DontNeed);
+    fn drop_cached(&self, range: Range<u64>) {
+        // No length is all that follows.
+        let length = NonZero::new(range.end - range.start).filter(|_| range.end != u64::MAX);
+        let _ = rustix::fs::fadvise(self, range.start, length, Advice::DontNeed);
+    }
+
+    fn is_plain(&self, range: Range<u64>) -> io::Result<bool> {
+        extent::is_plain(self.as_fd(), range)
     }
 
     fn next_data(&self, offset: u64, size: u64) -> io::Result<Option<(u64, u64)>> {
@@ -103,18 +113,18 @@ pub(crate) fn tells_residency(file: impl AsFd) -> bool {
     rustix::fs::fstatfs(file).is_ok_and(|answer| answer.f_type != OVERLAYFS_SUPER_MAGIC)
 }
 
-/// How many of the file's pages are in the page cache, `cachestat(2)`, Linux
+/// How many of a range's pages are in the page cache, `cachestat(2)`, Linux
 /// 6.5. `None` where the kernel does not say, which includes files of others
 /// that we may not write. `is_told` is the answer of [`tells_residency`].
-pub(crate) fn resident_pages(file: impl AsFd, is_told: bool) -> Option<u64> {
+pub(crate) fn resident_pages(file: impl AsFd, is_told: bool, range: Range<u64>) -> Option<u64> {
     const SYS_CACHESTAT: libc::c_long = 451;
     if !is_told {
         return None;
     }
-    let range: [u64; 2] = [0, 0];
+    let range = [range.start, range.end - range.start];
     let mut answer = [0_u64; 5];
     let file = file.as_fd().as_raw_fd();
-    // SAFETY: `range` is a `cachestat_range` (offset, length; 0 is all) and
+    // SAFETY: `range` is a `cachestat_range` (offset, length) and
     // `answer` a `cachestat` of five counters, both alive during the call.
     let done =
         unsafe { libc::syscall(SYS_CACHESTAT, file, range.as_ptr(), answer.as_mut_ptr(), 0) };
@@ -148,13 +158,19 @@ impl Root {
                 Err(error) if is_invalid(&error) && flags.contains(OFlags::DIRECT) => {
                     flags -= OFlags::DIRECT;
                 }
-                Err(error) => return Err(error),
+                Err(error) => return Err(if_stale(error)),
             }
         };
         let mask = MASK | StatxFlags::DIOALIGN;
-        let answer = rustix::fs::statx(&file, c"", AtFlags::EMPTY_PATH, mask)?;
-        let (stat, grain) = (stat_from(&answer), direct_grain(&answer));
-        Ok(Opened { file, stat, grain, is_direct: flags.contains(OFlags::DIRECT) })
+        let answer = rustix::fs::statx(&file, c"", AtFlags::EMPTY_PATH, mask)
+            .map_err(|error| if_stale(error.into()))?;
+        Ok(Opened {
+            file,
+            stat: stat_from(&answer),
+            grain: direct_grain(&answer),
+            is_vouched: vouches_for_direct(&answer),
+            is_direct: flags.contains(OFlags::DIRECT),
+        })
     }
 }
 
@@ -170,11 +186,15 @@ fn is_invalid(error: &io::Error) -> bool {
 /// file cannot be read directly (encrypted, verity, inline data), whatever
 /// flags it lets through.
 fn direct_grain(answer: &Statx) -> Option<u64> {
-    let is_told = answer.stx_mask & StatxFlags::DIOALIGN.bits() != 0;
-    if is_told && answer.stx_dio_offset_align == 0 {
+    if vouches_for_direct(answer) && answer.stx_dio_offset_align == 0 {
         return None;
     }
     Some(u64::from(answer.stx_dio_offset_align).next_power_of_two().max(GRAIN_MIN))
+}
+
+/// Whether the file system says how this file can be read directly, if at all.
+fn vouches_for_direct(answer: &Statx) -> bool {
+    answer.stx_mask & StatxFlags::DIOALIGN.bits() != 0
 }
 
 #[cfg(test)]
@@ -187,6 +207,9 @@ mod tests {
     use crate::opener::Opener;
     use crate::read::{Filled, Source, WAYS};
     use std::path::Path;
+    use std::sync::Arc;
+
+    const ALL: Range<u64> = 0..u64::MAX;
 
     fn folder_on_disk() -> tempfile::TempDir {
         tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap()
@@ -203,8 +226,8 @@ mod tests {
         }
     }
 
-    fn open(root: &Root, path: &[u8], first: Way) -> io::Result<Source> {
-        Ok(Opener::new(root, first).open(path, false)?.0)
+    fn open(root: &Arc<Root>, path: &[u8], first: Way) -> io::Result<Source> {
+        Ok(Opener::new(Arc::clone(root), first).open(path, false)?.0)
     }
 
     fn pattern(length: usize) -> Vec<u8> {
@@ -216,12 +239,12 @@ mod tests {
         let folder = folder_on_disk();
         let path = folder.path().join("f");
         std::fs::write(&path, pattern(5 << 20)).unwrap();
-        let root = Root::open(folder.path()).unwrap();
+        let root = Arc::new(Root::open(folder.path()).unwrap());
         let file = std::fs::File::open(&path).unwrap();
         file.sync_all().unwrap();
         rustix::fs::fadvise(&file, 0, None, Advice::DontNeed).unwrap();
         let file = OwnedFd::from(file);
-        let Some(0) = resident_pages(&file, true) else {
+        let Some(0) = resident_pages(&file, true, ALL) else {
             return did_not_run("direct_reads_leave_the_page_cache_alone", "residency is not told");
         };
         let mut buffer = Buffer::new(8 << 20).unwrap();
@@ -231,7 +254,7 @@ mod tests {
             drop(source);
             assert_eq!(filled.bytes, 5 << 20);
             assert_ne!(filled.way, Way::Cached);
-            assert_eq!(resident_pages(&file, true), Some(0), "{first:?} was {:?}", filled.way);
+            assert_eq!(resident_pages(&file, true, ALL), Some(0), "{first:?} was {:?}", filled.way);
         }
     }
 
@@ -240,7 +263,7 @@ mod tests {
     fn what_was_in_memory_is_never_called_uncached() {
         let folder = folder_on_disk();
         std::fs::write(folder.path().join("f"), pattern(5 << 20)).unwrap();
-        let root = Root::open(folder.path()).unwrap();
+        let root = Arc::new(Root::open(folder.path()).unwrap());
         let mut buffer = Buffer::new(8 << 20).unwrap();
         for first in [Way::DontCache, Way::Dropped, Way::Cached] {
             let source = open(&root, b"f", first).unwrap();
@@ -255,14 +278,14 @@ mod tests {
         let path = folder.path().join("f");
         std::fs::write(&path, pattern(5 << 20)).unwrap();
         let file = OwnedFd::from(std::fs::File::open(&path).unwrap());
-        let before = resident_pages(&file, true);
-        let root = Root::open(folder.path()).unwrap();
+        let before = resident_pages(&file, true, ALL);
+        let root = Arc::new(Root::open(folder.path()).unwrap());
         let mut buffer = Buffer::new(8 << 20).unwrap();
         for first in WAYS {
             let source = open(&root, b"f", first).unwrap();
             source.read_at(&mut buffer, 0, 5 << 20).unwrap();
             drop(source);
-            assert_eq!(resident_pages(&file, true), before);
+            assert_eq!(resident_pages(&file, true, ALL), before);
         }
     }
 
@@ -274,23 +297,24 @@ mod tests {
         let file = std::fs::File::open(&path).unwrap();
         file.sync_all().unwrap();
         let file = OwnedFd::from(file);
-        let root = Root::open(folder.path()).unwrap();
+        let root = Arc::new(Root::open(folder.path()).unwrap());
         let mut buffer = Buffer::new(8 << 20).unwrap();
         let mut read = |uses_cache| {
-            let (source, _) = Opener::new(&root, Way::Direct).open(b"f", uses_cache).unwrap();
+            let (source, _) =
+                Opener::new(Arc::clone(&root), Way::Direct).open(b"f", uses_cache).unwrap();
             source.read_at(&mut buffer, 0, 8 << 20).unwrap().way
         };
-        let all = resident_pages(&file, true);
+        let all = resident_pages(&file, true, ALL);
         let Some(2048) = all else {
             return did_not_run("what_is_in_memory_is_used", "residency is not told");
         };
-        assert_eq!((read(false), resident_pages(&file, true)), (Way::Direct, all));
-        assert_eq!((read(true), resident_pages(&file, true)), (Way::Cached, all));
+        assert_eq!((read(false), resident_pages(&file, true, ALL)), (Way::Direct, all));
+        assert_eq!((read(true), resident_pages(&file, true, ALL)), (Way::Cached, all));
         rustix::fs::fadvise(&file, 4 << 20, None, Advice::DontNeed).unwrap();
-        let half = resident_pages(&file, true);
+        let half = resident_pages(&file, true, ALL);
         assert!(half < all, "{half:?} of {all:?} pages");
         // Half of it is from memory, so all of it is called that.
-        assert_eq!((read(true), resident_pages(&file, true)), (Way::Cached, half));
+        assert_eq!((read(true), resident_pages(&file, true, ALL)), (Way::Cached, half));
     }
 
     #[test]
@@ -299,7 +323,7 @@ mod tests {
             return did_not_run("memory_is_never_called_a_medium", "there is no /dev/shm");
         };
         std::fs::write(folder.path().join("f"), "12345").unwrap();
-        let root = Root::open(folder.path()).unwrap();
+        let root = Arc::new(Root::open(folder.path()).unwrap());
         let source = open(&root, b"f", Way::Direct).unwrap();
         let mut buffer = Buffer::new(4096).unwrap();
         assert_eq!(
@@ -310,7 +334,7 @@ mod tests {
 
     #[test]
     fn only_regular_files_are_opened() {
-        let root = Root::open(Path::new("/dev")).unwrap();
+        let root = Arc::new(Root::open(Path::new("/dev")).unwrap());
         let refused = open(&root, b"null", Way::Direct).err().unwrap();
         assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
     }

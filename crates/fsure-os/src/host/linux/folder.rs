@@ -1,11 +1,13 @@
 //! Names on Linux: `openat2` goes down a path without following a link, and
 //! `statx` says what a name is.
 
+use std::ffi::CStr;
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, ResolveFlags, Statx, StatxFlags, StatxTimestamp,
+    AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, Statx, StatxFlags, StatxTimestamp,
 };
 use rustix::io::Errno;
 
@@ -53,8 +55,31 @@ pub(crate) fn open_in_one_piece(
     }
 }
 
+/// Gives `take` the inode number and name of everything in a folder, until it
+/// returns false.
+pub(crate) fn each_name(
+    folder: &OwnedFd,
+    take: &mut dyn FnMut(u64, &CStr) -> bool,
+) -> io::Result<()> {
+    let mut buffer = [MaybeUninit::uninit(); 32 << 10];
+    let mut names = RawDir::new(folder, &mut buffer);
+    while let Some(name) = names.next() {
+        let name = match name {
+            Err(Errno::INTR) => continue,
+            // The folder itself was removed: no names are left in it.
+            Err(Errno::NOENT) => break,
+            name => name?,
+        };
+        let is_itself = matches!(name.file_name().to_bytes(), b"." | b"..");
+        if !is_itself && !take(name.ino(), name.file_name()) {
+            break;
+        }
+    }
+    Ok(())
+}
+
 /// The stat of a name in an open folder.
-pub(crate) fn stat_at(folder: BorrowedFd<'_>, name: &std::ffi::CStr) -> io::Result<Stat> {
+pub(crate) fn stat_at(folder: BorrowedFd<'_>, name: &CStr) -> io::Result<Stat> {
     let answer =
         rustix::fs::statx(folder, name, AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT, MASK)?;
     Ok(stat_from(&answer))

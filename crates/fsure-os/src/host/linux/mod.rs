@@ -1,9 +1,12 @@
 //! Linux.
 
+pub(crate) mod device;
+mod extent;
 mod file;
 pub(crate) mod folder;
 pub(crate) mod place;
 pub(crate) mod ring;
+mod seek;
 pub(crate) mod volume;
 
 pub(crate) use file::File;

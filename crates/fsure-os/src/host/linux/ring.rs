@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use super::File;
 use crate::buffer::Buffer;
 use crate::host::Handle;
-use crate::read::{Filled, Source, Way, check_aligned};
+use crate::read::{Filled, Source, Way, check_aligned, touch};
 
 /// Reads one call can carry.
 pub const RING_READS_MAX: usize = 128;
@@ -106,6 +106,10 @@ impl Source {
         buffer: &mut Buffer,
         wanted: &[(&Self, usize, usize)],
     ) -> Vec<Option<io::Result<Filled>>> {
+        for (source, at, length) in wanted.iter().filter(|(source, ..)| !source.is_vouched) {
+            source.leave_false_rung(0..*length as u64);
+            touch(&mut buffer[*at..at + length]);
+        }
         let locked: Vec<_> = wanted
             .iter()
             .map(|(source, ..)| source.way.read().unwrap_or_else(PoisonError::into_inner))
@@ -139,6 +143,7 @@ mod tests {
     use super::*;
     use crate::folder::Root;
     use crate::opener::Opener;
+    use std::sync::Arc;
 
     #[test]
     fn reads_all_at_once_and_only_where_it_is_aligned() {
@@ -150,8 +155,9 @@ mod tests {
         for (name, length) in [("a", 10), ("b", 5000)] {
             std::fs::write(folder.path().join(name), vec![name.as_bytes()[0]; length]).unwrap();
         }
-        let root = Root::open(folder.path()).unwrap();
-        let open = |name: &[u8]| Opener::new(&root, Way::Direct).open(name, false).unwrap().0;
+        let root = Arc::new(Root::open(folder.path()).unwrap());
+        let open =
+            |name: &[u8]| Opener::new(Arc::clone(&root), Way::Direct).open(name, false).unwrap().0;
         let (a, b) = (open(b"a"), open(b"b"));
         if *a.way.read().unwrap() != Way::Direct {
             return super::super::file::did_not_run(test, "there are no direct reads");

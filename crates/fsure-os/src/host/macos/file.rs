@@ -5,6 +5,7 @@
 //! every one is told as cached.
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::AtomicBool;
 
@@ -15,7 +16,8 @@ use super::folder::stat_descriptor;
 use super::volume::kind_of;
 use crate::Stat;
 use crate::host::folder::Root;
-use crate::host::{Handle, Opened, unix};
+use crate::host::unix::{self, if_stale};
+use crate::host::{Handle, Opened};
 use crate::read::Way;
 
 /// An open file.
@@ -77,11 +79,15 @@ impl Handle for File {
         false
     }
 
-    fn resident_bytes(&self, _: bool) -> Option<u64> {
+    fn resident_bytes(&self, _: bool, _: Range<u64>) -> Option<u64> {
         None
     }
 
-    fn drop_cached(&self) {}
+    fn drop_cached(&self, _: Range<u64>) {}
+
+    fn is_plain(&self, _: Range<u64>) -> io::Result<bool> {
+        Ok(true)
+    }
 
     fn next_data(&self, offset: u64, size: u64) -> io::Result<Option<(u64, u64)>> {
         unix::next_data(&self.0, offset, size)
@@ -97,8 +103,9 @@ impl Root {
         _wants_direct: bool,
         _keeps_access_times: &AtomicBool,
     ) -> io::Result<Opened<File>> {
-        let file = File(self.open_at(path, OFlags::RDONLY | OFlags::NONBLOCK)?);
-        let stat = file.stat()?;
-        Ok(Opened { file, stat, grain: None, is_direct: false })
+        let opened = self.open_at(path, OFlags::RDONLY | OFlags::NONBLOCK);
+        let file = File(opened.map_err(if_stale)?);
+        let stat = file.stat().map_err(if_stale)?;
+        Ok(Opened { file, stat, grain: None, is_vouched: true, is_direct: false })
     }
 }

@@ -6,7 +6,7 @@ use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::host::folder::c_string;
@@ -38,6 +38,22 @@ pub(crate) fn open_in_one_piece(
             other => return Ok(other?),
         }
     }
+}
+
+/// Gives `take` the inode number and name of everything in a folder, until it
+/// returns false.
+pub(crate) fn each_name(
+    folder: &OwnedFd,
+    take: &mut dyn FnMut(u64, &CStr) -> bool,
+) -> io::Result<()> {
+    for name in Dir::read_from(folder)? {
+        let name = name?;
+        let is_itself = matches!(name.file_name().to_bytes(), b"." | b"..");
+        if !is_itself && !take(name.ino(), name.file_name()) {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// The stat of a name in an open folder.

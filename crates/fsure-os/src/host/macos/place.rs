@@ -1,7 +1,7 @@
 //! Where a file begins on the disk: `F_LOG2PHYS_EXT`.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::OFlags;
 
@@ -14,7 +14,7 @@ pub(crate) fn is_in_memory(_: &OwnedFd) -> bool {
 }
 
 /// The disk address of a file's first byte.
-pub(crate) fn first_extent(file: &OwnedFd) -> io::Result<Option<u64>> {
+pub(crate) fn first_byte(file: BorrowedFd<'_>) -> io::Result<Option<u64>> {
     // In: how much from which byte of the file on. Out: where that lies.
     let mut map = libc::log2phys { l2p_flags: 0, l2p_contigbytes: 1, l2p_devoffset: 0 };
     // SAFETY: the command reads and writes one `log2phys`, which `map` is.

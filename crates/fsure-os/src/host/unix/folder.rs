@@ -2,25 +2,28 @@
 //! without following any link in it, and how a stat is asked for, is each
 //! system's own.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use rustix::fs::{CWD, Dir, Mode, OFlags};
+use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::place;
 use crate::Stat;
-use crate::folder::{Listing, read_all};
-use crate::host::system::folder::{PARENT, open_in_one_piece, stat_at, stat_descriptor};
+use crate::folder::{Listing, NameAt, Names, read_all};
+use crate::host::system::folder::{PARENT, each_name, open_in_one_piece, stat_at, stat_descriptor};
 use crate::place::Places;
 
 /// The longest piece of a path handed to the kernel at once. Its own limit is
 /// `PATH_MAX`, 4096 bytes on Linux and 1024 on macOS; longer paths are walked
 /// in pieces.
 const PIECE_MAX: usize = libc::PATH_MAX as usize - 96;
+
+/// Names there is room for before the first growth: most folders have fewer.
+const NAMES_FIRST: usize = 128;
 
 /// An open root folder.
 pub struct Root {
@@ -56,39 +59,49 @@ impl Root {
     /// The names in a folder, and as `places` wishes about where its files
     /// begin on the disk. An error means that nothing could be listed.
     pub fn list(&self, path: &[u8], places: Places) -> io::Result<Listing> {
-        let descriptor = self.open_at(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
-        let names = Dir::read_from(&descriptor)?;
-        let mut found = Vec::new();
+        let folder = self.open_at(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
         let mut listing = Listing::default();
-        for name in names {
-            match name {
-                Ok(name) if matches!(name.file_name().to_bytes(), b"." | b"..") => {}
-                Ok(name) => found.push((name.ino(), name.file_name().to_owned())),
-                Err(error) => {
-                    listing.error = Some(error.into());
-                    break;
-                }
-            }
-        }
+        listing.names.0.reserve(NAMES_FIRST * 32);
+        let mut found = Vec::with_capacity(NAMES_FIRST);
+        listing.error = each_name(&folder, &mut |inode, name| {
+            found.push((inode, listing.names.push(name.to_bytes())));
+            true
+        })
+        .err();
+        listing.names.0.shrink_to_fit();
         // Inodes lie on the disk in the order of their numbers: asked in that
         // order, a cold folder is read forwards.
         found.sort_unstable_by_key(|(inode, _)| *inode);
-        let mut stats: Vec<_> = found
-            .into_iter()
-            .map(|(_, name)| (stat_at(descriptor.as_fd(), &name), name))
-            .filter(|(stat, _)| !matches!(stat, Err(error) if is_gone(error)))
-            .collect();
+        let names = &listing.names;
+        listing.entries.reserve_exact(found.len());
+        for (_, at) in found {
+            let stat = stat_at(folder.as_fd(), c_str(names, at));
+            if !matches!(&stat, Err(error) if is_gone(error)) {
+                listing.entries.push((at, stat));
+            }
+        }
         if places != Places::No {
-            let files = stats.iter_mut().filter_map(|(stat, name)| {
+            let files = listing.entries.iter_mut().filter_map(|(at, stat)| {
                 let stat = stat.as_mut().ok().filter(|stat| place::is_placed(stat))?;
-                Some((name.as_c_str(), stat))
+                Some((c_str(names, *at), stat))
             });
             let mut files: Vec<_> = files.collect();
-            place::find(descriptor.as_fd(), places, &self.tells_places, &mut files);
+            place::find(folder.as_fd(), places, &self.tells_places, &mut files);
         }
-        let named = stats.into_iter().map(|(stat, name)| (name.into_bytes().into(), stat));
-        listing.entries = named.collect();
         Ok(listing)
+    }
+
+    /// Whether there is any name in the root but those that `is_own` is true
+    /// of, or might be: it cannot be listed to its end. Looks no further than
+    /// the first.
+    pub fn has_names_besides(&self, is_own: &dyn Fn(&[u8]) -> bool) -> io::Result<bool> {
+        let folder = self.open_at(b"", OFlags::RDONLY | OFlags::DIRECTORY)?;
+        let mut is_one = false;
+        let listed = each_name(&folder, &mut |_, name| {
+            is_one = !is_own(name.to_bytes());
+            !is_one
+        });
+        Ok(is_one || listed.is_err())
     }
 
     /// Where a link points, as raw bytes.
@@ -152,6 +165,10 @@ impl Root {
     }
 }
 
+fn c_str(names: &Names, at: NameAt) -> &CStr {
+    CStr::from_bytes_with_nul(&names.0[at.start..=at.end]).expect("it was one")
+}
+
 /// Whether an error means that the name is not there (any more).
 pub fn is_gone(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::NOENT | Errno::NOTDIR))
@@ -199,11 +216,12 @@ mod tests {
         symlink("nowhere", tree.path().join("l")).unwrap();
         let root = Root::open(tree.path()).unwrap();
         let mut listing = root.list(b"", Places::No).unwrap();
-        listing.entries.sort_by(|a, b| a.0.cmp(&b.0));
+        let names = &listing.names;
+        listing.entries.sort_by(|a, b| names.get(a.0).cmp(names.get(b.0)));
         let kinds: Vec<_> = listing
             .entries
             .iter()
-            .map(|(name, stat)| (&**name, stat.as_ref().unwrap().kind))
+            .map(|(at, stat)| (names.get(*at), stat.as_ref().unwrap().kind))
             .collect();
         use crate::Kind::{File, Folder, Link};
         assert_eq!(kinds, [(&b"a"[..], Folder), (b"b", File), (b"l", Link)]);

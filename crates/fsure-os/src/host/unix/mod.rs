@@ -11,6 +11,8 @@ use std::os::fd::OwnedFd;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
+use crate::opener::not_that_file;
+
 /// See [`crate::host::Handle::next_data`].
 pub(super) fn next_data(
     file: &OwnedFd,
@@ -25,4 +27,10 @@ pub(super) fn next_data(
     };
     let end = rustix::fs::seek(file, SeekFrom::Hole(start)).unwrap_or(size);
     Ok((start < size).then_some((start, end.min(size))))
+}
+
+/// What network file systems and FUSE say of a file that was replaced between
+/// being found and being opened: it is another one, and not unreadable.
+pub(super) fn if_stale(error: std::io::Error) -> std::io::Error {
+    if Errno::from_io_error(&error) == Some(Errno::STALE) { not_that_file() } else { error }
 }

@@ -5,12 +5,12 @@
 //! So a few files of each folder are looked at, and the rest only if those do
 //! not lie one behind the other.
 
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{Mode, OFlags};
 
-use crate::host::system::place::{KEEPS_ACCESS_TIME, first_extent, is_in_memory};
+use crate::host::system::place::{self, KEEPS_ACCESS_TIME, is_in_memory};
 use crate::place::Places;
 use crate::{Kind, Stat};
 
@@ -68,11 +68,11 @@ fn first_byte(folder: BorrowedFd<'_>, is_told: &AtomicBool, name: &std::ffi::CSt
         return None;
     }
     let file = open(folder, name)?;
-    let extent = first_extent(&file);
-    if extent.is_err() {
+    let place = place::first_byte(file.as_fd());
+    if place.is_err() {
         is_told.store(false, Ordering::Relaxed);
     }
-    extent.ok().flatten()
+    place.ok().flatten()
 }
 
 fn open(folder: BorrowedFd<'_>, name: &std::ffi::CStr) -> Option<OwnedFd> {

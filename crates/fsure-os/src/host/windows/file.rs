@@ -4,6 +4,7 @@
 //! read at a time on others, and large files are read by several threads.
 
 use std::io;
+use std::ops::Range;
 use std::os::windows::io::{AsHandle, AsRawHandle, BorrowedHandle, FromRawHandle, OwnedHandle};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
@@ -91,11 +92,15 @@ impl Handle for File {
         false
     }
 
-    fn resident_bytes(&self, _: bool) -> Option<u64> {
+    fn resident_bytes(&self, _: bool, _: Range<u64>) -> Option<u64> {
         None
     }
 
-    fn drop_cached(&self) {}
+    fn drop_cached(&self, _: Range<u64>) {}
+
+    fn is_plain(&self, _: Range<u64>) -> io::Result<bool> {
+        Ok(true)
+    }
 
     fn next_data(&self, offset: u64, size: u64) -> io::Result<Option<(u64, u64)>> {
         let mut range = [0; 2];
@@ -152,7 +157,8 @@ impl Root {
         }
         let file = File { opened, buffered: OnceLock::new() };
         let grain = answer.is_plain.then(|| self.grain(file.as_handle()));
-        Ok(Opened { file, stat: answer.stat, grain, is_direct })
+        // What the system would serve from memory has no grain.
+        Ok(Opened { file, stat: answer.stat, grain, is_vouched: true, is_direct })
     }
 }
 
@@ -177,14 +183,15 @@ mod tests {
     use super::*;
     use crate::buffer::Buffer;
     use crate::opener::Opener;
+    use std::sync::Arc;
 
     /// What is read goes on being right when buffering is turned back on.
     #[test]
     fn a_file_is_opened_anew_to_be_read_with_buffering() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("f"), [7; 10_000]).unwrap();
-        let root = Root::open(folder.path()).unwrap();
-        let (source, stat) = Opener::new(&root, Way::Direct).open(b"f", true).unwrap();
+        let root = Arc::new(Root::open(folder.path()).unwrap());
+        let (source, stat) = Opener::new(root, Way::Direct).open(b"f", true).unwrap();
         let mut buffer = Buffer::new(1 << 20).unwrap();
         assert_eq!(source.read_at(&mut buffer, 0, 10_000).unwrap().way, Way::Direct);
         source.file.turn(Way::Direct, false).unwrap();

@@ -69,21 +69,39 @@ impl Root {
     pub fn list(&self, path: &[u8], _: Places) -> io::Result<Listing> {
         let folder = self.open_folder(path)?;
         let mut listing = Listing::default();
-        let mut names = Vec::new();
-        listing.error = all_names(folder.as_handle(), &mut names).err();
-        for name in names {
+        let mut found = Vec::new();
+        listing.error = each_name(folder.as_handle(), &mut |name| {
+            found.push(name);
+            true
+        })
+        .err();
+        for name in found {
             // What a folder says of its files may be old: only the file knows.
             let stat = stat_below(folder.as_handle(), &name);
             if !matches!(&stat, Err(error) if is_gone(error)) {
-                listing.entries.push((wide::to_bytes(&name).into(), stat));
+                listing.entries.push((listing.names.push(&wide::to_bytes(&name)), stat));
             }
         }
+        listing.names.0.shrink_to_fit();
         Ok(listing)
+    }
+
+    /// Whether there is any name in the root but those that `is_own` is true
+    /// of, or might be: it cannot be listed to its end. Looks no further than
+    /// the first.
+    pub fn has_names_besides(&self, is_own: &dyn Fn(&[u8]) -> bool) -> io::Result<bool> {
+        let folder = self.open_folder(b"")?;
+        let mut is_one = false;
+        let listed = each_name(folder.as_handle(), &mut |name| {
+            is_one = !is_own(&wide::to_bytes(&name));
+            !is_one
+        });
+        Ok(is_one || listed.is_err())
     }
 
     /// Where a link points, as the bytes of what it says.
     pub fn link_target(&self, path: &[u8]) -> io::Result<Vec<u8>> {
-        let link = open_below(self.handle(), &system_path(path)?, LOOKING, 0)?;
+        let link = self.open_name(path)?;
         // The most a reparse point holds: 16 KiB.
         let mut answer = vec![0_u64; 2048];
         let (bytes, _) = control(link.as_handle(), FSCTL_GET_REPARSE_POINT, &[], &mut answer)?;
@@ -106,6 +124,11 @@ impl Root {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
         }
         read_all(max, |target, at| call::read(file.as_handle(), target, at)).map(Some)
+    }
+
+    /// Opens a name below the root, or the root anew, to be asked what it is.
+    pub(super) fn open_name(&self, path: &[u8]) -> io::Result<OwnedHandle> {
+        open_below(self.handle(), &system_path(path)?, LOOKING, 0)
     }
 
     /// Opens a folder below the root, or the root anew: listing one handle
@@ -136,8 +159,8 @@ fn stat_below(folder: BorrowedHandle<'_>, path: &[u16]) -> io::Result<Stat> {
     Ok(stat::of(open_below(folder, path, LOOKING, 0)?.as_handle())?.stat)
 }
 
-/// All names in a folder but `.` and `..`.
-fn all_names(folder: BorrowedHandle<'_>, names: &mut Vec<Vec<u16>>) -> io::Result<()> {
+/// Gives `take` every name in a folder but `.` and `..`, until it returns false.
+fn each_name(folder: BorrowedHandle<'_>, take: &mut dyn FnMut(Vec<u16>) -> bool) -> io::Result<()> {
     const NAME: usize = std::mem::offset_of!(FILE_ID_BOTH_DIR_INFO, FileName);
     // Of words, as the entries want to be aligned.
     let mut buffer = vec![0_u64; 8192];
@@ -168,8 +191,9 @@ fn all_names(folder: BorrowedHandle<'_>, names: &mut Vec<Vec<u16>>) -> io::Resul
                 bytes.get(at + NAME..at + NAME + length).ok_or(io::ErrorKind::InvalidData)?;
             let name: Vec<u16> =
                 name.chunks_exact(2).map(|unit| u16::from_ne_bytes([unit[0], unit[1]])).collect();
-            if !matches!(String::from_utf16_lossy(&name).as_str(), "." | "..") {
-                names.push(name);
+            let is_itself = matches!(String::from_utf16_lossy(&name).as_str(), "." | "..");
+            if !is_itself && !take(name) {
+                return Ok(());
             }
             match number(at) {
                 0 => break,
@@ -245,18 +269,20 @@ mod tests {
         for _ in 0..2 {
             let mut listing = root.list(b"", Places::Yes).unwrap();
             assert!(listing.error.is_none());
-            listing.entries.sort_by(|a, b| a.0.cmp(&b.0));
+            let names = &listing.names;
+            listing.entries.sort_by(|a, b| names.get(a.0).cmp(names.get(b.0)));
             let kinds: Vec<_> = listing
                 .entries
                 .iter()
-                .map(|(name, stat)| (&**name, stat.as_ref().unwrap().kind))
+                .map(|(at, stat)| (names.get(*at), stat.as_ref().unwrap().kind))
                 .collect();
             assert_eq!(kinds, [(&b"a"[..], Kind::Folder), ("größe".as_bytes(), Kind::File)]);
         }
+        let listing = root.list(b"a", Places::No).unwrap();
         let mut names: Vec<_> =
-            root.list(b"a", Places::No).unwrap().entries.into_iter().map(|entry| entry.0).collect();
-        names.sort();
-        assert!(names.iter().map(|name| &**name).eq(many.iter().map(String::as_bytes)));
+            listing.entries.iter().map(|(at, _)| listing.names.get(*at)).collect();
+        names.sort_unstable();
+        assert!(names.iter().copied().eq(many.iter().map(String::as_bytes)));
         assert_eq!(root.stat("größe".as_bytes()).unwrap().size, 5);
         assert_eq!(root.read_small("größe".as_bytes(), 5).unwrap().unwrap(), b"12345");
         assert!(root.read_small("größe".as_bytes(), 4).is_err());

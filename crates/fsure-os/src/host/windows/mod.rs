@@ -2,6 +2,7 @@
 //! Wine, which answers most of these calls, all of it has.
 
 mod call;
+pub(crate) mod device;
 mod file;
 pub(crate) mod folder;
 pub(crate) mod lock;

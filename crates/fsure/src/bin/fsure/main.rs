@@ -1,6 +1,7 @@
 //! `fsure`, the command: arguments to options, a job, a report, an exit code.
 //! Each sub-command is a file of its own.
 
+mod effort;
 mod generate;
 mod roots;
 mod screen;

@@ -3,13 +3,16 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 use clap::{Args, ValueEnum};
 use fsure::catalog::{Place, locate};
 use fsure::job::{Options, nested_place};
 use fsure::report::{json, text};
-use fsure::scan::From;
-use fsure::words::{Error, ExitCode, Monitor as _, Outcome, Result, escape};
+use fsure::scan::{Effort, From};
+use fsure::words::{Error, ExitCode, Monitor, Outcome, Result, escape};
+use fsure_os::device::Device;
+use fsure_os::folder::Root;
 
 use super::OutputArgs;
 use super::screen::Screen;
@@ -53,8 +56,9 @@ enum ReadFrom {
 
 impl RootArgs {
     /// The options all jobs share.
-    pub(crate) fn options(&self) -> Options {
+    pub(crate) fn options(&self, effort: Effort) -> Options {
         Options {
+            effort,
             exclude: self.exclude.clone(),
             cross_file_systems: self.cross_file_systems,
             reads_from: self.from.map(|from| match from {
@@ -67,78 +71,125 @@ impl RootArgs {
     }
 }
 
-/// Runs a job over every root that was asked for, and the roots found below
-/// them, and reports each. A root that fails does not keep the others from
-/// their turn.
-pub(crate) fn run_all(
-    command: &str,
-    args: &RootArgs,
-    output: &OutputArgs,
-    screen: &Screen,
-    check: &dyn Fn(&[Place]) -> Result<()>,
-    job: &dyn Fn(&Place) -> Result<Outcome>,
-) -> ExitCode {
-    let mut code = ExitCode::Clean;
-    let mut done: Vec<(String, Outcome)> = Vec::new();
-    let found = find(args).and_then(|places| check(&places).map(|()| places));
-    let mut places = match found {
-        Ok(places) => VecDeque::from(places),
-        Err(error) => {
-            screen.error(&error);
-            return error.exit_code();
-        }
-    };
-    while let Some(place) = places.pop_front() {
-        let root = place.root.to_string_lossy().into_owned();
-        screen.begin(&root);
-        match job(&place) {
-            Ok(outcome) => {
-                code = code.worse(outcome.exit_code());
-                let nested = outcome.nested_roots.iter().map(|path| nested_place(&place, path));
-                for nested in nested.rev().filter(|nested| !args.names(nested)) {
-                    places.push_front(nested);
-                }
-                report(command, &place, &root, &outcome, output, screen);
-                done.push((root, Outcome { grave: Vec::new(), ..outcome }));
-            }
+/// A command over roots.
+pub(crate) struct Run<'a> {
+    pub(crate) command: &'a str,
+    pub(crate) args: &'a RootArgs,
+    pub(crate) output: &'a OutputArgs,
+    pub(crate) screen: &'a Screen,
+    pub(crate) job: &'a (dyn Fn(&Place, &dyn Monitor) -> Result<Outcome> + Sync),
+}
+
+/// What has been done so far: outcomes with the order they were asked for in.
+struct Done {
+    code: ExitCode,
+    outcomes: Vec<(usize, String, Outcome)>,
+}
+
+impl Run<'_> {
+    /// Runs the job over every root that was asked for, and the roots found
+    /// below them, and reports each. Roots on different disks are run at the
+    /// same time. A root that fails does not keep the others from their turn.
+    pub(crate) fn run(&self, check: &dyn Fn(&[Place]) -> Result<()>) -> ExitCode {
+        let screen = self.screen;
+        let found = find(self.args).and_then(|places| check(&places).map(|()| places));
+        let places = match found {
+            Ok(places) => places,
             Err(error) => {
-                code = code.worse(error.exit_code());
                 screen.error(&error);
+                return error.exit_code();
+            }
+        };
+        let done = Mutex::new(Done { code: ExitCode::Clean, outcomes: Vec::new() });
+        match &mut by_disk(places)[..] {
+            [group] => self.run_group(std::mem::take(group), false, &done),
+            groups => std::thread::scope(|scope| {
+                for group in groups {
+                    let (group, done) = (std::mem::take(group), &done);
+                    scope.spawn(move || self.run_group(group, true, done));
+                }
+            }),
+        }
+        let Done { code, mut outcomes } = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let code = screen.stop_requested().unwrap_or(code);
+        if self.output.json && !outcomes.is_empty() {
+            outcomes.sort_by_key(|(number, ..)| *number);
+            let outcomes: Vec<_> =
+                outcomes.into_iter().map(|(_, root, outcome)| (root, outcome)).collect();
+            screen.print(&json::summary(self.command, &outcomes, code));
+        }
+        match screen.finish() {
+            Ok(()) => code,
+            Err(error) => {
+                screen.warn(&format!("standard output failed, results were lost: {error}"));
+                code.worse(ExitCode::Incomplete)
             }
         }
-        if screen.stop_requested().is_some() {
-            break;
+    }
+
+    /// Runs roots one after the other.
+    fn run_group(&self, group: Group, is_one_of_several: bool, done: &Mutex<Done>) {
+        let mut places = VecDeque::from(group);
+        while let Some((number, place)) = places.pop_front() {
+            let root = place.root.to_string_lossy().into_owned();
+            let task = self.screen.begin(root.clone(), is_one_of_several);
+            let result = (self.job)(&place, &task);
+            drop(task);
+            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+            match result {
+                Ok(outcome) => {
+                    done.code = done.code.worse(outcome.exit_code());
+                    let nested = outcome.nested_roots.iter().map(|path| nested_place(&place, path));
+                    for nested in nested.rev().filter(|nested| !self.args.names(nested)) {
+                        places.push_front((number, nested));
+                    }
+                    self.report(&place, &root, &outcome);
+                    done.outcomes.push((number, root, Outcome { grave: Vec::new(), ..outcome }));
+                }
+                Err(error) => {
+                    done.code = done.code.worse(error.exit_code());
+                    self.screen.error(&error);
+                }
+            }
+            if self.screen.stop_requested().is_some() {
+                break;
+            }
         }
     }
-    if let Some(stopped) = screen.stop_requested() {
-        code = stopped;
-    }
-    if output.json && !done.is_empty() {
-        screen.print(&json::summary(command, &done, code));
-    }
-    match screen.finish() {
-        Ok(()) => code,
-        Err(error) => {
-            screen.warn(&format!("standard output failed, results were lost: {error}"));
-            code.worse(ExitCode::Incomplete)
+
+    fn report(&self, place: &Place, root: &str, outcome: &Outcome) {
+        if self.output.json {
+            self.screen.print(&json::root_summary(root, self.command, outcome));
+        } else if !self.output.quiet {
+            let shown = escape(&fsure_os::path::bytes(&place.root));
+            self.screen.print(&text::summary(&shown, self.command, outcome));
         }
     }
 }
 
-fn report(
-    command: &str,
-    place: &Place,
-    root: &str,
-    outcome: &Outcome,
-    output: &OutputArgs,
-    screen: &Screen,
-) {
-    if output.json {
-        screen.print(&json::root_summary(root, command, outcome));
-    } else if !output.quiet {
-        let shown = escape(&fsure_os::path::bytes(&place.root));
-        screen.print(&text::summary(&shown, command, outcome));
+/// Roots that are run one after the other, by their numbers.
+type Group = Vec<(usize, Place)>;
+
+/// Roots with their numbers, those that share a disk together: to read two of
+/// them at once would slow down both.
+fn by_disk(places: Vec<Place>) -> Vec<Group> {
+    let mut groups: Vec<(Vec<Device>, Group)> = Vec::new();
+    for (number, place) in places.into_iter().enumerate() {
+        let device = Root::open(&place.root).map(|root| Device::of(&root, b""));
+        // One that cannot be opened will say so in its turn.
+        let device = device.unwrap_or_else(|_| Device::unknown());
+        let group = groups
+            .iter_mut()
+            .find(|(devices, _)| devices.iter().any(|other| other.shares_a_disk_with(&device)));
+        match group {
+            Some((devices, places)) => {
+                devices.push(device);
+                places.push((number, place));
+            }
+            None => groups.push((vec![device], vec![(number, place)])),
+        }
     }
+    groups.into_iter().map(|(_, places)| places).collect()
 }
 
 fn find(args: &RootArgs) -> Result<Vec<Place>> {

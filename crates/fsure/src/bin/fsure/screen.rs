@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fsure::report::{json, safe, text};
 use fsure::words::{Error, ExitCode, Finding, Monitor, Progress, RelPath, Verdict};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use progress::{Meter, live_line, plain_line};
 
@@ -46,20 +46,29 @@ pub(crate) struct Settings {
 
 /// The terminal.
 ///
-/// Locks are taken in one order: the live line's own, then `output`.
+/// Locks are taken in one order: the live lines' own, then `output`.
 pub(crate) struct Screen {
     settings: Settings,
     colored: bool,
     /// Whether standard output is a terminal: then every line is shown at
-    /// once, and the live line makes way for it.
+    /// once, and the live lines make way for it.
     attended: bool,
     /// 0, or the number of the signal that asks the run to stop.
     stop: Arc<AtomicUsize>,
     output: Mutex<Output>,
     errors: Mutex<Box<dyn Write + Send>>,
-    /// The live line, where standard error is a terminal.
-    live: Option<ProgressBar>,
+    /// The live lines, where standard error is a terminal.
+    live: Option<MultiProgress>,
+}
+
+/// One root on the screen: a listener for its run.
+pub(crate) struct Task<'a> {
+    screen: &'a Screen,
+    root: String,
+    /// Whether other roots are on the screen at the same time.
+    is_one_of_several: bool,
     meter: Mutex<Meter>,
+    line: Option<ProgressBar>,
 }
 
 impl Screen {
@@ -67,7 +76,8 @@ impl Screen {
     /// or the number of the signal that asks the run to end.
     pub(crate) fn new(settings: Settings, stop: Arc<AtomicUsize>) -> Self {
         let attended = io::stdout().is_terminal();
-        let live = (!settings.quiet).then(live_line_on_stderr).flatten();
+        let live = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
+        let live = (!settings.quiet && !live.is_hidden()).then_some(live);
         let colored = match settings.color {
             Color::Auto => attended && terminal_wants_color(),
             Color::Always => true,
@@ -92,23 +102,17 @@ impl Screen {
             output: Mutex::new(Output::on(output)),
             errors: Mutex::new(errors),
             live: None,
-            meter: Mutex::new(Meter::new(String::new())),
         }
     }
 
-    /// A new root: findings from now on are below it, and time starts anew.
-    pub(crate) fn begin(&self, root: &str) {
-        *locked(&self.meter) = Meter::new(root.to_owned());
-        if let Some(live) = &self.live {
-            live.reset();
-        }
+    /// A root whose run begins now.
+    pub(crate) fn begin(&self, root: String, is_one_of_several: bool) -> Task<'_> {
+        let line = self.live.as_ref().map(|live| live.add(live_line_on_stderr()));
+        Task { screen: self, root, is_one_of_several, meter: Mutex::new(Meter::new()), line }
     }
 
     /// Prints a report: one line or several, with or without a line end.
     pub(crate) fn print(&self, report: &str) {
-        if let Some(live) = &self.live {
-            live.finish_and_clear();
-        }
         self.put(report.trim_end_matches('\n'));
     }
 
@@ -124,12 +128,9 @@ impl Screen {
         }
     }
 
-    /// Takes the live line away and writes out what is left. An error means
-    /// that results were lost on the way to a reader who still wanted them.
+    /// Writes out what is left. An error means that results were lost on the
+    /// way to a reader who still wanted them.
     pub(crate) fn finish(&self) -> io::Result<()> {
-        if let Some(live) = &self.live {
-            live.finish_and_clear();
-        }
         let mut output = locked(&self.output);
         output.flush();
         match output.failure.take() {
@@ -142,7 +143,7 @@ impl Screen {
         if !self.attended {
             return locked(&self.output).line(line);
         }
-        self.beside_the_live_line(|| {
+        self.beside_the_live_lines(|| {
             let mut output = locked(&self.output);
             output.line(line);
             output.flush();
@@ -150,16 +151,31 @@ impl Screen {
     }
 
     fn complain(&self, who: &str, message: &str) {
-        self.beside_the_live_line(|| {
+        self.beside_the_live_lines(|| {
             // Where standard error fails there is no one left to tell.
             let _ = writeln!(locked(&self.errors), "{who}: {}", safe(message));
         });
     }
 
-    fn beside_the_live_line(&self, print: impl FnOnce()) {
+    fn beside_the_live_lines(&self, print: impl FnOnce()) {
         match &self.live {
             Some(live) => live.suspend(print),
             None => print(),
+        }
+    }
+
+    /// Says something that a person should know and that is no verdict.
+    pub(crate) fn warn(&self, message: &str) {
+        self.complain("fsure: warning", message);
+    }
+
+    /// The exit code to end with, once a signal has asked for that.
+    pub(crate) fn stop_requested(&self) -> Option<ExitCode> {
+        const SIGINT: usize = 2;
+        match self.stop.load(Ordering::Relaxed) {
+            0 => None,
+            SIGINT => Some(ExitCode::Interrupted),
+            _ => Some(ExitCode::Terminated),
         }
     }
 
@@ -177,48 +193,59 @@ impl Screen {
     }
 }
 
-impl Monitor for Screen {
+impl Monitor for Task<'_> {
     fn progress(&self, progress: &Progress, current: Option<&RelPath>) {
         // A listing in a file or a pipe is never far behind the run.
-        locked(&self.output).flush();
-        if self.settings.quiet {
+        locked(&self.screen.output).flush();
+        if self.screen.settings.quiet {
             return;
         }
         let mut meter = locked(&self.meter);
         let seconds = meter.elapsed();
         let rate = meter.recent_rate(seconds, progress.bytes_judged);
-        let is_due = self.live.is_none() && meter.is_line_due(seconds);
+        let is_due = self.line.is_none() && meter.is_line_due(seconds);
         drop(meter);
-        if let Some(live) = &self.live {
-            live.set_message(live_line(progress, seconds, rate, current));
+        let root = self.is_one_of_several.then(|| safe(&self.root).to_string());
+        let root = root.map_or(String::new(), |root| root + ": ");
+        if let Some(line) = &self.line {
+            line.set_message(root + &live_line(progress, seconds, rate, current));
         } else if is_due {
             // As above: no one left to tell.
-            let _ = writeln!(locked(&self.errors), "{}", plain_line(progress, seconds));
+            let _ =
+                writeln!(locked(&self.screen.errors), "{root}{}", plain_line(progress, seconds));
         }
     }
 
     fn finding(&self, finding: &Finding) {
-        if !self.is_shown(finding.verdict) {
+        let screen = self.screen;
+        if !screen.is_shown(finding.verdict) {
             return;
         }
-        if self.settings.json {
-            let root = locked(&self.meter).root.clone();
-            self.put(&json::finding_line(&root, finding));
+        if screen.settings.json {
+            screen.put(&json::finding_line(&self.root, finding));
         } else {
-            self.put(&self.paint(text::finding_line(finding), finding.verdict));
+            let root = self.is_one_of_several.then_some(&*self.root);
+            screen.put(&screen.paint(text::finding_line(root, finding), finding.verdict));
         }
     }
 
     fn warn(&self, message: &str) {
-        self.complain("fsure: warning", message);
+        match self.is_one_of_several {
+            true => self.screen.warn(&format!("{}: {message}", self.root)),
+            false => self.screen.warn(message),
+        }
     }
 
     fn stop_requested(&self) -> Option<ExitCode> {
-        const SIGINT: usize = 2;
-        match self.stop.load(Ordering::Relaxed) {
-            0 => None,
-            SIGINT => Some(ExitCode::Interrupted),
-            _ => Some(ExitCode::Terminated),
+        self.screen.stop_requested()
+    }
+}
+
+impl Drop for Task<'_> {
+    fn drop(&mut self) {
+        if let (Some(live), Some(line)) = (&self.screen.live, &self.line) {
+            line.finish_and_clear();
+            live.remove(line);
         }
     }
 }
@@ -247,12 +274,10 @@ impl Output {
     }
 }
 
-/// A line on standard error that is drawn over and over, cut to the width of
-/// the terminal; `None` where standard error is none or a dumb one.
-fn live_line_on_stderr() -> Option<ProgressBar> {
+/// A line that is drawn over and over, cut to the width of the terminal.
+fn live_line_on_stderr() -> ProgressBar {
     let style = ProgressStyle::with_template("{wide_msg}").expect("a fixed template");
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_style(style);
-    (!bar.is_hidden()).then_some(bar)
+    ProgressBar::no_length().with_style(style)
 }
 
 fn terminal_wants_color() -> bool {
@@ -346,9 +371,9 @@ mod tests {
 
     fn printed(settings: Settings, colored: bool) -> String {
         let (screen, output, _) = screen(settings, colored);
-        screen.begin("/r");
+        let task = screen.begin("/r".to_owned(), false);
         for verdict in [Verdict::Ok, Verdict::New, Verdict::Rotten] {
-            screen.finding(&finding(b"a\n\x1b[31mb", verdict));
+            task.finding(&finding(b"a\n\x1b[31mb", verdict));
         }
         screen.finish().unwrap();
         output.text()
@@ -376,18 +401,32 @@ mod tests {
         {
             let (screen, output, _) = screen(PLAIN, false);
             screen.print("before\n");
-            screen.progress(&Progress::default(), None);
+            let task = screen.begin(String::new(), false);
+            task.progress(&Progress::default(), None);
             locked(&output.0).1 = Some(kind);
             for _ in 0..10_000 {
-                screen.finding(&finding(b"x", Verdict::Missing));
+                task.finding(&finding(b"x", Verdict::Missing));
             }
             locked(&output.0).1 = None;
             screen.print("after");
             assert_eq!(screen.finish().is_err(), is_error, "{kind}");
+            drop(task);
             drop(screen);
             assert_eq!(output.text().lines().next(), Some("before"));
             assert!(!output.text().contains("after"), "quiet after a failure");
         }
+    }
+
+    #[test]
+    fn of_several_roots_each_line_says_which() {
+        let (screen, output, errors) = screen(PLAIN, false);
+        let task = screen.begin("/r\x1b".to_owned(), true);
+        task.finding(&finding(b"a", Verdict::Rotten));
+        task.warn("odd");
+        drop(task);
+        screen.finish().unwrap();
+        assert_eq!(output.text(), "rotten       /r\\x1b/a  folder\n");
+        assert_eq!(errors.text(), "fsure: warning: /r\\x1b: odd\n");
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! `fsure status`.
 
 use clap::Args;
+use fsure::catalog::Place;
 use fsure::job::status;
-use fsure::words::{ExitCode, Verdict};
+use fsure::scan::Effort;
+use fsure::words::{ExitCode, Monitor, Verdict};
 
 use super::OutputArgs;
-use super::roots::{RootArgs, run_all};
+use super::roots::{RootArgs, Run};
 
 /// Compare names, sizes and dates only; no data is read
 ///
@@ -22,7 +24,8 @@ const HIDDEN: &[Verdict] = &[Verdict::Ignored];
 /// Runs the command.
 pub(crate) fn run(args: &StatusArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(args.roots.all, HIDDEN);
-    run_all("status", &args.roots, output, &screen, &|_| Ok(()), &|place| {
-        status(place, &args.roots.options(), &screen)
-    })
+    let options = args.roots.options(Effort::default());
+    let job = |place: &Place, monitor: &dyn Monitor| status(place, &options, monitor);
+    let run = Run { command: "status", args: &args.roots, output, screen: &screen, job: &job };
+    run.run(&|_| Ok(()))
 }

@@ -6,11 +6,12 @@ use clap::Args;
 use fsure::catalog::Place;
 use fsure::job::{UpdateOptions, update};
 use fsure::scan::Accept;
-use fsure::words::{Algorithm, AlgorithmSet, Error, ExitCode, RelPath, Result, Verdict};
+use fsure::words::{Algorithm, AlgorithmSet, Error, ExitCode, Monitor, RelPath, Result, Verdict};
 use fsure_os::path::resolve;
 
 use super::OutputArgs;
-use super::roots::{RootArgs, run_all};
+use super::effort::EffortArgs;
+use super::roots::{RootArgs, Run};
 
 /// Record new and changed files
 ///
@@ -21,6 +22,8 @@ use super::roots::{RootArgs, run_all};
 pub(crate) struct UpdateArgs {
     #[command(flatten)]
     roots: RootArgs,
+    #[command(flatten)]
+    effort: EffortArgs,
     /// Read every file, also those whose size, dates and inode are as recorded
     #[arg(long)]
     full: bool,
@@ -50,16 +53,17 @@ const HIDDEN: &[Verdict] = &[Verdict::New, Verdict::Ignored];
 /// Runs the command.
 pub(crate) fn run(args: &UpdateArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(args.roots.all, HIDDEN);
-    let check = |places: &[Place]| args.check_accepted(places);
-    run_all("update", &args.roots, output, &screen, &check, &|place| {
+    let job = |place: &Place, monitor: &dyn Monitor| {
         let options = UpdateOptions {
-            common: args.roots.options(),
+            common: args.roots.options(args.effort.effort()),
             full: args.full,
             digests: (!args.digest.is_empty()).then(|| AlgorithmSet::of(&args.digest)),
             accept: args.accepted(place),
         };
-        update(place, &options, &screen)
-    })
+        update(place, &options, monitor)
+    };
+    let run = Run { command: "update", args: &args.roots, output, screen: &screen, job: &job };
+    run.run(&|places| args.check_accepted(places))
 }
 
 impl UpdateArgs {

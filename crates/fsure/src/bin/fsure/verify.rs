@@ -1,11 +1,13 @@
 //! `fsure verify`.
 
 use clap::Args;
+use fsure::catalog::Place;
 use fsure::job::verify;
-use fsure::words::{ExitCode, Verdict};
+use fsure::words::{ExitCode, Monitor, Verdict};
 
 use super::OutputArgs;
-use super::roots::{RootArgs, run_all};
+use super::effort::EffortArgs;
+use super::roots::{RootArgs, Run};
 
 /// Read everything again, from the medium, and judge it against the record
 ///
@@ -15,6 +17,8 @@ use super::roots::{RootArgs, run_all};
 pub(crate) struct VerifyArgs {
     #[command(flatten)]
     roots: RootArgs,
+    #[command(flatten)]
+    effort: EffortArgs,
 }
 
 const HIDDEN: &[Verdict] = &[Verdict::Ignored];
@@ -22,7 +26,8 @@ const HIDDEN: &[Verdict] = &[Verdict::Ignored];
 /// Runs the command.
 pub(crate) fn run(args: &VerifyArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(args.roots.all, HIDDEN);
-    run_all("verify", &args.roots, output, &screen, &|_| Ok(()), &|place| {
-        verify(place, &args.roots.options(), &screen)
-    })
+    let options = args.roots.options(args.effort.effort());
+    let job = |place: &Place, monitor: &dyn Monitor| verify(place, &options, monitor);
+    let run = Run { command: "verify", args: &args.roots, output, screen: &screen, job: &job };
+    run.run(&|_| Ok(()))
 }

@@ -9,8 +9,6 @@ use fsure::words::{Progress, RelPath, units};
 
 /// What progress is measured by, for one root.
 pub(super) struct Meter {
-    /// The root, as it is named in every finding.
-    pub(super) root: String,
     started: Instant,
     last_line_at: f64,
     /// Seconds since the start, and bytes judged until then, of the last half
@@ -21,8 +19,8 @@ pub(super) struct Meter {
 
 impl Meter {
     /// Starts the clock.
-    pub(super) fn new(root: String) -> Self {
-        Self { root, started: Instant::now(), last_line_at: 0.0, samples: VecDeque::new() }
+    pub(super) fn new() -> Self {
+        Self { started: Instant::now(), last_line_at: 0.0, samples: VecDeque::new() }
     }
 
     /// Seconds since the start.
@@ -132,7 +130,7 @@ mod tests {
 
     #[test]
     fn the_rate_for_the_eta_forgets_the_leap_at_the_start() {
-        let mut meter = Meter::new(String::new());
+        let mut meter = Meter::new();
         assert_eq!(meter.recent_rate(0.0, 0), None);
         assert_eq!(meter.recent_rate(0.6, 1_000_000), None, "too early");
         assert_eq!(meter.recent_rate(2.0, 1_000_000), Some(500_000.0));
@@ -145,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_line_every_three_seconds() {
-        let mut meter = Meter::new(String::new());
+        let mut meter = Meter::new();
         let due: Vec<_> = [0.1, 2.9, 3.0, 5.9, 6.1, 20.0, 21.0]
             .into_iter()
             .filter(|at| meter.is_line_due(*at))

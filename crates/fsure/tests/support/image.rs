@@ -1,5 +1,7 @@
-//! An ext4 image behind a loop device, for damage from below: flip a byte of
-//! the image while it is not mounted, and no stat can tell. That is `rotten`.
+//! An image of a file system behind a loop device, for what only a real one of
+//! one's own can show: damage from below (flip a byte of the image while it is
+//! not mounted, and no stat can tell: that is `rotten`), and what a program has
+//! its device read.
 //!
 //! Each image is a file in its own temporary folder, so any number of tests
 //! may have one at the same time.
@@ -20,35 +22,81 @@ use tempfile::TempDir;
 /// our files open between its fork and its exec.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A mounted ext4 file system in a file.
+/// A kind of file system, and how to make one.
 #[derive(Debug)]
-pub struct Ext4Image {
+pub struct Format {
+    /// As `mount -t` and `mkfs.*` call it.
+    pub name: &'static str,
+    /// The arguments of `mkfs`.
+    make: &'static [&'static str],
+    /// Options of `mount`.
+    options: &'static str,
+    /// The smallest size it can have, in MiB.
+    pub mebibytes_min: u64,
+    /// Files up to this size lie among the metadata.
+    pub inline_max: u64,
+}
+
+/// Large inodes for dates in nanoseconds, whatever the image's size; everything
+/// initialised now, not by the kernel in the background.
+pub const EXT4: Format = Format {
+    name: "ext4",
+    make: &["-q", "-F", "-I", "256", "-E", "lazy_itable_init=0,lazy_journal_init=0"],
+    options: "loop",
+    mebibytes_min: 4,
+    inline_max: 0,
+};
+
+/// ext4 that writes data to its journal first, and lets nobody read directly.
+pub const EXT4_JOURNALED: Format = Format { options: "loop,data=journal", ..EXT4 };
+
+/// XFS as it comes.
+pub const XFS: Format =
+    Format { name: "xfs", make: &["-q", "-f"], options: "loop", mebibytes_min: 300, inline_max: 0 };
+
+/// btrfs as it comes.
+pub const BTRFS: Format = Format {
+    name: "btrfs",
+    make: &["-q", "-f"],
+    options: "loop",
+    mebibytes_min: 128,
+    inline_max: 2048,
+};
+
+/// btrfs that packs what it is given.
+pub const BTRFS_PACKED: Format = Format { options: "loop,compress-force=zstd", ..BTRFS };
+
+/// A mounted file system in a file.
+#[derive(Debug)]
+pub struct Image {
+    format: &'static Format,
     folder: Option<TempDir>,
     root: PathBuf,
     image: PathBuf,
 }
 
-impl Ext4Image {
+impl Image {
     /// Makes and mounts an empty file system of this size.
     ///
     /// # Errors
     /// Why this machine cannot do that: meant for `or_skip`.
-    pub fn new(mebibytes: u64) -> Result<Self, String> {
+    pub fn new(format: &'static Format, mebibytes: u64) -> Result<Self, String> {
         if !rustix::process::geteuid().is_root() {
-            return Err("mounting an ext4 image needs root".into());
+            return Err(format!("mounting an {} image needs root", format.name));
         }
         let folder = tempfile::tempdir().expect("make a temporary folder");
         let home = folder.path().canonicalize().expect("resolve the temporary folder");
-        let made = Self { folder: Some(folder), root: home.join("root"), image: home.join("ext4") };
+        let (root, image) = (home.join("root"), home.join(format.name));
+        let made = Self { format, folder: Some(folder), root, image };
         std::fs::create_dir(&made.root).expect("make a mount point");
         let image = File::create(&made.image).expect("make an image");
-        image.set_len(mebibytes << 20).expect("size the image");
-        // Large inodes for dates in nanoseconds, whatever the image's size;
-        // everything initialised now, not by the kernel in the background.
-        let format = ["-q", "-F", "-I", "256", "-E", "lazy_itable_init=0,lazy_journal_init=0"];
-        run(Command::new("mkfs.ext4").args(format).arg(&made.image))?;
+        image.set_len(mebibytes.max(format.mebibytes_min) << 20).expect("size the image");
+        let program = format!("mkfs.{}", format.name);
+        run(Command::new(program).args(format.make).arg(&made.image))?;
         made.mount()?;
-        std::fs::remove_dir(made.root.join("lost+found")).expect("remove lost+found");
+        if format.name == EXT4.name {
+            std::fs::remove_dir(made.root.join("lost+found")).expect("remove lost+found");
+        }
         Ok(made)
     }
 
@@ -86,9 +134,20 @@ impl Ext4Image {
         })
     }
 
+    /// Bytes its device has been asked to read, counted from some time before
+    /// it was mounted.
+    pub fn device_reads(&self) -> u64 {
+        let device = loop_device(&self.image).expect("a loop device");
+        let stat = std::fs::read_to_string(device.join("stat")).expect("the device's counters");
+        // The kernel's Documentation/block/stat.rst: in sectors of 512 bytes.
+        let sectors = stat.split_whitespace().nth(2).and_then(|number| number.parse::<u64>().ok());
+        sectors.expect("a number of sectors") * 512
+    }
+
     fn mount(&self) -> Result<(), String> {
         let mut mount = Command::new("mount");
-        mount.args(["-t", "ext4", "-o", "loop"]).arg(&self.image).arg(&self.root);
+        mount.args(["-t", self.format.name, "-o", self.format.options]);
+        mount.arg(&self.image).arg(&self.root);
         // Two mounts may race for one free loop device.
         run(&mut mount).or_else(|_| {
             sleep(Duration::from_millis(100));
@@ -105,11 +164,11 @@ impl Ext4Image {
             }
         });
         // The loop device goes a little later, and caches until then.
-        wait_until("the loop device is gone", || !has_loop_device(&self.image));
+        wait_until("the loop device is gone", || loop_device(&self.image).is_none());
     }
 }
 
-impl Drop for Ext4Image {
+impl Drop for Image {
     fn drop(&mut self) {
         // Whoever still uses it keeps it until they are done; the loop device
         // goes with the last of them. EINVAL: it is not mounted.
@@ -147,10 +206,11 @@ fn places(image: &File, pattern: &[u8]) -> io::Result<Vec<u64>> {
     }
 }
 
-fn has_loop_device(image: &Path) -> bool {
+/// The folder of the loop device in `/sys`, while there is one.
+fn loop_device(image: &Path) -> Option<PathBuf> {
     let devices = std::fs::read_dir("/sys/block").expect("list /sys/block");
-    devices.filter_map(Result::ok).any(|device| {
-        std::fs::read_to_string(device.path().join("loop/backing_file"))
+    devices.filter_map(Result::ok).map(|device| device.path()).find(|device| {
+        std::fs::read_to_string(device.join("loop/backing_file"))
             .is_ok_and(|name| Path::new(name.trim_end()) == image)
     })
 }

@@ -1,0 +1,54 @@
+//! Which parts of a file are not in the page cache before it is read through
+//! it, so that they can be taken out again when it is closed.
+
+use std::ops::Range;
+
+use crate::host::Handle;
+
+/// Looked at, and dropped, as one: no smaller than the largest folio, since a
+/// part of one is not dropped (measured by the MiB: 99 % stayed).
+const PIECE: u64 = 4 << 20;
+
+/// The parts of a file of which nothing was in the page cache.
+pub(crate) enum Absent {
+    /// All of it.
+    All,
+    /// Some of it, or none.
+    Parts(Vec<Range<u64>>),
+}
+
+impl Absent {
+    /// Asks for a file: with one question where it is not there at all, or
+    /// that cannot be told, else piece by piece.
+    pub(crate) fn of<H: Handle>(file: &H) -> Self {
+        match file.resident_bytes(file.tells_residency(), 0..u64::MAX) {
+            None => Self::Parts(Vec::new()),
+            Some(0) => Self::All,
+            Some(_) => Self::Parts(absent_pieces(file)),
+        }
+    }
+
+    /// Takes what has come into the page cache since out of it again.
+    pub(crate) fn restore<H: Handle>(&self, file: &H) {
+        match self {
+            Self::All => file.drop_cached(0..u64::MAX),
+            Self::Parts(parts) => parts.iter().for_each(|part| file.drop_cached(part.clone())),
+        }
+    }
+}
+
+fn absent_pieces<H: Handle>(file: &H) -> Vec<Range<u64>> {
+    let size = file.stat().map_or(0, |stat| stat.size);
+    let mut absent: Vec<Range<u64>> = Vec::new();
+    for start in (0..size).step_by(PIECE as usize) {
+        let piece = start..start + PIECE;
+        if file.resident_bytes(true, piece.clone()) != Some(0) {
+            continue;
+        }
+        match absent.last_mut() {
+            Some(last) if last.end == start => last.end = piece.end,
+            _ => absent.push(piece),
+        }
+    }
+    absent
+}

@@ -1,0 +1,81 @@
+//! What storage a file system stands on, because that decides how many may
+//! read at once: one reader on a disk with heads, several on one without, many
+//! where every answer comes over a network. File systems that share a disk
+//! share its queue.
+//!
+//! The kernel's word for "has heads" is not to be relied on: virtual disks and
+//! RAID controllers say it of storage without any. So it is measured.
+
+use std::sync::Arc;
+
+use crate::folder::Root;
+use crate::host;
+
+/// How storage wants to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Without moving parts, or not known to have any.
+    Solid,
+    /// With heads that move, on so many disks.
+    Rotational(usize),
+    /// Behind a network or a program: waiting is what takes the time, and what
+    /// is read past our page cache may come from theirs.
+    Remote,
+}
+
+/// The storage under a file system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// The disks it is on, by device number; its own number where they are not
+    /// known. Sorted.
+    pub(crate) disks: Vec<u64>,
+    /// How many of them are said to have heads.
+    pub(crate) heads: usize,
+    pub(crate) is_remote: bool,
+}
+
+impl Device {
+    /// One of which nothing is known.
+    pub fn unknown() -> Self {
+        Self { disks: Vec::new(), heads: 0, is_remote: false }
+    }
+
+    /// The storage under a folder below a root.
+    pub fn of(root: &Root, path: &[u8]) -> Self {
+        host::device::of(root, path)
+    }
+
+    /// How it wants to be read. One that is said to have heads is timed with
+    /// files at and below `path`: 1 ms where it has none, a fifth of a second
+    /// where it has.
+    pub fn class(&self, root: &Arc<Root>, path: &[u8]) -> Class {
+        match self.heads {
+            _ if self.is_remote => Class::Remote,
+            heads if heads > 0 && host::device::is_slow(root, path) => Class::Rotational(heads),
+            _ => Class::Solid,
+        }
+    }
+
+    /// Whether reading the one takes from the speed of the other.
+    pub fn shares_a_disk_with(&self, other: &Self) -> bool {
+        self.disks.iter().any(|disk| other.disks.binary_search(disk).is_ok())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn two_folders_of_one_disk_share_it() {
+        let one = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let root = Root::open(one.path()).unwrap();
+        let device = Device::of(&root, b"");
+        assert!(!device.disks.is_empty());
+        assert!(device.shares_a_disk_with(&Device::of(
+            &Root::open(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap(),
+            b"src"
+        )));
+    }
+}

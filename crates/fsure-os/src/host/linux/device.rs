@@ -1,0 +1,132 @@
+//! The disks under a file system, from sysfs, and what their drivers say of
+//! their heads.
+
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+use super::folder::stat_descriptor;
+pub(crate) use super::seek::is_slow;
+use super::volume;
+use crate::device::Device;
+use crate::host::folder::Root;
+
+/// The storage under a folder below a root.
+pub(crate) fn of(root: &Root, path: &[u8]) -> Device {
+    let opened = root.open_at(path, OFlags::PATH | OFlags::NOFOLLOW);
+    let Ok(at) = opened else { return Device::unknown() };
+    let number = stat_descriptor(&at).map_or(0, |stat| stat.device);
+    let mut disks = BTreeMap::new();
+    collect(&block_folder(number), &mut disks, DEPTH_MAX);
+    if disks.is_empty() {
+        for member in btrfs_members(root, path) {
+            collect(&member, &mut disks, DEPTH_MAX);
+        }
+    }
+    let heads = disks.values().filter(|is_rotational| **is_rotational).count();
+    let is_remote = disks.is_empty() && is_remote(&at);
+    disks.entry(number).or_insert(false);
+    Device { disks: disks.into_keys().collect(), heads, is_remote }
+}
+
+/// Disks below partitions below RAID below encryption below volumes: deeper
+/// than anybody builds, and an end where a loop device lies on itself.
+const DEPTH_MAX: u32 = 8;
+
+/// The folder in sysfs of a block device; of one that is none it does not exist.
+fn block_folder(number: u64) -> PathBuf {
+    PathBuf::from(format!("/sys/dev/block/{}:{}", number >> 32, number & 0xffff_ffff))
+}
+
+/// Adds the disks under a block device, each with what its kernel driver says
+/// of its heads.
+fn collect(folder: &Path, disks: &mut BTreeMap<u64, bool>, depth: u32) {
+    let Ok(mut folder) = std::fs::canonicalize(folder) else { return };
+    if depth == 0 {
+        return;
+    }
+    if folder.join("partition").exists() {
+        folder.pop();
+    }
+    let slaves = std::fs::read_dir(folder.join("slaves")).into_iter().flatten().flatten();
+    let mut below: Vec<_> = slaves.map(|slave| slave.path()).collect();
+    if let Ok(backing) = std::fs::read_to_string(folder.join("loop/backing_file"))
+        && let Ok(meta) = std::fs::metadata(backing.trim_end_matches('\n'))
+    {
+        let (major, minor) = (rustix::fs::major(meta.dev()), rustix::fs::minor(meta.dev()));
+        below.push(block_folder(u64::from(major) << 32 | u64::from(minor)));
+    }
+    if below.is_empty() {
+        let is_rotational = read_word(&folder.join("queue/rotational")).as_deref() == Some("1");
+        if let Some(number) = read_word(&folder.join("dev")).and_then(|dev| number_of(&dev)) {
+            disks.insert(number, is_rotational);
+        }
+    }
+    for folder in below {
+        collect(&folder, disks, depth - 1);
+    }
+}
+
+fn read_word(file: &Path) -> Option<String> {
+    Some(std::fs::read_to_string(file).ok()?.trim().to_owned())
+}
+
+fn number_of(dev: &str) -> Option<u64> {
+    let (major, minor) = dev.split_once(':')?;
+    Some(major.parse::<u64>().ok()? << 32 | minor.parse::<u64>().ok()?)
+}
+
+/// The block devices of a btrfs, whose files have a device number of its own.
+fn btrfs_members(root: &Root, path: &[u8]) -> Vec<PathBuf> {
+    let uuid = volume::of(root, path).ok().filter(|volume| volume.kind == "btrfs");
+    let Some(uuid) = uuid.and_then(|volume| volume.uuid).filter(|uuid| uuid.len() == 32) else {
+        return Vec::new();
+    };
+    let parts = [&uuid[..8], &uuid[8..12], &uuid[12..16], &uuid[16..20], &uuid[20..]];
+    let folder = format!("/sys/fs/btrfs/{}/devices", parts.join("-"));
+    std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+}
+
+/// Whether a file system has its data from somewhere else than a disk of ours
+/// (`linux/magic.h`; Lustre's and GPFS's are from their own headers).
+fn is_remote(at: &OwnedFd) -> bool {
+    const REMOTE: [i64; 11] = [
+        0x6969,      // NFS
+        0xfe53_4d42, // SMB 2 and 3
+        0xff53_4d42, // CIFS
+        0x517b,      // SMB of old
+        0x6573_5546, // FUSE
+        0x0102_1997, // 9p
+        0x00c3_6400, // Ceph
+        0x5346_414f, // AFS
+        0x7375_7245, // Coda
+        0x0bd0_0bd0, // Lustre
+        0x4750_4653, // GPFS
+    ];
+    rustix::fs::fstatfs(at).is_ok_and(|answer| REMOTE.contains(&(answer.f_type & 0xffff_ffff)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::Class;
+    use std::sync::Arc;
+
+    #[test]
+    fn what_is_in_memory_shares_no_disk() {
+        let on_disk = Root::open(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
+        let memory = Arc::new(Root::open(Path::new("/proc")).unwrap());
+        let device = of(&memory, b"");
+        assert_eq!(device.class(&memory, b""), Class::Solid);
+        assert!(!of(&on_disk, b"").shares_a_disk_with(&device));
+    }
+
+    #[test]
+    fn numbers_are_those_of_stat() {
+        assert_eq!(number_of("8:17"), Some(8 << 32 | 17));
+        assert_eq!(number_of("8"), None);
+    }
+}

@@ -1,0 +1,145 @@
+//! How hard to read: by how many hands, with how much in flight, how fast, and
+//! how long to wait for an answer. What is not told is chosen by the storage.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use fsure_os::device::Class;
+use fsure_os::ring::RING_READS_MAX;
+
+use super::hash::BLOCK;
+use super::span::CHUNK;
+
+/// How hard to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effort {
+    /// Readers for each device, 1 to [`THREADS_MAX`]; `None` for what suits it.
+    pub threads: Option<usize>,
+    /// Reads that each reader has in flight, 1 to [`DEPTH_MAX`]; `None` for
+    /// what suits the device.
+    pub depth: Option<usize>,
+    /// Bytes read in a second by all readers together; `None` for no limit.
+    pub bytes_per_second: Option<u64>,
+    /// How long one answer of the storage may take before the file is given
+    /// up and the reader that waits for it replaced.
+    pub patience: Duration,
+}
+
+/// The most readers for one device.
+pub const THREADS_MAX: usize = 256;
+
+/// The most reads that one reader has in flight.
+pub const DEPTH_MAX: usize = RING_READS_MAX;
+
+impl Default for Effort {
+    /// A disk retries a bad sector for up to 30 s, and Linux a command that
+    /// failed five times: what has not answered for two minutes is stuck.
+    fn default() -> Self {
+        let patience = Duration::from_secs(120);
+        Self { threads: None, depth: None, bytes_per_second: None, patience }
+    }
+}
+
+/// What a device gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Share {
+    /// Readers.
+    pub(super) threads: usize,
+    /// Small files read with one call.
+    pub(super) batch: usize,
+    /// Reads of one large file that a reader has in flight.
+    pub(super) ahead: usize,
+    /// Readers that can be at work at once where none waits for a medium.
+    pub(super) cores: usize,
+    /// Readers that may wait for the medium at once; the others hash, or read
+    /// from memory.
+    pub(super) heads: usize,
+}
+
+impl Effort {
+    /// What a device of that class gets.
+    pub(super) fn share(&self, class: Class) -> Share {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let (threads, ahead, heads) = match class {
+            // Measured with direct reads of small files: 1 thread 1.0 GB/s,
+            // 4: 1.0, 8: 1.26, 16: 1.29; more only costs memory.
+            Class::Solid => ((2 * cores).clamp(8, 16), 1, usize::MAX),
+            // Two readers on one disk with heads are slower than one; what is
+            // in memory all cores may hash. With two reads in flight the disk
+            // does not turn idle while the first is hashed.
+            Class::Rotational(disks) => (cores.clamp(disks + 1, 16.max(disks + 1)), 2, disks),
+            // Each file costs several waits for the other side.
+            Class::Remote => (32, 2, usize::MAX),
+        };
+        let depth = self.depth.map(|depth| depth.clamp(1, DEPTH_MAX));
+        Share {
+            threads: self.threads.unwrap_or(threads).clamp(1, THREADS_MAX),
+            batch: depth.unwrap_or(RING_READS_MAX),
+            ahead: depth.unwrap_or(ahead),
+            cores,
+            heads: self.threads.unwrap_or(heads),
+        }
+    }
+
+    /// Bytes to ask for at once: a tenth of a second's worth at a limited
+    /// rate, so that it is a steady one, but never less than a block.
+    pub(super) fn chunk(&self) -> u64 {
+        let steady = self.bytes_per_second.unwrap_or(u64::MAX) / 10;
+        (steady / BLOCK * BLOCK).clamp(BLOCK, CHUNK)
+    }
+}
+
+/// Keeps all readers together below a rate.
+#[derive(Debug)]
+pub(super) struct Rate {
+    bytes_per_second: Option<u64>,
+    /// When the bytes handed out so far will have been read at that rate.
+    free_at: Mutex<Instant>,
+}
+
+impl Rate {
+    pub(super) fn new(bytes_per_second: Option<u64>) -> Self {
+        Self { bytes_per_second, free_at: Mutex::new(Instant::now()) }
+    }
+
+    /// When a read of so many bytes may begin; `None` for now.
+    pub(super) fn begin_at(&self, bytes: u64) -> Option<Instant> {
+        let rate = self.bytes_per_second?.max(1);
+        let mut free_at = self.free_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let begin = (*free_at).max(Instant::now());
+        *free_at = begin + Duration::from_secs_f64(bytes as f64 / rate as f64);
+        Some(begin)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_reader_at_a_time_waits_for_a_head() {
+        let share = Effort::default().share(Class::Rotational(1));
+        assert_eq!((share.heads, share.ahead), (1, 2));
+        assert!(share.threads > 1);
+        let told = Effort { threads: Some(3), depth: Some(1000), ..Effort::default() };
+        let share = told.share(Class::Rotational(1));
+        assert_eq!((share.threads, share.heads), (3, 3));
+        assert_eq!((share.batch, share.ahead), (DEPTH_MAX, DEPTH_MAX));
+    }
+
+    #[test]
+    fn a_slow_rate_is_steady() {
+        let chunk = |rate| Effort { bytes_per_second: rate, ..Effort::default() }.chunk();
+        assert_eq!(chunk(None), CHUNK);
+        assert_eq!(chunk(Some(1)), BLOCK);
+        assert_eq!(chunk(Some(25 << 20)), 2 * BLOCK);
+    }
+
+    #[test]
+    fn reads_begin_one_after_the_other() {
+        let rate = Rate::new(Some(1000));
+        let first = rate.begin_at(500).unwrap();
+        assert!(rate.begin_at(500).unwrap() >= first + Duration::from_millis(500));
+        assert_eq!(Rate::new(None).begin_at(1), None);
+    }
+}

@@ -1,0 +1,119 @@
+//! What one reader works with, and what all of them count.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use fsure_os::buffer::Buffer;
+use fsure_os::folder::Root;
+use fsure_os::opener::Opener;
+use fsure_os::read::Way;
+use fsure_os::ring::Ring;
+
+use super::effort::Rate;
+use super::hash::BLOCK;
+use super::lane::Lane;
+use super::post::Post;
+use super::span::{CHUNK, Cut};
+use crate::words::BytesByWay;
+
+/// What all readers count, and the word to stop.
+#[derive(Debug, Default)]
+pub(super) struct Meter {
+    by_way: [AtomicU64; 4],
+    remote: AtomicU64,
+    hashed: AtomicU64,
+    stop: AtomicBool,
+}
+
+impl Meter {
+    pub(super) fn bytes_by_way(&self) -> BytesByWay {
+        let [direct, dontcache, dropped, cached] =
+            self.by_way.each_ref().map(|bytes| bytes.load(Ordering::Relaxed));
+        let remote = self.remote.load(Ordering::Relaxed);
+        BytesByWay { direct, remote, dontcache, dropped, cached }
+    }
+
+    pub(super) fn hashed(&self) -> u64 {
+        self.hashed.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn count_hashed(&self, bytes: usize) {
+        self.hashed.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    pub(super) fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// What all readers of a run have in common.
+pub(super) struct Shared {
+    pub(super) opener: Opener,
+    pub(super) meter: Arc<Meter>,
+    pub(super) rate: Rate,
+    /// Bytes to ask for at once.
+    pub(super) chunk: u64,
+    pub(super) begun: Instant,
+}
+
+/// What a reader has at hand.
+pub(super) struct Hands {
+    pub(super) buffer: Buffer,
+    /// `None` where the system has no rings.
+    pub(super) ring: Option<Ring>,
+    pub(super) zeros: Box<[u8]>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) lane: Arc<Lane>,
+    pub(super) post: Arc<Post>,
+}
+
+impl Hands {
+    /// Fails where the system has no memory to give.
+    pub(super) fn new(shared: Arc<Shared>, lane: Arc<Lane>, post: Arc<Post>) -> io::Result<Self> {
+        let buffer = Buffer::new(CHUNK as usize)?;
+        // The ring belongs to the thread that uses it, which is this one.
+        let ring = Ring::new();
+        let zeros = vec![0; BLOCK as usize].into_boxed_slice();
+        Ok(Self { buffer, ring, zeros, shared, lane, post })
+    }
+
+    pub(super) fn root(&self) -> &Root {
+        self.shared.opener.root()
+    }
+
+    pub(super) fn meter(&self) -> &Meter {
+        &self.shared.meter
+    }
+
+    /// Before so many bytes are read: waits until the rate allows it.
+    pub(super) fn prepare(&self, bytes: u64) -> Result<(), Cut> {
+        if let Some(begin_at) = self.shared.rate.begin_at(bytes) {
+            self.post.rest();
+            loop {
+                let left = begin_at.saturating_duration_since(Instant::now());
+                if self.meter().is_stopped() || left.is_zero() {
+                    break;
+                }
+                std::thread::sleep(left.min(Duration::from_millis(100)));
+            }
+        }
+        self.post.move_on();
+        if self.meter().is_stopped() { Err(Cut::Stopped) } else { Ok(()) }
+    }
+
+    /// Counts bytes that were read.
+    pub(super) fn count(&self, way: Way, bytes: usize) {
+        let meter = self.meter();
+        let counter = match way {
+            Way::Direct if self.lane.is_remote => &meter.remote,
+            way => &meter.by_way[way as usize],
+        };
+        counter.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,264 @@
+//! One reader: takes the next batch of orders, or a segment of a large file
+//! that another has opened, reads, hashes, and decides nothing. Small files of
+//! a batch are read together.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crossbeam_channel::{Sender, select_biased};
+use fsure_os::Stat;
+use fsure_os::read::Source;
+
+use super::hands::{Hands, Shared};
+use super::lane::Lane;
+use super::post::Post;
+use super::reader::{Job, Order, Reading, Segment};
+use crate::catalog::UnfinishedBlocks;
+use crate::words::{Error, IoContext as _};
+
+/// A reader's news.
+#[derive(Debug)]
+pub(super) enum News {
+    /// A part of a large file is read; its block values, to be kept.
+    Part(u64, Stat, UnfinishedBlocks),
+    /// Orders that are done.
+    Done(Vec<(Order, Reading)>),
+    /// A reader cannot work.
+    Unable(Error),
+}
+
+/// Answers told at once. One by one they cost the control thread as much as
+/// what they say.
+const TOLD_AT_ONCE: usize = 64;
+
+/// A reader, before it has its memory.
+pub(super) struct Worker {
+    pub(super) shared: Arc<Shared>,
+    pub(super) lane: Arc<Lane>,
+    pub(super) post: Arc<Post>,
+    pub(super) outgoing: Sender<News>,
+    /// Dropped when the reader is gone.
+    pub(super) alive: Sender<()>,
+}
+
+impl Worker {
+    /// Works until no more orders can come.
+    pub(super) fn run(self) {
+        let Self { shared, lane, post, outgoing, alive } = self;
+        let at_work = |hands: &mut Hands| {
+            let mut work = Work { outgoing: outgoing.clone(), told: Vec::new() };
+            work.until_the_end(hands);
+        };
+        // A fault here must reach the control thread, which would wait for ever.
+        let work = AssertUnwindSafe(|| {
+            let hands = Hands::new(shared, lane, post);
+            hands.doing("get memory to read", "files".as_ref()).map(|mut hands| at_work(&mut hands))
+        });
+        let failed = catch_unwind(work)
+            .unwrap_or_else(|_| Err(Error::Internal("a reader failed".to_owned())));
+        if let Err(error) = failed {
+            // Nobody listens any more only when the run has failed already.
+            let _ = outgoing.send(News::Unable(error));
+        }
+        drop(alive);
+    }
+}
+
+/// A reader at work.
+struct Work {
+    outgoing: Sender<News>,
+    /// Answers not told yet.
+    told: Vec<(Order, Reading)>,
+}
+
+impl Work {
+    fn until_the_end(&mut self, hands: &mut Hands) {
+        let lane = Arc::clone(&hands.lane);
+        while !hands.post.is_lost() {
+            hands.post.hold(Vec::new());
+            hands.post.rest();
+            // A file that is open is finished before another is begun.
+            select_biased! {
+                recv(lane.calls) -> job => if let Ok(job) = job { self.work_on(&job, hands) },
+                recv(lane.orders) -> batch => match batch {
+                    Ok(batch) => self.begin(batch, hands),
+                    Err(_) => return,
+                },
+            }
+            self.tell_all(hands);
+        }
+    }
+
+    fn begin(&mut self, batch: Vec<Order>, hands: &mut Hands) {
+        hands.post.hold(batch.iter().map(|order| order.id).collect());
+        let mut pack = Pack::new(hands.lane.share.batch);
+        for order in batch {
+            if hands.meter().is_stopped() {
+                self.tell(order, Reading::Stopped, hands);
+                continue;
+            }
+            if order.attempt > 0 {
+                // Somebody is writing to it: give them time to finish.
+                std::thread::sleep(Duration::from_millis(100 * u64::from(order.attempt)));
+            }
+            hands.post.move_on();
+            match Job::open(&hands.shared.opener, order) {
+                Err(failed) => self.tell_unopened(*failed, hands),
+                Ok(job) if job.is_small() && job.source().0.is_in_memory() => {
+                    match job.read_whole(hands) {
+                        Some(reading) => self.tell(job.order, reading, hands),
+                        None => self.work_on(&Arc::new(job), hands),
+                    }
+                }
+                Ok(job) if hands.ring.is_some() && job.is_small() => {
+                    if !pack.has_room(&job, hands.buffer.len()) {
+                        self.read_pack(pack.take(), hands);
+                    }
+                    pack.push(job);
+                }
+                Ok(job) => self.share(job, hands),
+            }
+        }
+        self.read_pack(pack.take(), hands);
+    }
+
+    /// Works on a file together with whoever has nothing else to do.
+    fn share(&mut self, job: Job, hands: &mut Hands) {
+        let job = Arc::new(job);
+        // What is in memory is read as fast as it is hashed: more than the cores
+        // can do at once only takes more buffers, touched for the first time.
+        let share = hands.lane.share;
+        let is_in_memory = job.source().0.is_in_memory();
+        let count = if is_in_memory { share.threads.min(share.cores) } else { share.threads };
+        for _ in 1..job.segment_count().min(count) {
+            // Full: enough others have been called already.
+            let _ = hands.lane.call.try_send(Arc::clone(&job));
+        }
+        self.work_on(&job, hands);
+    }
+
+    fn read_pack(&mut self, jobs: Vec<(Job, usize)>, hands: &mut Hands) {
+        if jobs.is_empty() {
+            return;
+        }
+        let bytes = jobs.iter().map(|(job, _)| job.source().1 as u64).sum();
+        hands.post.take_head(&hands.lane.heads);
+        let filled = match (hands.prepare(bytes), &mut hands.ring) {
+            (Ok(()), Some(ring)) => {
+                let wanted = jobs.iter().map(|(job, at)| (job.source().0, *at, job.source().1));
+                Source::read_whole(ring, &mut hands.buffer, &wanted.collect::<Vec<_>>())
+            }
+            _ => Vec::new(),
+        };
+        hands.post.give_back_head(&hands.lane.heads);
+        let mut left = Vec::new();
+        let filled = filled.into_iter().chain(std::iter::repeat_with(|| None));
+        for ((job, at), filled) in jobs.into_iter().zip(filled) {
+            let Some(Ok(filled)) = filled else {
+                if filled.is_some() {
+                    job.note_failed_read();
+                }
+                left.push(job);
+                continue;
+            };
+            hands.count(filled.way, filled.bytes);
+            hands.meter().count_hashed(filled.bytes);
+            hands.post.move_on();
+            let reading = job.take_whole(at, hands);
+            self.tell(job.order, reading, hands);
+        }
+        // What did not come with the others is read by itself, where trouble
+        // is looked into.
+        for job in left {
+            self.work_on(&Arc::new(job), hands);
+        }
+    }
+
+    fn work_on(&mut self, job: &Arc<Job>, hands: &mut Hands) {
+        // Large files take long, and so does trouble: others may wait for these.
+        self.tell_all(hands);
+        hands.post.turn_to(Some(Arc::clone(job)));
+        if !job.source().0.is_in_memory() {
+            hands.post.take_head(&hands.lane.heads);
+        }
+        while let Some(segment) = job.work(hands) {
+            match segment {
+                Segment::Read(Some(blocks)) => {
+                    self.send(News::Part(job.order.id, job.stat().clone(), blocks), hands);
+                }
+                Segment::Read(None) => {}
+                Segment::Last(reading) => self.tell(job.order.clone(), reading, hands),
+            }
+        }
+        hands.post.give_back_head(&hands.lane.heads);
+        hands.post.turn_to(None);
+    }
+
+    /// Tells of a file that could not be opened: of itself, or of us.
+    fn tell_unopened(&mut self, (order, reading): (Order, Reading), hands: &Hands) {
+        match reading {
+            Reading::NoMeans(source) => {
+                let path = fsure_os::path::from_bytes(order.path.as_bytes()).into_owned();
+                self.send(News::Unable(Error::Io { doing: "open", path, source }), hands);
+            }
+            reading => self.tell(order, reading, hands),
+        }
+    }
+
+    fn tell(&mut self, order: Order, reading: Reading, hands: &Hands) {
+        self.told.push((order, reading));
+        if self.told.len() >= TOLD_AT_ONCE {
+            self.tell_all(hands);
+        }
+    }
+
+    fn tell_all(&mut self, hands: &Hands) {
+        if !self.told.is_empty() {
+            let told = std::mem::take(&mut self.told);
+            self.send(News::Done(told), hands);
+        }
+    }
+
+    fn send(&self, news: News, hands: &Hands) {
+        if !hands.post.is_lost() {
+            hands.post.rest();
+            // Nobody listens any more only when the run has failed already.
+            let _ = self.outgoing.send(news);
+            hands.post.move_on();
+        }
+    }
+}
+
+/// Small files that are read together, each with its place in the buffer.
+struct Pack {
+    jobs: Vec<(Job, usize)>,
+    end: usize,
+    count_max: usize,
+}
+
+impl Pack {
+    fn new(count_max: usize) -> Self {
+        Self { jobs: Vec::new(), end: 0, count_max }
+    }
+
+    fn has_room(&self, job: &Job, capacity: usize) -> bool {
+        self.end + Self::room_for(job) <= capacity && self.jobs.len() < self.count_max
+    }
+
+    fn push(&mut self, job: Job) {
+        let room = Self::room_for(&job);
+        self.jobs.push((job, self.end));
+        self.end += room;
+    }
+
+    fn take(&mut self) -> Vec<(Job, usize)> {
+        self.end = 0;
+        std::mem::take(&mut self.jobs)
+    }
+
+    fn room_for(job: &Job) -> usize {
+        let (source, length) = job.source();
+        length.next_multiple_of(source.grain() as usize)
+    }
+}
