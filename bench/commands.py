@@ -17,6 +17,13 @@ def fsure(job, name, **more):
     return Contender(f"fsure {job}", command, ("fsure",), **more)
 
 
+def fsure_by_hand(job, name, threads, depth):
+    """The same with readers and reads in flight chosen by hand."""
+    command = f"fsure {job} --quiet --threads {threads} --depth {depth}"
+    command += f" --catalog ../catalogs/{name}.db ."
+    return Contender(f"{threads} threads, depth {depth}", command, ("fsure",))
+
+
 def forget(data, name):
     """Removes a record with all that belongs to it."""
     for path in data.catalog.parent.glob(f"{name}.db*"):

@@ -118,6 +118,16 @@ def small_cached(bench):
     return [lines.speed(work, "fsure update --full", commands.rivals(contenders), 1.0, 1.2)], work
 
 
+def by_hand(bench, title, job, name, state):
+    """Our own choice of readers and depth beside choices made by hand."""
+    by_hand = [
+        commands.fsure_by_hand(job, name, threads, depth)
+        for threads, depth in ((1, 128), (2, 128), (4, 128), (8, 16), (8, 128), (16, 128), (32, 32))
+    ]
+    work = bench.measured(f"{title}, by hand", name, state, [fsure(job, name), *by_hand])
+    return [lines.speed(work, f"fsure {job}", [one.name for one in by_hand], 0.95)], work
+
+
 def unchanged(bench, name):
     """A tree in which nothing changed: what do names, sizes and dates cost?"""
     stat = "xargs -0 -P2 -n4096 stat --printf '%s %Y %n\\n'"
@@ -201,6 +211,18 @@ def rows(million):
         "big-cached": (big_cached, ["big"]),
         "small-cold": (small_cold, ["small"]),
         "small-cached": (small_cached, ["small"]),
+        "big-by-hand": (
+            lambda bench: by_hand(bench, "big file, cold", "verify", "big", "cold"),
+            ["big"],
+        ),
+        "small-by-hand": (
+            lambda bench: by_hand(bench, "small files, cold", "verify", "small", "cold"),
+            ["small"],
+        ),
+        "cached-by-hand": (
+            lambda bench: by_hand(bench, "small files, in cache", "update --full", "small", "cached"),
+            ["small"],
+        ),
         "unchanged": (lambda bench: unchanged(bench, tree), [tree]),
         "load": (load_and_compare, ["records"]),
         "neighbour": (neighbour, ["big", "victim"]),

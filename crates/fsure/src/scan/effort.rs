@@ -15,8 +15,8 @@ use super::span::CHUNK;
 pub struct Effort {
     /// Readers for each device, 1 to [`THREADS_MAX`]; `None` for what suits it.
     pub threads: Option<usize>,
-    /// Reads that each reader has in flight, 1 to [`DEPTH_MAX`]; `None` for
-    /// what suits the device.
+    /// Small files that each reader reads with one call, 1 to [`DEPTH_MAX`];
+    /// `None` for as many as fit.
     pub depth: Option<usize>,
     /// Bytes read in a second by all readers together; `None` for no limit.
     pub bytes_per_second: Option<u64>,
@@ -28,7 +28,7 @@ pub struct Effort {
 /// The most readers for one device.
 pub const THREADS_MAX: usize = 256;
 
-/// The most reads that one reader has in flight.
+/// The most files that one reader reads with one call.
 pub const DEPTH_MAX: usize = RING_READS_MAX;
 
 impl Default for Effort {
@@ -47,8 +47,6 @@ pub(super) struct Share {
     pub(super) threads: usize,
     /// Small files read with one call.
     pub(super) batch: usize,
-    /// Reads of one large file that a reader has in flight.
-    pub(super) ahead: usize,
     /// Readers that can be at work at once where none waits for a medium.
     pub(super) cores: usize,
     /// Readers that may wait for the medium at once; the others hash, or read
@@ -60,22 +58,19 @@ impl Effort {
     /// What a device of that class gets.
     pub(super) fn share(&self, class: Class) -> Share {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let (threads, ahead, heads) = match class {
+        let (threads, heads) = match class {
             // Measured with direct reads of small files: 1 thread 1.0 GB/s,
             // 4: 1.0, 8: 1.26, 16: 1.29; more only costs memory.
-            Class::Solid => ((2 * cores).clamp(8, 16), 1, usize::MAX),
-            // Two readers on one disk with heads are slower than one; what is
-            // in memory all cores may hash. With two reads in flight the disk
-            // does not turn idle while the first is hashed.
-            Class::Rotational(disks) => (cores.clamp(disks + 1, 16.max(disks + 1)), 2, disks),
+            Class::Solid => ((2 * cores).clamp(8, 16), usize::MAX),
+            // Two readers on one disk with heads are slower than one; the others
+            // hash what is in memory.
+            Class::Rotational(disks) => (cores.clamp(disks + 1, 16.max(disks + 1)), disks),
             // Each file costs several waits for the other side.
-            Class::Remote => (32, 2, usize::MAX),
+            Class::Remote => (32, usize::MAX),
         };
-        let depth = self.depth.map(|depth| depth.clamp(1, DEPTH_MAX));
         Share {
             threads: self.threads.unwrap_or(threads).clamp(1, THREADS_MAX),
-            batch: depth.unwrap_or(RING_READS_MAX),
-            ahead: depth.unwrap_or(ahead),
+            batch: self.depth.unwrap_or(DEPTH_MAX).clamp(1, DEPTH_MAX),
             cores,
             heads: self.threads.unwrap_or(heads),
         }
@@ -119,12 +114,11 @@ mod tests {
     #[test]
     fn one_reader_at_a_time_waits_for_a_head() {
         let share = Effort::default().share(Class::Rotational(1));
-        assert_eq!((share.heads, share.ahead), (1, 2));
+        assert_eq!(share.heads, 1);
         assert!(share.threads > 1);
         let told = Effort { threads: Some(3), depth: Some(1000), ..Effort::default() };
         let share = told.share(Class::Rotational(1));
-        assert_eq!((share.threads, share.heads), (3, 3));
-        assert_eq!((share.batch, share.ahead), (DEPTH_MAX, DEPTH_MAX));
+        assert_eq!((share.threads, share.heads, share.batch), (3, 3, DEPTH_MAX));
     }
 
     #[test]

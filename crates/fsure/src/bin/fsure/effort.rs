@@ -14,7 +14,7 @@ pub(crate) struct EffortArgs {
     /// disk with heads, twice the cores on one without, 32 over a network]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=THREADS_MAX as i64))]
     threads: Option<u16>,
-    /// Reads that each reader has in flight [default: what suits the device]
+    /// Small files that each reader reads with one call [default: as many as fit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=DEPTH_MAX as i64))]
     depth: Option<u16>,
     /// Read no more than this in a second, such as 200MiB/s [default: no limit]
