@@ -32,6 +32,8 @@ use fuser::{
 use rustix::mount::{UnmountFlags, unmount};
 use tempfile::TempDir;
 
+use super::meanwhile::{Meanwhile, Moment};
+
 /// What a fault does to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
@@ -108,37 +110,6 @@ pub struct Faults {
     /// Files whose reads and folders whose listings are never answered, as on
     /// a server that is gone.
     pub silent: HashSet<PathBuf>,
-}
-
-/// Somebody else's doing in the middle of a read, as surely as no thread
-/// beside it could bring it about.
-#[derive(Default)]
-pub struct Meanwhile(Option<Box<Act>>);
-
-type Act = dyn FnMut(&Path, Moment) + Send;
-
-/// What is asked of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moment {
-    /// To be opened.
-    Open,
-    /// What it is, by inode: its name has been looked up before.
-    Stat,
-    /// Some of its content.
-    Read,
-}
-
-impl Meanwhile {
-    /// Calls this at each moment, with the file's path below the root.
-    pub fn new(act: impl FnMut(&Path, Moment) + Send + 'static) -> Self {
-        Self(Some(Box::new(act)))
-    }
-}
-
-impl std::fmt::Debug for Meanwhile {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Meanwhile").field(&self.0.is_some()).finish()
-    }
 }
 
 impl Faults {
@@ -301,9 +272,7 @@ impl View {
     }
 
     fn meanwhile(&self, path: &Path, moment: Moment) {
-        if let Some(act) = &mut lock(&self.faults).meanwhile.0 {
-            act(path, moment);
-        }
+        lock(&self.faults).meanwhile.act(path, moment);
     }
 
     fn stat(&self, path: &Path) -> Result<FileAttr, Errno> {

@@ -17,6 +17,8 @@ mod faulty;
 #[cfg(target_os = "linux")]
 mod image;
 #[cfg(target_os = "linux")]
+mod meanwhile;
+#[cfg(target_os = "linux")]
 mod mounted;
 mod record;
 mod run;
@@ -25,9 +27,11 @@ mod traced;
 mod tree;
 
 #[cfg(target_os = "linux")]
-pub use faulty::{Fault, Faults, FaultyFs, How, Meanwhile, Moment, Request};
+pub use faulty::{Fault, Faults, FaultyFs, How, Request};
 #[cfg(target_os = "linux")]
 pub use image::{BTRFS, BTRFS_PACKED, EXT4, EXT4_JOURNALED, Format, Image, XFS};
+#[cfg(target_os = "linux")]
+pub use meanwhile::{Meanwhile, Moment};
 #[cfg(target_os = "linux")]
 pub use mounted::Mounted;
 pub use record::{Recorded, Row, bytes, content};
