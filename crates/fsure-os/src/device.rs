@@ -31,13 +31,14 @@ pub struct Device {
     pub(crate) disks: Vec<u64>,
     /// How many of them are said to have heads.
     pub(crate) heads: usize,
+    /// Whether a server or a program answers for it.
     pub(crate) is_remote: bool,
 }
 
 impl Device {
     /// One of which nothing is known.
     pub fn unknown() -> Self {
-        Self { disks: Vec::new(), heads: 0, is_remote: false }
+        Self { disks: Vec::new(), heads: 0, is_remote: true }
     }
 
     /// The storage under a folder below a root.
@@ -50,10 +51,17 @@ impl Device {
     /// where it has.
     pub fn class(&self, root: &Arc<Root>, path: &[u8]) -> Class {
         match self.heads {
-            _ if self.is_remote => Class::Remote,
+            // Some programs have a disk of ours behind them.
+            0 if self.is_remote => Class::Remote,
             heads if heads > 0 && host::device::is_slow(root, path) => Class::Rotational(heads),
             _ => Class::Solid,
         }
+    }
+
+    /// Whether what is read past our page cache may come from somebody else's;
+    /// so of one of which nothing is known.
+    pub fn is_remote(&self) -> bool {
+        self.is_remote
     }
 
     /// Whether reading the one takes from the speed of the other.

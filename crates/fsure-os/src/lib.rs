@@ -11,6 +11,7 @@
 //! | [`read`] | what a file holds on its medium, and which way it was really read |
 //! | [`ring`] | many reads with one call |
 //! | [`volume`] | which file system this is |
+//! | [`limit`] | how many files may be open at once |
 //! | [`lock`] | whether another process is at work on the same record |
 //! | [`path`] | bytes to paths and back, and the few plain questions about a path |
 //!
@@ -23,6 +24,7 @@ pub mod buffer;
 pub mod device;
 pub mod folder;
 mod host;
+pub mod limit;
 pub mod lock;
 pub mod opener;
 pub mod path;

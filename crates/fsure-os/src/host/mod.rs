@@ -45,9 +45,9 @@ pub(crate) use linux::ring;
 pub(crate) use no_ring as ring;
 pub(crate) use system::{File, device, volume};
 #[cfg(unix)]
-pub(crate) use unix::{folder, lock, memory, path};
+pub(crate) use unix::{folder, lock, memory, open_files, path};
 #[cfg(windows)]
-pub(crate) use windows::{folder, lock, memory, path};
+pub(crate) use windows::{folder, lock, memory, open_files, path};
 
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
 compile_error!("fsure-os speaks to Linux, macOS and Windows");

@@ -157,7 +157,7 @@ pub(super) fn plan(
         reads_from,
         purpose,
         first_way: Way::Direct,
-        effort: options.effort,
+        effort: options.effort.clone(),
         may_write,
         force: options.force,
         tell_ok: options.tell_ok,

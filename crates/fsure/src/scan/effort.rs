@@ -1,7 +1,7 @@
 //! How hard to read: by how many hands, with how much in flight, how fast, and
 //! how long to wait for an answer. What is not told is chosen by the storage.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fsure_os::device::Class;
@@ -11,15 +11,16 @@ use super::hash::BLOCK;
 use super::span::CHUNK;
 
 /// How hard to read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Effort {
     /// Readers for each device, 1 to [`THREADS_MAX`]; `None` for what suits it.
     pub threads: Option<usize>,
     /// Small files that each reader reads with one call, 1 to [`DEPTH_MAX`];
     /// `None` for as many as fit.
     pub depth: Option<usize>,
-    /// Bytes read in a second by all readers together; `None` for no limit.
-    pub bytes_per_second: Option<u64>,
+    /// What keeps all readers together below a rate; shared by the runs that
+    /// go on at the same time.
+    pub rate: Arc<Rate>,
     /// How long one answer of the storage may take before the file is given
     /// up and the reader that waits for it replaced.
     pub patience: Duration,
@@ -36,7 +37,7 @@ impl Default for Effort {
     /// failed five times: what has not answered for two minutes is stuck.
     fn default() -> Self {
         let patience = Duration::from_secs(120);
-        Self { threads: None, depth: None, bytes_per_second: None, patience }
+        Self { threads: None, depth: None, rate: Arc::new(Rate::new(None)), patience }
     }
 }
 
@@ -55,8 +56,9 @@ pub(super) struct Share {
 }
 
 impl Effort {
-    /// What a device of that class gets.
-    pub(super) fn share(&self, class: Class) -> Share {
+    /// What a device of that class gets, where so many files may be open. Several
+    /// devices share them.
+    pub(super) fn share(&self, class: Class, open_files: usize) -> Share {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let (threads, heads) = match class {
             // Measured with direct reads of small files: 1 thread 1.0 GB/s,
@@ -68,9 +70,11 @@ impl Effort {
             // Each file costs several waits for the other side.
             Class::Remote => (32, usize::MAX),
         };
+        let threads = self.threads.unwrap_or(threads).clamp(1, THREADS_MAX);
+        let batch_max = (open_files / 4 / threads).clamp(1, DEPTH_MAX);
         Share {
-            threads: self.threads.unwrap_or(threads).clamp(1, THREADS_MAX),
-            batch: self.depth.unwrap_or(DEPTH_MAX).clamp(1, DEPTH_MAX),
+            threads,
+            batch: self.depth.unwrap_or(DEPTH_MAX).clamp(1, batch_max),
             cores,
             heads: self.threads.unwrap_or(heads),
         }
@@ -79,21 +83,22 @@ impl Effort {
     /// Bytes to ask for at once: a tenth of a second's worth at a limited
     /// rate, so that it is a steady one, but never less than a block.
     pub(super) fn chunk(&self) -> u64 {
-        let steady = self.bytes_per_second.unwrap_or(u64::MAX) / 10;
+        let steady = self.rate.bytes_per_second.unwrap_or(u64::MAX) / 10;
         (steady / BLOCK * BLOCK).clamp(BLOCK, CHUNK)
     }
 }
 
 /// Keeps all readers together below a rate.
 #[derive(Debug)]
-pub(super) struct Rate {
+pub struct Rate {
     bytes_per_second: Option<u64>,
     /// When the bytes handed out so far will have been read at that rate.
     free_at: Mutex<Instant>,
 }
 
 impl Rate {
-    pub(super) fn new(bytes_per_second: Option<u64>) -> Self {
+    /// So many bytes in a second; `None` for no limit.
+    pub fn new(bytes_per_second: Option<u64>) -> Self {
         Self { bytes_per_second, free_at: Mutex::new(Instant::now()) }
     }
 
@@ -113,17 +118,18 @@ mod tests {
 
     #[test]
     fn one_reader_at_a_time_waits_for_a_head() {
-        let share = Effort::default().share(Class::Rotational(1));
+        let share = Effort::default().share(Class::Rotational(1), 1 << 20);
         assert_eq!(share.heads, 1);
         assert!(share.threads > 1);
         let told = Effort { threads: Some(3), depth: Some(1000), ..Effort::default() };
-        let share = told.share(Class::Rotational(1));
+        let share = told.share(Class::Rotational(1), 1 << 20);
         assert_eq!((share.threads, share.heads, share.batch), (3, 3, DEPTH_MAX));
+        assert_eq!(told.share(Class::Remote, 1024).batch, 85);
     }
 
     #[test]
     fn a_slow_rate_is_steady() {
-        let chunk = |rate| Effort { bytes_per_second: rate, ..Effort::default() }.chunk();
+        let chunk = |rate| Effort { rate: Arc::new(Rate::new(rate)), ..Effort::default() }.chunk();
         assert_eq!(chunk(None), CHUNK);
         assert_eq!(chunk(Some(1)), BLOCK);
         assert_eq!(chunk(Some(25 << 20)), 2 * BLOCK);

@@ -56,10 +56,9 @@ impl Meter {
 pub(super) struct Shared {
     pub(super) opener: Opener,
     pub(super) meter: Arc<Meter>,
-    pub(super) rate: Rate,
+    pub(super) rate: Arc<Rate>,
     /// Bytes to ask for at once.
     pub(super) chunk: u64,
-    pub(super) begun: Instant,
 }
 
 /// What a reader has at hand.
@@ -104,7 +103,8 @@ impl Hands {
             }
         }
         self.post.move_on();
-        if self.meter().is_stopped() { Err(Cut::Stopped) } else { Ok(()) }
+        let is_over = self.meter().is_stopped() || self.post.is_lost();
+        if is_over { Err(Cut::Stopped) } else { Ok(()) }
     }
 
     /// Counts bytes that were read.

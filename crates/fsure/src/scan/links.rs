@@ -36,6 +36,8 @@ pub(super) enum Link {
     Reading(Vec<u64>),
     /// Read; and how many of its names have not come by yet.
     Read(Rc<Content>, u32),
+    /// The storage does not answer for it.
+    Silent,
 }
 
 /// The inodes with several names of this run.
@@ -74,6 +76,13 @@ impl Links {
                 self.known.insert(*key, Link::Read(Rc::clone(content), left));
             }
         }
+        waiting
+    }
+
+    /// It is not to be had; and who waited for it.
+    pub(super) fn give_up(&mut self, key: &LinkKey) -> Vec<u64> {
+        let waiting = self.finish(key, None);
+        self.known.insert(*key, Link::Silent);
         waiting
     }
 

@@ -41,7 +41,7 @@ use fsure_os::read::Way;
 use crate::catalog::Catalog;
 use crate::tree::{Step, Walk, WalkOptions};
 use crate::words::{AlgorithmSet, Monitor, Offline, Outcome, Progress, RelPath, Result, Stop};
-pub use effort::{DEPTH_MAX, Effort, THREADS_MAX};
+pub use effort::{DEPTH_MAX, Effort, Rate, THREADS_MAX};
 use estimate::Estimate;
 use hands::Meter;
 use ledger::Ledger;

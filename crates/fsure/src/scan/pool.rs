@@ -6,17 +6,18 @@
 //! cannot be made to, and neither Ctrl-C nor the rest of the tree should have
 //! to wait for it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use fsure_os::device::{Class, Device};
+use fsure_os::folder::Root;
 use fsure_os::opener::Opener;
 use fsure_os::ring::RING_READS_MAX;
 
 use super::Plan;
-use super::effort::{Effort, Rate};
+use super::effort::Effort;
 use super::hands::{Meter, Shared};
 use super::lane::Lane;
 use super::post::{Held, Post};
@@ -34,9 +35,13 @@ const WINDOW: usize = 4_096;
 /// Orders that make a batch worth while when readers wait.
 const BATCH_MIN: usize = 64;
 
-/// Readers of one device that may get stuck, each replaced by a new one,
+/// What may get stuck, each time with a reader that is replaced by a new one,
 /// before the run is given up.
 const LOST_MAX: usize = 32;
+
+/// How long a device may take to show how it wants to be read. One with heads
+/// takes a fifth of a second.
+const CLASS_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long readers may take to end when the run has ended.
 const LEAVE: Duration = Duration::from_secs(1);
@@ -45,6 +50,7 @@ const LEAVE: Duration = Duration::from_secs(1);
 pub(super) struct Pool {
     shared: Arc<Shared>,
     effort: Effort,
+    open_files: usize,
     lanes: Vec<OpenLane>,
     /// Which lane serves which device, by the number in a file's stat.
     by_device: HashMap<u64, usize>,
@@ -52,6 +58,9 @@ pub(super) struct Pool {
     outgoing: Sender<News>,
     /// Every reader has a sender of it.
     alive: (Sender<()>, Receiver<()>),
+    /// What was given up: batches, and files by number, once each.
+    lost: usize,
+    lost_files: HashSet<u64>,
 }
 
 /// A device and its readers.
@@ -61,7 +70,6 @@ struct OpenLane {
     lane: Arc<Lane>,
     orders: Sender<Vec<Order>>,
     posts: Vec<Arc<Post>>,
-    lost: usize,
 }
 
 /// Orders that a reader had in hand when it was given up.
@@ -79,19 +87,21 @@ impl Pool {
         let shared = Shared {
             opener: Opener::new(Arc::clone(&plan.root), plan.first_way),
             meter,
-            rate: Rate::new(plan.effort.bytes_per_second),
+            rate: Arc::clone(&plan.effort.rate),
             chunk: plan.effort.chunk(),
-            begun: Instant::now(),
         };
         let (outgoing, news) = bounded(IN_FLIGHT_MAX);
         Self {
             shared: Arc::new(shared),
-            effort: plan.effort,
+            effort: plan.effort.clone(),
+            open_files: fsure_os::limit::open_files(),
             lanes: Vec::new(),
             by_device: HashMap::new(),
             news,
             outgoing,
             alive: bounded(0),
+            lost: 0,
+            lost_files: HashSet::new(),
         }
     }
 
@@ -111,16 +121,16 @@ impl Pool {
         let found = Device::of(root, folder.as_bytes());
         let shared = self.lanes.iter().position(|lane| lane.device.shares_a_disk_with(&found));
         let lane = shared.unwrap_or_else(|| {
-            let class = found.class(root, folder.as_bytes());
+            let class = class_in_time(&found, root, folder);
             let (orders, incoming) = bounded(IN_FLIGHT_MAX);
-            let lane = Lane::new(incoming, self.effort.share(class), class == Class::Remote);
+            let lane =
+                Lane::new(incoming, self.effort.share(class, self.open_files), found.is_remote());
             self.lanes.push(OpenLane {
                 device: found,
                 class,
                 lane: Arc::new(lane),
                 orders,
                 posts: Vec::new(),
-                lost: 0,
             });
             self.lanes.len() - 1
         });
@@ -163,7 +173,7 @@ impl Pool {
     }
 
     fn start_reader(&mut self, lane: usize) -> Result<()> {
-        let post = Arc::new(Post::new(self.shared.begun));
+        let post = Arc::new(Post::new());
         let worker = Worker {
             shared: Arc::clone(&self.shared),
             lane: Arc::clone(&self.lanes[lane].lane),
@@ -191,16 +201,15 @@ impl Pool {
                 .filter_map(|post| post.give_up_after(self.effort.patience, &open.lane.heads))
                 .collect();
             open.posts.retain(|post| !post.is_lost());
-            open.lost += held.len();
-            if open.lost > LOST_MAX {
-                return Ok(None);
-            }
             for held in held {
                 self.start_reader(lane)?;
+                // Many readers may be stuck at one file.
+                let job = held.job.as_ref().map(|job| job.order.id);
+                self.lost += usize::from(job.is_none_or(|id| self.lost_files.insert(id)));
                 all.extend(Lost::of(held));
             }
         }
-        Ok(Some(all))
+        Ok((self.lost <= LOST_MAX).then_some(all))
     }
 
     /// Ends the readers, and waits for them as long as they move.
@@ -211,6 +220,19 @@ impl Pool {
         drop((alive, self.news, self.outgoing, self.lanes));
         let _ = is_over.recv_timeout(LEAVE);
     }
+}
+
+/// How a device wants to be read; one that takes long to show it has heads.
+fn class_in_time(device: &Device, root: &Arc<Root>, folder: &RelPath) -> Class {
+    let (told, answer) = bounded(1);
+    let (device, root, folder) = (device.clone(), Arc::clone(root), folder.clone());
+    let ask = move || {
+        // Too late: nobody waits any more.
+        let _ = told.send(device.class(&root, folder.as_bytes()));
+    };
+    let asked = std::thread::Builder::new().name("time".into()).spawn(ask);
+    let class = asked.ok().and_then(|_| answer.recv_timeout(CLASS_PATIENCE).ok());
+    class.unwrap_or(Class::Rotational(1))
 }
 
 impl Lost {

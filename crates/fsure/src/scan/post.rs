@@ -1,23 +1,29 @@
 //! Where a reader says what it is at, so that the control thread notices one
 //! that waits for storage which does not answer. Such a wait cannot be ended
 //! from outside; the reader is left behind, and replaced.
+//!
+//! All of it is under one lock: a reader is given up together with exactly what
+//! it has in hand, and one that is given up gets nothing more.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::lane::Heads;
 use super::reader::Job;
+use crate::words::Silence;
 
 /// One reader's post.
-pub(super) struct Post {
-    begun: Instant,
-    /// When it last was seen to move, milliseconds since `begun`; 0 while it
-    /// waits for nothing that could be stuck.
-    since_ms: AtomicU64,
-    is_lost: AtomicBool,
-    has_head: AtomicBool,
-    held: Mutex<Held>,
+pub(super) struct Post(Mutex<State>);
+
+struct State {
+    held: Held,
+    /// How often it was seen to move.
+    moves: u64,
+    /// Whether it waits for nothing that could be stuck.
+    is_at_rest: bool,
+    silence: Silence,
+    has_head: bool,
+    is_lost: bool,
 }
 
 /// What a reader has in hand.
@@ -30,54 +36,67 @@ pub(super) struct Held {
 }
 
 impl Post {
-    pub(super) fn new(begun: Instant) -> Self {
-        Self {
-            begun,
-            since_ms: AtomicU64::new(0),
-            is_lost: AtomicBool::new(false),
-            has_head: AtomicBool::new(false),
-            held: Mutex::default(),
-        }
+    pub(super) fn new() -> Self {
+        Self(Mutex::new(State {
+            held: Held::default(),
+            moves: 0,
+            is_at_rest: true,
+            silence: Silence::new(),
+            has_head: false,
+            is_lost: false,
+        }))
     }
 
     /// The reader has these orders in hand now.
     pub(super) fn hold(&self, orders: Vec<u64>) {
-        self.held().orders = orders;
+        self.state().held.orders = orders;
         self.move_on();
     }
 
     /// Of what it has in hand, it reads this file now, or none in particular.
     pub(super) fn turn_to(&self, job: Option<Arc<Job>>) {
-        self.held().job = job;
+        let before = std::mem::replace(&mut self.state().held.job, job);
+        // Outside of the lock: the last one closes the file.
+        drop(before);
         self.move_on();
     }
 
     /// The reader moves: it is about to ask the system for something.
     pub(super) fn move_on(&self) {
-        self.since_ms.store(self.now_ms(), Ordering::Relaxed);
+        let mut state = self.state();
+        state.moves += 1;
+        state.is_at_rest = false;
     }
 
     /// The reader waits, for work, for its turn or for time to pass.
     pub(super) fn rest(&self) {
-        self.since_ms.store(0, Ordering::Relaxed);
+        self.state().is_at_rest = true;
     }
 
-    /// Whether it has been given up, and nobody listens to it any more.
+    /// Whether it has been given up: nobody listens to it any more, and it is
+    /// to begin nothing.
     pub(super) fn is_lost(&self) -> bool {
-        self.is_lost.load(Ordering::Acquire)
+        self.state().is_lost
     }
 
-    /// Waits for a head to read with; it must be given back.
-    pub(super) fn take_head(&self, heads: &Heads) {
+    /// Waits for a head to read with, which must be given back. False for a
+    /// reader that has been given up.
+    pub(super) fn take_head(&self, heads: &Heads) -> bool {
         self.rest();
         let has_head = heads.wait();
-        self.has_head.store(has_head, Ordering::Release);
-        self.move_on();
+        let mut state = self.state();
+        if has_head && state.is_lost {
+            heads.give_back();
+        }
+        state.has_head = has_head && !state.is_lost;
+        state.moves += 1;
+        state.is_at_rest = false;
+        !state.is_lost
     }
 
     /// Gives the head back, if it has one.
     pub(super) fn give_back_head(&self, heads: &Heads) {
-        if self.has_head.swap(false, Ordering::AcqRel) {
+        if std::mem::take(&mut self.state().has_head) {
             heads.give_back();
         }
     }
@@ -85,22 +104,21 @@ impl Post {
     /// Gives the reader up if it has not moved for so long. What it has in
     /// hand, where it is given up.
     pub(super) fn give_up_after(&self, patience: Duration, heads: &Heads) -> Option<Held> {
-        let since_ms = self.since_ms.load(Ordering::Relaxed);
-        let silent_ms = self.now_ms().saturating_sub(since_ms);
-        if since_ms == 0 || u128::from(silent_ms) < patience.as_millis() {
+        let mut state = self.state();
+        let moves = state.moves;
+        let silent = state.silence.look(moves);
+        if state.is_at_rest || silent < patience {
             return None;
         }
-        self.is_lost.store(true, Ordering::Release);
-        self.give_back_head(heads);
-        Some(std::mem::take(&mut *self.held()))
+        state.is_lost = true;
+        if std::mem::take(&mut state.has_head) {
+            heads.give_back();
+        }
+        Some(std::mem::take(&mut state.held))
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn now_ms(&self) -> u64 {
-        1 + u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX - 1)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -110,17 +128,23 @@ mod tests {
     use super::super::lane::Lane;
     use super::*;
 
+    fn lane() -> Lane {
+        let (_, orders) = crossbeam_channel::bounded(1);
+        Lane::new(
+            orders,
+            Effort::default().share(fsure_os::device::Class::Rotational(1), 1024),
+            false,
+        )
+    }
+
     #[test]
     fn only_a_reader_that_waits_for_storage_is_given_up() {
-        let (_, orders) = crossbeam_channel::bounded(1);
-        let share = Effort::default().share(fsure_os::device::Class::Rotational(1));
-        let lane = Lane::new(orders, share, false);
-        let post = Post::new(Instant::now());
+        let (lane, post) = (lane(), Post::new());
         let at_once = Duration::ZERO;
         post.hold(vec![7]);
         post.rest();
         assert!(post.give_up_after(at_once, &lane.heads).is_none());
-        post.take_head(&lane.heads);
+        assert!(post.take_head(&lane.heads));
         assert!(post.give_up_after(Duration::from_secs(9999), &lane.heads).is_none());
         assert!(!post.is_lost());
         let held = post.give_up_after(at_once, &lane.heads).unwrap();
@@ -130,6 +154,15 @@ mod tests {
         assert!(lane.heads.wait());
         post.give_back_head(&lane.heads);
         lane.heads.give_back();
+        assert!(lane.heads.wait());
+    }
+
+    #[test]
+    fn one_that_was_given_up_keeps_no_head() {
+        let (lane, post) = (lane(), Post::new());
+        post.move_on();
+        assert!(post.give_up_after(Duration::ZERO, &lane.heads).is_some());
+        assert!(!post.take_head(&lane.heads));
         assert!(lane.heads.wait());
     }
 }

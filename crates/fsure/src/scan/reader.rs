@@ -208,7 +208,8 @@ impl Job {
     pub(super) fn read_whole(&self, hands: &mut Hands) -> Option<Reading> {
         let length = self.stat.size as usize;
         hands.prepare(self.stat.size).ok()?;
-        let filled = self.source.read_at(&mut hands.buffer, 0, length).ok()?;
+        let filled = self.source.read_at(&mut hands.buffer, 0, length);
+        let filled = filled.inspect_err(|_| self.note_failed_read()).ok()?;
         if filled.bytes < length {
             return None;
         }

@@ -200,6 +200,7 @@ impl Span<'_> {
 fn take_hole(hands: &Hands, range: Range<u64>, take: &mut dyn FnMut(u64, Option<&[u8]>)) {
     for block in blocks_of(&range) {
         let length = (block.end - block.start) as usize;
+        hands.post.move_on();
         take(block.start / BLOCK, Some(&hands.zeros[..length]));
         hands.meter().count_hashed(length);
     }

@@ -266,6 +266,10 @@ impl<'a> Weigher<'a> {
                     self.links.pass(&key);
                     return self.weigh_content(id, pending, content);
                 }
+                Some(Link::Silent) => {
+                    let failed = Reading::Unopened(no_answer(self.plan.effort.patience));
+                    return self.weigh_failure(id, pending, failed);
+                }
                 // Another file by now, or a number used again.
                 Some(Link::Read(..)) => {}
                 None => self.links.begin(key),
@@ -333,8 +337,16 @@ impl<'a> Weigher<'a> {
     pub(super) fn give_up(&mut self, id: u64, patience: Duration) -> Result<()> {
         let Some(pending) = self.pending.remove(&id) else { return Ok(()) };
         self.given_up.insert(id);
-        self.serve_waiting(&pending, None)?;
-        self.weigh_failure(id, pending, Reading::Unopened(no_answer(patience)))
+        let mut all = vec![(id, pending)];
+        // Its other names would only get stuck in turn.
+        if let Some(key) = all[0].1.link.filter(|_| all[0].1.first.is_none()) {
+            let waiting = self.links.give_up(&key);
+            all.extend(waiting.iter().filter_map(|id| Some((*id, self.pending.remove(id)?))));
+        }
+        for (id, pending) in all {
+            self.weigh_failure(id, pending, Reading::Unopened(no_answer(patience)))?;
+        }
+        Ok(())
     }
 
     /// Keeps the values of a part of a large file that is being read.

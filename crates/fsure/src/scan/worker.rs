@@ -94,6 +94,9 @@ impl Work {
         hands.post.hold(batch.iter().map(|order| order.id).collect());
         let mut pack = Pack::new(hands.lane.share.batch);
         for order in batch {
+            if hands.post.is_lost() {
+                return;
+            }
             if hands.meter().is_stopped() {
                 self.tell(order, Reading::Stopped, hands);
                 continue;
@@ -143,7 +146,9 @@ impl Work {
             return;
         }
         let bytes = jobs.iter().map(|(job, _)| job.source().1 as u64).sum();
-        hands.post.take_head(&hands.lane.heads);
+        if !hands.post.take_head(&hands.lane.heads) {
+            return;
+        }
         let filled = match (hands.prepare(bytes), &mut hands.ring) {
             (Ok(()), Some(ring)) => {
                 let wanted = jobs.iter().map(|(job, at)| (job.source().0, *at, job.source().1));
@@ -179,8 +184,8 @@ impl Work {
         // Large files take long, and so does trouble: others may wait for these.
         self.tell_all(hands);
         hands.post.turn_to(Some(Arc::clone(job)));
-        if !job.source().0.is_in_memory() {
-            hands.post.take_head(&hands.lane.heads);
+        if !job.source().0.is_in_memory() && !hands.post.take_head(&hands.lane.heads) {
+            return;
         }
         while let Some(segment) = job.work(hands) {
             match segment {
@@ -192,6 +197,8 @@ impl Work {
             }
         }
         hands.post.give_back_head(&hands.lane.heads);
+        // Before the file is closed, which may get stuck, too.
+        self.tell_all(hands);
         hands.post.turn_to(None);
     }
 

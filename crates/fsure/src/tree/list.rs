@@ -114,15 +114,17 @@ impl Item {
     }
 }
 
-/// Lists one folder. What cannot be listed or read is told, too.
-pub(super) fn list(root: &Root, task: &Task, borders: &Borders) -> Listed {
+/// Lists one folder. What cannot be listed or read is told, too. Calls `moved`
+/// for every name it comes to.
+pub(super) fn list(root: &Root, task: &Task, borders: &Borders, moved: &dyn Fn()) -> Listed {
     let folder = &task.folder;
-    let Listing { names, mut entries, error } = match root.list(folder.as_bytes(), borders.places) {
-        Ok(listing) => listing,
-        // Removed, or made into something else, since its name was listed.
-        Err(error) if is_gone(&error) || is_other_kind(&error) => return Listed::default(),
-        Err(error) => return Listed::of(folder, What::Unlisted(error)),
-    };
+    let Listing { names, mut entries, error } =
+        match root.list(folder.as_bytes(), borders.places, moved) {
+            Ok(listing) => listing,
+            // Removed, or made into something else, since its name was listed.
+            Err(error) if is_gone(&error) || is_other_kind(&error) => return Listed::default(),
+            Err(error) => return Listed::of(folder, What::Unlisted(error)),
+        };
     // A folder that changes while it is listed may give a name twice.
     entries.sort_by(|a, b| names.get(a.0).cmp(names.get(b.0)));
     entries.dedup_by(|a, b| names.get(a.0) == names.get(b.0));

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::thread::Builder;
@@ -15,7 +16,7 @@ use fsure_os::folder::Root;
 
 use super::list::{Listed, Task, list};
 use super::walk::Borders;
-use crate::words::{Error, RelPath, Result, no_answer};
+use crate::words::{Error, RelPath, Result, Silence, no_answer};
 
 /// Names that may wait for the reader. Once there are so many, listing stops
 /// until half of them are taken, so that threads do not go to sleep and wake up
@@ -67,13 +68,21 @@ struct Board {
     wanted: Option<RelPath>,
     /// Threads that wait for something to do.
     idle: usize,
-    /// Threads by number that list a folder, which, and since when.
-    busy: HashMap<usize, (RelPath, Instant)>,
+    /// Threads that list a folder, by number.
+    busy: HashMap<usize, Busy>,
     /// Threads started, ended, and given up.
     started: usize,
     ended: usize,
     lost: usize,
     is_over: bool,
+}
+
+/// A thread at work.
+struct Busy {
+    folder: RelPath,
+    /// Counts the names it has come to.
+    moves: Arc<AtomicU64>,
+    silence: Silence,
 }
 
 impl Listers {
@@ -148,10 +157,12 @@ impl Listers {
 
     fn give_up_stuck(&self, board: &mut Board) -> Result<()> {
         let patience = self.shared.patience;
-        let is_stuck = |(_, since): &(RelPath, Instant)| since.elapsed() >= patience;
-        let stuck = board.busy.iter().filter(|(_, at)| is_stuck(at)).map(|(number, _)| *number);
+        let is_stuck =
+            |busy: &mut Busy| busy.silence.look(busy.moves.load(Ordering::Relaxed)) >= patience;
+        let stuck =
+            board.busy.iter_mut().filter_map(|(number, busy)| is_stuck(busy).then_some(*number));
         for number in stuck.collect::<Vec<_>>() {
-            let Some((folder, _)) = board.busy.remove(&number) else { continue };
+            let Some(Busy { folder, .. }) = board.busy.remove(&number) else { continue };
             board.lost += 1;
             let listed = Listed::unanswered(&folder, no_answer(patience));
             board.put(folder, Ok(listed));
@@ -196,11 +207,18 @@ impl Shared {
                 board.idle -= 1;
                 continue;
             };
-            board.busy.insert(number, (task.folder.clone(), Instant::now()));
+            let moves = Arc::new(AtomicU64::new(0));
+            let silence = Silence::new();
+            let busy = Busy { folder: task.folder.clone(), moves: Arc::clone(&moves), silence };
+            board.busy.insert(number, busy);
             drop(board);
+            let moved = || {
+                moves.fetch_add(1, Ordering::Relaxed);
+            };
             // A fault here must reach the reader, who would wait for ever.
-            let listed = catch_unwind(AssertUnwindSafe(|| list(&self.root, &task, &self.borders)))
-                .map_err(|_| Error::Internal("listing a folder failed".to_owned()));
+            let listed =
+                catch_unwind(AssertUnwindSafe(|| list(&self.root, &task, &self.borders, &moved)))
+                    .map_err(|_| Error::Internal("listing a folder failed".to_owned()));
             board = self.lock();
             if board.busy.remove(&number).is_none() {
                 // Given up: another is in this one's place.

@@ -9,6 +9,7 @@ mod monitor;
 mod outcome;
 mod path;
 mod record;
+mod silence;
 pub mod units;
 pub mod verdict;
 
@@ -24,4 +25,5 @@ pub use outcome::{
 };
 pub use path::{RelPath, Shown, escape};
 pub use record::Record;
+pub(crate) use silence::Silence;
 pub use verdict::{Evidence, Found, Known, Verdict, is_same_date, judge};

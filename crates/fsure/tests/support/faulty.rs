@@ -256,6 +256,7 @@ struct View {
 enum Unanswered {
     Read(ReplyData),
     Listing(ReplyDirectory),
+    Link(ReplyData),
 }
 
 impl View {
@@ -367,6 +368,9 @@ impl Filesystem for View {
     }
 
     fn readlink(&self, _: &fuser::Request, inode: INodeNo, reply: ReplyData) {
+        if self.is_silent(self.path(inode)) {
+            return lock(&self.unanswered).push(Unanswered::Link(reply));
+        }
         let full = self.path(inode).map(|path| self.source.join(path));
         match full.and_then(|full| Ok(std::fs::read_link(full)?)) {
             Ok(target) => reply.data(target.as_os_str().as_bytes()),

@@ -27,7 +27,7 @@ pub(crate) fn of(root: &Root, path: &[u8]) -> Device {
         }
     }
     let heads = disks.values().filter(|is_rotational| **is_rotational).count();
-    let is_remote = disks.is_empty() && is_remote(&at);
+    let is_remote = is_remote(&at);
     disks.entry(number).or_insert(false);
     Device { disks: disks.into_keys().collect(), heads, is_remote }
 }

@@ -57,14 +57,16 @@ impl Root {
     }
 
     /// The names in a folder, and as `places` wishes about where its files
-    /// begin on the disk. An error means that nothing could be listed.
-    pub fn list(&self, path: &[u8], places: Places) -> io::Result<Listing> {
+    /// begin on the disk. An error means that nothing could be listed. Calls
+    /// `moved` for every name it comes to.
+    pub fn list(&self, path: &[u8], places: Places, moved: &dyn Fn()) -> io::Result<Listing> {
         let folder = self.open_at(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
         let mut listing = Listing::default();
         listing.names.0.reserve(NAMES_FIRST * 32);
         let mut found = Vec::with_capacity(NAMES_FIRST);
         listing.error = each_name(&folder, &mut |inode, name| {
             found.push((inode, listing.names.push(name.to_bytes())));
+            moved();
             true
         })
         .err();
@@ -75,6 +77,7 @@ impl Root {
         let names = &listing.names;
         listing.entries.reserve_exact(found.len());
         for (_, at) in found {
+            moved();
             let stat = stat_at(folder.as_fd(), c_str(names, at));
             if !matches!(&stat, Err(error) if is_gone(error)) {
                 listing.entries.push((at, stat));
@@ -86,7 +89,7 @@ impl Root {
                 Some((c_str(names, *at), stat))
             });
             let mut files: Vec<_> = files.collect();
-            place::find(folder.as_fd(), places, &self.tells_places, &mut files);
+            place::find(folder.as_fd(), places, &self.tells_places, &mut files, moved);
         }
         Ok(listing)
     }
@@ -215,7 +218,7 @@ mod tests {
         std::fs::create_dir(tree.path().join("a")).unwrap();
         symlink("nowhere", tree.path().join("l")).unwrap();
         let root = Root::open(tree.path()).unwrap();
-        let mut listing = root.list(b"", Places::No).unwrap();
+        let mut listing = root.list(b"", Places::No, &|| ()).unwrap();
         let names = &listing.names;
         listing.entries.sort_by(|a, b| names.get(a.0).cmp(names.get(b.0)));
         let kinds: Vec<_> = listing
@@ -238,7 +241,7 @@ mod tests {
         symlink(outside.path(), tree.path().join("link")).unwrap();
         symlink(outside.path().join("secret"), tree.path().join("file")).unwrap();
         let root = Root::open(tree.path()).unwrap();
-        assert!(root.list(b"link", Places::No).is_err());
+        assert!(root.list(b"link", Places::No, &|| ()).is_err());
         assert!(root.stat(b"link/secret").is_err());
         assert!(root.read_small(b"link/secret", 10).is_err());
         assert!(root.read_small(b"file", 10).is_err());
@@ -263,7 +266,10 @@ mod tests {
         path.extend_from_slice(b"deep");
         assert!(path.len() > 9000);
         assert_eq!(root.stat(&path).unwrap().kind, crate::Kind::File);
-        assert_eq!(root.list(&path[..path.len() - 5], Places::No).unwrap().entries.len(), 1);
+        assert_eq!(
+            root.list(&path[..path.len() - 5], Places::No, &|| ()).unwrap().entries.len(),
+            1
+        );
         assert_eq!(root.read_small(&path, 10).unwrap(), Some(vec![]));
     }
 }

@@ -34,3 +34,15 @@ pub(super) fn next_data(
 pub(super) fn if_stale(error: std::io::Error) -> std::io::Error {
     if Errno::from_io_error(&error) == Some(Errno::STALE) { not_that_file() } else { error }
 }
+
+/// See [`crate::limit::open_files`].
+pub(crate) fn open_files() -> usize {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    /// macOS refuses more than its `OPEN_MAX` where it names no limit.
+    const ENOUGH: u64 = 10_240;
+    let mut limit = getrlimit(Resource::Nofile);
+    let before = limit.current;
+    limit.current = Some(limit.maximum.unwrap_or(ENOUGH).min(ENOUGH).max(before.unwrap_or(0)));
+    let granted = if setrlimit(Resource::Nofile, limit).is_ok() { limit.current } else { before };
+    granted.and_then(|files| usize::try_from(files).ok()).unwrap_or(ENOUGH as usize)
+}

@@ -29,6 +29,7 @@ pub(crate) fn find(
     wish: Places,
     is_told: &AtomicBool,
     files: &mut [(&std::ffi::CStr, &mut Stat)],
+    moved: &dyn Fn(),
 ) {
     let in_memory =
         |name: &std::ffi::CStr| open(folder, name).is_some_and(|file| is_in_memory(&file));
@@ -52,6 +53,7 @@ pub(crate) fn find(
     let is_in_order = sample.windows(2).all(follows);
     let mut end = sample.last().and_then(|(place, size)| Some((*place)? + size));
     for (name, stat) in files.iter_mut().skip(SAMPLES) {
+        moved();
         stat.place = if is_in_order { end } else { first_byte(folder, is_told, name) };
         end = end.map(|end| end + stat.size);
     }

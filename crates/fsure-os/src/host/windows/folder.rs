@@ -66,7 +66,7 @@ impl Root {
 
     /// The names in a folder. Where its files begin on the disk is not told. An
     /// error means that nothing could be listed.
-    pub fn list(&self, path: &[u8], _: Places) -> io::Result<Listing> {
+    pub fn list(&self, path: &[u8], _: Places, moved: &dyn Fn()) -> io::Result<Listing> {
         let folder = self.open_folder(path)?;
         let mut listing = Listing::default();
         let mut found = Vec::new();
@@ -76,6 +76,7 @@ impl Root {
         })
         .err();
         for name in found {
+            moved();
             // What a folder says of its files may be old: only the file knows.
             let stat = stat_below(folder.as_handle(), &name);
             if !matches!(&stat, Err(error) if is_gone(error)) {
@@ -267,7 +268,7 @@ mod tests {
         }
         let root = Root::open(tree.path()).unwrap();
         for _ in 0..2 {
-            let mut listing = root.list(b"", Places::Yes).unwrap();
+            let mut listing = root.list(b"", Places::Yes, &|| ()).unwrap();
             assert!(listing.error.is_none());
             let names = &listing.names;
             listing.entries.sort_by(|a, b| names.get(a.0).cmp(names.get(b.0)));
@@ -278,7 +279,7 @@ mod tests {
                 .collect();
             assert_eq!(kinds, [(&b"a"[..], Kind::Folder), ("größe".as_bytes(), Kind::File)]);
         }
-        let listing = root.list(b"a", Places::No).unwrap();
+        let listing = root.list(b"a", Places::No, &|| ()).unwrap();
         let mut names: Vec<_> =
             listing.entries.iter().map(|(at, _)| listing.names.get(*at)).collect();
         names.sort_unstable();
@@ -288,7 +289,7 @@ mod tests {
         assert!(root.read_small("größe".as_bytes(), 4).is_err());
         assert!(is_gone(&root.stat(b"none").unwrap_err()));
         assert!(is_gone(&root.stat(b"none/deeper").unwrap_err()));
-        assert!(is_gone(&root.list("größe".as_bytes(), Places::No).unwrap_err()));
+        assert!(is_gone(&root.list("größe".as_bytes(), Places::No, &|| ()).unwrap_err()));
         assert!(is_gone(&root.stat(b"a/../a").unwrap_err()), "no way leads up");
     }
 
@@ -302,6 +303,9 @@ mod tests {
         let root = Root::open(tree.path()).unwrap();
         let path = format!("{}/deep", deep.join("/"));
         assert_eq!(root.stat(path.as_bytes()).unwrap().size, 1);
-        assert_eq!(root.list(deep.join("/").as_bytes(), Places::No).unwrap().entries.len(), 1);
+        assert_eq!(
+            root.list(deep.join("/").as_bytes(), Places::No, &|| ()).unwrap().entries.len(),
+            1
+        );
     }
 }

@@ -1,9 +1,10 @@
 //! How hard to read, on the command line.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use fsure::scan::{DEPTH_MAX, Effort, THREADS_MAX};
+use fsure::scan::{DEPTH_MAX, Effort, Rate, THREADS_MAX};
 use fsure::words::units;
 
 /// How hard to read.
@@ -32,7 +33,7 @@ impl EffortArgs {
         Effort {
             threads: self.threads.map(usize::from),
             depth: self.depth.map(usize::from),
-            bytes_per_second: self.rate,
+            rate: Arc::new(Rate::new(self.rate)),
             patience: self.timeout.unwrap_or(Effort::default().patience),
         }
     }

@@ -9,9 +9,12 @@ mod status;
 mod update;
 mod verify;
 
+use std::io::Write as _;
 use std::panic::catch_unwind;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fsure::words::ExitCode;
@@ -64,11 +67,39 @@ enum When {
     Never,
 }
 
+/// How long a run may take to end after a signal. It waits neither for reads nor
+/// for listings, but a commit may take a disk a while.
+const LAST_WAIT: Duration = Duration::from_secs(5);
+
+/// The number of the signal that asks to stop, once there is one.
+static STOP: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
+
+/// Runs the command on a thread of its own: one that waits in the kernel for
+/// storage that does not answer could take no signal.
 fn main() -> std::process::ExitCode {
-    // The panic has been reported by then; a fault of ours must not pass for
-    // any verdict.
-    let code = catch_unwind(run).unwrap_or(ExitCode::Internal);
-    std::process::ExitCode::from(code.number())
+    let (done, is_done) = sync_channel(1);
+    let command = move || {
+        // The panic has been reported by then; a fault of ours must not pass
+        // for any verdict.
+        let _ = done.send(catch_unwind(run).unwrap_or(ExitCode::Internal));
+    };
+    let Ok(_) = std::thread::Builder::new().name("command".into()).spawn(command) else {
+        return std::process::ExitCode::from(ExitCode::Internal.number());
+    };
+    let mut asked_at = None;
+    loop {
+        if let Ok(code) = is_done.recv_timeout(Duration::from_millis(100)) {
+            return std::process::ExitCode::from(code.number());
+        }
+        let signal = STOP.get().map_or(0, |stop| stop.load(Ordering::Relaxed));
+        if signal > 0 && asked_at.get_or_insert_with(Instant::now).elapsed() >= LAST_WAIT {
+            let last_words = "fsure: ended without a report: the storage does not answer. What \
+                              was recorded more than a second ago is safe\n";
+            // Where this fails there is no one left to tell.
+            let _ = std::io::stderr().write_all(last_words.as_bytes());
+            return std::process::ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX));
+        }
+    }
 }
 
 fn run() -> ExitCode {
@@ -107,10 +138,10 @@ impl OutputArgs {
     }
 }
 
-/// The number of the signal that asks to stop, once there is one.
+/// Listens to signals from now on.
 fn listen() -> Arc<AtomicUsize> {
     use signal_hook::consts::{SIGINT, SIGTERM};
-    let stop = Arc::new(AtomicUsize::new(0));
+    let stop = Arc::clone(STOP.get_or_init(Arc::default));
     let is_second = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         let code = 128 + signal;

@@ -2,6 +2,7 @@
 //! report, and one exit code for all of them.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -133,7 +134,10 @@ impl Run<'_> {
         while let Some((number, place)) = places.pop_front() {
             let root = place.root.to_string_lossy().into_owned();
             let task = self.screen.begin(root.clone(), is_one_of_several);
-            let result = (self.job)(&place, &task);
+            // A fault in one must not take the report of the others with it.
+            let job = AssertUnwindSafe(|| (self.job)(&place, &task));
+            let result = catch_unwind(job)
+                .unwrap_or_else(|_| Err(Error::Internal("the run ended early".to_owned())));
             drop(task);
             let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
             match result {
