@@ -122,7 +122,7 @@ def by_hand(bench, title, job, name, state):
     """Our own choice of readers and depth beside choices made by hand."""
     by_hand = [
         commands.fsure_by_hand(job, name, threads, depth)
-        for threads, depth in ((1, 128), (2, 128), (4, 128), (8, 16), (8, 128), (16, 128), (32, 32))
+        for threads, depth in ((2, 128), (16, 128), (32, 32))
     ]
     work = bench.measured(f"{title}, by hand", name, state, [fsure(job, name), *by_hand])
     return [lines.speed(work, f"fsure {job}", [one.name for one in by_hand], 0.95)], work
