@@ -13,6 +13,7 @@
 //! | [`volume`] | which file system this is |
 //! | [`limit`] | how many files may be open at once |
 //! | [`lock`] | whether another process is at work on the same record |
+//! | [`plain`] | plain files that the user names: lists read and written |
 //! | [`path`] | bytes to paths and back, and the few plain questions about a path |
 //!
 //! A question that the system cannot answer is `None` or an error, never an
@@ -29,6 +30,7 @@ pub mod lock;
 pub mod opener;
 pub mod path;
 pub mod place;
+pub mod plain;
 pub mod read;
 pub mod ring;
 mod stat;

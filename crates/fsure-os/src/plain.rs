@@ -1,0 +1,101 @@
+//! Plain files that the user names outside any tree: lists to be read, and
+//! lists to be written so that nobody ever finds half of one.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+/// Opens a file to be read from its beginning.
+pub fn open(path: &Path) -> io::Result<impl Read + use<>> {
+    let file = File::open(path)?;
+    if file.metadata()?.is_dir() {
+        return Err(io::Error::from(io::ErrorKind::IsADirectory));
+    }
+    Ok(file)
+}
+
+/// The names in a folder, in the order of their bytes.
+pub fn names(folder: &Path) -> io::Result<Vec<Vec<u8>>> {
+    let names = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name().into_vec()));
+    let mut names: Vec<_> = names.collect::<io::Result<_>>()?;
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// The name of this host, as far as it is text.
+pub fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// A file that comes to its name only when it is whole and on its medium. One
+/// that is dropped before leaves nothing behind, and what had the name stays.
+#[derive(Debug)]
+pub struct Beside {
+    file: File,
+    making: PathBuf,
+    name: PathBuf,
+    is_done: bool,
+}
+
+impl Beside {
+    /// Begins a file that is to have this name.
+    pub fn create(name: &Path) -> io::Result<Self> {
+        if name.is_dir() {
+            return Err(io::Error::from(io::ErrorKind::IsADirectory));
+        }
+        let mut making = name.as_os_str().to_owned();
+        making.push(format!(".making-{}", std::process::id()));
+        let making = PathBuf::from(making);
+        let file = OpenOptions::new().write(true).create_new(true).open(&making)?;
+        Ok(Self { file, making, name: name.to_owned(), is_done: false })
+    }
+
+    /// Gives the file its name, durably.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.file.sync_all()?;
+        crate::path::rename(&self.making, &self.name)?;
+        self.is_done = true;
+        Ok(())
+    }
+}
+
+impl Write for Beside {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        if !self.is_done {
+            crate::path::remove(&self.making, false);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_there_as_a_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = folder.path().join("list");
+        std::fs::write(&name, "old").unwrap();
+        let mut file = Beside::create(&name).unwrap();
+        file.write_all(b"half").unwrap();
+        drop(file);
+        assert_eq!(std::fs::read(&name).unwrap(), b"old");
+        let mut file = Beside::create(&name).unwrap();
+        file.write_all(b"new").unwrap();
+        file.finish().unwrap();
+        assert_eq!(std::fs::read(&name).unwrap(), b"new");
+        assert_eq!(names(folder.path()).unwrap(), [b"list"]);
+        assert!(Beside::create(folder.path()).is_err());
+    }
+}

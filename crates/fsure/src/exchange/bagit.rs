@@ -1,0 +1,98 @@
+//! Manifests of BagIt (RFC 8493): a digest and a path to a line, with line
+//! ends and the percent sign encoded from version 1.0 on. Programs disagree
+//! on the encoding, so that a line may stand for one of several names.
+
+use std::io::{self, Write};
+
+use super::lines::{Line, Lines};
+use super::listed::{Item, Listed, Sink};
+use super::names;
+use crate::words::digest::hex;
+use crate::words::{Algorithm, Digests, RelPath, Result};
+
+/// What the lines of a manifest do not tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Manifest {
+    /// Whose values they hold; `None` for one that we do not know.
+    pub(super) algorithm: Option<Algorithm>,
+    /// Whether the bag is of version 1.0 or later.
+    pub(super) is_encoded: bool,
+}
+
+/// The algorithm in a manifest's file name, `manifest-sha512.txt` or
+/// `tagmanifest-sha512.txt`; the outer `None` for any other file.
+#[allow(clippy::option_option)]
+pub(super) fn algorithm_of(name: &[u8]) -> Option<Option<Algorithm>> {
+    let name = str::from_utf8(name).ok()?;
+    let name = name.strip_prefix("tag").unwrap_or(name).strip_prefix("manifest-")?;
+    Some(names::algorithm(name.strip_suffix(".txt")?))
+}
+
+/// Whether a declaration (`bagit.txt`) says version 1.0 or later.
+pub(super) fn is_encoded(declaration: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(declaration);
+    let version = text.lines().find_map(|line| line.strip_prefix("BagIt-Version:"));
+    let major = version.and_then(|version| version.trim().split('.').next()?.parse::<u32>().ok());
+    major.is_some_and(|major| major >= 1)
+}
+
+/// Reads a manifest.
+pub(super) fn read(lines: &mut Lines<'_>, manifest: Manifest, sink: &mut Sink<'_>) -> Result<()> {
+    while let Some(line) = lines.next()? {
+        let number = lines.number();
+        let Line::Bytes(line) = line else {
+            sink(Item::malformed(number, "a line of more than a mebibyte"))?;
+            continue;
+        };
+        if line.is_empty() {
+            continue;
+        }
+        sink(match (parse(&line, manifest), manifest.algorithm) {
+            (Ok(listed), Some(_)) => Item::Listed(Listed { line: number, ..listed }),
+            (Ok(listed), None) => {
+                let path = listed.path.shown();
+                Item::unsupported(number, format!("the digest of {path} is of an unknown kind"))
+            }
+            (Err(reason), _) => Item::malformed(number, reason),
+        })?;
+    }
+    Ok(())
+}
+
+fn parse(line: &[u8], manifest: Manifest) -> std::result::Result<Listed, String> {
+    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+    let end = line.iter().position(is_blank).ok_or("no path behind the digest")?;
+    let (digest, rest) = line.split_at(end);
+    let mut digests = Digests::default();
+    match manifest.algorithm {
+        Some(algorithm) => digests.insert(algorithm, &names::digest(algorithm, digest)?),
+        None => drop(names::from_hex(digest).ok_or("no hexadecimal digest")?),
+    }
+    let blanks = rest.iter().take_while(|byte| is_blank(byte)).count();
+    let name = &rest[blanks..];
+    // The mark of md5sum's binary mode, which the specification lets pass.
+    let name = name.strip_prefix(b"*").filter(|rest| rest.starts_with(b"data/")).unwrap_or(name);
+    let decoded = |with_percent| names::percent_decode(name, with_percent);
+    // bagit-python decodes line ends and no percent sign, and encodes neither
+    // of the latter, whatever version it says.
+    let mut spellings = [name.to_vec(), decoded(false), decoded(true)];
+    if manifest.is_encoded {
+        spellings = [decoded(true), name.to_vec(), decoded(false)];
+    }
+    let [first, rest @ ..] = spellings;
+    let path = names::path(&first)?;
+    let mut others: Vec<RelPath> = Vec::new();
+    for other in rest.iter().filter_map(|other| names::path(other).ok()) {
+        if other != path && !others.contains(&other) {
+            others.push(other);
+        }
+    }
+    Ok(Listed { path, others, digests, ..Listed::default() })
+}
+
+/// Writes a line of a manifest, of version 1.0.
+pub(super) fn write(out: &mut dyn Write, digest: &[u8], path: &[u8]) -> io::Result<()> {
+    write!(out, "{}  ", hex(digest))?;
+    out.write_all(&names::percent_encode(path))?;
+    out.write_all(b"\n")
+}

@@ -1,0 +1,33 @@
+//! Lists of digests in the forms other programs write and read, as pure
+//! streams: a reader hands over one entry or one problem at a time, a writer
+//! takes one entry at a time, and neither holds a list in memory.
+//! `docs/exchange.md` says of each form what is read, what is written and what
+//! it cannot express.
+//!
+//! A list may come from anybody. Nothing but a plain relative path gets
+//! through to what comes after, and a line that says something else is told
+//! with its number, never dropped.
+
+mod bagit;
+mod chkbit;
+mod formats;
+mod hashdeep;
+mod json;
+mod lines;
+mod listed;
+mod mhl;
+mod mtree;
+mod names;
+mod recognise;
+mod sfv;
+mod source;
+mod sums;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+pub use formats::Format;
+pub use listed::{Item, Listed, Modified, Problem, Sink, Trouble};
+pub use mhl::chain as mhl_chain;
+pub use source::{Source, read};
+pub use writer::{About, ListWriter, bag_files, writer};

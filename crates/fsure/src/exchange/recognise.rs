@@ -1,0 +1,85 @@
+//! Which form a list has, by its first bytes and, where two programs write the
+//! same lines, by its name.
+
+use super::formats::Format;
+use super::{bagit, hashdeep, sfv};
+
+/// The form of a list of that name that begins with those bytes.
+pub(super) fn recognise(name: &[u8], head: &[u8]) -> Format {
+    if bagit::algorithm_of(name).is_some() {
+        return Format::Bagit;
+    }
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    let text = head.trim_ascii_start();
+    if head.starts_with(hashdeep::MAGIC.as_bytes()) {
+        Format::Hashdeep
+    } else if text.starts_with(b"#mtree") || is_mtree(text) {
+        Format::Mtree
+    } else if text.starts_with(b"<") {
+        Format::AscMhl
+    } else if text.starts_with(b"{\"type\":\"fsure-list\"") {
+        Format::Json
+    } else if text.starts_with(b"{") {
+        Format::Chkbit
+    } else if is_sfv(head) {
+        Format::Sfv
+    } else if is_of_blake3(name, head) {
+        Format::B3sum
+    } else {
+        Format::Sha256sums
+    }
+}
+
+fn is_mtree(text: &[u8]) -> bool {
+    let mut lines = text.split(|byte| *byte == b'\n');
+    let first = lines.find(|line| !line.is_empty() && !line.starts_with(b"#")).unwrap_or_default();
+    first.starts_with(b"/set ") || first.windows(6).any(|word| word == b" type=")
+}
+
+fn is_sfv(head: &[u8]) -> bool {
+    let mut lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
+    let first = lines.find(|line| !line.is_empty() && !line.starts_with(b";"));
+    let is_entry = |line: &[u8]| sfv::name(line).is_some() && !is_digest_first(line);
+    first.map_or(head.starts_with(b";"), is_entry)
+}
+
+fn is_digest_first(line: &[u8]) -> bool {
+    line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count() >= 32 || line.contains(&b'(')
+}
+
+/// 64 digits may be SHA-256 or BLAKE3: only the name can tell.
+fn is_of_blake3(name: &[u8], head: &[u8]) -> bool {
+    let name = String::from_utf8_lossy(name).to_ascii_lowercase();
+    name.contains("b3") || name.contains("blake3") || head.starts_with(b"BLAKE3 (")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms_are_known_by_what_they_say() {
+        let sha = "0".repeat(64) + "  a";
+        for (name, head, format) in [
+            ("manifest-sha256.txt", "", Format::Bagit),
+            ("tagmanifest-md5.txt", "", Format::Bagit),
+            ("x", "%%%% HASHDEEP-1.0\n", Format::Hashdeep),
+            ("x", "#mtree\n", Format::Mtree),
+            ("x", "# user: root\n/set type=file\n", Format::Mtree),
+            ("x", "./a type=file size=1\n", Format::Mtree),
+            ("x", "\u{feff}<?xml version=\"1.0\"?>", Format::AscMhl),
+            ("x", "{\"type\":\"fsure-list\",\"version\":1}\n", Format::Json),
+            (".chkbit-db", "{\"type\":\"chkbit\",\"version\":6,", Format::Chkbit),
+            (".chkbit", "{\"v\":2,\"idx\":", Format::Chkbit),
+            ("x.sfv", "; by\r\n\r\na b.txt 0123ABCD\r\n", Format::Sfv),
+            ("SHA256SUMS", &sha, Format::Sha256sums),
+            ("x", "00000000000000000000000000000000  my deadbeef", Format::Sha256sums),
+            ("photos.b3", &sha, Format::B3sum),
+            ("B3SUMS", &sha, Format::B3sum),
+            ("x", "BLAKE3 (a) = 00", Format::B3sum),
+            ("x", "", Format::Sha256sums),
+        ] {
+            assert_eq!(recognise(name.as_bytes(), head.as_bytes()), format, "{name} {head}");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! A list where it lies: one file, or the manifests of a bag.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use fsure_os::path as os_path;
+use fsure_os::plain;
+
+use super::formats::Format;
+use super::lines::Lines;
+use super::listed::{Item, Sink};
+use super::recognise::recognise;
+use super::{bagit, chkbit, hashdeep, json, mhl, mtree, sfv, sums};
+use crate::words::{Algorithm, Error, IoContext as _, Result};
+
+/// How much of a list is looked at to see what it is.
+const HEAD: usize = 1 << 16;
+
+/// A list to be read.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// The form it has.
+    pub format: Format,
+    /// The folder its names are relative to, unless somebody says otherwise.
+    pub folder: PathBuf,
+    /// Its files.
+    pub files: Vec<PathBuf>,
+    /// Files and folders that belong to it without being in it.
+    pub belongings: Vec<PathBuf>,
+    /// Whether it says something of files that are not below `data/`: always,
+    /// but for a bag without tag manifests.
+    pub covers_all: bool,
+}
+
+impl Source {
+    /// Finds a list: a file, or a folder that is a bag. `format` is what the
+    /// user says it is; otherwise it is recognised.
+    pub fn open(path: &Path, format: Option<Format>) -> Result<Self> {
+        let path = &os_path::resolve(path).doing("find", path)?;
+        if os_path::is_folder(path) {
+            return bag(path);
+        }
+        let name = path.file_name().map(|name| os_path::bytes(Path::new(name)).to_vec());
+        let name = name.unwrap_or_default();
+        let format = match format {
+            Some(format) => format,
+            None => recognise(&name, &head(path)?),
+        };
+        let parent = path.parent().unwrap_or(path);
+        // A manifest of a history speaks of the folder that the history is in.
+        let is_in_history = format == Format::AscMhl && parent.ends_with("ascmhl");
+        let folder = if is_in_history { parent.parent().unwrap_or(parent) } else { parent };
+        Ok(Self {
+            format,
+            folder: folder.to_owned(),
+            files: vec![path.clone()],
+            belongings: if is_in_history { vec![parent.to_owned()] } else { Vec::new() },
+            covers_all: true,
+        })
+    }
+
+    /// Reads it from end to end. Each item comes with the file it is in.
+    pub fn read(&self, each: &mut dyn FnMut(&Path, Item) -> Result<()>) -> Result<()> {
+        for file in &self.files {
+            let input = plain::open(file).doing("open", file)?;
+            let mut input = BufReader::with_capacity(HEAD, input);
+            self.read_file(file, &mut input, &mut |item| each(file, item))?;
+        }
+        Ok(())
+    }
+
+    fn read_file(&self, file: &Path, input: &mut dyn BufRead, sink: &mut Sink<'_>) -> Result<()> {
+        if self.format != Format::Bagit {
+            return read(self.format, file, input, sink);
+        }
+        let name = file.file_name().map(|name| os_path::bytes(Path::new(name)).to_vec());
+        let algorithm = bagit::algorithm_of(&name.unwrap_or_default()).flatten();
+        let declaration = file.parent().unwrap_or(file).join("bagit.txt");
+        let is_encoded = head(&declaration).is_ok_and(|head| bagit::is_encoded(&head));
+        let manifest = bagit::Manifest { algorithm, is_encoded };
+        bagit::read(&mut Lines::new(input, file, b'\n'), manifest, sink)
+    }
+}
+
+/// Reads a list of one file; a BagIt manifest is taken for one of SHA-512 and
+/// version 1.0. `file` is what errors name.
+pub fn read(
+    format: Format,
+    file: &Path,
+    input: &mut dyn BufRead,
+    sink: &mut Sink<'_>,
+) -> Result<()> {
+    let head = input.fill_buf().doing("read", file)?;
+    if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
+        return sink(Item::malformed(1, "UTF-16: convert it to UTF-8 first"));
+    }
+    let is_sums =
+        matches!(format, Format::Sha256sums | Format::Sha512sums | Format::B3sum | Format::Rclone);
+    let end = if is_sums && head.contains(&0) { 0 } else { b'\n' };
+    let of_64 = if format == Format::B3sum { Algorithm::Blake3 } else { Algorithm::Sha256 };
+    match format {
+        Format::AscMhl => return mhl::read(input, file, sink),
+        Format::Chkbit => return chkbit::read(input, sink),
+        _ => {}
+    }
+    let lines = &mut Lines::new(input, file, end);
+    match format {
+        Format::Hashdeep => hashdeep::read(lines, sink),
+        Format::Mtree => mtree::read(lines, sink),
+        Format::Json => json::read(lines, sink),
+        Format::Sfv => sfv::read(lines, sink),
+        Format::Bagit => {
+            let manifest = bagit::Manifest { algorithm: Some(Algorithm::Sha512), is_encoded: true };
+            bagit::read(lines, manifest, sink)
+        }
+        _ => {
+            let is_escaped = format != Format::Rclone;
+            sums::read(lines, sums::Manner { of_64, is_escaped }, sink)
+        }
+    }
+}
+
+/// The first bytes of a file.
+fn head(file: &Path) -> Result<Vec<u8>> {
+    let input = plain::open(file).doing("open", file)?;
+    let mut input = BufReader::with_capacity(HEAD, input);
+    Ok(input.fill_buf().doing("read", file)?.to_vec())
+}
+
+/// The manifests of a bag.
+fn bag(folder: &Path) -> Result<Source> {
+    let names = plain::names(folder).doing("list", folder)?;
+    let is_manifest = |name: &&Vec<u8>| bagit::algorithm_of(name).is_some();
+    let manifests: Vec<_> = names.iter().filter(is_manifest).collect();
+    let place = |name: &Vec<u8>| folder.join(os_path::from_bytes(name));
+    if !manifests.iter().any(|name| name.starts_with(b"manifest-")) {
+        return Err(Error::Usage {
+            message: format!("{} is a folder and no bag", folder.display()),
+            hint: Some("name the file that is the list".to_owned()),
+        });
+    }
+    let (tags, _): (Vec<&Vec<u8>>, Vec<_>) =
+        manifests.iter().copied().partition(|name| name.starts_with(b"tag"));
+    Ok(Source {
+        format: Format::Bagit,
+        folder: folder.to_owned(),
+        files: manifests.iter().map(|name| place(name)).collect(),
+        // Nothing lists the tag manifests themselves.
+        belongings: tags.iter().map(|name| place(name)).collect(),
+        covers_all: !tags.is_empty(),
+    })
+}

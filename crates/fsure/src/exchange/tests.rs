@@ -1,0 +1,312 @@
+//! What was written is read as it was; what nobody may name does not get
+//! through; what is wrong is told with its line; and no bytes end a reader.
+
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use super::source::read;
+use super::*;
+use crate::words::{Algorithm, Digests, RelPath};
+
+fn items(format: Format, text: &[u8]) -> Vec<Item> {
+    let mut items = Vec::new();
+    let mut take = |item| {
+        items.push(item);
+        Ok(())
+    };
+    read(format, Path::new("list"), &mut &text[..], &mut take).unwrap();
+    items
+}
+
+fn listed(format: Format, text: &[u8]) -> Vec<Listed> {
+    let of = |item| match item {
+        Item::Listed(listed) => listed,
+        Item::Problem(problem) => panic!("{problem:?} in {}", text.escape_ascii()),
+    };
+    items(format, text).into_iter().map(of).collect()
+}
+
+/// Problems as `line: reason`.
+fn problems(format: Format, text: &[u8]) -> Vec<String> {
+    let of = |item| match item {
+        Item::Listed(_) => None,
+        Item::Problem(problem) => Some(format!("{}: {}", problem.line, problem.reason)),
+    };
+    items(format, text).into_iter().filter_map(of).collect()
+}
+
+fn written(format: Format, entries: &[Listed]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut list = writer(format, &About::default(), &mut out).unwrap();
+    for entry in entries {
+        list.put(entry).unwrap();
+    }
+    list.finish().unwrap();
+    out
+}
+
+/// What a form keeps of an entry.
+fn kept(format: Format, entry: &Listed) -> Listed {
+    use Algorithm::{Blake3, Md5, Sha1, Sha256, Sha512, Xxh128};
+    let keeps: &[Algorithm] = match format {
+        Format::Json => &Algorithm::ALL,
+        Format::Mtree => &[Md5, Sha1, Sha256, Sha512],
+        Format::AscMhl => &[Sha512, Md5, Sha1, Xxh128],
+        Format::B3sum => &[Blake3],
+        Format::Sha512sums | Format::Bagit => &[Sha512],
+        _ => &[Sha256],
+    };
+    let mut digests = Digests::default();
+    for algorithm in keeps {
+        digests.insert(*algorithm, entry.digests.get(*algorithm).unwrap());
+    }
+    let has_dates = matches!(format, Format::Json | Format::Mtree | Format::AscMhl);
+    let has_sizes = has_dates || format == Format::Hashdeep;
+    let path = match format {
+        Format::Bagit => RelPath::from_bytes(*b"data").join(entry.path.as_bytes()),
+        _ => entry.path.clone(),
+    };
+    Listed {
+        path,
+        digests,
+        size: entry.size.filter(|_| has_sizes),
+        modified: entry.modified.filter(|_| has_dates),
+        ..Listed::default()
+    }
+}
+
+fn any_path() -> impl Strategy<Value = RelPath> {
+    let awkward = prop::sample::select(&b"\n\r\\%0A25 *#=()\t\x01\xff\xc3\xa9,;&<>\"'."[..]);
+    let byte = prop_oneof![1 => awkward, 1 => any::<u8>()];
+    let component = prop::collection::vec(byte, 1..12).prop_filter("a component", |bytes| {
+        let is_name = !bytes.contains(&0) && !bytes.contains(&b'/');
+        is_name && bytes != b"." && bytes != b".."
+    });
+    prop::collection::vec(component, 1..4).prop_map(|all| RelPath::from_bytes(all.join(&b'/')))
+}
+
+fn any_entry() -> impl Strategy<Value = Listed> {
+    let seeds = (any_path(), any::<u8>(), any::<u32>(), any::<i64>());
+    seeds.prop_map(|(path, seed, size, time_ns)| {
+        let mut digests = Digests::default();
+        for algorithm in Algorithm::ALL {
+            digests.insert(algorithm, &vec![seed; algorithm.length()]);
+        }
+        let modified = Some(Modified { time_ns, unit_ns: 1 });
+        Listed { path, digests, size: Some(size.into()), modified, ..Listed::default() }
+    })
+}
+
+fn unnumbered(entries: Vec<Listed>) -> Vec<Listed> {
+    let of = |entry| {
+        // Dates are compared, not how exactly they were told: jiff leaves out
+        // zeros at the end of a fraction.
+        let modified = |modified: Modified| Modified { unit_ns: 1, ..modified };
+        let Listed { modified: date, .. } = entry;
+        Listed { line: 0, others: Vec::new(), modified: date.map(modified), ..entry }
+    };
+    entries.into_iter().map(of).collect()
+}
+
+proptest! {
+    #[test]
+    fn what_was_written_is_read_as_it_was(entries in prop::collection::vec(any_entry(), 0..6)) {
+        for format in Format::ALL.into_iter().filter(|format| format.is_written()) {
+            let sayable = |entry: &&Listed| format.cannot_express(&entry.path).is_none();
+            let entries: Vec<_> = entries.iter().filter(sayable).cloned().collect();
+            let text = written(format, &entries);
+            let expected: Vec<_> = entries.iter().map(|entry| kept(format, entry)).collect();
+            prop_assert_eq!(
+                unnumbered(listed(format, &text)), expected, "{}", text.escape_ascii()
+            );
+        }
+    }
+
+    #[test]
+    fn no_bytes_end_a_reader(text in prop::collection::vec(any::<u8>(), 0..400)) {
+        for format in Format::ALL {
+            items(format, &text);
+        }
+    }
+
+    #[test]
+    fn no_damage_ends_a_reader_or_leads_out(
+        entries in prop::collection::vec(any_entry(), 1..4),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+    ) {
+        for format in Format::ALL.into_iter().filter(|format| format.is_written()) {
+            let mut text = written(format, &entries);
+            for (place, byte) in &damage {
+                let place = place.index(text.len());
+                text[place] = *byte;
+            }
+            for item in items(format, &text) {
+                if let Item::Listed(entry) = item {
+                    let components: Vec<_> =
+                        entry.path.as_bytes().split(|byte| *byte == b'/').collect();
+                    let bad = |name: &&[u8]| [&b""[..], b".", b".."].contains(name);
+                    prop_assert!(!components.iter().any(bad), "{}", entry.path.shown());
+                }
+            }
+        }
+    }
+}
+
+const SHA: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+
+fn names(format: Format, text: &str) -> Vec<String> {
+    let text = text.replace("HEX", SHA);
+    let path = |entry: Listed| entry.path.shown().to_string();
+    listed(format, text.as_bytes()).into_iter().map(path).collect()
+}
+
+#[test]
+fn sums_are_taken_from_whoever_wrote_them() {
+    let text = "\u{feff}# a comment\r\n\nHEX  a\r\nHEX *b\nSHA256 (c) d) = HEX\nSHA256(e)= HEX\n\
+                \\HEX  f\\ng\\\\\nSHA2-256(h)= HEX\n  HEX   i\n";
+    let text = text.replace("HEX", SHA);
+    let paths: Vec<_> = listed(Format::Sha256sums, text.as_bytes())
+        .into_iter()
+        .map(|entry| entry.path.shown().to_string())
+        .collect();
+    assert_eq!(paths, ["a", "b", "c) d", "e", "f\\ng\\\\", "h", " i"]);
+    assert_eq!(names(Format::Sha256sums, "HEX a\nHEX  b\n"), ["a", " b"], "reversed");
+    assert_eq!(names(Format::Sha256sums, "HEX  a\\nb\n\0"), ["a\\\\nb\\n"], "ends with NUL");
+    assert_eq!(names(Format::Rclone, "HEX  a\\nb\n"), ["a\\\\nb"]);
+    let of_64 = |format| listed(format, format!("{SHA}  a").as_bytes())[0].digests.clone();
+    assert!(of_64(Format::B3sum).blake3.is_some());
+    assert!(of_64(Format::Sha512sums).get(Algorithm::Sha256).is_some());
+}
+
+#[test]
+fn malformed_lines_are_told_with_number_and_reason() {
+    let sha = |text: &str| text.replace("HEX", SHA);
+    for (format, text, told) in [
+        (Format::Sha256sums, sha("HEX  ../a"), "1: a path with '..', which leads out of the root"),
+        (Format::Sha256sums, sha("\nHEX  /a"), "2: an absolute path"),
+        (Format::Sha256sums, sha("HEX  a//b"), "1: a path with an empty component"),
+        (Format::Sha256sums, sha("HEX  a\nHEX b"), "2: no name behind the digest"),
+        (Format::Sha256sums, sha("\\HEX  a\\t"), "1: an escape other than"),
+        (Format::Sha256sums, "hello\n".to_owned(), "1: neither 'DIGEST  NAME'"),
+        (Format::Sha256sums, format!("{}  a", "0".repeat(56)), "1: the digest of a is of a kind"),
+        (Format::Sha256sums, "WHIRLPOOL (a) = 00".to_owned(), "1: the digest of a is of a kind"),
+        (Format::Sha256sums, "SHA256 (a) = 00".to_owned(), "1: no sha256 digest of 64"),
+        (Format::Sha256sums, "\u{0}".to_owned(), ""),
+        (Format::Hashdeep, "x".to_owned(), "1: the first line is not"),
+        (Format::Hashdeep, "%%%% HASHDEEP-1.0\n1,2,a".to_owned(), "2: an entry before the line"),
+        (Format::Hashdeep, "%%%% HASHDEEP-1.0\n%%%% size,tiger,filename".to_owned(), "2: tiger: "),
+        (
+            Format::Hashdeep,
+            sha("%%%% HASHDEEP-1.0\n%%%% size,sha256,filename\n-1,HEX,a"),
+            "3: the size is no number",
+        ),
+        (Format::Bagit, sha("HEX  data/a"), "1: no sha512 digest of 128"),
+        (Format::Mtree, "#mtree\na type=file sha256=00".to_owned(), "2: no sha256 digest"),
+        (Format::Mtree, "#mtree\n..".to_owned(), "2: '..' leads out"),
+        (Format::Mtree, "#mtree\n./a type=file cksum=1".to_owned(), "2: a has cksum only"),
+        (Format::Mtree, sha("#mtree\n./\\056./a sha256=HEX"), "2: a path with '..'"),
+        (Format::Mtree, sha("#mtree\n\\057a sha256=HEX"), "2: a name with a slash"),
+        (Format::Mtree, sha("#mtree\na time=x sha256=HEX"), "2: time is no number"),
+        (Format::Json, "{}".to_owned(), "1: the first line is not"),
+        (Format::Json, format!("{}\n", json::HEAD), "1: the list is cut off"),
+        (Format::Json, format!("{}\n{{\"path\":\"a\"}}", json::HEAD), "2: an entry without"),
+        (Format::Json, format!("{}\n{{\"x\":1}}", json::HEAD), "2: unknown field `x`"),
+        (
+            Format::Json,
+            format!("{}\n{{\"type\":\"end\",\"files\":2}}", json::HEAD),
+            "2: 0 entries where 2 were written",
+        ),
+        (Format::Sfv, "; by\na.txt 0123abcd".to_owned(), "2: CRC-32 of a.txt"),
+        (Format::Sfv, "a.txt".to_owned(), "1: not 'NAME CRC32'"),
+        (Format::Chkbit, "{\"x\":1}".to_owned(), "1: no index of chkbit: neither"),
+        (Format::Chkbit, "{".to_owned(), "1: no index of chkbit"),
+        (Format::AscMhl, "<hashlist version=\"1.1\">".to_owned(), "1: no media hash list of"),
+        (Format::AscMhl, "<hashlist version=\"2.0\">\n<hash>".to_owned(), "2: the list is cut"),
+    ] {
+        let problems = problems(format, text.as_bytes());
+        let first = problems.first().map_or("", String::as_str);
+        let fits = if told.is_empty() { problems.is_empty() } else { first.starts_with(told) };
+        assert!(fits, "{}: {text:?}: {problems:?}", format.name());
+    }
+    assert!(problems(Format::Sha256sums, b"\xff\xfea\0")[0].contains("UTF-16"));
+    let long = [SHA.as_bytes(), b"  ", &vec![b'a'; lines::LINE_MAX]].concat();
+    assert!(problems(Format::Sha256sums, &long)[0].contains("mebibyte"));
+}
+
+#[test]
+fn mtree_is_read_in_both_manners() {
+    let sha = |text: &str| text.replace("HEX", SHA);
+    let text =
+        sha("#mtree\n/set type=file uid=0\n. type=dir\n  a time=1.5 size=3 \\\n sha256=HEX\n  \
+                    \\142 type=dir\n    c\\040d sha256digest=HEX\n  ..\n  l type=link link=x\n..\n\
+                    /unset type\n./x/y type=file sha256=HEX\n");
+    let entries = listed(Format::Mtree, text.as_bytes());
+    let told: Vec<_> = entries
+        .iter()
+        .map(|entry| (entry.path.shown().to_string(), entry.size, entry.modified))
+        .collect();
+    let time = Modified { time_ns: 1_000_000_005, unit_ns: 1 };
+    assert_eq!(
+        told,
+        [
+            ("a".to_owned(), Some(3), Some(time)),
+            ("b/c d".to_owned(), None, None),
+            ("x/y".to_owned(), None, None),
+        ]
+    );
+}
+
+#[test]
+fn a_bag_s_names_may_be_meant_in_several_ways() {
+    let manifest = format!("{}  data/a%25\n", "0".repeat(128));
+    let entry = &listed(Format::Bagit, manifest.as_bytes())[0];
+    assert_eq!(entry.path.as_bytes(), b"data/a%");
+    assert_eq!(entry.others, [RelPath::from_bytes(*b"data/a%25")]);
+    assert_eq!(bagit::algorithm_of(b"manifest-sha256.txt"), Some(Some(Algorithm::Sha256)));
+    assert_eq!(bagit::algorithm_of(b"tagmanifest-whirlpool.txt"), Some(None));
+    assert_eq!(bagit::algorithm_of(b"bagit.txt"), None);
+    assert!(bagit::is_encoded(b"BagIt-Version: 1.0\n"));
+    assert!(!bagit::is_encoded(b"BagIt-Version: 0.97\n"));
+}
+
+#[test]
+fn both_indexes_of_chkbit_are_read() {
+    let index =
+        format!("{{\"idx\":{{\"a\":{{\"mod\":1500,\"a\":\"blake3\",\"h\":\"{SHA}\",\"s\":3}}}}}}");
+    let atom =
+        format!("{{\"type\":\"chkbit\",\"version\":6,\"data\":{{\"\":{index},\"d/e\":{index}}}}}");
+    let told = |text: &str| -> Vec<_> {
+        let entries = listed(Format::Chkbit, text.as_bytes()).into_iter();
+        entries
+            .map(|entry| (entry.path.shown().to_string(), entry.modified.unwrap().time_ns))
+            .collect()
+    };
+    let time = 1_500_000_000;
+    assert_eq!(told(&index), [("a".to_owned(), time)]);
+    assert_eq!(told(&atom), [("a".to_owned(), time), ("d/e/a".to_owned(), time)]);
+    let lost = index.replace("\"a\":{", "\"a\u{fffd}\":{");
+    assert!(problems(Format::Chkbit, lost.as_bytes())[0].contains("the name was lost"));
+}
+
+#[test]
+fn of_a_media_hash_only_what_was_found_right_counts() {
+    let list = |entry: &str| {
+        format!("<hashlist version=\"2.0\"><hashes><hash>{entry}</hash></hashes></hashlist>")
+    };
+    let md5 = "0".repeat(32);
+    let text = list(&format!(
+        "<path size=\"3\" lastmodificationdate=\"2020-01-16T09:15:00.5+01:00\">a &amp; &#98;</path>\
+         <md5 action=\"failed\">{md5}</md5><xxh128 action=\"verified\">{md5}</xxh128>"
+    ));
+    let entry = &listed(Format::AscMhl, text.as_bytes())[0];
+    assert_eq!((entry.path.as_bytes(), entry.size), (&b"a & b"[..], Some(3)));
+    let modified = Modified { time_ns: 1_579_162_500_500_000_000, unit_ns: 100_000_000 };
+    assert_eq!(entry.modified, Some(modified));
+    assert_eq!(entry.digests.get(Algorithm::Md5), None);
+    assert!(entry.digests.get(Algorithm::Xxh128).is_some());
+    let failed = list(&format!("<path>a</path><md5 action=\"failed\">{md5}</md5>"));
+    assert!(problems(Format::AscMhl, failed.as_bytes())[0].contains("a has no digest"));
+    let other = list("<path>a</path><xxh64 action=\"original\">00</xxh64>");
+    assert!(problems(Format::AscMhl, other.as_bytes())[0].contains("xxh64 only"));
+}

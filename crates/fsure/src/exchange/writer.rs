@@ -1,0 +1,96 @@
+//! One way to write any form: begin, entry by entry, end.
+
+use std::io::{self, Write};
+
+use sha2::{Digest as _, Sha512};
+
+use super::formats::Format;
+use super::listed::Listed;
+use super::{bagit, hashdeep, json, mhl, mtree, sums};
+use crate::words::digest::hex;
+
+/// What some forms say of themselves.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct About {
+    /// When the list is made, seconds since 1970.
+    pub made_s: i64,
+    /// The host it is made on.
+    pub host: String,
+}
+
+/// Takes the entries of a list one by one. The caller has asked
+/// [`Format::cannot_express`] of each, and each has the digest that
+/// [`Format::needs`] names.
+pub struct ListWriter<'a> {
+    format: Format,
+    out: &'a mut dyn Write,
+    entries: u64,
+}
+
+/// Begins a list.
+pub fn writer<'a>(
+    format: Format,
+    about: &About,
+    out: &'a mut dyn Write,
+) -> io::Result<ListWriter<'a>> {
+    match format {
+        Format::Hashdeep => hashdeep::begin(out)?,
+        Format::Mtree => mtree::begin(out)?,
+        Format::Json => json::begin(out)?,
+        Format::AscMhl => mhl::begin(out, about.made_s, &about.host)?,
+        _ => {}
+    }
+    Ok(ListWriter { format, out, entries: 0 })
+}
+
+impl ListWriter<'_> {
+    /// Writes an entry.
+    pub fn put(&mut self, listed: &Listed) -> io::Result<()> {
+        self.entries += 1;
+        let digest = self.format.needs().and_then(|needed| listed.digests.get(needed));
+        let digest = digest.unwrap_or_default();
+        match self.format {
+            Format::Hashdeep => {
+                hashdeep::write(self.out, listed.size.unwrap_or(0), digest, &listed.path)
+            }
+            Format::Bagit => {
+                let path = [b"data/", listed.path.as_bytes()].concat();
+                bagit::write(self.out, digest, &path)
+            }
+            Format::Mtree => mtree::write(self.out, listed),
+            Format::Json => json::write(self.out, listed),
+            Format::AscMhl => mhl::write(self.out, listed),
+            _ => sums::write(self.out, digest, &listed.path),
+        }
+    }
+
+    /// Ends the list.
+    pub fn finish(self) -> io::Result<()> {
+        match self.format {
+            Format::Json => json::end(self.out, self.entries)?,
+            Format::AscMhl => mhl::end(self.out)?,
+            _ => {}
+        }
+        self.out.flush()
+    }
+}
+
+/// The tag files that make a folder with `manifest-sha512.txt` and `data/` a
+/// bag: their names and contents. `manifest` is the SHA-512 of the manifest.
+pub fn bag_files(
+    date: &str,
+    bytes: u64,
+    files: u64,
+    manifest: &[u8],
+) -> Vec<(&'static str, String)> {
+    let version = env!("CARGO_PKG_VERSION");
+    let declaration = "BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n".to_owned();
+    let info = format!(
+        "Bag-Software-Agent: fsure {version}\nBagging-Date: {date}\nPayload-Oxum: {bytes}.{files}\n"
+    );
+    let line = |name: &str, digest: &[u8]| format!("{}  {name}\n", hex(digest));
+    let tags = line("bag-info.txt", &Sha512::digest(&info))
+        + &line("bagit.txt", &Sha512::digest(&declaration))
+        + &line("manifest-sha512.txt", manifest);
+    vec![("bagit.txt", declaration), ("bag-info.txt", info), ("tagmanifest-sha512.txt", tags)]
+}
