@@ -3,7 +3,6 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 /// Opens a file to be read from its beginning.
@@ -17,15 +16,16 @@ pub fn open(path: &Path) -> io::Result<impl Read + use<>> {
 
 /// The names in a folder, in the order of their bytes.
 pub fn names(folder: &Path) -> io::Result<Vec<Vec<u8>>> {
-    let names = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name().into_vec()));
+    let bytes = |name| crate::path::bytes(Path::new(&name)).into_owned();
+    let names = std::fs::read_dir(folder)?.map(|entry| Ok(bytes(entry?.file_name())));
     let mut names: Vec<_> = names.collect::<io::Result<_>>()?;
     names.sort_unstable();
     Ok(names)
 }
 
-/// The name of this host, as far as it is text.
+/// The name of this host, as far as it is known and text.
 pub fn host() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
+    crate::host::name()
 }
 
 /// A file that comes to its name only when it is whole and on its medium. One

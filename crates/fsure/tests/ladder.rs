@@ -95,11 +95,17 @@ fn record(root: &Path, first_way: Way, reads_from: From) -> (Sums, BytesByWay) {
             listers: LISTERS,
             patience: Effort::default().patience,
         },
-        purpose: Purpose::Update(UpdateRules { full: true, digests, accept: Accept::Nothing }),
+        purpose: Purpose::Update(UpdateRules {
+            full: true,
+            digests,
+            only_completes: false,
+            accept: Accept::Nothing,
+        }),
         reads_from,
         first_way,
         effort: Effort::default(),
         may_write: true,
+        is_list: false,
         force: false,
         tell_ok: false,
     };

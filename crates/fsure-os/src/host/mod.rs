@@ -8,6 +8,7 @@
 //! | `memory` | room for direct reads |
 //! | `path` | a path's bytes and back |
 //! | `device` | the storage under a folder |
+//! | `name` | what this host is called |
 //! | `ring` | many reads with one call, where there is such a thing |
 //! | `volume` | which file system this is |
 //! | `is_gone`, ... | what an error means |
@@ -45,9 +46,9 @@ pub(crate) use linux::ring;
 pub(crate) use no_ring as ring;
 pub(crate) use system::{File, device, volume};
 #[cfg(unix)]
-pub(crate) use unix::{folder, lock, memory, open_files, path};
+pub(crate) use unix::{folder, lock, memory, name, open_files, path};
 #[cfg(windows)]
-pub(crate) use windows::{folder, lock, memory, open_files, path};
+pub(crate) use windows::{folder, lock, memory, name, open_files, path};
 
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
 compile_error!("fsure-os speaks to Linux, macOS and Windows");

@@ -76,7 +76,8 @@ impl Catalog {
         let making = beside(file, ".making");
         os_path::remove(&making, false);
         let made = Self::make(&making, settings, root, now_s);
-        if let Err(error) = made.and_then(|()| {
+        if let Err(error) = made.and_then(|made| {
+            drop(made);
             os_path::rename(&making, file).map_err(|error| not_written(file, &error))
         }) {
             os_path::remove(&making, false);
@@ -85,7 +86,16 @@ impl Catalog {
         Ok(())
     }
 
-    fn make(file: &Path, settings: Settings, root: (Volume, u64), now_s: i64) -> Result<()> {
+    /// A catalog of which nothing stays, for a list that is to be judged like
+    /// one. `list` is the file that errors name. What does not fit into its
+    /// cache lies in a file without a name.
+    pub fn temporary(list: &Path, settings: Settings, root: (Volume, u64)) -> Result<Self> {
+        let mut catalog = Self::make(Path::new(""), settings, root, 0)?;
+        catalog.file = list.to_owned();
+        Ok(catalog)
+    }
+
+    fn make(file: &Path, settings: Settings, root: (Volume, u64), now_s: i64) -> Result<Self> {
         let connection = connect(file, OpenFlags::SQLITE_OPEN_CREATE)?;
         let mut catalog = Self {
             connection,
@@ -109,7 +119,8 @@ impl Catalog {
         schema::create(&catalog.connection).map_err(|e| catalog.blame(&e))?;
         catalog.is_writing = true;
         catalog.bind_root(root.0, root.1)?;
-        catalog.commit()
+        catalog.commit()?;
+        Ok(catalog)
     }
 
     /// Opens a catalog: to write where a lock is given, else to read.

@@ -2,12 +2,19 @@
 //! monitor, and hands back an outcome; none of them prints or knows of a
 //! command line.
 
+mod against;
 mod config;
+mod export;
+mod import;
+mod listing;
 mod opening;
 mod status;
 mod update;
 mod verify;
 
+pub use against::verify_against;
+pub use export::{Exported, Target, export};
+pub use import::{Imported, import};
 pub use status::status;
 pub use update::{UpdateOptions, update};
 pub use verify::verify;

@@ -159,6 +159,7 @@ pub(super) fn plan(
         first_way: Way::Direct,
         effort: options.effort.clone(),
         may_write,
+        is_list: false,
         force: options.force,
         tell_ok: options.tell_ok,
     })

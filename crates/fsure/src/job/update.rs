@@ -8,7 +8,7 @@ use fsure_os::path as os_path;
 use super::Options;
 use super::opening::{
     OpenRoot, is_empty, is_recorded_root, lock, offline, offline_outcome, open_root, plan,
-    require_scope,
+    require_record, require_scope,
 };
 use crate::catalog::{Catalog, OWN_FOLDER, Place, Settings};
 use crate::scan::{Accept, Purpose, UpdateRules, scan};
@@ -24,12 +24,18 @@ pub struct UpdateOptions {
     /// What to compute from now on; `None` for what the record was made with,
     /// at first BLAKE3.
     pub digests: Option<AlgorithmSet>,
+    /// Do nothing but give `digests` to files that lack them and are as
+    /// recorded, this time only.
+    pub only_completes: bool,
     /// Findings to record although they bury evidence.
     pub accept: Accept,
 }
 
 /// Brings the record up to date with the tree.
 pub fn update(place: &Place, options: &UpdateOptions, monitor: &dyn Monitor) -> Result<Outcome> {
+    if options.only_completes {
+        require_record(place)?;
+    }
     let open = open_root(place)?;
     let mut catalog = open_or_create(place, &open, options, monitor)?;
     if catalog.is_read_only() {
@@ -44,7 +50,7 @@ pub fn update(place: &Place, options: &UpdateOptions, monitor: &dyn Monitor) -> 
         return Ok(offline_outcome(offline, true));
     }
     require_scope(place, &open, &mut catalog)?;
-    if !is_recorded_root(&open, &catalog) {
+    if !is_recorded_root(&open, &catalog) && !options.only_completes {
         monitor.warn(
             "this is not the file system that was recorded: it is taken for a copy, and \
              every file is read",
@@ -52,10 +58,13 @@ pub fn update(place: &Place, options: &UpdateOptions, monitor: &dyn Monitor) -> 
         catalog.bind_root(open.volume.clone(), open.inode)?;
     }
     let settings = settings(Some(catalog.settings()), options);
-    catalog.set_settings(settings)?;
+    if !options.only_completes {
+        catalog.set_settings(settings)?;
+    }
     let rules = UpdateRules {
         full: options.full,
         digests: settings.digests,
+        only_completes: options.only_completes,
         accept: options.accept.clone(),
     };
     let plan = plan(place, &open, &catalog, common, Purpose::Update(rules), true)?;

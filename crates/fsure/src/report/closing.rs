@@ -43,6 +43,9 @@ pub(super) fn closing(outcome: &Outcome) -> Vec<String> {
 
 fn untrusted(outcome: &Outcome) -> Vec<String> {
     let whole = outcome.record_untrusted.as_ref().map(|why| {
+        if outcome.is_against_list {
+            return format!("The list CANNOT BE TRUSTED as a whole: {}.", safe(why));
+        }
         format!(
             "The record CANNOT BE TRUSTED: {}. Put back a copy of it, or move it away and \
              make a new one with 'fsure update'.",
@@ -60,7 +63,11 @@ fn untrusted(outcome: &Outcome) -> Vec<String> {
 }
 
 fn damage(outcome: &Outcome) -> Vec<String> {
-    let suspicious = subject(outcome, Verdict::is_suspicious).map(|(who, is)| {
+    let mismatch = subject(outcome, |verdict| verdict == Verdict::Mismatch).map(|(who, is)| {
+        format!("{who} {is} a MISMATCH: other content than the list says. Put back good copies.")
+    });
+    let is_dated = |verdict: Verdict| verdict.is_suspicious() && verdict != Verdict::Mismatch;
+    let suspicious = subject(outcome, is_dated).map(|(who, is)| {
         format!(
             "{who} {is} SUSPICIOUS: other content than recorded, although the date says that \
              nothing changed. Put back good copies; only what is known to be right, \
@@ -73,7 +80,7 @@ fn damage(outcome: &Outcome) -> Vec<String> {
              content. Copy the data while it can be read, then check medium, cable and memory."
         )
     });
-    suspicious.into_iter().chain(flaky).collect()
+    mismatch.into_iter().chain(suspicious).chain(flaky).collect()
 }
 
 fn unread(outcome: &Outcome) -> Option<String> {
@@ -160,7 +167,11 @@ fn not_looked_at(outcome: &Outcome) -> Vec<String> {
             path.shown()
         )
     });
-    left_out.chain(absent).collect()
+    let unusable = (outcome.unusable_entries > 0).then(|| {
+        let who = number(outcome.unusable_entries, "entry", "entries");
+        format!("{who} of the list COULD NOT BE USED, and so nothing is said of them.")
+    });
+    left_out.chain(absent).chain(unusable).collect()
 }
 
 /// What `update` wrote, and what it does not write unasked.
@@ -200,6 +211,9 @@ fn differences(outcome: &Outcome) -> Option<String> {
     let parts: Vec<_> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| {
         let parts = parts.join("; ");
+        if outcome.is_against_list {
+            return format!("{parts}.");
+        }
         format!("{parts}. If that is as it should be, 'fsure update' records it.")
     })
 }

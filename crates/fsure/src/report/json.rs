@@ -135,7 +135,7 @@ impl Stat {
         };
         Self {
             size: entry.size,
-            mtime: Some(rfc3339(entry.mtime_ns)),
+            mtime: (!entry.is_undated()).then(|| rfc3339(entry.mtime_ns)),
             ctime: entry.ctime_ns.map(rfc3339),
             inode: entry.inode,
             target,

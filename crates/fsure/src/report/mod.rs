@@ -4,6 +4,7 @@
 
 mod closing;
 pub mod json;
+pub mod listing;
 pub mod text;
 mod totals;
 

@@ -70,13 +70,14 @@ fn dates(finding: &Finding, zone: &TimeZone) -> Option<String> {
     let (then, now) = (finding.recorded.as_ref(), finding.found.as_ref());
     if let (Some(then), Some(now)) = (then, now)
         && then.mtime_ns != now.mtime_ns
+        && !then.is_undated()
         && finding.kind != EntryKind::Folder
     {
         let pairs = FORMATS.map(|format| (shown(then, format), shown(now, format)));
         let (before, after) = pairs.into_iter().find(|(before, after)| before != after)?;
         return Some(format!("{before} -> {after}"));
     }
-    now.or(then).map(|entry| shown(entry, FORMATS[0]))
+    now.or(then).filter(|entry| !entry.is_undated()).map(|entry| shown(entry, FORMATS[0]))
 }
 
 fn evidence(finding: &Finding) -> Vec<String> {

@@ -23,6 +23,7 @@ pub(super) struct Totals {
     ignored_files: u64,
     recorded_left_out: u64,
     absent_roots: u64,
+    unusable_entries: u64,
     damaged_blocks: u64,
     accepted: u64,
     bytes_judged: u64,
@@ -52,6 +53,7 @@ impl Totals {
             ignored_files: outcome.ignored_files,
             recorded_left_out: outcome.recorded_left_out.total(),
             absent_roots: outcome.absent_roots.len() as u64,
+            unusable_entries: outcome.unusable_entries,
             damaged_blocks: outcome.damaged_blocks,
             accepted: outcome.accepted.total(),
             bytes_judged: outcome.bytes_judged,
@@ -80,6 +82,7 @@ impl Totals {
         self.ignored_files += other.ignored_files;
         self.recorded_left_out += other.recorded_left_out;
         self.absent_roots += other.absent_roots;
+        self.unusable_entries += other.unusable_entries;
         self.damaged_blocks += other.damaged_blocks;
         self.accepted += other.accepted;
         self.bytes_judged += other.bytes_judged;

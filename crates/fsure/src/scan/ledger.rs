@@ -121,6 +121,7 @@ impl<'a> Ledger<'a> {
             monitor,
             outcome: Outcome {
                 is_update: matches!(plan.purpose, Purpose::Update(_)),
+                is_against_list: plan.is_list,
                 ..Outcome::default()
             },
             started_ns,
@@ -259,6 +260,11 @@ impl<'a> Ledger<'a> {
                 let accepts =
                     !settled.verdict.is_recordable() && rules.accept.covers(&settled.path);
                 if !settled.verdict.is_recordable() && !accepts {
+                    return Ok(false);
+                }
+                let is_as_recorded = matches!(settled.verdict, Verdict::Ok | Verdict::Touched)
+                    && settled.content.is_some();
+                if rules.only_completes && !is_as_recorded {
                     return Ok(false);
                 }
                 self.write_found(settled, accepts)

@@ -77,6 +77,9 @@ pub struct UpdateRules {
     pub full: bool,
     /// What to compute for every file.
     pub digests: AlgorithmSet,
+    /// Do nothing but give these digests to files that lack them and are as
+    /// recorded.
+    pub only_completes: bool,
     /// Which findings are recorded although they bury evidence.
     pub accept: Accept,
 }
@@ -121,6 +124,9 @@ pub struct Plan {
     pub effort: Effort,
     /// Whether the catalog may be written.
     pub may_write: bool,
+    /// Whether the record is a list of files, which says nothing of folders
+    /// and links.
+    pub is_list: bool,
     /// Go on although the root looks offline.
     pub force: bool,
     /// Tell the monitor of paths that are ok, too.

@@ -23,6 +23,9 @@ impl Weigher<'_> {
         let Some((path, (stored, entry))) = self.folders.remove_entry(path) else {
             return Ok(());
         };
+        if self.plan.is_list && stored.is_none() && unlisted.is_none() {
+            return Ok(());
+        }
         let evidence = match unlisted {
             None => Evidence::StatOnly,
             Some(error) if is_denied(error) => Evidence::Denied,

@@ -183,6 +183,7 @@ impl<'a> Weigher<'a> {
                     return Ok(());
                 }
             }
+            EntryKind::Link if self.plan.is_list && stored.is_none() => return Ok(()),
             EntryKind::Link => match self.plan.root.link_target(path.as_bytes()) {
                 Ok(target) => entry.target = Some(target.into_boxed_slice()),
                 Err(error) => {
@@ -220,7 +221,9 @@ impl<'a> Weigher<'a> {
             }
             (Purpose::Status, _) | (Purpose::Verify, Known::Nothing | Known::Bad) => None,
             (Purpose::Verify, Known::Sound(record)) => Some(record.digests.algorithms()),
-            (Purpose::Update(rules), Known::Nothing) => Some(rules.digests),
+            (Purpose::Update(rules), Known::Nothing) => {
+                (!rules.only_completes).then_some(rules.digests)
+            }
             (Purpose::Update(rules), Known::Bad) => {
                 rules.accept.covers(&path).then_some(rules.digests)
             }
@@ -230,7 +233,11 @@ impl<'a> Weigher<'a> {
                     && !record.is_racy(granularity_ns)
                     && record.gone_s.is_none()
                     && has.covers(rules.digests);
-                (rules.full || !is_as_recorded).then_some(has.union(rules.digests))
+                let is_wanted = match rules.only_completes {
+                    true => !has.covers(rules.digests),
+                    false => rules.full || !is_as_recorded,
+                };
+                is_wanted.then_some(has.union(rules.digests))
             }
         };
         let Some(algorithms) = wanted else {

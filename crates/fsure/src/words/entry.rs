@@ -33,6 +33,11 @@ impl EntryKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FileSystemId(pub u32);
 
+/// The modification time of a record that came from a list without dates. Its
+/// size is that of the list or, where that has none either, what was there when
+/// the list was read, and 0 where nothing was.
+pub const UNDATED: i64 = i64::MIN;
+
 /// What `lstat` says of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
@@ -40,7 +45,7 @@ pub struct Entry {
     pub kind: EntryKind,
     /// Length in bytes; 0 for folders.
     pub size: u64,
-    /// Modification time, nanoseconds since 1970.
+    /// Modification time, nanoseconds since 1970, or [`UNDATED`].
     pub mtime_ns: i64,
     /// Change time, nanoseconds since 1970, where the system keeps one.
     pub ctime_ns: Option<i64>,
@@ -55,6 +60,12 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Whether nobody knows when it was modified: then only its content can be
+    /// held against anything.
+    pub fn is_undated(&self) -> bool {
+        self.mtime_ns == UNDATED
+    }
+
     /// Whether both are provably the same inode, so that their change times
     /// can be compared.
     pub fn same_identity(&self, other: &Self) -> bool {

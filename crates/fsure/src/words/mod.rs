@@ -14,7 +14,7 @@ pub mod units;
 pub mod verdict;
 
 pub use digest::{Algorithm, AlgorithmSet, Digests};
-pub use entry::{Entry, EntryKind, FileSystemId};
+pub use entry::{Entry, EntryKind, FileSystemId, UNDATED};
 pub(crate) use error::no_answer;
 pub use error::{Error, IoContext, Result};
 pub use exit::ExitCode;

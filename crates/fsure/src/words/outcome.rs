@@ -188,6 +188,10 @@ pub struct Outcome {
     /// Folders below the root that are roots of their own, to be judged by
     /// their own catalogs.
     pub nested_roots: Vec<RelPath>,
+    /// Whether the record was a list that somebody else may have made.
+    pub is_against_list: bool,
+    /// Entries of that list that could not be held against anything.
+    pub unusable_entries: u64,
     /// Whether the run may write the record (`update`), so that what it has
     /// recorded is no longer a difference.
     pub is_update: bool,
@@ -277,6 +281,7 @@ impl Outcome {
             || self.stopped.is_some()
             || !self.absent_roots.is_empty()
             || self.recorded_left_out.by_border > 0
+            || self.unusable_entries > 0
         {
             ExitCode::Incomplete
         } else if self.recorded_left_out.by_pattern > 0 || any(&|v| self.is_difference(v)) {

@@ -21,6 +21,8 @@ pub enum Verdict {
     Altered,
     /// Other content, same modification time, identity not comparable.
     DamagedCopy,
+    /// Other content than a list says, of which no date is known.
+    Mismatch,
     /// A first read failed or differed, a second gives the recorded content.
     Flaky,
     /// Some or all of it cannot be read.
@@ -43,7 +45,7 @@ pub enum Verdict {
 
 impl Verdict {
     /// All of them, in the order of reports.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Ok,
         Self::Touched,
         Self::Modified,
@@ -51,6 +53,7 @@ impl Verdict {
         Self::Rotten,
         Self::Altered,
         Self::DamagedCopy,
+        Self::Mismatch,
         Self::Flaky,
         Self::Unreadable,
         Self::Denied,
@@ -72,6 +75,7 @@ impl Verdict {
             Self::Rotten => "rotten",
             Self::Altered => "altered",
             Self::DamagedCopy => "damaged-copy",
+            Self::Mismatch => "mismatch",
             Self::Flaky => "flaky",
             Self::Unreadable => "unreadable",
             Self::Denied => "denied",
@@ -84,10 +88,10 @@ impl Verdict {
         }
     }
 
-    /// Content differs although the date says it should not: what icj calls
-    /// SUSPICIOUS.
+    /// Content differs although the date says it should not, or no date says
+    /// that it may: what icj calls SUSPICIOUS.
     pub fn is_suspicious(self) -> bool {
-        matches!(self, Self::Rotten | Self::Altered | Self::DamagedCopy)
+        matches!(self, Self::Rotten | Self::Altered | Self::DamagedCopy | Self::Mismatch)
     }
 
     /// Content that could not be looked at.
@@ -184,7 +188,8 @@ fn judge_both(then: &Entry, now: &Entry, evidence: Evidence, granularity_ns: i64
     if then.kind != now.kind {
         return Verdict::TypeChanged;
     }
-    let same_date = is_same_date(then.mtime_ns, now.mtime_ns, granularity_ns);
+    // Without a date nothing explains a difference.
+    let same_date = then.is_undated() || is_same_date(then.mtime_ns, now.mtime_ns, granularity_ns);
     match evidence {
         Evidence::Denied => Verdict::Denied,
         Evidence::Busy => Verdict::Busy,
@@ -204,6 +209,11 @@ fn judge_both(then: &Entry, now: &Entry, evidence: Evidence, granularity_ns: i64
 }
 
 fn judge_stat(then: &Entry, now: &Entry, granularity_ns: i64) -> Verdict {
+    if then.is_undated() {
+        // A size of 0 may be that of a file that was not there.
+        let is_resized = then.size != 0 && then.size != now.size;
+        return if is_resized { Verdict::Mismatch } else { Verdict::Ok };
+    }
     let same_date = is_same_date(then.mtime_ns, now.mtime_ns, granularity_ns);
     let same_content = then.size == now.size && then.target == now.target;
     match (then.kind, same_date, same_content) {
@@ -219,6 +229,7 @@ fn judge_stat(then: &Entry, now: &Entry, granularity_ns: i64) -> Verdict {
 fn judge_difference(then: &Entry, now: &Entry, granularity_ns: i64) -> Verdict {
     let same_date = is_same_date(then.mtime_ns, now.mtime_ns, granularity_ns);
     match same_date {
+        _ if then.is_undated() => Verdict::Mismatch,
         false if now.mtime_ns > then.mtime_ns => Verdict::Modified,
         false => Verdict::Reverted,
         true if !then.same_identity(now) => Verdict::DamagedCopy,
@@ -358,6 +369,33 @@ mod tests {
         ];
         for (evidence, verdict) in without_record {
             assert_eq!(judge(Known::Nothing, Found::Present(&same, evidence), 1), verdict);
+        }
+    }
+
+    #[test]
+    fn without_a_date_nothing_explains_a_difference() {
+        use Evidence::{Different, Partial, Same, SameOnSecondRead, StatOnly};
+        let undated = |size| {
+            let mut record = record();
+            record.entry = changed(|e| (e.mtime_ns, e.size) = (crate::words::UNDATED, size));
+            record
+        };
+        let folder = changed(|e| e.kind = EntryKind::Folder);
+        for (size, now, evidence, verdict) in [
+            (5, &entry(), Same, Verdict::Ok),
+            (5, &entry(), Different, Verdict::Mismatch),
+            (6, &entry(), Different, Verdict::Mismatch),
+            (5, &entry(), SameOnSecondRead, Verdict::Flaky),
+            (5, &entry(), Partial { rest_differs: true }, Verdict::Mismatch),
+            (5, &entry(), Partial { rest_differs: false }, Verdict::Unreadable),
+            (5, &entry(), StatOnly, Verdict::Ok),
+            (0, &entry(), StatOnly, Verdict::Ok),
+            (6, &entry(), StatOnly, Verdict::Mismatch),
+            (5, &folder, StatOnly, Verdict::TypeChanged),
+        ] {
+            let record = undated(size);
+            let judged = judge(Known::Sound(&record), Found::Present(now, evidence), 1);
+            assert_eq!(judged, verdict, "{size} {now:?} {evidence:?}");
         }
     }
 

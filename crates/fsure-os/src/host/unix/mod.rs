@@ -13,6 +13,11 @@ use rustix::io::Errno;
 
 use crate::opener::not_that_file;
 
+/// The name of this host.
+pub(crate) fn name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
 /// See [`crate::host::Handle::next_data`].
 pub(super) fn next_data(
     file: &OwnedFd,

@@ -2,7 +2,9 @@
 //! Each sub-command is a file of its own.
 
 mod effort;
+mod export;
 mod generate;
+mod import;
 mod roots;
 mod screen;
 mod status;
@@ -41,6 +43,8 @@ enum Command {
     Update(update::UpdateArgs),
     Verify(verify::VerifyArgs),
     Status(status::StatusArgs),
+    Export(export::ExportArgs),
+    Import(import::ImportArgs),
     #[command(hide = true)]
     Generate(generate::GenerateArgs),
 }
@@ -115,6 +119,8 @@ fn run() -> ExitCode {
         Command::Update(args) => update::run(args, &cli.output),
         Command::Verify(args) => verify::run(args, &cli.output),
         Command::Status(args) => status::run(args, &cli.output),
+        Command::Export(args) => export::run(args, &cli.output),
+        Command::Import(args) => import::run(args, &cli.output),
         Command::Generate(args) => generate::run(args),
     }
 }

@@ -19,7 +19,7 @@ use super::OutputArgs;
 use super::screen::Screen;
 
 /// Paths, and how to walk them.
-#[derive(Args)]
+#[derive(Clone, Args)]
 pub(crate) struct RootArgs {
     /// Folders or files; each belongs to the nearest root above it that has a
     /// record [default: the current folder]
@@ -56,6 +56,11 @@ enum ReadFrom {
 }
 
 impl RootArgs {
+    /// The same paths, with a list in the place of a record.
+    pub(crate) fn with_list(&self, list: &std::path::Path) -> Self {
+        Self { catalog: Some(list.to_owned()), ..self.clone() }
+    }
+
     /// The options all jobs share.
     pub(crate) fn options(&self, effort: Effort) -> Options {
         Options {
@@ -119,13 +124,7 @@ impl Run<'_> {
                 outcomes.into_iter().map(|(_, root, outcome)| (root, outcome)).collect();
             screen.print(&json::summary(self.command, &outcomes, code));
         }
-        match screen.finish() {
-            Ok(()) => code,
-            Err(error) => {
-                screen.warn(&format!("standard output failed, results were lost: {error}"));
-                code.worse(ExitCode::Incomplete)
-            }
-        }
+        screen.end(code)
     }
 
     /// Runs roots one after the other.

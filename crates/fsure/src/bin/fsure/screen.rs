@@ -130,12 +130,24 @@ impl Screen {
 
     /// Writes out what is left. An error means that results were lost on the
     /// way to a reader who still wanted them.
-    pub(crate) fn finish(&self) -> io::Result<()> {
+    fn finish(&self) -> io::Result<()> {
         let mut output = locked(&self.output);
         output.flush();
         match output.failure.take() {
             Some(failure) if failure.kind() != io::ErrorKind::BrokenPipe => Err(failure),
             _ => Ok(()),
+        }
+    }
+
+    /// Writes out what is left, and says the exit code: that of the command,
+    /// unless results were lost.
+    pub(crate) fn end(&self, code: ExitCode) -> ExitCode {
+        match self.finish() {
+            Ok(()) => code,
+            Err(error) => {
+                self.warn(&format!("standard output failed, results were lost: {error}"));
+                code.worse(ExitCode::Incomplete)
+            }
         }
     }
 
@@ -293,6 +305,7 @@ fn color_of(verdict: Verdict) -> Option<&'static str> {
         Verdict::Rotten
         | Verdict::Altered
         | Verdict::DamagedCopy
+        | Verdict::Mismatch
         | Verdict::Unreadable
         | Verdict::RecordBad => Some("31"),
         Verdict::Flaky

@@ -57,6 +57,7 @@ pub(crate) fn run(args: &UpdateArgs, output: &OutputArgs) -> ExitCode {
         let options = UpdateOptions {
             common: args.roots.options(args.effort.effort()),
             full: args.full,
+            only_completes: false,
             digests: (!args.digest.is_empty()).then(|| AlgorithmSet::of(&args.digest)),
             accept: args.accepted(place),
         };

@@ -1,13 +1,18 @@
 //! `fsure verify`.
 
+use std::path::{Path, PathBuf};
+
 use clap::Args;
 use fsure::catalog::Place;
-use fsure::job::verify;
+use fsure::exchange::{Format, Source};
+use fsure::job::{Options, verify, verify_against};
 use fsure::words::{ExitCode, Monitor, Verdict};
 
 use super::OutputArgs;
 use super::effort::EffortArgs;
+use super::export::any_format;
 use super::roots::{RootArgs, Run};
+use super::screen::Screen;
 
 /// Read everything again, from the medium, and judge it against the record
 ///
@@ -19,6 +24,13 @@ pub(crate) struct VerifyArgs {
     roots: RootArgs,
     #[command(flatten)]
     effort: EffortArgs,
+    /// Hold the files against LIST instead of the record: a list by another
+    /// program, or a bag; dates play no part then, and nothing is written
+    #[arg(long, value_name = "LIST", conflicts_with = "catalog")]
+    against: Option<PathBuf>,
+    /// What LIST is, where it is not to be recognised by what it says
+    #[arg(long, value_name = "FORMAT", value_parser = any_format, requires = "against")]
+    format: Option<Format>,
 }
 
 const HIDDEN: &[Verdict] = &[Verdict::Ignored];
@@ -27,7 +39,30 @@ const HIDDEN: &[Verdict] = &[Verdict::Ignored];
 pub(crate) fn run(args: &VerifyArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(args.roots.all, HIDDEN);
     let options = args.roots.options(args.effort.effort());
+    if let Some(list) = &args.against {
+        return against(args, list, &options, output, &screen);
+    }
     let job = |place: &Place, monitor: &dyn Monitor| verify(place, &options, monitor);
     let run = Run { command: "verify", args: &args.roots, output, screen: &screen, job: &job };
     run.run(&|_| Ok(()))
+}
+
+fn against(
+    args: &VerifyArgs,
+    list: &Path,
+    options: &Options,
+    output: &OutputArgs,
+    screen: &Screen,
+) -> ExitCode {
+    let source = match Source::open(list, args.format) {
+        Ok(source) => source,
+        Err(error) => {
+            screen.error(&error);
+            return error.exit_code();
+        }
+    };
+    let job =
+        |place: &Place, monitor: &dyn Monitor| verify_against(place, &source, options, monitor);
+    let roots = args.roots.with_list(list);
+    Run { command: "verify", args: &roots, output, screen, job: &job }.run(&|_| Ok(()))
 }

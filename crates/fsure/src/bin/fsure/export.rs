@@ -1,0 +1,100 @@
+//! `fsure export`.
+
+use std::io::{BufWriter, Write as _, stdout};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use fsure::catalog::locate;
+use fsure::exchange::Format;
+use fsure::job::{Exported, Options, Target, export};
+use fsure::report::listing;
+use fsure::words::{ExitCode, IoContext as _, Result};
+
+use super::OutputArgs;
+use super::effort::EffortArgs;
+use super::screen::Screen;
+
+/// Write the record as a list that other programs read
+///
+/// Digests that the list needs and the record lacks are computed first, for
+/// files whose content is the recorded one. A name that the list cannot express
+/// is told, and the exit code is then 5.
+#[derive(Args)]
+pub(crate) struct ExportArgs {
+    /// A folder or file that is recorded; names in the list are relative to it
+    #[arg(value_name = "PATH", default_value = ".")]
+    path: PathBuf,
+    /// The record is in FILE instead of PATH/.fsure/catalog.db
+    #[arg(long, value_name = "FILE")]
+    catalog: Option<PathBuf>,
+    #[command(flatten)]
+    effort: EffortArgs,
+    /// What to write: sha256sums, sha512sums, b3sum, hashdeep, bagit, ascmhl,
+    /// mtree, json
+    #[arg(long, value_parser = format)]
+    format: Format,
+    /// Write to FILE instead of standard output; for bagit and ascmhl, which
+    /// are several files, to a folder
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+fn format(name: &str) -> std::result::Result<Format, String> {
+    let known = || Format::ALL.into_iter().filter(|format| format.is_written());
+    known().find(|format| format.name() == name).ok_or_else(|| {
+        let names: Vec<_> = known().map(Format::name).collect();
+        format!("known are {}", names.join(", "))
+    })
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &ExportArgs, output: &OutputArgs) -> ExitCode {
+    let screen = output.screen(false, &[]);
+    match args.run(&screen) {
+        Ok(exported) => {
+            args.report(&exported, output, &screen);
+            screen.end(exported.exit_code())
+        }
+        Err(error) => {
+            screen.error(&error);
+            error.exit_code()
+        }
+    }
+}
+
+impl ExportArgs {
+    fn run(&self, screen: &Screen) -> Result<Exported> {
+        let place = locate(&self.path, self.catalog.as_deref())?;
+        let options = Options { effort: self.effort.effort(), ..Options::default() };
+        let task = screen.begin(place.root.to_string_lossy().into_owned(), false);
+        if let Some(path) = &self.output {
+            return export(&place, self.format, &options, Target::Path(path), &task);
+        }
+        let mut out = BufWriter::new(stdout().lock());
+        let exported = export(&place, self.format, &options, Target::Stream(&mut out), &task)?;
+        let flushed = out.flush();
+        // Nobody reads the rest: that is the reader's business.
+        if flushed.as_ref().is_err_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe) {
+            return Ok(exported);
+        }
+        flushed.doing("write", Path::new("standard output"))?;
+        Ok(exported)
+    }
+
+    /// Says what was done, unless standard output is the list itself.
+    fn report(&self, exported: &Exported, output: &OutputArgs, screen: &Screen) {
+        match &self.output {
+            Some(_) if output.json => screen.print(&listing::exported_json(exported)),
+            Some(to) if !output.quiet => screen.print(&listing::exported(exported, to)),
+            _ => {}
+        }
+    }
+}
+
+/// A list to be read is of a form that the user names, or is looked at.
+pub(crate) fn any_format(name: &str) -> std::result::Result<Format, String> {
+    Format::from_name(name).ok_or_else(|| {
+        let names: Vec<_> = Format::ALL.into_iter().map(Format::name).collect();
+        format!("known are {}", names.join(", "))
+    })
+}

@@ -1,0 +1,66 @@
+//! `fsure import`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use fsure::catalog::locate;
+use fsure::exchange::{Format, Source};
+use fsure::job::{Imported, import};
+use fsure::report::listing;
+use fsure::words::{ExitCode, Result};
+
+use super::OutputArgs;
+use super::export::any_format;
+use super::screen::Screen;
+
+/// Make or complete a record from a list, without reading any data
+///
+/// What comes from the list counts as recorded and not as verified: the next
+/// verify judges it. What is recorded already stays as it is, and a list that
+/// says otherwise is told.
+#[derive(Args)]
+pub(crate) struct ImportArgs {
+    /// The list, by another program or by 'fsure export', or a bag
+    #[arg(value_name = "LIST")]
+    list: PathBuf,
+    /// The folder that the names in it are relative to [default: where the list
+    /// is]
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+    /// Keep the record in FILE instead of DIR/.fsure/catalog.db
+    #[arg(long, value_name = "FILE")]
+    catalog: Option<PathBuf>,
+    /// What the list is, where it is not to be recognised by what it says
+    #[arg(long, value_name = "FORMAT", value_parser = any_format)]
+    format: Option<Format>,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &ImportArgs, output: &OutputArgs) -> ExitCode {
+    let screen = output.screen(false, &[]);
+    match args.run(&screen) {
+        Ok((root, imported)) => {
+            if output.json {
+                screen.print(&listing::imported_json(&root, &imported));
+            } else if !output.quiet {
+                screen.print(&listing::imported(&imported));
+            }
+            screen.end(imported.exit_code())
+        }
+        Err(error) => {
+            screen.error(&error);
+            error.exit_code()
+        }
+    }
+}
+
+impl ImportArgs {
+    fn run(&self, screen: &Screen) -> Result<(String, Imported)> {
+        let source = Source::open(&self.list, self.format)?;
+        let root = self.root.as_deref().unwrap_or(&source.folder);
+        let place = locate(root, self.catalog.as_deref())?;
+        let root = place.root.to_string_lossy().into_owned();
+        let task = screen.begin(root.clone(), false);
+        Ok((root, import(&place, &source, &task)?))
+    }
+}

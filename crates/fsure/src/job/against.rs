@@ -1,0 +1,76 @@
+//! `verify --against`: reads every file that a list names, from the medium,
+//! and holds it against the list. Dates play no part: a list is not a record
+//! that follows its files, so that other content is a mismatch whatever the
+//! date says. Nothing is written anywhere.
+
+use std::path::Path;
+
+use fsure_os::path as os_path;
+
+use super::Options;
+use super::listing::{self, named, record};
+use super::opening::{open_root, plan};
+use crate::catalog::{Catalog, Place, Settings, Stored};
+use crate::exchange::Source;
+use crate::scan::{Purpose, scan};
+use crate::words::{Algorithm, AlgorithmSet, Monitor, Outcome, RelPath, Result};
+
+/// Reads and judges every file of a list. `place` is a folder with the list in
+/// the place of its catalog.
+pub fn verify_against(
+    place: &Place,
+    source: &Source,
+    options: &Options,
+    monitor: &dyn Monitor,
+) -> Result<Outcome> {
+    let open = open_root(place)?;
+    let digests = AlgorithmSet::of(&[Algorithm::Blake3]);
+    let settings = Settings { digests, cross_file_systems: false };
+    let root = (open.volume.clone(), open.inode);
+    let mut catalog = Catalog::temporary(&place.catalog, settings, root)?;
+    let file_system = catalog.root_identity().0.id;
+    let mut entries = 0_u64;
+    let troubles = listing::read(source, monitor, &mut |listed| {
+        entries += 1;
+        let named = named(&open.root, &RelPath::root(), &listed)?;
+        let record = record(named, listed, file_system, false);
+        match catalog.get(&record.path)? {
+            Some(Stored::Sound(row)) => listing::join(&mut catalog, &row, &record),
+            _ => catalog.put(None, record, &[]).map(Ok),
+        }
+    })?;
+    catalog.commit()?;
+    let mut plan = plan(place, &open, &catalog, options, Purpose::Verify, false)?;
+    plan.is_list = true;
+    // Whoever names a list wants to hear of each file that is missing.
+    plan.force = true;
+    if !source.covers_all {
+        plan.walk.scope = RelPath::from_bytes(*b"data");
+    }
+    let borders = &mut plan.walk.borders;
+    borders.own.extend(own(place, source));
+    // Another root below this one has a record; the list speaks of its files.
+    borders.catalog_in_root = "";
+    let mut outcome = scan(&plan, &mut catalog, monitor)?;
+    outcome.unusable_entries = troubles.unusable;
+    if troubles.malformed > 0 {
+        let lines = if troubles.malformed == 1 { "line" } else { "lines" };
+        let why = format!("{} {lines} of it make no sense", troubles.malformed);
+        outcome.record_untrusted.get_or_insert(why);
+    } else if entries == 0 && troubles.unusable == 0 {
+        outcome.record_untrusted.get_or_insert("it names no file".to_owned());
+    }
+    Ok(outcome)
+}
+
+/// The list's own files, where they lie in the folder that it is about.
+fn own(place: &Place, source: &Source) -> Vec<RelPath> {
+    let below = |file: &std::path::PathBuf| {
+        let rest = file.strip_prefix(&place.root).ok()?;
+        let bytes = os_path::bytes(rest);
+        (rest != Path::new("")).then(|| RelPath::from_bytes(&*bytes))
+    };
+    // The manifests of a bag are in its tag manifests, and judged by them.
+    let files = source.files.iter().filter(|_| source.belongings.is_empty());
+    files.chain(&source.belongings).filter_map(below).collect()
+}

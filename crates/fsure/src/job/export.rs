@@ -1,0 +1,341 @@
+//! `export`: the record as a list that other programs read. What the list
+//! needs and the record lacks is computed first, in one pass over the files
+//! that lack it, and recorded only where their content is the recorded one.
+
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use fsure_os::path as os_path;
+use fsure_os::plain::{self, Beside};
+use jiff::Timestamp;
+use sha2::{Digest as _, Sha512};
+
+use super::opening::require_record;
+use super::{Options, UpdateOptions, update};
+use crate::catalog::{Bound, Catalog, Place, Stored};
+use crate::exchange::{About, Format, Listed, Modified, bag_files, mhl_chain, writer};
+use crate::words::{
+    Error, ExitCode, Finding, IoContext as _, Monitor, Outcome, Progress, Record, RelPath, Result,
+    Verdict,
+};
+
+/// Where a list goes.
+pub enum Target<'a> {
+    /// Wherever this leads. Of a form that is several files, the manifest.
+    Stream(&'a mut dyn Write),
+    /// A file or, for a form that is several, a folder.
+    Path(&'a Path),
+}
+
+/// What an export did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exported {
+    /// Files in the list.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Files whose name the form cannot express.
+    pub not_expressed: u64,
+    /// Files without the digest that the form needs.
+    pub without_digest: u64,
+    /// Tombstones, which are left out.
+    pub gone: u64,
+    /// Rows that fail their own seal.
+    pub bad: u64,
+    /// The exit code of the pass that computed digests.
+    pub completing: ExitCode,
+}
+
+impl Exported {
+    /// The exit code this deserves.
+    pub fn exit_code(&self) -> ExitCode {
+        let own = match self {
+            Self { bad: 1.., .. } => ExitCode::RecordUntrusted,
+            Self { not_expressed, without_digest, .. } if not_expressed + without_digest > 0 => {
+                ExitCode::Incomplete
+            }
+            _ => ExitCode::Clean,
+        };
+        self.completing.worse(own)
+    }
+}
+
+/// Writes the record of a place as a list, names relative to what was asked
+/// for.
+pub fn export(
+    place: &Place,
+    format: Format,
+    options: &Options,
+    target: Target<'_>,
+    monitor: &dyn Monitor,
+) -> Result<Exported> {
+    require_record(place)?;
+    let completing = complete(place, format, options, monitor)?;
+    if let Some(code) = monitor.stop_requested() {
+        return Err(Error::Interrupted(code));
+    }
+    let catalog = &mut Catalog::open(&place.catalog, None)?;
+    let mut export = Export { scope: &place.scope, format, monitor, exported: nothing(completing) };
+    let about = about();
+    match target {
+        Target::Stream(out) => export.list(catalog, &about, out, Path::new("standard output"))?,
+        Target::Path(path) if format.is_folder() => {
+            export.folder(catalog, &about, &place.root, path)?;
+        }
+        Target::Path(path) => drop(export.file(catalog, &about, path)?),
+    }
+    Ok(export.exported)
+}
+
+fn nothing(completing: ExitCode) -> Exported {
+    Exported {
+        files: 0,
+        bytes: 0,
+        not_expressed: 0,
+        without_digest: 0,
+        gone: 0,
+        bad: 0,
+        completing,
+    }
+}
+
+fn about() -> About {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    About { made_s: since.map_or(0, |since| since.as_secs()).cast_signed(), host: plain::host() }
+}
+
+/// Computes what is lacking, if anything is.
+fn complete(
+    place: &Place,
+    format: Format,
+    options: &Options,
+    monitor: &dyn Monitor,
+) -> Result<ExitCode> {
+    if format.needs().is_none() || !is_lacking(place, format)? {
+        return Ok(ExitCode::Clean);
+    }
+    let options = UpdateOptions {
+        common: options.clone(),
+        digests: Some(format.digests()),
+        only_completes: true,
+        ..UpdateOptions::default()
+    };
+    let outcome: Outcome = update(place, &options, &Aside(monitor))?;
+    if outcome.offline.is_some() {
+        monitor.warn("the root is offline: digests that the record lacks were not computed");
+    }
+    Ok(outcome.exit_code())
+}
+
+fn is_lacking(place: &Place, format: Format) -> Result<bool> {
+    let mut catalog = Catalog::open(&place.catalog, None)?;
+    let mut is_lacking = false;
+    each_row(&mut catalog, &place.scope, &mut |stored| {
+        if let Stored::Sound(row) = stored {
+            let has = row.record.digests.algorithms();
+            is_lacking |= row.is_live_file() && !has.covers(format.digests());
+        }
+        Ok(())
+    })?;
+    Ok(is_lacking)
+}
+
+/// A listener to the pass that computes digests: its findings are no part of
+/// the list, and only those that keep a file out of it are worth a word.
+struct Aside<'a>(&'a dyn Monitor);
+
+impl Monitor for Aside<'_> {
+    fn progress(&self, progress: &Progress, current: Option<&RelPath>) {
+        self.0.progress(progress, current);
+    }
+
+    fn finding(&self, finding: &Finding) {
+        let verdict = finding.verdict;
+        let is_grave = verdict.is_suspicious() || verdict.is_unread() || verdict == Verdict::Flaky;
+        if is_grave {
+            self.0.warn(&format!("{}: {}", finding.path.shown(), verdict.name()));
+        }
+    }
+
+    fn warn(&self, message: &str) {
+        self.0.warn(message);
+    }
+
+    fn stop_requested(&self) -> Option<ExitCode> {
+        self.0.stop_requested()
+    }
+}
+
+/// Every row at or below a path, in order.
+fn each_row(
+    catalog: &mut Catalog,
+    scope: &RelPath,
+    each: &mut dyn FnMut(&Stored) -> Result<()>,
+) -> Result<()> {
+    if !scope.is_root()
+        && let Some(stored) = catalog.get(scope)?
+    {
+        each(&stored)?;
+    }
+    let (mut from, end) = scope.below();
+    let mut is_first = true;
+    loop {
+        let bound = if is_first { Bound::From(&from) } else { Bound::After(&from) };
+        let page = catalog.page(&bound, end.as_deref())?;
+        let Some(last) = page.last() else { return Ok(()) };
+        for stored in &page {
+            each(stored)?;
+        }
+        from = last.path().as_bytes().to_vec();
+        is_first = false;
+    }
+}
+
+struct Export<'a> {
+    scope: &'a RelPath,
+    format: Format,
+    monitor: &'a dyn Monitor,
+    exported: Exported,
+}
+
+impl Export<'_> {
+    /// Writes the list to what errors call `to`.
+    fn list(
+        &mut self,
+        catalog: &mut Catalog,
+        about: &About,
+        out: &mut dyn Write,
+        to: &Path,
+    ) -> Result<()> {
+        let mut list = writer(self.format, about, out).doing("write", to)?;
+        each_row(catalog, self.scope, &mut |stored| match self.entry(stored) {
+            Some(listed) => {
+                self.exported.files += 1;
+                self.exported.bytes += listed.size.unwrap_or(0);
+                list.put(&listed).doing("write", to)
+            }
+            None => Ok(()),
+        })?;
+        list.finish().doing("write", to)
+    }
+
+    /// Writes the list as a file that is there as a whole or not at all, and
+    /// says its SHA-512.
+    fn file(&mut self, catalog: &mut Catalog, about: &About, to: &Path) -> Result<Vec<u8>> {
+        let file = Beside::create(to).doing("write", to)?;
+        let mut out = Hashing { out: BufWriter::new(file), hasher: Sha512::new() };
+        self.list(catalog, about, &mut out, to)?;
+        let file = out.out.into_inner().map_err(io::IntoInnerError::into_error);
+        file.and_then(Beside::finish).doing("write", to)?;
+        Ok(out.hasher.finalize().to_vec())
+    }
+
+    /// Writes a form that is several files into a folder, what vouches for the
+    /// others last.
+    fn folder(
+        &mut self,
+        catalog: &mut Catalog,
+        about: &About,
+        root: &Path,
+        folder: &Path,
+    ) -> Result<()> {
+        let chain = folder.join("ascmhl_chain.xml");
+        if self.format == Format::AscMhl && os_path::exists(&chain) {
+            return Err(Error::Usage {
+                message: format!("{} holds a history already", folder.display()),
+                hint: Some("a second generation is the business of an ASC MHL tool".to_owned()),
+            });
+        }
+        os_path::make_folder(folder).doing("make", folder)?;
+        let time = Timestamp::from_second(about.made_s).unwrap_or_default();
+        if self.format == Format::AscMhl {
+            let name = root.file_name().map(|name| name.to_string_lossy().into_owned());
+            let date = time.strftime("%Y-%m-%d_%H%M%SZ");
+            let name = format!("0001_{}_{date}.mhl", name.unwrap_or_default());
+            let sha512 = self.file(catalog, about, &folder.join(&name))?;
+            return small(&chain, &mhl_chain(&name, &sha512));
+        }
+        let sha512 = self.file(catalog, about, &folder.join("manifest-sha512.txt"))?;
+        let date = time.strftime("%Y-%m-%d").to_string();
+        let Exported { bytes, files, .. } = self.exported;
+        for (name, text) in bag_files(&date, bytes, files, &sha512) {
+            small(&folder.join(name), &text)?;
+        }
+        Ok(())
+    }
+
+    /// What of a row goes into the list; what does not is counted and told.
+    fn entry(&mut self, stored: &Stored) -> Option<Listed> {
+        let shown = stored.path().shown();
+        let row = match stored {
+            Stored::Sound(row) => row,
+            Stored::Bad(_) => {
+                self.exported.bad += 1;
+                self.monitor.warn(&format!("{shown}: left out, its record fails its own seal"));
+                return None;
+            }
+        };
+        if row.is_gone() {
+            self.exported.gone += 1;
+        }
+        if !row.is_live_file() {
+            return None;
+        }
+        let Record { entry, digests, .. } = &row.record;
+        let path = self.relative(&row.record.path);
+        if let Some(why) = self.format.cannot_express(&path) {
+            self.exported.not_expressed += 1;
+            self.monitor.warn(&format!("{shown}: left out, {why}"));
+            return None;
+        }
+        if !digests.algorithms().covers(self.format.digests()) {
+            self.exported.without_digest += 1;
+            let digests = self.format.digests();
+            self.monitor.warn(&format!("{shown}: left out, its record has no {digests}"));
+            return None;
+        }
+        let modified =
+            (!entry.is_undated()).then_some(Modified { time_ns: entry.mtime_ns, unit_ns: 1 });
+        let (digests, size) = (digests.clone(), Some(entry.size));
+        Some(Listed { path, digests, size, modified, ..Listed::default() })
+    }
+
+    /// The path below what was asked for; the name of a file that was.
+    fn relative(&self, path: &RelPath) -> RelPath {
+        let bytes = path.as_bytes();
+        if self.scope.is_root() {
+            return path.clone();
+        }
+        let rest = bytes.strip_prefix(self.scope.as_bytes()).and_then(|r| r.strip_prefix(b"/"));
+        RelPath::from_bytes(rest.unwrap_or(path.name()))
+    }
+}
+
+/// Writes a small file that is there as a whole or not at all.
+fn small(to: &Path, text: &str) -> Result<()> {
+    let write = || {
+        let mut file = Beside::create(to)?;
+        file.write_all(text.as_bytes())?;
+        file.finish()
+    };
+    write().doing("write", to)
+}
+
+/// Hashes what it passes on.
+struct Hashing<W> {
+    out: W,
+    hasher: Sha512,
+}
+
+impl<W: Write> Write for Hashing<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.hasher.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}

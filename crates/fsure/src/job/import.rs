@@ -1,0 +1,190 @@
+//! `import`: makes or completes the record of a root from a list, without
+//! reading a byte of data. What came from a list is recorded and not verified;
+//! the next `verify` judges it. What is recorded already stays as it is.
+
+use std::collections::HashSet;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use fsure_os::Kind;
+use fsure_os::path as os_path;
+
+use super::listing::{self, Refusal, Troubles, named, record};
+use super::opening::{OpenRoot, lock, open_root};
+use crate::catalog::{Catalog, OWN_FOLDER, Place, Settings, Stored};
+use crate::exchange::{Listed, Source, Trouble};
+use crate::words::{
+    Algorithm, AlgorithmSet, Entry, EntryKind, Error, ExitCode, Monitor, Record, RelPath, Result,
+};
+
+/// What an import did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Imported {
+    /// Files recorded from the list.
+    pub recorded: u64,
+    /// Those of them of which there is no file; the next `verify` calls them
+    /// missing.
+    pub absent: u64,
+    /// Files recorded before, with the same digest.
+    pub known: u64,
+    /// Files recorded before, with other kinds of digests only: there is
+    /// nothing to compare, and they stay as they are.
+    pub incomparable: u64,
+    /// Files recorded before with another digest. The record stays as it is.
+    pub conflicts: u64,
+    /// Lines that make no sense.
+    pub malformed: u64,
+    /// Entries that cannot be used.
+    pub unusable: u64,
+}
+
+impl Imported {
+    /// The exit code this deserves.
+    pub fn exit_code(&self) -> ExitCode {
+        match self {
+            Self { malformed, conflicts, .. } if malformed + conflicts > 0 => {
+                ExitCode::RecordUntrusted
+            }
+            Self { unusable, .. } if *unusable > 0 => ExitCode::Incomplete,
+            _ => ExitCode::Clean,
+        }
+    }
+}
+
+/// Records what a list says of the files below `place`.
+pub fn import(place: &Place, source: &Source, monitor: &dyn Monitor) -> Result<Imported> {
+    let open = open_root(place)?;
+    let mut catalog = open_or_create(place, &open, monitor)?;
+    let audit = catalog.audit()?;
+    if !audit.is_clean() {
+        return Err(Error::RecordUntrusted {
+            catalog: place.catalog.clone(),
+            why: audit.objection.unwrap_or_else(|| "rows of it fail their own seal".to_owned()),
+            hint: "nothing was imported; 'fsure verify' says more",
+        });
+    }
+    let mut import = Import {
+        place,
+        open: &open,
+        catalog: &mut catalog,
+        imported: Imported::default(),
+        folders: HashSet::new(),
+    };
+    let troubles = listing::read(source, monitor, &mut |listed| match monitor.stop_requested() {
+        Some(code) => Err(Error::Interrupted(code)),
+        None => import.take(listed),
+    })?;
+    let Troubles { malformed, unusable } = troubles;
+    let mut imported = Imported { unusable, ..import.imported };
+    // A conflict is told like a line that makes no sense, and is none.
+    imported.malformed = malformed - imported.conflicts;
+    catalog.commit()?;
+    Ok(imported)
+}
+
+struct Import<'a> {
+    place: &'a Place,
+    open: &'a OpenRoot,
+    catalog: &'a mut Catalog,
+    imported: Imported,
+    /// Folders that are recorded by now.
+    folders: HashSet<RelPath>,
+}
+
+impl Import<'_> {
+    fn take(&mut self, listed: Listed) -> Result<std::result::Result<(), Refusal>> {
+        let refuse = |trouble, reason| Ok(Err(Refusal { trouble, reason }));
+        let named = named(&self.open.root, &self.place.scope, &listed)?;
+        let shown = named.path.shown().to_string();
+        if named.path.is_within(&RelPath::from_bytes(OWN_FOLDER.as_bytes())) {
+            return refuse(Trouble::Unsupported, format!("{shown} belongs to fsure itself"));
+        }
+        if named.there.as_ref().is_some_and(|stat| stat.kind != Kind::File) {
+            return refuse(Trouble::Unsupported, format!("{shown} is no file here"));
+        }
+        match self.catalog.get(&named.path)? {
+            None => {
+                self.imported.recorded += 1;
+                self.imported.absent += u64::from(named.there.is_none());
+                self.record_folders(&named.path)?;
+                let file_system = self.catalog.root_identity().0.id;
+                let record = record(named, listed, file_system, true);
+                self.catalog.put(None, record, &[]).map(Ok)
+            }
+            Some(Stored::Bad(_)) => {
+                refuse(Trouble::Malformed, format!("the record of {shown} fails its own seal"))
+            }
+            Some(Stored::Sound(row)) => match row.record.digests.agree(&listed.digests) {
+                Some(true) => {
+                    self.imported.known += 1;
+                    Ok(Ok(()))
+                }
+                Some(false) => {
+                    self.imported.conflicts += 1;
+                    let reason = format!("{shown} is recorded with another digest, which stays");
+                    refuse(Trouble::Malformed, reason)
+                }
+                None => {
+                    self.imported.incomparable += 1;
+                    let reason = format!("{shown} is recorded with other kinds of digests only");
+                    refuse(Trouble::Note, reason)
+                }
+            },
+        }
+    }
+
+    /// Records the folders that a file is in, as they are: otherwise each would
+    /// be new to the next `verify`.
+    fn record_folders(&mut self, path: &RelPath) -> Result<()> {
+        let mut folder = path.parent();
+        while let Some(path) = folder.filter(|path| !path.is_root()) {
+            if !self.folders.insert(path.clone()) {
+                break;
+            }
+            let stat = self.open.root.stat(path.as_bytes());
+            let stat = stat.ok().filter(|stat| stat.kind == Kind::Folder);
+            if let (Some(stat), None) = (stat, self.catalog.get(&path)?) {
+                let entry = Entry {
+                    kind: EntryKind::Folder,
+                    size: 0,
+                    mtime_ns: stat.mtime_ns,
+                    ctime_ns: None,
+                    birth_ns: None,
+                    inode: None,
+                    file_system: self.catalog.root_identity().0.id,
+                    target: None,
+                };
+                let record = Record {
+                    path: path.clone(),
+                    entry,
+                    digests: Default::default(),
+                    hashed_ns: 0,
+                    verified_s: 0,
+                    gone_s: None,
+                };
+                self.catalog.put(None, record, &[])?;
+            }
+            folder = path.parent();
+        }
+        Ok(())
+    }
+}
+
+fn open_or_create(place: &Place, open: &OpenRoot, monitor: &dyn Monitor) -> Result<Catalog> {
+    let own_folder = place.root.join(OWN_FOLDER);
+    if place.is_inside() && !os_path::exists(&own_folder) {
+        os_path::make_folder(&own_folder).map_err(|error| Error::RecordNotWritten {
+            catalog: place.catalog.clone(),
+            why: error.to_string(),
+            hint: "'--catalog FILE' keeps the record in another place",
+        })?;
+    }
+    let lock = lock(&place.catalog, monitor)?;
+    if !place.is_recorded() {
+        let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let digests = AlgorithmSet::of(&[Algorithm::Blake3]);
+        let settings = Settings { digests, cross_file_systems: false };
+        let root = (open.volume.clone(), open.inode);
+        Catalog::create(&place.catalog, settings, root, now_s.cast_signed())?;
+    }
+    Catalog::open(&place.catalog, Some(lock))
+}

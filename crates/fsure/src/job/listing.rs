@@ -1,0 +1,153 @@
+//! From a list to records: what `verify --against` and `import` share.
+
+use std::path::Path;
+
+use fsure_os::Kind;
+use fsure_os::folder::{Root, is_gone};
+
+use crate::catalog::{Catalog, OWN_FOLDER};
+use crate::exchange::{Item, Listed, Modified, Source, Trouble};
+use crate::words::{
+    Entry, EntryKind, FileSystemId, IoContext as _, Monitor, Record, RelPath, Result, UNDATED,
+};
+
+/// How many problems are told one by one; a list of something else may have a
+/// line for each of a billion.
+const TOLD_MAX: u64 = 1_000;
+
+/// What came of reading a list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Troubles {
+    /// Lines that make no sense, or name what no list may.
+    pub(super) malformed: u64,
+    /// Entries that make sense and are of no use.
+    pub(super) unusable: u64,
+}
+
+/// Why an entry was not taken.
+pub(super) struct Refusal {
+    pub(super) trouble: Trouble,
+    pub(super) reason: String,
+}
+
+/// Reads a list to its end, tells every problem with its place, and hands over
+/// every entry.
+pub(super) fn read(
+    source: &Source,
+    monitor: &dyn Monitor,
+    each: &mut dyn FnMut(Listed) -> Result<std::result::Result<(), Refusal>>,
+) -> Result<Troubles> {
+    let mut troubles = Troubles::default();
+    let mut told = 0;
+    source.read(&mut |file, item| {
+        let (line, trouble, reason) = match item {
+            Item::Problem(problem) => (problem.line, problem.trouble, problem.reason),
+            Item::Listed(listed) => {
+                let line = listed.line;
+                match each(listed)? {
+                    Ok(()) => return Ok(()),
+                    Err(refusal) => (line, refusal.trouble, refusal.reason),
+                }
+            }
+        };
+        troubles.malformed += u64::from(trouble == Trouble::Malformed);
+        troubles.unusable += u64::from(trouble == Trouble::Unsupported);
+        told += 1;
+        if told <= TOLD_MAX {
+            let place = if line > 0 { format!(":{line}") } else { String::new() };
+            monitor.warn(&format!("{}{place}: {reason}", file.display()));
+        }
+        Ok(())
+    })?;
+    if told > TOLD_MAX {
+        monitor.warn(&format!("... and {} more problems with the list", told - TOLD_MAX));
+    }
+    Ok(troubles)
+}
+
+/// What is there by the name that an entry stands for.
+pub(super) struct Named {
+    pub(super) path: RelPath,
+    /// `None` where nothing is, or where it cannot be looked at.
+    pub(super) there: Option<fsure_os::Stat>,
+}
+
+/// Takes the first of an entry's spellings of which there is a file, or the
+/// first if there is none of any.
+pub(super) fn named(root: &Root, below: &RelPath, listed: &Listed) -> Result<Named> {
+    let spellings = std::iter::once(&listed.path).chain(&listed.others);
+    let mut first = None;
+    for path in spellings.map(|path| below.join(path.as_bytes())) {
+        match root.stat(path.as_bytes()) {
+            Ok(stat) => return Ok(Named { path, there: Some(stat) }),
+            Err(error) if is_gone(&error) => {}
+            // Whoever reads it will say why it cannot be looked at.
+            Err(error) if fsure_os::folder::is_denied(&error) => {}
+            Err(error) => return Err(error).doing("look at a file of", Path::new(OWN_FOLDER)),
+        }
+        first.get_or_insert(path);
+    }
+    Ok(Named { path: first.unwrap_or_default(), there: None })
+}
+
+/// The record of an entry. Nothing was read for it: it was never hashed and
+/// never verified. Change time and inode belong to whoever made the list, and
+/// so does the date; a size that the list lacks is that of the file there.
+pub(super) fn record(
+    named: Named,
+    listed: Listed,
+    file_system: FileSystemId,
+    keeps_date: bool,
+) -> Record {
+    let there = named.there.filter(|stat| stat.kind == Kind::File);
+    let date = listed.modified.filter(|_| keeps_date);
+    let mtime_ns = date.map_or(UNDATED, |date| match &there {
+        // The list may be less exact than the file system.
+        Some(stat) if is_of(date, stat.mtime_ns) => stat.mtime_ns,
+        _ => date.time_ns,
+    });
+    Record {
+        path: named.path,
+        entry: Entry {
+            kind: EntryKind::File,
+            size: listed.size.or(there.map(|stat| stat.size)).unwrap_or(0),
+            mtime_ns,
+            ctime_ns: None,
+            birth_ns: None,
+            inode: None,
+            file_system,
+            target: None,
+        },
+        digests: listed.digests,
+        hashed_ns: 0,
+        verified_s: 0,
+        gone_s: None,
+    }
+}
+
+/// Whether a date in a list is that of a file, cut off to the list's unit.
+fn is_of(date: Modified, mtime_ns: i64) -> bool {
+    date.time_ns.div_euclid(date.unit_ns) == mtime_ns.div_euclid(date.unit_ns)
+}
+
+/// Puts what a list says twice of a path together, or says why it cannot be.
+pub(super) fn join(
+    catalog: &mut Catalog,
+    row: &crate::catalog::Row,
+    record: &Record,
+) -> Result<std::result::Result<(), Refusal>> {
+    let known = &row.record.digests;
+    if known.agree(&record.digests) == Some(false) {
+        let reason = format!("{} is listed twice, with different digests", record.path.shown());
+        return Ok(Err(Refusal { trouble: Trouble::Malformed, reason }));
+    }
+    let mut both = row.record.clone();
+    for algorithm in record.digests.algorithms().iter() {
+        let value = record.digests.get(algorithm).expect("it is in the set");
+        both.digests.insert(algorithm, value);
+    }
+    if record.entry.size != 0 {
+        both.entry.size = record.entry.size;
+    }
+    catalog.put_same_content(row, both).map(Ok)
+}

@@ -1,0 +1,119 @@
+//! What `export` and `import` say at their end, for a person and for a program.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::{number, safe};
+use crate::job::{Exported, Imported};
+use crate::words::units;
+
+/// What an export to a file or a folder did, for a person.
+pub fn exported(done: &Exported, to: &Path) -> String {
+    let files = number(done.files, "file", "files");
+    let size = units::size(done.bytes);
+    let mut text = format!("Exported {files} ({size}) to {}.", safe(&to.display().to_string()));
+    for (count, what) in [
+        (done.not_expressed, "LEFT OUT, because the list cannot express its name"),
+        (done.without_digest, "LEFT OUT for lack of the digest that the list needs"),
+        (done.bad, "LEFT OUT, because its record fails its own seal"),
+        (done.gone, "recorded as gone, and left out"),
+    ] {
+        if count > 0 {
+            text += &format!("\n{} {what}.", number(count, "file", "files"));
+        }
+    }
+    text
+}
+
+/// The same for a program.
+pub fn exported_json(done: &Exported) -> String {
+    line(&ExportLine {
+        r#type: "summary",
+        command: "export",
+        files: done.files,
+        bytes: done.bytes,
+        not_expressed: done.not_expressed,
+        without_digest: done.without_digest,
+        gone: done.gone,
+        record_bad: done.bad,
+        exit_code: done.exit_code().number(),
+    })
+}
+
+/// What an import did, for a person.
+pub fn imported(done: &Imported) -> String {
+    let recorded = number(done.recorded, "file", "files");
+    let mut text = format!("Recorded {recorded} from the list, none of them verified yet.");
+    for (count, what) in [
+        (done.absent, "of them not there; the next verify calls it missing"),
+        (done.known, "recorded before, with the same digest"),
+        (done.incomparable, "recorded before, with other kinds of digests, and left as it is"),
+        (done.conflicts, "recorded before with ANOTHER DIGEST, and left as it is"),
+    ] {
+        if count > 0 {
+            text += &format!("\n{} {what}.", number(count, "file", "files"));
+        }
+    }
+    for (count, what) in [
+        (done.malformed, "of the list MAKING NO SENSE"),
+        (done.unusable, "of the list that CANNOT BE USED"),
+    ] {
+        if count > 0 {
+            text += &format!("\n{} {what}.", number(count, "line", "lines"));
+        }
+    }
+    if done.recorded > 0 {
+        text += "\n'fsure verify' reads the files and judges them.";
+    }
+    text
+}
+
+/// The same for a program.
+pub fn imported_json(root: &str, done: &Imported) -> String {
+    line(&ImportLine {
+        r#type: "summary",
+        command: "import",
+        root,
+        recorded: done.recorded,
+        absent: done.absent,
+        known: done.known,
+        incomparable: done.incomparable,
+        conflicts: done.conflicts,
+        malformed: done.malformed,
+        unusable: done.unusable,
+        exit_code: done.exit_code().number(),
+    })
+}
+
+fn line(object: &impl Serialize) -> String {
+    serde_json::to_string(object).expect("numbers and text under fixed names")
+}
+
+#[derive(Serialize)]
+struct ExportLine {
+    r#type: &'static str,
+    command: &'static str,
+    files: u64,
+    bytes: u64,
+    not_expressed: u64,
+    without_digest: u64,
+    gone: u64,
+    record_bad: u64,
+    exit_code: u8,
+}
+
+#[derive(Serialize)]
+struct ImportLine<'a> {
+    r#type: &'static str,
+    command: &'static str,
+    root: &'a str,
+    recorded: u64,
+    absent: u64,
+    known: u64,
+    incomparable: u64,
+    conflicts: u64,
+    malformed: u64,
+    unusable: u64,
+    exit_code: u8,
+}
