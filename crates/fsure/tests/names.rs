@@ -11,33 +11,7 @@ use std::os::unix::ffi::OsStringExt as _;
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT};
-use support::{Recorded, Tree, bytes, path_of};
-
-/// All of them in one folder: NFC beside NFD, `a` beside `*`.
-const AWKWARD: [&[u8]; 22] = [
-    b"new\nline",
-    b"ends in CR\r",
-    b"back\\slash",
-    b"lit\\nlit",
-    b"trailing space ",
-    b"lit%0Alit",
-    b"control\x01char",
-    b"bad\xff\xfe",
-    b"caf\xc3\xa9",
-    b"cafe\xcc\x81",
-    b"com,ma",
-    b"*star",
-    b" leading space",
-    b"#hash",
-    b") = ",
-    b"tab\there",
-    b"two  spaces",
-    b"-dash",
-    b"per%cent",
-    b"\x1b[31mred\x1b[0m",
-    b"quote'\"`$(x)",
-    b"\xe2\x80\xaertl\xc2\x85\x7f",
-];
+use support::{AWKWARD, Recorded, Tree, bytes, path_of};
 
 fn all_names() -> Vec<Vec<u8>> {
     let long = |byte: &[u8]| byte.repeat(255 / byte.len());

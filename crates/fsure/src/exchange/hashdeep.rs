@@ -90,14 +90,16 @@ pub(super) fn begin(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{MAGIC}\n%%%% size,sha256,filename")
 }
 
-/// Writes an entry.
+/// Writes an entry. The name begins with `./`, as hashdeep itself has it when it
+/// is given a folder: it calls a file by any other name moved, and of several
+/// with one content finds only one.
 pub(super) fn write(
     out: &mut dyn Write,
     size: u64,
     digest: &[u8],
     path: &RelPath,
 ) -> io::Result<()> {
-    write!(out, "{size},{},", hex(digest))?;
+    write!(out, "{size},{},./", hex(digest))?;
     out.write_all(path.as_bytes())?;
     out.write_all(b"\n")
 }

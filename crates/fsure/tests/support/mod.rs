@@ -38,7 +38,7 @@ pub use record::{Recorded, Row, bytes, content};
 pub use run::{Report, Run, code, fsure, fsure_json, path_of, told};
 #[cfg(target_os = "linux")]
 pub use traced::{Traced, traced};
-pub use tree::{Tree, flip_byte, mtime_ns, set_mtime_ns};
+pub use tree::{AWKWARD, Tree, flip_byte, mtime_ns, set_mtime_ns};
 
 use std::fs::OpenOptions;
 use std::io::Write as _;

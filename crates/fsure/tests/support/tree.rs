@@ -9,6 +9,33 @@ use tempfile::TempDir;
 
 const HOUR_NS: i64 = 3_600_000_000_000;
 
+/// Names on which other programs fail; good for one folder: NFC beside NFD,
+/// `a` beside `*`.
+pub const AWKWARD: [&[u8]; 22] = [
+    b"new\nline",
+    b"ends in CR\r",
+    b"back\\slash",
+    b"lit\\nlit",
+    b"trailing space ",
+    b"lit%0Alit",
+    b"control\x01char",
+    b"bad\xff\xfe",
+    b"caf\xc3\xa9",
+    b"cafe\xcc\x81",
+    b"com,ma",
+    b"*star",
+    b" leading space",
+    b"#hash",
+    b") = ",
+    b"tab\there",
+    b"two  spaces",
+    b"-dash",
+    b"per%cent",
+    b"\x1b[31mred\x1b[0m",
+    b"quote'\"`$(x)",
+    b"\xe2\x80\xaertl\xc2\x85\x7f",
+];
+
 /// A temporary folder, removed at the end.
 #[derive(Debug)]
 pub struct Tree {
