@@ -135,11 +135,9 @@ fn what_is_imported_is_recorded_and_not_verified() {
         assert_eq!(row[column], Value::Integer(0), "{column}");
     }
     assert_eq!(row["mtime_ns"], Value::Integer(i64::MIN));
-    let before = recorded.catalog_bytes();
     let report = import(&beside.path("SHA256SUMS"), tree.root());
     assert_eq!((report.code, &report.summary()["known"]), (0, &3.into()), "{report:?}");
     assert_eq!(recorded.rows().len(), 4, "three files and a folder");
-    drop(before);
     tree.flip("a", 0);
     let report = recorded.verify();
     assert_eq!((report.code, report.told()), (3, told(&[("a", "mismatch")])), "{report:?}");
@@ -182,6 +180,28 @@ fn an_import_keeps_what_is_recorded_and_tells_of_a_conflict() {
     let list = beside.write("md5", format!("{}  sub/b\n", "0".repeat(32)));
     let report = import(&list, tree.root());
     assert_eq!((report.code, &report.summary()["incomparable"]), (0, &1.into()), "{report:?}");
+}
+
+#[test]
+fn several_digests_of_a_file_come_together_and_odd_names_end_nothing() {
+    let (tree, beside) = sample();
+    let tagged = |content: &[u8], name: &str| {
+        use sha2::Digest as _;
+        let sha512 = sha2::Sha512::digest(content);
+        let sha512: String = sha512.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("SHA256 ({name}) = {}\nSHA512 ({name}) = {sha512}\n", sha256(content))
+    };
+    let long = "x".repeat(300);
+    let list = tagged(b"one", "a") + &tagged(b"x", &long) + &tagged(b"x", &"y/".repeat(3000));
+    let list = beside.write("list", list.replace("y/)", "y)"));
+    let report = import(&list, tree.root());
+    assert_eq!(report.code, 0, "{report:?}");
+    let recorded = Recorded::inside(tree.root());
+    let row = recorded.row("a");
+    assert!(matches!(row["sha256"], Value::Blob(_)) && matches!(row["sha512"], Value::Blob(_)));
+    let report = against(&tree, &list);
+    assert_eq!((report.verdict("a"), report.count("ok")), (None, 1), "{report:?}");
+    assert!([1, 4].contains(&report.code), "{report:?}");
 }
 
 #[test]

@@ -32,7 +32,7 @@ pub fn verify_against(
     let mut entries = 0_u64;
     let troubles = listing::read(source, monitor, &mut |listed| {
         entries += 1;
-        let named = named(&open.root, &RelPath::root(), &listed)?;
+        let named = named(&open.root, &RelPath::root(), &listed);
         let record = record(named, listed, file_system, false);
         match catalog.get(&record.path)? {
             Some(Stored::Sound(row)) => listing::join(&mut catalog, &row, &record),

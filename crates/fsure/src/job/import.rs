@@ -24,7 +24,7 @@ pub struct Imported {
     /// Those of them of which there is no file; the next `verify` calls them
     /// missing.
     pub absent: u64,
-    /// Files recorded before, with the same digest.
+    /// Files recorded before, with the same digest, or from a list.
     pub known: u64,
     /// Files recorded before, with other kinds of digests only: there is
     /// nothing to compare, and they stay as they are.
@@ -93,7 +93,7 @@ struct Import<'a> {
 impl Import<'_> {
     fn take(&mut self, listed: Listed) -> Result<std::result::Result<(), Refusal>> {
         let refuse = |trouble, reason| Ok(Err(Refusal { trouble, reason }));
-        let named = named(&self.open.root, &self.place.scope, &listed)?;
+        let named = named(&self.open.root, &self.place.scope, &listed);
         let shown = named.path.shown().to_string();
         if named.path.is_within(&RelPath::from_bytes(OWN_FOLDER.as_bytes())) {
             return refuse(Trouble::Unsupported, format!("{shown} belongs to fsure itself"));
@@ -114,6 +114,13 @@ impl Import<'_> {
                 refuse(Trouble::Malformed, format!("the record of {shown} fails its own seal"))
             }
             Some(Stored::Sound(row)) => match row.record.digests.agree(&listed.digests) {
+                // Several digests of one file are several lines of most lists.
+                None | Some(true) if row.record.hashed_ns == 0 => {
+                    self.imported.known += 1;
+                    let file_system = row.record.entry.file_system;
+                    let record = record(named, listed, file_system, true);
+                    listing::join(self.catalog, &row, &record)
+                }
                 Some(true) => {
                     self.imported.known += 1;
                     Ok(Ok(()))

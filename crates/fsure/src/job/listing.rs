@@ -1,15 +1,11 @@
 //! From a list to records: what `verify --against` and `import` share.
 
-use std::path::Path;
-
 use fsure_os::Kind;
-use fsure_os::folder::{Root, is_gone};
+use fsure_os::folder::Root;
 
-use crate::catalog::{Catalog, OWN_FOLDER};
+use crate::catalog::Catalog;
 use crate::exchange::{Item, Listed, Modified, Source, Trouble};
-use crate::words::{
-    Entry, EntryKind, FileSystemId, IoContext as _, Monitor, Record, RelPath, Result, UNDATED,
-};
+use crate::words::{Entry, EntryKind, FileSystemId, Monitor, Record, RelPath, Result, UNDATED};
 
 /// How many problems are told one by one; a list of something else may have a
 /// line for each of a billion.
@@ -74,20 +70,17 @@ pub(super) struct Named {
 
 /// Takes the first of an entry's spellings of which there is a file, or the
 /// first if there is none of any.
-pub(super) fn named(root: &Root, below: &RelPath, listed: &Listed) -> Result<Named> {
+pub(super) fn named(root: &Root, below: &RelPath, listed: &Listed) -> Named {
     let spellings = std::iter::once(&listed.path).chain(&listed.others);
     let mut first = None;
     for path in spellings.map(|path| below.join(path.as_bytes())) {
-        match root.stat(path.as_bytes()) {
-            Ok(stat) => return Ok(Named { path, there: Some(stat) }),
-            Err(error) if is_gone(&error) => {}
-            // Whoever reads it will say why it cannot be looked at.
-            Err(error) if fsure_os::folder::is_denied(&error) => {}
-            Err(error) => return Err(error).doing("look at a file of", Path::new(OWN_FOLDER)),
+        // What cannot be looked at is told by whoever comes to read it.
+        if let Ok(stat) = root.stat(path.as_bytes()) {
+            return Named { path, there: Some(stat) };
         }
         first.get_or_insert(path);
     }
-    Ok(Named { path: first.unwrap_or_default(), there: None })
+    Named { path: first.unwrap_or_default(), there: None }
 }
 
 /// The record of an entry. Nothing was read for it: it was never hashed and

@@ -47,7 +47,7 @@ pub fn imported(done: &Imported) -> String {
     let mut text = format!("Recorded {recorded} from the list, none of them verified yet.");
     for (count, what) in [
         (done.absent, "of them not there; the next verify calls it missing"),
-        (done.known, "recorded before, with the same digest"),
+        (done.known, "recorded before, and no digest differs"),
         (done.incomparable, "recorded before, with other kinds of digests, and left as it is"),
         (done.conflicts, "recorded before with ANOTHER DIGEST, and left as it is"),
     ] {
