@@ -111,7 +111,7 @@ fn a_folder_that_became_a_link_takes_its_files_along() {
     std::fs::rename(tree.path("d"), tree.path("real")).unwrap();
     symlink("real", tree.path("d")).unwrap();
     let report = recorded.verify();
-    assert_eq!(report.verdict("d/e").as_deref(), Some("missing"), "{report:?}");
+    assert_eq!(report.verdict("real/e").as_deref(), Some("moved"), "{report:?}");
     assert_eq!(report.verdict("d").as_deref(), Some("type-changed"), "{report:?}");
 }
 

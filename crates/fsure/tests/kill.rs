@@ -36,9 +36,13 @@ fn tree() -> (Tree, Recorded) {
 
 /// Starts an update that tells little: nobody reads its pipe before it ends.
 fn start(recorded: &Recorded) -> Child {
+    start_with(recorded, Stdio::piped())
+}
+
+fn start_with(recorded: &Recorded, stdout: Stdio) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fsure"));
     command.args(recorded.arguments("update", &[""; 0]));
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.stdin(Stdio::null()).stdout(stdout).stderr(Stdio::piped());
     command.spawn().expect("start fsure")
 }
 
@@ -141,6 +145,59 @@ fn what_was_committed_before_the_kill_is_there_after_it() {
     let news = report.findings().filter(|finding| finding["verdict"] == "new").count() as i64;
     let all = FILES as i64 + 2 + 51;
     assert!(news <= all - now.0, "{news} were recorded anew, {} were recorded", now.0);
+}
+
+/// A record is under its old name or under its new one, whenever the plug is
+/// pulled, and what it says of the content goes with it.
+#[test]
+fn a_killed_update_of_a_renamed_folder_leaves_each_record_under_one_name() {
+    // Enough for a commit before the last of them.
+    const MANY: u64 = 40_000;
+    let tree = Tree::new();
+    for number in 0..MANY {
+        tree.write(format!("old/{number:05}"), content(50, number));
+    }
+    let recorded = Recorded::inside(tree.root());
+    recorded.record();
+    let digests = || {
+        let files = rows(&recorded).into_iter().filter(|(path, _)| path.contains(&b'/'));
+        let named = files.map(|(path, row)| (path[4..].to_vec(), row["blake3"].clone()));
+        let mut all: Vec<_> = named.collect();
+        all.sort_by(|one, other| one.0.cmp(&other.0));
+        all
+    };
+    let before = digests();
+    std::fs::rename(tree.path("old"), tree.path("new")).expect("rename");
+    // Tells of every file, and nobody reads it.
+    let child = start_with(&recorded, Stdio::null());
+    let has_ended = || !Path::new(&format!("/proc/{}/exe", child.id())).exists();
+    let count = |name: &str| {
+        let sql = format!(
+            "SELECT count(*) FROM record WHERE path > CAST('{name}/' AS BLOB) \
+                               AND path < CAST('{name}0' AS BLOB)"
+        );
+        recorded
+            .connect()
+            .query_row(&sql, [], |row| row.get::<_, i64>(0))
+            .expect("count")
+            .cast_unsigned()
+    };
+    while !has_ended() && count("new") == 0 {
+        sleep(Duration::from_millis(5));
+    }
+    send(&child, Signal::KILL);
+    finish(child);
+    assert_eq!(count("old") + count("new"), MANY);
+    if count("old") == 0 || count("new") == 0 {
+        let test = "a_killed_update_of_a_renamed_folder";
+        support::skip(test, "the kill did not come between two commits");
+    }
+    assert!(digests() == before, "rows were lost, doubled or changed");
+    let report = recorded.update();
+    assert_eq!((report.code, report.count("missing") + report.count("new")), (0, 0));
+    assert_eq!(report.summary()["bytes_read"], 0, "{}", report.summary());
+    let report = recorded.verify();
+    assert_eq!((report.code, report.count("ok")), (0, MANY), "{}", report.summary());
 }
 
 /// Reads only as fast as somebody lets it, so that a large file takes seconds.

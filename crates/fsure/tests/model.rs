@@ -41,6 +41,11 @@ enum Step {
     Delete {
         path: usize,
     },
+    /// Give it another name, whatever had that one.
+    Rename {
+        from: usize,
+        to: usize,
+    },
     Update {
         full: bool,
     },
@@ -60,6 +65,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => path.clone().prop_map(|path| Step::Flip { path }),
         2 => (path.clone(), 0..4_i64).prop_map(|(path, hour)| Step::Date { path, hour }),
         2 => path.clone().prop_map(|path| Step::Delete { path }),
+        3 => (path.clone(), path.clone()).prop_map(|(from, to)| Step::Rename { from, to }),
         3 => any::<bool>().prop_map(|full| Step::Update { full }),
         1 => path.prop_map(|path| Step::Accept { path }),
         2 => Just(Step::Verify),
@@ -75,6 +81,9 @@ struct File {
     inode: u64,
     change: u64,
 }
+
+/// Old names and new names.
+type Moves = Vec<(&'static str, &'static str)>;
 
 #[derive(Clone, Debug)]
 struct Kept {
@@ -149,11 +158,20 @@ impl World {
                     std::fs::remove_file(self.tree.path(PATHS[path])).expect("delete");
                 }
             }
+            Step::Rename { from, to } => {
+                let change = self.tick();
+                let (from, to) = (PATHS[from], PATHS[to]);
+                let Some(file) = self.files.remove(from) else { return };
+                // A file renamed to itself, or not: its change time may move.
+                self.files.insert(to, File { change, ..file });
+                std::fs::rename(self.tree.path(from), self.tree.path(to)).expect("rename");
+            }
             Step::Update { .. } | Step::Accept { .. } | Step::Verify => {}
         }
     }
 
-    /// What is to be said of a path; `None` where it is nowhere.
+    /// What would be said of a path if no file ever had another name; `None`
+    /// where it is nowhere.
     fn verdict(&self, path: &str) -> Option<&'static str> {
         let kept = self.record.get(path);
         let Some(now) = self.files.get(path) else {
@@ -163,20 +181,61 @@ impl World {
         if *is_gone && (now.content.len() != then.content.len() || now.date != then.date) {
             return Some("new");
         }
-        Some(match (now.content == then.content, now.date.cmp(&then.date)) {
-            (true, std::cmp::Ordering::Equal) => "ok",
-            (true, _) => "touched",
-            (false, std::cmp::Ordering::Greater) => "modified",
-            (false, std::cmp::Ordering::Less) => "reverted",
-            (false, _) if now.inode == then.inode => "altered",
-            (false, _) => "damaged-copy",
+        Some(compared(then, now))
+    }
+
+    fn paths_with(&self, verdict: &str) -> Vec<&'static str> {
+        PATHS.into_iter().filter(|path| self.verdict(path) == Some(verdict)).collect()
+    }
+
+    /// Recorded files under another name: old and new, where there is one of
+    /// each that could be the other and neither is taken.
+    fn pairs(&self, taken: &Moves, fits: impl Fn(&File, &File) -> bool) -> Moves {
+        let is_free = |path: &&str| !taken.iter().any(|(old, new)| old == path || new == path);
+        let gone: Vec<_> = self.paths_with("missing").into_iter().filter(is_free).collect();
+        let came: Vec<_> = self.paths_with("new").into_iter().filter(is_free).collect();
+        let is_pair = |old: &str, new: &str| fits(&self.record[old].file, &self.files[new]);
+        let news = |old: &str| came.iter().filter(|new| is_pair(old, new)).count();
+        let olds = |new: &str| gone.iter().filter(|old| is_pair(old, new)).count();
+        let all = gone.iter().flat_map(|old| came.iter().map(move |new| (*old, *new)));
+        all.filter(|(old, new)| is_pair(old, new) && news(old) == 1 && olds(new) == 1).collect()
+    }
+
+    fn moved_by_inode(&self) -> Moves {
+        self.pairs(&Moves::new(), |then, now| {
+            then.inode == now.inode
+                && then.date == now.date
+                && then.content.len() == now.content.len()
         })
     }
 
+    fn moved_by_content(&self, taken: &Moves) -> Moves {
+        self.pairs(taken, |then, now| !now.content.is_empty() && then.content == now.content)
+    }
+
+    /// What is to be said of each path, and which of them are others' new names.
+    fn verdicts(&self) -> (BTreeMap<&'static str, &'static str>, Moves) {
+        let by_inode = self.moved_by_inode();
+        let by_content = self.moved_by_content(&by_inode);
+        let named = PATHS.into_iter().filter_map(|path| Some((path, self.verdict(path)?)));
+        let mut verdicts: BTreeMap<_, _> = named.collect();
+        for (old, new) in &by_inode {
+            let verdict = compared(&self.record[old].file, &self.files[new]);
+            verdicts.insert(new, if verdict == "ok" { "moved" } else { verdict });
+            verdicts.remove(old);
+        }
+        for (old, new) in &by_content {
+            verdicts.insert(new, "moved");
+            verdicts.remove(old);
+        }
+        (verdicts, by_inode.into_iter().chain(by_content).collect())
+    }
+
     /// Whether so much is gone that the root is offline: told for update too.
+    /// What only the content shows to have moved counts as gone.
     fn is_offline(&self) -> bool {
         let live = self.record.values().filter(|kept| !kept.is_gone).count();
-        let missing = PATHS.iter().filter(|path| self.verdict(path) == Some("missing")).count();
+        let missing = self.paths_with("missing").len() - self.moved_by_inode().len();
         2 * missing > live
     }
 
@@ -192,8 +251,7 @@ impl World {
             let is_right = report.code == 5 && !report.summary()["offline"].is_null();
             return if is_right { Ok(()) } else { Err(format!("not offline: {report:?}")) };
         }
-        let expected = PATHS.iter().filter_map(|path| Some((*path, self.verdict(path)?)));
-        let expected: BTreeMap<_, _> = expected.collect();
+        let (expected, moves) = self.verdicts();
         for verdict in expected.values() {
             *self.foretold.entry(verdict).or_default() += 1;
         }
@@ -214,17 +272,25 @@ impl World {
             return Err(format!("{command} {arguments:?}: {code} expected, {report:?}"));
         }
         if command == "update" {
-            self.keep(&expected, accept);
+            self.keep(&expected, &moves, accept);
         }
         Ok(())
     }
 
     /// The rules of `update`.
-    fn keep(&mut self, verdicts: &BTreeMap<&'static str, &str>, accept: Option<&str>) {
+    fn keep(
+        &mut self,
+        verdicts: &BTreeMap<&'static str, &str>,
+        moves: &Moves,
+        accept: Option<&str>,
+    ) {
         for (path, verdict) in verdicts {
             let is_damage = ["altered", "damaged-copy"].contains(verdict);
             if is_damage && accept != Some(path) {
                 continue;
+            }
+            for (old, _) in moves.iter().filter(|(_, new)| new == path) {
+                self.record.remove(old);
             }
             match self.files.get(path) {
                 Some(file) => {
@@ -234,6 +300,18 @@ impl World {
                 None => self.record.get_mut(path).expect("missing").is_gone = true,
             }
         }
+    }
+}
+
+/// A file beside its record.
+fn compared(then: &File, now: &File) -> &'static str {
+    match (now.content == then.content, now.date.cmp(&then.date)) {
+        (true, std::cmp::Ordering::Equal) => "ok",
+        (true, _) => "touched",
+        (false, std::cmp::Ordering::Greater) => "modified",
+        (false, std::cmp::Ordering::Less) => "reverted",
+        (false, _) if now.inode == then.inode => "altered",
+        (false, _) => "damaged-copy",
     }
 }
 
@@ -289,6 +367,7 @@ fn the_command_says_what_the_model_says() {
         "altered",
         "damaged-copy",
         "missing",
+        "moved",
         "new",
         "offline",
     ] {

@@ -51,13 +51,18 @@ impl Totals {
     /// Counts a row in the place of another one of the same path.
     pub(super) fn replace(&mut self, before: &Row, row: &Row) {
         debug_assert_eq!(before.record.path, row.record.path);
-        self.rows -= 1;
-        self.root_digest = self.root_digest.wrapping_sub(before.seal);
-        if before.is_live_file() {
-            self.files -= 1;
-            self.bytes = self.bytes.wrapping_sub(before.record.entry.size);
-        }
+        self.remove(before);
         self.add(row);
+    }
+
+    /// Counts a row no more.
+    pub(super) fn remove(&mut self, row: &Row) {
+        self.rows -= 1;
+        self.root_digest = self.root_digest.wrapping_sub(row.seal);
+        if row.is_live_file() {
+            self.files -= 1;
+            self.bytes = self.bytes.wrapping_sub(row.record.entry.size);
+        }
     }
 }
 

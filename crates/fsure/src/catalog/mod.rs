@@ -5,12 +5,16 @@
 mod about;
 mod audit;
 mod block;
+mod equal;
 mod fault;
 mod locate;
 mod row;
 mod schema;
 mod seal;
+mod shift;
 mod store;
+mod temporary;
+mod waiting;
 
 pub use about::{FileSystem, Settings};
 pub use audit::Audit;
@@ -18,3 +22,4 @@ pub use block::UnfinishedBlocks;
 pub use locate::{OWN_CATALOG, OWN_FOLDER, Place, locate, not_there};
 pub use row::{Row, Stored};
 pub use store::{Bound, Catalog, PAGE_ROWS};
+pub use waiting::{Arrival, Departure, Waiting, content_key, is_same_inode};

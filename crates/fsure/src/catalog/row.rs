@@ -163,7 +163,7 @@ fn record(row: &SqlRow<'_>, path: &mut RelPath) -> Option<(Record, Option<i64>)>
     Some((Record { path, entry, digests, hashed_ns, verified_s, gone_s }, blocks))
 }
 
-fn kind_code(kind: EntryKind) -> i64 {
+pub(super) fn kind_code(kind: EntryKind) -> i64 {
     match kind {
         EntryKind::File => 0,
         EntryKind::Folder => 1,

@@ -125,8 +125,12 @@ impl Catalog {
 
     /// Opens a catalog: to write where a lock is given, else to read.
     pub fn open(file: &Path, lock: Option<Lock>) -> Result<Self> {
+        Self::on(connect(file, OpenFlags::empty())?, file, lock)
+    }
+
+    /// The catalog in an open database.
+    pub(super) fn on(connection: Connection, file: &Path, lock: Option<Lock>) -> Result<Self> {
         let mut sealer = Sealer::new();
-        let connection = connect(file, OpenFlags::empty())?;
         let blame = |error: &rusqlite::Error| blame(file, error);
         if let Some(why) = schema::objection(&connection).map_err(|e| blame(&e))? {
             return Err(untrusted(file, why));

@@ -3,7 +3,9 @@
 //! command line.
 
 mod against;
+mod compare;
 mod config;
+mod dupes;
 mod export;
 mod import;
 mod listing;
@@ -13,6 +15,8 @@ mod update;
 mod verify;
 
 pub use against::verify_against;
+pub use compare::compare;
+pub use dupes::dupes;
 pub use export::{Exported, Target, export};
 pub use import::{Imported, import};
 pub use status::status;

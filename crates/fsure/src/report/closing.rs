@@ -181,6 +181,7 @@ fn recorded(outcome: &Outcome) -> Vec<String> {
         ("new", of(|verdict| verdict == Verdict::New)),
         ("changed", of(is_edit)),
         ("with another date", of(|verdict| verdict == Verdict::Touched)),
+        ("moved", of(|verdict| verdict == Verdict::Moved)),
         ("gone", of(|verdict| verdict == Verdict::Missing)),
     ];
     let parts: Vec<_> =
@@ -205,6 +206,7 @@ fn differences(outcome: &Outcome) -> Option<String> {
     let parts = [
         of(is_edit, "changed, with another date to show for it"),
         of(|verdict| verdict == Verdict::TypeChanged, "of another type"),
+        of(|verdict| verdict == Verdict::Moved, "under another name"),
         of(|verdict| verdict == Verdict::Missing, "missing"),
         of(|verdict| verdict == Verdict::New, "new"),
     ];

@@ -17,6 +17,8 @@ use crate::words::{ByteRange, Entry, Error, ExitCode, Finding, Outcome, merge_ra
 pub fn finding_line(root: &str, finding: &Finding) -> String {
     let there = finding.found.as_ref().or(finding.recorded.as_ref());
     let (path, path_bytes) = text_and_bytes(finding.path.as_bytes());
+    let moved_from = finding.moved_from.as_ref().map(|path| text_and_bytes(path.as_bytes()));
+    let (moved_from, moved_from_bytes) = moved_from.map_or((None, None), |(t, b)| (Some(t), b));
     line(&FindingLine {
         r#type: "finding",
         root,
@@ -24,6 +26,8 @@ pub fn finding_line(root: &str, finding: &Finding) -> String {
         path_bytes,
         kind: finding.kind.name(),
         verdict: finding.verdict.name(),
+        moved_from,
+        moved_from_bytes,
         stat: there.map_or_else(Stat::default, Stat::of),
         recorded: finding.recorded.as_ref().map(Recorded::of),
         blocks: pairs(&finding.damaged),
@@ -70,7 +74,7 @@ pub fn error_line(error: &Error) -> String {
     })
 }
 
-fn line(object: &impl Serialize) -> String {
+pub(super) fn line(object: &impl Serialize) -> String {
     serde_json::to_string(object).expect("numbers and text under fixed names")
 }
 
@@ -83,6 +87,10 @@ struct FindingLine<'a> {
     path_bytes: Option<String>,
     kind: &'static str,
     verdict: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moved_from: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moved_from_bytes: Option<String>,
     #[serde(flatten)]
     stat: Stat,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -164,7 +172,7 @@ struct ErrorLine {
 }
 
 /// The bytes as text, and in base64 where the text alone would lose some.
-fn text_and_bytes(bytes: &[u8]) -> (String, Option<String>) {
+pub(super) fn text_and_bytes(bytes: &[u8]) -> (String, Option<String>) {
     match std::str::from_utf8(bytes) {
         Ok(text) => (text.to_owned(), None),
         Err(_) => (String::from_utf8_lossy(bytes).into_owned(), Some(BASE64.encode(bytes))),

@@ -3,6 +3,8 @@
 //! decided one floor up. What both faces say alike is in this file.
 
 mod closing;
+pub mod compare;
+pub mod dupes;
 pub mod json;
 pub mod listing;
 pub mod text;
@@ -71,6 +73,7 @@ mod samples {
             path: RelPath::from_bytes(path),
             kind: EntryKind::File,
             verdict,
+            moved_from: None,
             recorded: Some(entry()),
             found: Some(entry()),
             damaged: Vec::new(),

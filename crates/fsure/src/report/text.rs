@@ -88,6 +88,8 @@ fn evidence(finding: &Finding) -> Vec<String> {
     {
         evidence.push(format!("target {} -> {}", escape(before), escape(after)));
     }
+    let moved_from = finding.moved_from.as_ref();
+    evidence.extend(moved_from.map(|path| format!("recorded as {}", path.shown())));
     let size = finding.size();
     evidence.extend(ranges("damaged", &finding.damaged, size));
     evidence.extend(ranges("unreadable", &finding.unreadable, size));
@@ -156,6 +158,7 @@ fn block(outcome: &Outcome) -> String {
         ("Unreadable", files.of(Verdict::Unreadable)),
         ("Denied", files.of(Verdict::Denied)),
         ("Busy", files.of(Verdict::Busy)),
+        ("Moved", files.of(Verdict::Moved)),
         ("Flaky", files.of(Verdict::Flaky)),
         ("Damaged blocks", outcome.damaged_blocks),
     ];
@@ -368,6 +371,7 @@ SUSPICIOUS files                            1
 Unreadable                                  0
 Denied                                      1
 Busy                                        0
+Moved                                       0
 Flaky                                       0
 Damaged blocks                              1
 

@@ -27,7 +27,7 @@ impl Write {
 }
 
 fn is_same_content(verdict: Verdict) -> bool {
-    matches!(verdict, Verdict::Ok | Verdict::Touched | Verdict::Flaky)
+    matches!(verdict, Verdict::Ok | Verdict::Touched | Verdict::Moved | Verdict::Flaky)
 }
 
 impl Ledger<'_> {
@@ -45,9 +45,14 @@ impl Ledger<'_> {
         };
         let content = settled.content.as_deref().filter(|_| settled.unreadable.is_empty());
         match (entry.kind, content, settled.row()) {
+            // Known by its inode and stat: nothing that is recorded changes.
+            (EntryKind::File, None, Some(row)) if settled.verdict == Verdict::Moved => {
+                let (path, entry) = (settled.path.clone(), entry.clone());
+                Some(Write::Same(Record { path, entry, ..row.record.clone() }))
+            }
             (EntryKind::File, None, _) => None,
             (EntryKind::File, Some(content), Some(row)) if is_same_content(settled.verdict) => {
-                Some(self.same_content(row, entry, content))
+                Some(self.same_content(settled, row, entry, content))
             }
             (EntryKind::File, Some(content), _) => {
                 let blocks = content.values();
@@ -71,7 +76,13 @@ impl Ledger<'_> {
 
     /// The record of a content that is the recorded one: with digests it did
     /// not have before, and with the stat of now.
-    fn same_content(&mut self, row: &Row, entry: &Entry, content: &Content) -> Write {
+    fn same_content(
+        &mut self,
+        settled: &Settled,
+        row: &Row,
+        entry: &Entry,
+        content: &Content,
+    ) -> Write {
         let values = content.values();
         // A list that was damaged is written anew.
         let is_intact = self.catalog.blocks(row).is_ok_and(|kept| kept == values);
@@ -81,7 +92,7 @@ impl Ledger<'_> {
             digests.insert(algorithm, value);
         }
         let record = Record {
-            path: row.record.path.clone(),
+            path: settled.path.clone(),
             entry: entry.clone(),
             digests,
             hashed_ns: content.hashed_ns,

@@ -1,12 +1,18 @@
 //! What a run has to know before it writes anything or calls anything
 //! missing: that the record is what was written, and that the root is there.
 
-use fsure_os::folder::is_gone;
+use std::sync::Arc;
 
+use fsure_os::Kind;
+use fsure_os::folder::is_gone;
+use fsure_os::place::Places;
+
+use super::entries::{Entries, granularity_ns, known};
 use super::ledger::{Ledger, Settled};
 use super::{Accept, Halt, Purpose};
-use crate::catalog::{Audit, Bound, Stored};
-use crate::words::{RelPath, Result, Verdict};
+use crate::catalog::{Audit, Bound, Stored, Waiting};
+use crate::tree::{Step, Walk};
+use crate::words::{Algorithm, Known, Record, RelPath, Result, Verdict};
 
 impl Ledger<'_> {
     /// Checks the record as a whole and whether the root is there at all,
@@ -23,8 +29,12 @@ impl Ledger<'_> {
         } else if audit.objection.is_some() {
             self.accept_losses(&audit)?;
         }
-        if !self.is_halted && !self.plan.force && self.looks_deserted(&audit) {
-            let missing = self.count_missing()?;
+        if !self.is_halted && !self.plan.force {
+            let missing = match self.files_gone {
+                Some(gone) => gone,
+                None if self.looks_deserted(&audit) => self.count_gone()?,
+                None => 0,
+            };
             self.halt_if_mostly_missing(missing);
         }
         Ok(!self.is_halted)
@@ -92,7 +102,40 @@ impl Ledger<'_> {
         matches!(self.plan.root.stat(path.as_bytes()), Err(error) if is_gone(&error))
     }
 
-    fn count_missing(&mut self) -> Result<u64> {
+    /// How many files are gone. Where that is too many, those are taken off
+    /// that are there under another name by their inode: a renamed folder is
+    /// no unplugged disk. That takes a walk, and only where it matters.
+    fn count_gone(&mut self) -> Result<u64> {
+        let missing = self.count_missing(&mut |_| Ok(()))?;
+        if !self.is_mostly_missing(missing) {
+            return Ok(missing);
+        }
+        let mut waiting = Waiting::new()?;
+        self.count_missing(&mut |record| waiting.depart(record, Algorithm::Blake3))?;
+        let mut options = self.plan.walk.clone();
+        options.borders.places = Places::No;
+        options.listers = 1;
+        let mut entries = Entries::default();
+        for step in Walk::start(Arc::clone(&self.plan.root), options)? {
+            if self.monitor.stop_requested().is_some() {
+                break;
+            }
+            let Step::Entry(path, stat, device) = step? else { continue };
+            if stat.kind != Kind::File {
+                continue;
+            }
+            let entry = entries.entry(&self.plan.root, self.catalog, &path, &stat, device)?;
+            let stored = self.catalog.get(&path)?;
+            let granularity_ns = granularity_ns(self.catalog, stored.as_ref(), &entry);
+            if matches!(known(stored.as_ref(), &entry, granularity_ns), Known::Nothing) {
+                waiting.arrive(&path, &entry, device)?;
+            }
+        }
+        waiting.pair_by_identity()?;
+        waiting.files_gone()
+    }
+
+    fn count_missing(&mut self, each: &mut dyn FnMut(&Record) -> Result<()>) -> Result<u64> {
         let mut after = Vec::new();
         let mut missing = 0;
         loop {
@@ -105,11 +148,14 @@ impl Ledger<'_> {
                 Stored::Sound(row)
                     if row.is_live_file() && row.record.path.is_within(&self.plan.walk.scope) =>
                 {
-                    Some(&row.record.path)
+                    Some(&row.record)
                 }
                 _ => None,
             });
-            missing += files.filter(|path| self.is_gone(path)).count() as u64;
+            for record in files.filter(|record| self.is_gone(&record.path)) {
+                missing += 1;
+                each(record)?;
+            }
         }
     }
 }

@@ -47,11 +47,12 @@ impl Settled {
         entry: Option<Entry>,
         verdict: Verdict,
     ) -> Self {
+        let is_moved = stored.as_ref().is_some_and(|stored| *stored.path() != path);
         Self {
             path,
             stored,
             entry,
-            verdict,
+            verdict: if is_moved { verdict.under_another_name() } else { verdict },
             damaged: Vec::new(),
             damaged_blocks: 0,
             unreadable: Vec::new(),
@@ -75,6 +76,11 @@ impl Settled {
             Some(Stored::Sound(row)) => Some(row),
             _ => None,
         }
+    }
+
+    /// The row it was judged by, if that is another path's.
+    pub(super) fn moved_row(&self) -> Option<&Row> {
+        self.row().filter(|row| row.record.path != self.path)
     }
 
     pub(super) fn kind(&self) -> EntryKind {
@@ -109,6 +115,9 @@ pub(super) struct Ledger<'a> {
     pub(super) bytes_read_and_judged: u64,
     files_at_start: u64,
     missing_files: u64,
+    /// Files that are gone and not under another name by their inode, once all
+    /// names are known.
+    pub(super) files_gone: Option<u64>,
     /// Bad rows that were told, so that none is told twice.
     pub(super) told_bad: HashSet<RelPath>,
 }
@@ -133,6 +142,7 @@ impl<'a> Ledger<'a> {
             bytes_read_and_judged: 0,
             files_at_start: catalog.files(),
             missing_files: 0,
+            files_gone: None,
             told_bad: HashSet::new(),
             catalog,
         }
@@ -155,16 +165,7 @@ impl<'a> Ledger<'a> {
         if settled.verdict == Verdict::Missing && !self.open_gate()? {
             return Ok(());
         }
-        let wrote = self.write(&settled)?;
-        if self.is_halted {
-            return Ok(());
-        }
-        self.outcome.hashed += u64::from(settled.was_read);
-        self.outcome.damaged_blocks += settled.damaged_blocks;
-        if settled.kind() == EntryKind::File {
-            self.outcome.bytes_judged += settled.size();
-            self.bytes_read_and_judged += if settled.was_read { settled.size() } else { 0 };
-        }
+        let Some(wrote) = self.enter(&settled)? else { return Ok(()) };
         if settled.verdict == Verdict::Ok && !self.plan.tell_ok {
             self.outcome.add_ok(settled.kind());
             return Ok(());
@@ -172,6 +173,22 @@ impl<'a> Ledger<'a> {
         self.tell(&settled, wrote);
         self.note_missing(&settled);
         Ok(())
+    }
+
+    /// Writes what was found and counts the work. Whether it is recorded now;
+    /// `None` where the run is over.
+    pub(super) fn enter(&mut self, settled: &Settled) -> Result<Option<bool>> {
+        let wrote = self.write(settled)?;
+        if self.is_halted {
+            return Ok(None);
+        }
+        self.outcome.hashed += u64::from(settled.was_read);
+        self.outcome.damaged_blocks += settled.damaged_blocks;
+        if settled.kind() == EntryKind::File {
+            self.outcome.bytes_judged += settled.size();
+            self.bytes_read_and_judged += if settled.was_read { settled.size() } else { 0 };
+        }
+        Ok(Some(wrote))
     }
 
     pub(super) fn tell(&mut self, settled: &Settled, wrote: bool) {
@@ -182,6 +199,7 @@ impl<'a> Ledger<'a> {
             path: settled.path.clone(),
             kind: settled.kind(),
             verdict: settled.verdict,
+            moved_from: settled.moved_row().map(|row| row.record.path.clone()),
             recorded: settled.recorded().map(|record| record.entry.clone()),
             found: settled.entry.clone(),
             damaged: settled.damaged.clone(),
@@ -212,9 +230,13 @@ impl<'a> Ledger<'a> {
 
     pub(super) fn halt_if_mostly_missing(&mut self, missing: u64) {
         let recorded = self.files_at_start;
-        if !self.plan.force && missing.saturating_mul(2) > recorded {
+        if !self.plan.force && self.is_mostly_missing(missing) {
             self.halt(Halt::Offline(Offline::MostlyMissing { missing, recorded }));
         }
+    }
+
+    pub(super) fn is_mostly_missing(&self, missing: u64) -> bool {
+        missing.saturating_mul(2) > self.files_at_start
     }
 
     /// Ends the run with nothing changed since the last commit.
@@ -273,7 +295,8 @@ impl<'a> Ledger<'a> {
     }
 
     fn write_verified(&mut self, settled: &Settled) -> Result<()> {
-        let is_seen_well = matches!(settled.verdict, Verdict::Ok | Verdict::Touched);
+        let is_seen_well =
+            matches!(settled.verdict, Verdict::Ok | Verdict::Touched | Verdict::Moved);
         let Some(row) = settled.row().filter(|row| is_seen_well && !row.is_gone()) else {
             return Ok(());
         };
@@ -310,6 +333,12 @@ impl<'a> Ledger<'a> {
         let is_bad = matches!(settled.stored, Some(Stored::Bad(_)));
         let may_have_parts = settled.size() >= super::weigh::KEEP_PARTS_MIN;
         match (write, settled.row()) {
+            (Write::Same(record), Some(row)) if settled.moved_row().is_some() => {
+                self.catalog.put_moved(row, record, None)?;
+            }
+            (Write::Other(record, blocks), Some(row)) if settled.moved_row().is_some() => {
+                self.catalog.put_moved(row, record, Some(&blocks))?;
+            }
             (Write::Delete, _) => return self.catalog.delete(&settled.path),
             (Write::Same(record), Some(row)) => self.catalog.put_same_content(row, record)?,
             (Write::Other(record, blocks), _) if is_bad => {
@@ -324,6 +353,21 @@ impl<'a> Ledger<'a> {
             self.catalog.forget_unfinished(&settled.path)?;
         }
         Ok(())
+    }
+
+    /// Leaves the record of a file whose content was found and recorded under
+    /// another name to that name, with the digests that were not computed anew.
+    pub(super) fn adopt(&mut self, old: &Row, path: &RelPath) -> Result<()> {
+        let Some(Stored::Sound(new)) = self.catalog.get(path)? else { return Ok(()) };
+        let mut digests = old.record.digests.clone();
+        for algorithm in new.record.digests.algorithms().iter() {
+            let value = new.record.digests.get(algorithm).expect("it is in the set");
+            digests.insert(algorithm, value);
+        }
+        let record = Record { digests, ..new.record.clone() };
+        let put = self.catalog.put_same_content(&new, record);
+        let written = put.and_then(|()| self.catalog.remove(old));
+        self.survive(written)
     }
 
     /// Keeps the values of a part of a large file.

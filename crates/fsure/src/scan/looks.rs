@@ -91,7 +91,7 @@ impl Weigher<'_> {
         settled.reason = reason.or_else(|| content.is_none().then(unstable));
         settled.was_read = true;
         settled.content = content;
-        self.ledger.settle(settled)
+        self.settle_read(settled)
     }
 }
 

@@ -20,6 +20,7 @@ mod ledger;
 mod links;
 mod looks;
 mod merge;
+mod moves;
 mod pool;
 mod post;
 mod reader;
@@ -181,7 +182,8 @@ pub fn scan(plan: &Plan, catalog: &mut Catalog, monitor: &dyn Monitor) -> Result
     }
     let mut run = Run {
         merge: Merge::new(walk, &plan.walk.scope),
-        weigher: Weigher::new(plan, Ledger::new(plan, catalog, monitor)),
+        weigher: Weigher::new(plan, Ledger::new(plan, catalog, monitor))?,
+        are_names_known: false,
         pool,
         plan,
         meter: &meter,
@@ -245,6 +247,8 @@ enum More {
 
 struct Run<'a> {
     merge: Merge,
+    /// Whether the merge is over, and what is left are names that wait.
+    are_names_known: bool,
     weigher: Weigher<'a>,
     pool: Pool,
     plan: &'a Plan,
@@ -259,6 +263,26 @@ impl Run<'_> {
         if self.plan.purpose == Purpose::Verify {
             self.weigher.open_gate()?;
         }
+        self.run_step()?;
+        if !self.is_halted() && self.weigher.end_names()? {
+            self.are_names_known = true;
+            self.run_step()?;
+        }
+        if !self.is_halted() {
+            self.weigher.settle_waiting()?;
+        }
+        // `update` checks its record before the first write, and need not check
+        // it at all where nothing has changed. `status` has looked at every row
+        // by now, and need not do so again.
+        let is_status = self.plan.purpose == Purpose::Status && !self.is_halted();
+        if is_status && !self.weigher.catalog().has_shown_all() {
+            self.weigher.open_gate()?;
+        }
+        Ok(())
+    }
+
+    /// Takes all names there are for now, and what the readers say of them.
+    fn run_step(&mut self) -> Result<()> {
         let mut more = More::Now;
         while more != More::None || self.weigher.in_flight() > 0 {
             if self.is_halted() {
@@ -287,22 +311,22 @@ impl Run<'_> {
                 self.hear(news)?;
             }
         }
-        // `update` checks its record before the first write, and need not check
-        // it at all where nothing has changed. `status` has looked at every row
-        // by now, and need not do so again.
-        if self.plan.purpose == Purpose::Status && !self.weigher.catalog().has_shown_all() {
-            self.weigher.open_gate()?;
-        }
         Ok(())
     }
 
     /// Takes the next few paths.
     fn take_some(&mut self) -> Result<More> {
         for _ in 0..TAKEN_AT_ONCE {
-            match self.merge.next(self.weigher.catalog())? {
-                Poll::Ready(Some(case)) => self.weigher.take(case)?,
-                Poll::Ready(None) => return Ok(More::None),
-                Poll::Pending => return Ok(More::Later),
+            if self.are_names_known {
+                if !self.weigher.take_waiting()? {
+                    return Ok(More::None);
+                }
+            } else {
+                match self.merge.next(self.weigher.catalog())? {
+                    Poll::Ready(Some(case)) => self.weigher.take(case)?,
+                    Poll::Ready(None) => return Ok(More::None),
+                    Poll::Pending => return Ok(More::Later),
+                }
             }
             if self.weigher.is_stopped() || self.weigher.in_flight() >= IN_FLIGHT_MAX {
                 break;

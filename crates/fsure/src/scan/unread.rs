@@ -31,6 +31,9 @@ impl Weigher<'_> {
             Some(error) if is_denied(error) => Evidence::Denied,
             Some(_) => Evidence::Partial { rest_differs: false },
         };
+        if unlisted.is_none() && self.lets_wait(&path, stored.as_ref(), &entry, 0)? {
+            return Ok(());
+        }
         let verdict = self.judge(stored.as_ref(), &entry, evidence);
         let mut settled = Settled::new(path, stored, Some(entry), verdict);
         settled.reason = unlisted.map(unlisted_because);
@@ -61,8 +64,10 @@ impl Weigher<'_> {
     }
 
     /// A recorded path that the walk did not come across, asked for once more
-    /// by its name: it may have appeared behind the walk's back.
+    /// by its name: it may have appeared behind the walk's back. A record is
+    /// asked for under its own name, whatever other one it was found under.
     pub(super) fn take_absent(&mut self, path: RelPath, stored: Option<Stored>) -> Result<()> {
+        let path = stored.as_ref().map_or(path, |stored| stored.path().clone());
         match self.plan.root.stat(path.as_bytes()) {
             Ok(stat) => {
                 let parent = path.parent().unwrap_or_default();
@@ -110,8 +115,11 @@ impl Weigher<'_> {
             // A tombstone, and nothing came back.
             return Ok(());
         }
-        let verdict = judge(known, found, 1);
         let is_absent = matches!(found, Found::Absent);
+        if is_absent && self.lets_wait_gone(stored.as_ref())? {
+            return Ok(());
+        }
+        let verdict = judge(known, found, 1);
         let mut settled = Settled::new(path, stored, None, verdict);
         settled.reason = reason;
         settled.may_be_forgotten = is_absent;

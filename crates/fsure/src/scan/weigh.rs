@@ -13,6 +13,7 @@ use super::entries::{Entries, granularity_ns, known};
 use super::ledger::{Ledger, Settled};
 use super::links::{Link, LinkKey, Links};
 use super::merge::{Case, Seen};
+use super::moves::Moves;
 use super::reader::{Content, Order, Reading};
 use super::{From, Plan, Purpose};
 use crate::catalog::{Catalog, Stored, UnfinishedBlocks};
@@ -56,6 +57,7 @@ pub(super) struct Weigher<'a> {
     /// By order. Boxed: they are large, and go from hand to hand.
     pending: BTreeMap<u64, Box<Pending>>,
     links: Links,
+    pub(super) moves: Moves,
     pub(super) entries: Entries,
     /// Folders whose names the walk has not come to yet.
     pub(super) folders: HashMap<RelPath, (Option<Stored>, Entry)>,
@@ -67,9 +69,10 @@ pub(super) struct Weigher<'a> {
 }
 
 impl<'a> Weigher<'a> {
-    pub(super) fn new(plan: &'a Plan, ledger: Ledger<'a>) -> Self {
-        Self {
+    pub(super) fn new(plan: &'a Plan, ledger: Ledger<'a>) -> Result<Self> {
+        Ok(Self {
             plan,
+            moves: Moves::new(ledger.catalog)?,
             ledger,
             orders: Vec::new(),
             pending: BTreeMap::new(),
@@ -79,7 +82,7 @@ impl<'a> Weigher<'a> {
             next_id: 0,
             given_up: HashSet::new(),
             current: None,
-        }
+        })
     }
 
     pub(super) fn catalog(&mut self) -> &mut Catalog {
@@ -121,15 +124,6 @@ impl<'a> Weigher<'a> {
     }
 
     pub(super) fn finish(&mut self) -> Result<Outcome> {
-        // Folders that were gone when the walk came to their names.
-        for (path, (stored, _)) in std::mem::take(&mut self.folders) {
-            if !self.is_stopped() {
-                self.take_absent(path, stored)?;
-            }
-        }
-        for path in self.folders.keys().cloned().collect::<Vec<_>>() {
-            self.settle_folder(&path, None)?;
-        }
         self.ledger.finish()
     }
 
@@ -197,6 +191,11 @@ impl<'a> Weigher<'a> {
                 return Ok(());
             }
         }
+        if entry.kind == EntryKind::Link
+            && self.lets_wait(&path, stored.as_ref(), &entry, device)?
+        {
+            return Ok(());
+        }
         let verdict = self.judge(stored.as_ref(), &entry, Evidence::StatOnly);
         self.ledger.settle(Settled::new(path, stored, Some(entry), verdict))
     }
@@ -209,6 +208,9 @@ impl<'a> Weigher<'a> {
         stat: &Stat,
         device: u64,
     ) -> Result<()> {
+        if self.lets_wait(&path, stored.as_ref(), &entry, device)? {
+            return Ok(());
+        }
         let granularity_ns = granularity_ns(self.ledger.catalog, stored.as_ref(), &entry);
         let known = known(stored.as_ref(), &entry, granularity_ns);
         let wanted = match (&self.plan.purpose, known) {
@@ -219,7 +221,8 @@ impl<'a> Weigher<'a> {
             {
                 rules.accept.covers(&path).then_some(rules.digests)
             }
-            (Purpose::Status, _) | (Purpose::Verify, Known::Nothing | Known::Bad) => None,
+            (Purpose::Status, _) | (Purpose::Verify, Known::Bad) => None,
+            (Purpose::Verify, Known::Nothing) => self.moves.wants(&entry)?,
             (Purpose::Verify, Known::Sound(record)) => Some(record.digests.algorithms()),
             (Purpose::Update(rules), Known::Nothing) => {
                 (!rules.only_completes).then_some(rules.digests)

@@ -33,6 +33,8 @@ pub struct Finding {
     pub kind: EntryKind,
     /// The verdict.
     pub verdict: Verdict,
+    /// The path under which it is recorded, where that is another one.
+    pub moved_from: Option<RelPath>,
     /// The recorded entry.
     pub recorded: Option<Entry>,
     /// The entry found.
@@ -56,6 +58,7 @@ impl Finding {
             path,
             kind,
             verdict,
+            moved_from: None,
             recorded: None,
             found: None,
             damaged: Vec::new(),

@@ -1,6 +1,8 @@
 //! Floor 1: plain data and pure functions, each word with one meaning.
 
+mod difference;
 pub mod digest;
+mod duplicate;
 mod entry;
 mod error;
 mod exit;
@@ -13,7 +15,9 @@ mod silence;
 pub mod units;
 pub mod verdict;
 
+pub use difference::{Compared, Comparison, Difference};
 pub use digest::{Algorithm, AlgorithmSet, Digests};
+pub use duplicate::{Duplicate, Duplicates};
 pub use entry::{Entry, EntryKind, FileSystemId, UNDATED};
 pub(crate) use error::no_answer;
 pub use error::{Error, IoContext, Result};

@@ -306,9 +306,11 @@ impl Outcome {
     fn is_difference(&self, verdict: Verdict) -> bool {
         match verdict {
             Verdict::TypeChanged => true,
-            Verdict::Modified | Verdict::Reverted | Verdict::Missing | Verdict::New => {
-                !self.is_update
-            }
+            Verdict::Modified
+            | Verdict::Reverted
+            | Verdict::Missing
+            | Verdict::Moved
+            | Verdict::New => !self.is_update,
             _ => false,
         }
     }

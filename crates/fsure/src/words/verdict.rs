@@ -33,6 +33,8 @@ pub enum Verdict {
     Busy,
     /// Gone, while its root is the same root.
     Missing,
+    /// The recorded file, unchanged, under another name.
+    Moved,
     /// It became another kind of thing.
     TypeChanged,
     /// Not in the record.
@@ -45,7 +47,7 @@ pub enum Verdict {
 
 impl Verdict {
     /// All of them, in the order of reports.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Ok,
         Self::Touched,
         Self::Modified,
@@ -59,6 +61,7 @@ impl Verdict {
         Self::Denied,
         Self::Busy,
         Self::Missing,
+        Self::Moved,
         Self::TypeChanged,
         Self::New,
         Self::Ignored,
@@ -81,6 +84,7 @@ impl Verdict {
             Self::Denied => "denied",
             Self::Busy => "busy",
             Self::Missing => "missing",
+            Self::Moved => "moved",
             Self::TypeChanged => "type-changed",
             Self::New => "new",
             Self::Ignored => "ignored",
@@ -104,8 +108,21 @@ impl Verdict {
     pub fn is_recordable(self) -> bool {
         matches!(
             self,
-            Self::Ok | Self::Touched | Self::Modified | Self::Reverted | Self::New | Self::Missing
+            Self::Ok
+                | Self::Touched
+                | Self::Modified
+                | Self::Reverted
+                | Self::New
+                | Self::Missing
+                | Self::Moved
         )
+    }
+
+    /// The verdict on a file that was judged by the record of another name:
+    /// that it is elsewhere is a difference of its own where there is none in
+    /// its content, and says less than any other.
+    pub fn under_another_name(self) -> Self {
+        if matches!(self, Self::Ok | Self::Touched) { Self::Moved } else { self }
     }
 }
 

@@ -1,6 +1,8 @@
 //! `fsure`, the command: arguments to options, a job, a report, an exit code.
 //! Each sub-command is a file of its own.
 
+mod compare;
+mod dupes;
 mod effort;
 mod export;
 mod generate;
@@ -45,6 +47,8 @@ enum Command {
     Status(status::StatusArgs),
     Export(export::ExportArgs),
     Import(import::ImportArgs),
+    Compare(compare::CompareArgs),
+    Dupes(dupes::DupesArgs),
     #[command(hide = true)]
     Generate(generate::GenerateArgs),
 }
@@ -121,6 +125,8 @@ fn run() -> ExitCode {
         Command::Status(args) => status::run(args, &cli.output),
         Command::Export(args) => export::run(args, &cli.output),
         Command::Import(args) => import::run(args, &cli.output),
+        Command::Compare(args) => compare::run(args, &cli.output),
+        Command::Dupes(args) => dupes::run(args, &cli.output),
         Command::Generate(args) => generate::run(args),
     }
 }

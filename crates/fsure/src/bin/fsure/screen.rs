@@ -314,7 +314,9 @@ fn color_of(verdict: Verdict) -> Option<&'static str> {
         | Verdict::Reverted
         | Verdict::TypeChanged
         | Verdict::Missing => Some("33"),
-        Verdict::Touched | Verdict::Modified | Verdict::New | Verdict::Ignored => None,
+        Verdict::Touched | Verdict::Modified | Verdict::Moved | Verdict::New | Verdict::Ignored => {
+            None
+        }
     }
 }
 
@@ -373,6 +375,7 @@ mod tests {
             path: RelPath::from_bytes(path),
             kind: EntryKind::Folder,
             verdict,
+            moved_from: None,
             recorded: None,
             found: None,
             damaged: Vec::new(),

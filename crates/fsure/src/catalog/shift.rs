@@ -1,0 +1,64 @@
+//! A record that goes from one name to another, with all it knows.
+
+use super::row::{self, Row, Stored};
+use super::store::Catalog;
+use crate::words::{Record, Result};
+
+impl Catalog {
+    /// Writes a record under another path than the row `before` it comes from,
+    /// which is taken away: what is believed of a file is believed of one name.
+    /// `blocks` are its block values if they are others than before.
+    pub fn put_moved(
+        &mut self,
+        before: &Row,
+        record: Record,
+        blocks: Option<&[[u8; 32]]>,
+    ) -> Result<()> {
+        self.begin()?;
+        match self.get(&record.path)? {
+            Some(Stored::Sound(tombstone)) => self.remove(&tombstone)?,
+            Some(Stored::Bad(path)) => self.delete(&path)?,
+            None => {}
+        }
+        match blocks {
+            Some(blocks) => {
+                self.remove(before)?;
+                self.put(None, record, blocks)
+            }
+            None => {
+                self.remove_row(before)?;
+                self.insert(record, before.blocks)
+            }
+        }
+    }
+
+    /// Takes away a row and its block values.
+    pub fn remove(&mut self, row: &Row) -> Result<()> {
+        self.remove_row(row)?;
+        match row.blocks {
+            Some(list) => self.delete_blocks(list),
+            None => Ok(()),
+        }
+    }
+
+    fn remove_row(&mut self, row: &Row) -> Result<()> {
+        self.begin()?;
+        let sql = "DELETE FROM record WHERE path = ?1";
+        let mut statement = self.connection.prepare_cached(sql).map_err(|e| self.blame(&e))?;
+        let removed =
+            statement.execute([row.record.path.as_bytes()]).map_err(|e| self.blame(&e))?;
+        if removed == 1 {
+            self.root.totals.remove(row);
+        }
+        Ok(())
+    }
+
+    fn insert(&mut self, record: Record, blocks: Option<i64>) -> Result<()> {
+        let row = Row::new(record, blocks, &mut self.sealer);
+        let mut statement =
+            self.connection.prepare_cached(row::INSERT).map_err(|e| self.blame(&e))?;
+        row::write(&mut statement, &row).map_err(|e| self.blame(&e))?;
+        self.root.totals.add(&row);
+        Ok(())
+    }
+}

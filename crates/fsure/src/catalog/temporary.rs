@@ -1,0 +1,40 @@
+//! A copy of a catalog that is gone with its process: what a tree would be
+//! recorded as, without a change to its record. SQLite keeps it in a file without a name, so that
+//! nothing is left behind by a kill and nothing is written into the tree.
+
+use std::path::Path;
+
+use rusqlite::OpenFlags;
+
+use super::fault::{blame, connect};
+use super::schema;
+use super::store::Catalog;
+use crate::words::Result;
+
+/// SQLite's name for a database without a name.
+const NAMELESS: &str = "";
+
+impl Catalog {
+    /// A catalog of which nothing stays, with the rows of another but for the
+    /// block values.
+    pub fn temporary_copy(of: &Path) -> Result<Self> {
+        // Refuses what is no catalog, or one of another version.
+        drop(Self::open(of, None)?);
+        let connection = connect(Path::new(NAMELESS), OpenFlags::SQLITE_OPEN_CREATE)?;
+        let name = fsure_os::path::bytes(of);
+        let copy = || {
+            schema::create(&connection)?;
+            connection.execute("ATTACH CAST(?1 AS TEXT) AS whole", [&*name])?;
+            connection.execute_batch(
+                "BEGIN;
+                 INSERT INTO root SELECT * FROM whole.root;
+                 INSERT INTO file_system SELECT * FROM whole.file_system;
+                 INSERT INTO record SELECT * FROM whole.record;
+                 COMMIT;
+                 DETACH whole;",
+            )
+        };
+        copy().map_err(|error| blame(of, &error))?;
+        Self::on(connection, Path::new(NAMELESS), None)
+    }
+}

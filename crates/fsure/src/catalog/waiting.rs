@@ -1,0 +1,272 @@
+//! Names that came and names that went, until all names are known: only then
+//! can be said which of them are one file under another name. They are kept in
+//! a temporary database of SQLite's, which holds what fits into its cache in
+//! memory and the rest in a file without a name: a whole tree may have got
+//! another name, and memory must not grow with it. Nothing of it is a record.
+
+use std::path::Path;
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::fault::blame;
+use super::row::kind_code;
+use super::store::PAGE_ROWS;
+use crate::words::{Algorithm, Digests, Entry, EntryKind, Record, RelPath, Result};
+
+const SETTINGS: &str = "
+PRAGMA journal_mode = OFF;
+PRAGMA synchronous = OFF;
+PRAGMA cache_size = -16384;
+BEGIN;
+CREATE TABLE waiting (
+    path BLOB PRIMARY KEY,
+    is_here INTEGER NOT NULL,
+    kind INTEGER NOT NULL,
+    size INTEGER NOT NULL,
+    device INTEGER NOT NULL,
+    identity BLOB,
+    content BLOB,
+    is_recorded INTEGER NOT NULL DEFAULT 0,
+    is_ambiguous INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+CREATE TABLE pair (now BLOB PRIMARY KEY, was BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE size (size INTEGER PRIMARY KEY);
+";
+
+/// What a name that came is known to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Its path.
+    pub path: RelPath,
+    /// What it is.
+    pub kind: EntryKind,
+    /// The device of the folder it is in, as the walk told it.
+    pub device: u64,
+    /// The recorded path that is gone and of which this is the new name.
+    pub moved_from: Option<RelPath>,
+    /// Whether several names came or went that could be each other.
+    pub is_ambiguous: bool,
+    /// Whether its content is recorded under this name by now.
+    pub is_recorded: bool,
+}
+
+/// A recorded name that is gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Departure {
+    /// Its path.
+    pub path: RelPath,
+    /// What it was.
+    pub kind: EntryKind,
+    /// Whether several names came or went that could be each other.
+    pub is_ambiguous: bool,
+}
+
+/// The names that came and went in one run.
+pub struct Waiting {
+    connection: Connection,
+    /// Names that are recorded and gone.
+    departed: u64,
+}
+
+impl Waiting {
+    /// Nobody waits.
+    pub fn new() -> Result<Self> {
+        let open = || {
+            let connection = Connection::open("")?;
+            connection.execute_batch(SETTINGS)?;
+            Ok(connection)
+        };
+        Ok(Self { connection: open().map_err(|error| fault(&error))?, departed: 0 })
+    }
+
+    /// Takes a name that is there and not recorded.
+    pub fn arrive(&mut self, path: &RelPath, entry: &Entry, device: u64) -> Result<()> {
+        self.insert(path, entry, Some(device), None)
+    }
+
+    /// Takes a record whose name is gone. `algorithm` is what contents will be
+    /// compared by.
+    pub fn depart(&mut self, record: &Record, algorithm: Algorithm) -> Result<()> {
+        self.departed += 1;
+        let content = content_key(&record.entry, &record.digests, algorithm);
+        self.insert(&record.path, &record.entry, None, content)
+    }
+
+    fn insert(
+        &mut self,
+        path: &RelPath,
+        entry: &Entry,
+        device: Option<u64>,
+        content: Option<Vec<u8>>,
+    ) -> Result<()> {
+        let sql = "INSERT OR REPLACE INTO waiting \
+                   (path, is_here, kind, size, device, identity, content) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+        let mut statement = self.connection.prepare_cached(sql).map_err(|e| fault(&e))?;
+        let values = params![
+            path.as_bytes(),
+            device.is_some(),
+            kind_code(entry.kind),
+            entry.size.cast_signed(),
+            device.unwrap_or(0).cast_signed(),
+            identity_key(entry),
+            content,
+        ];
+        statement.execute(values).map_err(|e| fault(&e))?;
+        Ok(())
+    }
+
+    /// Makes pairs of what came and went with the same inode and stat, where
+    /// there is one of each, and notes what contents are still looked for.
+    pub fn pair_by_identity(&mut self) -> Result<()> {
+        if self.departed == 0 {
+            return Ok(());
+        }
+        self.pair("identity")?;
+        self.run(
+            "INSERT INTO size SELECT DISTINCT size FROM waiting WHERE NOT is_here \
+             AND content IS NOT NULL AND path NOT IN (SELECT was FROM pair)",
+        )
+    }
+
+    /// The same by the contents that were found.
+    pub fn pair_by_content(&mut self) -> Result<()> {
+        if self.departed == 0 { Ok(()) } else { self.pair("content") }
+    }
+
+    /// Every group is looked at as a whole and never name by name: a tree of
+    /// backups has inodes with thousands of names.
+    fn pair(&mut self, key: &str) -> Result<()> {
+        let groups = format!("FROM waiting WHERE {key} IS NOT NULL GROUP BY {key} HAVING");
+        self.run(&format!(
+            "CREATE INDEX by_{key} ON waiting ({key}, is_here) WHERE {key} IS NOT NULL;
+             DELETE FROM pair;
+             INSERT INTO pair SELECT max(CASE WHEN is_here THEN path END), \
+                 max(CASE WHEN NOT is_here THEN path END) \
+                 {groups} count(*) = 2 AND sum(is_here) = 1;
+             UPDATE waiting SET is_ambiguous = 1 WHERE {key} IN \
+                 (SELECT {key} {groups} count(*) > 2 AND sum(is_here) BETWEEN 1 AND count(*) - 1)"
+        ))
+    }
+
+    fn run(&self, sql: &str) -> Result<()> {
+        self.connection.execute_batch(sql).map_err(|error| fault(&error))
+    }
+
+    /// How many recorded files are gone for which no pair was found.
+    pub fn files_gone(&self) -> Result<u64> {
+        let sql = "SELECT count(*) FROM waiting WHERE NOT is_here AND kind = 0 \
+                   AND path NOT IN (SELECT was FROM pair)";
+        let count = self.connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+        count.map(i64::cast_unsigned).map_err(|error| fault(&error))
+    }
+
+    /// The next names that came, in the order of paths; `with_content` for
+    /// those whose content was found only.
+    pub fn arrivals(&self, after: Option<&RelPath>, with_content: bool) -> Result<Vec<Arrival>> {
+        let sql = format!(
+            "SELECT path, device, was, is_ambiguous, is_recorded, kind FROM waiting \
+             LEFT JOIN pair ON now = path \
+             WHERE is_here AND path > ?1 AND (content IS NOT NULL OR NOT ?2) \
+             ORDER BY path LIMIT {PAGE_ROWS}"
+        );
+        let mut statement = self.connection.prepare_cached(&sql).map_err(|e| fault(&e))?;
+        // The root is recorded under no name.
+        let after = after.map_or(&b""[..], RelPath::as_bytes);
+        let rows = statement.query_map(params![after, with_content], |row| {
+            Ok(Arrival {
+                path: RelPath::from_bytes(row.get::<_, Vec<u8>>(0)?),
+                device: row.get::<_, i64>(1)?.cast_unsigned(),
+                moved_from: row.get::<_, Option<Vec<u8>>>(2)?.map(RelPath::from_bytes),
+                is_ambiguous: row.get(3)?,
+                is_recorded: row.get(4)?,
+                kind: kind_of(row.get(5)?),
+            })
+        });
+        rows.and_then(Iterator::collect).map_err(|error| fault(&error))
+    }
+
+    /// The next names that went and were not claimed.
+    pub fn departures(&self, after: Option<&RelPath>) -> Result<Vec<Departure>> {
+        let sql = format!(
+            "SELECT path, kind, is_ambiguous FROM waiting WHERE NOT is_here AND path > ?1 \
+             ORDER BY path LIMIT {PAGE_ROWS}"
+        );
+        let mut statement = self.connection.prepare_cached(&sql).map_err(|e| fault(&e))?;
+        let after = after.map_or(&b""[..], RelPath::as_bytes);
+        let rows = statement.query_map([after], |row| {
+            let path = RelPath::from_bytes(row.get::<_, Vec<u8>>(0)?);
+            Ok(Departure { path, kind: kind_of(row.get(1)?), is_ambiguous: row.get(2)? })
+        });
+        rows.and_then(Iterator::collect).map_err(|error| fault(&error))
+    }
+
+    /// Takes a name that went out of those to be told of.
+    pub fn claim(&mut self, departed: &RelPath) -> Result<()> {
+        let sql = "DELETE FROM waiting WHERE path = ?1";
+        let mut statement = self.connection.prepare_cached(sql).map_err(|e| fault(&e))?;
+        statement.execute([departed.as_bytes()]).map(|_| ()).map_err(|e| fault(&e))
+    }
+
+    /// Whether a file of this size is gone and could be under another name.
+    pub fn is_wanted(&self, size: u64) -> Result<bool> {
+        if self.departed == 0 {
+            return Ok(false);
+        }
+        let sql = "SELECT 1 FROM size WHERE size = ?1";
+        let mut statement = self.connection.prepare_cached(sql).map_err(|e| fault(&e))?;
+        let found = statement.query_row([size.cast_signed()], |_| Ok(())).optional();
+        found.map(|found| found.is_some()).map_err(|e| fault(&e))
+    }
+
+    /// Notes the content of a name that came, and whether it is recorded.
+    pub fn found(&mut self, path: &RelPath, content: &[u8], is_recorded: bool) -> Result<()> {
+        let sql = "UPDATE waiting SET content = ?2, is_recorded = ?3 WHERE path = ?1";
+        let mut statement = self.connection.prepare_cached(sql).map_err(|e| fault(&e))?;
+        let values = params![path.as_bytes(), content, is_recorded];
+        statement.execute(values).map(|_| ()).map_err(|e| fault(&e))
+    }
+}
+
+fn kind_of(code: i64) -> EntryKind {
+    let all = [EntryKind::File, EntryKind::Folder, EntryKind::Link];
+    all.into_iter().find(|kind| kind_code(*kind) == code).unwrap_or(EntryKind::Special)
+}
+
+/// What two names of one inode have in common, where inodes are stable. A
+/// folder's size and dates change with the names in it; without a birth time
+/// its number alone might have been given to another one.
+fn identity_key(entry: &Entry) -> Option<Vec<u8>> {
+    let inode = entry.inode?;
+    let is_folder = entry.kind == EntryKind::Folder;
+    if is_folder && entry.birth_ns.is_none() {
+        return None;
+    }
+    let mut key = vec![kind_code(entry.kind) as u8];
+    key.extend(entry.file_system.0.to_be_bytes());
+    key.extend(inode.to_be_bytes());
+    key.extend(entry.birth_ns.map_or(0, |time| time).to_be_bytes());
+    if !is_folder {
+        key.extend(entry.size.to_be_bytes());
+        key.extend(entry.mtime_ns.to_be_bytes());
+    }
+    Some(key)
+}
+
+/// Whether an entry is the recorded one under another name, as far as a stat
+/// can tell.
+pub fn is_same_inode(then: &Entry, now: &Entry) -> bool {
+    identity_key(then).is_some_and(|key| Some(key) == identity_key(now))
+}
+
+/// What two names of one content have in common. Empty files have, and it
+/// proves nothing.
+pub fn content_key(entry: &Entry, digests: &Digests, algorithm: Algorithm) -> Option<Vec<u8>> {
+    let is_some_file = entry.kind == EntryKind::File && entry.size > 0;
+    let digest = digests.get(algorithm).filter(|_| is_some_file)?;
+    Some([&entry.size.to_be_bytes()[..], digest].concat())
+}
+
+fn fault(error: &rusqlite::Error) -> crate::words::Error {
+    blame(Path::new("the temporary table of moved files"), error)
+}

@@ -1,0 +1,94 @@
+//! Two trees side by side, for a person and for a program.
+
+use serde::Serialize;
+
+use super::json::{line, text_and_bytes};
+use super::{count, number};
+use crate::words::{Compared, Comparison, EntryKind, units};
+
+/// One path that is not the same, for a person; no line end.
+pub fn text_line(compared: &Compared) -> String {
+    let kind = match compared.kind {
+        EntryKind::File => String::new(),
+        kind => format!("  {}", kind.name()),
+    };
+    let there = compared.there.as_ref().map(|there| format!(" -> {}", there.shown()));
+    let name = compared.difference.name();
+    format!("{name:<10}  {}{}{kind}", compared.path.shown(), there.unwrap_or_default())
+}
+
+/// What was found, for a person.
+pub fn text_summary(found: &Comparison) -> String {
+    let rows = [
+        ("Same", found.same),
+        ("Different", found.different),
+        ("Only here", found.only_here),
+        ("Only there", found.only_there),
+        ("Moved", found.moved),
+        ("Unknown", found.unknown),
+    ];
+    let mut text: String =
+        rows.iter().map(|(name, number)| format!("{name:<10}  {:>12}\n", count(*number))).collect();
+    text += &format!("Read: {}\n", units::size(found.bytes_read));
+    if found.bad_records > 0 {
+        let records = number(found.bad_records, "record fails its", "records fail their");
+        text += &format!("RECORD BAD: {records} own seal.\n");
+    }
+    text
+}
+
+/// One path that is not the same, for a program; no line end.
+pub fn json_line(compared: &Compared) -> String {
+    let (path, path_bytes) = text_and_bytes(compared.path.as_bytes());
+    let there = compared.there.as_ref().map(|there| text_and_bytes(there.as_bytes()));
+    let (there, there_bytes) = there.map_or((None, None), |(text, bytes)| (Some(text), bytes));
+    let (result, kind) = (compared.difference.name(), compared.kind.name());
+    line(&Line { r#type: "compared", result, path, path_bytes, there, there_bytes, kind })
+}
+
+/// The last line for a program; no line end.
+pub fn json_summary(found: &Comparison, exit_code: u8) -> String {
+    let Comparison { same, different, only_here, only_there, moved, unknown, .. } = *found;
+    line(&Summary {
+        r#type: "summary",
+        command: "compare",
+        same,
+        different,
+        only_here,
+        only_there,
+        moved,
+        unknown,
+        bad_records: found.bad_records,
+        bytes_read: found.bytes_read,
+        exit_code,
+    })
+}
+
+#[derive(Serialize)]
+struct Line {
+    r#type: &'static str,
+    result: &'static str,
+    path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path_bytes: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    there: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    there_bytes: Option<String>,
+    kind: &'static str,
+}
+
+#[derive(Serialize)]
+struct Summary {
+    r#type: &'static str,
+    command: &'static str,
+    same: u64,
+    different: u64,
+    only_here: u64,
+    only_there: u64,
+    moved: u64,
+    unknown: u64,
+    bad_records: u64,
+    bytes_read: u64,
+    exit_code: u8,
+}

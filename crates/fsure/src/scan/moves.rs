@@ -1,0 +1,273 @@
+//! Files under another name than the recorded one. Names come in the order of
+//! paths, so that a name that is gone and the one it was changed for are met at
+//! different times: what is new and what is gone waits until all names are
+//! known. Then, in three steps:
+//!
+//! 1. What came and went with the same inode, size and date is one file, where
+//!    there is one of each. From there on it is judged by the record of its old
+//!    name as if it had kept it: `update` does not read it if all of its stat is
+//!    as recorded, which it is where a folder above it was renamed.
+//! 2. What is left of the new files is read where that is due. A content whose
+//!    size is that of a file still missed waits once more.
+//! 3. What came and went with the same content is one file, likewise. The rest
+//!    is new here and missing there.
+//!
+//! A name that is recorded is judged by its own record and by no other: two
+//! files that changed names are two changed files.
+
+use fsure_os::Kind;
+use fsure_os::folder::{is_denied, is_gone};
+
+use super::Purpose;
+use super::entries::known;
+use super::ledger::Settled;
+use super::weigh::Weigher;
+use crate::catalog::{Arrival, Catalog, Departure, Stored, Waiting, content_key, is_same_inode};
+use crate::words::{
+    Algorithm, AlgorithmSet, Entry, EntryKind, Evidence, Finding, Found, Known, RelPath, Result,
+    Stop, Verdict,
+};
+
+/// Why a file that came or went was not taken for a moved one.
+const AMBIGUOUS: &str = "a moved file? Several names that came or went could be it";
+
+/// How far the names of a run are known.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// They come one by one.
+    Names,
+    /// All are known; what waits is judged.
+    Contents,
+}
+
+/// The names that wait.
+pub(super) struct Moves {
+    /// `None` where nothing is recorded and so nothing can have moved.
+    waiting: Option<Waiting>,
+    step: Step,
+    /// What contents are compared by.
+    algorithm: Algorithm,
+    /// The last name that was handed out.
+    after: Option<RelPath>,
+    page: std::vec::IntoIter<Arrival>,
+}
+
+impl Moves {
+    pub(super) fn new(catalog: &Catalog) -> Result<Self> {
+        let algorithm = catalog.settings().digests.iter().next();
+        Ok(Self {
+            waiting: (!catalog.is_empty()).then(Waiting::new).transpose()?,
+            step: Step::Names,
+            algorithm: algorithm.unwrap_or(Algorithm::Blake3),
+            after: None,
+            page: Vec::new().into_iter(),
+        })
+    }
+
+    fn gathers(&mut self) -> Option<&mut Waiting> {
+        self.waiting.as_mut().filter(|_| self.step == Step::Names)
+    }
+
+    /// What to compute of a file that is not recorded, in a run that reads
+    /// what is recorded: it may be one of those that are missed.
+    pub(super) fn wants(&self, entry: &Entry) -> Result<Option<AlgorithmSet>> {
+        let Some(waiting) = self.waiting.as_ref().filter(|_| self.step == Step::Contents) else {
+            return Ok(None);
+        };
+        let is_wanted = waiting.is_wanted(entry.size)?;
+        Ok(is_wanted.then(|| AlgorithmSet::of(&[self.algorithm])))
+    }
+
+    fn next_arrival(&mut self, with_content: bool) -> Result<Option<Arrival>> {
+        let Some(waiting) = &self.waiting else { return Ok(None) };
+        if self.page.len() == 0 {
+            self.page = waiting.arrivals(self.after.as_ref(), with_content)?.into_iter();
+        }
+        let next = self.page.next();
+        if let Some(arrival) = &next {
+            self.after = Some(arrival.path.clone());
+        }
+        Ok(next)
+    }
+}
+
+impl Weigher<'_> {
+    /// Lets a name wait that is there and not recorded. Whether it does.
+    pub(super) fn lets_wait(
+        &mut self,
+        path: &RelPath,
+        stored: Option<&Stored>,
+        entry: &Entry,
+        device: u64,
+    ) -> Result<bool> {
+        let granularity_ns = super::entries::granularity_ns(self.ledger.catalog, stored, entry);
+        if !matches!(known(stored, entry, granularity_ns), Known::Nothing) {
+            return Ok(false);
+        }
+        let Some(waiting) = self.moves.gathers() else { return Ok(false) };
+        waiting.arrive(path, entry, device)?;
+        Ok(true)
+    }
+
+    /// Lets a record wait whose name is gone. Whether it does.
+    pub(super) fn lets_wait_gone(&mut self, stored: Option<&Stored>) -> Result<bool> {
+        let algorithm = self.moves.algorithm;
+        let (Some(Stored::Sound(row)), Some(waiting)) = (stored, self.moves.gathers()) else {
+            return Ok(false);
+        };
+        waiting.depart(&row.record, algorithm)?;
+        Ok(true)
+    }
+
+    /// Says that all names are known. Whether any of them wait.
+    pub(super) fn end_names(&mut self) -> Result<bool> {
+        // Folders that were gone when the walk came to their names.
+        for (path, (stored, _)) in std::mem::take(&mut self.folders) {
+            self.take_absent(path, stored)?;
+        }
+        for path in self.folders.keys().cloned().collect::<Vec<_>>() {
+            self.settle_folder(&path, None)?;
+        }
+        self.moves.step = Step::Contents;
+        let Some(waiting) = &mut self.moves.waiting else { return Ok(false) };
+        waiting.pair_by_identity()?;
+        self.ledger.files_gone = Some(waiting.files_gone()?);
+        Ok(true)
+    }
+
+    /// Takes the next name that waits. Whether there was one.
+    pub(super) fn take_waiting(&mut self) -> Result<bool> {
+        let Some(arrival) = self.moves.next_arrival(false)? else { return Ok(false) };
+        let Arrival { path, device, moved_from, is_ambiguous, .. } = arrival;
+        let stat = match self.plan.root.stat(path.as_bytes()) {
+            Ok(stat) => stat,
+            Err(error) if is_gone(&error) => return Ok(true),
+            Err(error) => {
+                let found = if is_denied(&error) { Found::Forbidden } else { Found::Unlisted };
+                self.settle_unseen(path, None, found, Some(error.to_string()))?;
+                return Ok(true);
+            }
+        };
+        let is_folder = stat.kind == Kind::Folder;
+        let device = if is_folder { stat.device } else { device };
+        let entry = self.entry(&path, &stat, device)?;
+        let moved = match moved_from {
+            Some(from) => self.claim(&from, &entry)?,
+            None => None,
+        };
+        let is_moved = moved.is_some();
+        let stored = if is_moved { moved } else { self.catalog().get(&path)? };
+        if is_ambiguous && !is_moved && self.plan.purpose == Purpose::Status {
+            let verdict = self.judge(stored.as_ref(), &entry, Evidence::StatOnly);
+            let mut settled = Settled::new(path, stored, Some(entry), verdict);
+            settled.reason = Some(AMBIGUOUS.to_owned());
+            self.ledger.settle(settled)?;
+            return Ok(true);
+        }
+        self.take_entry(path.clone(), stored, &stat, device)?;
+        if is_folder {
+            self.settle_folder(&path, None)?;
+        }
+        Ok(true)
+    }
+
+    /// The record that is gone under its own name, if the entry is still the
+    /// one that it is the pair of.
+    fn claim(&mut self, from: &RelPath, entry: &Entry) -> Result<Option<Stored>> {
+        let stored = self.catalog().get(from)?;
+        let Some(Stored::Sound(row)) = &stored else { return Ok(None) };
+        if row.is_gone() || !is_same_inode(&row.record.entry, entry) {
+            return Ok(None);
+        }
+        if let Some(waiting) = &mut self.moves.waiting {
+            waiting.claim(from)?;
+        }
+        Ok(stored)
+    }
+
+    /// Settles what was read: at once, or with those that may be found to have
+    /// moved.
+    pub(super) fn settle_read(&mut self, settled: Settled) -> Result<()> {
+        let content = settled.content.as_ref().filter(|_| settled.unreadable.is_empty());
+        let (Verdict::New, Some(content), Some(entry)) = (settled.verdict, content, &settled.entry)
+        else {
+            return self.ledger.settle(settled);
+        };
+        let key = content_key(entry, &content.digests, self.moves.algorithm);
+        let (Some(key), Some(_)) = (key, self.moves.wants(entry)?) else {
+            return self.ledger.settle(settled);
+        };
+        let Some(is_recorded) = self.ledger.enter(&settled)? else { return Ok(()) };
+        match &mut self.moves.waiting {
+            Some(waiting) => waiting.found(&settled.path, &key, is_recorded),
+            None => Ok(()),
+        }
+    }
+
+    /// Settles all that still waits.
+    pub(super) fn settle_waiting(&mut self) -> Result<()> {
+        let Some(waiting) = &mut self.moves.waiting else { return Ok(()) };
+        waiting.pair_by_content()?;
+        self.moves.after = None;
+        while !self.is_to_stop()?
+            && let Some(arrival) = self.moves.next_arrival(true)?
+        {
+            self.settle_found(arrival)?;
+        }
+        let mut after = None;
+        while !self.is_to_stop()? {
+            let Some(waiting) = &self.moves.waiting else { break };
+            let page = waiting.departures(after.as_ref())?;
+            let Some(last) = page.last() else { break };
+            after = Some(last.path.clone());
+            for Departure { path, is_ambiguous, .. } in page {
+                let stored = self.catalog().get(&path)?;
+                let reason = is_ambiguous.then(|| AMBIGUOUS.to_owned());
+                self.settle_unseen(path, stored, Found::Absent, reason)?;
+                if self.is_stopped() {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn is_to_stop(&mut self) -> Result<bool> {
+        self.commit_if_due()?;
+        if let Some(code) = self.ledger.monitor.stop_requested() {
+            self.stop(Stop::Interrupted(code));
+        }
+        Ok(self.is_stopped())
+    }
+
+    /// Tells of a file whose content was found, which may be a missed one's.
+    fn settle_found(&mut self, arrival: Arrival) -> Result<()> {
+        let Arrival { path, device, moved_from, is_ambiguous, is_recorded, .. } = arrival;
+        let found = match self.plan.root.stat(path.as_bytes()) {
+            Ok(stat) => Some(self.entry(&path, &stat, device)?),
+            Err(_) => None,
+        };
+        let mut finding = Finding::bare(path.clone(), EntryKind::File, Verdict::New, None);
+        finding.found = found;
+        finding.recorded_now = is_recorded;
+        finding.reason = is_ambiguous.then(|| AMBIGUOUS.to_owned());
+        let stored = match &moved_from {
+            Some(from) => self.catalog().get(from)?,
+            None => None,
+        };
+        if let (Some(from), Some(Stored::Sound(row))) = (moved_from, stored) {
+            if let Some(waiting) = &mut self.moves.waiting {
+                waiting.claim(&from)?;
+            }
+            if is_recorded {
+                self.ledger.adopt(&row, &path)?;
+            }
+            finding.verdict = Verdict::Moved;
+            finding.reason = None;
+            finding.moved_from = Some(from);
+            finding.recorded = Some(row.record.entry);
+        }
+        self.ledger.publish(finding);
+        Ok(())
+    }
+}

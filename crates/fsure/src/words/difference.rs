@@ -1,0 +1,78 @@
+//! Two trees side by side.
+
+use super::{EntryKind, RelPath};
+
+/// What is said of a path in two trees, here and there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Difference {
+    /// Other content, kind or link target.
+    Different,
+    /// Only here.
+    OnlyHere,
+    /// Only there.
+    OnlyThere,
+    /// The same content under another name there.
+    Moved,
+    /// It could not be read, or the records have no digest in common.
+    Unknown,
+}
+
+impl Difference {
+    /// The word used in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Different => "different",
+            Self::OnlyHere => "only-here",
+            Self::OnlyThere => "only-there",
+            Self::Moved => "moved",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// A path that is not the same in two trees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compared {
+    /// What is said of it.
+    pub difference: Difference,
+    /// The path, here if it is there under another one.
+    pub path: RelPath,
+    /// Its name there, where that is another one.
+    pub there: Option<RelPath>,
+    /// What it is.
+    pub kind: EntryKind,
+}
+
+/// What a comparison of two trees found: files, links and folders.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Comparison {
+    /// The same in both.
+    pub same: u64,
+    /// Other content, kind or target.
+    pub different: u64,
+    /// Only in the first.
+    pub only_here: u64,
+    /// Only in the second.
+    pub only_there: u64,
+    /// The same file under another name.
+    pub moved: u64,
+    /// Not compared: unread, or without a common digest.
+    pub unknown: u64,
+    /// Records that fail their seal, and are told as unknown.
+    pub bad_records: u64,
+    /// Bytes of files that were read for it.
+    pub bytes_read: u64,
+}
+
+impl Comparison {
+    /// Counts one that is not the same.
+    pub fn add(&mut self, difference: Difference) {
+        *match difference {
+            Difference::Different => &mut self.different,
+            Difference::OnlyHere => &mut self.only_here,
+            Difference::OnlyThere => &mut self.only_there,
+            Difference::Moved => &mut self.moved,
+            Difference::Unknown => &mut self.unknown,
+        } += 1;
+    }
+}

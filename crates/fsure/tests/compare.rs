@@ -1,0 +1,214 @@
+//! Two trees side by side: with a record, without, by the records alone. What
+//! is said must not depend on which, nothing may be written into either, and
+//! what could not be read is not the same.
+#![cfg(unix)]
+
+mod support;
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+use support::{Recorded, Report, Tree, content, fsure, fsure_json};
+
+const MIB: usize = 1 << 20;
+
+fn compare(here: &Path, there: &Path, more: &[&str]) -> Report {
+    let paths = ["compare".as_ref(), here.as_os_str(), there.as_os_str()];
+    let all: Vec<&OsStr> = paths.into_iter().chain(more.iter().map(OsStr::new)).collect();
+    fsure_json(&all)
+}
+
+/// Result, path and the name there, in order.
+fn told(report: &Report) -> Vec<String> {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let lines = report.lines.iter().filter(|line| line["type"] == "compared");
+    let mut all: Vec<_> = lines
+        .map(|line| {
+            let there = text(&line["there"]).map_or(String::new(), |there| format!(" {there}"));
+            format!(
+                "{} {}{there}",
+                line["result"].as_str().expect("text"),
+                line["path"].as_str().expect("text")
+            )
+        })
+        .collect();
+    all.sort();
+    all
+}
+
+fn number(report: &Report, field: &str) -> u64 {
+    report.summary()[field].as_u64().unwrap_or_else(|| panic!("{field}: {report:?}"))
+}
+
+fn fill(tree: &Tree) {
+    for (path, size, seed) in
+        [("a", 3000, 1), ("dir/b", 2 * MIB + 1, 2), ("dir/c", 4000, 3), ("d", 0, 0), ("e", 50, 5)]
+    {
+        tree.write(path, content(size, seed));
+        tree.age(path);
+    }
+    fs::create_dir(tree.path("none")).expect("make a folder");
+    std::os::unix::fs::symlink("a", tree.path("link")).expect("make a link");
+}
+
+/// Two trees that differ in every way.
+fn pair() -> (Tree, Tree) {
+    let (here, there) = (Tree::new(), Tree::new());
+    fill(&here);
+    fill(&there);
+    // Same size, same date.
+    there.flip("dir/b", MIB as u64 + 3);
+    there.write("e", content(51, 5));
+    fs::rename(there.path("dir/c"), there.path("dir/z")).expect("rename");
+    fs::remove_dir(there.path("none")).expect("remove");
+    fs::remove_file(there.path("link")).expect("remove");
+    std::os::unix::fs::symlink("b", there.path("link")).expect("make a link");
+    there.write("new", content(9, 9));
+    (here, there)
+}
+
+const DIFFERENCES: [&str; 6] = [
+    "different dir/b",
+    "different e",
+    "different link",
+    "moved dir/c dir/z",
+    "only-here none",
+    "only-there new",
+];
+
+#[test]
+fn what_differs_is_told_with_records_and_without() {
+    for recorded in [[false, false], [true, false], [false, true], [true, true]] {
+        let (here, there) = pair();
+        let sides = [Recorded::inside(here.root()), Recorded::inside(there.root())];
+        for (side, is_recorded) in sides.iter().zip(recorded) {
+            if is_recorded {
+                side.record();
+            }
+        }
+        let names = |tree: &Tree| fs::read_dir(tree.root()).expect("list").count();
+        let before = (names(&here), names(&there));
+        let report = compare(here.root(), there.root(), &[]);
+        assert_eq!(
+            (report.code, told(&report)),
+            (1, DIFFERENCES.map(str::to_owned).to_vec()),
+            "{recorded:?}: {report:?}"
+        );
+        // a, d and dir.
+        assert_eq!(number(&report, "same"), 3, "{recorded:?}: {report:?}");
+        let sizes = [3000 + 2 * MIB + 1 + 4000 + 50, 3000 + 2 * MIB + 1 + 4000 + 51 + 9];
+        let read: usize =
+            sizes.iter().zip(recorded).map(|(size, is)| if is { 0 } else { *size }).sum();
+        assert_eq!(number(&report, "bytes_read"), read as u64, "{recorded:?}: {report:?}");
+        assert_eq!((names(&here), names(&there)), before, "something was written");
+    }
+}
+
+#[test]
+fn by_the_records_alone_nothing_is_looked_at() {
+    let (here, there) = pair();
+    for tree in [&here, &there] {
+        Recorded::inside(tree.root()).record();
+    }
+    let catalogs = [&here, &there].map(|tree| tree.path(".fsure/catalog.db"));
+    here.write("a", b"changed since");
+    let expected = (1, DIFFERENCES.map(str::to_owned).to_vec());
+    for (one, other, more) in [
+        (here.root(), there.root(), &["--records"][..]),
+        (&catalogs[0], &catalogs[1], &[]),
+        (&catalogs[0], there.root(), &[]),
+    ] {
+        let report = compare(one, other, more);
+        assert_eq!((report.code, told(&report)), expected, "{one:?} {more:?}: {report:?}");
+        assert_eq!(number(&report, "bytes_read"), 0, "{report:?}");
+    }
+    // The tree itself is another one by now, whatever its record says.
+    let report = compare(here.root(), &catalogs[0], &[]);
+    assert_eq!((report.code, told(&report)), (1, vec!["different a".to_owned()]), "{report:?}");
+    assert_eq!(number(&report, "bytes_read"), 13, "{report:?}");
+    let record = fs::read(&catalogs[0]).expect("read");
+    assert_eq!(compare(&catalogs[0], &catalogs[0], &[]).code, 0);
+    assert!(fs::read(&catalogs[0]).expect("read") == record, "a catalog was written");
+}
+
+#[test]
+fn equal_trees_are_the_same_whatever_their_dates() {
+    let (here, there) = (Tree::new(), Tree::new());
+    fill(&here);
+    fill(&there);
+    there.set_mtime("a", 1_000_000_000);
+    let report = compare(here.root(), there.root(), &[]);
+    assert_eq!((report.code, told(&report).len(), number(&report, "same")), (0, 0, 8));
+    let part = compare(&here.path("dir"), &there.path("dir"), &[]);
+    assert_eq!((part.code, number(&part, "same")), (0, 2), "{part:?}");
+    let text = fsure(&["compare".as_ref(), here.root().as_os_str(), there.root().as_os_str()]);
+    assert!(text.stdout.contains("Same                   8\n"), "{}", text.stdout);
+}
+
+#[test]
+fn records_of_different_digests_are_compared_by_reading_or_not_at_all() {
+    let (here, there) = (Tree::new(), Tree::new());
+    for tree in [&here, &there] {
+        tree.write("a", content(100, 1));
+    }
+    let sides = [Recorded::inside(here.root()), Recorded::inside(there.root())];
+    std::thread::sleep(std::time::Duration::from_millis(60));
+    sides[0].run("update", &["--digest", "blake3"]);
+    sides[1].run("update", &["--digest", "sha256"]);
+    let report = compare(here.root(), there.root(), &["--records"]);
+    assert_eq!((report.code, told(&report)), (4, vec!["unknown a".to_owned()]), "{report:?}");
+    let report = compare(here.root(), there.root(), &[]);
+    assert_eq!((report.code, number(&report, "same")), (0, 1), "{report:?}");
+}
+
+#[test]
+fn several_files_of_one_content_are_not_moved() {
+    let (here, there) = (Tree::new(), Tree::new());
+    for (tree, paths) in [(&here, ["a", "b"]), (&there, ["c", "d"])] {
+        for path in paths {
+            tree.write(path, content(100, 1));
+        }
+    }
+    let report = compare(here.root(), there.root(), &[]);
+    let expected = ["only-here a", "only-here b", "only-there c", "only-there d"];
+    assert_eq!(told(&report), expected, "{report:?}");
+}
+
+#[test]
+fn what_cannot_be_opened_or_believed_is_no_result() {
+    let (here, there) = (Tree::new(), Tree::new());
+    fill(&here);
+    fill(&there);
+    assert_eq!(compare(here.root(), there.root(), &["--records"]).code, 5, "no record");
+    there.write("no-catalog", b"text");
+    assert_eq!(compare(here.root(), &there.path("no-catalog"), &[]).code, 6);
+    let recorded = Recorded::inside(here.root());
+    recorded.record();
+    recorded.edit("UPDATE record SET size = 7 WHERE path = CAST('a' AS BLOB)");
+    let report = compare(&recorded.catalog, there.root(), &[]);
+    assert_eq!((report.code, number(&report, "bad_records")), (6, 1), "{report:?}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_could_not_be_read_is_not_the_same() {
+    use support::{Fault, FaultyFs, or_skip};
+    let (here, there) = (Tree::new(), Tree::new());
+    fill(&here);
+    fill(&there);
+    let Some(view) = or_skip("what_could_not_be_read", FaultyFs::new(there.root())) else { return };
+    view.set([Fault::eio("dir/c", 0..4000)]);
+    for is_recorded in [false, true] {
+        if is_recorded {
+            // A record of another time is no content of now.
+            Recorded::inside(there.root()).record();
+            there.write("dir/c", content(4000, 3));
+        }
+        let report = compare(here.root(), view.root(), &[]);
+        let expected = (4, vec!["unknown dir/c".to_owned()]);
+        assert_eq!((report.code, told(&report)), expected, "recorded: {is_recorded}, {report:?}");
+        assert_eq!(number(&report, "same"), 7, "recorded: {is_recorded}, {report:?}");
+    }
+}
