@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use support::{FaultyFs, Meanwhile, Moment, Recorded, Run, Tree, code, content, or_skip};
@@ -36,12 +37,12 @@ fn tree() -> (Tree, Recorded) {
 
 /// Starts an update that tells little: nobody reads its pipe before it ends.
 fn start(recorded: &Recorded) -> Child {
-    start_with(recorded, Stdio::piped())
+    start_with(recorded, &[], Stdio::piped())
 }
 
-fn start_with(recorded: &Recorded, stdout: Stdio) -> Child {
+fn start_with(recorded: &Recorded, options: &[&str], stdout: Stdio) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fsure"));
-    command.args(recorded.arguments("update", &[""; 0]));
+    command.args(recorded.arguments("update", options));
     command.stdin(Stdio::null()).stdout(stdout).stderr(Stdio::piped());
     command.spawn().expect("start fsure")
 }
@@ -126,11 +127,10 @@ fn a_killed_update_loses_nothing_that_was_recorded() {
 fn what_was_committed_before_the_kill_is_there_after_it() {
     let (_tree, recorded) = tree();
     let child = start(&recorded);
-    let started = Instant::now();
     let mut last = (0, 0);
     // The files come first, in about a second; then parts of the sparse one.
     while last.0 == 0 || last.1 < 2 {
-        assert!(started.elapsed() < Duration::from_secs(60), "nothing is committed: {last:?}");
+        assert!(is_at_work(&child), "it ended, and this is committed: {last:?}");
         sleep(Duration::from_millis(20));
         last = saved(&recorded);
     }
@@ -169,7 +169,7 @@ fn a_killed_update_of_a_renamed_folder_leaves_each_record_under_one_name() {
     let before = digests();
     std::fs::rename(tree.path("old"), tree.path("new")).expect("rename");
     // Tells of every file, and nobody reads it.
-    let child = start_with(&recorded, Stdio::null());
+    let child = start_with(&recorded, &[], Stdio::null());
     let has_ended = || !Path::new(&format!("/proc/{}/exe", child.id())).exists();
     let count = |name: &str| {
         let sql = format!(
@@ -200,16 +200,6 @@ fn a_killed_update_of_a_renamed_folder_leaves_each_record_under_one_name() {
     assert_eq!((report.code, report.count("ok")), (0, MANY), "{}", report.summary());
 }
 
-/// Reads only as fast as somebody lets it, so that a large file takes seconds.
-fn slowly(view: &FaultyFs, stop: &AtomicBool) {
-    while !stop.load(Ordering::Relaxed) {
-        let guard = view.faults.lock().expect("lock");
-        sleep(Duration::from_millis(2));
-        drop(guard);
-        sleep(Duration::from_micros(500));
-    }
-}
-
 #[test]
 fn a_large_file_is_not_begun_anew() {
     const SIZE: u64 = 20 * 64 * MIB;
@@ -221,26 +211,29 @@ fn a_large_file_is_not_begun_anew() {
     };
     let recorded = Recorded::outside(view.root(), &beside.path("catalog.db"));
     sleep(Duration::from_millis(50));
-    view.faults.lock().expect("lock").direct_io = true;
-    let stop = AtomicBool::new(false);
-    let kept = std::thread::scope(|scope| {
-        scope.spawn(|| slowly(&view, &stop));
-        let child = start(&recorded);
-        let started = Instant::now();
-        while saved(&recorded).1 == 0 {
-            let has_ended = !Path::new(&format!("/proc/{}", child.id())).exists();
-            let in_vain = has_ended || started.elapsed() > Duration::from_secs(60);
-            if in_vain {
-                stop.store(true, Ordering::Relaxed);
-            }
-            assert!(!in_vain, "no part was kept; ended: {has_ended}, {:?}", started.elapsed());
-            sleep(Duration::from_millis(5));
+    let (reads, killed) = (AtomicU64::new(0), Arc::new(AtomicBool::new(false)));
+    let is_killed = Arc::clone(&killed);
+    // One part takes a fifth of a second at least, a commit comes every second
+    // or so, and nobody gets beyond the middle before the plug is pulled.
+    let meanwhile = Meanwhile::new(move |_, moment| {
+        let read = reads.fetch_add((moment == Moment::Read).into(), Ordering::Relaxed);
+        sleep(Duration::from_millis(if moment == Moment::Read { 3 } else { 0 }));
+        while read > 640 && !is_killed.load(Ordering::Relaxed) {
+            sleep(Duration::from_millis(1));
         }
-        send(&child, Signal::KILL);
-        stop.store(true, Ordering::Relaxed);
-        finish(child);
-        saved(&recorded).1.cast_unsigned()
     });
+    let faults = || view.faults.lock().expect("lock");
+    (faults().direct_io, faults().meanwhile) = (true, meanwhile);
+    let child = start_with(&recorded, &["--threads", "1"], Stdio::piped());
+    while saved(&recorded).1 == 0 && is_at_work(&child) {
+        sleep(Duration::from_millis(5));
+    }
+    send(&child, Signal::KILL);
+    killed.store(true, Ordering::Relaxed);
+    let run = finish(child);
+    assert_eq!(run.code, 128 + 9, "it was still at work: {}", run.stderr);
+    let kept = saved(&recorded).1.cast_unsigned();
+    faults().meanwhile = Meanwhile::default();
     assert!((1..20).contains(&kept), "{kept} parts of 64 MiB were kept");
     let report = recorded.update();
     assert_eq!(report.code, 0, "{report:?}");
@@ -318,21 +311,17 @@ fn a_signal_ends_the_update_with_its_code_and_the_state_saved() {
     ] {
         let (_tree, recorded) = tree();
         let child = start(&recorded);
-        let started = Instant::now();
-        while !recorded.catalog.exists() && started.elapsed() < Duration::from_secs(20) {
+        while saved(&recorded).0 == 0 && is_at_work(&child) {
             sleep(Duration::from_millis(5));
         }
-        sleep(Duration::from_millis(300));
         for signal in signals {
             send(&child, *signal);
         }
-        let signalled = Instant::now();
         let run = finish(child);
         let case = format!("{signals:?}: {}", run.stderr);
         let codes = [expected, 143];
         let is_expected = run.code == expected || signals.len() > 1 && codes.contains(&run.code);
         assert!(is_expected, "{} after {case}", run.code);
-        assert!(signalled.elapsed() < Duration::from_secs(5), "at once: {case}");
         if signals.len() == 1 {
             assert!(saved(&recorded).0 > 0, "the state is saved: {case}");
             assert!(run.stdout.contains("INTERRUPTED"), "it is said: {case}{}", run.stdout);

@@ -20,7 +20,7 @@ use tempfile::TempDir;
 
 /// How long to wait for others to let go: a child of another test holds all
 /// our files open between its fork and its exec.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A kind of file system, and how to make one.
 #[derive(Debug)]
