@@ -58,16 +58,54 @@ fn assert_clean(report: &Report, case: &str) {
 #[test]
 fn a_newer_format_is_refused_and_named() {
     let (_tree, recorded) = tree();
-    recorded.edit("PRAGMA user_version = 2");
-    assert_refused(&recorded, "version 2");
+    recorded.edit("PRAGMA user_version = 3");
+    assert_refused(&recorded, "version 3");
     let text = recorded.text("verify", &[""; 0]);
-    assert!(text.stderr.contains("version 2"), "{}", text.stderr);
+    assert!(text.stderr.contains("version 3"), "{}", text.stderr);
     for sql in ["PRAGMA user_version = 0", "PRAGMA user_version = -1"] {
         recorded.edit(sql);
         assert_refused(&recorded, sql);
     }
-    recorded.edit("PRAGMA user_version = 1; PRAGMA application_id = 7");
+    recorded.edit("PRAGMA user_version = 2; PRAGMA application_id = 7");
     assert_refused(&recorded, "somebody else's database");
+}
+
+/// What `data/catalog-v1.db` was made of, by the version that wrote it.
+fn tree_of_version_1() -> (Tree, Recorded) {
+    const NOON: i64 = 1_795_176_000_000_000_000;
+    let tree = Tree::new();
+    tree.write("text", "as it was\n");
+    tree.write("sub/large", vec![b'f'; 1_500_000]);
+    std::fs::create_dir(tree.path("empty")).expect("make a folder");
+    std::os::unix::fs::symlink("text", tree.path("link")).expect("make a link");
+    tree.set_mtime("text", NOON);
+    tree.set_mtime("sub/large", NOON);
+    tree.write(".fsure/catalog.db", include_bytes!("data/catalog-v1.db"));
+    let recorded = Recorded::inside(tree.root());
+    (tree, recorded)
+}
+
+#[test]
+fn a_catalog_of_version_1_is_read_and_goes_on() {
+    let version = |recorded: &Recorded| -> i64 {
+        let connection = recorded.connect();
+        connection.pragma_query_value(None, "user_version", |row| row.get(0)).expect("a version")
+    };
+    let (tree, recorded) = tree_of_version_1();
+    let before = recorded.catalog_bytes();
+    let report = recorded.status();
+    assert_eq!((report.code, report.count("ok")), (0, 2), "{report:?}");
+    assert!(recorded.catalog_bytes() == before, "to read it changes nothing");
+    tree.flip("sub/large", 1_400_000);
+    tree.set_mtime("sub/large", 1_795_176_000_000_000_000);
+    let report = recorded.verify();
+    assert_eq!((report.code, report.count("ok")), (3, 1), "{report:?}");
+    assert_eq!(report.verdict("sub/large").as_deref(), Some("damaged-copy"), "{report:?}");
+    assert_eq!(version(&recorded), 2);
+    tree.flip("sub/large", 1_400_000);
+    tree.set_mtime("sub/large", 1_795_176_000_000_000_000);
+    assert_eq!(recorded.update().code, 0);
+    assert_clean(&recorded.verify(), "verify");
 }
 
 #[test]

@@ -1,13 +1,16 @@
 //! The tables as SQL, their version, and what is refused. `docs/catalog.md`
 //! is the specification; this is its other half.
 
-use rusqlite::Connection;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 /// `fsur` in ASCII: tells a catalog from any other SQLite file.
 pub(super) const APPLICATION_ID: i64 = 0x6673_7572;
 
 /// The version this program writes and the highest it reads.
-pub(super) const VERSION: i64 = 1;
+const VERSION: i64 = 1 + ADDED.len() as i64;
+
+/// The tables that each version from the second on has added.
+const ADDED: [&str; 1] = [""];
 
 const TABLES: &str = "
 CREATE TABLE root (
@@ -89,7 +92,31 @@ CREATE TABLE accepted (
 pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "application_id", APPLICATION_ID)?;
     connection.pragma_update(None, "user_version", VERSION)?;
-    connection.execute_batch(TABLES)
+    connection.execute_batch(TABLES)?;
+    ADDED.iter().try_for_each(|tables| connection.execute_batch(tables))
+}
+
+/// Adds what the catalog's version does not have yet: for good where it is
+/// going to be written, else as empty tables that only this connection sees.
+pub(super) fn complete(connection: &Connection, for_good: bool) -> rusqlite::Result<()> {
+    if !for_good {
+        return missing(connection)?.iter().try_for_each(|tables| {
+            connection.execute_batch(&tables.replace("CREATE TABLE", "CREATE TEMP TABLE"))
+        });
+    }
+    if missing(connection)?.is_empty() {
+        return Ok(());
+    }
+    let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+    missing(&transaction)?.iter().try_for_each(|tables| transaction.execute_batch(tables))?;
+    transaction.pragma_update(None, "user_version", VERSION)?;
+    transaction.commit()
+}
+
+fn missing(connection: &Connection) -> rusqlite::Result<&'static [&'static str]> {
+    let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let has = usize::try_from(version - 1).unwrap_or(0);
+    Ok(&ADDED[has.min(ADDED.len())..])
 }
 
 /// Why a database cannot be used as a catalog, if it cannot.

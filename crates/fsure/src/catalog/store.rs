@@ -135,6 +135,8 @@ impl Catalog {
         if let Some(why) = schema::objection(&connection).map_err(|e| blame(&e))? {
             return Err(untrusted(file, why));
         }
+        let is_writable = !connection.is_readonly(rusqlite::MAIN_DB).unwrap_or(true);
+        schema::complete(&connection, lock.is_some() && is_writable).map_err(|e| blame(&e))?;
         let file_systems =
             about::read_file_systems(&connection, &mut sealer).map_err(|e| blame(&e))?;
         let root = about::read_root(&connection, &mut sealer).map_err(|e| blame(&e))?;
