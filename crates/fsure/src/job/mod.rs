@@ -9,6 +9,7 @@ mod dupes;
 mod export;
 mod import;
 mod listing;
+mod look;
 mod opening;
 mod status;
 mod update;
