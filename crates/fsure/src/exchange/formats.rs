@@ -27,7 +27,7 @@ pub enum Format {
     Rclone,
     /// An index of chkbit. Read only.
     Chkbit,
-    /// CRC-32 in the manner of SFV. Told, and good for nothing else.
+    /// CRC-32 in the manner of SFV. Read only.
     Sfv,
 }
 

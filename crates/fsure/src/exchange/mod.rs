@@ -10,6 +10,7 @@
 
 mod bagit;
 mod chkbit;
+mod encoding;
 mod formats;
 mod hashdeep;
 mod json;
@@ -21,6 +22,7 @@ mod names;
 mod recognise;
 mod sfv;
 mod source;
+mod spellings;
 mod sums;
 #[cfg(test)]
 mod tests;

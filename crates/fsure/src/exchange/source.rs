@@ -1,11 +1,12 @@
 //! A list where it lies: one file, or the manifests of a bag.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
 use fsure_os::path as os_path;
 use fsure_os::plain;
 
+use super::encoding::Utf16;
 use super::formats::Format;
 use super::lines::Lines;
 use super::listed::{Item, Sink};
@@ -70,6 +71,9 @@ impl Source {
     }
 
     fn read_file(&self, file: &Path, input: &mut dyn BufRead, sink: &mut Sink<'_>) -> Result<()> {
+        if Utf16::is(input.fill_buf().doing("read", file)?) {
+            return self.read_file(file, &mut Utf16::new(input).doing("read", file)?, sink);
+        }
         if self.format != Format::Bagit {
             return read(self.format, file, input, sink);
         }
@@ -91,8 +95,8 @@ pub fn read(
     sink: &mut Sink<'_>,
 ) -> Result<()> {
     let head = input.fill_buf().doing("read", file)?;
-    if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
-        return sink(Item::malformed(1, "UTF-16: convert it to UTF-8 first"));
+    if Utf16::is(head) {
+        return read(format, file, &mut Utf16::new(input).doing("read", file)?, sink);
     }
     let is_sums =
         matches!(format, Format::Sha256sums | Format::Sha512sums | Format::B3sum | Format::Rclone);
@@ -120,11 +124,17 @@ pub fn read(
     }
 }
 
-/// The first bytes of a file.
+/// The first bytes of a file, as UTF-8 if they are UTF-16.
 fn head(file: &Path) -> Result<Vec<u8>> {
-    let input = plain::open(file).doing("open", file)?;
-    let mut input = BufReader::with_capacity(HEAD, input);
-    Ok(input.fill_buf().doing("read", file)?.to_vec())
+    let mut input = plain::open(file).doing("open", file)?.take(HEAD as u64);
+    let mut head = Vec::new();
+    input.read_to_end(&mut head).doing("read", file)?;
+    if !Utf16::is(&head) {
+        return Ok(head);
+    }
+    let (mut input, mut text) = (&head[..], Vec::new());
+    let turned = Utf16::new(&mut input).and_then(|mut input| input.read_to_end(&mut text));
+    turned.doing("read", file).map(|_| text)
 }
 
 /// The manifests of a bag.

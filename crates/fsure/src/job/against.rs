@@ -8,9 +8,9 @@ use std::path::Path;
 use fsure_os::path as os_path;
 
 use super::Options;
-use super::listing::{self, named, record};
+use super::expected::{Expected, expected};
 use super::opening::{open_root, plan};
-use crate::catalog::{Catalog, Place, Settings, Stored};
+use crate::catalog::Place;
 use crate::exchange::Source;
 use crate::scan::{Purpose, scan};
 use crate::words::{Algorithm, AlgorithmSet, Monitor, Outcome, RelPath, Result};
@@ -24,22 +24,11 @@ pub fn verify_against(
     monitor: &dyn Monitor,
 ) -> Result<Outcome> {
     let open = open_root(place)?;
+    // Names are relative to the folder that was named, whatever it belongs to.
+    let whole = Place { scope: RelPath::root(), ..place.clone() };
     let digests = AlgorithmSet::of(&[Algorithm::Blake3]);
-    let settings = Settings { digests, cross_file_systems: false };
-    let root = (open.volume.clone(), open.inode);
-    let mut catalog = Catalog::temporary(&place.catalog, settings, root)?;
-    let file_system = catalog.root_identity().0.id;
-    let mut entries = 0_u64;
-    let troubles = listing::read(source, monitor, &mut |listed| {
-        entries += 1;
-        let named = named(&open.root, &RelPath::root(), &listed);
-        let record = record(named, listed, file_system, false);
-        match catalog.get(&record.path)? {
-            Some(Stored::Sound(row)) => listing::join(&mut catalog, &row, &record),
-            _ => catalog.put(None, record, &[]).map(Ok),
-        }
-    })?;
-    catalog.commit()?;
+    let Expected { mut catalog, entries, troubles } =
+        expected(&whole, &open, source, digests, monitor)?;
     let mut plan = plan(place, &open, &catalog, options, Purpose::Verify, false)?;
     plan.is_list = true;
     // Whoever names a list wants to hear of each file that is missing.

@@ -27,16 +27,19 @@ pub(super) struct Refusal {
 }
 
 /// Reads a list to its end, tells every problem with its place, and hands over
-/// every entry.
+/// every entry. When it is not the first time, what is wrong with the lines
+/// themselves was told before.
 pub(super) fn read(
     source: &Source,
     monitor: &dyn Monitor,
+    is_first_time: bool,
     each: &mut dyn FnMut(Listed) -> Result<std::result::Result<(), Refusal>>,
 ) -> Result<Troubles> {
     let mut troubles = Troubles::default();
     let mut told = 0;
     source.read(&mut |file, item| {
         let (line, trouble, reason) = match item {
+            Item::Problem(_) if !is_first_time => return Ok(()),
             Item::Problem(problem) => (problem.line, problem.trouble, problem.reason),
             Item::Listed(listed) => {
                 let line = listed.line;
@@ -66,21 +69,25 @@ pub(super) struct Named {
     pub(super) path: RelPath,
     /// `None` where nothing is, or where it cannot be looked at.
     pub(super) there: Option<fsure_os::Stat>,
+    /// Whether the path is spelled as the list has it in the first place.
+    pub(super) is_as_written: bool,
 }
 
 /// Takes the first of an entry's spellings of which there is a file, or the
 /// first if there is none of any.
 pub(super) fn named(root: &Root, below: &RelPath, listed: &Listed) -> Named {
-    let spellings = std::iter::once(&listed.path).chain(&listed.others);
-    let mut first = None;
-    for path in spellings.map(|path| below.join(path.as_bytes())) {
-        // What cannot be looked at is told by whoever comes to read it.
-        if let Ok(stat) = root.stat(path.as_bytes()) {
-            return Named { path, there: Some(stat) };
-        }
-        first.get_or_insert(path);
+    // What cannot be looked at is told by whoever comes to read it.
+    let look = |path: &RelPath| {
+        let path = below.join(path.as_bytes());
+        let there = root.stat(path.as_bytes()).ok();
+        Named { path, there, is_as_written: false }
+    };
+    let first = Named { is_as_written: true, ..look(&listed.path) };
+    if first.there.is_some() {
+        return first;
     }
-    Named { path: first.unwrap_or_default(), there: None }
+    let others = listed.other_spellings();
+    others.iter().map(look).find(|named| named.there.is_some()).unwrap_or(first)
 }
 
 /// The record of an entry. Nothing was read for it: it was never hashed and
