@@ -10,6 +10,7 @@
 
 mod bagit;
 mod chkbit;
+pub mod cshatag;
 mod encoding;
 mod formats;
 mod hashdeep;

@@ -38,8 +38,16 @@ impl Source {
     /// user says it is; otherwise it is recognised.
     pub fn open(path: &Path, format: Option<Format>) -> Result<Self> {
         let path = &os_path::resolve(path).doing("find", path)?;
-        if os_path::is_folder(path) {
-            return bag(path);
+        match (os_path::is_folder(path), format) {
+            (true, Some(Format::Cshatag)) => return Ok(attributes(path)),
+            (true, _) => return bag(path),
+            (false, Some(Format::Cshatag)) => {
+                return Err(Error::Usage {
+                    message: format!("{} is no folder", path.display()),
+                    hint: Some("cshatag has no list: name the folder of the files".to_owned()),
+                });
+            }
+            (false, _) => {}
         }
         let name = path.file_name().map(|name| os_path::bytes(Path::new(name)).to_vec());
         let name = name.unwrap_or_default();
@@ -105,6 +113,7 @@ pub fn read(
     match format {
         Format::AscMhl => return mhl::read(input, file, sink),
         Format::Chkbit => return chkbit::read(input, sink),
+        Format::Cshatag => return sink(Item::malformed(1, "attributes of files are no list")),
         _ => {}
     }
     let lines = &mut Lines::new(input, file, end);
@@ -137,6 +146,17 @@ fn head(file: &Path) -> Result<Vec<u8>> {
     turned.doing("read", file).map(|_| text)
 }
 
+/// A folder whose files speak for themselves.
+fn attributes(folder: &Path) -> Source {
+    Source {
+        format: Format::Cshatag,
+        folder: folder.to_owned(),
+        files: Vec::new(),
+        belongings: Vec::new(),
+        covers_all: true,
+    }
+}
+
 /// The manifests of a bag.
 fn bag(folder: &Path) -> Result<Source> {
     let names = plain::names(folder).doing("list", folder)?;
@@ -146,7 +166,11 @@ fn bag(folder: &Path) -> Result<Source> {
     if !manifests.iter().any(|name| name.starts_with(b"manifest-")) {
         return Err(Error::Usage {
             message: format!("{} is a folder and no bag", folder.display()),
-            hint: Some("name the file that is the list".to_owned()),
+            hint: Some(
+                "name the file that is the list; '--format cshatag' takes the attributes of the \
+                 files for it"
+                    .to_owned(),
+            ),
         });
     }
     let (tags, _): (Vec<&Vec<u8>>, Vec<_>) =

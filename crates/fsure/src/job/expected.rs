@@ -4,7 +4,7 @@
 use super::listing::{self, Named, Refusal, Troubles, named, record};
 use super::opening::OpenRoot;
 use crate::catalog::{Catalog, Place, Settings, Stored};
-use crate::exchange::{Listed, Source};
+use crate::exchange::{Format, Listed, Source};
 use crate::words::{AlgorithmSet, Monitor, Record, Result};
 
 /// Set for `verified_s` in the record of a file that has the name in another
@@ -32,13 +32,16 @@ pub(super) fn expected(
     let root = (open.volume.clone(), open.inode);
     let mut catalog = Catalog::temporary(&place.catalog, settings, root)?;
     let file_system = catalog.root_identity().0.id;
+    // A list is of one moment, whatever became of its files; attributes are
+    // kept by a program that, like us, takes an edit for an edit.
+    let keeps_date = source.format == Format::Cshatag;
     let (mut entries, mut respelled) = (0, 0_u64);
     let named = |listed: &Listed| named(&open.root, &place.scope, listed);
     let mut troubles = listing::read(source, monitor, true, &mut |listed| {
         entries += 1;
         let named = named(&listed);
         if named.is_as_written {
-            put(&mut catalog, record(named, listed, file_system, false))
+            put(&mut catalog, record(named, listed, file_system, keeps_date))
         } else {
             respelled += 1;
             Ok(Ok(()))
@@ -63,7 +66,7 @@ pub(super) fn expected(
                 },
                 false => found,
             };
-            let record = record(named, listed, file_system, false);
+            let record = record(named, listed, file_system, keeps_date);
             let verified_s = if is_taken { 0 } else { RESPELLED };
             put(&mut catalog, Record { verified_s, ..record })
         })?;

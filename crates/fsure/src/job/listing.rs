@@ -1,10 +1,13 @@
 //! From a list to records: what `verify --against` and `import` share.
 
+use std::path::Path;
+
 use fsure_os::Kind;
 use fsure_os::folder::Root;
 
+use super::attributes;
 use crate::catalog::Catalog;
-use crate::exchange::{Item, Listed, Modified, Source, Trouble};
+use crate::exchange::{Format, Item, Listed, Modified, Source, Trouble};
 use crate::words::{Entry, EntryKind, FileSystemId, Monitor, Record, RelPath, Result, UNDATED};
 
 /// How many problems are told one by one; a list of something else may have a
@@ -37,7 +40,7 @@ pub(super) fn read(
 ) -> Result<Troubles> {
     let mut troubles = Troubles::default();
     let mut told = 0;
-    source.read(&mut |file, item| {
+    let mut take = |file: &Path, item| {
         let (line, trouble, reason) = match item {
             Item::Problem(_) if !is_first_time => return Ok(()),
             Item::Problem(problem) => (problem.line, problem.trouble, problem.reason),
@@ -57,7 +60,11 @@ pub(super) fn read(
             monitor.warn(&format!("{}{place}: {reason}", file.display()));
         }
         Ok(())
-    })?;
+    };
+    match source.format {
+        Format::Cshatag => attributes::read(source, monitor, &mut take)?,
+        _ => source.read(&mut take)?,
+    }
     if told > TOLD_MAX {
         monitor.warn(&format!("... and {} more problems with the list", told - TOLD_MAX));
     }

@@ -3,6 +3,7 @@
 //! command line.
 
 mod against;
+mod attributes;
 mod compare;
 mod config;
 mod dupes;
