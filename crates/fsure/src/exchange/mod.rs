@@ -8,6 +8,7 @@
 //! through to what comes after, and a line that says something else is told
 //! with its number, never dropped.
 
+mod bag;
 mod bagit;
 mod chkbit;
 pub mod cshatag;
@@ -29,6 +30,7 @@ mod sums;
 mod tests;
 mod writer;
 
+pub use bag::Bag;
 pub use formats::Format;
 pub use listed::{Item, Listed, Modified, Problem, Sink, Trouble};
 pub use mhl::chain as mhl_chain;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use fsure_os::path as os_path;
 use fsure_os::plain;
 
+use super::bag::{self, Bag};
 use super::encoding::Utf16;
 use super::formats::Format;
 use super::lines::Lines;
@@ -31,6 +32,8 @@ pub struct Source {
     /// Whether it says something of files that are not below `data/`: always,
     /// but for a bag without tag manifests.
     pub covers_all: bool,
+    /// What holds of its manifests together, if it is a bag.
+    pub bag: Option<Bag>,
 }
 
 impl Source {
@@ -40,7 +43,7 @@ impl Source {
         let path = &os_path::resolve(path).doing("find", path)?;
         match (os_path::is_folder(path), format) {
             (true, Some(Format::Cshatag)) => return Ok(attributes(path)),
-            (true, _) => return bag(path),
+            (true, _) => return of_bag(path),
             (false, Some(Format::Cshatag)) => {
                 return Err(Error::Usage {
                     message: format!("{} is no folder", path.display()),
@@ -65,11 +68,15 @@ impl Source {
             files: vec![path.clone()],
             belongings: if is_in_history { vec![parent.to_owned()] } else { Vec::new() },
             covers_all: true,
+            bag: None,
         })
     }
 
     /// Reads it from end to end. Each item comes with the file it is in.
     pub fn read(&self, each: &mut dyn FnMut(&Path, Item) -> Result<()>) -> Result<()> {
+        if self.bag.is_some() {
+            bag::check(&self.folder, declaration(&self.folder).as_deref(), each)?;
+        }
         for file in &self.files {
             let input = plain::open(file).doing("open", file)?;
             let mut input = BufReader::with_capacity(HEAD, input);
@@ -86,10 +93,13 @@ impl Source {
             return read(self.format, file, input, sink);
         }
         let name = file.file_name().map(|name| os_path::bytes(Path::new(name)).to_vec());
-        let algorithm = bagit::algorithm_of(&name.unwrap_or_default()).flatten();
-        let declaration = file.parent().unwrap_or(file).join("bagit.txt");
-        let is_encoded = head(&declaration).is_ok_and(|head| bagit::is_encoded(&head));
-        let manifest = bagit::Manifest { algorithm, is_encoded };
+        let name = name.unwrap_or_default();
+        let declaration = declaration(file.parent().unwrap_or(file));
+        let manifest = bagit::Manifest {
+            algorithm: bagit::algorithm_of(&name).flatten(),
+            is_encoded: declaration.is_some_and(|text| bagit::is_encoded(&text)),
+            is_of_tags: name.starts_with(b"tag"),
+        };
         bagit::read(&mut Lines::new(input, file, b'\n'), manifest, sink)
     }
 }
@@ -123,7 +133,8 @@ pub fn read(
         Format::Json => json::read(lines, sink),
         Format::Sfv => sfv::read(lines, sink),
         Format::Bagit => {
-            let manifest = bagit::Manifest { algorithm: Some(Algorithm::Sha512), is_encoded: true };
+            let algorithm = Some(Algorithm::Sha512);
+            let manifest = bagit::Manifest { algorithm, is_encoded: true, is_of_tags: false };
             bagit::read(lines, manifest, sink)
         }
         _ => {
@@ -146,6 +157,11 @@ fn head(file: &Path) -> Result<Vec<u8>> {
     turned.doing("read", file).map(|_| text)
 }
 
+/// What a bag says of itself.
+fn declaration(folder: &Path) -> Option<Vec<u8>> {
+    head(&folder.join(bag::DECLARATION)).ok()
+}
+
 /// A folder whose files speak for themselves.
 fn attributes(folder: &Path) -> Source {
     Source {
@@ -154,11 +170,12 @@ fn attributes(folder: &Path) -> Source {
         files: Vec::new(),
         belongings: Vec::new(),
         covers_all: true,
+        bag: None,
     }
 }
 
 /// The manifests of a bag.
-fn bag(folder: &Path) -> Result<Source> {
+fn of_bag(folder: &Path) -> Result<Source> {
     let names = plain::names(folder).doing("list", folder)?;
     let is_manifest = |name: &&Vec<u8>| bagit::algorithm_of(name).is_some();
     let manifests: Vec<_> = names.iter().filter(is_manifest).collect();
@@ -182,5 +199,6 @@ fn bag(folder: &Path) -> Result<Source> {
         // Nothing lists the tag manifests themselves.
         belongings: tags.iter().map(|name| place(name)).collect(),
         covers_all: !tags.is_empty(),
+        bag: Some(Bag::new(&declaration(folder).unwrap_or_default(), &manifests)),
     })
 }

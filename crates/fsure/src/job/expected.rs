@@ -4,7 +4,7 @@
 use super::listing::{self, Named, Refusal, Troubles, named, record};
 use super::opening::OpenRoot;
 use crate::catalog::{Catalog, Place, Settings, Stored};
-use crate::exchange::{Format, Listed, Source};
+use crate::exchange::{Format, Listed, Source, Trouble};
 use crate::words::{AlgorithmSet, Monitor, Record, Result};
 
 /// Set for `verified_s` in the record of a file that has the name in another
@@ -41,7 +41,7 @@ pub(super) fn expected(
         entries += 1;
         let named = named(&listed);
         if named.is_as_written {
-            put(&mut catalog, record(named, listed, file_system, keeps_date))
+            put(&mut catalog, source, record(named, listed, file_system, keeps_date))
         } else {
             respelled += 1;
             Ok(Ok(()))
@@ -56,8 +56,10 @@ pub(super) fn expected(
             if found.is_as_written {
                 return Ok(Ok(()));
             }
-            let is_taken = matches!(catalog.get(&found.path)?, Some(Stored::Sound(row))
-                if row.record.verified_s != RESPELLED);
+            // In a bag, names that differ by their Unicode form are one.
+            let is_taken = source.bag.is_none()
+                && matches!(catalog.get(&found.path)?, Some(Stored::Sound(row))
+                    if row.record.verified_s != RESPELLED);
             let named = match is_taken {
                 true => Named {
                     path: place.scope.join(listed.path.as_bytes()),
@@ -68,18 +70,33 @@ pub(super) fn expected(
             };
             let record = record(named, listed, file_system, keeps_date);
             let verified_s = if is_taken { 0 } else { RESPELLED };
-            put(&mut catalog, Record { verified_s, ..record })
+            put(&mut catalog, source, Record { verified_s, ..record })
         })?;
         troubles.malformed += more.malformed;
         troubles.unusable += more.unusable;
     }
+    troubles.malformed += listing::require_all_manifests(source, &mut catalog, monitor)?;
     catalog.commit()?;
     Ok(Expected { catalog, entries, troubles })
 }
 
-fn put(catalog: &mut Catalog, record: Record) -> Result<std::result::Result<(), Refusal>> {
-    match catalog.get(&record.path)? {
-        Some(Stored::Sound(row)) => listing::join(catalog, &row, &record),
-        _ => catalog.put(None, record, &[]).map(Ok),
-    }
+fn put(
+    catalog: &mut Catalog,
+    source: &Source,
+    record: Record,
+) -> Result<std::result::Result<(), Refusal>> {
+    let Some(Stored::Sound(row)) = catalog.get(&record.path)? else {
+        return catalog.put(None, record, &[]).map(Ok);
+    };
+    let has = row.record.digests.algorithms();
+    let is_twice = has.covers(record.digests.algorithms());
+    let joined = listing::join(catalog, &row, &record)?;
+    Ok(match &source.bag {
+        // A manifest has one kind of digest.
+        Some(bag) if is_twice && joined.is_ok() => Err(Refusal {
+            trouble: if bag.is_strict { Trouble::Malformed } else { Trouble::Note },
+            reason: format!("{} is listed twice", record.path.shown()),
+        }),
+        _ => joined,
+    })
 }

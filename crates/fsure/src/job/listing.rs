@@ -6,7 +6,7 @@ use fsure_os::Kind;
 use fsure_os::folder::Root;
 
 use super::attributes;
-use crate::catalog::Catalog;
+use crate::catalog::{Bound, Catalog, Stored};
 use crate::exchange::{Format, Item, Listed, Modified, Source, Trouble};
 use crate::words::{Entry, EntryKind, FileSystemId, Monitor, Record, RelPath, Result, UNDATED};
 
@@ -135,6 +135,39 @@ pub(super) fn record(
 /// Whether a date in a list is that of a file, cut off to the list's unit.
 fn is_of(date: Modified, mtime_ns: i64) -> bool {
     date.time_ns.div_euclid(date.unit_ns) == mtime_ns.div_euclid(date.unit_ns)
+}
+
+/// Says, in a strict bag, which files are not in each of its payload manifests:
+/// how many.
+pub(super) fn require_all_manifests(
+    source: &Source,
+    catalog: &mut Catalog,
+    monitor: &dyn Monitor,
+) -> Result<u64> {
+    let Some(bag) = source.bag.as_ref().filter(|bag| bag.is_strict) else { return Ok(0) };
+    let (first, end) = RelPath::from_bytes(*b"data").below();
+    let (mut lacking, mut from) = (0, first);
+    let mut is_first = true;
+    loop {
+        let bound = if is_first { Bound::From(&from) } else { Bound::After(&from) };
+        let page = catalog.page(&bound, end.as_deref())?;
+        let Some(last) = page.last() else { return Ok(lacking) };
+        (from, is_first) = (last.path().as_bytes().to_vec(), false);
+        for stored in page {
+            let Stored::Sound(row) = stored else { continue };
+            let has = row.record.digests.algorithms();
+            if has.covers(bag.payload) {
+                continue;
+            }
+            lacking += 1;
+            if lacking <= TOLD_MAX {
+                let folder = source.folder.display();
+                let path = row.record.path.shown();
+                let manifests = bag.payload.without(has);
+                monitor.warn(&format!("{folder}: {path} is not in its manifest of {manifests}"));
+            }
+        }
+    }
 }
 
 /// Puts what a list says twice of a path together, or says why it cannot be.

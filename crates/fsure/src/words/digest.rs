@@ -94,12 +94,19 @@ impl AlgorithmSet {
         Algorithm::ALL.into_iter().filter(move |algorithm| self.contains(*algorithm))
     }
 
+    /// What is in this set and not in the other.
+    #[must_use]
+    pub fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
     /// The set as bits, for use as a key.
     pub fn bits(self) -> u8 {
         self.0
     }
 
     /// What is in either set.
+    #[must_use]
     pub fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
