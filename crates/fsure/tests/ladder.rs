@@ -99,6 +99,7 @@ fn record(root: &Path, first_way: Way, reads_from: From) -> (Sums, BytesByWay) {
             full: true,
             digests,
             only_completes: false,
+            only_sizes: None,
             accept: Accept::Nothing,
         }),
         reads_from,

@@ -5,6 +5,7 @@
 mod about;
 mod audit;
 mod block;
+mod crc;
 mod equal;
 mod fault;
 mod locate;

@@ -42,6 +42,8 @@ pub struct Catalog {
     fetched: Totals,
     is_writing: bool,
     needs_recount: bool,
+    /// Whether CRC-32 values are kept beside the records.
+    pub(super) has_crc32: bool,
     /// Held for as long as the catalog may be written.
     _lock: Option<Lock>,
 }
@@ -113,6 +115,7 @@ impl Catalog {
             fetched: Totals::default(),
             is_writing: false,
             needs_recount: false,
+            has_crc32: false,
             _lock: None,
         };
         catalog.connection.execute_batch("BEGIN").map_err(|e| catalog.blame(&e))?;
@@ -152,6 +155,7 @@ impl Catalog {
             fetched: Totals::default(),
             is_writing: false,
             needs_recount: false,
+            has_crc32: false,
             _lock: lock,
         })
     }
@@ -270,6 +274,9 @@ impl Catalog {
             }
             page.push(stored);
         }
+        for stored in &mut page {
+            self.add_crc32(stored)?;
+        }
         Ok(page)
     }
 
@@ -286,7 +293,11 @@ impl Catalog {
         let mut statement = self.connection.prepare_cached(sql).map_err(|e| blame(&e))?;
         let sealer = &mut self.sealer;
         let found = statement.query_row([path.as_bytes()], |found| Ok(row::read(found, sealer)?.0));
-        found.optional().map_err(|e| blame(&e))
+        let mut found = found.optional().map_err(|e| blame(&e))?;
+        if let Some(stored) = &mut found {
+            self.add_crc32(stored)?;
+        }
+        Ok(found)
     }
 
     /// Writes a record in place of the row `before`, which must be what the
@@ -322,6 +333,7 @@ impl Catalog {
     }
 
     fn replace(&mut self, before: Option<&Row>, record: Record, blocks: Option<i64>) -> Result<()> {
+        self.keep_crc32(&record)?;
         let row = Row::new(record, blocks, &mut self.sealer);
         // A row nobody knew of is no row to replace: it would be lost, and the
         // totals with it.

@@ -8,8 +8,11 @@
 //! through to what comes after, and a line that says something else is told
 //! with its number, never dropped.
 
+mod bag;
 mod bagit;
 mod chkbit;
+pub mod cshatag;
+mod encoding;
 mod formats;
 mod hashdeep;
 mod json;
@@ -21,11 +24,13 @@ mod names;
 mod recognise;
 mod sfv;
 mod source;
+mod spellings;
 mod sums;
 #[cfg(test)]
 mod tests;
 mod writer;
 
+pub use bag::Bag;
 pub use formats::Format;
 pub use listed::{Item, Listed, Modified, Problem, Sink, Trouble};
 pub use mhl::chain as mhl_chain;

@@ -4,19 +4,17 @@
 
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, VecDeque};
-use std::io;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
 use fsure_os::path as os_path;
 
 use super::Options;
-use super::opening::{open_root, plan};
-use crate::catalog::{Bound, Catalog, Place, Settings, Stored, Waiting, content_key, locate};
-use crate::scan::{Accept, Purpose, UpdateRules, scan};
+use super::look::look;
+use super::opening::open_root;
+use crate::catalog::{Bound, Catalog, Place, Stored, Waiting, content_key, locate};
 use crate::words::{
-    Algorithm, AlgorithmSet, Compared, Comparison, Difference, Entry, EntryKind, Error, ExitCode,
-    Finding, Monitor, Progress, Record, RelPath, Result, Stop, no_answer,
+    Algorithm, AlgorithmSet, Compared, Comparison, Difference, Entry, EntryKind, Error, Monitor,
+    Record, RelPath, Result,
 };
 
 /// Compares `here` with `there` and hands what differs to `tell`. With
@@ -105,33 +103,13 @@ impl Side {
     ) -> Result<Self> {
         let open = open_root(place)?;
         let digests = AlgorithmSet::of(&[wanted]);
-        let mut catalog = if place.is_recorded() {
-            Catalog::temporary_copy(&place.catalog)?
-        } else {
-            let settings = Settings { digests, cross_file_systems: false };
-            Catalog::temporary(&place.root, settings, (open.volume.clone(), open.inode))?
-        };
-        let rules =
-            UpdateRules { full: false, digests, accept: Accept::All, only_completes: false };
-        let options = Options { force: true, ..options.clone() };
-        let purpose = Purpose::Update(rules);
-        let plan = plan(place, &open, &catalog, &options, purpose, true)?;
-        let listener = Listener { inner: monitor, unread: Mutex::default() };
-        let outcome = scan(&plan, &mut catalog, &listener)?;
-        if let Some(why) = outcome.record_untrusted {
-            let hint = "'fsure verify' tells more";
-            return Err(Error::RecordUntrusted { catalog: place.catalog.clone(), why, hint });
-        }
-        if let Some(stop) = outcome.stopped {
-            return Err(unfinished(place, stop));
-        }
-        let unread = listener.unread.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let looked = look(place, &open, digests, false, options, monitor)?;
         let start = place.scope.below().0.len();
         let within =
             |path: RelPath| RelPath::from_bytes(path.as_bytes().get(start..).unwrap_or_default());
-        let unread = unread.into_iter().map(within).collect();
-        let bytes_read = outcome.bytes.total();
-        Ok(Self { unread, bytes_read, ..Self::of(catalog, place.scope.clone()) })
+        let unread = looked.unread.into_iter().map(within).collect();
+        let bytes_read = looked.bytes_read;
+        Ok(Self { unread, bytes_read, ..Self::of(looked.catalog, place.scope.clone()) })
     }
 
     /// The next record that is no tombstone.
@@ -158,16 +136,6 @@ impl Side {
     }
 }
 
-/// A tree that was not seen to its end cannot be compared at all.
-fn unfinished(place: &Place, stop: Stop) -> Error {
-    let source = match stop {
-        Stop::Interrupted(code) => return Error::Interrupted(code),
-        Stop::StorageSilent(patience) => no_answer(patience),
-        Stop::RecordFailed(why) => io::Error::other(why),
-    };
-    Error::Io { doing: "look at all of", path: place.root.clone(), source }
-}
-
 /// A path on one side.
 struct Item {
     path: RelPath,
@@ -182,33 +150,6 @@ enum What {
     Unread,
     /// Its record fails its seal.
     BadRecord,
-}
-
-/// Hears what could not be read, and says nothing of findings.
-struct Listener<'a> {
-    inner: &'a dyn Monitor,
-    unread: Mutex<BTreeSet<RelPath>>,
-}
-
-impl Monitor for Listener<'_> {
-    fn progress(&self, progress: &Progress, current: Option<&RelPath>) {
-        self.inner.progress(progress, current);
-    }
-
-    fn finding(&self, finding: &Finding) {
-        if finding.verdict.is_unread() {
-            let mut unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner);
-            unread.insert(finding.path.clone());
-        }
-    }
-
-    fn warn(&self, message: &str) {
-        self.inner.warn(message);
-    }
-
-    fn stop_requested(&self) -> Option<ExitCode> {
-        self.inner.stop_requested()
-    }
 }
 
 /// Both sides, side by side.

@@ -3,13 +3,17 @@
 //! command line.
 
 mod against;
+mod attributes;
 mod compare;
 mod config;
 mod dupes;
+mod expected;
 mod export;
 mod import;
 mod listing;
+mod look;
 mod opening;
+mod proving;
 mod status;
 mod update;
 mod verify;

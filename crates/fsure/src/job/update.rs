@@ -66,6 +66,7 @@ pub fn update(place: &Place, options: &UpdateOptions, monitor: &dyn Monitor) -> 
         digests: settings.digests,
         only_completes: options.only_completes,
         accept: options.accept.clone(),
+        only_sizes: None,
     };
     let plan = plan(place, &open, &catalog, common, Purpose::Update(rules), true)?;
     scan(&plan, &mut catalog, monitor)

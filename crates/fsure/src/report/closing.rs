@@ -98,22 +98,27 @@ fn unread(outcome: &Outcome) -> Option<String> {
     Some(format!("{who} could NOT BE READ in full ({advice})."))
 }
 
+/// Why a root cannot be the recorded one, for a person.
+pub(super) fn why_offline(offline: &Offline) -> String {
+    match offline {
+        Offline::OtherFileSystem { recorded, found } => format!(
+            "this is another file system than the recorded one (recorded: {}; here: {})",
+            safe(recorded),
+            safe(found)
+        ),
+        Offline::Empty => "nothing is here, while the record is not empty".to_owned(),
+        Offline::MostlyMissing { missing, recorded } => {
+            format!("{} of {} recorded files are gone", count(*missing), count(*recorded))
+        }
+    }
+}
+
 fn unfinished(outcome: &Outcome) -> Vec<String> {
     let offline = outcome.offline.as_ref().map(|offline| {
-        let why = match offline {
-            Offline::OtherFileSystem { recorded, found } => format!(
-                "this is another file system than the recorded one (recorded: {}; here: {})",
-                safe(recorded),
-                safe(found)
-            ),
-            Offline::Empty => "nothing is here, while the record is not empty".to_owned(),
-            Offline::MostlyMissing { missing, recorded } => {
-                format!("{} of {} recorded files are gone", count(*missing), count(*recorded))
-            }
-        };
         format!(
-            "OFFLINE: {why}. Nothing was changed. Is the medium mounted? If this is as it \
-             should be, run again with --force."
+            "OFFLINE: {}. Nothing was changed. Is the medium mounted? If this is as it \
+             should be, run again with --force.",
+            why_offline(offline)
         )
     });
     let stopped = outcome.stopped.as_ref().map(|stop| match stop {

@@ -24,6 +24,7 @@ mod moves;
 mod pool;
 mod post;
 mod reader;
+mod sizes;
 mod span;
 mod unread;
 mod weigh;
@@ -48,6 +49,7 @@ use hands::Meter;
 use ledger::Ledger;
 use merge::Merge;
 use pool::{IN_FLIGHT_MAX, Lost, Pool};
+pub use sizes::Sizes;
 use weigh::Weigher;
 use worker::News;
 
@@ -83,6 +85,8 @@ pub struct UpdateRules {
     pub only_completes: bool,
     /// Which findings are recorded although they bury evidence.
     pub accept: Accept,
+    /// Read no files but those of these sizes.
+    pub only_sizes: Option<Arc<Sizes>>,
 }
 
 /// Which findings the user stands up for.

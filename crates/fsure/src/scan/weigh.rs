@@ -15,7 +15,7 @@ use super::links::{Link, LinkKey, Links};
 use super::merge::{Case, Seen};
 use super::moves::Moves;
 use super::reader::{Content, Order, Reading};
-use super::{From, Plan, Purpose};
+use super::{From, Plan, Purpose, UpdateRules};
 use crate::catalog::{Catalog, Stored, UnfinishedBlocks};
 use crate::words::{
     AlgorithmSet, Entry, EntryKind, Error, Evidence, Found, Known, Outcome, RelPath, Result, Stop,
@@ -222,6 +222,11 @@ impl<'a> Weigher<'a> {
                 rules.accept.covers(&path).then_some(rules.digests)
             }
             (Purpose::Status, _) | (Purpose::Verify, Known::Bad) => None,
+            (Purpose::Update(UpdateRules { only_sizes: Some(sizes), .. }), _)
+                if !sizes.may_be_shared(entry.size) =>
+            {
+                None
+            }
             (Purpose::Verify, Known::Nothing) => self.moves.wants(&entry)?,
             (Purpose::Verify, Known::Sound(record)) => Some(record.digests.algorithms()),
             (Purpose::Update(rules), Known::Nothing) => {

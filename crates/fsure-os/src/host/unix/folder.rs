@@ -14,7 +14,9 @@ use rustix::io::Errno;
 use super::place;
 use crate::Stat;
 use crate::folder::{Listing, NameAt, Names, read_all};
-use crate::host::system::folder::{PARENT, each_name, open_in_one_piece, stat_at, stat_descriptor};
+use crate::host::system::folder::{
+    NO_ATTRIBUTE, PARENT, each_name, open_in_one_piece, stat_at, stat_descriptor,
+};
 use crate::place::Places;
 
 /// The longest piece of a path handed to the kernel at once. Its own limit is
@@ -129,6 +131,21 @@ impl Root {
         }
         let read = |target: &mut [u8], at| Ok(rustix::io::pread(&descriptor, target, at)?);
         read_all(max, read).map(Some)
+    }
+
+    /// An extended attribute of a file, of at most `max` bytes; `None` where it
+    /// has none of that name.
+    pub fn attribute(&self, path: &[u8], name: &str, max: usize) -> io::Result<Option<Vec<u8>>> {
+        let file = self.open_at(path, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK)?;
+        let mut value = vec![0; max];
+        match rustix::fs::fgetxattr(&file, name, &mut value[..]) {
+            Ok(length) => {
+                value.truncate(length);
+                Ok(Some(value))
+            }
+            Err(NO_ATTRIBUTE | Errno::NOTSUP) => Ok(None),
+            Err(errno) => Err(errno.into()),
+        }
     }
 
     /// Opens a name below the root.

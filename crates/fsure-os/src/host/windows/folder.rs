@@ -127,6 +127,11 @@ impl Root {
         read_all(max, |target, at| call::read(file.as_handle(), target, at)).map(Some)
     }
 
+    /// There are no extended attributes as Unix has them.
+    pub fn attribute(&self, _: &[u8], _: &str, _: usize) -> io::Result<Option<Vec<u8>>> {
+        Err(io::Error::from(io::ErrorKind::Unsupported))
+    }
+
     /// Opens a name below the root, or the root anew, to be asked what it is.
     pub(super) fn open_name(&self, path: &[u8]) -> io::Result<OwnedHandle> {
         open_below(self.handle(), &system_path(path)?, LOOKING, 0)

@@ -42,7 +42,7 @@ pub(crate) struct UpdateArgs {
 
 fn algorithm(name: &str) -> std::result::Result<Algorithm, String> {
     Algorithm::from_name(name).ok_or_else(|| {
-        let names: Vec<_> = Algorithm::ALL.into_iter().map(Algorithm::name).collect();
+        let names: Vec<_> = Algorithm::RECORDED.into_iter().map(Algorithm::name).collect();
         format!("known are {}", names.join(", "))
     })
 }
