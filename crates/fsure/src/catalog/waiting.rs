@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use super::fault::blame;
 use super::row::kind_code;
 use super::store::PAGE_ROWS;
-use crate::words::{Algorithm, Digests, Entry, EntryKind, Record, RelPath, Result};
+use crate::words::{Algorithm, Digests, Entry, EntryKind, Record, RelPath, Result, folded, nfc};
 
 const SETTINGS: &str = "
 PRAGMA journal_mode = OFF;
@@ -26,12 +26,29 @@ CREATE TABLE waiting (
     device INTEGER NOT NULL,
     identity BLOB,
     content BLOB,
+    nfc BLOB NOT NULL,
+    folded BLOB NOT NULL,
     is_recorded INTEGER NOT NULL DEFAULT 0,
-    is_ambiguous INTEGER NOT NULL DEFAULT 0
+    doubt INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
-CREATE TABLE pair (now BLOB PRIMARY KEY, was BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE pair (now BLOB PRIMARY KEY, was BLOB NOT NULL UNIQUE, key TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE size (size INTEGER PRIMARY KEY);
 ";
+
+/// Of which no pair was made yet.
+const UNPAIRED: &str = "path NOT IN (SELECT now FROM pair) AND path NOT IN (SELECT was FROM pair)";
+
+const DOUBT_MOVE: i64 = 1;
+const DOUBT_SPELLING: i64 = 2;
+
+/// Why a name that came or went was not taken for another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// Several names that came or went have its inode or its content.
+    Move,
+    /// Several names differ from it in spelling only.
+    Spelling,
+}
 
 /// What a name that came is known to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,8 +61,8 @@ pub struct Arrival {
     pub device: u64,
     /// The recorded path that is gone and of which this is the new name.
     pub moved_from: Option<RelPath>,
-    /// Whether several names came or went that could be each other.
-    pub is_ambiguous: bool,
+    /// Why it was not taken for a recorded one, if it could be.
+    pub doubt: Option<Doubt>,
     /// Whether its content is recorded under this name by now.
     pub is_recorded: bool,
 }
@@ -57,15 +74,17 @@ pub struct Departure {
     pub path: RelPath,
     /// What it was.
     pub kind: EntryKind,
-    /// Whether several names came or went that could be each other.
-    pub is_ambiguous: bool,
+    /// Why it was not taken for one that came, if it could be.
+    pub doubt: Option<Doubt>,
 }
 
 /// The names that came and went in one run.
 pub struct Waiting {
-    connection: Connection,
+    pub(super) connection: Connection,
     /// Names that are recorded and gone.
-    departed: u64,
+    pub(super) departed: u64,
+    /// Whether any name is in doubt for its spelling.
+    pub(super) has_spelling_doubts: bool,
 }
 
 impl Waiting {
@@ -76,7 +95,8 @@ impl Waiting {
             connection.execute_batch(SETTINGS)?;
             Ok(connection)
         };
-        Ok(Self { connection: open().map_err(|error| fault(&error))?, departed: 0 })
+        let connection = open().map_err(|error| fault(&error))?;
+        Ok(Self { connection, departed: 0, has_spelling_doubts: false })
     }
 
     /// Takes a name that is there and not recorded.
@@ -100,8 +120,8 @@ impl Waiting {
         content: Option<Vec<u8>>,
     ) -> Result<()> {
         let sql = "INSERT OR REPLACE INTO waiting \
-                   (path, is_here, kind, size, device, identity, content) \
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+                   (path, is_here, kind, size, device, identity, content, nfc, folded) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
         let mut statement = self.connection.prepare_cached(sql).map_err(|e| fault(&e))?;
         let values = params![
             path.as_bytes(),
@@ -111,6 +131,8 @@ impl Waiting {
             device.unwrap_or(0).cast_signed(),
             identity_key(entry),
             content,
+            &*nfc(path),
+            folded(path),
         ];
         statement.execute(values).map_err(|e| fault(&e))?;
         Ok(())
@@ -131,25 +153,34 @@ impl Waiting {
 
     /// The same by the contents that were found.
     pub fn pair_by_content(&mut self) -> Result<()> {
-        if self.departed == 0 { Ok(()) } else { self.pair("content") }
+        if self.departed == 0 {
+            return Ok(());
+        }
+        // Those made before were claimed or have come to nothing.
+        self.run("DELETE FROM pair")?;
+        self.pair("content")
     }
 
     /// Every group is looked at as a whole and never name by name: a tree of
     /// backups has inodes with thousands of names.
-    fn pair(&mut self, key: &str) -> Result<()> {
-        let groups = format!("FROM waiting WHERE {key} IS NOT NULL GROUP BY {key} HAVING");
+    pub(super) fn pair(&mut self, key: &str) -> Result<()> {
+        let doubt = match key {
+            "nfc" | "folded" => DOUBT_SPELLING,
+            _ => DOUBT_MOVE,
+        };
+        let groups =
+            format!("FROM waiting WHERE {key} IS NOT NULL AND {UNPAIRED} GROUP BY {key} HAVING");
         self.run(&format!(
             "CREATE INDEX by_{key} ON waiting ({key}, is_here) WHERE {key} IS NOT NULL;
-             DELETE FROM pair;
              INSERT INTO pair SELECT max(CASE WHEN is_here THEN path END), \
-                 max(CASE WHEN NOT is_here THEN path END) \
-                 {groups} count(*) = 2 AND sum(is_here) = 1;
-             UPDATE waiting SET is_ambiguous = 1 WHERE {key} IN \
+                 max(CASE WHEN NOT is_here THEN path END), '{key}' \
+                 {groups} count(*) = 2 AND sum(is_here) = 1 AND min(kind) = max(kind);
+             UPDATE waiting SET doubt = {doubt} WHERE doubt = 0 AND {UNPAIRED} AND {key} IN \
                  (SELECT {key} {groups} count(*) > 2 AND sum(is_here) BETWEEN 1 AND count(*) - 1)"
         ))
     }
 
-    fn run(&self, sql: &str) -> Result<()> {
+    pub(super) fn run(&self, sql: &str) -> Result<()> {
         self.connection.execute_batch(sql).map_err(|error| fault(&error))
     }
 
@@ -165,7 +196,7 @@ impl Waiting {
     /// those whose content was found only.
     pub fn arrivals(&self, after: Option<&RelPath>, with_content: bool) -> Result<Vec<Arrival>> {
         let sql = format!(
-            "SELECT path, device, was, is_ambiguous, is_recorded, kind FROM waiting \
+            "SELECT path, device, was, doubt, is_recorded, kind FROM waiting \
              LEFT JOIN pair ON now = path \
              WHERE is_here AND path > ?1 AND (content IS NOT NULL OR NOT ?2) \
              ORDER BY path LIMIT {PAGE_ROWS}"
@@ -178,7 +209,7 @@ impl Waiting {
                 path: RelPath::from_bytes(row.get::<_, Vec<u8>>(0)?),
                 device: row.get::<_, i64>(1)?.cast_unsigned(),
                 moved_from: row.get::<_, Option<Vec<u8>>>(2)?.map(RelPath::from_bytes),
-                is_ambiguous: row.get(3)?,
+                doubt: doubt_of(row.get(3)?),
                 is_recorded: row.get(4)?,
                 kind: kind_of(row.get(5)?),
             })
@@ -189,14 +220,14 @@ impl Waiting {
     /// The next names that went and were not claimed.
     pub fn departures(&self, after: Option<&RelPath>) -> Result<Vec<Departure>> {
         let sql = format!(
-            "SELECT path, kind, is_ambiguous FROM waiting WHERE NOT is_here AND path > ?1 \
+            "SELECT path, kind, doubt FROM waiting WHERE NOT is_here AND path > ?1 \
              ORDER BY path LIMIT {PAGE_ROWS}"
         );
         let mut statement = self.connection.prepare_cached(&sql).map_err(|e| fault(&e))?;
         let after = after.map_or(&b""[..], RelPath::as_bytes);
         let rows = statement.query_map([after], |row| {
             let path = RelPath::from_bytes(row.get::<_, Vec<u8>>(0)?);
-            Ok(Departure { path, kind: kind_of(row.get(1)?), is_ambiguous: row.get(2)? })
+            Ok(Departure { path, kind: kind_of(row.get(1)?), doubt: doubt_of(row.get(2)?) })
         });
         rows.and_then(Iterator::collect).map_err(|error| fault(&error))
     }
@@ -225,6 +256,14 @@ impl Waiting {
         let mut statement = self.connection.prepare_cached(sql).map_err(|e| fault(&e))?;
         let values = params![path.as_bytes(), content, is_recorded];
         statement.execute(values).map(|_| ()).map_err(|e| fault(&e))
+    }
+}
+
+fn doubt_of(code: i64) -> Option<Doubt> {
+    match code {
+        0 => None,
+        DOUBT_SPELLING => Some(Doubt::Spelling),
+        _ => Some(Doubt::Move),
     }
 }
 
@@ -267,6 +306,6 @@ pub fn content_key(entry: &Entry, digests: &Digests, algorithm: Algorithm) -> Op
     Some([&entry.size.to_be_bytes()[..], digest].concat())
 }
 
-fn fault(error: &rusqlite::Error) -> crate::words::Error {
+pub(super) fn fault(error: &rusqlite::Error) -> crate::words::Error {
     blame(Path::new("the temporary table of moved files"), error)
 }

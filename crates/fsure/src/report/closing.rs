@@ -187,6 +187,7 @@ fn recorded(outcome: &Outcome) -> Vec<String> {
         ("changed", of(is_edit)),
         ("with another date", of(|verdict| verdict == Verdict::Touched)),
         ("moved", of(|verdict| verdict == Verdict::Moved)),
+        ("in another spelling", respelled(outcome)),
         ("gone", of(|verdict| verdict == Verdict::Missing)),
     ];
     let parts: Vec<_> =
@@ -212,6 +213,10 @@ fn differences(outcome: &Outcome) -> Option<String> {
         of(is_edit, "changed, with another date to show for it"),
         of(|verdict| verdict == Verdict::TypeChanged, "of another type"),
         of(|verdict| verdict == Verdict::Moved, "under another name"),
+        respelled(outcome).map(|who| {
+            let are = if outcome.respelled == 1 { "is" } else { "are" };
+            format!("{who} {are} spelled otherwise than recorded")
+        }),
         of(|verdict| verdict == Verdict::Missing, "missing"),
         of(|verdict| verdict == Verdict::New, "new"),
     ];
@@ -223,6 +228,11 @@ fn differences(outcome: &Outcome) -> Option<String> {
         }
         format!("{parts}. If that is as it should be, 'fsure update' records it.")
     })
+}
+
+/// Names that are the recorded ones in another spelling.
+fn respelled(outcome: &Outcome) -> Option<String> {
+    (outcome.respelled > 0).then(|| number(outcome.respelled, "name", "names"))
 }
 
 /// Says no more than was looked at: a stat is no proof of a content.

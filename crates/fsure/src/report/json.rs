@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::timestamp;
 use super::totals::Totals;
-use crate::words::{ByteRange, Entry, Error, ExitCode, Finding, Outcome, merge_ranges};
+use crate::words::{ByteRange, Entry, Error, ExitCode, Finding, Outcome, Spelling, merge_ranges};
 
 /// The line of one finding below `root`; no line end.
 pub fn finding_line(root: &str, finding: &Finding) -> String {
@@ -28,6 +28,7 @@ pub fn finding_line(root: &str, finding: &Finding) -> String {
         verdict: finding.verdict.name(),
         moved_from,
         moved_from_bytes,
+        norm: finding.norm.map(Spelling::name),
         stat: there.map_or_else(Stat::default, Stat::of),
         recorded: finding.recorded.as_ref().map(Recorded::of),
         blocks: pairs(&finding.damaged),
@@ -91,6 +92,8 @@ struct FindingLine<'a> {
     moved_from: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     moved_from_bytes: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    norm: Option<&'static str>,
     #[serde(flatten)]
     stat: Stat,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -292,6 +295,7 @@ mod tests {
     fn every_counter_is_summed() {
         let one = Outcome {
             with_record: 1,
+            respelled: 1,
             hashed: 1,
             changed_size: 1,
             changed_content_and_date: 1,

@@ -74,6 +74,7 @@ mod samples {
             kind: EntryKind::File,
             verdict,
             moved_from: None,
+            norm: None,
             recorded: Some(entry()),
             found: Some(entry()),
             damaged: Vec::new(),

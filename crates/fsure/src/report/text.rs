@@ -10,7 +10,8 @@ use jiff::tz::TimeZone;
 use super::closing::{by_kind, closing};
 use super::{count, number, safe, timestamp};
 use crate::words::{
-    ByteRange, BytesByWay, Entry, EntryKind, Finding, Outcome, Verdict, escape, merge_ranges, units,
+    ByteRange, BytesByWay, Entry, EntryKind, Finding, Outcome, Spelling, Verdict, escape,
+    merge_ranges, units,
 };
 
 /// A finding in one line, and a second, indented one where there is evidence;
@@ -89,7 +90,11 @@ fn evidence(finding: &Finding) -> Vec<String> {
         evidence.push(format!("target {} -> {}", escape(before), escape(after)));
     }
     let moved_from = finding.moved_from.as_ref();
-    evidence.extend(moved_from.map(|path| format!("recorded as {}", path.shown())));
+    evidence.extend(moved_from.map(|path| match finding.norm {
+        Some(Spelling::Nfc) => format!("recorded as {}, in another Unicode form", path.shown()),
+        Some(Spelling::Case) => format!("recorded as {}, in other capitals", path.shown()),
+        _ => format!("recorded as {}", path.shown()),
+    }));
     let size = finding.size();
     evidence.extend(ranges("damaged", &finding.damaged, size));
     evidence.extend(ranges("unreadable", &finding.unreadable, size));

@@ -11,6 +11,7 @@ pub(super) struct Totals {
     verdicts: Counts,
     links: Counts,
     folders: Counts,
+    respelled: u64,
     special: u64,
     files: u64,
     with_record: u64,
@@ -41,6 +42,7 @@ impl Totals {
             verdicts: Counts::of(&outcome.files),
             links: Counts::of(&outcome.links),
             folders: Counts::of(&outcome.folders),
+            respelled: outcome.respelled,
             special: outcome.special,
             files: outcome.files.total(),
             with_record: outcome.with_record,
@@ -70,6 +72,7 @@ impl Totals {
         self.verdicts.add(&other.verdicts);
         self.links.add(&other.links);
         self.folders.add(&other.folders);
+        self.respelled += other.respelled;
         self.special += other.special;
         self.files += other.files;
         self.with_record += other.with_record;

@@ -45,8 +45,11 @@ impl Ledger<'_> {
         };
         let content = settled.content.as_deref().filter(|_| settled.unreadable.is_empty());
         match (entry.kind, content, settled.row()) {
-            // Known by its inode and stat: nothing that is recorded changes.
-            (EntryKind::File, None, Some(row)) if settled.verdict == Verdict::Moved => {
+            // Known by its inode and stat, or by its name in another spelling:
+            // nothing that is recorded changes.
+            (EntryKind::File, None, Some(row))
+                if settled.moved_row().is_some() && is_same_content(settled.verdict) =>
+            {
                 let (path, entry) = (settled.path.clone(), entry.clone());
                 Some(Write::Same(Record { path, entry, ..row.record.clone() }))
             }
@@ -61,6 +64,7 @@ impl Ledger<'_> {
             // A folder's dates say nothing that its names do not say.
             (kind, _, Some(row))
                 if settled.verdict == Verdict::Ok
+                    && settled.norm.is_none()
                     && !row.is_gone()
                     && (kind == EntryKind::Folder || row.record.entry == *entry) =>
             {

@@ -9,6 +9,7 @@ use fsure_os::place::Places;
 
 use super::entries::{Entries, granularity_ns, known};
 use super::ledger::{Ledger, Settled};
+use super::moves::pair_by_spelling;
 use super::{Accept, Halt, Purpose};
 use crate::catalog::{Audit, Bound, Stored, Waiting};
 use crate::tree::{Step, Walk};
@@ -103,8 +104,9 @@ impl Ledger<'_> {
     }
 
     /// How many files are gone. Where that is too many, those are taken off
-    /// that are there under another name by their inode: a renamed folder is
-    /// no unplugged disk. That takes a walk, and only where it matters.
+    /// that are there under another name by their inode or in another spelling:
+    /// a renamed folder is no unplugged disk, and a copy made on macOS neither.
+    /// That takes a walk, and only where it matters.
     fn count_gone(&mut self) -> Result<u64> {
         let missing = self.count_missing(&mut |_| Ok(()))?;
         if !self.is_mostly_missing(missing) {
@@ -131,6 +133,7 @@ impl Ledger<'_> {
                 waiting.arrive(&path, &entry, device)?;
             }
         }
+        pair_by_spelling(&mut waiting, self.catalog, &self.plan.walk.scope)?;
         waiting.pair_by_identity()?;
         waiting.files_gone()
     }

@@ -15,7 +15,7 @@ use super::{Halt, Plan, Purpose};
 use crate::catalog::{Catalog, Row, Stored, UnfinishedBlocks};
 use crate::words::{
     ByteRange, Entry, EntryKind, Error, Finding, Monitor, Offline, Outcome, Record, RelPath,
-    Result, Stop, Verdict,
+    Result, Spelling, Stop, Verdict,
 };
 
 /// How much work a kill or a power cut may cost.
@@ -31,6 +31,8 @@ pub(super) struct Settled {
     pub(super) damaged_blocks: u64,
     pub(super) unreadable: Vec<ByteRange>,
     pub(super) reason: Option<String>,
+    /// How its name is spelled otherwise than the recorded one.
+    pub(super) norm: Option<Spelling>,
     /// Whether the record may go if the user says so: nothing of that name is
     /// there, or it is left out.
     pub(super) may_be_forgotten: bool,
@@ -47,16 +49,20 @@ impl Settled {
         entry: Option<Entry>,
         verdict: Verdict,
     ) -> Self {
-        let is_moved = stored.as_ref().is_some_and(|stored| *stored.path() != path);
+        let other_name = stored.as_ref().map(Stored::path).filter(|other| **other != path);
+        let norm = other_name.and_then(|other| Spelling::between(other, &path));
+        let is_moved = other_name.is_some() && norm.is_none();
+        let verdict = if is_moved { verdict.under_another_name() } else { verdict };
         Self {
             path,
             stored,
             entry,
-            verdict: if is_moved { verdict.under_another_name() } else { verdict },
+            verdict,
             damaged: Vec::new(),
             damaged_blocks: 0,
             unreadable: Vec::new(),
             reason: None,
+            norm,
             may_be_forgotten: false,
             was_read: false,
             content: None,
@@ -166,7 +172,7 @@ impl<'a> Ledger<'a> {
             return Ok(());
         }
         let Some(wrote) = self.enter(&settled)? else { return Ok(()) };
-        if settled.verdict == Verdict::Ok && !self.plan.tell_ok {
+        if settled.verdict == Verdict::Ok && settled.norm.is_none() && !self.plan.tell_ok {
             self.outcome.add_ok(settled.kind());
             return Ok(());
         }
@@ -205,6 +211,7 @@ impl<'a> Ledger<'a> {
             damaged: settled.damaged.clone(),
             unreadable: settled.unreadable.clone(),
             reason: settled.reason.clone(),
+            norm: settled.norm,
             recorded_now: wrote,
         };
         self.publish(finding);

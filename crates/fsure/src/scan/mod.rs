@@ -6,6 +6,7 @@
 //! the readers (`pool`, `worker`, `reader`, `span`) read and hash and decide
 //! nothing.
 
+mod alias;
 mod aside;
 mod compare;
 mod decide;

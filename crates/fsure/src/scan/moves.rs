@@ -22,14 +22,55 @@ use super::Purpose;
 use super::entries::known;
 use super::ledger::Settled;
 use super::weigh::Weigher;
-use crate::catalog::{Arrival, Catalog, Departure, Stored, Waiting, content_key, is_same_inode};
+use crate::catalog::{
+    Arrival, Bound, Catalog, Departure, Doubt, Stored, Waiting, content_key, is_same_inode,
+};
 use crate::words::{
     Algorithm, AlgorithmSet, Entry, EntryKind, Evidence, Finding, Found, Known, RelPath, Result,
-    Stop, Verdict,
+    Spelling, Stop, Verdict,
 };
 
 /// Why a file that came or went was not taken for a moved one.
 const AMBIGUOUS: &str = "a moved file? Several names that came or went could be it";
+
+/// Why a name was not taken for a recorded one in another spelling.
+const SPELLED_ALIKE: &str = "a recorded name in another spelling? Several names could be it";
+
+fn reason_of(doubt: Doubt) -> String {
+    match doubt {
+        Doubt::Move => AMBIGUOUS.to_owned(),
+        Doubt::Spelling => SPELLED_ALIKE.to_owned(),
+    }
+}
+
+fn norm_of(doubt: Option<Doubt>) -> Option<Spelling> {
+    doubt.filter(|doubt| *doubt == Doubt::Spelling).map(|_| Spelling::Ambiguous)
+}
+
+/// Pairs names that differ in spelling only, with the names that are there as
+/// they are recorded to say against it.
+pub(super) fn pair_by_spelling(
+    waiting: &mut Waiting,
+    catalog: &mut Catalog,
+    scope: &RelPath,
+) -> Result<()> {
+    if !waiting.pair_by_spelling()? {
+        return Ok(());
+    }
+    let (first, end) = scope.below();
+    let mut after: Option<Vec<u8>> = None;
+    loop {
+        let from = after.as_deref().map_or(Bound::From(&first), Bound::After);
+        let page = catalog.page(&from, end.as_deref())?;
+        let Some(last) = page.last() else { return Ok(()) };
+        after = Some(last.path().as_bytes().to_vec());
+        for stored in page {
+            if !matches!(&stored, Stored::Sound(row) if row.is_gone()) {
+                waiting.contest(stored.path())?;
+            }
+        }
+    }
+}
 
 /// How far the names of a run are known.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -130,6 +171,7 @@ impl Weigher<'_> {
         }
         self.moves.step = Step::Contents;
         let Some(waiting) = &mut self.moves.waiting else { return Ok(false) };
+        pair_by_spelling(waiting, self.ledger.catalog, &self.plan.walk.scope)?;
         waiting.pair_by_identity()?;
         self.ledger.files_gone = Some(waiting.files_gone()?);
         Ok(true)
@@ -138,7 +180,7 @@ impl Weigher<'_> {
     /// Takes the next name that waits. Whether there was one.
     pub(super) fn take_waiting(&mut self) -> Result<bool> {
         let Some(arrival) = self.moves.next_arrival(false)? else { return Ok(false) };
-        let Arrival { path, device, moved_from, is_ambiguous, .. } = arrival;
+        let Arrival { path, device, moved_from, doubt, .. } = arrival;
         let stat = match self.plan.root.stat(path.as_bytes()) {
             Ok(stat) => stat,
             Err(error) if is_gone(&error) => return Ok(true),
@@ -152,16 +194,16 @@ impl Weigher<'_> {
         let device = if is_folder { stat.device } else { device };
         let entry = self.entry(&path, &stat, device)?;
         let moved = match moved_from {
-            Some(from) => self.claim(&from, &entry)?,
+            Some(from) => self.claim(&from, &path, &entry)?,
             None => None,
         };
         let is_moved = moved.is_some();
         let stored = if is_moved { moved } else { self.catalog().get(&path)? };
-        if is_ambiguous && !is_moved && self.plan.purpose == Purpose::Status {
+        if let Some(doubt) = doubt.filter(|_| !is_moved && self.plan.purpose == Purpose::Status) {
             let verdict = self.judge(stored.as_ref(), &entry, Evidence::StatOnly);
             let mut settled = Settled::new(path, stored, Some(entry), verdict);
-            settled.reason = Some(AMBIGUOUS.to_owned());
-            self.ledger.settle(settled)?;
+            settled.reason = Some(reason_of(doubt));
+            self.settle(settled)?;
             return Ok(true);
         }
         self.take_entry(path.clone(), stored, &stat, device)?;
@@ -173,10 +215,12 @@ impl Weigher<'_> {
 
     /// The record that is gone under its own name, if the entry is still the
     /// one that it is the pair of.
-    fn claim(&mut self, from: &RelPath, entry: &Entry) -> Result<Option<Stored>> {
+    fn claim(&mut self, from: &RelPath, path: &RelPath, entry: &Entry) -> Result<Option<Stored>> {
         let stored = self.catalog().get(from)?;
         let Some(Stored::Sound(row)) = &stored else { return Ok(None) };
-        if row.is_gone() || !is_same_inode(&row.record.entry, entry) {
+        let then = &row.record.entry;
+        let is_respelled = then.kind == entry.kind && Spelling::between(from, path).is_some();
+        if row.is_gone() || !(is_respelled || is_same_inode(then, entry)) {
             return Ok(None);
         }
         if let Some(waiting) = &mut self.moves.waiting {
@@ -185,17 +229,29 @@ impl Weigher<'_> {
         Ok(stored)
     }
 
+    /// Settles a path, and says where its spelling leaves it in doubt.
+    pub(super) fn settle(&mut self, mut settled: Settled) -> Result<()> {
+        let may_be_another = matches!(settled.verdict, Verdict::New | Verdict::Missing);
+        if let Some(waiting) = self.moves.waiting.as_ref().filter(|_| may_be_another)
+            && waiting.is_doubtfully_spelled(&settled.path)?
+        {
+            settled.norm = Some(Spelling::Ambiguous);
+            settled.reason.get_or_insert_with(|| SPELLED_ALIKE.to_owned());
+        }
+        self.ledger.settle(settled)
+    }
+
     /// Settles what was read: at once, or with those that may be found to have
     /// moved.
     pub(super) fn settle_read(&mut self, settled: Settled) -> Result<()> {
         let content = settled.content.as_ref().filter(|_| settled.unreadable.is_empty());
         let (Verdict::New, Some(content), Some(entry)) = (settled.verdict, content, &settled.entry)
         else {
-            return self.ledger.settle(settled);
+            return self.settle(settled);
         };
         let key = content_key(entry, &content.digests, self.moves.algorithm);
         let (Some(key), Some(_)) = (key, self.moves.wants(entry)?) else {
-            return self.ledger.settle(settled);
+            return self.settle(settled);
         };
         let Some(is_recorded) = self.ledger.enter(&settled)? else { return Ok(()) };
         match &mut self.moves.waiting {
@@ -220,9 +276,9 @@ impl Weigher<'_> {
             let page = waiting.departures(after.as_ref())?;
             let Some(last) = page.last() else { break };
             after = Some(last.path.clone());
-            for Departure { path, is_ambiguous, .. } in page {
+            for Departure { path, doubt, .. } in page {
                 let stored = self.catalog().get(&path)?;
-                let reason = is_ambiguous.then(|| AMBIGUOUS.to_owned());
+                let reason = doubt.map(reason_of);
                 self.settle_unseen(path, stored, Found::Absent, reason)?;
                 if self.is_stopped() {
                     break;
@@ -242,7 +298,7 @@ impl Weigher<'_> {
 
     /// Tells of a file whose content was found, which may be a missed one's.
     fn settle_found(&mut self, arrival: Arrival) -> Result<()> {
-        let Arrival { path, device, moved_from, is_ambiguous, is_recorded, .. } = arrival;
+        let Arrival { path, device, moved_from, doubt, is_recorded, .. } = arrival;
         let found = match self.plan.root.stat(path.as_bytes()) {
             Ok(stat) => Some(self.entry(&path, &stat, device)?),
             Err(_) => None,
@@ -250,7 +306,8 @@ impl Weigher<'_> {
         let mut finding = Finding::bare(path.clone(), EntryKind::File, Verdict::New, None);
         finding.found = found;
         finding.recorded_now = is_recorded;
-        finding.reason = is_ambiguous.then(|| AMBIGUOUS.to_owned());
+        finding.reason = doubt.map(reason_of);
+        finding.norm = norm_of(doubt);
         let stored = match &moved_from {
             Some(from) => self.catalog().get(from)?,
             None => None,
@@ -264,6 +321,7 @@ impl Weigher<'_> {
             }
             finding.verdict = Verdict::Moved;
             finding.reason = None;
+            finding.norm = Spelling::between(&from, &finding.path);
             finding.moved_from = Some(from);
             finding.recorded = Some(row.record.entry);
         }

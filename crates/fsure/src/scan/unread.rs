@@ -37,7 +37,7 @@ impl Weigher<'_> {
         let verdict = self.judge(stored.as_ref(), &entry, evidence);
         let mut settled = Settled::new(path, stored, Some(entry), verdict);
         settled.reason = unlisted.map(unlisted_because);
-        self.ledger.settle(settled)
+        self.settle(settled)
     }
 
     pub(super) fn take_left_out(
@@ -69,6 +69,10 @@ impl Weigher<'_> {
     pub(super) fn take_absent(&mut self, path: RelPath, stored: Option<Stored>) -> Result<()> {
         let path = stored.as_ref().map_or(path, |stored| stored.path().clone());
         match self.plan.root.stat(path.as_bytes()) {
+            // Another name's entry, as names go where capitals do not count.
+            Ok(stat) if self.listed.is_alias(&self.plan.root, &path, &stat) => {
+                self.settle_unseen(path, stored, Found::Absent, None)
+            }
             Ok(stat) => {
                 let parent = path.parent().unwrap_or_default();
                 let device = match stat.kind {
@@ -123,6 +127,6 @@ impl Weigher<'_> {
         let mut settled = Settled::new(path, stored, None, verdict);
         settled.reason = reason;
         settled.may_be_forgotten = is_absent;
-        self.ledger.settle(settled)
+        self.settle(settled)
     }
 }

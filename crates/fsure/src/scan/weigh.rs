@@ -8,6 +8,7 @@ use std::time::Duration;
 use fsure_os::folder::is_denied;
 use fsure_os::{Kind, Stat};
 
+use super::alias::Listed;
 use super::compare::FirstLook;
 use super::entries::{Entries, granularity_ns, known};
 use super::ledger::{Ledger, Settled};
@@ -59,6 +60,7 @@ pub(super) struct Weigher<'a> {
     links: Links,
     pub(super) moves: Moves,
     pub(super) entries: Entries,
+    pub(super) listed: Listed,
     /// Folders whose names the walk has not come to yet.
     pub(super) folders: HashMap<RelPath, (Option<Stored>, Entry)>,
     next_id: u64,
@@ -78,6 +80,7 @@ impl<'a> Weigher<'a> {
             pending: BTreeMap::new(),
             links: Links::default(),
             entries: Entries::default(),
+            listed: Listed::default(),
             folders: HashMap::new(),
             next_id: 0,
             given_up: HashSet::new(),
@@ -197,7 +200,7 @@ impl<'a> Weigher<'a> {
             return Ok(());
         }
         let verdict = self.judge(stored.as_ref(), &entry, Evidence::StatOnly);
-        self.ledger.settle(Settled::new(path, stored, Some(entry), verdict))
+        self.settle(Settled::new(path, stored, Some(entry), verdict))
     }
 
     fn take_file(
@@ -250,7 +253,7 @@ impl<'a> Weigher<'a> {
         };
         let Some(algorithms) = wanted else {
             let verdict = judge(known, Found::Present(&entry, Evidence::StatOnly), granularity_ns);
-            return self.ledger.settle(Settled::new(path, stored, Some(entry), verdict));
+            return self.settle(Settled::new(path, stored, Some(entry), verdict));
         };
         self.order_or_wait(Box::new(Pending {
             path,
@@ -471,7 +474,7 @@ impl<'a> Weigher<'a> {
             settled.unreadable = std::iter::once(0..settled.size()).collect();
         }
         settled.reason = reason;
-        self.ledger.settle(settled)
+        self.settle(settled)
     }
 
     pub(super) fn entry(&mut self, path: &RelPath, stat: &Stat, device: u64) -> Result<Entry> {

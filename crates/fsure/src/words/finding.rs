@@ -1,6 +1,6 @@
 //! One path with its verdict and the evidence for it.
 
-use super::{Entry, EntryKind, RelPath, Verdict};
+use super::{Entry, EntryKind, RelPath, Spelling, Verdict};
 
 /// A half-open range of bytes of a file.
 pub type ByteRange = std::ops::Range<u64>;
@@ -35,6 +35,8 @@ pub struct Finding {
     pub verdict: Verdict,
     /// The path under which it is recorded, where that is another one.
     pub moved_from: Option<RelPath>,
+    /// How it is spelled otherwise than it is recorded, or could be.
+    pub norm: Option<Spelling>,
     /// The recorded entry.
     pub recorded: Option<Entry>,
     /// The entry found.
@@ -59,6 +61,7 @@ impl Finding {
             kind,
             verdict,
             moved_from: None,
+            norm: None,
             recorded: None,
             found: None,
             damaged: Vec::new(),
@@ -66,6 +69,16 @@ impl Finding {
             reason,
             recorded_now: false,
         }
+    }
+
+    /// Whether there is something to tell beside the verdict.
+    pub fn is_flagged(&self) -> bool {
+        self.norm.is_some()
+    }
+
+    /// Whether it is the recorded name in another spelling.
+    pub fn is_respelled(&self) -> bool {
+        matches!(self.norm, Some(Spelling::Nfc | Spelling::Case))
     }
 
     /// The size now, or as recorded where nothing is there. Bytes.

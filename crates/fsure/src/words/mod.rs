@@ -12,6 +12,7 @@ mod outcome;
 mod path;
 mod record;
 mod silence;
+mod spelling;
 pub mod units;
 pub mod verdict;
 
@@ -30,4 +31,5 @@ pub use outcome::{
 pub use path::{RelPath, Shown, escape};
 pub use record::Record;
 pub(crate) use silence::Silence;
+pub use spelling::{Spelling, folded, nfc};
 pub use verdict::{Evidence, Found, Known, Verdict, is_same_date, judge};

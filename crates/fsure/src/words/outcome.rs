@@ -145,6 +145,9 @@ pub struct Outcome {
     pub links: Tally,
     /// Folders by verdict.
     pub folders: Tally,
+    /// Files, links and folders found under their recorded name in another
+    /// spelling.
+    pub respelled: u64,
     /// FIFOs, sockets and devices seen; never opened.
     pub special: u64,
     /// Files that were in the record.
@@ -214,6 +217,7 @@ impl Outcome {
     /// Counts a finding and keeps it where nobody may miss it.
     pub fn add(&mut self, finding: Finding) {
         let verdict = finding.verdict;
+        self.respelled += u64::from(finding.is_respelled());
         match finding.kind {
             EntryKind::File => self.add_file(&finding),
             EntryKind::Link => self.links.add(verdict),
@@ -284,7 +288,10 @@ impl Outcome {
             || self.unusable_entries > 0
         {
             ExitCode::Incomplete
-        } else if self.recorded_left_out.by_pattern > 0 || any(&|v| self.is_difference(v)) {
+        } else if self.recorded_left_out.by_pattern > 0
+            || (self.respelled > 0 && !self.is_update)
+            || any(&|v| self.is_difference(v))
+        {
             ExitCode::Differences
         } else {
             ExitCode::Clean

@@ -110,6 +110,8 @@ pub struct Faults {
     /// Files whose reads and folders whose listings are never answered, as on
     /// a server that is gone.
     pub silent: HashSet<PathBuf>,
+    /// Whether a name is found in other capitals, as on FAT and macOS.
+    pub folds_case: bool,
 }
 
 impl Faults {
@@ -284,7 +286,15 @@ impl View {
     }
 
     fn lookup(&self, parent: INodeNo, name: &OsStr) -> Result<FileAttr, Errno> {
-        let path = self.path(parent)?.join(name);
+        let folder = self.path(parent)?;
+        let mut path = folder.join(name);
+        if lock(&self.faults).folds_case && self.stat(&path).is_err() {
+            let names = std::fs::read_dir(self.source.join(&folder))?.flatten();
+            let mut names = names.map(|entry| entry.file_name());
+            path = names
+                .find(|other| other.eq_ignore_ascii_case(name))
+                .map_or(path, |n| folder.join(n));
+        }
         let found = self.stat(&path)?;
         lock(&self.known).paths.insert(found.ino.0, path);
         Ok(found)

@@ -191,9 +191,10 @@ impl Screen {
         }
     }
 
-    fn is_shown(&self, verdict: Verdict) -> bool {
+    fn is_shown(&self, finding: &Finding) -> bool {
+        let verdict = finding.verdict;
         let hidden = !self.settings.json && self.settings.hide.contains(&verdict);
-        self.settings.all || (verdict != Verdict::Ok && !hidden)
+        self.settings.all || finding.is_flagged() || (verdict != Verdict::Ok && !hidden)
     }
 
     fn paint(&self, line: String, verdict: Verdict) -> String {
@@ -230,7 +231,7 @@ impl Monitor for Task<'_> {
 
     fn finding(&self, finding: &Finding) {
         let screen = self.screen;
-        if !screen.is_shown(finding.verdict) {
+        if !screen.is_shown(finding) {
             return;
         }
         if screen.settings.json {
@@ -371,18 +372,7 @@ mod tests {
     }
 
     fn finding(path: &[u8], verdict: Verdict) -> Finding {
-        Finding {
-            path: RelPath::from_bytes(path),
-            kind: EntryKind::Folder,
-            verdict,
-            moved_from: None,
-            recorded: None,
-            found: None,
-            damaged: Vec::new(),
-            unreadable: Vec::new(),
-            reason: None,
-            recorded_now: false,
-        }
+        Finding::bare(RelPath::from_bytes(path), EntryKind::Folder, verdict, None)
     }
 
     fn printed(settings: Settings, colored: bool) -> String {

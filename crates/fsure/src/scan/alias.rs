@@ -1,0 +1,44 @@
+//! Whether a name stands for another name's entry: where capitals or Unicode
+//! forms do not count, the system finds a file under every spelling and lists
+//! one. Taken for an entry of its own, each spelling that is recorded would be
+//! judged by the one file that is left of them.
+
+use std::collections::HashSet;
+
+use fsure_os::Stat;
+use fsure_os::folder::Root;
+use fsure_os::place::Places;
+
+use crate::words::RelPath;
+
+/// The folder that was asked about last: those that ask come in order.
+#[derive(Default)]
+pub(super) struct Listed {
+    folder: Option<RelPath>,
+    names: HashSet<Vec<u8>>,
+    inodes: HashSet<(u64, u64)>,
+}
+
+impl Listed {
+    /// Whether `path`, which the walk has not listed and the system finds as
+    /// `stat`, is what another name in its folder stands for.
+    pub(super) fn is_alias(&mut self, root: &Root, path: &RelPath, stat: &Stat) -> bool {
+        let Some(folder) = path.parent() else { return false };
+        if self.folder.as_ref() != Some(&folder) {
+            self.list(root, folder);
+        }
+        !self.names.contains(path.name()) && self.inodes.contains(&(stat.device, stat.inode))
+    }
+
+    fn list(&mut self, root: &Root, folder: RelPath) {
+        self.names.clear();
+        self.inodes.clear();
+        // Of what cannot be listed nothing is known to be another's.
+        let listing = root.list(folder.as_bytes(), Places::No, &|| ()).unwrap_or_default();
+        for (at, stat) in &listing.entries {
+            self.names.insert(listing.names.get(*at).to_vec());
+            self.inodes.extend(stat.as_ref().ok().map(|stat| (stat.device, stat.inode)));
+        }
+        self.folder = Some(folder);
+    }
+}
