@@ -7,6 +7,7 @@ mod audit;
 mod block;
 mod equal;
 mod fault;
+mod healing;
 mod locate;
 mod row;
 mod schema;

@@ -42,12 +42,15 @@ use fsure_os::read::Way;
 use crate::catalog::Catalog;
 use crate::tree::{Step, Walk, WalkOptions};
 use crate::words::{AlgorithmSet, Monitor, Offline, Outcome, Progress, RelPath, Result, Stop};
+pub use compare::are_proven;
 pub use effort::{DEPTH_MAX, Effort, Rate, THREADS_MAX};
+pub use entries::Entries;
 use estimate::Estimate;
 use hands::Meter;
 use ledger::Ledger;
 use merge::Merge;
 use pool::{IN_FLIGHT_MAX, Lost, Pool};
+pub use reader::now_ns;
 use weigh::Weigher;
 use worker::News;
 
