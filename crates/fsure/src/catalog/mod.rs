@@ -8,6 +8,7 @@ mod block;
 mod crc;
 mod equal;
 mod fault;
+mod healing;
 mod locate;
 mod respelled;
 mod row;

@@ -458,7 +458,7 @@ impl Catalog {
 }
 
 /// The file of the same name with something behind it.
-fn beside(file: &Path, tail: &str) -> PathBuf {
+pub(super) fn beside(file: &Path, tail: &str) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(tail);
     PathBuf::from(name)

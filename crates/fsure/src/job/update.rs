@@ -8,7 +8,7 @@ use fsure_os::path as os_path;
 use super::Options;
 use super::opening::{
     OpenRoot, is_empty, is_recorded_root, lock, offline, offline_outcome, open_root, plan,
-    require_record, require_scope,
+    refuse_half_healed, require_record, require_scope, tell_cut_off,
 };
 use crate::catalog::{Catalog, OWN_FOLDER, Place, Settings};
 use crate::scan::{Accept, Purpose, UpdateRules, scan};
@@ -38,6 +38,8 @@ pub fn update(place: &Place, options: &UpdateOptions, monitor: &dyn Monitor) -> 
     }
     let open = open_root(place)?;
     let mut catalog = open_or_create(place, &open, options, monitor)?;
+    refuse_half_healed(place)?;
+    tell_cut_off(place, &catalog, monitor)?;
     if catalog.is_read_only() {
         return Err(Error::RecordNotWritten {
             catalog: place.catalog.clone(),

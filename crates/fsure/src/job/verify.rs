@@ -6,7 +6,7 @@
 use super::Options;
 use super::opening::{
     is_recorded_root, lock, offline, offline_outcome, open_root, plan, require_record,
-    require_scope,
+    require_scope, tell_cut_off,
 };
 use crate::catalog::{Catalog, Place};
 use crate::scan::{Purpose, scan};
@@ -27,6 +27,7 @@ pub fn verify(place: &Place, options: &Options, monitor: &dyn Monitor) -> Result
         );
     }
     require_scope(place, &open, &mut catalog)?;
+    tell_cut_off(place, &catalog, monitor)?;
     let plan = plan(place, &open, &catalog, options, Purpose::Verify, may_write)?;
     scan(&plan, &mut catalog, monitor)
 }

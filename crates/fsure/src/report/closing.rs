@@ -7,7 +7,7 @@ use crate::words::{Offline, Outcome, Stop, Verdict, units};
 /// What it all means and what to do now: a sentence for everything that needs
 /// one, the gravest first.
 pub(super) fn closing(outcome: &Outcome) -> Vec<String> {
-    let mut sentences = Vec::new();
+    let mut sentences = outcome.healing.iter().flat_map(super::heal::closing).collect::<Vec<_>>();
     sentences.extend(untrusted(outcome));
     sentences.extend(damage(outcome));
     sentences.extend(unread(outcome));
@@ -273,12 +273,10 @@ fn subject(
     outcome: &Outcome,
     condition: impl Fn(Verdict) -> bool,
 ) -> Option<(String, &'static str)> {
-    let [files, links, folders] = by_kind(outcome, &condition);
-    // What was accepted is no trouble any more.
-    let accepted = &outcome.accepted;
-    let files = files.saturating_sub(accepted.files.count(&condition));
-    let links = links.saturating_sub(accepted.links.count(&condition));
-    let folders = folders.saturating_sub(accepted.folders.count(&condition));
+    // What was accepted or healed is no trouble any more.
+    let [files, links, folders] = outcome.troubles(&condition);
+    let twice = outcome.folders.count(|verdict| verdict.is_unread() && condition(verdict));
+    let files = files.saturating_sub(twice);
     let kinds =
         [(files, "file", "files"), (links, "link", "links"), (folders, "folder", "folders")];
     let there: Vec<_> = kinds.into_iter().filter(|kind| kind.0 > 0).collect();

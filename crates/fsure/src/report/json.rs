@@ -186,7 +186,7 @@ fn rfc3339(time_ns: i64) -> String {
     format!("{:.9}", timestamp(time_ns))
 }
 
-fn pairs(ranges: &[ByteRange]) -> Vec<[u64; 2]> {
+pub(super) fn pairs(ranges: &[ByteRange]) -> Vec<[u64; 2]> {
     merge_ranges(ranges).into_iter().map(|range| [range.start, range.end]).collect()
 }
 
@@ -195,7 +195,7 @@ mod tests {
     use super::super::samples::finding;
     use super::*;
     use crate::words::{
-        Accepted, BytesByWay, EntryKind, Offline, RecordedLeftOut, RelPath, Stop, Verdict,
+        BytesByWay, EntryKind, Offline, RecordedLeftOut, RelPath, Stop, Tallies, Verdict,
     };
     use serde_json::{Value, json};
 
@@ -304,7 +304,7 @@ mod tests {
             recorded_left_out: RecordedLeftOut { by_pattern: 1, ..Default::default() },
             absent_roots: vec![RelPath::root()],
             damaged_blocks: 1,
-            accepted: Accepted { links: outcome(1).links, ..Accepted::default() },
+            accepted: Tallies { links: outcome(1).links, ..Tallies::default() },
             bytes_judged: 1,
             ..outcome(1)
         };

@@ -5,6 +5,7 @@
 mod closing;
 pub mod compare;
 pub mod dupes;
+pub mod heal;
 pub mod json;
 pub mod listing;
 pub mod text;

@@ -27,6 +27,10 @@ pub(super) struct Totals {
     unusable_entries: u64,
     damaged_blocks: u64,
     accepted: u64,
+    healed: u64,
+    healable: u64,
+    unhealed: u64,
+    bytes_healed: u64,
     bytes_judged: u64,
     bytes_read: u64,
     bytes_by_way: Ways,
@@ -38,6 +42,7 @@ pub(super) struct Totals {
 
 impl Totals {
     pub(super) fn of(outcome: &Outcome) -> Self {
+        let healing = outcome.healing.unwrap_or_default();
         Self {
             verdicts: Counts::of(&outcome.files),
             links: Counts::of(&outcome.links),
@@ -58,6 +63,10 @@ impl Totals {
             unusable_entries: outcome.unusable_entries,
             damaged_blocks: outcome.damaged_blocks,
             accepted: outcome.accepted.total(),
+            healed: healing.healed.total(),
+            healable: healing.healable.total(),
+            unhealed: healing.unhealed.total(),
+            bytes_healed: healing.bytes,
             bytes_judged: outcome.bytes_judged,
             bytes_read: outcome.bytes.total(),
             bytes_by_way: Ways::of(outcome.bytes),
@@ -88,6 +97,10 @@ impl Totals {
         self.unusable_entries += other.unusable_entries;
         self.damaged_blocks += other.damaged_blocks;
         self.accepted += other.accepted;
+        self.healed += other.healed;
+        self.healable += other.healable;
+        self.unhealed += other.unhealed;
+        self.bytes_healed += other.bytes_healed;
         self.bytes_judged += other.bytes_judged;
         self.bytes_read += other.bytes_read;
         self.bytes_by_way.add(&other.bytes_by_way);

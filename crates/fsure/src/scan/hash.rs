@@ -48,7 +48,7 @@ fn left_count(count: usize) -> usize {
 }
 
 /// The digests that need a file's bytes in their order.
-pub(super) struct InOrder {
+pub struct InOrder {
     hashers: Vec<(Algorithm, Box<dyn DynDigest + Send>)>,
     xxh128: Option<Box<Xxh3>>,
     crc32: Option<crc32fast::Hasher>,
@@ -56,7 +56,7 @@ pub(super) struct InOrder {
 
 impl InOrder {
     /// Hashers for all of a set but BLAKE3; `None` where nothing is left.
-    pub(super) fn new(algorithms: AlgorithmSet) -> Option<Self> {
+    pub fn new(algorithms: AlgorithmSet) -> Option<Self> {
         let mut hashers: Vec<(Algorithm, Box<dyn DynDigest + Send>)> = Vec::new();
         let (mut xxh128, mut crc32) = (None, None);
         for algorithm in algorithms.iter() {
@@ -74,7 +74,8 @@ impl InOrder {
         is_any.then_some(Self { hashers, xxh128, crc32 })
     }
 
-    pub(super) fn update(&mut self, content: &[u8]) {
+    /// Goes on with what comes next.
+    pub fn update(&mut self, content: &[u8]) {
         for (_, hasher) in &mut self.hashers {
             hasher.update(content);
         }
@@ -86,7 +87,8 @@ impl InOrder {
         }
     }
 
-    pub(super) fn finish(self, digests: &mut Digests) {
+    /// Adds the values to others of the same content.
+    pub fn finish(self, digests: &mut Digests) {
         for (algorithm, hasher) in self.hashers {
             digests.insert(algorithm, &hasher.finalize());
         }

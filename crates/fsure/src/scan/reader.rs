@@ -388,7 +388,7 @@ fn fits(kept: &UnfinishedBlocks, size: u64) -> bool {
 }
 
 /// The time, nanoseconds since 1970.
-pub(super) fn now_ns() -> i64 {
+pub fn now_ns() -> i64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
 }

@@ -11,6 +11,7 @@ mod monitor;
 mod outcome;
 mod path;
 mod record;
+mod remedy;
 mod silence;
 mod spelling;
 pub mod units;
@@ -26,10 +27,11 @@ pub use exit::ExitCode;
 pub use finding::{ByteRange, Finding, merge_ranges, push_range};
 pub use monitor::{Monitor, Progress, Silent};
 pub use outcome::{
-    Accepted, BytesByWay, GRAVE_FINDINGS_MAX, Offline, Outcome, RecordedLeftOut, Stop, Tally,
+    BytesByWay, GRAVE_FINDINGS_MAX, Offline, Outcome, RecordedLeftOut, Stop, Tallies, Tally,
 };
 pub use path::{RelPath, Shown, escape};
 pub use record::Record;
+pub use remedy::{Cure, Healing, Origin, Remedy};
 pub(crate) use silence::Silence;
 pub use spelling::{Spelling, folded, nfc};
 pub use verdict::{Evidence, Found, Known, Verdict, is_same_date, judge};

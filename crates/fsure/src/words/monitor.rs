@@ -1,7 +1,7 @@
 //! Who listens to a run: the terminal, a test, another language. The library
 //! tells, and never prints.
 
-use super::{ExitCode, Finding, RelPath};
+use super::{ExitCode, Finding, RelPath, Remedy};
 
 /// How far a run has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,6 +25,9 @@ pub trait Monitor: Sync {
 
     /// A verdict, in the order in which they are reached.
     fn finding(&self, _finding: &Finding) {}
+
+    /// What was done about a finding, once that is known.
+    fn remedy(&self, _remedy: &Remedy) {}
 
     /// Something a person should know that is no verdict on a path.
     fn warn(&self, _message: &str) {}

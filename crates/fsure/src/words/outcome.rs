@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{EntryKind, ExitCode, Finding, RelPath, Verdict};
+use super::{EntryKind, ExitCode, Finding, Healing, RelPath, Verdict};
 
 /// Counts by verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,9 +30,9 @@ impl Tally {
     }
 }
 
-/// Counts of what was accepted, by kind.
+/// Counts by kind and verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Accepted {
+pub struct Tallies {
     /// Files.
     pub files: Tally,
     /// Links.
@@ -41,13 +41,14 @@ pub struct Accepted {
     pub folders: Tally,
 }
 
-impl Accepted {
+impl Tallies {
     /// How many there are.
     pub fn total(&self) -> u64 {
         self.files.total() + self.links.total() + self.folders.total()
     }
 
-    fn add(&mut self, kind: EntryKind, verdict: Verdict) {
+    /// Counts one more.
+    pub fn add(&mut self, kind: EntryKind, verdict: Verdict) {
         match kind {
             EntryKind::File | EntryKind::Special => self.files.add(verdict),
             EntryKind::Link => self.links.add(verdict),
@@ -170,7 +171,10 @@ pub struct Outcome {
     pub damaged_blocks: u64,
     /// Findings recorded on the user's word against the rules of `update`:
     /// counted above too, but no trouble any more.
-    pub accepted: Accepted,
+    pub accepted: Tallies,
+    /// What was done about the findings, where that was what the run was for:
+    /// what was healed is counted above too, but no trouble any more.
+    pub healing: Option<Healing>,
     /// Bytes of file content covered, holes included.
     pub bytes_judged: u64,
     /// Bytes read, by the way they were read.
@@ -288,6 +292,8 @@ impl Outcome {
             || self.unusable_entries > 0
         {
             ExitCode::Incomplete
+        } else if self.has_healed() && !any(&|v| v == Verdict::Missing) {
+            ExitCode::Healed
         } else if self.recorded_left_out.by_pattern > 0
             || (self.respelled > 0 && !self.is_update)
             || any(&|v| self.is_difference(v))
@@ -298,13 +304,24 @@ impl Outcome {
         }
     }
 
-    /// How many files, links and folders have a verdict and were not accepted.
+    fn has_healed(&self) -> bool {
+        self.healing.is_some_and(|healing| healing.healed.total() > 0)
+    }
+
+    /// How many files, links and folders have a verdict and were neither
+    /// accepted nor healed.
     pub fn troubles(&self, condition: impl Fn(Verdict) -> bool) -> [u64; 3] {
-        let accepted = &self.accepted;
+        let healed = self.healing.map(|healing| healing.healed).unwrap_or_default();
+        let no_more = [self.accepted, healed];
+        let less = |all: &Tally, of: fn(&Tallies) -> &Tally| {
+            no_more.iter().fold(all.count(&condition), |left, no_more| {
+                left.saturating_sub(of(no_more).count(&condition))
+            })
+        };
         [
-            self.files.count(&condition) - accepted.files.count(&condition),
-            self.links.count(&condition) - accepted.links.count(&condition),
-            self.folders.count(&condition) - accepted.folders.count(&condition),
+            less(&self.files, |no_more| &no_more.files),
+            less(&self.links, |no_more| &no_more.links),
+            less(&self.folders, |no_more| &no_more.folders),
         ]
     }
 

@@ -6,6 +6,7 @@ mod dupes;
 mod effort;
 mod export;
 mod generate;
+mod heal;
 mod import;
 mod roots;
 mod screen;
@@ -49,6 +50,7 @@ enum Command {
     Import(import::ImportArgs),
     Compare(compare::CompareArgs),
     Dupes(dupes::DupesArgs),
+    Heal(heal::HealArgs),
     #[command(hide = true)]
     Generate(generate::GenerateArgs),
 }
@@ -127,6 +129,7 @@ fn run() -> ExitCode {
         Command::Import(args) => import::run(args, &cli.output),
         Command::Compare(args) => compare::run(args, &cli.output),
         Command::Dupes(args) => dupes::run(args, &cli.output),
+        Command::Heal(args) => heal::run(args, &cli.output),
         Command::Generate(args) => generate::run(args),
     }
 }
