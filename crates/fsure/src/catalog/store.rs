@@ -92,6 +92,7 @@ impl Catalog {
     /// one. `list` is the file that errors name. What does not fit into its
     /// cache lies in a file without a name.
     pub fn temporary(list: &Path, settings: Settings, root: (Volume, u64)) -> Result<Self> {
+        let settings = Settings { digests: settings.digests.recordable(), ..settings };
         let mut catalog = Self::make(Path::new(""), settings, root, 0)?;
         catalog.file = list.to_owned();
         Ok(catalog)

@@ -1,6 +1,10 @@
 //! What a list expects of a folder, as a catalog that is gone afterwards: so a
 //! list is judged like a record.
 
+use std::path::Path;
+
+use fsure_os::volume::Volume;
+
 use super::listing::{self, Named, Refusal, Troubles, named, record};
 use super::opening::OpenRoot;
 use crate::catalog::{Catalog, Place, Settings, Stored};
@@ -28,19 +32,31 @@ pub(super) fn expected(
     digests: AlgorithmSet,
     monitor: &dyn Monitor,
 ) -> Result<Expected> {
-    let settings = Settings { digests, cross_file_systems: false };
     let root = (open.volume.clone(), open.inode);
-    let mut catalog = Catalog::temporary(&place.catalog, settings, root)?;
+    let mut find = |listed: &Listed| Ok(named(&open.root, &place.scope, listed));
+    expected_where(&place.catalog, root, source, digests, &mut find, monitor)
+}
+
+/// Reads a list for files of which `find` knows; `file` is what errors name.
+pub(super) fn expected_where(
+    file: &Path,
+    root: (Volume, u64),
+    source: &Source,
+    digests: AlgorithmSet,
+    find: &mut dyn FnMut(&Listed) -> Result<Named>,
+    monitor: &dyn Monitor,
+) -> Result<Expected> {
+    let settings = Settings { digests, cross_file_systems: false };
+    let mut catalog = Catalog::temporary(file, settings, root)?;
     let file_system = catalog.root_identity().0.id;
     // A list is of one moment, whatever became of its files; attributes are
     // kept by a program that, like us, takes an edit for an edit.
     let keeps_date = source.format == Format::Cshatag;
     let (mut entries, mut respelled) = (0, 0_u64);
-    let named = |listed: &Listed| named(&open.root, &place.scope, listed);
     let mut troubles = listing::read(source, monitor, true, &mut |listed| {
         entries += 1;
-        let named = named(&listed);
-        if named.is_as_written {
+        let named = find(&listed)?;
+        if named.written.is_none() {
             put(&mut catalog, source, record(named, listed, file_system, keeps_date))
         } else {
             respelled += 1;
@@ -52,8 +68,8 @@ pub(super) fn expected(
     // spelling and is listed, too.
     if respelled > 0 {
         let more = listing::read(source, monitor, false, &mut |listed| {
-            let found = named(&listed);
-            if found.is_as_written {
+            let found = find(&listed)?;
+            if found.written.is_none() {
                 return Ok(Ok(()));
             }
             // In a bag, names that differ by their Unicode form are one.
@@ -61,11 +77,7 @@ pub(super) fn expected(
                 && matches!(catalog.get(&found.path)?, Some(Stored::Sound(row))
                     if row.record.verified_s != RESPELLED);
             let named = match is_taken {
-                true => Named {
-                    path: place.scope.join(listed.path.as_bytes()),
-                    there: None,
-                    is_as_written: true,
-                },
+                true => found.into_written(),
                 false => found,
             };
             let record = record(named, listed, file_system, keeps_date);

@@ -76,8 +76,16 @@ pub(super) struct Named {
     pub(super) path: RelPath,
     /// `None` where nothing is, or where it cannot be looked at.
     pub(super) there: Option<fsure_os::Stat>,
-    /// Whether the path is spelled as the list has it in the first place.
-    pub(super) is_as_written: bool,
+    /// The path as the list spells it, if it is found as it is in another
+    /// spelling.
+    pub(super) written: Option<RelPath>,
+}
+
+impl Named {
+    /// The same name as the list spells it, of which nothing is there.
+    pub(super) fn into_written(self) -> Self {
+        Self { path: self.written.unwrap_or(self.path), there: None, written: None }
+    }
 }
 
 /// Takes the first of an entry's spellings of which there is a file, or the
@@ -87,14 +95,17 @@ pub(super) fn named(root: &Root, below: &RelPath, listed: &Listed) -> Named {
     let look = |path: &RelPath| {
         let path = below.join(path.as_bytes());
         let there = root.stat(path.as_bytes()).ok();
-        Named { path, there, is_as_written: false }
+        Named { path, there, written: None }
     };
-    let first = Named { is_as_written: true, ..look(&listed.path) };
+    let first = look(&listed.path);
     if first.there.is_some() {
         return first;
     }
     let others = listed.other_spellings();
-    others.iter().map(look).find(|named| named.there.is_some()).unwrap_or(first)
+    match others.iter().map(look).find(|named| named.there.is_some()) {
+        Some(other) => Named { written: Some(first.path), ..other },
+        None => first,
+    }
 }
 
 /// The record of an entry. Nothing was read for it: it was never hashed and

@@ -15,12 +15,13 @@ mod listing;
 mod look;
 mod opening;
 mod proving;
+mod side;
 mod status;
 mod update;
 mod verify;
 
 pub use against::verify_against;
-pub use compare::compare;
+pub use compare::{Side, compare};
 pub use dupes::dupes;
 pub use export::{Exported, Target, export};
 pub use heal::{HealOptions, heal};

@@ -47,6 +47,16 @@ fn left_count(count: usize) -> usize {
     count.next_power_of_two() / 2
 }
 
+/// The digest of an empty file.
+pub fn of_nothing(algorithm: Algorithm) -> Vec<u8> {
+    let mut digests = Digests::default();
+    match InOrder::new(AlgorithmSet::of(&[algorithm])) {
+        Some(in_order) => in_order.finish(&mut digests),
+        None => digests.insert(algorithm, blake3::hash(b"").as_bytes()),
+    }
+    digests.get(algorithm).unwrap_or_default().to_vec()
+}
+
 /// The digests that need a file's bytes in their order.
 pub struct InOrder {
     hashers: Vec<(Algorithm, Box<dyn DynDigest + Send>)>,

@@ -156,7 +156,8 @@ impl Weigher<'_> {
         let (Some(Stored::Sound(row)), Some(waiting)) = (stored, self.moves.gathers()) else {
             return Ok(false);
         };
-        waiting.depart(&row.record, algorithm)?;
+        let content = content_key(&row.record.entry, &row.record.digests, algorithm);
+        waiting.depart(&row.record, content)?;
         Ok(true)
     }
 

@@ -94,6 +94,13 @@ impl AlgorithmSet {
         Algorithm::ALL.into_iter().filter(move |algorithm| self.contains(*algorithm))
     }
 
+    /// Those of the set that can be recorded; BLAKE3 if there are none.
+    #[must_use]
+    pub fn recordable(self) -> Self {
+        let set = Self(self.0 & Self::of(&Algorithm::RECORDED).0);
+        if set == Self::default() { Self::of(&[Algorithm::Blake3]) } else { set }
+    }
+
     /// What is in this set and not in the other.
     #[must_use]
     pub fn without(self, other: Self) -> Self {
