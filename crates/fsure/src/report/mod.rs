@@ -7,6 +7,7 @@ pub mod compare;
 pub mod dupes;
 pub mod json;
 pub mod listing;
+mod meta_line;
 pub mod text;
 mod totals;
 
@@ -75,6 +76,7 @@ mod samples {
             verdict,
             moved_from: None,
             norm: None,
+            meta: Vec::new(),
             recorded: Some(entry()),
             found: Some(entry()),
             damaged: Vec::new(),
