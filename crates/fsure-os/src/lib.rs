@@ -3,6 +3,7 @@
 //!
 //! | module | question |
 //! |---|---|
+//! | [`attribute`] | mode, owner, access lists and extended attributes of a name |
 //! | [`buffer`] | memory that direct reads can use at full speed |
 //! | [`device`] | which disks a file system is on, and how they want to be read |
 //! | [`folder`] | which names are below a root, and what they are |
@@ -22,6 +23,7 @@
 //! system knows stands in `host`, in a folder of its name.
 
 mod absent;
+pub mod attribute;
 pub mod buffer;
 pub mod device;
 pub mod folder;

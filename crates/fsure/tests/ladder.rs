@@ -107,6 +107,7 @@ fn record(root: &Path, first_way: Way, reads_from: From) -> (Sums, BytesByWay) {
         effort: Effort::default(),
         may_write: true,
         is_list: false,
+        meta: Default::default(),
         force: false,
         tell_ok: false,
     };

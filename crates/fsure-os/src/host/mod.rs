@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `File` | [`Handle`]: how an open file is read |
 //! | `Root` | names below a folder, never through a link |
+//! | `attribute` | what a name has beside its content |
 //! | `memory` | room for direct reads |
 //! | `path` | a path's bytes and back |
 //! | `device` | the storage under a folder |
@@ -47,9 +48,9 @@ pub(crate) use linux::ring;
 pub(crate) use no_ring as ring;
 pub(crate) use system::{File, device, volume};
 #[cfg(unix)]
-pub(crate) use unix::{folder, lock, memory, name, open_files, path, write};
+pub(crate) use unix::{attribute, folder, lock, memory, name, open_files, path, write};
 #[cfg(windows)]
-pub(crate) use windows::{folder, lock, memory, name, open_files, path, write};
+pub(crate) use windows::{attribute, folder, lock, memory, name, open_files, path, write};
 
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
 compile_error!("fsure-os speaks to Linux, macOS and Windows");

@@ -10,7 +10,18 @@ pub(super) const APPLICATION_ID: i64 = 0x6673_7572;
 const VERSION: i64 = 1 + ADDED.len() as i64;
 
 /// The tables that each version from the second on has added.
-const ADDED: [&str; 1] = [""];
+const ADDED: [&str; 1] = ["
+CREATE TABLE choice (
+    name TEXT PRIMARY KEY,
+    value TEXT NOT NULL,
+    seal INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE metadata (
+    path BLOB PRIMARY KEY,
+    value BLOB NOT NULL,
+    seal INTEGER NOT NULL
+) WITHOUT ROWID;
+"];
 
 const TABLES: &str = "
 CREATE TABLE root (

@@ -20,6 +20,7 @@ impl Catalog {
             Some(Stored::Bad(path)) => self.delete(&path)?,
             None => {}
         }
+        self.move_metadata(&before.record.path, &record.path)?;
         match blocks {
             Some(blocks) => {
                 self.remove(before)?;
@@ -50,7 +51,7 @@ impl Catalog {
         if removed == 1 {
             self.root.totals.remove(row);
         }
-        Ok(())
+        self.forget_metadata(&row.record.path)
     }
 
     fn insert(&mut self, record: Record, blocks: Option<i64>) -> Result<()> {

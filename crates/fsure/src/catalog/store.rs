@@ -9,6 +9,7 @@ use fsure_os::volume::Volume;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
 
 use super::about::{self, FileSystem, RootRow, Settings, Totals};
+use super::choice::{self, Choices};
 use super::fault::{CACHE_KIB_TO_WRITE, blame, connect, not_written, untrusted};
 use super::row::{self, Row, Stored};
 use super::schema;
@@ -38,6 +39,7 @@ pub struct Catalog {
     pub(super) root: RootRow,
     file_systems: Vec<FileSystem>,
     pub(super) sealer: Sealer,
+    pub(super) choices: Choices,
     /// Over all sound rows that were fetched page by page.
     fetched: Totals,
     is_writing: bool,
@@ -113,6 +115,7 @@ impl Catalog {
             },
             file_systems: Vec::new(),
             sealer: Sealer::new(),
+            choices: Choices::default(),
             fetched: Totals::default(),
             is_writing: false,
             needs_recount: false,
@@ -144,7 +147,8 @@ impl Catalog {
         let file_systems =
             about::read_file_systems(&connection, &mut sealer).map_err(|e| blame(&e))?;
         let root = about::read_root(&connection, &mut sealer).map_err(|e| blame(&e))?;
-        let (Some(file_systems), Some(root)) = (file_systems, root) else {
+        let choices = choice::read(&connection, &mut sealer).map_err(|e| blame(&e))?;
+        let (Some(file_systems), Some(root), Some(choices)) = (file_systems, root, choices) else {
             return Err(untrusted(file, UNSEALED.to_owned()));
         };
         Ok(Self {
@@ -153,6 +157,7 @@ impl Catalog {
             root,
             file_systems,
             sealer,
+            choices,
             fetched: Totals::default(),
             is_writing: false,
             needs_recount: false,
@@ -360,7 +365,7 @@ impl Catalog {
         self.needs_recount = true;
         let sql = "DELETE FROM record WHERE path = ?1";
         self.connection.execute(sql, [path.as_bytes()]).map_err(|e| self.blame(&e))?;
-        Ok(())
+        self.forget_metadata(path)
     }
 
     /// Takes the rows for the truth with the next commit, whatever the totals

@@ -160,6 +160,7 @@ pub(super) fn plan(
         effort: options.effort.clone(),
         may_write,
         is_list: false,
+        meta: catalog.choices().meta,
         force: options.force,
         tell_ok: options.tell_ok,
     })

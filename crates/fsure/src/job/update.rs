@@ -3,6 +3,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use fsure_os::attribute::{HAS_ACCESS_LISTS, HAS_ATTRIBUTES, HAS_OWNERS};
 use fsure_os::path as os_path;
 
 use super::Options;
@@ -10,9 +11,9 @@ use super::opening::{
     OpenRoot, is_empty, is_recorded_root, lock, offline, offline_outcome, open_root, plan,
     refuse_half_healed, require_record, require_scope, tell_cut_off,
 };
-use crate::catalog::{Catalog, OWN_FOLDER, Place, Settings};
+use crate::catalog::{Catalog, Choices, OWN_FOLDER, Place, Settings};
 use crate::scan::{Accept, Purpose, UpdateRules, scan};
-use crate::words::{Algorithm, AlgorithmSet, Error, Monitor, Outcome, Result};
+use crate::words::{Algorithm, AlgorithmSet, Aspect, AspectSet, Error, Monitor, Outcome, Result};
 
 /// What `update` is told.
 #[derive(Clone, Debug, Default)]
@@ -27,12 +28,21 @@ pub struct UpdateOptions {
     /// Do nothing but give `digests` to files that lack them and are as
     /// recorded, this time only.
     pub only_completes: bool,
+    /// Which metadata to record from now on; `None` for what was asked for
+    /// before, at first none.
+    pub meta: Option<AspectSet>,
     /// Findings to record although they bury evidence.
     pub accept: Accept,
 }
 
 /// Brings the record up to date with the tree.
 pub fn update(place: &Place, options: &UpdateOptions, monitor: &dyn Monitor) -> Result<Outcome> {
+    if let Some(aspect) = options.meta.and_then(unheard_of) {
+        return Err(Error::Usage {
+            message: format!("this system tells fsure nothing of '{}'", aspect.name()),
+            hint: None,
+        });
+    }
     if options.only_completes {
         require_record(place)?;
     }
@@ -62,6 +72,8 @@ pub fn update(place: &Place, options: &UpdateOptions, monitor: &dyn Monitor) -> 
     let settings = settings(Some(catalog.settings()), options);
     if !options.only_completes {
         catalog.set_settings(settings)?;
+        let before = catalog.choices();
+        catalog.set_choices(Choices { meta: options.meta.unwrap_or(before.meta) })?;
     }
     let rules = UpdateRules {
         full: options.full,
@@ -72,6 +84,15 @@ pub fn update(place: &Place, options: &UpdateOptions, monitor: &dyn Monitor) -> 
     };
     let plan = plan(place, &open, &catalog, common, Purpose::Update(rules), true)?;
     scan(&plan, &mut catalog, monitor)
+}
+
+/// What cannot be asked for here.
+fn unheard_of(aspects: AspectSet) -> Option<Aspect> {
+    aspects.iter().find(|aspect| match aspect {
+        Aspect::Mode | Aspect::Owner => !HAS_OWNERS,
+        Aspect::Acl => !HAS_ACCESS_LISTS,
+        Aspect::Xattr => !HAS_ATTRIBUTES,
+    })
 }
 
 fn settings(recorded: Option<Settings>, options: &UpdateOptions) -> Settings {

@@ -11,6 +11,7 @@ pub(super) fn closing(outcome: &Outcome) -> Vec<String> {
     sentences.extend(untrusted(outcome));
     sentences.extend(damage(outcome));
     sentences.extend(unread(outcome));
+    sentences.extend(beside(outcome));
     sentences.extend(unfinished(outcome));
     sentences.extend(not_looked_at(outcome));
     let is_sound = outcome.record_untrusted.is_none() && outcome.offline.is_none();
@@ -113,6 +114,19 @@ pub(super) fn why_offline(offline: &Offline) -> String {
     }
 }
 
+/// What is wrong with the metadata, or with the record of it.
+fn beside(outcome: &Outcome) -> Vec<String> {
+    let bad = rest_of(outcome.meta_bad).map(|who| {
+        format!(
+            "RECORD BAD for the metadata of {who}: it fails its own seal, which says nothing of \
+             the data. 'fsure update --accept PATH' records it anew."
+        )
+    });
+    let unread = rest_of(outcome.meta_unread)
+        .map(|who| format!("The metadata of {who} could NOT BE READ in full."));
+    bad.into_iter().chain(unread).collect()
+}
+
 fn unfinished(outcome: &Outcome) -> Vec<String> {
     let offline = outcome.offline.as_ref().map(|offline| {
         format!(
@@ -188,6 +202,7 @@ fn recorded(outcome: &Outcome) -> Vec<String> {
         ("with another date", of(|verdict| verdict == Verdict::Touched)),
         ("moved", of(|verdict| verdict == Verdict::Moved)),
         ("in another spelling", respelled(outcome)),
+        ("with other metadata", rest_of(outcome.meta_changed)),
         ("gone", of(|verdict| verdict == Verdict::Missing)),
     ];
     let parts: Vec<_> =
@@ -217,6 +232,7 @@ fn differences(outcome: &Outcome) -> Option<String> {
             let are = if outcome.respelled == 1 { "is" } else { "are" };
             format!("{who} {are} spelled otherwise than recorded")
         }),
+        rest_of(outcome.meta_changed).map(|who| format!("{who} with other metadata")),
         of(|verdict| verdict == Verdict::Missing, "missing"),
         of(|verdict| verdict == Verdict::New, "new"),
     ];
@@ -232,7 +248,11 @@ fn differences(outcome: &Outcome) -> Option<String> {
 
 /// Names that are the recorded ones in another spelling.
 fn respelled(outcome: &Outcome) -> Option<String> {
-    (outcome.respelled > 0).then(|| number(outcome.respelled, "name", "names"))
+    rest_of(outcome.respelled)
+}
+
+fn rest_of(names: u64) -> Option<String> {
+    (names > 0).then(|| number(names, "name", "names"))
 }
 
 /// Says no more than was looked at: a stat is no proof of a content.

@@ -9,6 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Serialize;
 
+use super::meta_line::MetaLine;
 use super::timestamp;
 use super::totals::Totals;
 use crate::words::{ByteRange, Entry, Error, ExitCode, Finding, Outcome, Spelling, merge_ranges};
@@ -29,6 +30,7 @@ pub fn finding_line(root: &str, finding: &Finding) -> String {
         moved_from,
         moved_from_bytes,
         norm: finding.norm.map(Spelling::name),
+        meta: finding.meta.iter().map(MetaLine::of).collect(),
         stat: there.map_or_else(Stat::default, Stat::of),
         recorded: finding.recorded.as_ref().map(Recorded::of),
         blocks: pairs(&finding.damaged),
@@ -94,6 +96,8 @@ struct FindingLine<'a> {
     moved_from_bytes: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     norm: Option<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    meta: Vec<MetaLine>,
     #[serde(flatten)]
     stat: Stat,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -296,6 +300,9 @@ mod tests {
         let one = Outcome {
             with_record: 1,
             respelled: 1,
+            meta_changed: 1,
+            meta_unread: 1,
+            meta_bad: 1,
             hashed: 1,
             changed_size: 1,
             changed_content_and_date: 1,

@@ -8,6 +8,7 @@ pub mod dupes;
 pub mod heal;
 pub mod json;
 pub mod listing;
+mod meta_line;
 pub mod text;
 mod totals;
 
@@ -76,6 +77,7 @@ mod samples {
             verdict,
             moved_from: None,
             norm: None,
+            meta: Vec::new(),
             recorded: Some(entry()),
             found: Some(entry()),
             damaged: Vec::new(),

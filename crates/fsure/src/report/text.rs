@@ -10,8 +10,8 @@ use jiff::tz::TimeZone;
 use super::closing::{by_kind, closing};
 use super::{count, number, safe, timestamp};
 use crate::words::{
-    ByteRange, BytesByWay, Entry, EntryKind, Finding, Outcome, Spelling, Verdict, escape,
-    merge_ranges, units,
+    ByteRange, BytesByWay, Entry, EntryKind, Finding, MetaChange, MetaValue, Outcome, Spelling,
+    Verdict, Was, escape, merge_ranges, units,
 };
 
 /// A finding in one line, and a second, indented one where there is evidence;
@@ -95,6 +95,7 @@ fn evidence(finding: &Finding) -> Vec<String> {
         Some(Spelling::Case) => format!("recorded as {}, in other capitals", path.shown()),
         _ => format!("recorded as {}", path.shown()),
     }));
+    evidence.extend(finding.meta.iter().map(beside));
     let size = finding.size();
     evidence.extend(ranges("damaged", &finding.damaged, size));
     evidence.extend(ranges("unreadable", &finding.unreadable, size));
@@ -103,6 +104,19 @@ fn evidence(finding: &Finding) -> Vec<String> {
         evidence.push("accepted: the record now holds what is there".to_owned());
     }
     evidence
+}
+
+/// `mode '0644' -> '0600'`.
+fn beside(change: &MetaChange) -> String {
+    let now = || change.now.as_ref().map_or("none".to_owned(), MetaValue::shown);
+    let what = change.what();
+    match &change.was {
+        Was::Absent => format!("{what} none -> {}", now()),
+        Was::Value(was) => format!("{what} {} -> {}", was.shown(), now()),
+        Was::Unrecorded if change.is_unread() => format!("{what} {}", now()),
+        Was::Unrecorded => format!("{what} is not recorded"),
+        Was::Bad => format!("the record of {what} fails its own seal"),
+    }
 }
 
 /// `damaged bytes 1048576-2097152 (1.0 MiB of 24.0 MiB)`: from the first byte

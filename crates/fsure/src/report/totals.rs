@@ -12,6 +12,9 @@ pub(super) struct Totals {
     links: Counts,
     folders: Counts,
     respelled: u64,
+    meta_changed: u64,
+    meta_unread: u64,
+    meta_bad: u64,
     special: u64,
     files: u64,
     with_record: u64,
@@ -48,6 +51,9 @@ impl Totals {
             links: Counts::of(&outcome.links),
             folders: Counts::of(&outcome.folders),
             respelled: outcome.respelled,
+            meta_changed: outcome.meta_changed,
+            meta_unread: outcome.meta_unread,
+            meta_bad: outcome.meta_bad,
             special: outcome.special,
             files: outcome.files.total(),
             with_record: outcome.with_record,
@@ -82,6 +88,9 @@ impl Totals {
         self.links.add(&other.links);
         self.folders.add(&other.folders);
         self.respelled += other.respelled;
+        self.meta_changed += other.meta_changed;
+        self.meta_unread += other.meta_unread;
+        self.meta_bad += other.meta_bad;
         self.special += other.special;
         self.files += other.files;
         self.with_record += other.with_record;

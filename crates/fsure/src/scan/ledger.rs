@@ -14,8 +14,8 @@ use super::reader::{Content, now_ns};
 use super::{Halt, Plan, Purpose};
 use crate::catalog::{Catalog, Row, Stored, UnfinishedBlocks};
 use crate::words::{
-    ByteRange, Entry, EntryKind, Error, Finding, Monitor, Offline, Outcome, Record, RelPath,
-    Result, Spelling, Stop, Verdict,
+    ByteRange, Entry, EntryKind, Error, Finding, MetaChange, Monitor, Offline, Outcome, Record,
+    RelPath, Result, Spelling, Stop, Verdict,
 };
 
 /// How much work a kill or a power cut may cost.
@@ -31,6 +31,8 @@ pub(super) struct Settled {
     pub(super) damaged_blocks: u64,
     pub(super) unreadable: Vec<ByteRange>,
     pub(super) reason: Option<String>,
+    /// How its metadata differs from the record.
+    pub(super) meta: Vec<MetaChange>,
     /// How its name is spelled otherwise than the recorded one.
     pub(super) norm: Option<Spelling>,
     /// Whether the record may go if the user says so: nothing of that name is
@@ -63,6 +65,7 @@ impl Settled {
             unreadable: Vec::new(),
             reason: None,
             norm,
+            meta: Vec::new(),
             may_be_forgotten: false,
             was_read: false,
             content: None,
@@ -167,12 +170,13 @@ impl<'a> Ledger<'a> {
     }
 
     /// Writes, counts and tells a verdict.
-    pub(super) fn settle(&mut self, settled: Settled) -> Result<()> {
+    pub(super) fn settle(&mut self, mut settled: Settled) -> Result<()> {
         if settled.verdict == Verdict::Missing && !self.open_gate()? {
             return Ok(());
         }
-        let Some(wrote) = self.enter(&settled)? else { return Ok(()) };
-        if settled.verdict == Verdict::Ok && settled.norm.is_none() && !self.plan.tell_ok {
+        let Some(wrote) = self.enter(&mut settled)? else { return Ok(()) };
+        let is_flagged = settled.norm.is_some() || !settled.meta.is_empty();
+        if settled.verdict == Verdict::Ok && !is_flagged && !self.plan.tell_ok {
             self.outcome.add_ok(settled.kind());
             return Ok(());
         }
@@ -183,8 +187,10 @@ impl<'a> Ledger<'a> {
 
     /// Writes what was found and counts the work. Whether it is recorded now;
     /// `None` where the run is over.
-    pub(super) fn enter(&mut self, settled: &Settled) -> Result<Option<bool>> {
+    pub(super) fn enter(&mut self, settled: &mut Settled) -> Result<Option<bool>> {
+        let metadata = self.look_beside(settled)?;
         let wrote = self.write(settled)?;
+        let wrote = self.write_beside(settled, metadata, wrote)? || wrote;
         if self.is_halted {
             return Ok(None);
         }
@@ -212,6 +218,7 @@ impl<'a> Ledger<'a> {
             unreadable: settled.unreadable.clone(),
             reason: settled.reason.clone(),
             norm: settled.norm,
+            meta: settled.meta.clone(),
             recorded_now: wrote,
         };
         self.publish(finding);

@@ -8,6 +8,7 @@
 
 mod alias;
 mod aside;
+mod beside;
 mod compare;
 mod decide;
 mod effort;
@@ -43,7 +44,9 @@ use fsure_os::read::Way;
 
 use crate::catalog::Catalog;
 use crate::tree::{Step, Walk, WalkOptions};
-use crate::words::{AlgorithmSet, Monitor, Offline, Outcome, Progress, RelPath, Result, Stop};
+use crate::words::{
+    AlgorithmSet, AspectSet, Monitor, Offline, Outcome, Progress, RelPath, Result, Stop,
+};
 pub use compare::are_proven;
 pub use effort::{DEPTH_MAX, Effort, Rate, THREADS_MAX};
 pub use entries::Entries;
@@ -136,6 +139,8 @@ pub struct Plan {
     /// Whether the record is a list of files, which says nothing of folders
     /// and links.
     pub is_list: bool,
+    /// Which metadata is compared and recorded.
+    pub meta: AspectSet,
     /// Go on although the root looks offline.
     pub force: bool,
     /// Tell the monitor of paths that are ok, too.
@@ -175,6 +180,7 @@ const TAKEN_AT_ONCE: usize = 64;
 /// a catalog that cannot be written, is in the outcome.
 pub fn scan(plan: &Plan, catalog: &mut Catalog, monitor: &dyn Monitor) -> Result<Outcome> {
     let started = Instant::now();
+    beside::warn_of_unseen(plan.meta, monitor);
     let meter = Arc::new(Meter::default());
     let estimate = Arc::new(Estimate::new(plan, catalog));
     let mut pool = Pool::new(plan, Arc::clone(&meter));

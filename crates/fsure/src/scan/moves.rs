@@ -244,7 +244,7 @@ impl Weigher<'_> {
 
     /// Settles what was read: at once, or with those that may be found to have
     /// moved.
-    pub(super) fn settle_read(&mut self, settled: Settled) -> Result<()> {
+    pub(super) fn settle_read(&mut self, mut settled: Settled) -> Result<()> {
         let content = settled.content.as_ref().filter(|_| settled.unreadable.is_empty());
         let (Verdict::New, Some(content), Some(entry)) = (settled.verdict, content, &settled.entry)
         else {
@@ -254,7 +254,7 @@ impl Weigher<'_> {
         let (Some(key), Some(_)) = (key, self.moves.wants(entry)?) else {
             return self.settle(settled);
         };
-        let Some(is_recorded) = self.ledger.enter(&settled)? else { return Ok(()) };
+        let Some(is_recorded) = self.ledger.enter(&mut settled)? else { return Ok(()) };
         match &mut self.moves.waiting {
             Some(waiting) => waiting.found(&settled.path, &key, is_recorded),
             None => Ok(()),
@@ -317,6 +317,8 @@ impl Weigher<'_> {
             if let Some(waiting) = &mut self.moves.waiting {
                 waiting.claim(&from)?;
             }
+            // Its old name's goes with its old record.
+            finding.meta = self.ledger.moved_beside(&from, &path)?;
             if is_recorded {
                 self.ledger.adopt(&row, &path)?;
             }

@@ -1,6 +1,6 @@
 //! One path with its verdict and the evidence for it.
 
-use super::{Entry, EntryKind, RelPath, Spelling, Verdict};
+use super::{Entry, EntryKind, MetaChange, RelPath, Spelling, Verdict};
 
 /// A half-open range of bytes of a file.
 pub type ByteRange = std::ops::Range<u64>;
@@ -37,6 +37,8 @@ pub struct Finding {
     pub moved_from: Option<RelPath>,
     /// How it is spelled otherwise than it is recorded, or could be.
     pub norm: Option<Spelling>,
+    /// How its metadata differs from the record.
+    pub meta: Vec<MetaChange>,
     /// The recorded entry.
     pub recorded: Option<Entry>,
     /// The entry found.
@@ -62,6 +64,7 @@ impl Finding {
             verdict,
             moved_from: None,
             norm: None,
+            meta: Vec::new(),
             recorded: None,
             found: None,
             damaged: Vec::new(),
@@ -73,7 +76,7 @@ impl Finding {
 
     /// Whether there is something to tell beside the verdict.
     pub fn is_flagged(&self) -> bool {
-        self.norm.is_some()
+        self.norm.is_some() || !self.meta.is_empty()
     }
 
     /// Whether it is the recorded name in another spelling.

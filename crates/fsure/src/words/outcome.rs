@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{EntryKind, ExitCode, Finding, Healing, RelPath, Verdict};
+use super::{EntryKind, ExitCode, Finding, Healing, MetaChange, RelPath, Verdict, Was};
 
 /// Counts by verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -149,6 +149,12 @@ pub struct Outcome {
     /// Files, links and folders found under their recorded name in another
     /// spelling.
     pub respelled: u64,
+    /// Those whose metadata differs from the record.
+    pub meta_changed: u64,
+    /// Those of whose metadata something could not be read.
+    pub meta_unread: u64,
+    /// Those whose recorded metadata fails its seal.
+    pub meta_bad: u64,
     /// FIFOs, sockets and devices seen; never opened.
     pub special: u64,
     /// Files that were in the record.
@@ -222,6 +228,10 @@ impl Outcome {
     pub fn add(&mut self, finding: Finding) {
         let verdict = finding.verdict;
         self.respelled += u64::from(finding.is_respelled());
+        let any = |is: &dyn Fn(&MetaChange) -> bool| u64::from(finding.meta.iter().any(is));
+        self.meta_unread += any(&MetaChange::is_unread);
+        self.meta_bad += any(&|change| change.was == Was::Bad && !finding.recorded_now);
+        self.meta_changed += any(&|change| !change.is_unread() && change.was != Was::Bad);
         match finding.kind {
             EntryKind::File => self.add_file(&finding),
             EntryKind::Link => self.links.add(verdict),
@@ -279,11 +289,15 @@ impl Outcome {
             let [files, links, folders] = self.troubles(condition);
             files + links + folders > 0
         };
-        if self.record_untrusted.is_some() || any(&|v| v == Verdict::RecordBad) {
+        let is_record_bad = self.meta_bad > 0 || any(&|v| v == Verdict::RecordBad);
+        if self.record_untrusted.is_some() || is_record_bad {
             ExitCode::RecordUntrusted
         } else if any(&|v| v.is_suspicious() || v == Verdict::Flaky) {
             ExitCode::Damage
-        } else if any(&Verdict::is_unread) || matches!(self.stopped, Some(Stop::StorageSilent(_))) {
+        } else if any(&Verdict::is_unread)
+            || self.meta_unread > 0
+            || matches!(self.stopped, Some(Stop::StorageSilent(_)))
+        {
             ExitCode::Unread
         } else if self.offline.is_some()
             || self.stopped.is_some()
@@ -295,7 +309,7 @@ impl Outcome {
         } else if self.has_healed() && !any(&|v| v == Verdict::Missing) {
             ExitCode::Healed
         } else if self.recorded_left_out.by_pattern > 0
-            || (self.respelled > 0 && !self.is_update)
+            || (self.respelled + self.meta_changed > 0 && !self.is_update)
             || any(&|v| self.is_difference(v))
         {
             ExitCode::Differences

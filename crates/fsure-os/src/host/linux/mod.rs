@@ -1,5 +1,6 @@
 //! Linux.
 
+pub(crate) mod attribute;
 pub(crate) mod device;
 mod extent;
 mod file;

@@ -1,5 +1,6 @@
 //! macOS, from 11 on. Only what libSystem has; nothing here has run on a Mac.
 
+pub(crate) mod attribute;
 pub(crate) mod device;
 mod file;
 pub(crate) mod folder;

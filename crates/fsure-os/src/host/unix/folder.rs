@@ -158,7 +158,7 @@ impl Root {
     /// The folder a name is in, unless that is the root, and the name alone.
     /// Names are asked for in an open folder: the calls that ask by a longer
     /// path would follow a link in it.
-    fn parent<'a>(&self, path: &'a [u8]) -> io::Result<(Option<OwnedFd>, &'a [u8])> {
+    pub(crate) fn parent<'a>(&self, path: &'a [u8]) -> io::Result<(Option<OwnedFd>, &'a [u8])> {
         let (folder, rest) = self.approach(path)?;
         let Some(slash) = rest.iter().rposition(|byte| *byte == b'/') else {
             return Ok((folder, rest));

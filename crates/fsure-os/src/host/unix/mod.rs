@@ -1,5 +1,6 @@
 //! What Linux and macOS have in common: descriptors, `openat`, errno.
 
+pub(crate) mod attribute;
 pub(crate) mod folder;
 pub(crate) mod lock;
 pub(crate) mod memory;

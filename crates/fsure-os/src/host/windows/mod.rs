@@ -1,6 +1,7 @@
 //! Windows, from 10 (1607) on. Nothing here has run on a real Windows; under
 //! Wine, which answers most of these calls, all of it has.
 
+pub(crate) mod attribute;
 mod call;
 pub(crate) mod device;
 mod file;

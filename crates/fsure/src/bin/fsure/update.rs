@@ -6,7 +6,9 @@ use clap::Args;
 use fsure::catalog::Place;
 use fsure::job::{UpdateOptions, update};
 use fsure::scan::Accept;
-use fsure::words::{Algorithm, AlgorithmSet, Error, ExitCode, Monitor, RelPath, Result, Verdict};
+use fsure::words::{
+    Algorithm, AlgorithmSet, Aspect, AspectSet, Error, ExitCode, Monitor, RelPath, Result, Verdict,
+};
 use fsure_os::path::resolve;
 
 use super::OutputArgs;
@@ -31,6 +33,10 @@ pub(crate) struct UpdateArgs {
     /// xxh128 [default: as before, at first blake3]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = algorithm)]
     digest: Vec<Algorithm>,
+    /// Metadata to record and compare from now on: mode, owner, acl, xattr,
+    /// or none [default: as before, at first none]
+    #[arg(long, value_name = "NAMES", value_parser = aspects)]
+    meta: Option<AspectSet>,
     /// Record what is found at PATH or below it, whatever its verdict; can be
     /// repeated
     #[arg(long, value_name = "PATH")]
@@ -47,6 +53,16 @@ fn algorithm(name: &str) -> std::result::Result<Algorithm, String> {
     })
 }
 
+fn aspects(names: &str) -> std::result::Result<AspectSet, String> {
+    if names == "none" {
+        return Ok(AspectSet::default());
+    }
+    AspectSet::from_names(names).filter(|aspects| !aspects.is_empty()).ok_or_else(|| {
+        let names: Vec<_> = Aspect::ALL.into_iter().map(Aspect::name).collect();
+        format!("known are {}, or none", names.join(", "))
+    })
+}
+
 /// A million new files are what an `update` is for: they are counted.
 const HIDDEN: &[Verdict] = &[Verdict::New, Verdict::Ignored];
 
@@ -59,6 +75,7 @@ pub(crate) fn run(args: &UpdateArgs, output: &OutputArgs) -> ExitCode {
             full: args.full,
             only_completes: false,
             digests: (!args.digest.is_empty()).then(|| AlgorithmSet::of(&args.digest)),
+            meta: args.meta,
             accept: args.accepted(place),
         };
         update(place, &options, monitor)

@@ -1,0 +1,129 @@
+//! The metadata of names, where it is asked for: a table of its own, that goes
+//! where the records go.
+
+use rusqlite::{OptionalExtension as _, params};
+
+use super::store::Catalog;
+use crate::words::{Metadata, RelPath, Result};
+
+/// What is recorded of a name's metadata.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoredMetadata {
+    /// A row whose seal fits.
+    Sound(Metadata),
+    /// A row that cannot be believed.
+    Bad,
+}
+
+impl Catalog {
+    /// The metadata of a name, if it is recorded.
+    pub fn metadata(&mut self, path: &RelPath) -> Result<Option<StoredMetadata>> {
+        let Some((value, seal)) = self.metadata_row(path)? else { return Ok(None) };
+        let is_sound = self.metadata_seal(path, &value) == seal;
+        let metadata = Metadata::decode(&value).filter(|_| is_sound);
+        Ok(Some(metadata.map_or(StoredMetadata::Bad, StoredMetadata::Sound)))
+    }
+
+    fn metadata_row(&self, path: &RelPath) -> Result<Option<(Vec<u8>, i64)>> {
+        let sql = "SELECT value, seal FROM metadata WHERE path = ?1";
+        let mut statement = self.connection.prepare_cached(sql).map_err(|e| self.blame(&e))?;
+        let found = statement.query_row([path.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)));
+        found.optional().map_err(|e| self.blame(&e))
+    }
+
+    fn metadata_seal(&mut self, path: &RelPath, value: &[u8]) -> i64 {
+        self.sealer.bytes(Some(path.as_bytes())).bytes(Some(value)).seal().cast_signed()
+    }
+
+    /// Records the metadata of a name.
+    pub fn put_metadata(&mut self, path: &RelPath, metadata: &Metadata) -> Result<()> {
+        self.put_metadata_value(path, &metadata.encode())
+    }
+
+    fn put_metadata_value(&mut self, path: &RelPath, value: &[u8]) -> Result<()> {
+        self.begin()?;
+        let seal = self.metadata_seal(path, value);
+        let sql = "INSERT OR REPLACE INTO metadata VALUES (?1, ?2, ?3)";
+        let mut statement = self.connection.prepare_cached(sql).map_err(|e| self.blame(&e))?;
+        let written = statement.execute(params![path.as_bytes(), value, seal]);
+        written.map(|_| ()).map_err(|e| self.blame(&e))
+    }
+
+    /// Takes the metadata of a name to another name. What fails its seal stays
+    /// behind and is told as not recorded.
+    pub(super) fn move_metadata(&mut self, from: &RelPath, to: &RelPath) -> Result<()> {
+        if self.choices.meta.is_empty() {
+            return Ok(());
+        }
+        let found = self.metadata_row(from)?;
+        if let Some((value, seal)) = found
+            && self.metadata_seal(from, &value) == seal
+        {
+            self.put_metadata_value(to, &value)?;
+        }
+        Ok(())
+    }
+
+    /// Forgets the metadata of a name whose record goes.
+    pub(super) fn forget_metadata(&self, path: &RelPath) -> Result<()> {
+        if self.choices.meta.is_empty() {
+            return Ok(());
+        }
+        let sql = "DELETE FROM metadata WHERE path = ?1";
+        let mut statement = self.connection.prepare_cached(sql).map_err(|e| self.blame(&e))?;
+        statement.execute([path.as_bytes()]).map(|_| ()).map_err(|e| self.blame(&e))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Choices, Settings};
+    use super::*;
+    use crate::words::{
+        Algorithm, AlgorithmSet, Aspect, AspectSet, Digests, Entry, EntryKind, FileSystemId,
+        MetaValue, Record,
+    };
+    use fsure_os::volume::Volume;
+    use std::path::Path;
+
+    #[test]
+    fn it_goes_to_another_name_with_its_record_and_away_with_it() {
+        let digests = AlgorithmSet::of(&[Algorithm::Blake3]);
+        let settings = Settings { digests, cross_file_systems: false };
+        let root = (Volume::unknown(), 1);
+        let mut catalog = Catalog::temporary(Path::new("list"), settings, root).unwrap();
+        let aspects = AspectSet::of(&[Aspect::Mode]);
+        catalog.set_choices(Choices { meta: aspects }).unwrap();
+        let path = |name: &str| RelPath::from_bytes(name.as_bytes());
+        let record = |name: &str| Record {
+            path: path(name),
+            entry: Entry {
+                kind: EntryKind::Folder,
+                size: 0,
+                mtime_ns: 0,
+                ctime_ns: None,
+                birth_ns: None,
+                inode: None,
+                file_system: FileSystemId(1),
+                target: None,
+            },
+            digests: Digests::default(),
+            hashed_ns: 0,
+            verified_s: 0,
+            gone_s: None,
+        };
+        catalog.put(None, record("a"), &[]).unwrap();
+        let value = MetaValue::of(b"0755".to_vec());
+        let metadata = Metadata { aspects, values: [((Aspect::Mode, Vec::new()), value)].into() };
+        catalog.put_metadata(&path("a"), &metadata).unwrap();
+        let Some(crate::catalog::Stored::Sound(row)) = catalog.get(&path("a")).unwrap() else {
+            panic!("a row");
+        };
+        catalog.put_moved(&row, record("b"), None).unwrap();
+        assert_eq!(catalog.metadata(&path("a")).unwrap(), None);
+        let kept = Some(StoredMetadata::Sound(metadata));
+        assert_eq!(catalog.metadata(&path("b")).unwrap(), kept);
+        catalog.delete(&path("b")).unwrap();
+        assert_eq!(catalog.metadata(&path("b")).unwrap(), None);
+    }
+}

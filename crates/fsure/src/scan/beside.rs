@@ -1,0 +1,180 @@
+//! What a name has beside its content, where the record was asked to keep it:
+//! compared with the record at the end of each path's way, whatever the verdict
+//! on the content is, and told beside it.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use fsure_os::attribute::{Node, is_access_list, sees_trusted};
+use fsure_os::folder::{Root, is_gone};
+
+use super::Purpose;
+use super::ledger::{Ledger, Settled};
+use crate::catalog::StoredMetadata;
+use crate::words::{
+    Aspect, AspectSet, EntryKind, MetaChange, MetaValue, Metadata, Monitor, RelPath, Result,
+    Verdict, Was,
+};
+
+/// Our own attributes are the record's business.
+const OWN: &[u8] = b"user.fsure.";
+/// Shown to the system's administrator only.
+const TRUSTED: &[u8] = b"trusted.";
+
+/// Says what whoever runs this is not shown.
+pub(super) fn warn_of_unseen(aspects: AspectSet, monitor: &dyn Monitor) {
+    if aspects.contains(Aspect::Xattr) && !sees_trusted() {
+        monitor.warn(
+            "attributes of the namespace 'trusted' are shown to root only: they are neither \
+             compared nor recorded anew",
+        );
+    }
+}
+
+impl Ledger<'_> {
+    /// Holds the metadata that is there against the record, and leaves the
+    /// differences in `settled`. What there is, where it was asked for.
+    pub(super) fn look_beside(&mut self, settled: &mut Settled) -> Result<Option<Metadata>> {
+        let aspects = self.plan.meta;
+        let is_update = matches!(self.plan.purpose, Purpose::Update(_));
+        // Nothing is recorded that could be compared.
+        let is_fresh =
+            matches!(settled.verdict, Verdict::New | Verdict::RecordBad | Verdict::TypeChanged);
+        let is_there = settled.entry.as_ref().is_some_and(|entry| entry.kind != EntryKind::Special);
+        if aspects.is_empty() || !is_there || (is_fresh && !is_update) {
+            return Ok(None);
+        }
+        let Some(mut now) = ask(&self.plan.root, &settled.path, aspects) else { return Ok(None) };
+        let recorded_as = settled.row().map(|row| row.record.path.clone());
+        settled.meta = self.compare(recorded_as.filter(|_| !is_fresh).as_ref(), &mut now)?;
+        Ok(Some(now))
+    }
+
+    /// How the metadata of a file that was found to have moved differs from
+    /// that of its old name, which goes with its record.
+    pub(super) fn moved_beside(&mut self, from: &RelPath, to: &RelPath) -> Result<Vec<MetaChange>> {
+        let aspects = self.plan.meta;
+        if aspects.is_empty() {
+            return Ok(Vec::new());
+        }
+        let Some(mut now) = ask(&self.plan.root, to, aspects) else { return Ok(Vec::new()) };
+        self.compare(Some(from), &mut now)
+    }
+
+    fn compare(
+        &mut self,
+        recorded_as: Option<&RelPath>,
+        now: &mut Metadata,
+    ) -> Result<Vec<MetaChange>> {
+        let was = match recorded_as {
+            Some(path) => self.catalog.metadata(path)?,
+            None => None,
+        };
+        let mut changes = match was {
+            None => Metadata::default().changes(now),
+            Some(StoredMetadata::Sound(was)) => {
+                keep_unseen(&was, now);
+                was.changes(now)
+            }
+            Some(StoredMetadata::Bad) => {
+                now.aspects.iter().map(|aspect| MetaChange::whole(aspect, Was::Bad)).collect()
+            }
+        };
+        if matches!(self.plan.purpose, Purpose::Update(_)) {
+            // That it is recorded from now on is what was asked for.
+            changes.retain(|change| change.was != Was::Unrecorded || change.is_unread());
+        }
+        Ok(changes)
+    }
+
+    /// Records the metadata of what is recorded itself. Whether it did.
+    pub(super) fn write_beside(
+        &mut self,
+        settled: &Settled,
+        now: Option<Metadata>,
+        wrote: bool,
+    ) -> Result<bool> {
+        let (Purpose::Update(rules), Some(now)) = (&self.plan.purpose, now) else {
+            return Ok(false);
+        };
+        let is_accepted = rules.accept.covers(&settled.path);
+        let is_bad = settled.meta.iter().any(|change| change.was == Was::Bad);
+        let is_allowed = settled.verdict.is_recordable() && !is_bad || is_accepted;
+        let is_recorded = wrote
+            || settled.row().is_some_and(|row| !row.is_gone() && row.record.path == settled.path);
+        if !self.may_write || rules.only_completes || !is_allowed || !is_recorded || !now.is_whole()
+        {
+            return Ok(false);
+        }
+        let is_as_recorded = matches!(
+            self.catalog.metadata(&settled.path)?,
+            Some(StoredMetadata::Sound(was)) if was == now
+        );
+        if is_as_recorded || !self.open_gate()? {
+            return Ok(false);
+        }
+        let written = self.catalog.put_metadata(&settled.path, &now);
+        self.survive(written)?;
+        Ok(!self.is_stopped())
+    }
+}
+
+/// What this user is not shown is taken to be as it was.
+fn keep_unseen(was: &Metadata, now: &mut Metadata) {
+    if sees_trusted() {
+        return;
+    }
+    let unseen = was.values.iter().filter(|((_, name), _)| name.starts_with(TRUSTED));
+    now.values.extend(unseen.map(|(key, value)| (key.clone(), value.clone())));
+}
+
+/// The metadata of a name; `None` where it is gone.
+fn ask(root: &Root, path: &RelPath, aspects: AspectSet) -> Option<Metadata> {
+    let mut values = BTreeMap::new();
+    match ask_for(root, path, aspects, &mut values) {
+        Ok(()) => {}
+        Err(error) if is_gone(&error) => return None,
+        Err(error) => {
+            let why = MetaValue::Unread(error.to_string());
+            for aspect in aspects.iter() {
+                values.entry((aspect, Vec::new())).or_insert_with(|| why.clone());
+            }
+        }
+    }
+    Some(Metadata { aspects, values })
+}
+
+type Values = BTreeMap<(Aspect, Vec<u8>), MetaValue>;
+
+fn ask_for(root: &Root, path: &RelPath, aspects: AspectSet, values: &mut Values) -> io::Result<()> {
+    let node = Node::at(root, path.as_bytes())?;
+    let ownership = node.ownership()?;
+    let mut plain = |aspect, text: String| {
+        if aspects.contains(aspect) {
+            values.insert((aspect, Vec::new()), MetaValue::of(text.into_bytes()));
+        }
+    };
+    plain(Aspect::Mode, format!("{:04o}", ownership.mode));
+    plain(Aspect::Owner, format!("{}:{}", ownership.user, ownership.group));
+    if !aspects.contains(Aspect::Acl) && !aspects.contains(Aspect::Xattr) {
+        return Ok(());
+    }
+    for name in node.attribute_names()? {
+        let aspect = match is_access_list(&name) {
+            true => Aspect::Acl,
+            false if name.starts_with(b"system.") || name.starts_with(OWN) => continue,
+            false => Aspect::Xattr,
+        };
+        if !aspects.contains(aspect) {
+            continue;
+        }
+        let value = match node.attribute(&name) {
+            // Taken away since it was listed.
+            Ok(None) => continue,
+            Ok(Some(value)) => MetaValue::of(value),
+            Err(error) => MetaValue::Unread(error.to_string()),
+        };
+        values.insert((aspect, name), value);
+    }
+    Ok(())
+}
