@@ -10,7 +10,25 @@ pub(super) const APPLICATION_ID: i64 = 0x6673_7572;
 const VERSION: i64 = 1 + ADDED.len() as i64;
 
 /// The tables that each version from the second on has added.
-const ADDED: [&str; 1] = [""];
+const ADDED: [&str; 1] = ["
+CREATE TABLE looked (
+    path BLOB PRIMARY KEY,
+    at_s INTEGER NOT NULL,
+    verdict TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE part (
+    path BLOB NOT NULL,
+    size INTEGER NOT NULL,
+    mtime_ns INTEGER NOT NULL,
+    ctime_ns INTEGER,
+    inode INTEGER,
+    first_block INTEGER NOT NULL,
+    blocks INTEGER NOT NULL,
+    verified_s INTEGER NOT NULL,
+    seal INTEGER NOT NULL,
+    PRIMARY KEY (path, first_block)
+) WITHOUT ROWID;
+"];
 
 const TABLES: &str = "
 CREATE TABLE root (

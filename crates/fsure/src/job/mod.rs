@@ -10,6 +10,7 @@ mod export;
 mod import;
 mod listing;
 mod opening;
+mod scrub;
 mod status;
 mod update;
 mod verify;
@@ -19,13 +20,14 @@ pub use compare::compare;
 pub use dupes::dupes;
 pub use export::{Exported, Target, export};
 pub use import::{Imported, import};
+pub use scrub::{ScrubOptions, scrub};
 pub use status::status;
 pub use update::{UpdateOptions, update};
 pub use verify::verify;
 
 use crate::catalog::{OWN_CATALOG, Place};
 use crate::scan::{Effort, From};
-use crate::words::RelPath;
+use crate::words::{Clock, RelPath};
 
 /// What all jobs over a root have in common.
 #[derive(Clone, Debug, Default)]
@@ -44,6 +46,8 @@ pub struct Options {
     pub force: bool,
     /// Tell the monitor of paths that are ok, too.
     pub tell_ok: bool,
+    /// Where the time comes from.
+    pub clock: Clock,
 }
 
 /// The place of a root found below another.

@@ -162,6 +162,8 @@ pub(super) fn plan(
         is_list: false,
         force: options.force,
         tell_ok: options.tell_ok,
+        clock: options.clock.clone(),
+        scrub: None,
     })
 }
 

@@ -7,6 +7,7 @@ pub mod compare;
 pub mod dupes;
 pub mod json;
 pub mod listing;
+mod scrubbed;
 pub mod text;
 mod totals;
 

@@ -1,5 +1,6 @@
 //! Floor 1: plain data and pure functions, each word with one meaning.
 
+mod clock;
 mod difference;
 pub mod digest;
 mod duplicate;
@@ -11,10 +12,13 @@ mod monitor;
 mod outcome;
 mod path;
 mod record;
+mod scrubbed;
 mod silence;
 pub mod units;
 pub mod verdict;
 
+pub use clock::Clock;
+pub(crate) use clock::Watch;
 pub use difference::{Compared, Comparison, Difference};
 pub use digest::{Algorithm, AlgorithmSet, Digests};
 pub use duplicate::{Duplicate, Duplicates};
@@ -29,5 +33,6 @@ pub use outcome::{
 };
 pub use path::{RelPath, Shown, escape};
 pub use record::Record;
+pub use scrubbed::Scrubbed;
 pub(crate) use silence::Silence;
 pub use verdict::{Evidence, Found, Known, Verdict, is_same_date, judge};

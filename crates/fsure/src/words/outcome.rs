@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{EntryKind, ExitCode, Finding, RelPath, Verdict};
+use super::{EntryKind, ExitCode, Finding, RelPath, Scrubbed, Verdict};
 
 /// Counts by verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -195,6 +195,8 @@ pub struct Outcome {
     /// Whether the run may write the record (`update`), so that what it has
     /// recorded is no longer a difference.
     pub is_update: bool,
+    /// What a scrub has to say besides.
+    pub scrub: Option<Scrubbed>,
 }
 
 impl Outcome {
@@ -282,6 +284,7 @@ impl Outcome {
             || !self.absent_roots.is_empty()
             || self.recorded_left_out.by_border > 0
             || self.unusable_entries > 0
+            || self.scrub.as_ref().is_some_and(Scrubbed::is_incomplete)
         {
             ExitCode::Incomplete
         } else if self.recorded_left_out.by_pattern > 0 || any(&|v| self.is_difference(v)) {

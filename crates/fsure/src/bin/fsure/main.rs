@@ -9,6 +9,7 @@ mod generate;
 mod import;
 mod roots;
 mod screen;
+mod scrub;
 mod status;
 mod update;
 mod verify;
@@ -45,6 +46,7 @@ enum Command {
     Update(update::UpdateArgs),
     Verify(verify::VerifyArgs),
     Status(status::StatusArgs),
+    Scrub(scrub::ScrubArgs),
     Export(export::ExportArgs),
     Import(import::ImportArgs),
     Compare(compare::CompareArgs),
@@ -123,6 +125,7 @@ fn run() -> ExitCode {
         Command::Update(args) => update::run(args, &cli.output),
         Command::Verify(args) => verify::run(args, &cli.output),
         Command::Status(args) => status::run(args, &cli.output),
+        Command::Scrub(args) => scrub::run(args, &cli.output),
         Command::Export(args) => export::run(args, &cli.output),
         Command::Import(args) => import::run(args, &cli.output),
         Command::Compare(args) => compare::run(args, &cli.output),
