@@ -35,7 +35,7 @@ pub enum Bound<'a> {
 /// An open catalog.
 pub struct Catalog {
     pub(super) connection: Connection,
-    file: PathBuf,
+    pub(super) file: PathBuf,
     pub(super) root: RootRow,
     file_systems: Vec<FileSystem>,
     pub(super) sealer: Sealer,

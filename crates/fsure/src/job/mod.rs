@@ -15,6 +15,7 @@ mod listing;
 mod look;
 mod opening;
 mod proving;
+mod scrub;
 mod side;
 mod status;
 mod update;
@@ -26,13 +27,14 @@ pub use dupes::dupes;
 pub use export::{Exported, Target, export};
 pub use heal::{HealOptions, heal};
 pub use import::{Imported, import};
+pub use scrub::{ScrubOptions, scrub};
 pub use status::status;
 pub use update::{UpdateOptions, update};
 pub use verify::verify;
 
 use crate::catalog::{OWN_CATALOG, Place};
 use crate::scan::{Effort, From};
-use crate::words::RelPath;
+use crate::words::{Clock, RelPath};
 
 /// What all jobs over a root have in common.
 #[derive(Clone, Debug, Default)]
@@ -51,6 +53,8 @@ pub struct Options {
     pub force: bool,
     /// Tell the monitor of paths that are ok, too.
     pub tell_ok: bool,
+    /// Where the time comes from.
+    pub clock: Clock,
 }
 
 /// The place of a root found below another.

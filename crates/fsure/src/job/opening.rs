@@ -163,6 +163,8 @@ pub(super) fn plan(
         meta: catalog.choices().meta,
         force: options.force,
         tell_ok: options.tell_ok,
+        clock: options.clock.clone(),
+        scrub: None,
     })
 }
 

@@ -1,8 +1,6 @@
 //! `update`: record what is new or has changed. What the record already says
 //! of a file is overwritten only where the file's date explains the change.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use fsure_os::attribute::{HAS_ACCESS_LISTS, HAS_ATTRIBUTES, HAS_OWNERS};
 use fsure_os::path as os_path;
 
@@ -142,7 +140,7 @@ fn open_or_create(
 }
 
 fn create(place: &Place, open: &OpenRoot, options: &UpdateOptions) -> Result<()> {
-    let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let root = (open.volume.clone(), open.inode);
-    Catalog::create(&place.catalog, settings(None, options), root, now_s.cast_signed())
+    let now_s = options.common.clock.now_s();
+    Catalog::create(&place.catalog, settings(None, options), root, now_s)
 }

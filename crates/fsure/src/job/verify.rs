@@ -32,7 +32,7 @@ pub fn verify(place: &Place, options: &Options, monitor: &dyn Monitor) -> Result
     scan(&plan, &mut catalog, monitor)
 }
 
-fn open_catalog(place: &Place, monitor: &dyn Monitor) -> Result<(Catalog, bool)> {
+pub(super) fn open_catalog(place: &Place, monitor: &dyn Monitor) -> Result<(Catalog, bool)> {
     let (lock, why) = match lock(&place.catalog, monitor) {
         Ok(lock) => (Some(lock), String::new()),
         Err(Error::RecordNotWritten { why, .. }) => (None, why),

@@ -1,7 +1,7 @@
 //! The end of the report for a person: what the counts mean, in plain words,
 //! and what to do now. It claims no more than the run has looked at.
 
-use super::{count, number, safe};
+use super::{count, number, safe, scrubbed};
 use crate::words::{Offline, Outcome, Stop, Verdict, units};
 
 /// What it all means and what to do now: a sentence for everything that needs
@@ -21,7 +21,9 @@ pub(super) fn closing(outcome: &Outcome) -> Vec<String> {
         sentences.extend(differences(outcome));
     }
     let only_left_out = sentences.len() == not_looked_at(outcome).len();
-    if only_left_out && outcome.offline.is_none() {
+    if let Some(scrub) = &outcome.scrub {
+        sentences.extend(scrubbed::sentences(scrub, outcome));
+    } else if only_left_out && outcome.offline.is_none() {
         sentences.push(all_is_well(outcome));
     }
     // Recording from memory is what `update` may do; proving from it is not.
@@ -136,7 +138,7 @@ fn unfinished(outcome: &Outcome) -> Vec<String> {
         )
     });
     let stopped = outcome.stopped.as_ref().map(|stop| match stop {
-        Stop::Interrupted(_) if outcome.is_update => {
+        Stop::Interrupted(_) if outcome.is_update || outcome.scrub.is_some() => {
             "INTERRUPTED before the end; what was done is saved. Run the same command again to \
              go on."
                 .to_owned()

@@ -199,7 +199,7 @@ mod tests {
     use super::super::samples::finding;
     use super::*;
     use crate::words::{
-        BytesByWay, EntryKind, Offline, RecordedLeftOut, RelPath, Stop, Tallies, Verdict,
+        BytesByWay, EntryKind, Offline, RecordedLeftOut, RelPath, Scrubbed, Stop, Tallies, Verdict,
     };
     use serde_json::{Value, json};
 
@@ -313,6 +313,18 @@ mod tests {
             damaged_blocks: 1,
             accepted: Tallies { links: outcome(1).links, ..Tallies::default() },
             bytes_judged: 1,
+            scrub: Some(Scrubbed {
+                due_files: 3,
+                due_bytes: 9,
+                done_files: 1,
+                done_bytes: 1,
+                again_files: 1,
+                partly_files: 1,
+                partly_bytes: 1,
+                too_large_files: 1,
+                undecided_files: 1,
+                ..Scrubbed::default()
+            }),
             ..outcome(1)
         };
         let mut folder = finding(b"f", Verdict::Denied);

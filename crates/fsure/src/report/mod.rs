@@ -9,6 +9,7 @@ pub mod heal;
 pub mod json;
 pub mod listing;
 mod meta_line;
+mod scrubbed;
 pub mod text;
 mod totals;
 

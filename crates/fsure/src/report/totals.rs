@@ -3,7 +3,7 @@
 
 use serde::{Serialize, Serializer};
 
-use crate::words::{BytesByWay, Offline, Outcome, Stop, Tally, Verdict};
+use crate::words::{BytesByWay, Offline, Outcome, Scrubbed, Stop, Tally, Verdict};
 
 /// What can be summed over roots. `verdicts` are those of files.
 #[derive(Default, Serialize)]
@@ -41,6 +41,8 @@ pub(super) struct Totals {
     offline: Option<OfflineLine>,
     stopped: Option<StopLine>,
     record_untrusted: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scrub: Option<ScrubLine>,
 }
 
 impl Totals {
@@ -80,6 +82,7 @@ impl Totals {
             offline: outcome.offline.as_ref().map(OfflineLine::of),
             stopped: outcome.stopped.as_ref().map(StopLine::of),
             record_untrusted: outcome.record_untrusted.clone(),
+            scrub: outcome.scrub.as_ref().map(ScrubLine::of),
         }
     }
 
@@ -117,6 +120,9 @@ impl Totals {
         self.offline = self.offline.take().or(other.offline);
         self.stopped = self.stopped.take().or(other.stopped);
         self.record_untrusted = self.record_untrusted.take().or(other.record_untrusted);
+        if let Some(other) = other.scrub {
+            self.scrub.get_or_insert_default().add(&other);
+        }
     }
 }
 
@@ -164,6 +170,47 @@ impl Ways {
         self.dontcache += other.dontcache;
         self.dropped += other.dropped;
         self.cached += other.cached;
+    }
+}
+
+#[derive(Default, Serialize)]
+struct ScrubLine {
+    due_files: u64,
+    due_bytes: u64,
+    left_files: u64,
+    left_bytes: u64,
+    again_files: u64,
+    partly_files: u64,
+    partly_bytes: u64,
+    too_large_files: u64,
+    undecided_files: u64,
+}
+
+impl ScrubLine {
+    fn of(scrub: &Scrubbed) -> Self {
+        Self {
+            due_files: scrub.due_files,
+            due_bytes: scrub.due_bytes,
+            left_files: scrub.left_files(),
+            left_bytes: scrub.left_bytes(),
+            again_files: scrub.again_files,
+            partly_files: scrub.partly_files,
+            partly_bytes: scrub.partly_bytes,
+            too_large_files: scrub.too_large_files,
+            undecided_files: scrub.undecided_files,
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.due_files += other.due_files;
+        self.due_bytes += other.due_bytes;
+        self.left_files += other.left_files;
+        self.left_bytes += other.left_bytes;
+        self.again_files += other.again_files;
+        self.partly_files += other.partly_files;
+        self.partly_bytes += other.partly_bytes;
+        self.too_large_files += other.too_large_files;
+        self.undecided_files += other.undecided_files;
     }
 }
 

@@ -17,7 +17,7 @@ impl Estimate {
     /// what `update` will come across, has to be counted.
     pub(super) fn new(plan: &Plan, catalog: &Catalog) -> Self {
         let estimate = Self::default();
-        if plan.walk.scope.is_root() && plan.purpose == Purpose::Verify {
+        if plan.walk.scope.is_root() && plan.purpose == Purpose::Verify && plan.scrub.is_none() {
             estimate.add(catalog.bytes());
             estimate.finish();
         }

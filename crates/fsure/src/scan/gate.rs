@@ -30,6 +30,7 @@ impl Ledger<'_> {
         } else if audit.objection.is_some() {
             self.accept_losses(&audit)?;
         }
+        (self.has_looked, self.has_parts) = self.catalog.has_looked_and_parts()?;
         if !self.is_halted && !self.plan.force {
             let missing = match self.files_gone {
                 Some(gone) => gone,
@@ -38,6 +39,7 @@ impl Ledger<'_> {
             };
             self.halt_if_mostly_missing(missing);
         }
+        self.bad_rows = audit.bad_rows;
         Ok(!self.is_halted)
     }
 

@@ -1,5 +1,6 @@
 //! Floor 1: plain data and pure functions, each word with one meaning.
 
+mod clock;
 mod difference;
 pub mod digest;
 mod duplicate;
@@ -13,11 +14,14 @@ mod outcome;
 mod path;
 mod record;
 mod remedy;
+mod scrubbed;
 mod silence;
 mod spelling;
 pub mod units;
 pub mod verdict;
 
+pub use clock::Clock;
+pub(crate) use clock::Watch;
 pub use difference::{Compared, Comparison, Difference};
 pub use digest::{Algorithm, AlgorithmSet, Digests};
 pub use duplicate::{Duplicate, Duplicates};
@@ -34,6 +38,7 @@ pub use outcome::{
 pub use path::{RelPath, Shown, escape};
 pub use record::Record;
 pub use remedy::{Cure, Healing, Origin, Remedy};
+pub use scrubbed::Scrubbed;
 pub(crate) use silence::Silence;
 pub use spelling::{Spelling, folded, nfc};
 pub use verdict::{Evidence, Found, Known, Verdict, is_same_date, judge};

@@ -1,6 +1,8 @@
 //! Who listens to a run: the terminal, a test, another language. The library
 //! tells, and never prints.
 
+use std::time::Duration;
+
 use super::{ExitCode, Finding, RelPath, Remedy};
 
 /// How far a run has come.
@@ -16,6 +18,8 @@ pub struct Progress {
     pub bytes_total: u64,
     /// Whether `bytes_total` is final.
     pub total_is_known: bool,
+    /// What is left of the time that the run has, where it has an end.
+    pub time_left: Option<Duration>,
 }
 
 /// A listener. Calls come from several threads; none may block for long.

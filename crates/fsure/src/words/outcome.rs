@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{EntryKind, ExitCode, Finding, Healing, MetaChange, RelPath, Verdict, Was};
+use super::{EntryKind, ExitCode, Finding, Healing, MetaChange, RelPath, Scrubbed, Verdict, Was};
 
 /// Counts by verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -208,6 +208,8 @@ pub struct Outcome {
     /// Whether the run may write the record (`update`), so that what it has
     /// recorded is no longer a difference.
     pub is_update: bool,
+    /// What a scrub has to say besides.
+    pub scrub: Option<Scrubbed>,
 }
 
 impl Outcome {
@@ -304,6 +306,7 @@ impl Outcome {
             || !self.absent_roots.is_empty()
             || self.recorded_left_out.by_border > 0
             || self.unusable_entries > 0
+            || self.scrub.as_ref().is_some_and(Scrubbed::is_incomplete)
         {
             ExitCode::Incomplete
         } else if self.has_healed() && !any(&|v| v == Verdict::Missing) {

@@ -58,6 +58,20 @@ impl Root {
         stat_at(at, &c_string(name)?)
     }
 
+    /// The stat of a name that is going to be read, with where it begins on the
+    /// disk if that is told.
+    pub fn stat_and_place(&self, path: &[u8]) -> io::Result<Stat> {
+        let (parent, name) = self.parent(path)?;
+        let at = parent.as_ref().map_or(self.folder.as_fd(), AsFd::as_fd);
+        let name = c_string(name)?;
+        let mut stat = stat_at(at, &name)?;
+        if place::is_placed(&stat) {
+            let files = &mut [(&*name, &mut stat)];
+            place::find(at, Places::Yes, &self.tells_places, files, &|| ());
+        }
+        Ok(stat)
+    }
+
     /// The names in a folder, and as `places` wishes about where its files
     /// begin on the disk. An error means that nothing could be listed. Calls
     /// `moved` for every name it comes to.

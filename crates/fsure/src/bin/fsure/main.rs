@@ -10,6 +10,7 @@ mod heal;
 mod import;
 mod roots;
 mod screen;
+mod scrub;
 mod status;
 mod update;
 mod verify;
@@ -46,6 +47,7 @@ enum Command {
     Update(update::UpdateArgs),
     Verify(verify::VerifyArgs),
     Status(status::StatusArgs),
+    Scrub(scrub::ScrubArgs),
     Export(export::ExportArgs),
     Import(import::ImportArgs),
     Compare(compare::CompareArgs),
@@ -125,6 +127,7 @@ fn run() -> ExitCode {
         Command::Update(args) => update::run(args, &cli.output),
         Command::Verify(args) => verify::run(args, &cli.output),
         Command::Status(args) => status::run(args, &cli.output),
+        Command::Scrub(args) => scrub::run(args, &cli.output),
         Command::Export(args) => export::run(args, &cli.output),
         Command::Import(args) => import::run(args, &cli.output),
         Command::Compare(args) => compare::run(args, &cli.output),

@@ -69,7 +69,7 @@ const HIDDEN: &[Verdict] = &[Verdict::New, Verdict::Ignored];
 /// Runs the command.
 pub(crate) fn run(args: &UpdateArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(args.roots.all, HIDDEN);
-    let job = |place: &Place, monitor: &dyn Monitor| {
+    let job = |place: &Place, _, monitor: &dyn Monitor| {
         let options = UpdateOptions {
             common: args.roots.options(args.effort.effort()),
             full: args.full,

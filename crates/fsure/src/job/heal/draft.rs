@@ -9,8 +9,7 @@ use fsure_os::write::{Draft, Model, Resembles};
 
 use super::healer::{Healer, Work, require_as_found};
 use super::reader::{Attempt, Candidate, Failure, Troubles, Unhealed as _};
-use crate::scan::now_ns;
-use crate::words::{Origin, RelPath, Remedy};
+use crate::words::{Clock, Origin, RelPath, Remedy};
 
 /// What the name of a draft begins with; 32 hexadecimal digits follow.
 const DRAFT: &[u8] = b".fsure-heal-";
@@ -67,7 +66,7 @@ impl Healer<'_> {
         self.dress(work, &draft, remedy)?;
         draft.writing().flush().or_unhealed("write what was healed")?;
         let inode = draft.writing().stat().or_unhealed("look at what was written")?.inode;
-        let proved_ns = now_ns();
+        let proved_ns = Clock::default().now_ns();
         self.prove(work, path)?;
         let name = work.finding.path.name();
         match &work.damaged {

@@ -17,10 +17,10 @@ use super::proof::Recorded;
 use super::reader::{Attempt, Candidate, Failure, Reader, Troubles, Unhealed as _, reader};
 use super::replica::Replica;
 use crate::catalog::{Catalog, OWN_FOLDER, Place, Row, Stored};
-use crate::scan::{Entries, now_ns};
+use crate::scan::Entries;
 use crate::words::{
-    Cure, Entry, EntryKind, Finding, Healing, Monitor, Origin, Progress, Record, RelPath, Remedy,
-    Result, Verdict, is_same_date,
+    Clock, Cure, Entry, EntryKind, Finding, Healing, Monitor, Origin, Progress, Record, RelPath,
+    Remedy, Result, Verdict, is_same_date,
 };
 
 const TELL_EVERY: Duration = Duration::from_millis(100);
@@ -179,7 +179,12 @@ impl<'a> Healer<'a> {
         if let Some(stat) = &damaged {
             if self.was_patched(stat, &finding.path, &recorded)? {
                 remedy.reason = Some("healed under another of its names".to_owned());
-                return self.record(&recorded.row, &finding.path, stat.inode, now_ns());
+                return self.record(
+                    &recorded.row,
+                    &finding.path,
+                    stat.inode,
+                    Clock::default().now_ns(),
+                );
             }
             require_as_found(stat, finding)?;
             self.require_way(stat, &recorded)?;
@@ -282,7 +287,7 @@ impl<'a> Healer<'a> {
             true => (was.entry.clone(), was.hashed_ns),
             false => (Entry { target: was.entry.target.clone(), ..found }, hashed_ns),
         };
-        let verified_s = now_ns().div_euclid(1_000_000_000);
+        let verified_s = Clock::default().now_s();
         let record = Record { entry, hashed_ns, verified_s, gone_s: None, ..was.clone() };
         Ok(self.catalog.put_same_content(row, record)?)
     }

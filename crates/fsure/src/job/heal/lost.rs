@@ -9,8 +9,7 @@ use fsure_os::write::{Model, Resembles, make_folder, make_link, set_folder_date}
 use super::healer::Healer;
 use super::reader::{Attempt, Failure, Unhealed as _};
 use crate::catalog::{Row, Stored};
-use crate::scan::now_ns;
-use crate::words::{EntryKind, Finding, Origin, RelPath, Remedy};
+use crate::words::{Clock, EntryKind, Finding, Origin, RelPath, Remedy};
 
 impl Healer<'_> {
     /// Makes a link or a folder again.
@@ -40,7 +39,7 @@ impl Healer<'_> {
             None => remedy.reason = self.make_one(path)?,
         }
         let made = self.root.stat(path.as_bytes()).or_unhealed("look at it")?;
-        self.record(&row, path, made.inode, now_ns())?;
+        self.record(&row, path, made.inode, Clock::default().now_ns())?;
         self.catalog.commit()?;
         Ok(())
     }

@@ -13,8 +13,7 @@ use super::proof::Recorded;
 use super::reader::{Attempt, Candidate, Failure, Troubles, Unhealed as _};
 use crate::catalog::{Catalog, Stored};
 use crate::scan::hash::BLOCK;
-use crate::scan::now_ns;
-use crate::words::Origin;
+use crate::words::{Clock, Origin};
 
 /// Failed reads spent on what a block was made of before. It is wanted only to
 /// be put back if the medium refuses what is proven.
@@ -170,7 +169,7 @@ impl Healer<'_> {
             writing.write_at(&piece.new, piece.offset).or_unhealed("write into it")
         })?;
         writing.flush().or_unhealed("write into it")?;
-        let proved_ns = now_ns();
+        let proved_ns = Clock::default().now_ns();
         self.prove_in_place(header)?;
         Ok(proved_ns)
     }
