@@ -42,14 +42,13 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
+use crossbeam_channel::bounded;
 use fsure_os::device::Class;
 use fsure_os::folder::Root;
-use fsure_os::place::Places;
 use fsure_os::read::Way;
 
 use crate::catalog::Catalog;
-use crate::tree::{Step, Walk, WalkOptions};
+use crate::tree::{Walk, WalkOptions};
 use crate::words::{
     AlgorithmSet, AspectSet, Clock, Monitor, Offline, Outcome, Progress, RelPath, Result, Stop,
 };
@@ -177,10 +176,6 @@ pub(crate) enum Halt {
     Untrusted(String),
 }
 
-/// A run that is over before this is not slowed down by counting what there
-/// is to do; from then on, knowing what is left is worth a second walk.
-const COUNT_AFTER: Duration = Duration::from_secs(5);
-
 /// How long readers may take to hand over what they have when a scrub ends.
 const GATHER: Duration = Duration::from_secs(1);
 
@@ -211,7 +206,7 @@ pub fn scan(plan: &Plan, catalog: &mut Catalog, monitor: &dyn Monitor) -> Result
     let (_run, run_is_over) = bounded(0);
     if plan.scrub.is_none() && plan.purpose != Purpose::Status && !estimate.is_final() {
         let (plan, estimate, meter) = (plan.clone(), Arc::clone(&estimate), Arc::clone(&meter));
-        let count = move || count_ahead(&plan, &run_is_over, &estimate, &meter);
+        let count = move || estimate::count_ahead(&plan, &run_is_over, &estimate, &meter);
         // Not waited for: it may be stuck where the storage does not answer.
         // Without it there is no time left to tell, and that is all.
         let _ = std::thread::Builder::new().name("count".into()).spawn(count);
@@ -246,30 +241,6 @@ fn walk_options(plan: &Plan, pool: &mut Pool) -> WalkOptions {
         options.listers = 1;
     }
     options
-}
-
-/// Counts what there is to judge while the reading has begun, where no record
-/// tells.
-fn count_ahead(plan: &Plan, run_is_over: &Receiver<()>, estimate: &Estimate, meter: &Meter) {
-    if run_is_over.recv_timeout(COUNT_AFTER) != Err(RecvTimeoutError::Timeout) {
-        return;
-    }
-    let mut options = plan.walk.clone();
-    options.borders.places = Places::No;
-    options.listers = 1;
-    let Ok(walk) = Walk::start(Arc::clone(&plan.root), options) else { return };
-    for step in walk {
-        match step {
-            _ if meter.is_stopped() => return,
-            Ok(Step::Entry(_, stat, _)) if stat.kind == fsure_os::Kind::File => {
-                estimate.add(stat.size);
-            }
-            Ok(_) => {}
-            // The walk that counts will say it.
-            Err(_) => return,
-        }
-    }
-    estimate.finish();
 }
 
 /// Whether there are more paths.
