@@ -139,6 +139,7 @@ impl Weigher<'_> {
     /// Takes the next name that waits. Whether there was one.
     pub(super) fn take_waiting(&mut self) -> Result<bool> {
         let Some(arrival) = self.moves.next_arrival(false)? else { return Ok(false) };
+        self.catalog().hold()?;
         let Arrival { path, device, moved_from, is_ambiguous, .. } = arrival;
         let stat = match self.plan.root.stat(path.as_bytes()) {
             Ok(stat) => stat,
@@ -221,6 +222,7 @@ impl Weigher<'_> {
             let page = waiting.departures(after.as_ref())?;
             let Some(last) = page.last() else { break };
             after = Some(last.path.clone());
+            self.catalog().hold()?;
             for Departure { path, is_ambiguous, .. } in page {
                 let stored = self.catalog().get(&path)?;
                 let reason = is_ambiguous.then(|| AMBIGUOUS.to_owned());
