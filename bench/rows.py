@@ -203,6 +203,25 @@ def memory(bench):
     return [lines.peak(work, one.name, bound, target) for one in contenders], work
 
 
+def comparison(bench):
+    """Two catalogs and two lists of a million files: neither is held in memory."""
+    data = bench.data["million"]
+    exported = data.catalog.with_suffix(".b3")
+    command = ["fsure", "export", "--quiet", "--catalog", data.catalog, "--format", "b3sum"]
+    subprocess.run([*command, "-o", exported, "."], cwd=data.folder, env=bench.env, check=True)
+    contenders = [
+        Contender(f"fsure compare, two {what}", f"fsure compare --quiet {side} {side}", ("fsure",))
+        for what, side in (
+            ("catalogs", f"../catalogs/{data.catalog.name}"),
+            ("lists", f"../catalogs/{exported.name}"),
+        )
+    ]
+    title = f"peak memory, {data.spec.files:,} rows on each side, one run"
+    work = bench.measured(title, "million", "listed", contenders, rounds=1)
+    target = "at most 16 MiB for each of 4 databases"
+    return [lines.peak(work, one.name, 64 * MIB, target) for one in contenders], work
+
+
 def rows(million):
     """Of every row its name, its function and the data sets it needs."""
     tree = "million" if million else "small"
@@ -229,6 +248,7 @@ def rows(million):
     }
     if million:
         found["memory"] = (memory, ["million"])
+        found["compare"] = (comparison, ["million"])
     return found
 
 

@@ -204,6 +204,23 @@ fn what_a_list_does_not_say_makes_no_difference() {
         assert_eq!((report.code, number(&report, "same")), (1, 2), "{report:?}");
         assert_eq!(told, expected, "a CRC makes no pair: {report:?}");
     }
+    // Imported where no file is, its sizes are unknown, too.
+    let sha256 = |bytes: &str| {
+        use sha2::Digest as _;
+        let digest = sha2::Sha256::digest(bytes.as_bytes());
+        digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+    };
+    let text = format!("{}  d/a\n{}  d/x\n{}  e\n", sha256("1"), sha256("2"), sha256(""));
+    let (list, catalog) = (beside.write("list", text), beside.path("list.db"));
+    let (nothing, import) = (Tree::new(), ["import".as_ref(), list.as_os_str(), "--root".as_ref()]);
+    let more = [nothing.root().as_os_str(), "--catalog".as_ref(), catalog.as_os_str()];
+    assert_eq!(fsure(&[&import[..], &more[..]].concat()).code, 0);
+    for (side, folders) in [(&list, 0), (&catalog, 1)] {
+        let report = compare(tree.root(), side, &[]);
+        assert_eq!((report.code, number(&report, "same")), (1, 2), "{report:?}");
+        let moved = told(&report).contains(&"moved d/b d/x".to_owned());
+        assert_eq!((moved, number(&report, "only_here")), (true, folders), "{report:?}");
+    }
     let list = beside.write("list", "nonsense\n../x\n");
     let report = compare(&list, tree.root(), &[]);
     assert_eq!((report.code, number(&report, "malformed")), (6, 2), "{report:?}");

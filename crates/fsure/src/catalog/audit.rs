@@ -35,11 +35,10 @@ impl Catalog {
             return self.audit_rows();
         }
         // Totals and rows of one moment: another process may be recording.
-        self.connection.execute_batch("BEGIN").map_err(|e| self.blame(&e))?;
+        self.hold()?;
         let root = self.read_root_again();
         let audit = root.and_then(|()| self.audit_rows());
-        // It has only read: that it ends cannot fail in a way that matters.
-        let _ = self.connection.execute_batch("COMMIT");
+        self.release();
         audit
     }
 

@@ -414,9 +414,28 @@ impl Catalog {
         Ok(())
     }
 
+    /// Holds the file open for reading until [`Catalog::release`], so that many
+    /// single rows need not each take and give back its locks. Whoever wants to
+    /// write waits meanwhile.
+    pub fn hold(&mut self) -> Result<()> {
+        if !self.is_writing && self.connection.is_autocommit() {
+            self.connection.execute_batch("BEGIN").map_err(|e| self.blame(&e))?;
+        }
+        Ok(())
+    }
+
+    /// Ends what [`Catalog::hold`] began.
+    pub fn release(&mut self) {
+        if !self.is_writing && !self.connection.is_autocommit() {
+            // It has only read: that it ends cannot fail in a way that matters.
+            let _ = self.connection.execute_batch("COMMIT");
+        }
+    }
+
     /// Starts a transaction unless one is open.
     pub(super) fn begin(&mut self) -> Result<()> {
         if !self.is_writing {
+            self.release();
             let begun = self
                 .connection
                 .pragma_update(None, "cache_size", CACHE_KIB_TO_WRITE)

@@ -86,7 +86,12 @@ pub(super) fn read(lines: &mut Lines<'_>, sink: &mut Sink<'_>) -> Result<()> {
 }
 
 fn parse(line: &[u8]) -> std::result::Result<Listed, String> {
-    let entry: Entry = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+    let entry: Entry = serde_json::from_slice(line).map_err(|error| {
+        // The line is told by its number in the list.
+        let text = error.to_string();
+        let reason = text.split(" at line ").next().unwrap_or_default().to_owned();
+        format!("no entry: {reason} (column {})", error.column())
+    })?;
     let name = match &entry.path_bytes {
         Some(bytes) => BASE64.decode(bytes).map_err(|_| "path_bytes is no base64")?,
         None => entry.path.clone().into_bytes(),

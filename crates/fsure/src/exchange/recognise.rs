@@ -2,7 +2,7 @@
 //! same lines, by its name.
 
 use super::formats::Format;
-use super::{bagit, hashdeep, sfv};
+use super::{bagit, sfv};
 
 /// The form of a list of that name that begins with those bytes.
 pub(super) fn recognise(name: &[u8], head: &[u8]) -> Format {
@@ -11,7 +11,8 @@ pub(super) fn recognise(name: &[u8], head: &[u8]) -> Format {
     }
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     let text = head.trim_ascii_start();
-    if head.starts_with(hashdeep::MAGIC.as_bytes()) {
+    // Whatever its version: the reader says which it reads.
+    if head.starts_with(b"%%%% ") {
         Format::Hashdeep
     } else if text.starts_with(b"#mtree") || is_mtree(text) {
         Format::Mtree
@@ -64,6 +65,7 @@ mod tests {
             ("manifest-sha256.txt", "", Format::Bagit),
             ("tagmanifest-md5.txt", "", Format::Bagit),
             ("x", "%%%% HASHDEEP-1.0\n", Format::Hashdeep),
+            ("x", "%%%% HASHDEEP-2.0\n", Format::Hashdeep),
             ("x", "#mtree\n", Format::Mtree),
             ("x", "# user: root\n/set type=file\n", Format::Mtree),
             ("x", "./a type=file size=1\n", Format::Mtree),

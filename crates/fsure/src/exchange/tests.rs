@@ -211,7 +211,8 @@ fn malformed_lines_are_told_with_number_and_reason() {
         (Format::Json, "{}".to_owned(), "1: the first line is not"),
         (Format::Json, format!("{}\n", json::HEAD), "1: the list is cut off"),
         (Format::Json, format!("{}\n{{\"path\":\"a\"}}", json::HEAD), "2: an entry without"),
-        (Format::Json, format!("{}\n{{\"x\":1}}", json::HEAD), "2: unknown field `x`"),
+        (Format::Json, format!("{}\n{{\"x\":1}}", json::HEAD), "2: no entry: unknown field `x`"),
+        (Format::Json, format!("{}\nx", json::HEAD), "2: no entry: expected value (column 1)"),
         (
             Format::Json,
             format!("{}\n{{\"type\":\"end\",\"files\":2}}", json::HEAD),

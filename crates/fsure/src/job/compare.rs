@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use super::Options;
 use super::side::{Given, Item, Opened, What};
-use crate::catalog::{Waiting, content_key};
+use crate::catalog::Waiting;
 use crate::exchange::Format;
 use crate::scan::hash::of_nothing;
 use crate::words::{
@@ -60,13 +60,18 @@ pub fn compare(
         waiting: Waiting::new()?,
         wanted,
         only_files: here.is_list || there.is_list,
-        has_sizes: here.has_sizes && there.has_sizes,
         of_nothing: of_nothing(wanted),
         monitor,
         tell,
     };
     merge.run(here, there)?;
     Ok(merge.found)
+}
+
+/// The size of a file, if it is known: a list may not say it.
+fn size(record: &Record) -> Option<u64> {
+    let is_known = record.entry.size > 0 || record.hashed_ns > 0;
+    is_known.then_some(record.entry.size)
 }
 
 /// The digest to compare by: one that both sides have, or else one of the side
@@ -96,8 +101,6 @@ struct Merge<'a> {
     wanted: Algorithm,
     /// Whether a side knows of nothing but files.
     only_files: bool,
-    /// Whether both sides know all sizes.
-    has_sizes: bool,
     /// The digest of an empty file.
     of_nothing: Vec<u8>,
     monitor: &'a dyn Monitor,
@@ -168,12 +171,10 @@ impl Merge<'_> {
         Ok(())
     }
 
-    /// What a file is known by under another name. A CRC alone makes pairs of
-    /// strangers: among a million files there are a hundred.
+    /// What a file is known by under another name. Not by its size, which a list
+    /// may not know. A CRC makes pairs of strangers: among a million files there
+    /// are a hundred.
     fn content_key(&self, record: &Record) -> Option<Vec<u8>> {
-        if self.has_sizes {
-            return content_key(&record.entry, &record.digests, self.wanted);
-        }
         let digest = record.digests.get(self.wanted)?;
         let tells = self.wanted != Algorithm::Crc32 && digest != self.of_nothing;
         tells.then(|| digest.to_vec())
@@ -182,8 +183,9 @@ impl Merge<'_> {
     fn settle_both(&mut self, here: &Record, there: &Record) {
         let (mine, theirs): (&Entry, &Entry) = (&here.entry, &there.entry);
         let is_plain = mine.kind == theirs.kind && mine.target == theirs.target;
+        let is_resized = size(here).zip(size(there)).is_some_and(|(mine, theirs)| mine != theirs);
         let difference = match mine.kind {
-            _ if !is_plain || self.has_sizes && mine.size != theirs.size => Difference::Different,
+            _ if !is_plain || is_resized => Difference::Different,
             EntryKind::File => match here.digests.agree(&there.digests) {
                 Some(true) => return self.found.same += 1,
                 Some(false) => Difference::Different,

@@ -57,7 +57,14 @@ impl Given {
             Self::Catalog(file) => file,
             Self::List(source) => return first_digests(source),
         };
-        Ok(Catalog::open(file, None).ok().map(|catalog| catalog.settings().digests))
+        let Ok(mut catalog) = Catalog::open(file, None) else { return Ok(None) };
+        // What was imported may have others than it is to have from now on.
+        let first =
+            catalog.page(&Bound::From(b""), None)?.into_iter().find_map(|stored| match stored {
+                Stored::Sound(row) if row.is_live_file() => Some(row.record.digests.algorithms()),
+                _ => None,
+            });
+        Ok(first.or(Some(catalog.settings().digests)))
     }
 
     /// Looks at it. `other` is the other side, where that is open by now.
@@ -114,8 +121,6 @@ pub(super) struct Opened {
     pub(super) bytes_read: u64,
     /// Whether it is a list, which knows of files only.
     pub(super) is_list: bool,
-    /// Whether the size of every file is known.
-    pub(super) has_sizes: bool,
     /// Lines that make no sense.
     pub(super) malformed: u64,
     /// Entries that are of no use.
@@ -132,7 +137,6 @@ impl Opened {
             unread: BTreeSet::new(),
             bytes_read: 0,
             is_list: false,
-            has_sizes: true,
             malformed: 0,
             unusable: 0,
             page: VecDeque::new(),
@@ -165,14 +169,10 @@ impl Opened {
         mut other: Option<&mut Self>,
         monitor: &dyn Monitor,
     ) -> Result<Self> {
-        let mut has_sizes = true;
         let file = source.files.first().map_or(source.folder.as_path(), PathBuf::as_path);
-        let mut find = |listed: &Listed| {
-            has_sizes &= listed.size.is_some();
-            match &mut other {
-                Some(other) => other.named(listed),
-                None => Ok(as_written(listed)),
-            }
+        let mut find = |listed: &Listed| match &mut other {
+            Some(other) => other.named(listed),
+            None => Ok(as_written(listed)),
         };
         let root = (Volume::unknown(), 0);
         let digests = AlgorithmSet::of(&[wanted]);
@@ -180,7 +180,7 @@ impl Opened {
             expected_where(file, root, source, digests, &mut find, monitor)?;
         let listing::Troubles { malformed, unusable } = troubles;
         let opened = Self::of(catalog, RelPath::root());
-        Ok(Self { is_list: true, has_sizes, malformed, unusable, ..opened })
+        Ok(Self { is_list: true, malformed, unusable, ..opened })
     }
 
     /// The name of an entry of the other side, as this side spells it.

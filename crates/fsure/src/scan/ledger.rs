@@ -399,6 +399,7 @@ impl<'a> Ledger<'a> {
     }
 
     fn commit(&mut self) -> Result<()> {
+        self.catalog.release();
         if self.catalog.is_writing() && self.may_write {
             let committed = self.catalog.commit();
             self.survive(committed)?;

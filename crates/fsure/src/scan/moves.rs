@@ -183,6 +183,7 @@ impl Weigher<'_> {
     /// Takes the next name that waits. Whether there was one.
     pub(super) fn take_waiting(&mut self) -> Result<bool> {
         let Some(arrival) = self.moves.next_arrival(false)? else { return Ok(false) };
+        self.catalog().hold()?;
         let Arrival { path, device, moved_from, doubt, .. } = arrival;
         let stat = match self.plan.root.stat(path.as_bytes()) {
             Ok(stat) => stat,
@@ -279,6 +280,7 @@ impl Weigher<'_> {
             let page = waiting.departures(after.as_ref())?;
             let Some(last) = page.last() else { break };
             after = Some(last.path.clone());
+            self.catalog().hold()?;
             for Departure { path, doubt, .. } in page {
                 let stored = self.catalog().get(&path)?;
                 let reason = doubt.map(reason_of);

@@ -1,0 +1,64 @@
+//! What holds of every reader of a list, whatever it is given: nothing ends it
+//! but an error, nothing but a plain path below the root gets through, and what
+//! was read can be written and read again. A target for each form is in
+//! `fuzz_targets`, what was found worth keeping in `corpus`.
+
+use std::path::Path;
+
+use fsure::exchange::{About, Format, Item, Listed, read, writer};
+use fsure::words::{Algorithm, RelPath};
+
+/// Reads bytes as a list of that form.
+///
+/// # Panics
+/// If the reader does not keep its promises.
+pub fn list(format: Format, data: &[u8]) {
+    let mut entries = Vec::new();
+    let mut take = |item| {
+        if let Item::Listed(listed) = item {
+            let spellings = listed.other_spellings();
+            for path in std::iter::once(&listed.path).chain(&listed.others).chain(&spellings) {
+                assert_plain(path);
+            }
+            entries.push(listed);
+        }
+        Ok(())
+    };
+    read(format, Path::new("list"), &mut &data[..], &mut take).expect("memory can be read");
+    // Which only lists have that nobody writes.
+    entries.retain(|entry| entry.digests.get(Algorithm::Crc32).is_none());
+    assert_eq!(again(&entries), entries.into_iter().map(essence).collect::<Vec<_>>());
+}
+
+fn assert_plain(path: &RelPath) {
+    let mut components = path.as_bytes().split(|byte| *byte == b'/');
+    assert!(components.all(|name| !matches!(name, b"" | b"." | b"..")));
+    assert!(!path.as_bytes().contains(&0));
+}
+
+type Essence = (RelPath, fsure::words::Digests, Option<u64>, Option<i64>);
+
+fn essence(listed: Listed) -> Essence {
+    let modified = listed.modified.map(|modified| modified.time_ns);
+    (listed.path, listed.digests, listed.size, modified)
+}
+
+/// The entries, written in the form that holds all, and read again.
+fn again(entries: &[Listed]) -> Vec<Essence> {
+    let mut text = Vec::new();
+    let mut out = writer(Format::Json, &About::default(), &mut text).expect("memory");
+    for entry in entries {
+        out.put(entry).expect("memory");
+    }
+    out.finish().expect("memory");
+    let mut again = Vec::new();
+    let mut take = |item| {
+        match item {
+            Item::Listed(listed) => again.push(essence(listed)),
+            Item::Problem(problem) => panic!("{problem:?}"),
+        }
+        Ok(())
+    };
+    read(Format::Json, Path::new("list"), &mut &text[..], &mut take).expect("memory");
+    again
+}
