@@ -64,8 +64,12 @@ impl Patterns {
     }
 
     /// Whether a path is to be left out, and who says so. A folder that is
-    /// takes everything below it along.
+    /// takes everything below it along. A pattern file never is: it could hide
+    /// itself with the rest.
     pub fn leave_out(&self, path: &RelPath, is_folder: bool) -> Option<LeftOut> {
+        if !is_folder && path.name() == IGNORE_FILE.as_bytes() {
+            return None;
+        }
         if let Some(verdict) = self.first.as_ref().and_then(|first| first.verdict(path, is_folder))
         {
             return verdict.then_some(LeftOut::CommandLine);
