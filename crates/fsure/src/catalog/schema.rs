@@ -10,7 +10,32 @@ pub(super) const APPLICATION_ID: i64 = 0x6673_7572;
 const VERSION: i64 = 1 + ADDED.len() as i64;
 
 /// The tables that each version from the second on has added.
-const ADDED: [&str; 1] = [""];
+const ADDED: [&str; 1] = ["
+CREATE TABLE generation (
+    number INTEGER PRIMARY KEY,
+    at_s INTEGER NOT NULL,
+    command TEXT NOT NULL,
+    made_by TEXT NOT NULL,
+    new INTEGER NOT NULL,
+    modified INTEGER NOT NULL,
+    touched INTEGER NOT NULL,
+    missing INTEGER NOT NULL,
+    moved INTEGER NOT NULL,
+    accepted INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    statement TEXT,
+    signature TEXT
+);
+CREATE TABLE verification (
+    number INTEGER PRIMARY KEY,
+    at_s INTEGER NOT NULL,
+    command TEXT NOT NULL,
+    generation INTEGER NOT NULL,
+    files INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    exit_code INTEGER NOT NULL
+);
+"];
 
 const TABLES: &str = "
 CREATE TABLE root (

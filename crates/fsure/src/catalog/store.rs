@@ -9,6 +9,7 @@ use fsure_os::volume::Volume;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
 
 use super::about::{self, FileSystem, RootRow, Settings, Totals};
+use super::claims::claims_the_same;
 use super::fault::{CACHE_KIB_TO_WRITE, blame, connect, not_written, untrusted};
 use super::row::{self, Row, Stored};
 use super::schema;
@@ -42,6 +43,8 @@ pub struct Catalog {
     fetched: Totals,
     is_writing: bool,
     needs_recount: bool,
+    /// Whether a claim was changed since it was opened.
+    pub(super) has_changed: bool,
     /// Held for as long as the catalog may be written.
     _lock: Option<Lock>,
 }
@@ -113,6 +116,7 @@ impl Catalog {
             fetched: Totals::default(),
             is_writing: false,
             needs_recount: false,
+            has_changed: false,
             _lock: None,
         };
         catalog.connection.execute_batch("BEGIN").map_err(|e| catalog.blame(&e))?;
@@ -152,6 +156,7 @@ impl Catalog {
             fetched: Totals::default(),
             is_writing: false,
             needs_recount: false,
+            has_changed: false,
             _lock: lock,
         })
     }
@@ -174,6 +179,8 @@ impl Catalog {
     pub fn set_settings(&mut self, settings: Settings) -> Result<()> {
         if self.root.settings != settings {
             self.begin()?;
+            self.has_changed |=
+                self.root.settings.cross_file_systems != settings.cross_file_systems;
             self.root.settings = settings;
         }
         Ok(())
@@ -323,6 +330,7 @@ impl Catalog {
 
     fn replace(&mut self, before: Option<&Row>, record: Record, blocks: Option<i64>) -> Result<()> {
         let row = Row::new(record, blocks, &mut self.sealer);
+        self.has_changed |= before.is_none_or(|before| !claims_the_same(before, &row));
         // A row nobody knew of is no row to replace: it would be lost, and the
         // totals with it.
         let sql = if before.is_some() { row::REPLACE } else { row::INSERT };
@@ -345,6 +353,7 @@ impl Catalog {
     pub fn delete(&mut self, path: &RelPath) -> Result<()> {
         self.begin()?;
         self.needs_recount = true;
+        self.has_changed = true;
         let sql = "DELETE FROM record WHERE path = ?1";
         self.connection.execute(sql, [path.as_bytes()]).map_err(|e| self.blame(&e))?;
         Ok(())
@@ -388,6 +397,7 @@ impl Catalog {
     /// Remembers or forgets that a folder has a record of its own.
     pub fn set_nested_root(&mut self, path: &RelPath, is_one: bool) -> Result<()> {
         self.begin()?;
+        self.has_changed = true;
         let sql = match is_one {
             true => "INSERT OR REPLACE INTO nested VALUES (?1)",
             false => "DELETE FROM nested WHERE path = ?1",
@@ -397,7 +407,7 @@ impl Catalog {
     }
 
     /// Starts a transaction unless one is open.
-    pub(super) fn begin(&mut self) -> Result<()> {
+    pub fn begin(&mut self) -> Result<()> {
         if !self.is_writing {
             let begun = self
                 .connection
@@ -407,6 +417,11 @@ impl Catalog {
             self.is_writing = true;
         }
         Ok(())
+    }
+
+    /// Whether it claims anything that it did not when it was opened.
+    pub fn has_changed_claims(&self) -> bool {
+        self.has_changed
     }
 
     /// Whether there is anything to commit.

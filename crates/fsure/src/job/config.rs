@@ -15,6 +15,9 @@ const FILE_MAX: usize = 1 << 20;
 pub(super) struct Config {
     /// Patterns to leave out, in the manner of `.gitignore`.
     pub(super) exclude: Vec<String>,
+    /// BLAKE3 of the file, where there is one.
+    #[serde(skip)]
+    pub(super) digest: Option<[u8; 32]>,
 }
 
 /// Reads the root's configuration; none is as good as an empty one.
@@ -24,9 +27,12 @@ pub(super) fn read(root: &Root) -> Result<Config> {
         hint: Some("it knows one key: exclude = [\"*.tmp\", \"cache/\"]".to_owned()),
     };
     let text = root.read_small(FILE.as_bytes(), FILE_MAX).map_err(|e| bad(e.to_string()))?;
+    let digest = text.as_ref().map(|text| *blake3::hash(text).as_bytes());
     let text = String::from_utf8(text.unwrap_or_default());
     let text = text.map_err(|_| bad("it is not UTF-8 text".to_owned()))?;
-    toml::from_str(&text).map_err(|error| bad(error.to_string().trim_end().to_owned()))
+    let read: std::result::Result<Config, _> = toml::from_str(&text);
+    let config = read.map_err(|error| bad(error.to_string().trim_end().to_owned()))?;
+    Ok(Config { digest, ..config })
 }
 
 #[cfg(test)]

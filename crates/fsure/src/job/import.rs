@@ -3,17 +3,18 @@
 //! the next `verify` judges it. What is recorded already stays as it is.
 
 use std::collections::HashSet;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use fsure_os::Kind;
 use fsure_os::path as os_path;
 
 use super::listing::{self, Refusal, Troubles, named, record};
-use super::opening::{OpenRoot, lock, open_root};
+use super::opening::{OpenRoot, lock, now_s, open_root};
 use crate::catalog::{Catalog, OWN_FOLDER, Place, Settings, Stored};
 use crate::exchange::{Listed, Source, Trouble};
+use crate::scan::MADE_BY;
 use crate::words::{
-    Algorithm, AlgorithmSet, Entry, EntryKind, Error, ExitCode, Monitor, Record, RelPath, Result,
+    Algorithm, AlgorithmSet, Changes, Entry, EntryKind, Error, ExitCode, Generation, Monitor,
+    Record, RelPath, Result,
 };
 
 /// What an import did.
@@ -77,8 +78,24 @@ pub fn import(place: &Place, source: &Source, monitor: &dyn Monitor) -> Result<I
     let mut imported = Imported { unusable, ..import.imported };
     // A conflict is told like a line that makes no sense, and is none.
     imported.malformed = malformed - imported.conflicts;
+    note_generation(&mut catalog, imported.recorded)?;
     catalog.commit()?;
     Ok(imported)
+}
+
+/// Notes in the history of the record what was imported.
+fn note_generation(catalog: &mut Catalog, new: u64) -> Result<()> {
+    if !catalog.has_changed_claims() {
+        return Ok(());
+    }
+    catalog.put_generation(&Generation {
+        number: catalog.last_generation()? + 1,
+        at_s: now_s(),
+        command: "import".to_owned(),
+        made_by: MADE_BY.to_owned(),
+        changes: Changes { new, ..Changes::default() },
+        seal: None,
+    })
 }
 
 struct Import<'a> {
@@ -187,11 +204,10 @@ fn open_or_create(place: &Place, open: &OpenRoot, monitor: &dyn Monitor) -> Resu
     }
     let lock = lock(&place.catalog, monitor)?;
     if !place.is_recorded() {
-        let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let digests = AlgorithmSet::of(&[Algorithm::Blake3]);
         let settings = Settings { digests, cross_file_systems: false };
         let root = (open.volume.clone(), open.inode);
-        Catalog::create(&place.catalog, settings, root, now_s.cast_signed())?;
+        Catalog::create(&place.catalog, settings, root, now_s())?;
     }
     Catalog::open(&place.catalog, Some(lock))
 }

@@ -9,7 +9,9 @@ mod dupes;
 mod export;
 mod import;
 mod listing;
+mod log;
 mod opening;
+mod seal;
 mod status;
 mod update;
 mod verify;
@@ -19,12 +21,15 @@ pub use compare::compare;
 pub use dupes::dupes;
 pub use export::{Exported, Target, export};
 pub use import::{Imported, import};
+pub use log::{Claim, History, log};
+pub use seal::{SealOptions, Sealed, seal};
 pub use status::status;
 pub use update::{UpdateOptions, update};
 pub use verify::verify;
 
 use crate::catalog::{OWN_CATALOG, Place};
 use crate::scan::{Effort, From};
+use crate::trust::SignedBy;
 use crate::words::RelPath;
 
 /// What all jobs over a root have in common.
@@ -40,6 +45,8 @@ pub struct Options {
     pub reads_from: Option<From>,
     /// How hard to read.
     pub effort: Effort,
+    /// Whose signature the record must bear to be believed.
+    pub signed_by: Option<SignedBy>,
     /// Go on although the root looks offline.
     pub force: bool,
     /// Tell the monitor of paths that are ok, too.

@@ -1,13 +1,11 @@
 //! `update`: record what is new or has changed. What the record already says
 //! of a file is overwritten only where the file's date explains the change.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use fsure_os::path as os_path;
 
 use super::Options;
 use super::opening::{
-    OpenRoot, is_empty, is_recorded_root, lock, offline, offline_outcome, open_root, plan,
+    OpenRoot, is_empty, is_recorded_root, lock, now_s, offline, offline_outcome, open_root, plan,
     require_record, require_scope,
 };
 use crate::catalog::{Catalog, OWN_FOLDER, Place, Settings};
@@ -118,7 +116,6 @@ fn open_or_create(
 }
 
 fn create(place: &Place, open: &OpenRoot, options: &UpdateOptions) -> Result<()> {
-    let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let root = (open.volume.clone(), open.inode);
-    Catalog::create(&place.catalog, settings(None, options), root, now_s.cast_signed())
+    Catalog::create(&place.catalog, settings(None, options), root, now_s())
 }

@@ -7,6 +7,7 @@ pub mod compare;
 pub mod dupes;
 pub mod json;
 pub mod listing;
+pub mod log;
 pub mod text;
 mod totals;
 

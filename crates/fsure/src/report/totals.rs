@@ -3,6 +3,7 @@
 
 use serde::{Serialize, Serializer};
 
+use super::log::SignedLine;
 use crate::words::{BytesByWay, Offline, Outcome, Stop, Tally, Verdict};
 
 /// What can be summed over roots. `verdicts` are those of files.
@@ -33,6 +34,8 @@ pub(super) struct Totals {
     offline: Option<OfflineLine>,
     stopped: Option<StopLine>,
     record_untrusted: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signed: Option<SignedLine>,
 }
 
 impl Totals {
@@ -63,6 +66,7 @@ impl Totals {
             offline: outcome.offline.as_ref().map(OfflineLine::of),
             stopped: outcome.stopped.as_ref().map(StopLine::of),
             record_untrusted: outcome.record_untrusted.clone(),
+            signed: outcome.signed.as_ref().map(SignedLine::of),
         }
     }
 
@@ -92,6 +96,7 @@ impl Totals {
         self.offline = self.offline.take().or(other.offline);
         self.stopped = self.stopped.take().or(other.stopped);
         self.record_untrusted = self.record_untrusted.take().or(other.record_untrusted);
+        self.signed = self.signed.take().or(other.signed);
     }
 }
 

@@ -12,10 +12,10 @@ use super::decide::Write;
 use super::hash::BlockValue;
 use super::reader::{Content, now_ns};
 use super::{Halt, Plan, Purpose};
-use crate::catalog::{Catalog, Row, Stored, UnfinishedBlocks};
+use crate::catalog::{Catalog, Claims, Row, Stored, UnfinishedBlocks};
 use crate::words::{
-    ByteRange, Entry, EntryKind, Error, Finding, Monitor, Offline, Outcome, Record, RelPath,
-    Result, Stop, Verdict,
+    ByteRange, Changes, Entry, EntryKind, Error, Finding, Monitor, Offline, Outcome, Record,
+    RelPath, Result, Stop, Verdict,
 };
 
 /// How much work a kill or a power cut may cost.
@@ -120,6 +120,12 @@ pub(super) struct Ledger<'a> {
     pub(super) files_gone: Option<u64>,
     /// Bad rows that were told, so that none is told twice.
     pub(super) told_bad: HashSet<RelPath>,
+    /// What the run has changed in the record.
+    pub(super) changes: Changes,
+    /// The number of the generation that the run makes, once it makes one.
+    pub(super) generation: Option<u64>,
+    /// Folders that had a record of their own, by this one.
+    pub(super) known_roots: Vec<RelPath>,
 }
 
 impl<'a> Ledger<'a> {
@@ -144,6 +150,9 @@ impl<'a> Ledger<'a> {
             missing_files: 0,
             files_gone: None,
             told_bad: HashSet::new(),
+            changes: Changes::default(),
+            generation: None,
+            known_roots: Vec::new(),
             catalog,
         }
     }
@@ -213,6 +222,9 @@ impl<'a> Ledger<'a> {
     /// Tells a finding and counts it.
     pub(super) fn publish(&mut self, finding: Finding) {
         self.monitor.finding(&finding);
+        if finding.recorded_now && finding.kind == EntryKind::File {
+            self.changes.add(&finding);
+        }
         self.outcome.add(finding);
     }
 
@@ -394,6 +406,8 @@ impl<'a> Ledger<'a> {
 
     fn commit(&mut self) -> Result<()> {
         if self.catalog.is_writing() && self.may_write {
+            let noted = self.note_generation();
+            self.survive(noted)?;
             let committed = self.catalog.commit();
             self.survive(committed)?;
         }
@@ -416,16 +430,19 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Commits what is left and hands over the outcome.
-    pub(super) fn finish(&mut self) -> Result<Outcome> {
+    /// Commits what is left and hands over the outcome. `claims` are those of
+    /// all rows, if they have to be known.
+    pub(super) fn finish(&mut self, claims: Option<Claims>) -> Result<Outcome> {
         if !self.is_stopped() {
             self.look_for_nested_roots()?;
+            self.outcome.claims = claims.map(|claims| claims.finish(&self.known_roots).digest);
         }
         let is_complete = !self.is_stopped() && self.plan.walk.scope.is_root();
         if is_complete && self.may_write && self.outcome.is_update && self.catalog.is_writing() {
             let forgotten = self.catalog.forget_all_unfinished();
             self.survive(forgotten)?;
         }
+        self.note_verification()?;
         self.commit()?;
         Ok(std::mem::take(&mut self.outcome))
     }

@@ -6,6 +6,7 @@
 //! the readers (`pool`, `worker`, `reader`, `span`) read and hash and decide
 //! nothing.
 
+mod annals;
 mod aside;
 mod compare;
 mod decide;
@@ -39,9 +40,10 @@ use fsure_os::folder::Root;
 use fsure_os::place::Places;
 use fsure_os::read::Way;
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Claims};
 use crate::tree::{Step, Walk, WalkOptions};
 use crate::words::{AlgorithmSet, Monitor, Offline, Outcome, Progress, RelPath, Result, Stop};
+pub(crate) use annals::MADE_BY;
 pub use effort::{DEPTH_MAX, Effort, Rate, THREADS_MAX};
 use estimate::Estimate;
 use hands::Meter;
@@ -125,6 +127,9 @@ pub struct Plan {
     pub effort: Effort,
     /// Whether the catalog may be written.
     pub may_write: bool,
+    /// Whether the outcome has to tell what the rows claim that it was judged
+    /// by.
+    pub binds_claims: bool,
     /// Whether the record is a list of files, which says nothing of folders
     /// and links.
     pub is_list: bool,
@@ -181,7 +186,7 @@ pub fn scan(plan: &Plan, catalog: &mut Catalog, monitor: &dyn Monitor) -> Result
         let _ = std::thread::Builder::new().name("count".into()).spawn(count);
     }
     let mut run = Run {
-        merge: Merge::new(walk, &plan.walk.scope),
+        merge: Merge::new(walk, &plan.walk.scope, plan.binds_claims.then(Claims::default)),
         weigher: Weigher::new(plan, Ledger::new(plan, catalog, monitor))?,
         are_names_known: false,
         pool,
@@ -194,7 +199,8 @@ pub fn scan(plan: &Plan, catalog: &mut Catalog, monitor: &dyn Monitor) -> Result
     let result = run.run();
     // Whatever happened, the readers and the count must not go on.
     run.pool.close();
-    let mut outcome = result.and_then(|()| run.weigher.finish())?;
+    let claims = run.merge.claims();
+    let mut outcome = result.and_then(|()| run.weigher.finish(claims))?;
     outcome.bytes = meter.bytes_by_way();
     outcome.seconds = started.elapsed().as_secs_f64();
     Ok(outcome)

@@ -157,6 +157,11 @@ impl Weigher<'_> {
         };
         let is_moved = moved.is_some();
         let stored = if is_moved { moved } else { self.catalog().get(&path)? };
+        let granularity_ns =
+            super::entries::granularity_ns(self.ledger.catalog, stored.as_ref(), &entry);
+        if !is_moved && !matches!(known(stored.as_ref(), &entry, granularity_ns), Known::Nothing) {
+            self.ledger.distrust_change();
+        }
         if is_ambiguous && !is_moved && self.plan.purpose == Purpose::Status {
             let verdict = self.judge(stored.as_ref(), &entry, Evidence::StatOnly);
             let mut settled = Settled::new(path, stored, Some(entry), verdict);
@@ -222,6 +227,9 @@ impl Weigher<'_> {
             after = Some(last.path.clone());
             for Departure { path, is_ambiguous, .. } in page {
                 let stored = self.catalog().get(&path)?;
+                if !matches!(&stored, Some(Stored::Sound(row)) if !row.is_gone()) {
+                    self.ledger.distrust_change();
+                }
                 let reason = is_ambiguous.then(|| AMBIGUOUS.to_owned());
                 self.settle_unseen(path, stored, Found::Absent, reason)?;
                 if self.is_stopped() {

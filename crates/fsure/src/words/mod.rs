@@ -7,6 +7,7 @@ mod entry;
 mod error;
 mod exit;
 mod finding;
+mod generation;
 mod monitor;
 mod outcome;
 mod path;
@@ -23,6 +24,7 @@ pub(crate) use error::no_answer;
 pub use error::{Error, IoContext, Result};
 pub use exit::ExitCode;
 pub use finding::{ByteRange, Finding, merge_ranges, push_range};
+pub use generation::{Changes, Generation, SealText, Signed, Verification};
 pub use monitor::{Monitor, Progress, Silent};
 pub use outcome::{
     Accepted, BytesByWay, GRAVE_FINDINGS_MAX, Offline, Outcome, RecordedLeftOut, Stop, Tally,

@@ -14,6 +14,7 @@
 pub mod cache;
 #[cfg(target_os = "linux")]
 mod faulty;
+pub mod forger;
 #[cfg(target_os = "linux")]
 mod image;
 #[cfg(target_os = "linux")]
@@ -22,6 +23,7 @@ mod meanwhile;
 mod mounted;
 mod record;
 mod run;
+pub mod signable;
 #[cfg(target_os = "linux")]
 mod traced;
 mod tree;
@@ -35,7 +37,7 @@ pub use meanwhile::{Meanwhile, Moment};
 #[cfg(target_os = "linux")]
 pub use mounted::Mounted;
 pub use record::{Recorded, Row, bytes, content};
-pub use run::{Report, Run, code, fsure, fsure_json, path_of, told};
+pub use run::{Report, Run, code, fsure, fsure_json, fsure_of, path_of, told};
 #[cfg(target_os = "linux")]
 pub use traced::{Traced, traced};
 pub use tree::{AWKWARD, Tree, flip_byte, mtime_ns, set_mtime_ns};

@@ -7,9 +7,13 @@ mod effort;
 mod export;
 mod generate;
 mod import;
+mod log;
+mod places;
 mod roots;
 mod screen;
+mod seal;
 mod status;
+mod trust;
 mod update;
 mod verify;
 
@@ -45,6 +49,8 @@ enum Command {
     Update(update::UpdateArgs),
     Verify(verify::VerifyArgs),
     Status(status::StatusArgs),
+    Seal(seal::SealArgs),
+    Log(log::LogArgs),
     Export(export::ExportArgs),
     Import(import::ImportArgs),
     Compare(compare::CompareArgs),
@@ -123,6 +129,8 @@ fn run() -> ExitCode {
         Command::Update(args) => update::run(args, &cli.output),
         Command::Verify(args) => verify::run(args, &cli.output),
         Command::Status(args) => status::run(args, &cli.output),
+        Command::Seal(args) => seal::run(args, &cli.output),
+        Command::Log(args) => log::run(args, &cli.output),
         Command::Export(args) => export::run(args, &cli.output),
         Command::Import(args) => import::run(args, &cli.output),
         Command::Compare(args) => compare::run(args, &cli.output),

@@ -65,6 +65,7 @@ impl RootArgs {
     pub(crate) fn options(&self, effort: Effort) -> Options {
         Options {
             effort,
+            signed_by: None,
             exclude: self.exclude.clone(),
             cross_file_systems: self.cross_file_systems,
             reads_from: self.from.map(|from| match from {
