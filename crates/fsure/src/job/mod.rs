@@ -18,6 +18,7 @@ mod verify;
 
 pub use against::verify_against;
 pub use compare::compare;
+pub use config::UserConfig;
 pub use dupes::dupes;
 pub use export::{Exported, Target, export};
 pub use import::{Imported, import};
@@ -37,6 +38,8 @@ use crate::words::RelPath;
 pub struct Options {
     /// Patterns to leave out, in the manner of `.gitignore`.
     pub exclude: Vec<String>,
+    /// The same, in every run of this user's.
+    pub exclude_always: Vec<String>,
     /// Whether other file systems below the root are part of it; `None` as
     /// the last `update` was told.
     pub cross_file_systems: Option<bool>,

@@ -148,7 +148,11 @@ pub(super) fn plan(
         root: Arc::clone(&open.root),
         walk: WalkOptions {
             scope: place.scope.clone(),
-            patterns: Patterns::new(&options.exclude, &open.config.exclude)?,
+            patterns: Patterns::new(
+                &options.exclude,
+                &open.config.exclude,
+                &options.exclude_always,
+            )?,
             borders: Borders {
                 cross_file_systems: options.cross_file_systems.unwrap_or(recorded),
                 own: own_paths(place),

@@ -19,7 +19,7 @@ pub struct Signable {
 }
 
 /// A pair of keys as files, `NAME.pub` and `NAME.key`.
-fn make_keys(folder: &Tree, name: &str) {
+pub fn make_keys(folder: &Tree, name: &str) {
     let KeyPair { pk: public, sk: secret } =
         KeyPair::generate_unencrypted_keypair().expect("a pair of keys");
     let public = public.to_box().expect("a key").into_string();

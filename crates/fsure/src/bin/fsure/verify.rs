@@ -41,11 +41,11 @@ const HIDDEN: &[Verdict] = &[Verdict::Ignored];
 /// Runs the command.
 pub(crate) fn run(args: &VerifyArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(args.roots.all, HIDDEN);
-    let mut options = args.roots.options(args.effort.effort());
+    let mut options = args.roots.options(args.effort.effort(&output.user), &output.user);
     if let Some(list) = &args.against {
         return against(args, list, &options, output, &screen);
     }
-    options.signed_by = match args.signed_by.signed_by() {
+    options.signed_by = match args.signed_by.signed_by(&output.user) {
         Ok(signed_by) => signed_by,
         Err(error) => {
             screen.error(&error);
