@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fsure::catalog::locate;
 use fsure::job::{Options, verify};
 use fsure::trust::{NotBefore, SignedBy, Verifier};
-use fsure::words::{ExitCode, Finding, Monitor, Verdict};
+use fsure::words::{ExitCode, Finding, Monitor, Outcome, Verdict};
 use rusqlite::Connection;
 use support::forger::forge;
 use support::signable::{Signable, assert_clean, assert_refused, copy};
@@ -213,6 +213,20 @@ impl Monitor for Forger<'_> {
     }
 }
 
+/// Verifies a signed record that is forged when the first verdict is told.
+fn verify_while_forged(sample: &Signable, sql: &str) -> Outcome {
+    // Nothing is written for the run's own sake, so that the forger finds his turn.
+    sample.tree.write(".fsure/catalog.db.lock", "no lock of fsure's");
+    let key = std::fs::read_to_string(sample.own.path("mine.pub")).expect("a key");
+    let not_before = NotBefore::Remembered(sample.own.path("home/state/fsure/trust.db"));
+    let signed_by = SignedBy { key: Verifier::read(&key).expect("a key"), not_before };
+    let options = Options { signed_by: Some(signed_by), tell_ok: true, ..Options::default() };
+    let (catalog, sql) = (&sample.recorded.catalog, sql.to_owned());
+    let forger = Forger { catalog, sql, has_forged: AtomicBool::new(false) };
+    let place = locate(sample.tree.root(), None).expect("a place");
+    verify(&place, &options, &forger).expect("an outcome")
+}
+
 /// The record is changed after it was checked and before it is used: a row
 /// behind the 8,192 that can be under way.
 #[test]
@@ -228,26 +242,43 @@ fn a_row_that_is_forged_meanwhile_takes_the_verdict_back() {
     let time = support::mtime_ns(&sample.tree.path(&last));
     sample.tree.write(&last, "evil");
     support::set_mtime_ns(&sample.tree.path(&last), time);
-    // Nothing is written for the run's own sake, so that the forger finds his turn.
-    sample.tree.write(".fsure/catalog.db.lock", "no lock of fsure's");
-    let key = std::fs::read_to_string(sample.own.path("mine.pub")).expect("a key");
-    let not_before = NotBefore::Remembered(sample.own.path("home/state/fsure/trust.db"));
-    let key = Verifier::read(&key).expect("a key");
-    let options = Options {
-        signed_by: Some(SignedBy { key, not_before }),
-        tell_ok: true,
-        ..Options::default()
-    };
     let hex = blake3::hash(b"evil").to_hex();
     let sql = format!("UPDATE record SET blake3 = x'{hex}' WHERE path = CAST('{last}' AS BLOB)");
-    let catalog = &sample.recorded.catalog;
-    let forger = Forger { catalog, sql, has_forged: AtomicBool::new(false) };
-    let place = locate(sample.tree.root(), None).expect("a place");
-    let outcome = verify(&place, &options, &forger).expect("an outcome");
+    let outcome = verify_while_forged(&sample, &sql);
     assert_eq!(outcome.files.of(Verdict::Ok), FILES as u64 + 4, "it was judged by the forged row");
     assert_eq!(outcome.exit_code(), ExitCode::RecordUntrusted);
     let why = outcome.record_untrusted.expect("a reason");
     assert!(why.contains("while they were judged") && outcome.signed.is_none(), "{why}");
+}
+
+/// Names that came or went wait until all names are known, and their rows are
+/// asked for once more then.
+#[test]
+fn a_name_that_waits_is_not_forged_meanwhile() {
+    for (name, sql) in [
+        // A file that is gone: nobody would miss it.
+        ("", "DELETE FROM record WHERE path = x'61'"),
+        ("", "UPDATE record SET gone_s = 1 WHERE path = x'61'"),
+        // A file that came: it would be as recorded.
+        (
+            "evil",
+            "INSERT INTO record SELECT CAST('evil' AS BLOB), kind, size, mtime_ns, ctime_ns, \
+             birth_ns, inode, file_system, target, blake3, sha256, sha512, sha1, md5, xxh128, \
+             hashed_ns, verified_s, gone_s, blocks, seal FROM record WHERE path = x'61'",
+        ),
+    ] {
+        let sample = Signable::sealed();
+        if name.is_empty() {
+            std::fs::remove_file(sample.tree.path("a")).expect("take away");
+        } else {
+            let time = support::mtime_ns(&sample.tree.path("a"));
+            sample.tree.write(name, content(100, 1));
+            support::set_mtime_ns(&sample.tree.path(name), time);
+        }
+        let outcome = verify_while_forged(&sample, sql);
+        assert_eq!(outcome.exit_code(), ExitCode::RecordUntrusted, "{sql}: {outcome:?}");
+        assert_eq!(outcome.files.of(Verdict::Missing) + outcome.files.of(Verdict::New), 0, "{sql}");
+    }
 }
 
 #[test]
