@@ -35,6 +35,11 @@ impl Catalog {
         last.map(|number| number.map_or(0, i64::cast_unsigned)).map_err(|e| self.blame(&e))
     }
 
+    /// The number of the generation that comes next.
+    pub fn next_generation(&self) -> Result<u64> {
+        Ok(self.last_generation()?.saturating_add(1))
+    }
+
     /// Writes a generation, in the place of the one of its number.
     pub fn put_generation(&mut self, generation: &Generation) -> Result<()> {
         self.begin()?;

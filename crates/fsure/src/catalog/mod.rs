@@ -25,5 +25,5 @@ pub use claims::{Claimed, Claims};
 pub use history::digest_of;
 pub use locate::{OWN_CATALOG, OWN_FOLDER, Place, locate, not_there};
 pub use row::{Row, Stored};
-pub use store::{Bound, Catalog, PAGE_ROWS};
+pub use store::{Bound, Catalog, MADE_BY, PAGE_ROWS};
 pub use waiting::{Arrival, Departure, Waiting, content_key, is_same_inode};

@@ -21,6 +21,9 @@ use crate::words::{Algorithm, Error, FileSystemId, Record, RelPath, Result};
 /// the system and gave it back for every page.
 pub const PAGE_ROWS: usize = 256;
 
+/// The program and its version, as a record tells them.
+pub const MADE_BY: &str = concat!("fsure ", env!("CARGO_PKG_VERSION"));
+
 const UNSEALED: &str = "the description of its root fails its seal";
 
 /// Where a page of rows starts.
@@ -107,7 +110,7 @@ impl Catalog {
                 file_system: FileSystemId(0),
                 inode: None,
                 settings,
-                made_by: concat!("fsure ", env!("CARGO_PKG_VERSION")).to_owned(),
+                made_by: MADE_BY.to_owned(),
                 made_s: now_s,
                 totals: Totals::default(),
             },

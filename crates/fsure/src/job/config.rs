@@ -102,7 +102,7 @@ fn each_key(
     set: &mut dyn FnMut(&str, &DeValue<'_>) -> std::result::Result<(), String>,
 ) -> Result<()> {
     let bad = |at: Range<usize>, why: &str| {
-        let line = text[..at.start.min(text.len())].matches('\n').count() + 1;
+        let line = text.bytes().take(at.start).filter(|byte| *byte == b'\n').count() + 1;
         Error::Usage {
             message: format!("{file}:{line}: {why}"),
             hint: Some(format!("it knows {}", known.join(", "))),

@@ -9,9 +9,8 @@ use fsure_os::path as os_path;
 
 use super::listing::{self, Refusal, Troubles, named, record};
 use super::opening::{OpenRoot, lock, now_s, open_root};
-use crate::catalog::{Catalog, OWN_FOLDER, Place, Settings, Stored};
+use crate::catalog::{Catalog, MADE_BY, OWN_FOLDER, Place, Settings, Stored};
 use crate::exchange::{Listed, Source, Trouble};
-use crate::scan::MADE_BY;
 use crate::words::{
     Algorithm, AlgorithmSet, Changes, Entry, EntryKind, Error, ExitCode, Generation, Monitor,
     Record, RelPath, Result,
@@ -89,7 +88,7 @@ fn note_generation(catalog: &mut Catalog, new: u64) -> Result<()> {
         return Ok(());
     }
     catalog.put_generation(&Generation {
-        number: catalog.last_generation()? + 1,
+        number: catalog.next_generation()?,
         at_s: now_s(),
         command: "import".to_owned(),
         made_by: MADE_BY.to_owned(),

@@ -8,8 +8,7 @@ use fsure_os::path as os_path;
 use fsure_os::plain::Beside;
 
 use super::opening::{lock, now_s, open_root, require_record};
-use crate::catalog::{Catalog, Place, digest_of};
-use crate::scan::MADE_BY;
+use crate::catalog::{Catalog, MADE_BY, Place, digest_of};
 use crate::trust::{
     Chain, Memory, Signer, Statement, forgetful, head, place_of, remember, signed, weak,
 };
@@ -74,7 +73,7 @@ pub fn seal(place: &Place, options: &SealOptions, monitor: &dyn Monitor) -> Resu
     let since = before.as_ref().map_or(0, |chain| chain.newest.generation);
     let first = generations.partition_point(|one| one.number <= since);
     let between = &generations[first..];
-    let number = catalog.last_generation()? + 1;
+    let number = catalog.next_generation()?;
     let statement = Statement {
         root: escape(place.root.file_name().map_or(b"/", |name| name.as_encoded_bytes())),
         chain: before.as_ref().map_or_else(|| catalog.draw(), |chain| Ok(chain.newest.chain))?,

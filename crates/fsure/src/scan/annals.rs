@@ -4,10 +4,8 @@
 
 use super::ledger::Ledger;
 use super::{Purpose, UpdateRules};
+use crate::catalog::MADE_BY;
 use crate::words::{Generation, Result, Verification};
-
-/// The program and its version, as a record tells them.
-pub(crate) const MADE_BY: &str = concat!("fsure ", env!("CARGO_PKG_VERSION"));
 
 impl Ledger<'_> {
     /// Writes the generation that this run makes, if it makes one.
@@ -18,7 +16,7 @@ impl Ledger<'_> {
         }
         let number = match self.generation {
             Some(number) => number,
-            None => self.catalog.last_generation()? + 1,
+            None => self.catalog.next_generation()?,
         };
         self.generation = Some(number);
         let UpdateRules { only_completes, .. } = rules;

@@ -43,7 +43,6 @@ use fsure_os::read::Way;
 use crate::catalog::{Catalog, Claims};
 use crate::tree::{Step, Walk, WalkOptions};
 use crate::words::{AlgorithmSet, Monitor, Offline, Outcome, Progress, RelPath, Result, Stop};
-pub(crate) use annals::MADE_BY;
 pub use effort::{DEPTH_MAX, Effort, Rate, THREADS_MAX};
 use estimate::Estimate;
 use hands::Meter;

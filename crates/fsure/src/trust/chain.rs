@@ -128,5 +128,5 @@ pub fn told(changes: &Changes) -> String {
     if bytes > 0 {
         parts.push(units::size(bytes));
     }
-    if parts.is_empty() { "folders or links only".to_owned() } else { parts.join(", ") }
+    if parts.is_empty() { "no files".to_owned() } else { parts.join(", ") }
 }

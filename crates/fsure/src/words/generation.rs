@@ -41,16 +41,16 @@ impl Changes {
         }
     }
 
-    /// Both together.
+    /// Both together. The counts may be anybody's.
     #[must_use]
     pub fn plus(self, other: &Self) -> Self {
         Self {
-            new: self.new + other.new,
-            modified: self.modified + other.modified,
-            touched: self.touched + other.touched,
-            missing: self.missing + other.missing,
-            moved: self.moved + other.moved,
-            accepted: self.accepted + other.accepted,
+            new: self.new.saturating_add(other.new),
+            modified: self.modified.saturating_add(other.modified),
+            touched: self.touched.saturating_add(other.touched),
+            missing: self.missing.saturating_add(other.missing),
+            moved: self.moved.saturating_add(other.moved),
+            accepted: self.accepted.saturating_add(other.accepted),
             bytes: self.bytes.saturating_add(other.bytes),
         }
     }

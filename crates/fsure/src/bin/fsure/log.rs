@@ -19,7 +19,7 @@ use super::trust::public_key;
 #[derive(Args)]
 pub(crate) struct LogArgs {
     /// A folder that has a record [default: the current folder]
-    #[arg(value_name = "PATH", default_value = ".")]
+    #[arg(value_name = "PATH", default_value = ".", hide_default_value = true)]
     path: PathBuf,
     /// Use the record in FILE instead of PATH/.fsure/catalog.db
     #[arg(long, value_name = "FILE")]

@@ -1,6 +1,6 @@
 //! `fsure seal`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use fsure::catalog::locate;
@@ -18,9 +18,9 @@ use super::{OutputArgs, places};
 /// update that changes the record leaves it unsigned until the next seal.
 #[derive(Args)]
 pub(crate) struct SealArgs {
-    /// Folders that have a record [default: the current folder]
-    #[arg(value_name = "PATH")]
-    paths: Vec<PathBuf>,
+    /// A folder that has a record [default: the current folder]
+    #[arg(value_name = "PATH", default_value = ".", hide_default_value = true)]
+    path: PathBuf,
     /// The secret key, made by 'minisign -G'
     #[arg(long, value_name = "KEY")]
     sign: PathBuf,
@@ -38,55 +38,36 @@ pub(crate) struct SealArgs {
 /// Runs the command.
 pub(crate) fn run(args: &SealArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(false, &[]);
-    let here = [PathBuf::from(".")];
-    let paths = if args.paths.is_empty() { &here[..] } else { &args.paths };
-    let fail = |error: &Error| {
-        screen.error(error);
-        error.exit_code()
-    };
-    let options = match args.options() {
-        Ok(options) => options,
-        Err(error) => return fail(&error),
-    };
-    let mut code = ExitCode::Clean;
-    for path in paths {
-        code = code.worse(match run_one(path, args, &options, output, &screen) {
-            Ok(()) => ExitCode::Clean,
-            Err(error) => fail(&error),
-        });
+    match args.run(output, &screen) {
+        Ok(()) => screen.end(ExitCode::Clean),
+        Err(error) => {
+            screen.error(&error);
+            error.exit_code()
+        }
     }
-    screen.end(code)
-}
-
-fn run_one(
-    path: &Path,
-    args: &SealArgs,
-    options: &SealOptions,
-    output: &OutputArgs,
-    screen: &Screen,
-) -> Result<()> {
-    let place = locate(path, args.catalog.as_deref())?;
-    let root = place.root.to_string_lossy().into_owned();
-    let task = screen.begin(root.clone(), false);
-    let sealed = seal(&place, options, &task)?;
-    drop(task);
-    for nested in &sealed.nested {
-        screen.warn(&format!(
-            "{root}/{} has a record of its own, which is to be signed by itself",
-            nested.shown()
-        ));
-    }
-    if output.json {
-        screen.print(&report::sealed_json(&root, &sealed));
-    } else if !output.quiet {
-        screen.print(&report::sealed_text(&root, &sealed));
-    }
-    Ok(())
 }
 
 impl SealArgs {
-    fn options(&self) -> Result<SealOptions> {
-        Ok(SealOptions { signer: self.signer()?, memory: places::memory()?, force: self.force })
+    fn run(&self, output: &OutputArgs, screen: &Screen) -> Result<()> {
+        let (signer, memory) = (self.signer()?, places::memory()?);
+        let options = SealOptions { signer, memory, force: self.force };
+        let place = locate(&self.path, self.catalog.as_deref())?;
+        let root = place.root.to_string_lossy().into_owned();
+        let task = screen.begin(root.clone(), false);
+        let sealed = seal(&place, &options, &task)?;
+        drop(task);
+        for nested in &sealed.nested {
+            screen.warn(&format!(
+                "{root}/{} has a record of its own, which is to be signed by itself",
+                nested.shown()
+            ));
+        }
+        if output.json {
+            screen.print(&report::sealed_json(&root, &sealed));
+        } else if !output.quiet {
+            screen.print(&report::sealed_text(&root, &sealed));
+        }
+        Ok(())
     }
 
     fn signer(&self) -> Result<Signer> {
