@@ -143,6 +143,12 @@ fn the_history_is_bound_by_the_signature() {
         ("DELETE FROM generation WHERE number = 2", ""),
         ("DELETE FROM generation WHERE number = 4", ""),
         ("DELETE FROM generation WHERE number < 6", ""),
+        ("DELETE FROM generation WHERE number < 3", ""),
+        (
+            "UPDATE generation SET statement = replace(statement, 'files: 4', 'files: 5') \
+             WHERE number = 2",
+            "generation 2 is not the signed one",
+        ),
         ("DELETE FROM generation WHERE number = 6", "changed after generation 2"),
         ("DELETE FROM generation WHERE number > 2", "rolled back"),
         ("DELETE FROM generation", "not signed"),

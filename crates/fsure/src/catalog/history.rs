@@ -181,3 +181,61 @@ pub fn digest_of(generations: &[Generation]) -> [u8; 32] {
     }
     *hasher.finalize().as_bytes()
 }
+
+#[cfg(test)]
+mod tests {
+    use fsure_os::volume::Volume;
+
+    use super::*;
+    use crate::catalog::Settings;
+    use crate::words::AlgorithmSet;
+
+    fn empty() -> Catalog {
+        let settings = Settings { digests: AlgorithmSet::default(), cross_file_systems: false };
+        let root = (Volume::unknown(), 1);
+        Catalog::temporary(std::path::Path::new("none"), settings, root).unwrap()
+    }
+
+    #[test]
+    fn what_is_signed_stays_and_the_rest_is_bounded() {
+        const SIGNED: u64 = 3;
+        let mut catalog = empty();
+        let last = SIGNED + UNSIGNED_MAX as u64 + 5;
+        for number in 1..=last {
+            let seal = SealText { statement: String::new(), signature: String::new() };
+            let generation = Generation {
+                number,
+                at_s: 0,
+                command: "update".to_owned(),
+                made_by: String::new(),
+                changes: Changes { new: number, ..Changes::default() },
+                seal: (number == SIGNED).then_some(seal),
+            };
+            catalog.put_generation(&generation).unwrap();
+        }
+        let kept = catalog.generations().unwrap();
+        let numbers: Vec<_> = kept.iter().map(|one| one.number).collect();
+        let expected: Vec<_> = (1..=SIGNED).chain(SIGNED + 6..=last).collect();
+        assert_eq!(numbers, expected);
+        assert!(kept.iter().all(|one| one.changes.new == one.number), "as they were written");
+        assert_eq!(catalog.next_generation().unwrap(), last + 1);
+    }
+
+    #[test]
+    fn the_last_verifications_are_kept() {
+        let mut catalog = empty();
+        let one = |at_s| Verification {
+            at_s,
+            command: "verify".to_owned(),
+            generation: 1,
+            files: 2,
+            bytes: 3,
+            exit_code: 4,
+        };
+        for at_s in 0..VERIFICATIONS_MAX + 7 {
+            catalog.note_verification(&one(at_s)).unwrap();
+        }
+        let kept = catalog.verifications().unwrap();
+        assert_eq!(kept, (7..VERIFICATIONS_MAX + 7).map(one).collect::<Vec<_>>());
+    }
+}
