@@ -14,6 +14,7 @@
 pub mod cache;
 #[cfg(target_os = "linux")]
 mod faulty;
+#[cfg(target_os = "linux")]
 pub mod forger;
 #[cfg(target_os = "linux")]
 mod image;
@@ -23,6 +24,7 @@ mod meanwhile;
 mod mounted;
 mod record;
 mod run;
+#[cfg(target_os = "linux")]
 pub mod signable;
 #[cfg(target_os = "linux")]
 mod traced;
