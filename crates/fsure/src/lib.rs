@@ -16,8 +16,9 @@ pub mod catalog;
 pub mod exchange;
 pub mod tree;
 
-// Floor 3: the pipeline
+// Floor 3: the pipeline, and for whom a record is believed
 pub mod scan;
+pub mod trust;
 
 // Floor 4: jobs
 pub mod job;

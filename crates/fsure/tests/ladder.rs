@@ -85,7 +85,7 @@ fn record(root: &Path, first_way: Way, reads_from: From) -> (Sums, BytesByWay) {
         root: opened,
         walk: WalkOptions {
             scope: RelPath::root(),
-            patterns: Patterns::new(&[], &[]).expect("no patterns"),
+            patterns: Patterns::new(&[], &[], &[]).expect("no patterns"),
             borders: Borders {
                 cross_file_systems: false,
                 own: Vec::new(),
@@ -105,6 +105,7 @@ fn record(root: &Path, first_way: Way, reads_from: From) -> (Sums, BytesByWay) {
         reads_from,
         first_way,
         effort: Effort::default(),
+        binds_claims: false,
         may_write: true,
         is_list: false,
         meta: Default::default(),

@@ -12,6 +12,7 @@ use std::path::Path;
 use std::process::Command;
 
 use support::Tree;
+use support::signable::make_keys;
 
 /// One command of an example, and what is said to come of it.
 struct Step {
@@ -30,6 +31,7 @@ fn the_examples_of_the_readme_do_what_it_says() {
         tree.write(name, vec![byte; 3_000_000]);
     }
     tree.write("photos/notes.txt", b"hello\n");
+    make_keys(&tree, "me");
     // Recorded at once, they would be read again by every update.
     std::thread::sleep(std::time::Duration::from_millis(50));
     for step in steps {
@@ -50,6 +52,8 @@ fn run(tree: &Tree, step: &Step) {
         .args(["-c", &step.command])
         .current_dir(tree.root())
         .env("PATH", path)
+        .env("XDG_CONFIG_HOME", tree.path("home/config"))
+        .env("XDG_STATE_HOME", tree.path("home/state"))
         .output()
         .unwrap();
     let printed = String::from_utf8(output.stdout).unwrap();

@@ -38,6 +38,30 @@ CREATE TABLE part (
     seal INTEGER NOT NULL,
     PRIMARY KEY (path, first_block)
 ) WITHOUT ROWID;
+CREATE TABLE generation (
+    number INTEGER PRIMARY KEY,
+    at_s INTEGER NOT NULL,
+    command TEXT NOT NULL,
+    made_by TEXT NOT NULL,
+    new INTEGER NOT NULL,
+    modified INTEGER NOT NULL,
+    touched INTEGER NOT NULL,
+    missing INTEGER NOT NULL,
+    moved INTEGER NOT NULL,
+    accepted INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    statement TEXT,
+    signature TEXT
+);
+CREATE TABLE verification (
+    number INTEGER PRIMARY KEY,
+    at_s INTEGER NOT NULL,
+    command TEXT NOT NULL,
+    generation INTEGER NOT NULL,
+    files INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    exit_code INTEGER NOT NULL
+);
 "];
 
 const TABLES: &str = "

@@ -38,6 +38,12 @@ impl Sealer {
         self
     }
 
+    /// Gives all that was collected to a digest; the sealer is empty again.
+    pub(super) fn pass_on(&mut self, hasher: &mut blake3::Hasher) {
+        hasher.update(&self.bytes);
+        self.bytes.clear();
+    }
+
     /// The seal over all that was collected; the sealer is empty again.
     pub(super) fn seal(&mut self) -> u64 {
         let seal = xxh3_64(&self.bytes);

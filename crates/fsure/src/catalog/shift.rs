@@ -44,6 +44,7 @@ impl Catalog {
 
     fn remove_row(&mut self, row: &Row) -> Result<()> {
         self.begin()?;
+        self.has_changed = true;
         let sql = "DELETE FROM record WHERE path = ?1";
         let mut statement = self.connection.prepare_cached(sql).map_err(|e| self.blame(&e))?;
         let removed =

@@ -10,6 +10,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
 
 use super::about::{self, FileSystem, RootRow, Settings, Totals};
 use super::choice::{self, Choices};
+use super::claims::claims_the_same;
 use super::fault::{CACHE_KIB_TO_WRITE, blame, connect, not_written, untrusted};
 use super::row::{self, Row, Stored};
 use super::schema;
@@ -20,6 +21,9 @@ use crate::words::{Algorithm, Error, FileSystemId, Record, RelPath, Result};
 /// the processor's cache until they are looked at. 2048 rows took memory from
 /// the system and gave it back for every page.
 pub const PAGE_ROWS: usize = 256;
+
+/// The program and its version, as a record tells them.
+pub const MADE_BY: &str = concat!("fsure ", env!("CARGO_PKG_VERSION"));
 
 const UNSEALED: &str = "the description of its root fails its seal";
 
@@ -46,6 +50,8 @@ pub struct Catalog {
     needs_recount: bool,
     /// Whether CRC-32 values are kept beside the records.
     pub(super) has_crc32: bool,
+    /// Whether a claim was changed since it was opened.
+    pub(super) has_changed: bool,
     /// Held for as long as the catalog may be written.
     _lock: Option<Lock>,
 }
@@ -109,7 +115,7 @@ impl Catalog {
                 file_system: FileSystemId(0),
                 inode: None,
                 settings,
-                made_by: concat!("fsure ", env!("CARGO_PKG_VERSION")).to_owned(),
+                made_by: MADE_BY.to_owned(),
                 made_s: now_s,
                 totals: Totals::default(),
             },
@@ -120,6 +126,7 @@ impl Catalog {
             is_writing: false,
             needs_recount: false,
             has_crc32: false,
+            has_changed: false,
             _lock: None,
         };
         catalog.connection.execute_batch("BEGIN").map_err(|e| catalog.blame(&e))?;
@@ -162,6 +169,7 @@ impl Catalog {
             is_writing: false,
             needs_recount: false,
             has_crc32: false,
+            has_changed: false,
             _lock: lock,
         })
     }
@@ -184,6 +192,8 @@ impl Catalog {
     pub fn set_settings(&mut self, settings: Settings) -> Result<()> {
         if self.root.settings != settings {
             self.begin()?;
+            self.has_changed |=
+                self.root.settings.cross_file_systems != settings.cross_file_systems;
             self.root.settings = settings;
         }
         Ok(())
@@ -341,6 +351,7 @@ impl Catalog {
     fn replace(&mut self, before: Option<&Row>, record: Record, blocks: Option<i64>) -> Result<()> {
         self.keep_crc32(&record)?;
         let row = Row::new(record, blocks, &mut self.sealer);
+        self.has_changed |= before.is_none_or(|before| !claims_the_same(before, &row));
         // A row nobody knew of is no row to replace: it would be lost, and the
         // totals with it.
         let sql = if before.is_some() { row::REPLACE } else { row::INSERT };
@@ -363,6 +374,7 @@ impl Catalog {
     pub fn delete(&mut self, path: &RelPath) -> Result<()> {
         self.begin()?;
         self.needs_recount = true;
+        self.has_changed = true;
         let sql = "DELETE FROM record WHERE path = ?1";
         self.connection.execute(sql, [path.as_bytes()]).map_err(|e| self.blame(&e))?;
         self.forget_metadata(path)
@@ -406,6 +418,7 @@ impl Catalog {
     /// Remembers or forgets that a folder has a record of its own.
     pub fn set_nested_root(&mut self, path: &RelPath, is_one: bool) -> Result<()> {
         self.begin()?;
+        self.has_changed = true;
         let sql = match is_one {
             true => "INSERT OR REPLACE INTO nested VALUES (?1)",
             false => "DELETE FROM nested WHERE path = ?1",
@@ -433,7 +446,7 @@ impl Catalog {
     }
 
     /// Starts a transaction unless one is open.
-    pub(super) fn begin(&mut self) -> Result<()> {
+    pub fn begin(&mut self) -> Result<()> {
         if !self.is_writing {
             self.release();
             let begun = self
@@ -444,6 +457,11 @@ impl Catalog {
             self.is_writing = true;
         }
         Ok(())
+    }
+
+    /// Whether it claims anything that it did not when it was opened.
+    pub fn has_changed_claims(&self) -> bool {
+        self.has_changed
     }
 
     /// Whether there is anything to commit.

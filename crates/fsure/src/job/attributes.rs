@@ -27,7 +27,7 @@ pub(super) fn read(
     let root = Arc::new(Root::open(folder).doing("open", folder)?);
     let options = WalkOptions {
         scope: RelPath::root(),
-        patterns: Patterns::new(&[], &[])?,
+        patterns: Patterns::new(&[], &[], &[])?,
         borders: Borders {
             own: vec![RelPath::from_bytes(OWN_FOLDER.as_bytes())],
             ..Borders::default()

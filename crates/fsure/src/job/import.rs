@@ -4,7 +4,6 @@
 //! it. What is recorded already stays as it is.
 
 use std::collections::HashSet;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use fsure_os::Kind;
 use fsure_os::path as os_path;
@@ -12,11 +11,11 @@ use fsure_os::path as os_path;
 use super::Options;
 use super::listing::{self, Refusal, Troubles, named, record};
 use super::opening::{OpenRoot, lock, open_root};
-use crate::catalog::{Catalog, OWN_FOLDER, Place, Row, Settings, Stored};
+use crate::catalog::{Catalog, MADE_BY, OWN_FOLDER, Place, Row, Settings, Stored};
 use crate::exchange::{Format, Listed, Source, Trouble};
 use crate::words::{
-    Algorithm, AlgorithmSet, Digests, Entry, EntryKind, Error, ExitCode, Monitor, Record, RelPath,
-    Result,
+    Algorithm, AlgorithmSet, Changes, Clock, Digests, Entry, EntryKind, Error, ExitCode,
+    Generation, Monitor, Record, RelPath, Result,
 };
 
 /// What an import did.
@@ -95,8 +94,24 @@ pub fn import(
         import.take_all(source, monitor)?;
     }
     let imported = import.imported;
+    note_generation(&mut catalog, imported.recorded, &options.clock)?;
     catalog.commit()?;
     Ok(imported)
+}
+
+/// Notes in the history of the record what was imported.
+fn note_generation(catalog: &mut Catalog, new: u64, clock: &Clock) -> Result<()> {
+    if !catalog.has_changed_claims() {
+        return Ok(());
+    }
+    catalog.put_generation(&Generation {
+        number: catalog.next_generation()?,
+        at_s: clock.now_s(),
+        command: "import".to_owned(),
+        made_by: MADE_BY.to_owned(),
+        changes: Changes { new, ..Changes::default() },
+        seal: None,
+    })
 }
 
 pub(super) struct Import<'a> {
@@ -239,11 +254,10 @@ fn open_or_create(place: &Place, open: &OpenRoot, monitor: &dyn Monitor) -> Resu
     }
     let lock = lock(&place.catalog, monitor)?;
     if !place.is_recorded() {
-        let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let digests = AlgorithmSet::of(&[Algorithm::Blake3]);
         let settings = Settings { digests, cross_file_systems: false };
         let root = (open.volume.clone(), open.inode);
-        Catalog::create(&place.catalog, settings, root, now_s.cast_signed())?;
+        Catalog::create(&place.catalog, settings, root, Clock::default().now_s())?;
     }
     Catalog::open(&place.catalog, Some(lock))
 }

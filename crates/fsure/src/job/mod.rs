@@ -12,10 +12,12 @@ mod export;
 mod heal;
 mod import;
 mod listing;
+mod log;
 mod look;
 mod opening;
 mod proving;
 mod scrub;
+mod seal;
 mod side;
 mod status;
 mod update;
@@ -23,17 +25,21 @@ mod verify;
 
 pub use against::verify_against;
 pub use compare::{Side, compare};
+pub use config::UserConfig;
 pub use dupes::dupes;
 pub use export::{Exported, Target, export};
 pub use heal::{HealOptions, heal};
 pub use import::{Imported, import};
+pub use log::{Claim, History, log};
 pub use scrub::{ScrubOptions, scrub};
+pub use seal::{SealOptions, Sealed, seal};
 pub use status::status;
 pub use update::{UpdateOptions, update};
 pub use verify::verify;
 
 use crate::catalog::{OWN_CATALOG, Place};
 use crate::scan::{Effort, From};
+use crate::trust::SignedBy;
 use crate::words::{Clock, RelPath};
 
 /// What all jobs over a root have in common.
@@ -41,6 +47,8 @@ use crate::words::{Clock, RelPath};
 pub struct Options {
     /// Patterns to leave out, in the manner of `.gitignore`.
     pub exclude: Vec<String>,
+    /// The same, in every run of this user's.
+    pub exclude_always: Vec<String>,
     /// Whether other file systems below the root are part of it; `None` as
     /// the last `update` was told.
     pub cross_file_systems: Option<bool>,
@@ -49,6 +57,8 @@ pub struct Options {
     pub reads_from: Option<From>,
     /// How hard to read.
     pub effort: Effort,
+    /// Whose signature the record must bear to be believed.
+    pub signed_by: Option<SignedBy>,
     /// Go on although the root looks offline.
     pub force: bool,
     /// Tell the monitor of paths that are ok, too.

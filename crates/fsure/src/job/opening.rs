@@ -11,7 +11,8 @@ use fsure_os::place::Places;
 use fsure_os::read::Way;
 use fsure_os::volume::{self, Volume};
 
-use super::{Options, config};
+use super::Options;
+use super::config::{self, Config};
 use crate::catalog::{Bound, Catalog, OWN_CATALOG, OWN_FOLDER, Place, not_there};
 use crate::scan::{From, Plan, Purpose};
 use crate::tree::{Borders, LISTERS, Patterns, WalkOptions};
@@ -22,6 +23,7 @@ pub(super) struct OpenRoot {
     pub(super) root: Arc<Root>,
     pub(super) volume: Volume,
     pub(super) inode: u64,
+    pub(super) config: Config,
 }
 
 /// Opens the root folder and asks which file system it is on.
@@ -30,7 +32,8 @@ pub(super) fn open_root(place: &Place) -> Result<OpenRoot> {
     let root = Root::open(path).doing("open", path)?;
     let volume = volume::of(&root, b"").doing("ask for the file system of", path)?;
     let inode = root.stat(b"").doing("look at", path)?.inode;
-    Ok(OpenRoot { root: Arc::new(root), volume, inode })
+    let config = config::read(&root)?;
+    Ok(OpenRoot { root: Arc::new(root), volume, inode, config })
 }
 
 /// Waits for the right to write the catalog.
@@ -129,7 +132,6 @@ pub(super) fn plan(
     purpose: Purpose,
     may_write: bool,
 ) -> Result<Plan> {
-    let config = config::read(&open.root)?;
     let recorded = catalog.settings().cross_file_systems;
     let reads_from = options.reads_from.unwrap_or(match purpose {
         Purpose::Update(_) => From::Cache,
@@ -139,7 +141,11 @@ pub(super) fn plan(
         root: Arc::clone(&open.root),
         walk: WalkOptions {
             scope: place.scope.clone(),
-            patterns: Patterns::new(&options.exclude, &config.exclude)?,
+            patterns: Patterns::new(
+                &options.exclude,
+                &open.config.exclude,
+                &options.exclude_always,
+            )?,
             borders: Borders {
                 cross_file_systems: options.cross_file_systems.unwrap_or(recorded),
                 own: own_paths(place).into_iter().chain(drafts(catalog)?).collect(),
@@ -159,6 +165,7 @@ pub(super) fn plan(
         first_way: Way::Direct,
         effort: options.effort.clone(),
         may_write,
+        binds_claims: false,
         is_list: false,
         meta: catalog.choices().meta,
         force: options.force,
@@ -201,7 +208,9 @@ fn own_paths(place: &Place) -> Vec<RelPath> {
     if let Ok(catalog) = place.catalog.strip_prefix(&place.root) {
         let catalog = os_path::bytes(catalog);
         let with = |tail: &[u8]| RelPath::from_bytes([&*catalog, tail].concat());
-        own.extend([b"".as_slice(), b".lock", b"-journal", b".making", b".healing"].map(with));
+        own.extend(
+            [b"".as_slice(), b".lock", b"-journal", b".making", b".healing", b".seal"].map(with),
+        );
     }
     own
 }

@@ -23,6 +23,8 @@ pub struct UpdateOptions {
     /// What to compute from now on; `None` for what the record was made with,
     /// at first BLAKE3.
     pub digests: Option<AlgorithmSet>,
+    /// What to compute for a record that is made, unless told.
+    pub first_digests: Option<AlgorithmSet>,
     /// Do nothing but give `digests` to files that lack them and are as
     /// recorded, this time only.
     pub only_completes: bool,
@@ -94,8 +96,8 @@ fn unheard_of(aspects: AspectSet) -> Option<Aspect> {
 }
 
 fn settings(recorded: Option<Settings>, options: &UpdateOptions) -> Settings {
-    let first =
-        Settings { digests: AlgorithmSet::of(&[Algorithm::Blake3]), cross_file_systems: false };
+    let digests = options.first_digests.unwrap_or(AlgorithmSet::of(&[Algorithm::Blake3]));
+    let first = Settings { digests, cross_file_systems: false };
     let recorded = recorded.unwrap_or(first);
     Settings {
         digests: options.digests.unwrap_or(recorded.digests),

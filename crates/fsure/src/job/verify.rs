@@ -28,8 +28,15 @@ pub fn verify(place: &Place, options: &Options, monitor: &dyn Monitor) -> Result
     }
     require_scope(place, &open, &mut catalog)?;
     tell_cut_off(place, &catalog, monitor)?;
-    let plan = plan(place, &open, &catalog, options, Purpose::Verify, may_write)?;
-    scan(&plan, &mut catalog, monitor)
+    let mut plan = plan(place, &open, &catalog, options, Purpose::Verify, may_write)?;
+    let Some(by) = &options.signed_by else {
+        return scan(&plan, &mut catalog, monitor);
+    };
+    let trusted = by.check(place, &mut catalog, open.config.digest)?;
+    plan.binds_claims = true;
+    let mut outcome = scan(&plan, &mut catalog, monitor)?;
+    trusted.conclude(&mut outcome)?;
+    Ok(outcome)
 }
 
 pub(super) fn open_catalog(place: &Place, monitor: &dyn Monitor) -> Result<(Catalog, bool)> {

@@ -1,6 +1,7 @@
 //! The end of the report for a person: what the counts mean, in plain words,
 //! and what to do now. It claims no more than the run has looked at.
 
+use super::log::signature;
 use super::{count, number, safe, scrubbed};
 use crate::words::{Offline, Outcome, Stop, Verdict, units};
 
@@ -26,6 +27,7 @@ pub(super) fn closing(outcome: &Outcome) -> Vec<String> {
     } else if only_left_out && outcome.offline.is_none() {
         sentences.push(all_is_well(outcome));
     }
+    sentences.extend(outcome.signed.as_ref().map(signature));
     // Recording from memory is what `update` may do; proving from it is not.
     if outcome.bytes.cached > 0 && !outcome.is_update {
         let cached = units::size(outcome.bytes.cached);

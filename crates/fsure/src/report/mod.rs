@@ -8,6 +8,7 @@ pub mod dupes;
 pub mod heal;
 pub mod json;
 pub mod listing;
+pub mod log;
 mod meta_line;
 mod scrubbed;
 pub mod text;

@@ -3,6 +3,7 @@
 
 use serde::{Serialize, Serializer};
 
+use super::log::SignedLine;
 use crate::words::{BytesByWay, Offline, Outcome, Scrubbed, Stop, Tally, Verdict};
 
 /// What can be summed over roots. `verdicts` are those of files.
@@ -43,6 +44,7 @@ pub(super) struct Totals {
     record_untrusted: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     scrub: Option<ScrubLine>,
+    signed: Option<SignedLine>,
 }
 
 impl Totals {
@@ -83,6 +85,7 @@ impl Totals {
             stopped: outcome.stopped.as_ref().map(StopLine::of),
             record_untrusted: outcome.record_untrusted.clone(),
             scrub: outcome.scrub.as_ref().map(ScrubLine::of),
+            signed: outcome.signed.as_ref().map(SignedLine::of),
         }
     }
 
@@ -123,6 +126,7 @@ impl Totals {
         if let Some(other) = other.scrub {
             self.scrub.get_or_insert_default().add(&other);
         }
+        self.signed = self.signed.take().or(other.signed);
     }
 }
 

@@ -73,12 +73,20 @@ impl Ledger<'_> {
                 self.outcome.absent_roots.push(path.clone());
             }
         }
+        if let Some(path) =
+            found.iter().find(|path| self.plan.binds_claims && !known.contains(path))
+        {
+            let why =
+                format!("{} has a record of its own, of which it knows nothing", path.shown());
+            self.outcome.record_untrusted.get_or_insert(why);
+        }
         for path in found.iter().filter(|path| !known.contains(path)) {
             if self.outcome.is_update && self.may_write {
                 let remembered = self.catalog.set_nested_root(path, true);
                 self.survive(remembered)?;
             }
         }
+        self.known_roots = known;
         Ok(())
     }
 }

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 use fsure_os::device::Class;
 use fsure_os::ring::RING_READS_MAX;
 
+use crate::words::units;
+
 use super::hash::BLOCK;
 use super::span::CHUNK;
 
@@ -31,6 +33,14 @@ pub const THREADS_MAX: usize = 256;
 
 /// The most files that one reader reads with one call.
 pub const DEPTH_MAX: usize = RING_READS_MAX;
+
+impl Effort {
+    /// A patience as a person writes it; else what it has to be.
+    pub fn parse_patience(text: &str) -> Result<Duration, String> {
+        let time = units::parse_span(text).filter(|time| *time >= Duration::from_secs(1));
+        time.ok_or_else(|| "a time of at least 1s, such as 90s, 5m or 1h".to_owned())
+    }
+}
 
 impl Default for Effort {
     /// A disk retries a bad sector for up to 30 s, and Linux a command that
@@ -97,6 +107,12 @@ pub struct Rate {
 }
 
 impl Rate {
+    /// Bytes in a second as a person writes them; else what it has to be.
+    pub fn parse(text: &str) -> Result<u64, String> {
+        let size = units::parse_size(text.strip_suffix("/s").unwrap_or(text));
+        size.filter(|size| *size > 0).ok_or_else(|| "a size such as 200MiB/s or 50MB/s".to_owned())
+    }
+
     /// So many bytes in a second; `None` for no limit.
     pub fn new(bytes_per_second: Option<u64>) -> Self {
         Self { bytes_per_second, free_at: Mutex::new(Instant::now()) }

@@ -12,10 +12,10 @@ use super::decide::Write;
 use super::hash::BlockValue;
 use super::reader::Content;
 use super::{Halt, Plan, Purpose};
-use crate::catalog::{Catalog, Row, Stored};
+use crate::catalog::{Catalog, Claims, Row, Stored};
 use crate::words::{
-    ByteRange, Entry, EntryKind, Error, Finding, MetaChange, Monitor, Offline, Outcome, Record,
-    RelPath, Result, Spelling, Stop, Verdict,
+    ByteRange, Changes, Entry, EntryKind, Error, Finding, MetaChange, Monitor, Offline, Outcome,
+    Record, RelPath, Result, Spelling, Stop, Verdict,
 };
 
 /// How much work a kill or a power cut may cost.
@@ -142,6 +142,12 @@ pub(super) struct Ledger<'a> {
     pub(super) files_gone: Option<u64>,
     /// Bad rows that were told, so that none is told twice.
     pub(super) told_bad: HashSet<RelPath>,
+    /// What the run has changed in the record.
+    pub(super) changes: Changes,
+    /// The number of the generation that the run makes, once it makes one.
+    pub(super) generation: Option<u64>,
+    /// Folders that had a record of their own, by this one.
+    pub(super) known_roots: Vec<RelPath>,
 }
 
 impl<'a> Ledger<'a> {
@@ -171,6 +177,9 @@ impl<'a> Ledger<'a> {
             missing_files: 0,
             files_gone: None,
             told_bad: HashSet::new(),
+            changes: Changes::default(),
+            generation: None,
+            known_roots: Vec::new(),
             catalog,
         }
     }
@@ -249,6 +258,9 @@ impl<'a> Ledger<'a> {
     /// Tells a finding and counts it.
     pub(super) fn publish(&mut self, finding: Finding) {
         self.monitor.finding(&finding);
+        if finding.recorded_now && finding.kind == EntryKind::File {
+            self.changes.add(&finding);
+        }
         self.outcome.add(finding);
     }
 
@@ -401,6 +413,8 @@ impl<'a> Ledger<'a> {
     fn commit(&mut self) -> Result<()> {
         self.catalog.release();
         if self.catalog.is_writing() && self.may_write {
+            let noted = self.note_generation();
+            self.survive(noted)?;
             let committed = self.catalog.commit();
             self.survive(committed)?;
         }
@@ -423,10 +437,12 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Commits what is left and hands over the outcome.
-    pub(super) fn finish(&mut self) -> Result<Outcome> {
+    /// Commits what is left and hands over the outcome. `claims` are those of
+    /// all rows, if they have to be known.
+    pub(super) fn finish(&mut self, claims: Option<Claims>) -> Result<Outcome> {
         if !self.is_stopped() || self.is_over {
             self.look_for_nested_roots()?;
+            self.outcome.claims = claims.map(|claims| claims.finish(&self.known_roots).digest);
         }
         if self.outcome.scrub.is_some() && self.may_write && self.catalog.is_writing() {
             let forgotten = self.catalog.forget_strangers();
@@ -440,6 +456,7 @@ impl<'a> Ledger<'a> {
         if let Some(scrub) = &mut self.outcome.scrub {
             scrub.note_too_large(&self.cut_off);
         }
+        self.note_verification()?;
         self.commit()?;
         Ok(std::mem::take(&mut self.outcome))
     }

@@ -9,7 +9,7 @@ use std::task::Poll;
 use fsure_os::folder::is_denied;
 use fsure_os::{Kind, Stat};
 
-use crate::catalog::{Bound, Catalog, PAGE_ROWS, Stored};
+use crate::catalog::{Bound, Catalog, Claims, PAGE_ROWS, Stored};
 use crate::tree::{LeftOut, Step, Walk};
 use crate::words::{RelPath, Result};
 
@@ -67,8 +67,15 @@ pub(super) struct Merge {
 }
 
 impl Merge {
-    pub(super) fn new(walk: Walk, scope: &RelPath) -> Self {
-        Self { walk, ahead: None, rows: Rows::new(scope), shadows: Vec::new() }
+    /// With `claims`, they are those of all rows of the record, also those
+    /// outside the scope.
+    pub(super) fn new(walk: Walk, scope: &RelPath, claims: Option<Claims>) -> Self {
+        Self { walk, ahead: None, rows: Rows::new(scope, claims), shadows: Vec::new() }
+    }
+
+    /// What the rows claim that were handed out, once all of them were.
+    pub(super) fn claims(&mut self) -> Option<Claims> {
+        self.rows.claims.take().filter(|_| self.rows.ranges.is_empty())
     }
 
     /// Whether the walk found the storage silent.
@@ -162,35 +169,60 @@ impl Merge {
 /// The recorded rows of a scope, page by page.
 struct Rows {
     page: VecDeque<Stored>,
-    /// What is still to be fetched: where from, and up to where. A folder is
-    /// two ranges, its own row and what lies below it.
-    ranges: VecDeque<(Vec<u8>, Option<Vec<u8>>)>,
+    /// What is still to be fetched, in the order of paths.
+    ranges: VecDeque<Range>,
     has_begun: bool,
+    claims: Option<Claims>,
+}
+
+/// A part of the record.
+struct Range {
+    start: Vec<u8>,
+    end: Option<Vec<u8>>,
+    /// Whether its rows are judged, or only count for what is claimed.
+    is_judged: bool,
 }
 
 impl Rows {
-    fn new(scope: &RelPath) -> Self {
-        let mut ranges = VecDeque::from([scope.below()]);
+    fn new(scope: &RelPath, claims: Option<Claims>) -> Self {
+        // A folder is two ranges, its own row and what lies below it.
+        let (below, end) = scope.below();
+        let mut bounds = vec![below];
         if !scope.is_root() {
-            let mut behind = scope.as_bytes().to_vec();
-            behind.push(0);
-            ranges.push_front((scope.as_bytes().to_vec(), Some(behind)));
+            let own = scope.as_bytes().to_vec();
+            let behind = [&own[..], b"\0"].concat();
+            bounds.splice(0..0, [Vec::new(), own, behind]);
         }
-        Self { page: VecDeque::new(), ranges, has_begun: false }
+        bounds.extend(end);
+        let ends = bounds.iter().skip(1).cloned().map(Some).chain([None]);
+        let is_judged = |start: &[u8]| start == scope.as_bytes() || start == scope.below().0;
+        let ranges = bounds.iter().zip(ends).map(|(start, end)| Range {
+            start: start.clone(),
+            end,
+            is_judged: is_judged(start),
+        });
+        let ranges = ranges.filter(|range| range.is_judged || claims.is_some()).collect();
+        Self { page: VecDeque::new(), ranges, has_begun: false, claims }
     }
 
     fn fetch(&mut self, catalog: &mut Catalog) -> Result<()> {
         while self.page.is_empty()
-            && let Some((start, end)) = self.ranges.front_mut()
+            && let Some(range) = self.ranges.front_mut()
         {
-            let from = if self.has_begun { Bound::After(&*start) } else { Bound::From(&*start) };
-            let rows = catalog.page(&from, end.as_deref())?;
+            let start = &range.start;
+            let from = if self.has_begun { Bound::After(start) } else { Bound::From(start) };
+            let rows = catalog.page(&from, range.end.as_deref())?;
             let is_last = rows.len() < PAGE_ROWS;
             self.has_begun = true;
             if let Some(last) = rows.last() {
-                *start = last.path().as_bytes().to_vec();
+                range.start = last.path().as_bytes().to_vec();
             }
-            self.page = rows.into();
+            if let Some(claims) = &mut self.claims {
+                rows.iter().for_each(|stored| claims.add(stored));
+            }
+            if range.is_judged {
+                self.page = rows.into();
+            }
             if is_last {
                 self.ranges.pop_front();
                 self.has_begun = false;

@@ -7,6 +7,7 @@
 //! nothing.
 
 mod alias;
+mod annals;
 mod aside;
 mod beside;
 mod compare;
@@ -47,7 +48,7 @@ use fsure_os::device::Class;
 use fsure_os::folder::Root;
 use fsure_os::read::Way;
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Claims};
 use crate::tree::{Walk, WalkOptions};
 use crate::words::{
     AlgorithmSet, AspectSet, Clock, Monitor, Offline, Outcome, Progress, RelPath, Result, Stop,
@@ -143,6 +144,9 @@ pub struct Plan {
     pub effort: Effort,
     /// Whether the catalog may be written.
     pub may_write: bool,
+    /// Whether the outcome has to tell what the rows claim that it was judged
+    /// by.
+    pub binds_claims: bool,
     /// Whether the record is a list of files, which says nothing of folders
     /// and links.
     pub is_list: bool,
@@ -199,7 +203,11 @@ pub fn scan(plan: &Plan, catalog: &mut Catalog, monitor: &dyn Monitor) -> Result
         Some(_) => Source::Due(Turns::new(plan)?),
         None => {
             let walk = Walk::start(Arc::clone(&plan.root), walk_options(plan, &mut pool))?;
-            Source::All(Merge::new(walk, &plan.walk.scope))
+            Source::All(Box::new(Merge::new(
+                walk,
+                &plan.walk.scope,
+                plan.binds_claims.then(Claims::default),
+            )))
         }
     };
     // Ends the count, whether it has begun or not, when it is dropped.
@@ -225,7 +233,11 @@ pub fn scan(plan: &Plan, catalog: &mut Catalog, monitor: &dyn Monitor) -> Result
     let result = run.run().and_then(|()| run.gather());
     // Whatever happened, the readers and the count must not go on.
     run.pool.close();
-    let mut outcome = result.and_then(|()| run.weigher.finish())?;
+    let claims = match &mut run.source {
+        Source::All(merge) => merge.claims(),
+        Source::Due(_) => None,
+    };
+    let mut outcome = result.and_then(|()| run.weigher.finish(claims))?;
     outcome.bytes = meter.bytes_by_way();
     outcome.seconds = started.elapsed().as_secs_f64();
     Ok(outcome)
@@ -257,7 +269,8 @@ enum More {
 /// Where the paths come from.
 enum Source {
     /// Everything there is and everything recorded.
-    All(Merge),
+    // Boxed: it carries the digest of all claims on its way.
+    All(Box<Merge>),
     /// What is recorded and due.
     Due(Turns),
 }

@@ -203,6 +203,11 @@ impl Weigher<'_> {
         };
         let is_moved = moved.is_some();
         let stored = if is_moved { moved } else { self.catalog().get(&path)? };
+        let granularity_ns =
+            super::entries::granularity_ns(self.ledger.catalog, stored.as_ref(), &entry);
+        if !is_moved && !matches!(known(stored.as_ref(), &entry, granularity_ns), Known::Nothing) {
+            self.ledger.distrust_change();
+        }
         if let Some(doubt) = doubt.filter(|_| !is_moved && self.plan.purpose == Purpose::Status) {
             let verdict = self.judge(stored.as_ref(), &entry, Evidence::StatOnly);
             let mut settled = Settled::new(path, stored, Some(entry), verdict);
@@ -283,6 +288,9 @@ impl Weigher<'_> {
             self.catalog().hold()?;
             for Departure { path, doubt, .. } in page {
                 let stored = self.catalog().get(&path)?;
+                if !matches!(&stored, Some(Stored::Sound(row)) if !row.is_gone()) {
+                    self.ledger.distrust_change();
+                }
                 let reason = doubt.map(reason_of);
                 self.settle_unseen(path, stored, Found::Absent, reason)?;
                 if self.is_stopped() {

@@ -18,7 +18,7 @@ use super::parts::{PartPlan, bytes_of};
 use super::purse::{Ending, Purse};
 use super::reader::{Content, Order, Reading};
 use super::{From, Plan, Purpose, UpdateRules};
-use crate::catalog::{Catalog, Stored, UnfinishedBlocks};
+use crate::catalog::{Catalog, Claims, Stored, UnfinishedBlocks};
 use crate::words::{
     AlgorithmSet, Entry, EntryKind, Error, Evidence, Found, Known, Outcome, RelPath, Result, Stop,
     Verdict, judge, no_answer,
@@ -141,8 +141,8 @@ impl<'a> Weigher<'a> {
         self.ledger.commit_if_due()
     }
 
-    pub(super) fn finish(&mut self) -> Result<Outcome> {
-        self.ledger.finish()
+    pub(super) fn finish(&mut self, claims: Option<Claims>) -> Result<Outcome> {
+        self.ledger.finish(claims)
     }
 
     /// Takes a path from the merge: settles it or orders its content.

@@ -36,16 +36,18 @@ pub struct Patterns {
 }
 
 impl Patterns {
-    /// The patterns given for a whole run: those of the command line and
-    /// those of the root's `config.toml`.
-    pub fn new(command_line: &[String], config: &[String]) -> Result<Self> {
-        let layer = |lines: &[String], source| {
+    /// The patterns given for a whole run: those of the command line, those of
+    /// the root's `config.toml`, and those of the user's.
+    pub fn new(command_line: &[String], root: &[String], user: &[String]) -> Result<Self> {
+        let layer = |lines: &[String], outer, source| {
             let lines = lines.iter().map(String::as_str);
-            Layer::parse(lines, RelPath::root(), None, source)
+            Layer::parse(lines, RelPath::root(), outer, source)
         };
+        let outermost = layer(user, None, "exclude in your config.toml")?;
+        let innermost = layer(root, outermost.clone(), ".fsure/config.toml")?;
         Ok(Self {
-            first: layer(command_line, "--exclude")?,
-            innermost: layer(config, ".fsure/config.toml")?,
+            first: layer(command_line, None, "--exclude")?,
+            innermost: innermost.or(outermost),
         })
     }
 
@@ -64,8 +66,12 @@ impl Patterns {
     }
 
     /// Whether a path is to be left out, and who says so. A folder that is
-    /// takes everything below it along.
+    /// takes everything below it along. A pattern file never is: it could hide
+    /// itself with the rest.
     pub fn leave_out(&self, path: &RelPath, is_folder: bool) -> Option<LeftOut> {
+        if !is_folder && path.name() == IGNORE_FILE.as_bytes() {
+            return None;
+        }
         if let Some(verdict) = self.first.as_ref().and_then(|first| first.verdict(path, is_folder))
         {
             return verdict.then_some(LeftOut::CommandLine);
@@ -191,7 +197,7 @@ mod tests {
 
     #[test]
     fn inner_files_come_after_outer_and_the_command_line_before_all() {
-        let patterns = Patterns::new(&["*.never".into()], &["*.a".into()]).unwrap();
+        let patterns = Patterns::new(&["*.never".into()], &["*.a".into()], &[]).unwrap();
         let inner = patterns.with_file(&path("in"), "!*.a\n!*.never\n/b").unwrap();
         for (name, left_out) in [
             ("x.a", true),
@@ -206,7 +212,7 @@ mod tests {
 
     #[test]
     fn names_need_not_be_text() {
-        let patterns = Patterns::new(&["*.tmp".into()], &[]).unwrap();
+        let patterns = Patterns::new(&["*.tmp".into()], &[], &[]).unwrap();
         let path = RelPath::from_bytes(*b"x/\xff\xfe.tmp");
         assert_eq!(patterns.leave_out(&path, false), Some(LeftOut::CommandLine));
     }

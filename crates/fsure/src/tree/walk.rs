@@ -248,7 +248,7 @@ mod tests {
         let patterns: Vec<_> = patterns.iter().map(|p| (*p).to_owned()).collect();
         let options = WalkOptions {
             scope: RelPath::from_bytes(scope.as_bytes()),
-            patterns: Patterns::new(&patterns, &[]).unwrap(),
+            patterns: Patterns::new(&patterns, &[], &[]).unwrap(),
             borders: Borders {
                 own: vec![RelPath::from_bytes(*b".fsure")],
                 catalog_in_root: ".fsure/catalog.db",

@@ -8,6 +8,7 @@ mod entry;
 mod error;
 mod exit;
 mod finding;
+mod generation;
 mod metadata;
 mod monitor;
 mod outcome;
@@ -30,6 +31,7 @@ pub(crate) use error::no_answer;
 pub use error::{Error, IoContext, Result};
 pub use exit::ExitCode;
 pub use finding::{ByteRange, Finding, merge_ranges, push_range};
+pub use generation::{Changes, Generation, SealText, Signed, Verification};
 pub use metadata::{Aspect, AspectSet, MetaChange, MetaValue, Metadata, Was};
 pub use monitor::{Monitor, Progress, Silent};
 pub use outcome::{

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::{EntryKind, ExitCode, Finding, Healing, MetaChange, RelPath, Scrubbed, Verdict, Was};
+use super::{
+    EntryKind, ExitCode, Finding, Healing, MetaChange, RelPath, Scrubbed, Signed, Verdict, Was,
+};
 
 /// Counts by verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -198,6 +200,11 @@ pub struct Outcome {
     pub stopped: Option<Stop>,
     /// The catalog as a whole fails its checks; the message says how.
     pub record_untrusted: Option<String>,
+    /// The digest of what the rows claim that the run judged by, where that had
+    /// to be known and the run came to its end.
+    pub claims: Option<[u8; 32]>,
+    /// Who signed the record that was judged by, where that was asked for.
+    pub signed: Option<Signed>,
     /// Folders below the root that are roots of their own, to be judged by
     /// their own catalogs.
     pub nested_roots: Vec<RelPath>,

@@ -15,6 +15,8 @@ pub mod cache;
 #[cfg(target_os = "linux")]
 mod faulty;
 #[cfg(target_os = "linux")]
+pub mod forger;
+#[cfg(target_os = "linux")]
 mod image;
 #[cfg(target_os = "linux")]
 mod meanwhile;
@@ -23,6 +25,8 @@ mod mounted;
 mod record;
 mod run;
 pub mod scrub;
+#[cfg(target_os = "linux")]
+pub mod signable;
 #[cfg(target_os = "linux")]
 mod traced;
 mod tree;
@@ -36,7 +40,7 @@ pub use meanwhile::{Meanwhile, Moment};
 #[cfg(target_os = "linux")]
 pub use mounted::Mounted;
 pub use record::{Recorded, Row, bytes, content};
-pub use run::{Report, Run, code, fsure, fsure_json, path_of, told};
+pub use run::{Report, Run, code, fsure, fsure_json, fsure_of, path_of, told};
 #[cfg(target_os = "linux")]
 pub use traced::{Traced, traced};
 pub use tree::{AWKWARD, Tree, flip_byte, mtime_ns, set_mtime_ns};

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
 use serde_json::Value;
@@ -20,8 +21,18 @@ pub struct Run {
 
 /// Runs `fsure` with these arguments and waits for it.
 pub fn fsure(args: &[impl AsRef<OsStr>]) -> Run {
+    fsure_of(Path::new(NOBODY), args)
+}
+
+/// The home of a user who has neither a configuration nor a memory.
+const NOBODY: &str = "/nonexistent";
+
+/// Runs `fsure` for a user whose own files lie in `home`.
+pub fn fsure_of(home: &Path, args: &[impl AsRef<OsStr>]) -> Run {
     let output = Command::new(env!("CARGO_BIN_EXE_fsure"))
         .args(args)
+        .env("XDG_CONFIG_HOME", home.join("config"))
+        .env("XDG_STATE_HOME", home.join("state"))
         .stdin(Stdio::null())
         .output()
         .expect("start fsure");

@@ -39,7 +39,11 @@ pub(crate) struct CompareArgs {
 /// Runs the command.
 pub(crate) fn run(args: &CompareArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(false, &[]);
-    let options = Options { effort: args.effort.effort(), ..Options::default() };
+    let options = Options {
+        effort: args.effort.effort(&output.user),
+        exclude_always: output.user.exclude.clone(),
+        ..Options::default()
+    };
     let task = screen.begin(args.here.to_string_lossy().into_owned(), false);
     let side = |path: &PathBuf| Side { path: path.clone(), format: args.format };
     let compared =

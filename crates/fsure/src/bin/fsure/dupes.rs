@@ -71,7 +71,7 @@ fn run_one(
     let shown = escape(&fsure_os::path::bytes(&place.root));
     let task = screen.begin(root.clone(), false);
     let mut group = 0;
-    let options = Options { effort: args.effort.effort(), ..Options::default() };
+    let options = Options { effort: args.effort.effort(&output.user), ..Options::default() };
     let found = dupes(&place, &options, &task, &mut |duplicate| {
         if output.json {
             screen.print(&report::json_line(&root, duplicate));

@@ -50,7 +50,7 @@ fn format(name: &str) -> std::result::Result<Format, String> {
 /// Runs the command.
 pub(crate) fn run(args: &ExportArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(false, &[]);
-    match args.run(&screen) {
+    match args.run(&screen, output) {
         Ok(exported) => {
             args.report(&exported, output, &screen);
             screen.end(exported.exit_code())
@@ -63,9 +63,9 @@ pub(crate) fn run(args: &ExportArgs, output: &OutputArgs) -> ExitCode {
 }
 
 impl ExportArgs {
-    fn run(&self, screen: &Screen) -> Result<Exported> {
+    fn run(&self, screen: &Screen, output: &OutputArgs) -> Result<Exported> {
         let place = locate(&self.path, self.catalog.as_deref())?;
-        let options = Options { effort: self.effort.effort(), ..Options::default() };
+        let options = Options { effort: self.effort.effort(&output.user), ..Options::default() };
         let task = screen.begin(place.root.to_string_lossy().into_owned(), false);
         if let Some(path) = &self.output {
             return export(&place, self.format, &options, Target::Path(path), &task);

@@ -62,7 +62,7 @@ pub(crate) fn run(args: &HealArgs, output: &OutputArgs) -> ExitCode {
         common: Options {
             exclude: args.exclude.clone(),
             force: args.force,
-            effort: args.effort.effort(),
+            effort: args.effort.effort(&output.user),
             ..Options::default()
         },
         replicas: args.from.clone(),

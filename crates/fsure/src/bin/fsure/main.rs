@@ -8,10 +8,14 @@ mod export;
 mod generate;
 mod heal;
 mod import;
+mod log;
+mod places;
 mod roots;
 mod screen;
 mod scrub;
+mod seal;
 mod status;
+mod trust;
 mod update;
 mod verify;
 
@@ -23,6 +27,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use fsure::job::UserConfig;
 use fsure::words::ExitCode;
 use screen::{Color, Screen};
 
@@ -48,6 +53,8 @@ enum Command {
     Verify(verify::VerifyArgs),
     Status(status::StatusArgs),
     Scrub(scrub::ScrubArgs),
+    Seal(seal::SealArgs),
+    Log(log::LogArgs),
     Export(export::ExportArgs),
     Import(import::ImportArgs),
     Compare(compare::CompareArgs),
@@ -66,9 +73,12 @@ struct OutputArgs {
     /// Print findings only: no progress and no summary
     #[arg(short, long, global = true)]
     quiet: bool,
-    /// Colour the verdicts
-    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = When::Auto)]
-    color: When,
+    /// Colour the verdicts [default: auto]
+    #[arg(long, global = true, value_enum, value_name = "WHEN")]
+    color: Option<When>,
+    /// The user's own defaults for all of the command line.
+    #[arg(skip)]
+    user: UserConfig,
 }
 
 /// When to colour.
@@ -115,7 +125,7 @@ fn main() -> std::process::ExitCode {
 }
 
 fn run() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let mut cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
             // Nobody is left to tell where this fails.
@@ -123,11 +133,20 @@ fn run() -> ExitCode {
             return if error.use_stderr() { ExitCode::Usage } else { ExitCode::Clean };
         }
     };
+    match places::config() {
+        Ok(user) => cli.output.user = user,
+        Err(error) => {
+            cli.output.screen(false, &[]).error(&error);
+            return error.exit_code();
+        }
+    }
     match &cli.command {
         Command::Update(args) => update::run(args, &cli.output),
         Command::Verify(args) => verify::run(args, &cli.output),
         Command::Status(args) => status::run(args, &cli.output),
         Command::Scrub(args) => scrub::run(args, &cli.output),
+        Command::Seal(args) => seal::run(args, &cli.output),
+        Command::Log(args) => log::run(args, &cli.output),
         Command::Export(args) => export::run(args, &cli.output),
         Command::Import(args) => import::run(args, &cli.output),
         Command::Compare(args) => compare::run(args, &cli.output),
@@ -144,10 +163,13 @@ impl OutputArgs {
         let settings = screen::Settings {
             json: self.json,
             quiet: self.quiet,
-            color: match self.color {
-                When::Auto => Color::Auto,
-                When::Always => Color::Always,
-                When::Never => Color::Never,
+            color: match self
+                .color
+                .or_else(|| When::from_str(self.user.color.as_ref()?, false).ok())
+            {
+                None | Some(When::Auto) => Color::Auto,
+                Some(When::Always) => Color::Always,
+                Some(When::Never) => Color::Never,
             },
             all,
             hide,

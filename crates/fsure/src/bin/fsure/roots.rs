@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use clap::{Args, ValueEnum};
 use fsure::catalog::{Place, locate};
-use fsure::job::{Options, nested_place};
+use fsure::job::{Options, UserConfig, nested_place};
 use fsure::report::{json, text};
 use fsure::scan::{Effort, From};
 use fsure::words::{Clock, Error, ExitCode, Monitor, Outcome, Result, escape};
@@ -62,10 +62,12 @@ impl RootArgs {
     }
 
     /// The options all jobs share.
-    pub(crate) fn options(&self, effort: Effort) -> Options {
+    pub(crate) fn options(&self, effort: Effort, user: &UserConfig) -> Options {
         Options {
             effort,
+            signed_by: None,
             exclude: self.exclude.clone(),
+            exclude_always: user.exclude.clone(),
             cross_file_systems: self.cross_file_systems,
             reads_from: self.from.map(|from| match from {
                 ReadFrom::Medium => From::Medium,

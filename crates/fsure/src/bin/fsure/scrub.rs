@@ -57,7 +57,7 @@ const HIDDEN: &[Verdict] = &[Verdict::Ignored];
 pub(crate) fn run(args: &ScrubArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(args.roots.all, HIDDEN);
     let began = Instant::now();
-    let common = args.roots.options(args.effort.effort());
+    let common = args.roots.options(args.effort.effort(&output.user), &output.user);
     let job = |place: &Place, roots: usize, monitor: &dyn Monitor| {
         let budget = match args.budget.unwrap_or(Budget::All) {
             Budget::Time(time) => Budget::Time(time.saturating_sub(began.elapsed())),

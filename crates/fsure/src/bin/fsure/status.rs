@@ -24,7 +24,7 @@ const HIDDEN: &[Verdict] = &[Verdict::Ignored];
 /// Runs the command.
 pub(crate) fn run(args: &StatusArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(args.roots.all, HIDDEN);
-    let options = args.roots.options(Effort::default());
+    let options = args.roots.options(Effort::default(), &output.user);
     let job = |place: &Place, _, monitor: &dyn Monitor| status(place, &options, monitor);
     let run = Run { command: "status", args: &args.roots, output, screen: &screen, job: &job };
     run.run(&|_| Ok(()))

@@ -71,7 +71,8 @@ pub(crate) fn run(args: &UpdateArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(args.roots.all, HIDDEN);
     let job = |place: &Place, _, monitor: &dyn Monitor| {
         let options = UpdateOptions {
-            common: args.roots.options(args.effort.effort()),
+            common: args.roots.options(args.effort.effort(&output.user), &output.user),
+            first_digests: output.user.digests,
             full: args.full,
             only_completes: false,
             digests: (!args.digest.is_empty()).then(|| AlgorithmSet::of(&args.digest)),

@@ -13,6 +13,7 @@ use super::effort::EffortArgs;
 use super::export::any_format;
 use super::roots::{RootArgs, Run};
 use super::screen::Screen;
+use super::trust::SignedByArgs;
 
 /// Read everything again, from the medium, and judge it against the record
 ///
@@ -26,11 +27,13 @@ pub(crate) struct VerifyArgs {
     effort: EffortArgs,
     /// Hold the files against LIST instead of the record: a list by another
     /// program, or a bag; dates play no part then, and nothing is written
-    #[arg(long, value_name = "LIST", conflicts_with = "catalog")]
+    #[arg(long, value_name = "LIST", conflicts_with_all = ["catalog", "signed_by"])]
     against: Option<PathBuf>,
     /// What LIST is, where it is not to be recognised by what it says
     #[arg(long, value_name = "FORMAT", value_parser = any_format, requires = "against")]
     format: Option<Format>,
+    #[command(flatten)]
+    signed_by: SignedByArgs,
 }
 
 const HIDDEN: &[Verdict] = &[Verdict::Ignored];
@@ -38,10 +41,17 @@ const HIDDEN: &[Verdict] = &[Verdict::Ignored];
 /// Runs the command.
 pub(crate) fn run(args: &VerifyArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(args.roots.all, HIDDEN);
-    let options = args.roots.options(args.effort.effort());
+    let mut options = args.roots.options(args.effort.effort(&output.user), &output.user);
     if let Some(list) = &args.against {
         return against(args, list, &options, output, &screen);
     }
+    options.signed_by = match args.signed_by.signed_by(&output.user) {
+        Ok(signed_by) => signed_by,
+        Err(error) => {
+            screen.error(&error);
+            return error.exit_code();
+        }
+    };
     let job = |place: &Place, _, monitor: &dyn Monitor| verify(place, &options, monitor);
     let run = Run { command: "verify", args: &args.roots, output, screen: &screen, job: &job };
     run.run(&|_| Ok(()))

@@ -1,0 +1,60 @@
+//! `fsure log`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use fsure::catalog::locate;
+use fsure::job::{History, log};
+use fsure::report::log as report;
+use fsure::words::{ExitCode, Result};
+
+use super::OutputArgs;
+use super::trust::public_key;
+
+/// Show how a record came to be: what changed when, what was verified, who
+/// signed
+///
+/// Lines after the last signature, and those of runs of verify, anybody could
+/// have written. With --signed-by the newest has to be signed with that key.
+#[derive(Args)]
+pub(crate) struct LogArgs {
+    /// A folder that has a record [default: the current folder]
+    #[arg(value_name = "PATH", default_value = ".", hide_default_value = true)]
+    path: PathBuf,
+    /// Use the record in FILE instead of PATH/.fsure/catalog.db
+    #[arg(long, value_name = "FILE")]
+    catalog: Option<PathBuf>,
+    /// Check that the newest generation is signed with this key: a public key
+    /// of minisign, as a file or as text
+    #[arg(long, value_name = "KEY")]
+    signed_by: Option<String>,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &LogArgs, output: &OutputArgs) -> ExitCode {
+    let screen = output.screen(false, &[]);
+    match args.run() {
+        Ok((root, history)) => {
+            let code = history.exit_code();
+            if output.json {
+                report::json(&root, &history).iter().for_each(|line| screen.print(line));
+            } else {
+                screen.print(&report::text(&root, &history));
+            }
+            screen.end(code)
+        }
+        Err(error) => {
+            screen.error(&error);
+            error.exit_code()
+        }
+    }
+}
+
+impl LogArgs {
+    fn run(&self) -> Result<(String, History)> {
+        let key = self.signed_by.as_deref().map(public_key).transpose()?;
+        let place = locate(&self.path, self.catalog.as_deref())?;
+        let root = place.root.to_string_lossy().into_owned();
+        Ok((root, log(&place, key.as_ref())?))
+    }
+}

@@ -1,0 +1,59 @@
+//! The user's own folders, as the system has them: `XDG_CONFIG_HOME` and
+//! `XDG_STATE_HOME` on Unix, the roaming application data on Windows.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use etcetera::BaseStrategy as _;
+use fsure::job::UserConfig;
+use fsure::trust::Verifier;
+use fsure::words::{Error, IoContext as _, Result};
+use fsure_os::{path as os_path, plain};
+
+use super::trust::NOBODY;
+
+/// What is longer than this is no key and no configuration.
+const TEXT_MAX: u64 = 1 << 20;
+
+/// The file that remembers what was seen signed; its folder is made.
+pub(crate) fn memory() -> Result<PathBuf> {
+    let Ok(base) = etcetera::choose_base_strategy() else {
+        return Err(Error::Usage {
+            message: "there is no home folder to remember in what was signed".to_owned(),
+            hint: Some(
+                "set XDG_STATE_HOME; verify can do with '--head' or '--at-least'".to_owned(),
+            ),
+        });
+    };
+    let folder = base.state_dir().unwrap_or_else(|| base.data_dir()).join("fsure");
+    let above: Vec<_> = folder.ancestors().filter(|folder| !os_path::exists(folder)).collect();
+    for folder in above.into_iter().rev() {
+        os_path::make_folder(folder).doing("make", folder)?;
+    }
+    Ok(folder.join("trust.db"))
+}
+
+/// The user's own configuration; none is as good as an empty one.
+pub(crate) fn config() -> Result<UserConfig> {
+    let Ok(base) = etcetera::choose_base_strategy() else { return Ok(UserConfig::default()) };
+    let folder = base.config_dir().join("fsure");
+    let file = folder.join("config.toml");
+    if !os_path::exists(&file) {
+        return Ok(UserConfig::default());
+    }
+    let mut user = UserConfig::parse(&file.to_string_lossy(), &text(&file)?)?;
+    // From wherever it is called: a file is named beside this one.
+    let is_file = |key: &String| !Verifier::is_text(key) && key != NOBODY;
+    if let Some(key) = user.signed_by.take_if(|key| is_file(key)) {
+        user.signed_by = Some(folder.join(key).to_string_lossy().into_owned());
+    }
+    Ok(user)
+}
+
+/// The text of a small file that the user names.
+pub(crate) fn text(file: &Path) -> Result<String> {
+    let mut text = String::new();
+    let read = plain::open(file).and_then(|open| open.take(TEXT_MAX).read_to_string(&mut text));
+    read.doing("read", file)?;
+    Ok(text)
+}

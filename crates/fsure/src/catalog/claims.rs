@@ -1,0 +1,127 @@
+//! What a record claims, as one digest that withstands forgers: the rows in the
+//! order of their paths, without what changes when nothing is claimed anew.
+//! `docs/trust.md` is the specification, and is stored for decades.
+
+use super::row::{Row, Stored, kind_code};
+use super::seal::Sealer;
+use super::store::{Bound, Catalog};
+use crate::words::{Algorithm, AlgorithmSet, EntryKind, RelPath, Result};
+
+/// The claims of a record, on the way to their digest.
+pub struct Claims {
+    hasher: blake3::Hasher,
+    encoder: Sealer,
+    claimed: Claimed,
+}
+
+/// What a record claims.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Claimed {
+    /// The digest of all claims.
+    pub digest: [u8; 32],
+    /// Recorded files.
+    pub files: u64,
+    /// Recorded folders.
+    pub folders: u64,
+    /// Recorded links.
+    pub links: u64,
+    /// Tombstones of any kind.
+    pub gone: u64,
+    /// Total size of the files.
+    pub bytes: u64,
+    /// Files without a digest that withstands forgers.
+    pub weak: u64,
+    /// Rows that fail their own seal.
+    pub bad: u64,
+}
+
+impl Default for Claims {
+    fn default() -> Self {
+        let mut claims = Self {
+            hasher: blake3::Hasher::new(),
+            encoder: Sealer::new(),
+            claimed: Claimed::default(),
+        };
+        claims.encoder.bytes(Some(b"fsure claims 1"));
+        claims
+    }
+}
+
+impl Claims {
+    /// Adds the next row, in the order of paths.
+    pub fn add(&mut self, stored: &Stored) {
+        let Stored::Sound(row) = stored else {
+            // No sound row encodes like this.
+            self.encoder.integer(None);
+            self.claimed.bad += 1;
+            return;
+        };
+        let (record, entry) = (&row.record, &row.record.entry);
+        self.encoder
+            .bytes(Some(record.path.as_bytes()))
+            .integer(Some(kind_code(entry.kind)))
+            .integer(Some(entry.size.cast_signed()))
+            .integer(Some(entry.mtime_ns))
+            .bytes(entry.target.as_deref());
+        for algorithm in Algorithm::ALL {
+            self.encoder.bytes(record.digests.get(algorithm));
+        }
+        self.encoder.integer(record.gone_s);
+        self.encoder.pass_on(&mut self.hasher);
+        let claimed = &mut self.claimed;
+        match entry.kind {
+            _ if row.is_gone() => claimed.gone += 1,
+            EntryKind::Folder => claimed.folders += 1,
+            EntryKind::File => {
+                claimed.files += 1;
+                claimed.bytes = claimed.bytes.wrapping_add(entry.size);
+                claimed.weak += u64::from(is_weak(record.digests.algorithms()));
+            }
+            _ => claimed.links += 1,
+        }
+    }
+
+    /// Adds the folders that have records of their own, and ends.
+    pub fn finish(mut self, nested: &[RelPath]) -> Claimed {
+        self.encoder.integer(Some(nested.len() as i64));
+        for path in nested {
+            self.encoder.bytes(Some(path.as_bytes()));
+        }
+        self.encoder.pass_on(&mut self.hasher);
+        Claimed { digest: *self.hasher.finalize().as_bytes(), ..self.claimed }
+    }
+}
+
+/// Whether none of these digests withstands somebody who wants another content
+/// to have it.
+fn is_weak(algorithms: AlgorithmSet) -> bool {
+    let strong = [Algorithm::Blake3, Algorithm::Sha256, Algorithm::Sha512];
+    !strong.into_iter().any(|algorithm| algorithms.contains(algorithm))
+}
+
+/// Whether two rows of one path claim the same.
+pub(super) fn claims_the_same(one: &Row, other: &Row) -> bool {
+    let claim = |row: &Row| {
+        let entry = &row.record.entry;
+        (entry.kind, entry.size, entry.mtime_ns, row.record.gone_s)
+    };
+    let (then, now) = (&one.record, &other.record);
+    claim(one) == claim(other)
+        && then.entry.target == now.entry.target
+        && then.digests == now.digests
+}
+
+impl Catalog {
+    /// What the record claims now.
+    pub fn claimed(&mut self) -> Result<Claimed> {
+        let mut claims = Claims::default();
+        // A row of the empty path would be no path below the root: it is seen.
+        let mut page = self.page(&Bound::From(b""), None)?;
+        while let Some(last) = page.last() {
+            let last = last.path().clone();
+            page.iter().for_each(|stored| claims.add(stored));
+            page = self.page(&Bound::After(last.as_bytes()), None)?;
+        }
+        Ok(claims.finish(&self.nested_roots()?))
+    }
+}

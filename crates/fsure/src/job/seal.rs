@@ -1,0 +1,200 @@
+//! `seal`: signs what the record claims. Nothing is read of the data: what was
+//! recorded is signed, and what led to it is the business of those who ran it.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use fsure_os::path as os_path;
+use fsure_os::plain::Beside;
+
+use super::opening::{lock, open_root, require_record};
+use crate::catalog::{Catalog, MADE_BY, Place, digest_of};
+use crate::trust::{
+    Chain, Memory, Signer, Statement, forgetful, head, place_of, remember, signed, weak,
+};
+use crate::words::{
+    Changes, Clock, Error, Generation, IoContext as _, Monitor, RelPath, Result, SealText, Signed,
+    escape,
+};
+
+/// What `seal` is told.
+pub struct SealOptions {
+    /// Who signs.
+    pub signer: Signer,
+    /// What this machine has seen signed.
+    pub memory: PathBuf,
+    /// Begin a new chain, whatever was signed before.
+    pub force: bool,
+}
+
+/// What was signed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sealed {
+    /// The signature.
+    pub signed: Signed,
+    /// Recorded files.
+    pub files: u64,
+    /// Their total size.
+    pub bytes: u64,
+    /// What has changed since the last signature.
+    pub changes: Changes,
+    /// The statement as a file; its signature lies beside it.
+    pub file: PathBuf,
+    /// Folders that have records of their own, which were not signed.
+    pub nested: Vec<RelPath>,
+}
+
+/// Signs the record of a root.
+pub fn seal(place: &Place, options: &SealOptions, monitor: &dyn Monitor) -> Result<Sealed> {
+    require_record(place)?;
+    if !place.scope.is_root() {
+        return Err(Error::Usage {
+            message: format!("{} is recorded as a part", place.scope.shown()),
+            hint: Some(format!("the whole of {} can be signed", place.root.display())),
+        });
+    }
+    let config = open_root(place)?.config.digest;
+    let mut catalog = Catalog::open(&place.catalog, Some(lock(&place.catalog, monitor)?))?;
+    let refuse = |why: String| Err(refused(place, why));
+    let audit = catalog.audit()?;
+    if let Some(why) = audit.objection {
+        return refuse(why);
+    }
+    // From here on one transaction: what is signed is what is there.
+    catalog.begin()?;
+    let claimed = catalog.claimed()?;
+    if claimed.bad > 0 {
+        return refuse("rows of it fail their own seal".to_owned());
+    }
+    if claimed.weak > 0 {
+        return refuse(weak(claimed.weak));
+    }
+    let generations = catalog.generations()?;
+    let before = previous(place, options, &generations)?;
+    let since = before.as_ref().map_or(0, |chain| chain.newest.generation);
+    let first = generations.partition_point(|one| one.number <= since);
+    let between = &generations[first..];
+    let number = catalog.next_generation()?;
+    let statement = Statement {
+        root: escape(place.root.file_name().map_or(b"/", |name| name.as_encoded_bytes())),
+        chain: before.as_ref().map_or_else(|| catalog.draw(), |chain| Ok(chain.newest.chain))?,
+        generation: number,
+        at_s: Clock::default().now_s(),
+        record: claimed.digest,
+        config,
+        cross_file_systems: catalog.settings().cross_file_systems,
+        files: claimed.files,
+        folders: claimed.folders,
+        links: claimed.links,
+        gone: claimed.gone,
+        bytes: claimed.bytes,
+        previous: before.as_ref().map(|chain| (chain.newest.generation, chain.head())),
+        history: (between.first().map_or(number, |one| one.number), digest_of(between)),
+    };
+    let changes = between.iter().fold(Changes::default(), |sum, one| sum.plus(&one.changes));
+    let (chain, file) = write(place, options, &mut catalog, statement)?;
+    let key = options.signer.verifier();
+    Ok(Sealed {
+        signed: signed(&chain, key.id()),
+        files: claimed.files,
+        bytes: claimed.bytes,
+        changes,
+        file,
+        nested: catalog.nested_roots()?,
+    })
+}
+
+/// The chain that is to be continued; `None` where one begins.
+fn previous(
+    place: &Place,
+    options: &SealOptions,
+    generations: &[Generation],
+) -> Result<Option<Chain>> {
+    if options.force {
+        return Ok(None);
+    }
+    let chain = match Chain::follow(generations).transpose() {
+        Ok(chain) => chain,
+        Err(why) => return Err(refused(place, why)),
+    };
+    let file = &options.memory;
+    let objection = Memory::open(file).and_then(|memory| {
+        memory.objection(&place_of(place), &options.signer.verifier(), chain.as_ref())
+    });
+    match objection {
+        Ok(None) => Ok(chain),
+        Ok(Some(why)) => Err(refused(place, why)),
+        Err(why) => Err(forgetful(file, why)),
+    }
+}
+
+/// Signs a statement and writes it: into the catalog, as files, into the memory.
+fn write(
+    place: &Place,
+    options: &SealOptions,
+    catalog: &mut Catalog,
+    statement: Statement,
+) -> Result<(Chain, PathBuf)> {
+    let number = statement.generation;
+    let name = format!("{number:04}.txt");
+    let comment = format!(
+        "timestamp:{}\tfile:{name}\tgeneration:{number}\tfiles:{}",
+        statement.at_s, statement.files
+    );
+    let sealed = options.signer.sign(statement.text(), &comment);
+    let seal = sealed.map_err(|why| Error::Usage {
+        message: format!("the key cannot sign: {why}"),
+        hint: None,
+    })?;
+    let chain = Chain { heads: vec![(number, head(&seal))], newest: statement };
+    catalog.put_generation(&Generation {
+        number,
+        at_s: chain.newest.at_s,
+        command: "seal".to_owned(),
+        made_by: MADE_BY.to_owned(),
+        changes: Changes::default(),
+        seal: Some(seal.clone()),
+    })?;
+    catalog.commit()?;
+    // In this order: nothing is remembered that is not signed.
+    remember(&options.memory, place, &options.signer.verifier(), &chain)?;
+    let folder = folder(place);
+    os_path::make_folder(&folder).doing("make", &folder)?;
+    let file = folder.join(name);
+    write_files(&file, &seal)?;
+    Ok((chain, file))
+}
+
+/// Where statements lie as files.
+fn folder(place: &Place) -> PathBuf {
+    if place.is_inside() {
+        return place.catalog.with_file_name("seal");
+    }
+    let mut name = place.catalog.clone().into_os_string();
+    name.push(".seal");
+    PathBuf::from(name)
+}
+
+fn write_files(file: &Path, seal: &SealText) -> Result<()> {
+    let mut signature = file.as_os_str().to_owned();
+    signature.push(".minisig");
+    let texts = [(file, &seal.statement), (Path::new(&signature), &seal.signature)];
+    for (file, text) in texts {
+        let written = Beside::create(file).and_then(|mut beside| {
+            beside.write_all(text.as_bytes())?;
+            beside.finish()
+        });
+        written.doing("write", file)?;
+    }
+    Ok(())
+}
+
+fn refused(place: &Place, why: String) -> Error {
+    Error::RecordUntrusted {
+        catalog: place.catalog.clone(),
+        why,
+        hint: "nothing was signed. 'fsure verify' says more of bad rows, 'fsure update --full' \
+               adds BLAKE3; after a forged or rolled-back record, put back a good one, or, if this \
+               one is known to be right, begin a new chain with '--force'",
+    }
+}

@@ -1,0 +1,253 @@
+//! The history of a record and what was signed, for a person and for a program.
+
+use jiff::tz::TimeZone;
+use serde::Serialize;
+
+use super::json::line;
+use super::{count, number, safe, timestamp};
+use crate::job::{Claim, History, Sealed};
+use crate::trust::told;
+use crate::words::{Changes, Generation, Signed, Verification, escape, units};
+
+/// The history for a person.
+pub fn text(root: &str, history: &History) -> String {
+    let mut lines: Vec<(i64, String)> = history
+        .generations
+        .iter()
+        .map(|(one, claim)| (one.at_s, generation_text(one, claim.as_ref())))
+        .collect();
+    lines.extend(history.verifications.iter().map(|one| (one.at_s, verification_text(one))));
+    // Of one second in the order above: what was verified had been recorded.
+    lines.sort_by_key(|(at_s, _)| *at_s);
+    let mut text = format!("log {}\n\n", safe(root));
+    for (_, line) in lines {
+        text += &line;
+        text.push('\n');
+    }
+    text.push('\n');
+    text += &match (&history.objection, &history.signed) {
+        (Some(why), _) => {
+            format!("NOT AS SIGNED: {}.\n", safe(why))
+        }
+        (None, Some(signed)) => format!("{}\n", signature(signed)),
+        (None, None) => {
+            let signed = history.generations.iter().any(|(_, claim)| claim.is_some());
+            let what = if signed {
+                "No signature was checked: '--signed-by KEY' does"
+            } else {
+                "Nothing is signed: anybody could have written this"
+            };
+            format!("{what}.\n")
+        }
+    };
+    text
+}
+
+/// Who signed what, in a sentence.
+pub(super) fn signature(signed: &Signed) -> String {
+    format!(
+        "Signed with {} as generation {} of {} on {} (chain {}).",
+        signed.key_id,
+        signed.generation,
+        safe(&signed.root),
+        date(signed.at_s),
+        signed.chain
+    )
+}
+
+fn date(at_s: i64) -> String {
+    timestamp(at_s.saturating_mul(1_000_000_000))
+        .to_zoned(TimeZone::system())
+        .strftime("%F %T")
+        .to_string()
+}
+
+fn generation_text(one: &Generation, claim: Option<&Claim>) -> String {
+    let command = escape(one.command.as_bytes());
+    let head = format!("{:>5}  {}  {command:<7}  ", one.number, date(one.at_s));
+    let Some(claim) = claim else {
+        return format!("{head}{}", told(&one.changes));
+    };
+    let files = number(claim.files, "file", "files");
+    let (size, key, head_digest) = (units::size(claim.bytes), &claim.key_id, &claim.head);
+    format!("{head}{files}, {size}, with key {key}\n       head {head_digest}")
+}
+
+fn verification_text(one: &Verification) -> String {
+    let command = escape(one.command.as_bytes());
+    let files = number(one.files, "file", "files");
+    let (date, size) = (date(one.at_s), units::size(one.bytes));
+    format!("    -  {date}  {command:<7}  {files} read, {size}, exit code {}", one.exit_code)
+}
+
+/// The history for a program: a line each, the last one the summary.
+pub fn json(root: &str, history: &History) -> Vec<String> {
+    let generations = history.generations.iter().map(|(one, claim)| {
+        let Changes { new, modified, touched, missing, moved, accepted, bytes } = one.changes;
+        line(&GenerationLine {
+            r#type: "generation",
+            root,
+            generation: one.number,
+            time: rfc3339(one.at_s),
+            command: &one.command,
+            made_by: &one.made_by,
+            changes: ChangesLine { new, modified, touched, missing, moved, accepted, bytes },
+            signed_with: claim.as_ref().map(|claim| &*claim.key_id),
+            head: claim.as_ref().map(|claim| &*claim.head),
+            files: claim.as_ref().map(|claim| claim.files),
+            bytes: claim.as_ref().map(|claim| claim.bytes),
+        })
+    });
+    let verifications = history.verifications.iter().map(|one| {
+        line(&VerificationLine {
+            r#type: "verification",
+            root,
+            generation: one.generation,
+            time: rfc3339(one.at_s),
+            command: &one.command,
+            files: one.files,
+            bytes: one.bytes,
+            exit_code: one.exit_code,
+        })
+    });
+    let summary = line(&SummaryLine {
+        r#type: "summary",
+        command: "log",
+        root,
+        generations: history.generations.len() as u64,
+        verifications: history.verifications.len() as u64,
+        signed: history.signed.as_ref().map(SignedLine::of),
+        record_untrusted: history.objection.as_deref(),
+        exit_code: history.exit_code().number(),
+    });
+    generations.chain(verifications).chain([summary]).collect()
+}
+
+/// What was signed, for a person.
+pub fn sealed_text(root: &str, sealed: &Sealed) -> String {
+    let Sealed { signed, files, bytes, changes, .. } = sealed;
+    let what = format!("{} files ({})", count(*files), units::size(*bytes));
+    let since = match changes {
+        none if *none == Changes::default() => String::new(),
+        some => format!("Since the signature before: {}.\n", told(some)),
+    };
+    format!(
+        "Signed {}: generation {}, {what}, with key {}.\n{since}Statement: {}\nHead: {}\n",
+        safe(root),
+        signed.generation,
+        signed.key_id,
+        safe(&sealed.file.to_string_lossy()),
+        signed.head
+    )
+}
+
+/// What was signed, for a program; no line end.
+pub fn sealed_json(root: &str, sealed: &Sealed) -> String {
+    let Changes { new, modified, touched, missing, moved, accepted, bytes } = sealed.changes;
+    line(&SealedLine {
+        r#type: "summary",
+        command: "seal",
+        root,
+        signed: SignedLine::of(&sealed.signed),
+        files: sealed.files,
+        bytes: sealed.bytes,
+        changes: ChangesLine { new, modified, touched, missing, moved, accepted, bytes },
+        statement: sealed.file.to_string_lossy().into_owned(),
+        exit_code: 0,
+    })
+}
+
+fn rfc3339(at_s: i64) -> String {
+    timestamp(at_s.saturating_mul(1_000_000_000)).to_string()
+}
+
+#[derive(Serialize)]
+struct ChangesLine {
+    new: u64,
+    modified: u64,
+    touched: u64,
+    missing: u64,
+    moved: u64,
+    accepted: u64,
+    bytes: u64,
+}
+
+/// A signature that was checked.
+#[derive(Serialize)]
+pub(super) struct SignedLine {
+    generation: u64,
+    time: String,
+    root: String,
+    chain: String,
+    head: String,
+    key: String,
+}
+
+impl SignedLine {
+    pub(super) fn of(signed: &Signed) -> Self {
+        Self {
+            generation: signed.generation,
+            time: rfc3339(signed.at_s),
+            root: signed.root.clone(),
+            chain: signed.chain.clone(),
+            head: signed.head.clone(),
+            key: signed.key_id.clone(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct GenerationLine<'a> {
+    r#type: &'static str,
+    root: &'a str,
+    generation: u64,
+    time: String,
+    command: &'a str,
+    made_by: &'a str,
+    changes: ChangesLine,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signed_with: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    head: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct VerificationLine<'a> {
+    r#type: &'static str,
+    root: &'a str,
+    generation: u64,
+    time: String,
+    command: &'a str,
+    files: u64,
+    bytes: u64,
+    exit_code: u8,
+}
+
+#[derive(Serialize)]
+struct SummaryLine<'a> {
+    r#type: &'static str,
+    command: &'static str,
+    root: &'a str,
+    generations: u64,
+    verifications: u64,
+    signed: Option<SignedLine>,
+    record_untrusted: Option<&'a str>,
+    exit_code: u8,
+}
+
+#[derive(Serialize)]
+struct SealedLine<'a> {
+    r#type: &'static str,
+    command: &'static str,
+    root: &'a str,
+    signed: SignedLine,
+    files: u64,
+    bytes: u64,
+    changes: ChangesLine,
+    statement: String,
+    exit_code: u8,
+}

@@ -1,0 +1,60 @@
+//! What a run leaves in the history of its record: the generation it has made,
+//! written with its first changes and kept up to date with each commit, so that
+//! a killed run has left its line; and how much it has verified.
+
+use super::ledger::Ledger;
+use super::{Purpose, UpdateRules};
+use crate::catalog::MADE_BY;
+use crate::words::{Generation, Result, Verification};
+
+impl Ledger<'_> {
+    /// Writes the generation that this run makes, if it makes one.
+    pub(super) fn note_generation(&mut self) -> Result<()> {
+        let Purpose::Update(rules) = &self.plan.purpose else { return Ok(()) };
+        if !self.catalog.has_changed_claims() {
+            return Ok(());
+        }
+        let number = match self.generation {
+            Some(number) => number,
+            None => self.catalog.next_generation()?,
+        };
+        self.generation = Some(number);
+        let UpdateRules { only_completes, .. } = rules;
+        self.catalog.put_generation(&Generation {
+            number,
+            at_s: self.now_s,
+            command: if *only_completes { "export" } else { "update" }.to_owned(),
+            made_by: MADE_BY.to_owned(),
+            changes: self.changes,
+            seal: None,
+        })
+    }
+
+    /// Notes how much was verified, where anything was.
+    pub(super) fn note_verification(&mut self) -> Result<()> {
+        let is_of_use = self.plan.purpose == Purpose::Verify && self.outcome.hashed > 0;
+        if !is_of_use || !self.may_write || self.is_halted || !self.open_gate()? {
+            return Ok(());
+        }
+        let noted = self.catalog.last_generation().and_then(|generation| {
+            self.catalog.note_verification(&Verification {
+                at_s: self.now_s,
+                command: if self.plan.scrub.is_some() { "scrub" } else { "verify" }.to_owned(),
+                generation,
+                files: self.outcome.hashed,
+                bytes: self.bytes_read_and_judged,
+                exit_code: self.outcome.exit_code().number(),
+            })
+        });
+        self.survive(noted)
+    }
+
+    /// What was read of the record once is not what it says now. Where it is
+    /// believed for its signature, nothing is then.
+    pub(super) fn distrust_change(&mut self) {
+        if self.plan.binds_claims {
+            let why = "its rows changed while they were judged".to_owned();
+            self.outcome.record_untrusted.get_or_insert(why);
+        }
+    }
+}
