@@ -3,6 +3,7 @@
 //! command line.
 
 mod against;
+mod age;
 mod compare;
 mod config;
 mod dupes;
@@ -16,6 +17,7 @@ mod update;
 mod verify;
 
 pub use against::verify_against;
+pub use age::age;
 pub use compare::compare;
 pub use dupes::dupes;
 pub use export::{Exported, Target, export};

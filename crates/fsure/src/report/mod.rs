@@ -2,11 +2,13 @@
 //! pure functions of words and return strings: who prints them, and where, is
 //! decided one floor up. What both faces say alike is in this file.
 
+pub mod age;
 mod closing;
 pub mod compare;
 pub mod dupes;
 pub mod json;
 pub mod listing;
+pub mod metrics;
 mod scrubbed;
 pub mod text;
 mod totals;

@@ -185,7 +185,7 @@ impl<'a> Ledger<'a> {
         }
         let Some(wrote) = self.enter(&settled)? else { return Ok(()) };
         if settled.verdict == Verdict::Ok && !self.plan.tell_ok {
-            self.outcome.add_ok(settled.kind());
+            self.outcome.add_ok(settled.kind(), settled.size());
             return Ok(());
         }
         self.tell(&settled, wrote);
