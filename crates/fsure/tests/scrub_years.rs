@@ -164,6 +164,15 @@ fn what_was_verified_since_is_not_due_and_a_date_in_the_future_is_none() {
     // Whoever set the clock back has files from the future.
     assert_eq!(scrub(FIRST_DAY + 19, 90), (2 * FILES + 1, ALL_MIB));
     assert_eq!(scrub(FIRST_DAY + 19, 90), (0, 0));
+    // That does not keep a large one from being verified in parts.
+    for run in 0..10 {
+        let catalog = Some(&*years.recorded.catalog);
+        let now_s = (FIRST_DAY + 1) * DAY_S + run;
+        scrub_at(years.view.root(), catalog, now_s, Budget::Bytes(BUDGET), Some(MAX_AGE));
+    }
+    let dates = years.dates();
+    let is_past = |date: &i64| *date <= (FIRST_DAY + 1) * DAY_S + 10;
+    assert!(dates.values().all(is_past), "{dates:?}");
 }
 
 /// Not a test: what the test below starts, and kills.
