@@ -109,6 +109,9 @@ fn what_was_bad_comes_first_every_time_until_it_is_well() {
         assert_eq!(report.summary()["scrub"]["again_files"], 2, "{report:?}");
         assert_eq!(recorded.row("1")["verified_s"], date, "bad is not verified");
     }
+    // Before others that are as old, too, and whatever it takes.
+    let report = scrub(&recorded, &["--budget", "1MiB"]);
+    assert_eq!((report.told(), said(&report).2), (bad.clone(), 2 * MIB), "{report:?}");
     // `verify` leaves the same behind, and a good copy ends it.
     tree.flip("1", 5);
     tree.flip("3", 5);
@@ -162,6 +165,25 @@ fn flaky_and_unreadable_are_remembered() {
     let well = told(&[("b", "ok"), ("c", "ok")]);
     assert_eq!((report.told(), report.code), (well, 0), "{report:?}");
     assert_eq!(said(&scrub(&recorded, &["--max-age", "1h"])).0, 0);
+}
+
+/// What came at a second attempt only is no part that counts.
+#[test]
+fn a_flaky_part_comes_again() {
+    let (tree, beside) = (Tree::new(), Tree::new());
+    tree.write("0", content(10 * MIB as usize, 1));
+    let view = FaultyFs::new(tree.root());
+    let Some(view) = or_skip("a_flaky_part_comes_again", view) else { return };
+    view.faults.lock().expect("lock").direct_io = true;
+    let recorded = Recorded::outside(view.root(), &beside.path("catalog.db"));
+    next_second();
+    next_second();
+    recorded.record();
+    view.set([Fault::eio("0", 0..4096).times(1)]);
+    let report = scrub(&recorded, &["--budget", "6MiB"]);
+    assert_eq!((report.verdict("0").as_deref(), report.code), (Some("flaky"), 3), "{report:?}");
+    let report = scrub(&recorded, &["--budget", "30MiB"]);
+    assert_eq!((said(&report), report.code), ((1, 0, 10 * MIB), 0), "{report:?}");
 }
 
 /// Of a large file that is bad only the bad blocks come again, so that it does

@@ -100,6 +100,10 @@ impl Weigher<'_> {
     /// What a file that is due takes, and the least of it that is worth while.
     pub(super) fn need(&mut self, due: &Due, left: u64) -> Result<(u64, u64)> {
         let Stored::Sound(row) = &due.stored else { return Ok((0, 0)) };
+        if due.was_unreachable {
+            // Looking costs nothing, and must not wait for a larger budget.
+            return Ok((0, 0));
+        }
         let size = row.record.entry.size;
         let Some((row, blake3)) = splittable(Some(&due.stored)).filter(|_| size > left) else {
             return Ok((size, size.min(if row.has_blocks() { BLOCK } else { size })));

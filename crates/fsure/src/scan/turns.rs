@@ -178,7 +178,14 @@ impl Turns {
         let count = self.bad.len().min(CHUNK_FILES);
         self.was_again |= count > 0;
         let bad = self.bad.drain(..count).map(Stored::Bad);
-        bad.map(|stored| Due { number: 0, is_again: true, bytes_max: u64::MAX, stored }).collect()
+        let due = |stored| Due {
+            number: 0,
+            is_again: true,
+            was_unreachable: true,
+            bytes_max: u64::MAX,
+            stored,
+        };
+        bad.map(due).collect()
     }
 
     /// Sees to it that the next file, if there is one, is at hand.
