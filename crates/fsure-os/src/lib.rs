@@ -16,6 +16,7 @@
 //! | [`lock`] | whether another process is at work on the same record |
 //! | [`plain`] | plain files that the user names: lists read and written |
 //! | [`write`] | repairs below a root: drafts, patches, lost links and folders |
+//! | [`priority`] | whether others go first |
 //! | [`path`] | bytes to paths and back, and the few plain questions about a path |
 //!
 //! A question that the system cannot answer is `None` or an error, never an
@@ -34,6 +35,7 @@ pub mod opener;
 pub mod path;
 pub mod place;
 pub mod plain;
+pub mod priority;
 pub mod read;
 pub mod ring;
 mod stat;

@@ -1,7 +1,7 @@
 //! The damage matrix: every fault on a real file, at every place where the
 //! code takes another way (no byte, one byte, exactly one block, a byte more,
-//! several blocks, several segments, holes), and what `verify` and `update`
-//! make of it. The heart of the promise is in the second half of each case:
+//! several blocks, several segments, holes), and what `verify`, `scrub` and
+//! `update` make of it. The heart of the promise is in the second half of each case:
 //! what looks like damage is never written over the record of what was well.
 #![cfg(target_os = "linux")]
 
@@ -210,7 +210,7 @@ fn struck(fault: Fault, place: Place) -> (Tree, Recorded) {
     (tree, recorded)
 }
 
-/// `verify` and then `update` of one case; returns what is left.
+/// `verify`, `scrub` and then `update` of one case; returns what is left.
 fn judge(case: &Case, verify: i32, update: i32) -> (Tree, Recorded) {
     let (fault, place, verdict, blocks) = *case;
     let (tree, recorded) = struck(fault, place);
@@ -227,6 +227,17 @@ fn judge(case: &Case, verify: i32, update: i32) -> (Tree, Recorded) {
         assert_eq!(recorded.row("victim")["mtime_ns"], before["mtime_ns"], "{case:?}");
     } else if verdict != "ok" {
         assert_eq!(recorded.row("victim"), before, "verify wrote: {case:?}");
+    }
+    // In one go, and by the blocks of every file that has them.
+    for budget in ["1GiB", "1h"] {
+        let report = recorded.run("scrub", &["--all", "--budget", budget]);
+        assert_eq!(report.told(), expected, "scrub for {budget}: {case:?}: {report:?}");
+        assert_eq!(report.code, verify, "exit code of scrub: {case:?}: {report:?}");
+        let finding = report.finding("victim").expect("it was told");
+        assert_eq!(finding["blocks"], json!(blocks), "{case:?}: {finding:#}");
+        if verdict != "ok" && verdict != "touched" {
+            assert_eq!(recorded.row("victim"), before, "scrub wrote: {case:?}");
+        }
     }
     let report = recorded.run("update", &["--all"]);
     assert_eq!(report.told(), expected, "update: {case:?}: {report:?}");
@@ -298,6 +309,9 @@ fn a_deleted_file_is_missing_and_its_record_becomes_a_tombstone() {
         let (_tree, recorded) = struck(Fault::Delete, place);
         let before = recorded.row("victim");
         let report = recorded.verify();
+        assert_eq!(report.told(), told(&[("victim", "missing")]), "{place:?}");
+        assert_eq!((report.code, recorded.row("victim")), (1, before.clone()), "{place:?}");
+        let report = recorded.run("scrub", &[""; 0]);
         assert_eq!(report.told(), told(&[("victim", "missing")]), "{place:?}");
         assert_eq!((report.code, recorded.row("victim")), (1, before.clone()), "{place:?}");
         let report = recorded.update();

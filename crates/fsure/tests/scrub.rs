@@ -8,14 +8,15 @@ mod support;
 
 use std::process::{Command, Stdio};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use rusqlite::types::Value;
 use rustix::mount::{MountFlags, mount_remount};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use support::{
-    EXT4, Fault, FaultyFs, Image, Recorded, Report, Tree, code, content, fsure_json, or_skip, told,
+    EXT4, Fault, FaultyFs, Image, Meanwhile, Moment, Recorded, Report, Tree, code, content,
+    flip_byte, fsure_json, or_skip, told,
 };
 
 const MIB: u64 = 1 << 20;
@@ -80,6 +81,7 @@ fn only_what_is_recorded_is_judged() {
     std::fs::rename(tree.path("1"), tree.path("moved")).expect("rename");
     tree.set_mtime("2", tree.mtime("2") + 5_000_000_000);
     tree.write(".fsureignore", "0\n");
+    tree.write(".fsure/config.toml", "exclude = ['0']\n");
     let report = scrub(&recorded, &["--all"]);
     let expected = told(&[("0", "ok"), ("1", "missing"), ("2", "touched")]);
     assert_eq!((report.told(), report.code), (expected, 1), "{report:?}");
@@ -107,6 +109,9 @@ fn what_was_bad_comes_first_every_time_until_it_is_well() {
         assert_eq!(report.summary()["scrub"]["again_files"], 2, "{report:?}");
         assert_eq!(recorded.row("1")["verified_s"], date, "bad is not verified");
     }
+    // Before others that are as old, too, and whatever it takes.
+    let report = scrub(&recorded, &["--budget", "1MiB"]);
+    assert_eq!((report.told(), said(&report).2), (bad.clone(), 2 * MIB), "{report:?}");
     // `verify` leaves the same behind, and a good copy ends it.
     tree.flip("1", 5);
     tree.flip("3", 5);
@@ -162,6 +167,25 @@ fn flaky_and_unreadable_are_remembered() {
     assert_eq!(said(&scrub(&recorded, &["--max-age", "1h"])).0, 0);
 }
 
+/// What came at a second attempt only is no part that counts.
+#[test]
+fn a_flaky_part_comes_again() {
+    let (tree, beside) = (Tree::new(), Tree::new());
+    tree.write("0", content(10 * MIB as usize, 1));
+    let view = FaultyFs::new(tree.root());
+    let Some(view) = or_skip("a_flaky_part_comes_again", view) else { return };
+    view.faults.lock().expect("lock").direct_io = true;
+    let recorded = Recorded::outside(view.root(), &beside.path("catalog.db"));
+    next_second();
+    next_second();
+    recorded.record();
+    view.set([Fault::eio("0", 0..4096).times(1)]);
+    let report = scrub(&recorded, &["--budget", "6MiB"]);
+    assert_eq!((report.verdict("0").as_deref(), report.code), (Some("flaky"), 3), "{report:?}");
+    let report = scrub(&recorded, &["--budget", "30MiB"]);
+    assert_eq!((said(&report), report.code), ((1, 0, 10 * MIB), 0), "{report:?}");
+}
+
 /// Of a large file that is bad only the bad blocks come again, so that it does
 /// not eat every budget; the rest of it is looked at as the others are.
 #[test]
@@ -173,6 +197,8 @@ fn of_a_large_bad_file_only_the_bad_block_comes_again() {
     let Some(view) = or_skip("of_a_large_bad_file", view) else { return };
     view.faults.lock().expect("lock").direct_io = true;
     let recorded = Recorded::outside(view.root(), &beside.path("catalog.db"));
+    next_second();
+    next_second();
     recorded.record();
     view.set([Fault::flip("large", 70 * MIB + 5..70 * MIB + 6)]);
     let bad = json!([[70 * MIB, 71 * MIB]]);
@@ -203,12 +229,25 @@ fn parts_count_only_for_the_file_they_were_read_of() {
         let sql = "SELECT count(*) FROM part";
         recorded.connect().query_row(sql, [], |row| row.get(0)).expect("count")
     };
+    // What is read right after a change might miss another one: it is read anew.
+    while UNIX_EPOCH.elapsed().expect("a clock").subsec_millis() > 300 {
+        sleep(Duration::from_millis(5));
+    }
+    tree.set_mtime("0", tree.mtime("0"));
     assert_eq!(said(&half()), (1, 1, 6 * MIB));
-    tree.set_mtime("0", tree.mtime("0") + 1);
+    assert_eq!(said(&half()), (1, 1, 6 * MIB));
+    let touch = |later_ns: i64| {
+        tree.set_mtime("0", tree.mtime("0") + later_ns);
+        next_second();
+        next_second();
+    };
+    touch(0);
+    assert_eq!(said(&half()), (1, 1, 6 * MIB));
+    touch(1);
     assert_eq!(said(&half()), (1, 1, 6 * MIB), "another date: from the start");
     assert_eq!(said(&half()), (1, 0, 4 * MIB), "the rest");
     assert_eq!(parts(), 0, "none is left of a file that is whole");
-    tree.set_mtime("0", tree.mtime("0") - 1);
+    touch(-1);
     // Bytes that changed in the middle of it, behind what was read.
     assert_eq!(said(&half()), (1, 1, 6 * MIB));
     tree.flip("0", 2 * MIB);
@@ -218,6 +257,9 @@ fn parts_count_only_for_the_file_they_were_read_of() {
     // The record changed, and the file did not.
     tree.flip("0", 2 * MIB);
     scrub(&recorded, &[]);
+    touch(0);
+    assert_eq!(said(&half()).2, 6 * MIB);
+    assert_eq!(said(&half()).2, 4 * MIB);
     assert_eq!(said(&half()).2, 6 * MIB);
     recorded.edit("UPDATE part SET blocks = 10");
     assert_eq!(said(&half()), (1, 1, 6 * MIB), "a part that fails its seal is none");
@@ -225,6 +267,54 @@ fn parts_count_only_for_the_file_they_were_read_of() {
     next_second();
     assert_eq!(recorded.verify().code, 0);
     assert_eq!((parts(), said(&half()).2), (0, 6 * MIB));
+}
+
+/// What was verified by one record says nothing of another, though the file's
+/// stat is the same.
+#[test]
+fn a_part_of_another_record_is_no_ok() {
+    let (tree, beside) = (Tree::new(), Tree::new());
+    tree.write("0", content(10 * MIB as usize, 1));
+    let view = FaultyFs::new(tree.root());
+    let Some(view) = or_skip("a_part_of_another_record", view) else { return };
+    view.faults.lock().expect("lock").direct_io = true;
+    let recorded = Recorded::outside(view.root(), &beside.path("catalog.db"));
+    next_second();
+    next_second();
+    recorded.record();
+    assert_eq!(said(&scrub(&recorded, &["--budget", "6MiB"])), (1, 1, 6 * MIB));
+    view.set([Fault::flip("0", 2 * MIB..2 * MIB + 1)]);
+    assert_eq!(recorded.run("update", &["--full", "--accept-all"]).code, 0);
+    view.set([]);
+    let report = scrub(&recorded, &["--budget", "20MiB"]);
+    assert_eq!((report.verdict("0").as_deref(), report.code), (Some("rotten"), 3), "{report:?}");
+    assert_eq!(report.finding("0").expect("told")["blocks"], json!([[2 * MIB, 3 * MIB]]));
+}
+
+/// Between the look at a file that is verified in part and its opening somebody
+/// rewrites what was verified.
+#[test]
+fn a_change_behind_the_back_of_a_part_is_no_ok() {
+    let (tree, beside) = (Tree::new(), Tree::new());
+    tree.write("0", content(10 * MIB as usize, 1));
+    let view = FaultyFs::new(tree.root());
+    let Some(view) = or_skip("a_change_behind_the_back_of_a_part", view) else { return };
+    view.faults.lock().expect("lock").direct_io = true;
+    let recorded = Recorded::outside(view.root(), &beside.path("catalog.db"));
+    next_second();
+    next_second();
+    recorded.record();
+    assert_eq!(said(&scrub(&recorded, &["--budget", "6MiB"])), (1, 1, 6 * MIB));
+    let (victim, mut is_done) = (tree.path("0"), false);
+    let meanwhile = Meanwhile::new(move |_, moment| {
+        if moment == Moment::Open && !std::mem::replace(&mut is_done, true) {
+            let mut file = std::fs::OpenOptions::new().read(true).write(true).open(&victim);
+            flip_byte(file.as_mut().expect("open"), 2 * MIB);
+        }
+    });
+    view.faults.lock().expect("lock").meanwhile = meanwhile;
+    let report = scrub(&recorded, &["--budget", "20MiB"]);
+    assert_eq!((report.verdict("0").as_deref(), report.code), (Some("modified"), 1), "{report:?}");
 }
 
 #[test]
@@ -308,6 +398,8 @@ fn each_root_has_its_budget_and_all_of_them_one_time() {
 #[test]
 fn a_signal_ends_it_with_what_was_verified_saved() {
     let (_tree, recorded) = tree(&[200]);
+    next_second();
+    next_second();
     let mut command = Command::new(env!("CARGO_BIN_EXE_fsure"));
     command.args(recorded.arguments("scrub", &["--rate", "20MiB/s", "--threads", "1"]));
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());

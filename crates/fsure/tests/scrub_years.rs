@@ -7,6 +7,7 @@
 mod support;
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -54,14 +55,27 @@ fn years(test: &str) -> Option<Years> {
     view.faults.lock().expect("lock").direct_io = true;
     let recorded = Recorded::outside(view.root(), &beside.path("catalog.db"));
     let record = |day| update_at(view.root(), Some(&recorded.catalog), (FIRST_DAY + day) * DAY_S);
-    let small = |folder: &str, seed| {
+    // The huge one lies before the older ones on the disk.
+    let mut pool: Vec<_> = (0..=FILES).map(|n| beside.write(n.to_string(), "")).collect();
+    pool.sort_by_key(|file| file.metadata().expect("stat").ino());
+    let mut pool = pool.into_iter();
+    let huge_to_be = pool.next().expect("a file");
+    std::fs::write(&huge_to_be, content((HUGE_MIB * MIB) as usize, 7)).expect("write");
+    let mut small = |folder: &str, seed| {
+        std::fs::create_dir(tree.path(folder)).expect("make a folder");
         for number in 0..FILES {
-            tree.write(format!("{folder}/{number:02}"), content(MIB as usize, seed + number));
+            let path = tree.path(format!("{folder}/{number:02}"));
+            if let Some(file) = pool.next() {
+                std::fs::rename(file, &path).expect("rename");
+            }
+            std::fs::write(path, content(MIB as usize, seed + number)).expect("write");
         }
     };
     small("c-old", 0);
     record(0);
-    tree.write("b-huge/file", content((HUGE_MIB * MIB) as usize, 7));
+    std::fs::create_dir(tree.path("b-huge")).expect("make a folder");
+    let huge = tree.path("b-huge/file");
+    std::fs::rename(huge_to_be, &huge).expect("rename");
     record(10);
     small("a-new", 100);
     record(20);
@@ -164,6 +178,15 @@ fn what_was_verified_since_is_not_due_and_a_date_in_the_future_is_none() {
     // Whoever set the clock back has files from the future.
     assert_eq!(scrub(FIRST_DAY + 19, 90), (2 * FILES + 1, ALL_MIB));
     assert_eq!(scrub(FIRST_DAY + 19, 90), (0, 0));
+    // That does not keep a large one from being verified in parts.
+    for run in 0..10 {
+        let catalog = Some(&*years.recorded.catalog);
+        let now_s = (FIRST_DAY + 1) * DAY_S + run;
+        scrub_at(years.view.root(), catalog, now_s, Budget::Bytes(BUDGET), Some(MAX_AGE));
+    }
+    let dates = years.dates();
+    let is_past = |date: &i64| *date <= (FIRST_DAY + 1) * DAY_S + 10;
+    assert!(dates.values().all(is_past), "{dates:?}");
 }
 
 /// Not a test: what the test below starts, and kills.

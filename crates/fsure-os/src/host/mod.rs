@@ -10,6 +10,7 @@
 //! | `path` | a path's bytes and back |
 //! | `device` | the storage under a folder |
 //! | `name` | what this host is called |
+//! | `priority` | whether others go first |
 //! | `ring` | many reads with one call, where there is such a thing |
 //! | `volume` | which file system this is |
 //! | `write` | repairs below a folder |
@@ -46,7 +47,7 @@ use windows as system;
 pub(crate) use linux::ring;
 #[cfg(not(target_os = "linux"))]
 pub(crate) use no_ring as ring;
-pub(crate) use system::{File, device, volume};
+pub(crate) use system::{File, device, priority, volume};
 #[cfg(unix)]
 pub(crate) use unix::{attribute, folder, lock, memory, name, open_files, path, write};
 #[cfg(windows)]

@@ -5,7 +5,7 @@
 
 use rusqlite::params;
 
-use super::looked::CUT_OFF;
+use super::looked::{CUT_OFF, Turn};
 use super::row::{self, Stored};
 use super::store::{Catalog, PAGE_ROWS};
 use crate::words::{RelPath, Result, Verdict};
@@ -17,6 +17,8 @@ pub struct Due {
     pub number: i64,
     /// Whether it comes first because it was not well when last looked at.
     pub is_again: bool,
+    /// Whether there was nothing to be read of it the last time.
+    pub was_unreachable: bool,
     /// The most that may be read of it.
     pub bytes_max: u64,
     /// Its row.
@@ -39,14 +41,18 @@ impl Catalog {
     /// was not well when last looked at, then what was last verified at
     /// `until_s` or before, the oldest first. A date in the future is no date.
     pub fn list_due(&mut self, scope: &RelPath, until_s: i64, now_s: i64) -> Result<DueTotals> {
-        let by_age = [Verdict::Modified, Verdict::Reverted, Verdict::Busy].map(Verdict::name);
+        let by_age = |verdict: &Verdict| Turn::of(*verdict) == Some(Turn::ByAge);
+        let by_age: Vec<_> = Verdict::ALL.into_iter().filter(by_age).map(Verdict::name).collect();
         let by_age = by_age.join("', '");
+        let unreachable = [Verdict::Missing, Verdict::Denied, Verdict::TypeChanged];
+        let unreachable = unreachable.map(Verdict::name).join("', '");
         let files = "record.kind = 0 AND record.gone_s IS NULL AND (record.path = ?1 \
                      OR (record.path >= ?2 AND (?3 IS NULL OR record.path < ?3)))";
         let fill = format!(
-            "INSERT INTO temp.due (due_path, due_size, is_again)
-             SELECT path, size, turn = 0 FROM (
+            "INSERT INTO temp.due (due_path, due_size, is_again, was_unreachable)
+             SELECT path, size, turn = 0, unreachable FROM (
                  SELECT record.path AS path, record.size AS size,
+                     ifnull(verdict IN ('{unreachable}'), 0) AS unreachable,
                      CASE WHEN verdict IS NULL OR verdict IN ('{by_age}') THEN 1
                           WHEN verdict = '{CUT_OFF}' THEN 2 ELSE 0 END AS turn,
                      iif(verified_s > ?5, 0, verified_s) AS verified,
@@ -62,7 +68,8 @@ impl Catalog {
             self.connection.execute_batch(
                 "DROP TABLE IF EXISTS temp.due;
                  CREATE TEMP TABLE due (number INTEGER PRIMARY KEY, due_path BLOB NOT NULL,
-                     due_size INTEGER NOT NULL, is_again INTEGER NOT NULL);",
+                     due_size INTEGER NOT NULL, is_again INTEGER NOT NULL,
+                     was_unreachable INTEGER NOT NULL);",
             )?;
             let values = params![scope.as_bytes(), start, end, until_s, now_s];
             self.connection.execute(&fill, values)?;
@@ -101,7 +108,7 @@ impl Catalog {
     /// The next files that are due, at most [`PAGE_ROWS`].
     pub fn due_page(&mut self, after: i64) -> Result<Vec<Due>> {
         let sql = format!(
-            "SELECT {}, number, is_again FROM temp.due CROSS JOIN record ON path = due_path \
+            "SELECT {}, number, is_again, was_unreachable FROM temp.due CROSS JOIN record ON path = due_path \
              WHERE number > ?1 ORDER BY number LIMIT {PAGE_ROWS}",
             row::columns!()
         );
@@ -113,7 +120,8 @@ impl Catalog {
             let (stored, _) = row::read(sql_row, &mut self.sealer).map_err(|e| blame(&e))?;
             let number = sql_row.get("number").map_err(|e| blame(&e))?;
             let is_again = sql_row.get("is_again").map_err(|e| blame(&e))?;
-            page.push(Due { number, is_again, bytes_max: u64::MAX, stored });
+            let was_unreachable = sql_row.get("was_unreachable").map_err(|e| blame(&e))?;
+            page.push(Due { number, is_again, was_unreachable, bytes_max: u64::MAX, stored });
         }
         Ok(page)
     }

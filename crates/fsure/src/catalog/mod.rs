@@ -16,6 +16,7 @@ mod history;
 mod locate;
 mod looked;
 mod metadata;
+mod nested;
 mod part;
 mod respelled;
 mod row;

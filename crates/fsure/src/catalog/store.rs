@@ -405,28 +405,6 @@ impl Catalog {
         Ok(())
     }
 
-    /// Folders below the root that had a record of their own when last seen.
-    pub fn nested_roots(&mut self) -> Result<Vec<RelPath>> {
-        let read = || -> rusqlite::Result<Vec<RelPath>> {
-            let mut statement = self.connection.prepare("SELECT path FROM nested ORDER BY path")?;
-            let paths = statement.query_map([], |row| row.get::<_, Vec<u8>>(0))?;
-            paths.map(|path| path.map(RelPath::from_bytes)).collect()
-        };
-        read().map_err(|error| self.blame(&error))
-    }
-
-    /// Remembers or forgets that a folder has a record of its own.
-    pub fn set_nested_root(&mut self, path: &RelPath, is_one: bool) -> Result<()> {
-        self.begin()?;
-        self.has_changed = true;
-        let sql = match is_one {
-            true => "INSERT OR REPLACE INTO nested VALUES (?1)",
-            false => "DELETE FROM nested WHERE path = ?1",
-        };
-        self.connection.execute(sql, [path.as_bytes()]).map_err(|e| self.blame(&e))?;
-        Ok(())
-    }
-
     /// Holds the file open for reading until [`Catalog::release`], so that many
     /// single rows need not each take and give back its locks. Whoever wants to
     /// write waits meanwhile.

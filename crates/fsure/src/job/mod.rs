@@ -3,6 +3,7 @@
 //! command line.
 
 mod against;
+mod age;
 mod attributes;
 mod compare;
 mod config;
@@ -24,6 +25,7 @@ mod update;
 mod verify;
 
 pub use against::verify_against;
+pub use age::age;
 pub use compare::{Side, compare};
 pub use config::UserConfig;
 pub use dupes::dupes;

@@ -186,7 +186,7 @@ pub(super) fn text_and_bytes(bytes: &[u8]) -> (String, Option<String>) {
     }
 }
 
-fn rfc3339(time_ns: i64) -> String {
+pub(super) fn rfc3339(time_ns: i64) -> String {
     format!("{:.9}", timestamp(time_ns))
 }
 

@@ -2,6 +2,7 @@
 //! pure functions of words and return strings: who prints them, and where, is
 //! decided one floor up. What both faces say alike is in this file.
 
+pub mod age;
 mod closing;
 pub mod compare;
 pub mod dupes;
@@ -10,6 +11,7 @@ pub mod json;
 pub mod listing;
 pub mod log;
 mod meta_line;
+pub mod metrics;
 mod scrubbed;
 pub mod text;
 mod totals;

@@ -204,7 +204,7 @@ impl<'a> Ledger<'a> {
         let Some(wrote) = self.enter(&mut settled)? else { return Ok(()) };
         let is_flagged = settled.norm.is_some() || !settled.meta.is_empty();
         if settled.verdict == Verdict::Ok && !is_flagged && !self.plan.tell_ok {
-            self.outcome.add_ok(settled.kind());
+            self.outcome.add_ok(settled.kind(), settled.size());
             return Ok(());
         }
         self.tell(&settled, wrote);

@@ -163,13 +163,16 @@ impl Eyes {
         is_behind.then_some(Seen::BelowLeftOut(LeftOut::OtherFileSystem))
     }
 
+    /// Whether the command line leaves it out. What files say about patterns
+    /// plays no part: what is recorded is read.
     fn is_left_out(&self, path: &RelPath) -> bool {
+        let leaves_out = |path: &RelPath, is_folder| {
+            self.patterns.leave_out(path, is_folder) == Some(LeftOut::CommandLine)
+        };
         let mut above = std::iter::successors(path.parent(), RelPath::parent);
         !self.patterns.is_empty()
-            && (self.patterns.leave_out(path, false).is_some()
-                || above.any(|folder| {
-                    !folder.is_root() && self.patterns.leave_out(&folder, true).is_some()
-                }))
+            && (leaves_out(path, false)
+                || above.any(|folder| !folder.is_root() && leaves_out(&folder, true)))
     }
 
     fn nearest_above(&self, path: &RelPath) -> Option<(RelPath, Stat)> {

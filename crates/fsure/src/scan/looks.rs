@@ -25,6 +25,10 @@ impl Weigher<'_> {
             // Two looks at two contents say nothing of either.
             return self.weigh_failure(id, pending, Reading::Changed);
         }
+        if pending.part.is_some() && !content.stat.is_unchanged_from(&pending.stat) {
+            // What was read of it earlier was read of another state.
+            return self.weigh_failure(id, pending, Reading::Changed);
+        }
         pending.stat = content.stat.clone();
         pending.entry = self.entry(&pending.path, &content.stat, pending.device)?;
         let granularity_ns =

@@ -200,7 +200,7 @@ pub fn scan(plan: &Plan, catalog: &mut Catalog, monitor: &dyn Monitor) -> Result
     let ending = Ending::new(plan.scrub.as_ref(), &plan.clock);
     let mut pool = Pool::new(plan, Arc::clone(&meter), ending.clone());
     let source = match &plan.scrub {
-        Some(_) => Source::Due(Turns::new(plan)?),
+        Some(_) => Source::Due(Box::new(Turns::new(plan)?)),
         None => {
             let walk = Walk::start(Arc::clone(&plan.root), walk_options(plan, &mut pool))?;
             Source::All(Box::new(Merge::new(
@@ -269,10 +269,9 @@ enum More {
 /// Where the paths come from.
 enum Source {
     /// Everything there is and everything recorded.
-    // Boxed: it carries the digest of all claims on its way.
     All(Box<Merge>),
     /// What is recorded and due.
-    Due(Turns),
+    Due(Box<Turns>),
 }
 
 struct Run<'a> {

@@ -9,8 +9,10 @@ use super::hash::{BLOCK, BlockValue, block_count};
 use super::ledger::Settled;
 use super::reader::Content;
 use super::weigh::{Pending, Weigher};
-use crate::catalog::{Part, Row, Stored, Turn, UnfinishedBlocks, add_part};
-use crate::words::{Algorithm, AlgorithmSet, Evidence, Record, RelPath, Result, Scrubbed, Verdict};
+use crate::catalog::{Due, Part, Row, Stored, Turn, UnfinishedBlocks, add_part};
+use crate::words::{
+    Algorithm, AlgorithmSet, Entry, Evidence, Record, RelPath, Result, Scrubbed, Verdict,
+};
 
 /// Files from this size on are read by their blocks even if they fit, so that
 /// a run that is cut off goes on inside them.
@@ -96,15 +98,19 @@ impl Weigher<'_> {
     }
 
     /// What a file that is due takes, and the least of it that is worth while.
-    pub(super) fn need(&mut self, stored: &Stored, left: u64) -> Result<(u64, u64)> {
-        let Stored::Sound(row) = stored else { return Ok((0, 0)) };
+    pub(super) fn need(&mut self, due: &Due, left: u64) -> Result<(u64, u64)> {
+        let Stored::Sound(row) = &due.stored else { return Ok((0, 0)) };
+        if due.was_unreachable {
+            // Looking costs nothing, and must not wait for a larger budget.
+            return Ok((0, 0));
+        }
         let size = row.record.entry.size;
-        let Some((row, blake3)) = splittable(Some(stored)).filter(|_| size > left) else {
+        let Some((row, blake3)) = splittable(Some(&due.stored)).filter(|_| size > left) else {
             return Ok((size, size.min(if row.has_blocks() { BLOCK } else { size })));
         };
-        let record = row.record.clone();
+        let record = &row.record;
         let parts = self.ledger.catalog.parts(&record.path, &record.entry, &blake3)?;
-        let missing = missing(&self.still_good(&record, parts), size);
+        let missing = missing(&self.still_good(record, &record.entry, parts, due.is_again), size);
         let needed = if missing.is_empty() { size } else { bytes_of(&missing, size) };
         Ok((needed, needed.min(BLOCK)))
     }
@@ -158,7 +164,7 @@ impl Weigher<'_> {
             return Ok(None);
         }
         let parts = self.ledger.catalog.parts(&record.path, &pending.entry, &blake3)?;
-        let mut verified = self.still_good(record, parts);
+        let mut verified = self.still_good(record, &pending.entry, parts, pending.is_again);
         let left = self.purse.left().min(self.bytes_max);
         let has_names = pending.stat.links > 1;
         let is_quick = has_names || size < PARTS_MIN;
@@ -190,16 +196,36 @@ impl Weigher<'_> {
 
     /// The parts that still count: not from before the file was last verified
     /// as a whole, not from the future, and of a file that is not well none
-    /// that is old.
-    fn still_good(&self, record: &Record, mut parts: Vec<Part>) -> Vec<Part> {
+    /// that is old. Nor one that was read within two ticks of the file's last
+    /// change: another change in the same tick would not show in its stat.
+    fn still_good(
+        &self,
+        record: &Record,
+        entry: &Entry,
+        mut parts: Vec<Part>,
+        is_again: bool,
+    ) -> Vec<Part> {
         let now_s = self.ledger.now_s;
         let max_age = self.plan.scrub.as_ref().and_then(|rules| rules.max_age);
         let good_for_s =
             max_age.map_or(GOOD_FOR_S, |age| i64::try_from(age.as_secs()).unwrap_or(i64::MAX));
-        let oldest_s = if self.is_again { now_s.saturating_sub(good_for_s) } else { i64::MIN };
-        let oldest_s = oldest_s.max(record.verified_s.min(now_s));
-        parts.retain(|part| (oldest_s..=now_s).contains(&part.verified_s));
+        let oldest_s = if is_again { now_s.saturating_sub(good_for_s) } else { i64::MIN };
+        let is_dated = record.verified_s <= now_s;
+        let oldest_s = oldest_s.max(if is_dated { record.verified_s } else { i64::MIN });
+        let granularity_ns = self.ledger.catalog.granularity_ns(entry.file_system);
+        let is_racy = |part: &Part| {
+            let hashed_ns = part.verified_s.saturating_mul(1_000_000_000);
+            Record { entry: entry.clone(), hashed_ns, ..record.clone() }.is_racy(granularity_ns)
+        };
+        parts.retain(|part| (oldest_s..=now_s).contains(&part.verified_s) && !is_racy(part));
         parts
+    }
+
+    /// Blocks of the files that are read by their blocks now: their values are
+    /// in memory.
+    pub(super) fn blocks_under_way(&self) -> usize {
+        let parts = self.pending.values().filter_map(|pending| pending.part.as_ref());
+        parts.map(|part| part.recorded.len()).sum()
     }
 
     /// Keeps what a reader has verified of a file that it is still reading.

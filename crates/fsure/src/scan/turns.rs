@@ -19,6 +19,10 @@ use crate::words::{RelPath, Result, Scrubbed};
 const CHUNK_FILES: usize = 4_096;
 const CHUNK_BYTES: u64 = 4 << 30;
 
+/// Blocks of files under way whose values are in memory, 40 bytes each: of more
+/// than 256 GiB at once only one file.
+const BLOCKS_MAX: usize = 256 << 10;
+
 /// The next case.
 // It goes from hand to hand once for each path, and is a case nearly always.
 #[allow(clippy::large_enum_variant)]
@@ -128,7 +132,8 @@ impl Turns {
     /// The next chunk: what fits, in the order of age. A file that does not is
     /// passed by only if it can be read as a whole or not at all.
     fn choose(&mut self, weigher: &mut Weigher<'_>) -> Result<Vec<Due>> {
-        if self.was_alone && !weigher.orders.is_empty() {
+        let must_begin = self.was_alone && !weigher.orders.is_empty();
+        if must_begin || weigher.blocks_under_way() > BLOCKS_MAX {
             return Ok(Vec::new());
         }
         let mut chunk = self.take_bad();
@@ -143,7 +148,7 @@ impl Turns {
                 break;
             }
             let left = weigher.purse.left().saturating_sub(bytes);
-            let (whole, least) = weigher.need(&due.stored, left)?;
+            let (whole, least) = weigher.need(due, left)?;
             // What may take all of the time begins when it is its turn.
             let goes_alone = least > PARTS_MIN && weigher.purse.ending.left().is_some();
             if goes_alone && !(chunk.is_empty() && weigher.orders.is_empty()) {
@@ -173,7 +178,14 @@ impl Turns {
         let count = self.bad.len().min(CHUNK_FILES);
         self.was_again |= count > 0;
         let bad = self.bad.drain(..count).map(Stored::Bad);
-        bad.map(|stored| Due { number: 0, is_again: true, bytes_max: u64::MAX, stored }).collect()
+        let due = |stored| Due {
+            number: 0,
+            is_again: true,
+            was_unreachable: true,
+            bytes_max: u64::MAX,
+            stored,
+        };
+        bad.map(due).collect()
     }
 
     /// Sees to it that the next file, if there is one, is at hand.

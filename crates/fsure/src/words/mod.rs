@@ -1,5 +1,6 @@
 //! Floor 1: plain data and pure functions, each word with one meaning.
 
+mod ages;
 mod clock;
 mod difference;
 pub mod digest;
@@ -21,6 +22,7 @@ mod spelling;
 pub mod units;
 pub mod verdict;
 
+pub use ages::{Ages, Amount, When};
 pub use clock::Clock;
 pub(crate) use clock::Watch;
 pub use difference::{Compared, Comparison, Difference};

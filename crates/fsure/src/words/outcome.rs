@@ -16,6 +16,12 @@ impl Tally {
         self.0[verdict as usize] += 1;
     }
 
+    /// Counts so many more.
+    pub fn add_many(&mut self, verdict: Verdict, count: u64) {
+        let sum = &mut self.0[verdict as usize];
+        *sum = sum.saturating_add(count);
+    }
+
     /// How many got this verdict.
     pub fn of(&self, verdict: Verdict) -> u64 {
         self.0[verdict as usize]
@@ -144,6 +150,8 @@ pub struct Outcome {
     /// Files by verdict. A folder that could not be listed counts here too,
     /// since it stands for the files in it that nobody saw.
     pub files: Tally,
+    /// Bytes of the files, by verdict.
+    pub file_bytes: Tally,
     /// Links by verdict.
     pub links: Tally,
     /// Folders by verdict.
@@ -222,10 +230,11 @@ pub struct Outcome {
 impl Outcome {
     /// Counts a path that is as recorded: what most paths are, without the
     /// cost of a finding.
-    pub fn add_ok(&mut self, kind: EntryKind) {
+    pub fn add_ok(&mut self, kind: EntryKind, bytes: u64) {
         match kind {
             EntryKind::File | EntryKind::Special => {
                 self.files.add(Verdict::Ok);
+                self.file_bytes.add_many(Verdict::Ok, bytes);
                 self.with_record += 1;
             }
             EntryKind::Link => self.links.add(Verdict::Ok),
@@ -269,6 +278,7 @@ impl Outcome {
 
     fn add_file(&mut self, finding: &Finding) {
         self.files.add(finding.verdict);
+        self.file_bytes.add_many(finding.verdict, finding.size());
         self.with_record += u64::from(finding.recorded.is_some());
         if let (Some(then), Some(now)) = (&finding.recorded, &finding.found) {
             let resized = then.size != now.size && now.kind == EntryKind::File;

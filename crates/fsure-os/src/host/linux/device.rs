@@ -70,6 +70,14 @@ fn collect(folder: &Path, disks: &mut BTreeMap<u64, bool>, depth: u32) {
     }
 }
 
+/// What decides the order of a disk's requests, where it has a queue. The
+/// choices stand in one line, the one that is made in brackets.
+pub(super) fn scheduler_of(disk: u64) -> Option<String> {
+    let choices = read_word(&block_folder(disk).join("queue/scheduler"))?;
+    let (_, chosen) = choices.split_once('[')?;
+    Some(chosen.split_once(']')?.0.to_owned())
+}
+
 fn read_word(file: &Path) -> Option<String> {
     Some(std::fs::read_to_string(file).ok()?.trim().to_owned())
 }

@@ -6,6 +6,7 @@ mod extent;
 mod file;
 pub(crate) mod folder;
 pub(crate) mod place;
+pub(crate) mod priority;
 pub(crate) mod ring;
 mod seek;
 pub(crate) mod volume;

@@ -5,6 +5,7 @@ pub(crate) mod device;
 mod file;
 pub(crate) mod folder;
 pub(crate) mod place;
+pub(crate) mod priority;
 pub(crate) mod volume;
 pub(crate) mod write;
 

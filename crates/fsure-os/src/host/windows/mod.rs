@@ -9,6 +9,7 @@ pub(crate) mod folder;
 pub(crate) mod lock;
 pub(crate) mod memory;
 pub(crate) mod path;
+pub(crate) mod priority;
 mod stat;
 pub(crate) mod volume;
 pub(crate) mod write;

@@ -2,18 +2,21 @@
 //! report, and one exit code for all of them.
 
 use std::collections::VecDeque;
+use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use clap::{Args, ValueEnum};
 use fsure::catalog::{Place, locate};
-use fsure::job::{Options, UserConfig, nested_place};
+use fsure::job::{Options, UserConfig, age, nested_place};
+use fsure::report::metrics::{RootMetrics, metrics};
 use fsure::report::{json, text};
 use fsure::scan::{Effort, From};
-use fsure::words::{Clock, Error, ExitCode, Monitor, Outcome, Result, escape};
+use fsure::words::{Clock, Error, ExitCode, IoContext as _, Monitor, Outcome, Result, escape};
 use fsure_os::device::Device;
 use fsure_os::folder::Root;
+use fsure_os::plain::Beside;
 
 use super::OutputArgs;
 use super::screen::Screen;
@@ -88,6 +91,22 @@ pub(crate) struct Run<'a> {
     pub(crate) screen: &'a Screen,
     /// Is also told how many roots its disk still has to serve, this one included.
     pub(crate) job: &'a Job<'a>,
+    /// Where to write metrics.
+    pub(crate) metrics: &'a MetricsArgs,
+}
+
+/// Metrics, on the command line.
+#[derive(Args)]
+pub(crate) struct MetricsArgs {
+    /// Write what was found to FILE, in the text format of Prometheus, for the
+    /// textfile collector of its node exporter (FILE should end in .prom)
+    #[arg(long, value_name = "FILE")]
+    metrics: Option<PathBuf>,
+}
+
+impl MetricsArgs {
+    /// No metrics.
+    pub(crate) const NONE: Self = Self { metrics: None };
 }
 
 /// What is done with one root.
@@ -97,6 +116,7 @@ pub(crate) type Job<'a> = dyn Fn(&Place, usize, &dyn Monitor) -> Result<Outcome>
 struct Done {
     code: ExitCode,
     outcomes: Vec<(usize, String, Outcome)>,
+    metrics: Vec<(usize, RootMetrics)>,
 }
 
 impl Run<'_> {
@@ -113,7 +133,8 @@ impl Run<'_> {
                 return error.exit_code();
             }
         };
-        let done = Mutex::new(Done { code: ExitCode::Clean, outcomes: Vec::new() });
+        let done = Done { code: ExitCode::Clean, outcomes: Vec::new(), metrics: Vec::new() };
+        let done = Mutex::new(done);
         match &mut by_disk(places)[..] {
             [group] => self.run_group(std::mem::take(group), false, &done),
             groups => std::thread::scope(|scope| {
@@ -123,7 +144,9 @@ impl Run<'_> {
                 }
             }),
         }
-        let Done { code, mut outcomes } = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let Done { code, mut outcomes, metrics } =
+            done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let code = code.worse(self.write_metrics(metrics));
         let code = screen.stop_requested().unwrap_or(code);
         if self.output.json && !outcomes.is_empty() {
             outcomes.sort_by_key(|(number, ..)| *number);
@@ -144,8 +167,10 @@ impl Run<'_> {
             let job = AssertUnwindSafe(|| (self.job)(&place, places.len() + 1, &task));
             let result = catch_unwind(job)
                 .unwrap_or_else(|_| Err(Error::Internal("the run ended early".to_owned())));
+            let metrics = self.metrics(&place, &root, &result, &task);
             drop(task);
             let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+            done.metrics.extend(metrics.map(|metrics| (number, metrics)));
             match result {
                 Ok(outcome) => {
                     done.code = done.code.worse(outcome.exit_code());
@@ -163,6 +188,56 @@ impl Run<'_> {
             }
             if self.screen.stop_requested().is_some() {
                 break;
+            }
+        }
+    }
+
+    /// What is told of a root in metrics, if they are wanted.
+    fn metrics(
+        &self,
+        place: &Place,
+        root: &str,
+        result: &Result<Outcome>,
+        monitor: &dyn Monitor,
+    ) -> Option<RootMetrics> {
+        self.metrics.metrics.as_ref()?;
+        let code = match result {
+            Ok(outcome) => outcome.exit_code(),
+            Err(error) => error.exit_code(),
+        };
+        // What a record says of its files is told as far as it can be read.
+        let ages = age(place, &Clock::default(), monitor).ok();
+        let outcome = result.as_ref().ok().cloned();
+        // A part of a root has samples of its own.
+        let path = place.root.join(fsure_os::path::from_bytes(place.scope.as_bytes()));
+        let root = if place.scope.is_root() { root.into() } else { path.to_string_lossy().into() };
+        Some(RootMetrics { root, outcome, ages, code })
+    }
+
+    /// Writes the metrics so that nobody ever finds half of them. What cannot
+    /// be written is an error like any other.
+    fn write_metrics(&self, mut roots: Vec<(usize, RootMetrics)>) -> ExitCode {
+        let Some(file) = &self.metrics.metrics else { return ExitCode::Clean };
+        roots.sort_by_key(|(number, _)| *number);
+        // A sample that comes twice would cost the reader the whole file.
+        let mut once: Vec<RootMetrics> = Vec::new();
+        for (_, root) in roots {
+            match once.iter_mut().find(|other| other.root == root.root) {
+                Some(same) => same.code = same.code.worse(root.code),
+                None => once.push(root),
+            }
+        }
+        let text = metrics(self.command, Clock::default().now_s(), &once);
+        let write = || {
+            let mut beside = Beside::create(file)?;
+            beside.write_all(text.as_bytes())?;
+            beside.finish()
+        };
+        match write().doing("write metrics to", file) {
+            Ok(()) => ExitCode::Clean,
+            Err(error) => {
+                self.screen.error(&error);
+                error.exit_code()
             }
         }
     }
@@ -202,7 +277,8 @@ fn by_disk(places: Vec<Place>) -> Vec<Group> {
     groups.into_iter().map(|(_, places)| places).collect()
 }
 
-fn find(args: &RootArgs) -> Result<Vec<Place>> {
+/// The roots that were asked for.
+pub(crate) fn find(args: &RootArgs) -> Result<Vec<Place>> {
     let here = [PathBuf::from(".")];
     let paths = if args.paths.is_empty() { &here[..] } else { &args.paths };
     if args.catalog.is_some() && paths.len() > 1 {
@@ -216,7 +292,7 @@ fn find(args: &RootArgs) -> Result<Vec<Place>> {
 
 impl RootArgs {
     /// Whether a root found below another was also asked for by name.
-    fn names(&self, nested: &Place) -> bool {
+    pub(crate) fn names(&self, nested: &Place) -> bool {
         let named = self.paths.iter().filter_map(|path| fsure_os::path::resolve(path).ok());
         named.into_iter().any(|path| path == nested.root)
     }

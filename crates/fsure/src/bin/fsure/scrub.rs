@@ -7,10 +7,14 @@ use fsure::catalog::Place;
 use fsure::job::{ScrubOptions, scrub};
 use fsure::scan::Budget;
 use fsure::words::{ExitCode, Monitor, Verdict, units};
+use fsure_os::device::Device;
+use fsure_os::folder::Root;
+use fsure_os::priority;
 
 use super::OutputArgs;
 use super::effort::EffortArgs;
-use super::roots::{RootArgs, Run};
+use super::roots::{MetricsArgs, RootArgs, Run};
+use super::screen::Screen;
 
 /// Verify what was not verified for longest, as far as a budget goes
 ///
@@ -23,10 +27,15 @@ pub(crate) struct ScrubArgs {
     roots: RootArgs,
     #[command(flatten)]
     effort: EffortArgs,
+    #[command(flatten)]
+    metrics: MetricsArgs,
     /// End after a time (90s, 30m, 1h) for all roots together, or after so much
     /// content of each root (500GiB, 10%) [default: all that is due]
     #[arg(long, value_name = "AMOUNT", value_parser = budget)]
     budget: Option<Budget>,
+    /// Let all others go first, on the processor and on the disk
+    #[arg(long)]
+    idle: bool,
     /// Leave out what was verified more recently, such as 90d
     #[arg(long, value_name = "TIME", value_parser = age)]
     max_age: Option<Duration>,
@@ -56,6 +65,11 @@ const HIDDEN: &[Verdict] = &[Verdict::Ignored];
 /// Runs the command.
 pub(crate) fn run(args: &ScrubArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(args.roots.all, HIDDEN);
+    if args.idle {
+        for refused in priority::lowest() {
+            screen.warn(&format!("--idle: {refused}"));
+        }
+    }
     let began = Instant::now();
     let common = args.roots.options(args.effort.effort(&output.user), &output.user);
     let job = |place: &Place, roots: usize, monitor: &dyn Monitor| {
@@ -72,8 +86,31 @@ pub(crate) fn run(args: &ScrubArgs, output: &OutputArgs) -> ExitCode {
         };
         scrub(place, &options, monitor)
     };
-    let run = Run { command: "scrub", args: &args.roots, output, screen: &screen, job: &job };
-    run.run(&|_| Ok(()))
+    let run = Run {
+        command: "scrub",
+        args: &args.roots,
+        output,
+        screen: &screen,
+        job: &job,
+        metrics: &args.metrics,
+    };
+    run.run(&|places| {
+        places.iter().filter(|_| args.idle).for_each(|place| warn_of_queue(place, &screen));
+        Ok(())
+    })
+}
+
+/// Says where a low priority has no effect on the disk.
+fn warn_of_queue(place: &Place, screen: &Screen) {
+    // A root that cannot be opened says so in its turn.
+    let Ok(root) = Root::open(&place.root) else { return };
+    if priority::is_heeded_by(&Device::of(&root, b"")) == Some(false) {
+        screen.warn(&format!(
+            "--idle: the queue of the disk under {} knows no priorities, so that reads are not \
+             held back there; '--rate' does that",
+            place.root.display()
+        ));
+    }
 }
 
 #[cfg(test)]

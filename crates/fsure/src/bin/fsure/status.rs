@@ -1,13 +1,17 @@
 //! `fsure status`.
 
+use std::collections::VecDeque;
+
 use clap::Args;
 use fsure::catalog::Place;
-use fsure::job::status;
+use fsure::job::{age, nested_place, status};
+use fsure::report::age as report;
 use fsure::scan::Effort;
-use fsure::words::{ExitCode, Monitor, Verdict};
+use fsure::words::{Ages, Clock, ExitCode, Monitor, Verdict, escape};
 
 use super::OutputArgs;
-use super::roots::{RootArgs, Run};
+use super::roots::{MetricsArgs, RootArgs, Run, find};
+use super::screen::Screen;
 
 /// Compare names, sizes and dates only; no data is read
 ///
@@ -17,6 +21,9 @@ use super::roots::{RootArgs, Run};
 pub(crate) struct StatusArgs {
     #[command(flatten)]
     roots: RootArgs,
+    /// Show how much was verified when, by the record alone
+    #[arg(long)]
+    age: bool,
 }
 
 const HIDDEN: &[Verdict] = &[Verdict::Ignored];
@@ -24,8 +31,58 @@ const HIDDEN: &[Verdict] = &[Verdict::Ignored];
 /// Runs the command.
 pub(crate) fn run(args: &StatusArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(args.roots.all, HIDDEN);
+    if args.age {
+        return show_ages(args, output, &screen);
+    }
     let options = args.roots.options(Effort::default(), &output.user);
     let job = |place: &Place, _, monitor: &dyn Monitor| status(place, &options, monitor);
-    let run = Run { command: "status", args: &args.roots, output, screen: &screen, job: &job };
+    let (command, metrics) = ("status", &MetricsArgs::NONE);
+    let run = Run { command, args: &args.roots, output, screen: &screen, job: &job, metrics };
     run.run(&|_| Ok(()))
+}
+
+fn show_ages(args: &StatusArgs, output: &OutputArgs, screen: &Screen) -> ExitCode {
+    let mut places = match find(&args.roots) {
+        Ok(places) => VecDeque::from(places),
+        Err(error) => {
+            screen.error(&error);
+            return error.exit_code();
+        }
+    };
+    let (mut all, mut code) = (Ages::default(), ExitCode::Clean);
+    while let Some(place) = places.pop_front() {
+        let root = place.root.to_string_lossy().into_owned();
+        let task = screen.begin(root.clone(), false);
+        let ages = age(&place, &Clock::default(), &task);
+        drop(task);
+        match ages {
+            Ok(ages) => {
+                if output.json {
+                    screen.print(&report::json_line(&root, &ages));
+                } else {
+                    let shown = escape(&fsure_os::path::bytes(&place.root));
+                    screen.print(&report::text(&shown, &ages));
+                }
+                if ages.bad_records > 0 {
+                    code = code.worse(ExitCode::RecordUntrusted);
+                }
+                let nested = ages.nested_roots.iter().map(|path| nested_place(&place, path));
+                for nested in nested.rev().filter(|nested| !args.roots.names(nested)) {
+                    places.push_front(nested);
+                }
+                all.join(&ages);
+            }
+            Err(error) => {
+                screen.error(&error);
+                code = code.worse(error.exit_code());
+            }
+        }
+        if screen.stop_requested().is_some() {
+            break;
+        }
+    }
+    if output.json {
+        screen.print(&report::json_summary(&all, code));
+    }
+    screen.end(screen.stop_requested().unwrap_or(code))
 }

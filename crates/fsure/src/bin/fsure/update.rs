@@ -13,7 +13,7 @@ use fsure_os::path::resolve;
 
 use super::OutputArgs;
 use super::effort::EffortArgs;
-use super::roots::{RootArgs, Run};
+use super::roots::{MetricsArgs, RootArgs, Run};
 
 /// Record new and changed files
 ///
@@ -26,6 +26,8 @@ pub(crate) struct UpdateArgs {
     roots: RootArgs,
     #[command(flatten)]
     effort: EffortArgs,
+    #[command(flatten)]
+    metrics: MetricsArgs,
     /// Read every file, also those whose size, dates and inode are as recorded
     #[arg(long)]
     full: bool,
@@ -81,7 +83,14 @@ pub(crate) fn run(args: &UpdateArgs, output: &OutputArgs) -> ExitCode {
         };
         update(place, &options, monitor)
     };
-    let run = Run { command: "update", args: &args.roots, output, screen: &screen, job: &job };
+    let run = Run {
+        command: "update",
+        args: &args.roots,
+        output,
+        screen: &screen,
+        job: &job,
+        metrics: &args.metrics,
+    };
     run.run(&|places| args.check_accepted(places))
 }
 

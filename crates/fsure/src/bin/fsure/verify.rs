@@ -11,7 +11,7 @@ use fsure::words::{ExitCode, Monitor, Verdict};
 use super::OutputArgs;
 use super::effort::EffortArgs;
 use super::export::any_format;
-use super::roots::{RootArgs, Run};
+use super::roots::{MetricsArgs, RootArgs, Run};
 use super::screen::Screen;
 use super::trust::SignedByArgs;
 
@@ -25,6 +25,8 @@ pub(crate) struct VerifyArgs {
     roots: RootArgs,
     #[command(flatten)]
     effort: EffortArgs,
+    #[command(flatten)]
+    metrics: MetricsArgs,
     /// Hold the files against LIST instead of the record: a list by another
     /// program, or a bag; dates play no part then, and nothing is written
     #[arg(long, value_name = "LIST", conflicts_with_all = ["catalog", "signed_by"])]
@@ -53,7 +55,14 @@ pub(crate) fn run(args: &VerifyArgs, output: &OutputArgs) -> ExitCode {
         }
     };
     let job = |place: &Place, _, monitor: &dyn Monitor| verify(place, &options, monitor);
-    let run = Run { command: "verify", args: &args.roots, output, screen: &screen, job: &job };
+    let run = Run {
+        command: "verify",
+        args: &args.roots,
+        output,
+        screen: &screen,
+        job: &job,
+        metrics: &args.metrics,
+    };
     run.run(&|_| Ok(()))
 }
 
@@ -74,5 +83,6 @@ fn against(
     let job =
         |place: &Place, _, monitor: &dyn Monitor| verify_against(place, &source, options, monitor);
     let roots = args.roots.with_list(list);
-    Run { command: "verify", args: &roots, output, screen, job: &job }.run(&|_| Ok(()))
+    Run { command: "verify", args: &roots, output, screen, job: &job, metrics: &args.metrics }
+        .run(&|_| Ok(()))
 }

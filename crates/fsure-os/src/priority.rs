@@ -1,0 +1,18 @@
+//! Letting others go first. What the system refuses is told: a run that was
+//! asked to stand back must not hold up a server in silence.
+
+use crate::device::Device;
+use crate::host;
+
+/// Takes the lowest priority for processor and disk, for this thread and those
+/// it starts (on Linux), or for the process (elsewhere). What could not be had,
+/// for a person.
+pub fn lowest() -> Vec<String> {
+    host::priority::lowest()
+}
+
+/// Whether the queue of this storage heeds a priority at all; `None` where that
+/// is not told.
+pub fn is_heeded_by(device: &Device) -> Option<bool> {
+    host::priority::is_heeded_by(device)
+}

@@ -1,0 +1,37 @@
+//! How much of a root was verified when, by its record alone: no tree is
+//! looked at, so that it can be asked while the medium is elsewhere.
+
+use super::opening::require_record;
+use crate::catalog::{Bound, Catalog, Place, Stored};
+use crate::words::{Ages, Clock, Error, Monitor, Result};
+
+/// Sorts the recorded files of a place by when they were verified.
+pub fn age(place: &Place, clock: &Clock, monitor: &dyn Monitor) -> Result<Ages> {
+    require_record(place)?;
+    let mut catalog = Catalog::open(&place.catalog, None)?;
+    let now_s = clock.now_s();
+    let (first, end) = place.scope.below();
+    let mut ages = Ages { nested_roots: catalog.nested_roots()?, ..Ages::default() };
+    ages.nested_roots.retain(|path| path.is_within(&place.scope));
+    let mut add = |stored: &Stored| match stored {
+        Stored::Sound(row) if row.is_live_file() => {
+            let record = &row.record;
+            ages.add(&record.path, record.entry.size, record.verified_s, now_s);
+        }
+        Stored::Sound(_) => {}
+        Stored::Bad(_) => ages.bad_records += 1,
+    };
+    if !place.scope.is_root() {
+        catalog.get(&place.scope)?.iter().for_each(&mut add);
+    }
+    let mut page = catalog.page(&Bound::From(&first), end.as_deref())?;
+    while let Some(last) = page.last() {
+        let after = last.path().as_bytes().to_vec();
+        page.iter().for_each(&mut add);
+        if let Some(code) = monitor.stop_requested() {
+            return Err(Error::Interrupted(code));
+        }
+        page = catalog.page(&Bound::After(&after), end.as_deref())?;
+    }
+    Ok(ages)
+}

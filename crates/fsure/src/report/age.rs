@@ -1,0 +1,146 @@
+//! How much was verified when, as bars for a person and as lines for a program.
+
+use jiff::tz::TimeZone;
+use serde::Serialize;
+
+use super::json::{line, rfc3339, text_and_bytes};
+use super::{count, number, safe, timestamp};
+use crate::words::{Ages, ExitCode, When, units};
+
+/// Characters of a bar that is everything.
+const BAR: u64 = 30;
+
+/// The report on one root.
+pub fn text(root: &str, ages: &Ages) -> String {
+    text_in(root, ages, &TimeZone::system())
+}
+
+fn text_in(root: &str, ages: &Ages, zone: &TimeZone) -> String {
+    let mut text = format!("verified {}\n\n", safe(root));
+    let total = ages.total();
+    let width = count(total.files).len().max(5);
+    text += &format!("{:<12} {:>width$}  {:>10}\n", "", "files", "bytes");
+    for when in When::ALL {
+        let amount = ages.of(when);
+        let label = match when {
+            When::Today | When::Older | When::Never => when.name().to_owned(),
+            _ => format!("this {}", when.name()),
+        };
+        // By bytes, or files where there are none; what is there shows.
+        let (part, whole) = match total.bytes {
+            0 => (amount.files, total.files),
+            _ => (amount.bytes, total.bytes),
+        };
+        let share = (u128::from(part) * u128::from(BAR)).div_ceil(u128::from(whole.max(1)));
+        let bar = "#".repeat(usize::try_from(share).unwrap_or_default());
+        let (files, bytes) = (count(amount.files), units::size(amount.bytes));
+        text += format!("{label:<12} {files:>width$}  {bytes:>10}  {bar}").trim_end();
+        text.push('\n');
+    }
+    text.push('\n');
+    if let Some((path, verified_s)) = &ages.oldest {
+        let date = timestamp(verified_s.saturating_mul(1_000_000_000)).to_zoned(zone.clone());
+        text += &format!("Verified longest ago: {}, {}.\n", date.strftime("%F %T"), path.shown());
+    }
+    if ages.bad_records > 0 {
+        let records = number(ages.bad_records, "record", "records");
+        text += &format!("RECORD BAD: {records} left out; see 'fsure verify'.\n");
+    }
+    text
+}
+
+/// The line of one root.
+pub fn json_line(root: &str, ages: &Ages) -> String {
+    line(&AgeLine { r#type: "age", command: None, root: Some(root), ..AgeLine::of(ages) })
+}
+
+/// The last line of the output, over all roots.
+pub fn json_summary(ages: &Ages, code: ExitCode) -> String {
+    let exit_code = Some(code.number());
+    line(&AgeLine { r#type: "summary", command: Some("status"), exit_code, ..AgeLine::of(ages) })
+}
+
+#[derive(Serialize)]
+struct AgeLine<'a> {
+    r#type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    root: Option<&'a str>,
+    verified: Vec<Bar>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    oldest: Option<Oldest>,
+    bad_records: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<u8>,
+}
+
+#[derive(Serialize)]
+struct Bar {
+    when: &'static str,
+    files: u64,
+    bytes: u64,
+}
+
+#[derive(Serialize)]
+struct Oldest {
+    path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path_bytes: Option<String>,
+    verified: String,
+}
+
+impl AgeLine<'_> {
+    fn of(ages: &Ages) -> Self {
+        let bar = |when: When| {
+            let amount = ages.of(when);
+            Bar { when: when.name(), files: amount.files, bytes: amount.bytes }
+        };
+        let oldest = ages.oldest.as_ref().map(|(path, verified_s)| {
+            let (path, path_bytes) = text_and_bytes(path.as_bytes());
+            let verified = rfc3339(verified_s.saturating_mul(1_000_000_000));
+            Oldest { path, path_bytes, verified }
+        });
+        Self {
+            r#type: "",
+            command: None,
+            root: None,
+            verified: When::ALL.map(bar).into(),
+            oldest,
+            bad_records: ages.bad_records,
+            exit_code: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::words::RelPath;
+
+    #[test]
+    fn bars_are_exactly_so() {
+        let mut ages = Ages { bad_records: 1, ..Ages::default() };
+        let now_s = 1_714_564_800;
+        let path = |name: &[u8]| RelPath::from_bytes(name);
+        ages.add(&path(b"new"), 20 << 20, now_s - 5, now_s);
+        ages.add(&path(b"old\n"), 10 << 20, now_s - 400 * 86_400, now_s);
+        ages.add(&path(b"none"), 1, 0, now_s);
+        let expected = "\
+verified /r
+
+             files       bytes
+today            1    20.0 MiB  ####################
+this week        0         0 B
+this month       0         0 B
+this quarter     0         0 B
+this year        0         0 B
+older            1    10.0 MiB  ##########
+never            1         1 B  #
+
+Verified longest ago: 2023-03-28 12:00:00, old\\n.
+RECORD BAD: 1 record left out; see 'fsure verify'.
+";
+        assert_eq!(text_in("/r", &ages, &TimeZone::UTC), expected);
+    }
+}

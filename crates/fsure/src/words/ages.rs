@@ -1,0 +1,139 @@
+//! How much of a tree was verified when.
+
+use super::RelPath;
+
+/// How long ago something was verified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// Within 24 hours.
+    Today,
+    /// Within 7 days.
+    Week,
+    /// Within 30 days.
+    Month,
+    /// Within 91 days.
+    Quarter,
+    /// Within 365 days.
+    Year,
+    /// Longer ago.
+    Older,
+    /// Never since it was recorded, or at a date in the future.
+    Never,
+}
+
+impl When {
+    /// All of them, the youngest first.
+    pub const ALL: [Self; 7] =
+        [Self::Today, Self::Week, Self::Month, Self::Quarter, Self::Year, Self::Older, Self::Never];
+
+    /// When a date was, both in seconds since 1970.
+    pub fn of(verified_s: i64, now_s: i64) -> Self {
+        const DAY_S: i64 = 86_400;
+        let days_max = [1, 7, 30, 91, 365];
+        if verified_s <= 0 || verified_s > now_s {
+            return Self::Never;
+        }
+        let place = days_max.iter().position(|days| now_s - verified_s <= days * DAY_S);
+        Self::ALL[place.unwrap_or(Self::Older as usize)]
+    }
+
+    /// The word used in reports.
+    pub fn name(self) -> &'static str {
+        ["today", "week", "month", "quarter", "year", "older", "never"][self as usize]
+    }
+}
+
+/// Files and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// Files.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// The recorded files of a root by when they were verified.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ages {
+    pub(crate) amounts: [Amount; When::ALL.len()],
+    /// The file that was verified longest ago, and when, seconds since 1970;
+    /// none where no file has a date.
+    pub oldest: Option<(RelPath, i64)>,
+    /// Rows that fail their seal, of which nothing is known.
+    pub bad_records: u64,
+    /// Roots of their own below this one.
+    pub nested_roots: Vec<RelPath>,
+}
+
+impl Ages {
+    /// Counts a file.
+    pub fn add(&mut self, path: &RelPath, bytes: u64, verified_s: i64, now_s: i64) {
+        let when = When::of(verified_s, now_s);
+        let amount = &mut self.amounts[when as usize];
+        amount.files += 1;
+        amount.bytes = amount.bytes.saturating_add(bytes);
+        let is_older = self.oldest.as_ref().is_none_or(|(_, oldest)| verified_s < *oldest);
+        if when != When::Never && is_older {
+            self.oldest = Some((path.clone(), verified_s));
+        }
+    }
+
+    /// How much was verified then.
+    pub fn of(&self, when: When) -> Amount {
+        self.amounts[when as usize]
+    }
+
+    /// How much there is.
+    pub fn total(&self) -> Amount {
+        self.amounts.iter().fold(Amount::default(), |sum, amount| Amount {
+            files: sum.files + amount.files,
+            bytes: sum.bytes.saturating_add(amount.bytes),
+        })
+    }
+
+    /// Adds those of another root.
+    pub fn join(&mut self, other: &Self) {
+        for (sum, more) in self.amounts.iter_mut().zip(other.amounts) {
+            sum.files += more.files;
+            sum.bytes = sum.bytes.saturating_add(more.bytes);
+        }
+        self.bad_records += other.bad_records;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_borders_are_whole_days_ago() {
+        let now_s = 1_000_000_000;
+        for (days, seconds, name) in [
+            (0, 0, "today"),
+            (1, 0, "today"),
+            (1, 1, "week"),
+            (7, 0, "week"),
+            (30, 0, "month"),
+            (91, 0, "quarter"),
+            (365, 0, "year"),
+            (365, 1, "older"),
+            (0, -1, "never"),
+        ] {
+            let then_s = now_s - days * 86_400 - seconds;
+            assert_eq!(When::of(then_s, now_s).name(), name, "{days} days {seconds} s");
+        }
+        assert_eq!(When::of(0, now_s), When::Never);
+    }
+
+    #[test]
+    fn the_oldest_has_a_date() {
+        let mut ages = Ages::default();
+        let path = |name: &str| RelPath::from_bytes(name.as_bytes());
+        for (name, verified_s) in [("b", 500), ("a", 0), ("c", 400), ("d", 9_999)] {
+            ages.add(&path(name), 10, verified_s, 1_000);
+        }
+        assert_eq!(ages.oldest, Some((path("c"), 400)));
+        assert_eq!(ages.of(When::Never), Amount { files: 2, bytes: 20 });
+        assert_eq!(ages.total(), Amount { files: 4, bytes: 40 });
+    }
+}
