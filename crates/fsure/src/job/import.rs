@@ -142,8 +142,8 @@ impl Import<'_> {
         let refuse = |trouble, reason| Ok(Err(Refusal { trouble, reason }));
         let named = named(&self.open.root, &self.place.scope, &listed);
         let shown = named.path.shown().to_string();
-        if let Some(refusal) = self.refusal(&named.path) {
-            return Ok(Err(refusal));
+        if named.path.is_within(&RelPath::from_bytes(OWN_FOLDER.as_bytes())) {
+            return refuse(Trouble::Unsupported, format!("{shown} belongs to fsure itself"));
         }
         if named.there.as_ref().is_some_and(|stat| stat.kind != Kind::File) {
             return refuse(Trouble::Unsupported, format!("{shown} is no file here"));
@@ -171,14 +171,6 @@ impl Import<'_> {
                 _ => self.compare(&row, &listed.digests),
             },
         }
-    }
-
-    /// Why nothing of that name is recorded, whatever it is.
-    pub(super) fn refusal(&self, path: &RelPath) -> Option<Refusal> {
-        path.is_within(&RelPath::from_bytes(OWN_FOLDER.as_bytes())).then(|| Refusal {
-            trouble: Trouble::Unsupported,
-            reason: format!("{} belongs to fsure itself", path.shown()),
-        })
     }
 
     /// Holds digests against a record, which stays as it is.

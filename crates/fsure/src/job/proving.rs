@@ -13,7 +13,7 @@ use super::import::Import;
 use super::listing::Refusal;
 use super::opening::plan;
 use crate::catalog::{Bound, Catalog, Row, Stored};
-use crate::exchange::{Source, Trouble};
+use crate::exchange::Source;
 use crate::scan::{Accept, Purpose, UpdateRules, scan};
 use crate::words::{
     Algorithm, Digests, Error, ExitCode, FileSystemId, Finding, Monitor, Progress, Record, RelPath,
@@ -112,9 +112,6 @@ impl Import<'_> {
         }
         let mut record = Record { digests, ..row.record.clone() };
         record.entry.file_system = file_system;
-        if let Some(refusal) = self.refusal(&record.path) {
-            return Ok(Err(refusal));
-        }
         match self.catalog.get(&record.path)? {
             None => {
                 self.imported.recorded += 1;
@@ -122,10 +119,11 @@ impl Import<'_> {
                 self.catalog.put(None, record, blocks).map(Ok)
             }
             Some(Stored::Sound(row)) => self.compare(&row, &record.digests),
-            Some(Stored::Bad(path)) => Ok(Err(Refusal {
-                trouble: Trouble::Malformed,
-                reason: format!("the record of {} fails its own seal", path.shown()),
-            })),
+            // The record was sound when it was looked through, before the scan.
+            Some(Stored::Bad(path)) => Err(Error::Internal(format!(
+                "the record of {} failed its seal meanwhile",
+                path.shown()
+            ))),
         }
     }
 }
