@@ -10,6 +10,7 @@ mod equal;
 mod fault;
 mod locate;
 mod metadata;
+mod own_change;
 mod respelled;
 mod row;
 mod schema;

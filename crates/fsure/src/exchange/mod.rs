@@ -9,6 +9,7 @@
 //! with its number, never dropped.
 
 mod bagit;
+mod carrier;
 mod chkbit;
 mod formats;
 mod hashdeep;
@@ -26,6 +27,10 @@ mod sums;
 mod tests;
 mod writer;
 
+pub use carrier::{
+    carried, contradicts, is_folder_file, read_attribute, read_folder, write_attribute,
+    write_folder,
+};
 pub use formats::Format;
 pub use listed::{Item, Listed, Modified, Problem, Sink, Trouble};
 pub use mhl::chain as mhl_chain;

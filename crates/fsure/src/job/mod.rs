@@ -3,11 +3,14 @@
 //! command line.
 
 mod against;
+mod carried;
+mod carriers;
 mod compare;
 mod config;
 mod dupes;
 mod export;
 mod import;
+mod layout;
 mod listing;
 mod opening;
 mod status;

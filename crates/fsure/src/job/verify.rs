@@ -3,17 +3,22 @@
 //! last seen to be as recorded; where even that cannot be written, as on a
 //! read-only medium, it is said and left.
 
-use super::Options;
 use super::opening::{
     is_recorded_root, lock, offline, offline_outcome, open_root, plan, require_record,
     require_scope,
 };
+use super::{Options, carried, layout};
 use crate::catalog::{Catalog, Place};
 use crate::scan::{Purpose, scan};
 use crate::words::{Error, Monitor, Outcome, Result};
 
 /// Reads and judges every recorded file.
 pub fn verify(place: &Place, options: &Options, monitor: &dyn Monitor) -> Result<Outcome> {
+    if !place.is_recorded()
+        && let Some(outcome) = carried::verify(place, options, monitor)?
+    {
+        return Ok(outcome);
+    }
     require_record(place)?;
     let open = open_root(place)?;
     let (mut catalog, may_write) = open_catalog(place, monitor)?;
@@ -28,7 +33,11 @@ pub fn verify(place: &Place, options: &Options, monitor: &dyn Monitor) -> Result
     }
     require_scope(place, &open, &mut catalog)?;
     let plan = plan(place, &open, &catalog, options, Purpose::Verify, may_write)?;
-    scan(&plan, &mut catalog, monitor)
+    let mut outcome = scan(&plan, &mut catalog, monitor)?;
+    if outcome.is_whole() && place.scope.is_root() {
+        layout::look(&open.root, &mut catalog, monitor, &mut outcome)?;
+    }
+    Ok(outcome)
 }
 
 fn open_catalog(place: &Place, monitor: &dyn Monitor) -> Result<(Catalog, bool)> {

@@ -127,6 +127,16 @@ impl Root {
         read_all(max, |target, at| call::read(file.as_handle(), target, at)).map(Some)
     }
 
+    /// Refused: nothing is written beside the data here.
+    pub fn write_small(&self, _: &[u8], _: &[u8], _: &[u8], _: &[u8]) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Refused likewise.
+    pub fn remove_small(&self, _: &[u8]) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Opens a name below the root, or the root anew, to be asked what it is.
     pub(super) fn open_name(&self, path: &[u8]) -> io::Result<OwnedHandle> {
         open_below(self.handle(), &system_path(path)?, LOOKING, 0)
