@@ -295,8 +295,10 @@ fn a_record_that_lost_rows_takes_nothing_from_what_travels() {
         .connect()
         .execute("DELETE FROM record WHERE path = CAST('sub/b' AS BLOB)", [])
         .expect("lose a row");
+    // Without its file nothing is to be recorded, and nothing else would tell.
+    fs::remove_file(tree.path("sub/b")).expect("remove");
     let report = recorded.update();
-    assert_eq!(report.code, 6, "{report:?}");
+    assert_eq!((report.code, report.told()), (6, vec![]), "{report:?}");
     assert_eq!(fs::read(&path).expect("read"), sound);
 }
 
@@ -304,10 +306,15 @@ fn a_record_that_lost_rows_takes_nothing_from_what_travels() {
 fn a_root_below_keeps_what_is_its_own() {
     let (tree, outer) = recorded();
     let inner = Recorded::inside(&tree.path("sub"));
-    assert_eq!(inner.run("update", &FOLDER).code, 0);
+    fs::create_dir(tree.path("sub/.fsure")).expect("make a folder");
+    // By name, or the outer record would be found.
+    let named = Recorded::outside(&inner.root, &inner.catalog);
+    assert_eq!(named.run("update", &FOLDER).code, 0);
     let kept = fs::read(tree.path("sub").join(FILE)).expect("read");
     let report = outer.run("update", &["--layout", "folder", "--accept-all"]);
     assert!(report.code < 2, "{report:?}");
+    let report = outer.update();
+    assert_eq!((report.code, carriers(&report).len()), (0, 0), "{report:?}");
     let report = outer.run("update", &TREE);
     assert!(report.code < 2, "{report:?}");
     assert!(!tree.path(FILE).exists());
@@ -382,6 +389,17 @@ fn files_carry_their_records_and_no_verdict_changes_for_it() {
     assert_eq!(attribute(&tree.path("a"), "user.mine").as_deref(), Some("kept"));
     let report = recorded.verify();
     assert_eq!((report.code, report.told()), (0, vec![]), "{report:?}");
+}
+
+#[test]
+fn what_is_not_as_recorded_gets_no_attribute() {
+    let test = "what_is_not_as_recorded_gets_no_attribute";
+    let Some((_image, tree, recorded)) = on_ext4(test) else { return };
+    tree.flip("a", 3);
+    for report in [recorded.run("update", &XATTR), recorded.verify()] {
+        assert_eq!((report.code, report.told()), (3, told(&[("a", "altered")])), "{report:?}");
+        assert_eq!(attribute(&tree.path("a"), ATTRIBUTE), None);
+    }
 }
 
 #[test]
