@@ -5,7 +5,7 @@ use rusqlite::{Connection, params};
 
 use super::seal::Sealer;
 use super::store::Catalog;
-use crate::words::{AspectSet, Layout, Result};
+use crate::words::{AspectSet, Layout, Layouts, Result};
 
 const META: &str = "meta";
 const LAYOUT: &str = "layout";
@@ -18,34 +18,36 @@ pub struct Choices {
     pub meta: AspectSet,
     /// What carries copies of the records.
     pub layout: Layout,
-    /// The layout before, as long as not all of its carriers are taken away.
-    pub leaving: Layout,
+    /// Layouts before, as long as not all of their carriers are taken away.
+    pub leaving: Layouts,
 }
 
 impl Choices {
+    /// Whether files have or may have attributes of ours.
+    pub(super) fn writes_attributes(self) -> bool {
+        self.leaving.with(self.layout).contains(Layout::Xattr)
+    }
+
     /// Each as it is stored; `None` for what needs no row.
     fn rows(self) -> [(&'static str, Option<String>); 3] {
-        let layout = |layout: Layout| (layout != Layout::Tree).then(|| layout.name().to_owned());
+        let layout = (self.layout != Layout::Tree).then(|| self.layout.name().to_owned());
+        let leaving: Vec<_> = self.leaving.iter().map(Layout::name).collect();
         [
             (META, (!self.meta.is_empty()).then(|| self.meta.to_string())),
-            (LAYOUT, layout(self.layout)),
-            (LEAVING, layout(self.leaving)),
+            (LAYOUT, layout),
+            (LEAVING, (!leaving.is_empty()).then(|| leaving.join(","))),
         ]
     }
 
     /// Takes a stored choice. Whether it makes sense.
     fn take(&mut self, name: &str, value: &str) -> bool {
-        let layout = Layout::from_name(value);
-        match (name, layout) {
-            (META, _) => match AspectSet::from_names(value) {
-                Some(aspects) => self.meta = aspects,
-                None => return false,
-            },
-            (LAYOUT, Some(layout)) => self.layout = layout,
-            (LEAVING, Some(layout)) => self.leaving = layout,
-            _ => return false,
-        }
-        true
+        let taken = match name {
+            META => AspectSet::from_names(value).map(|aspects| self.meta = aspects),
+            LAYOUT => Layout::from_name(value).map(|layout| self.layout = layout),
+            LEAVING => Layouts::from_names(value).map(|layouts| self.leaving = layouts),
+            _ => None,
+        };
+        taken.is_some()
     }
 }
 
@@ -98,7 +100,7 @@ impl Catalog {
             if choices.meta.is_empty() {
                 self.connection.execute("DELETE FROM metadata", [])?;
             }
-            if choices.layout != Layout::Xattr && choices.leaving != Layout::Xattr {
+            if !choices.writes_attributes() {
                 self.connection.execute("DELETE FROM own_change", [])?;
             }
             Ok(())

@@ -5,7 +5,7 @@
 use rusqlite::{OptionalExtension as _, params};
 
 use super::store::Catalog;
-use crate::words::{Entry, Layout, RelPath, Result};
+use crate::words::{Entry, RelPath, Result};
 
 impl Catalog {
     /// Notes that the change time of a name is ours.
@@ -19,7 +19,7 @@ impl Catalog {
 
     /// Whether the change time of an entry is one that we have caused.
     pub fn is_own_change(&self, path: &RelPath, entry: &Entry) -> Result<bool> {
-        let Some(ctime_ns) = entry.ctime_ns.filter(|_| self.writes_attributes()) else {
+        let Some(ctime_ns) = entry.ctime_ns.filter(|_| self.choices.writes_attributes()) else {
             return Ok(false);
         };
         let sql = "SELECT 1 FROM own_change WHERE path = ?1 AND ctime_ns = ?2";
@@ -28,13 +28,9 @@ impl Catalog {
         found.map(|found| found.is_some()).map_err(|e| self.blame(&e))
     }
 
-    fn writes_attributes(&self) -> bool {
-        self.choices.layout == Layout::Xattr || self.choices.leaving == Layout::Xattr
-    }
-
     /// Forgets what was noted of a name whose record goes.
     pub(super) fn forget_own_change(&self, path: &RelPath) -> Result<()> {
-        if !self.writes_attributes() {
+        if !self.choices.writes_attributes() {
             return Ok(());
         }
         let sql = "DELETE FROM own_change WHERE path = ?1";

@@ -12,7 +12,7 @@ use fsure_os::place::Places;
 use super::carriers::{Teller, read_folder_file};
 use super::opening::{OpenRoot, open_root, plan};
 use super::{Options, listing};
-use crate::catalog::{Catalog, Place, Settings, Stored};
+use crate::catalog::{Catalog, OWN_CATALOG, Place, Settings, Stored};
 use crate::exchange::{Listed, contradicts, read_attribute, read_folder};
 use crate::scan::{Purpose, scan};
 use crate::tree::{Step, Walk, WalkOptions};
@@ -120,6 +120,11 @@ struct Gatherer<'a> {
 
 impl Gatherer<'_> {
     fn folder(&mut self, folder: &RelPath) -> Result<()> {
+        // A root of its own is judged by its own record.
+        let catalog = folder.join(OWN_CATALOG.as_bytes());
+        if !folder.is_root() && self.open.root.stat(catalog.as_bytes()).is_ok() {
+            return Ok(());
+        }
         let path = folder.join(FOLDER_FILE.as_bytes());
         let files = match read_folder_file(&self.open.root, folder) {
             Ok(None) => return Ok(()),

@@ -16,8 +16,8 @@ use crate::exchange::{
 };
 use crate::scan::Accept;
 use crate::words::{
-    Carriers, FILE_ATTRIBUTE, FOLDER_FILE, FOLDER_FILE_MAKING, Layout, Monitor, Outcome, Record,
-    RelPath, Result, Stop,
+    Carriers, Error, FILE_ATTRIBUTE, FOLDER_FILE, FOLDER_FILE_MAKING, Layout, Monitor, Outcome,
+    Record, RelPath, Result, Stop,
 };
 
 /// How much work a kill or a power cut may cost.
@@ -42,12 +42,12 @@ pub(super) fn bring_in_line(
     let Choices { layout, leaving, .. } = catalog.choices();
     let mut run = Run::new(root, Some((accept, started_ns)), monitor);
     let carriers = &mut outcome.carriers;
-    if leaving != Layout::Tree && leaving != layout {
-        run.go(leaving, Aim::TakeAway, catalog)?;
-    }
-    let is_left = run.found.refused == 0 && run.is_going_on();
-    if is_left && leaving != Layout::Tree {
-        catalog.set_choices(Choices { leaving: Layout::Tree, ..catalog.choices() })?;
+    for left in leaving.iter() {
+        run.go(left, Aim::TakeAway, catalog)?;
+        if run.found.refused == 0 && run.is_going_on() {
+            let leaving = catalog.choices().leaving.without(left);
+            catalog.set_choices(Choices { leaving, ..catalog.choices() })?;
+        }
     }
     if layout != Layout::Tree && run.is_going_on() {
         run.go(layout, Aim::Write, catalog)?;
@@ -134,7 +134,7 @@ impl<'a> Run<'a> {
             Layout::Tree => Ok(()),
             Layout::Folder => each_folder(catalog, &mut |catalog, folder, files| {
                 if self.is_going_on() {
-                    self.folder(catalog, folder, &files, aim)?;
+                    self.folder(catalog, folder, files, aim)?;
                 }
                 Ok(())
             }),
@@ -199,7 +199,7 @@ impl<'a> Run<'a> {
         &mut self,
         catalog: &mut Catalog,
         folder: &RelPath,
-        files: &[Listed],
+        mut files: Vec<Listed>,
         aim: Aim,
     ) -> Result<()> {
         let path = folder.join(FOLDER_FILE.as_bytes());
@@ -214,47 +214,69 @@ impl<'a> Run<'a> {
             self.refused(&path, &io::Error::other("a file of this name is there and not fsure's"));
             return Ok(());
         }
-        if aim == Aim::TakeAway || files.is_empty() {
-            if existing.is_some() && self.may_write(catalog)? {
-                match self.root.remove_small(path.as_bytes()) {
-                    Ok(()) => self.found.removed += 1,
-                    Err(error) => self.refused(&path, &error),
-                }
-            }
-            return Ok(());
+        match (aim, &existing) {
+            (Aim::TakeAway, Some(_)) => return self.remove(catalog, &path),
+            (_, None) if aim == Aim::TakeAway || files.is_empty() => return Ok(()),
+            _ => {}
         }
-        let wanted = write_folder(files)
-            .map_err(|error| crate::words::Error::Internal(format!("a line of JSON: {error}")))?;
-        if existing.as_ref() == Some(&wanted) {
-            return Ok(());
-        }
-        if wanted.len() > FOLDER_FILE_MAX {
-            self.refused(&path, &io::ErrorKind::FileTooLarge.into());
+        if existing.as_deref() == Some(&bytes_of(&files)?) {
             return Ok(());
         }
         match existing.as_deref().map(read_folder) {
             None => {}
             Some(Err(why)) => self.damaged(&path, &why),
             Some(Ok(carriers)) => {
-                let mut conflicts = 0;
-                for carrier in &carriers {
-                    let place = files.binary_search_by(|file| file.path.cmp(&carrier.path));
-                    let path = folder.join(carrier.path.as_bytes());
-                    if let Ok(place) = place {
-                        let file = &files[place];
-                        conflicts += u64::from(self.is_conflict(catalog, &path, carrier, file)?);
-                    }
-                }
-                if conflicts > 0 {
+                if self.has_conflicts(catalog, folder, &carriers, &files)? {
                     return Ok(());
                 }
+                // What came here with its record and could not be recorded.
+                let unrecorded = carriers.into_iter().filter(|carrier| {
+                    find(&files, carrier).is_none()
+                        && self.root.stat(folder.join(carrier.path.as_bytes()).as_bytes()).is_ok()
+                });
+                let unrecorded: Vec<_> = unrecorded.collect();
+                files.extend(unrecorded);
+                files.sort_by(|one, other| one.path.cmp(&other.path));
             }
         }
-        if self.may_write(catalog)? {
+        if files.is_empty() {
+            return self.remove(catalog, &path);
+        }
+        let wanted = bytes_of(&files)?;
+        if wanted.len() > FOLDER_FILE_MAX {
+            self.refused(&path, &io::ErrorKind::FileTooLarge.into());
+        } else if existing.as_deref() != Some(&wanted) && self.may_write(catalog)? {
             let [name, making] = [FOLDER_FILE, FOLDER_FILE_MAKING].map(str::as_bytes);
             match self.root.write_small(folder.as_bytes(), name, making, &wanted) {
                 Ok(()) => self.found.written += 1,
                 Err(error) => self.refused(&path, &error),
+            }
+        }
+        Ok(())
+    }
+
+    fn has_conflicts(
+        &mut self,
+        catalog: &mut Catalog,
+        folder: &RelPath,
+        carriers: &[Listed],
+        files: &[Listed],
+    ) -> Result<bool> {
+        let mut has_one = false;
+        for carrier in carriers {
+            if let Some(file) = find(files, carrier) {
+                let path = folder.join(carrier.path.as_bytes());
+                has_one |= self.is_conflict(catalog, &path, carrier, file)?;
+            }
+        }
+        Ok(has_one)
+    }
+
+    fn remove(&mut self, catalog: &mut Catalog, path: &RelPath) -> Result<()> {
+        if self.may_write(catalog)? {
+            match self.root.remove_small(path.as_bytes()) {
+                Ok(()) => self.found.removed += 1,
+                Err(error) => self.refused(path, &error),
             }
         }
         Ok(())
@@ -356,6 +378,15 @@ impl<'a> Run<'a> {
         }
         Ok(())
     }
+}
+
+fn find<'a>(files: &'a [Listed], carrier: &Listed) -> Option<&'a Listed> {
+    let place = files.binary_search_by(|file| file.path.cmp(&carrier.path));
+    place.ok().map(|place| &files[place])
+}
+
+fn bytes_of(files: &[Listed]) -> Result<Vec<u8>> {
+    write_folder(files).map_err(|error| Error::Internal(format!("a line of JSON: {error}")))
 }
 
 /// Whether a file has the size, dates and inode of its record.

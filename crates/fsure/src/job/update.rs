@@ -114,9 +114,8 @@ pub fn update(place: &Place, options: &UpdateOptions, monitor: &dyn Monitor) -> 
 /// nothing of it is left.
 fn choices(before: Choices, options: &UpdateOptions) -> Choices {
     let layout = options.layout.unwrap_or(before.layout);
-    let leaving = if layout == before.layout { before.leaving } else { before.layout };
-    let meta = options.meta.unwrap_or(before.meta);
-    Choices { meta, layout, leaving: if leaving == layout { Layout::Tree } else { leaving } }
+    let leaving = before.leaving.with(before.layout).without(layout);
+    Choices { meta: options.meta.unwrap_or(before.meta), layout, leaving }
 }
 
 /// What cannot be asked for here.

@@ -45,6 +45,39 @@ impl Layout {
     }
 }
 
+/// Layouts of which something may be left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Layouts(u8);
+
+impl Layouts {
+    /// Whether this one is among them.
+    pub fn contains(self, layout: Layout) -> bool {
+        self.0 & 1 << layout as u8 != 0
+    }
+
+    /// With this one; the tree alone leaves nothing.
+    pub fn with(self, layout: Layout) -> Self {
+        if layout == Layout::Tree { self } else { Self(self.0 | 1 << layout as u8) }
+    }
+
+    /// Without this one.
+    pub fn without(self, layout: Layout) -> Self {
+        Self(self.0 & !(1 << layout as u8))
+    }
+
+    /// Each of them.
+    pub fn iter(self) -> impl Iterator<Item = Layout> {
+        Layout::ALL.into_iter().filter(move |layout| self.contains(*layout))
+    }
+
+    /// The layouts in a list of names with commas between; `None` where one of
+    /// the names is none.
+    pub fn from_names(names: &str) -> Option<Self> {
+        let mut layouts = names.split(',').map(Layout::from_name);
+        layouts.try_fold(Self::default(), |all, layout| Some(all.with(layout?)))
+    }
+}
+
 /// What a run did with carriers: folders' files and files' attributes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Carriers {

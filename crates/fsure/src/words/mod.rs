@@ -26,7 +26,9 @@ pub(crate) use error::no_answer;
 pub use error::{Error, IoContext, Result};
 pub use exit::ExitCode;
 pub use finding::{ByteRange, Finding, merge_ranges, push_range};
-pub use layout::{Carriers, FILE_ATTRIBUTE, FOLDER_FILE, FOLDER_FILE_MAKING, Layout, is_carrier};
+pub use layout::{
+    Carriers, FILE_ATTRIBUTE, FOLDER_FILE, FOLDER_FILE_MAKING, Layout, Layouts, is_carrier,
+};
 pub use metadata::{Aspect, AspectSet, MetaChange, MetaValue, Metadata, Was};
 pub use monitor::{Monitor, Progress, Silent};
 pub use outcome::{

@@ -17,6 +17,8 @@ mod faulty;
 #[cfg(target_os = "linux")]
 mod image;
 #[cfg(target_os = "linux")]
+pub mod layout;
+#[cfg(target_os = "linux")]
 mod meanwhile;
 #[cfg(target_os = "linux")]
 mod mounted;
