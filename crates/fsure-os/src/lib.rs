@@ -15,6 +15,7 @@
 //! | [`limit`] | how many files may be open at once |
 //! | [`lock`] | whether another process is at work on the same record |
 //! | [`plain`] | plain files that the user names: lists read and written |
+//! | [`write`] | repairs below a root: drafts, patches, lost links and folders |
 //! | [`path`] | bytes to paths and back, and the few plain questions about a path |
 //!
 //! A question that the system cannot answer is `None` or an error, never an
@@ -39,5 +40,6 @@ mod stat;
 pub mod volume;
 #[cfg(any(windows, test))]
 mod wide;
+pub mod write;
 
 pub use stat::{Kind, Stat};

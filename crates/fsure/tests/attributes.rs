@@ -10,6 +10,7 @@ use std::path::Path;
 use std::process::Command;
 
 use rustix::fs::{XattrFlags, lgetxattr, lremovexattr, lsetxattr};
+use serde_json::json;
 use support::layout::*;
 use support::{EXT4, FaultyFs, Image, Recorded, Tree, content, or_skip, told};
 
@@ -59,6 +60,9 @@ fn files_carry_their_records_and_no_verdict_changes_for_it() {
             "{report:?}"
         );
     }
+    // Nor does a comparison read what is as recorded.
+    let report = support::fsure_json(&["compare".as_ref(), tree.root(), tree.root()]);
+    assert_eq!((report.code, &report.summary()["bytes_read"]), (0, &json!(0)), "{report:?}");
     tree.flip("a", 3);
     let report = recorded.verify();
     assert_eq!((report.code, report.told()), (3, told(&[("a", "altered")])), "{report:?}");

@@ -133,6 +133,89 @@ fn by_the_records_alone_nothing_is_looked_at() {
     assert!(fs::read(&catalogs[0]).expect("read") == record, "a catalog was written");
 }
 
+fn export(tree: &Tree, format: &str, to: &Path) {
+    let args = ["export".as_ref(), tree.root().as_os_str(), "--format".as_ref(), format.as_ref()];
+    let run = fsure(&[&args[..], &["-o".as_ref(), to.as_os_str()]].concat());
+    assert_eq!(run.code, 0, "{format}: {}", run.stderr);
+}
+
+#[test]
+fn a_list_is_a_tree_of_files() {
+    let (here, there) = pair();
+    let beside = Tree::new();
+    for (tree, name) in [(&here, "here"), (&there, "there")] {
+        Recorded::inside(tree.root()).record();
+        for format in ["sha256sums", "hashdeep", "mtree", "json", "b3sum", "ascmhl"] {
+            export(tree, format, &beside.path(format!("{name}.{format}")));
+        }
+    }
+    // Of folders and links no list says anything.
+    let files: Vec<_> = DIFFERENCES
+        .iter()
+        .filter(|line| !line.contains("link") && !line.contains("none"))
+        .map(|line| (*line).to_owned())
+        .collect();
+    let list = |name: &str, format: &str| beside.path(format!("{name}.{format}"));
+    for (one, other) in [
+        ("sha256sums", "hashdeep"),
+        ("mtree", "json"),
+        ("b3sum", "json"),
+        ("", "sha256sums"),
+        ("hashdeep", ""),
+        ("b3sum", "catalog"),
+    ] {
+        let side = |tree: &Tree, name: &str, format: &str| match format {
+            "" => tree.root().to_owned(),
+            "catalog" => tree.path(".fsure/catalog.db"),
+            format => list(name, format),
+        };
+        let report = compare(&side(&here, "here", one), &side(&there, "there", other), &[]);
+        let case = format!("{one} {other}: {report:?}");
+        assert_eq!((report.code, told(&report)), (1, files.clone()), "{case}");
+        // a and d; the empty file counts.
+        assert_eq!(number(&report, "same"), 2, "{case}");
+    }
+    let manifest = fs::read_dir(list("here", "ascmhl")).expect("list");
+    let mut manifest = manifest.map(|entry| entry.expect("a name").path());
+    let manifest = manifest.find(|path| path.extension() == Some(OsStr::new("mhl")));
+    let report = compare(&manifest.expect("a manifest"), here.root(), &[]);
+    assert_eq!((report.code, told(&report)), (0, vec![]), "{report:?}");
+    let report = compare(&list("here", "b3sum"), &list("there", "sha256sums"), &[]);
+    assert_eq!((report.code, number(&report, "unknown")), (4, 4), "{report:?}");
+    assert_eq!(fs::read_dir(beside.root()).expect("list").count(), 12, "it wrote");
+}
+
+#[test]
+fn what_a_list_does_not_say_makes_no_difference() {
+    let (tree, beside) = (Tree::new(), Tree::new());
+    for (path, bytes) in [("d/a", "1"), ("d/b", "2"), ("e", "")] {
+        tree.write(path, bytes);
+    }
+    // Names, separators and case of Windows, no sizes, and a CRC for a digest.
+    let crc = |bytes: &str| format!("{:08X}", crc32fast::hash(bytes.as_bytes()));
+    let text = format!("; by\r\nd\\a {}\r\nd\\x {}\r\ne {}\r\n", crc("1"), crc("2"), crc(""));
+    let list = beside.write("list.sfv", text);
+    for sides in [[tree.root(), &list], [&list, tree.root()]] {
+        let report = compare(sides[0], sides[1], &[]);
+        let [one, other] = if sides[0] == list { ["there", "here"] } else { ["here", "there"] };
+        let expected = [format!("only-{one} d/b"), format!("only-{other} d\\x")];
+        let mut told = told(&report);
+        told.sort_by_key(|line| line.contains("d\\x"));
+        assert_eq!((report.code, number(&report, "same")), (1, 2), "{report:?}");
+        assert_eq!(told, expected, "a CRC makes no pair: {report:?}");
+    }
+    let list = beside.write("list", "nonsense\n../x\n");
+    let report = compare(&list, tree.root(), &[]);
+    assert_eq!((report.code, number(&report, "malformed")), (6, 2), "{report:?}");
+    assert!(report.stderr.contains("list:1: neither"), "{}", report.stderr);
+    let zeros = "0".repeat(64);
+    let list = beside.write("list", format!("{zeros}  d/a\n{}  e\n", "0".repeat(96)));
+    let report = compare(&list, tree.root(), &[]);
+    assert_eq!((report.code, number(&report, "unusable")), (5, 1), "{report:?}");
+    let report = compare(&list, tree.root(), &["--format", "b3sum"]);
+    assert_eq!((report.code, number(&report, "different")), (5, 1), "{report:?}");
+}
+
 #[test]
 fn equal_trees_are_the_same_whatever_their_dates() {
     let (here, there) = (Tree::new(), Tree::new());

@@ -223,7 +223,9 @@ fn judge(case: &Case, verify: i32, update: i32) -> (Tree, Recorded) {
     assert_eq!(finding["blocks"], json!(blocks), "{case:?}: {finding:#}");
     let damaged = blocks.iter().map(|[start, end]| (end - start).div_ceil(MIB)).sum::<u64>();
     assert_eq!(report.summary()["damaged_blocks"], damaged, "{case:?}: {report:?}");
-    if verdict != "ok" {
+    if verdict == "touched" {
+        assert_eq!(recorded.row("victim")["mtime_ns"], before["mtime_ns"], "{case:?}");
+    } else if verdict != "ok" {
         assert_eq!(recorded.row("victim"), before, "verify wrote: {case:?}");
     }
     let report = recorded.run("update", &["--all"]);

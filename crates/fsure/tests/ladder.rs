@@ -12,7 +12,7 @@ use std::sync::Arc;
 use fsure::catalog::{Catalog, Settings};
 use fsure::scan::{Accept, Effort, From, Plan, Purpose, UpdateRules, scan};
 use fsure::tree::{Borders, LISTERS, Patterns, WalkOptions};
-use fsure::words::{Algorithm, AlgorithmSet, BytesByWay, RelPath, Silent};
+use fsure::words::{Algorithm, AlgorithmSet, BytesByWay, Clock, RelPath, Silent};
 use fsure_os::folder::Root;
 use fsure_os::place::Places;
 use fsure_os::read::{WAYS, Way};
@@ -99,6 +99,7 @@ fn record(root: &Path, first_way: Way, reads_from: From) -> (Sums, BytesByWay) {
             full: true,
             digests,
             only_completes: false,
+            only_sizes: None,
             accept: Accept::Nothing,
         }),
         reads_from,
@@ -109,6 +110,8 @@ fn record(root: &Path, first_way: Way, reads_from: From) -> (Sums, BytesByWay) {
         meta: Default::default(),
         force: false,
         tell_ok: false,
+        clock: Clock::default(),
+        scrub: None,
     };
     let mut open = Catalog::open(&catalog, None).expect("open the catalog");
     let outcome = scan(&plan, &mut open, &Silent).expect("scan");

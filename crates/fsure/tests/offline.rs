@@ -21,7 +21,7 @@ fn fill(root: &Path, files: usize) {
 /// Each command says `offline` and why, and the catalog stays as it is.
 fn assert_offline(recorded: &Recorded, why: &str, case: &str) {
     let before = recorded.catalog_bytes();
-    for command in ["verify", "update", "status"] {
+    for command in ["verify", "update", "status", "scrub"] {
         let report = recorded.run(command, &[""; 0]);
         assert_eq!(report.code, 5, "{case}, {command}: {report:?}");
         assert_eq!(report.summary()["offline"]["why"], why, "{case}, {command}: {report:?}");
@@ -49,7 +49,7 @@ fn an_empty_mount_point_is_offline() {
 
     let _other = Mounted::tmpfs(tree.root(), 16_384).expect("once more");
     let before = recorded.catalog_bytes();
-    for command in ["verify", "update", "status"] {
+    for command in ["verify", "update", "status", "scrub"] {
         // Known by its UUID, or (older kernels) by its emptiness.
         let report = recorded.run(command, &[""; 0]);
         let why = &report.summary()["offline"]["why"];

@@ -140,7 +140,7 @@ fn no_flipped_byte_is_believed_or_written_over() {
         let mut damaged = whole.clone();
         damaged[offset] ^= 1 << (offset % 8);
         let mut codes = Vec::new();
-        for command in ["verify", "update"] {
+        for command in ["verify", "scrub", "update"] {
             std::fs::write(&recorded.catalog, &damaged).expect("damage");
             let _ = std::fs::remove_file(recorded.catalog.with_extension("db-journal"));
             let report = recorded.run(command, &[""; 0]);

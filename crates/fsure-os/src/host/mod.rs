@@ -12,6 +12,7 @@
 //! | `name` | what this host is called |
 //! | `ring` | many reads with one call, where there is such a thing |
 //! | `volume` | which file system this is |
+//! | `write` | repairs below a folder |
 //! | `is_gone`, ... | what an error means |
 //!
 //! Logic that is more than a question stands above, where it is the same for
@@ -47,9 +48,9 @@ pub(crate) use linux::ring;
 pub(crate) use no_ring as ring;
 pub(crate) use system::{File, device, volume};
 #[cfg(unix)]
-pub(crate) use unix::{attribute, folder, lock, memory, name, open_files, path};
+pub(crate) use unix::{attribute, folder, lock, memory, name, open_files, path, write};
 #[cfg(windows)]
-pub(crate) use windows::{attribute, folder, lock, memory, name, open_files, path};
+pub(crate) use windows::{attribute, folder, lock, memory, name, open_files, path, write};
 
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
 compile_error!("fsure-os speaks to Linux, macOS and Windows");

@@ -19,9 +19,7 @@ impl Catalog {
 
     /// Whether the change time of an entry is one that we have caused.
     pub fn is_own_change(&self, path: &RelPath, entry: &Entry) -> Result<bool> {
-        let Some(ctime_ns) = entry.ctime_ns.filter(|_| self.choices.writes_attributes()) else {
-            return Ok(false);
-        };
+        let Some(ctime_ns) = entry.ctime_ns else { return Ok(false) };
         let sql = "SELECT 1 FROM own_change WHERE path = ?1 AND ctime_ns = ?2";
         let mut statement = self.connection.prepare_cached(sql).map_err(|e| self.blame(&e))?;
         let found = statement.query_row(params![path.as_bytes(), ctime_ns], |_| Ok(())).optional();

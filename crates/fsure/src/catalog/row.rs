@@ -129,7 +129,7 @@ fn record(row: &SqlRow<'_>, path: &mut RelPath) -> Option<(Record, Option<i64>)>
     let required = |column| required(row, column);
     let optional = |column| optional(row, column);
     let mut digests = Digests::default();
-    for (place, algorithm) in Algorithm::ALL.into_iter().enumerate() {
+    for (place, algorithm) in Algorithm::RECORDED.into_iter().enumerate() {
         match row.get_ref(FIRST_DIGEST + place).ok()? {
             ValueRef::Null => {}
             ValueRef::Blob(value) if value.len() == algorithm.length() => {
@@ -184,7 +184,7 @@ fn seal_of(record: &Record, blocks: Option<i64>, sealer: &mut Sealer) -> u64 {
         .integer(entry.inode.map(u64::cast_signed))
         .integer(Some(entry.file_system.0.into()))
         .bytes(entry.target.as_deref());
-    for algorithm in Algorithm::ALL {
+    for algorithm in Algorithm::RECORDED {
         sealer.bytes(record.digests.get(algorithm));
     }
     sealer

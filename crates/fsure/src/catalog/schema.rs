@@ -25,6 +25,23 @@ CREATE TABLE own_change (
     path BLOB PRIMARY KEY,
     ctime_ns INTEGER NOT NULL
 ) WITHOUT ROWID;
+CREATE TABLE looked (
+    path BLOB PRIMARY KEY,
+    at_s INTEGER NOT NULL,
+    verdict TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE part (
+    path BLOB NOT NULL,
+    size INTEGER NOT NULL,
+    mtime_ns INTEGER NOT NULL,
+    ctime_ns INTEGER,
+    inode INTEGER,
+    first_block INTEGER NOT NULL,
+    blocks INTEGER NOT NULL,
+    verified_s INTEGER NOT NULL,
+    seal INTEGER NOT NULL,
+    PRIMARY KEY (path, first_block)
+) WITHOUT ROWID;
 "];
 
 const TABLES: &str = "

@@ -35,7 +35,7 @@ pub enum Bound<'a> {
 /// An open catalog.
 pub struct Catalog {
     pub(super) connection: Connection,
-    file: PathBuf,
+    pub(super) file: PathBuf,
     pub(super) root: RootRow,
     file_systems: Vec<FileSystem>,
     pub(super) sealer: Sealer,
@@ -44,6 +44,8 @@ pub struct Catalog {
     fetched: Totals,
     is_writing: bool,
     needs_recount: bool,
+    /// Whether CRC-32 values are kept beside the records.
+    pub(super) has_crc32: bool,
     /// Held for as long as the catalog may be written.
     _lock: Option<Lock>,
 }
@@ -92,6 +94,7 @@ impl Catalog {
     /// one. `list` is the file that errors name. What does not fit into its
     /// cache lies in a file without a name.
     pub fn temporary(list: &Path, settings: Settings, root: (Volume, u64)) -> Result<Self> {
+        let settings = Settings { digests: settings.digests.recordable(), ..settings };
         let mut catalog = Self::make(Path::new(""), settings, root, 0)?;
         catalog.file = list.to_owned();
         Ok(catalog)
@@ -116,6 +119,7 @@ impl Catalog {
             fetched: Totals::default(),
             is_writing: false,
             needs_recount: false,
+            has_crc32: false,
             _lock: None,
         };
         catalog.connection.execute_batch("BEGIN").map_err(|e| catalog.blame(&e))?;
@@ -157,6 +161,7 @@ impl Catalog {
             fetched: Totals::default(),
             is_writing: false,
             needs_recount: false,
+            has_crc32: false,
             _lock: lock,
         })
     }
@@ -275,6 +280,9 @@ impl Catalog {
             }
             page.push(stored);
         }
+        for stored in &mut page {
+            self.add_crc32(stored)?;
+        }
         Ok(page)
     }
 
@@ -291,7 +299,11 @@ impl Catalog {
         let mut statement = self.connection.prepare_cached(sql).map_err(|e| blame(&e))?;
         let sealer = &mut self.sealer;
         let found = statement.query_row([path.as_bytes()], |found| Ok(row::read(found, sealer)?.0));
-        found.optional().map_err(|e| blame(&e))
+        let mut found = found.optional().map_err(|e| blame(&e))?;
+        if let Some(stored) = &mut found {
+            self.add_crc32(stored)?;
+        }
+        Ok(found)
     }
 
     /// Writes a record in place of the row `before`, which must be what the
@@ -327,6 +339,7 @@ impl Catalog {
     }
 
     fn replace(&mut self, before: Option<&Row>, record: Record, blocks: Option<i64>) -> Result<()> {
+        self.keep_crc32(&record)?;
         let row = Row::new(record, blocks, &mut self.sealer);
         // A row nobody knew of is no row to replace: it would be lost, and the
         // totals with it.
@@ -452,7 +465,7 @@ impl Catalog {
 }
 
 /// The file of the same name with something behind it.
-fn beside(file: &Path, tail: &str) -> PathBuf {
+pub(super) fn beside(file: &Path, tail: &str) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(tail);
     PathBuf::from(name)

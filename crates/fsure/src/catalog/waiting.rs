@@ -104,11 +104,9 @@ impl Waiting {
         self.insert(path, entry, Some(device), None)
     }
 
-    /// Takes a record whose name is gone. `algorithm` is what contents will be
-    /// compared by.
-    pub fn depart(&mut self, record: &Record, algorithm: Algorithm) -> Result<()> {
+    /// Takes a record whose name is gone, and what its content will be known by.
+    pub fn depart(&mut self, record: &Record, content: Option<Vec<u8>>) -> Result<()> {
         self.departed += 1;
-        let content = content_key(&record.entry, &record.digests, algorithm);
         self.insert(&record.path, &record.entry, None, content)
     }
 

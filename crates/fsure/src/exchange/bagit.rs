@@ -4,6 +4,7 @@
 
 use std::io::{self, Write};
 
+use super::bag;
 use super::lines::{Line, Lines};
 use super::listed::{Item, Listed, Sink};
 use super::names;
@@ -17,6 +18,8 @@ pub(super) struct Manifest {
     pub(super) algorithm: Option<Algorithm>,
     /// Whether the bag is of version 1.0 or later.
     pub(super) is_encoded: bool,
+    /// Whether it lists the files around the payload.
+    pub(super) is_of_tags: bool,
 }
 
 /// The algorithm in a manifest's file name, `manifest-sha512.txt` or
@@ -80,9 +83,13 @@ fn parse(line: &[u8], manifest: Manifest) -> std::result::Result<Listed, String>
         spellings = [decoded(true), name.to_vec(), decoded(false)];
     }
     let [first, rest @ ..] = spellings;
-    let path = names::path(&first)?;
+    let plain = |name: &[u8]| match manifest.is_of_tags {
+        true => bag::tag_path(name),
+        false => bag::payload_path(name),
+    };
+    let path = plain(&first)?;
     let mut others: Vec<RelPath> = Vec::new();
-    for other in rest.iter().filter_map(|other| names::path(other).ok()) {
+    for other in rest.iter().filter_map(|other| plain(other).ok()) {
         if other != path && !others.contains(&other) {
             others.push(other);
         }

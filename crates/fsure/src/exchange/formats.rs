@@ -27,13 +27,16 @@ pub enum Format {
     Rclone,
     /// An index of chkbit. Read only.
     Chkbit,
-    /// CRC-32 in the manner of SFV. Told, and good for nothing else.
+    /// CRC-32 in the manner of SFV. Read only.
     Sfv,
+    /// The attributes that cshatag gives to files: a folder, and no list. Read
+    /// only.
+    Cshatag,
 }
 
 impl Format {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Sha256sums,
         Self::Sha512sums,
         Self::B3sum,
@@ -45,6 +48,7 @@ impl Format {
         Self::Rclone,
         Self::Chkbit,
         Self::Sfv,
+        Self::Cshatag,
     ];
 
     /// The word on the command line.
@@ -61,6 +65,7 @@ impl Format {
             Self::Rclone => "rclone",
             Self::Chkbit => "chkbit",
             Self::Sfv => "sfv",
+            Self::Cshatag => "cshatag",
         }
     }
 
@@ -71,7 +76,7 @@ impl Format {
 
     /// Whether we write it.
     pub fn is_written(self) -> bool {
-        !matches!(self, Self::Rclone | Self::Chkbit | Self::Sfv)
+        !matches!(self, Self::Rclone | Self::Chkbit | Self::Sfv | Self::Cshatag)
     }
 
     /// The digest without which no entry can be written; none for our own
@@ -82,7 +87,7 @@ impl Format {
             Self::Sha512sums | Self::Bagit => Some(Algorithm::Sha512),
             Self::B3sum => Some(Algorithm::Blake3),
             Self::AscMhl => Some(Algorithm::Xxh128),
-            Self::Json | Self::Rclone | Self::Chkbit | Self::Sfv => None,
+            Self::Json | Self::Rclone | Self::Chkbit | Self::Sfv | Self::Cshatag => None,
         }
     }
 

@@ -8,9 +8,12 @@
 //! through to what comes after, and a line that says something else is told
 //! with its number, never dropped.
 
+mod bag;
 mod bagit;
 mod carrier;
 mod chkbit;
+pub mod cshatag;
+mod encoding;
 mod formats;
 mod hashdeep;
 mod json;
@@ -22,11 +25,13 @@ mod names;
 mod recognise;
 mod sfv;
 mod source;
+mod spellings;
 mod sums;
 #[cfg(test)]
 mod tests;
 mod writer;
 
+pub use bag::Bag;
 pub use carrier::{
     carried, contradicts, is_folder_file, read_attribute, read_folder, write_attribute,
     write_folder,

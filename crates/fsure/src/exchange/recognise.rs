@@ -39,7 +39,7 @@ fn is_mtree(text: &[u8]) -> bool {
 fn is_sfv(head: &[u8]) -> bool {
     let mut lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
     let first = lines.find(|line| !line.is_empty() && !line.starts_with(b";"));
-    let is_entry = |line: &[u8]| sfv::name(line).is_some() && !is_digest_first(line);
+    let is_entry = |line: &[u8]| sfv::parts(line).is_some() && !is_digest_first(line);
     first.map_or(head.starts_with(b";"), is_entry)
 }
 

@@ -1,12 +1,10 @@
-//! SFV: names with their CRC-32. We do not compute it: 32 bits find accidents,
-//! but a record of them would say `ok` of one damaged file in four billion and
-//! of any forged one. Every line is told, so that nobody takes the list for
-//! verified.
+//! SFV: names with their CRC-32. That finds accidents and nobody's intent, so a
+//! file is held against it and never recorded by it: `docs/exchange.md`.
 
 use super::lines::{Line, Lines};
-use super::listed::{Item, Sink};
+use super::listed::{Item, Listed, Sink};
 use super::names;
-use crate::words::Result;
+use crate::words::{Algorithm, Digests, Result};
 
 /// Reads a list.
 pub(super) fn read(lines: &mut Lines<'_>, sink: &mut Sink<'_>) -> Result<()> {
@@ -16,25 +14,29 @@ pub(super) fn read(lines: &mut Lines<'_>, sink: &mut Sink<'_>) -> Result<()> {
             sink(Item::malformed(number, "a line of more than a mebibyte"))?;
             continue;
         };
-        if line.is_empty() || line.starts_with(b";") {
+        if line.trim_ascii().is_empty() || line.starts_with(b";") {
             continue;
         }
-        sink(match name(&line).map(names::path) {
-            Some(Ok(path)) => Item::unsupported(
-                number,
-                format!("CRC-32 of {}: fsure does not compute it", path.shown()),
-            ),
-            Some(Err(reason)) => Item::malformed(number, reason),
-            None => Item::malformed(number, "not 'NAME CRC32'"),
+        sink(match parse(&line) {
+            Ok(listed) => Item::Listed(Listed { line: number, ..listed }),
+            Err(reason) => Item::malformed(number, reason),
         })?;
     }
     Ok(())
 }
 
-/// The name in a line that ends with a CRC-32.
-pub(super) fn name(line: &[u8]) -> Option<&[u8]> {
+fn parse(line: &[u8]) -> std::result::Result<Listed, String> {
+    let (name, crc) = parts(line).ok_or("not 'NAME CRC32'")?;
+    let mut digests = Digests::default();
+    digests.insert(Algorithm::Crc32, &names::digest(Algorithm::Crc32, crc)?);
+    Ok(Listed { path: names::path(name)?, digests, ..Listed::default() })
+}
+
+/// A name and its CRC-32, with blanks between.
+pub(super) fn parts(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let line = line.trim_ascii_end();
     let (name, crc) = line.split_at_checked(line.len().checked_sub(8)?)?;
     let is_crc = crc.iter().all(u8::is_ascii_hexdigit);
     let trimmed = name.trim_ascii_end();
-    (is_crc && !trimmed.is_empty() && trimmed.len() < name.len()).then_some(trimmed)
+    (is_crc && !trimmed.is_empty() && trimmed.len() < name.len()).then_some((trimmed, crc))
 }

@@ -1,11 +1,13 @@
 //! A list where it lies: one file, or the manifests of a bag.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
 use fsure_os::path as os_path;
 use fsure_os::plain;
 
+use super::bag::{self, Bag};
+use super::encoding::Utf16;
 use super::formats::Format;
 use super::lines::Lines;
 use super::listed::{Item, Sink};
@@ -30,6 +32,8 @@ pub struct Source {
     /// Whether it says something of files that are not below `data/`: always,
     /// but for a bag without tag manifests.
     pub covers_all: bool,
+    /// What holds of its manifests together, if it is a bag.
+    pub bag: Option<Bag>,
 }
 
 impl Source {
@@ -37,8 +41,16 @@ impl Source {
     /// user says it is; otherwise it is recognised.
     pub fn open(path: &Path, format: Option<Format>) -> Result<Self> {
         let path = &os_path::resolve(path).doing("find", path)?;
-        if os_path::is_folder(path) {
-            return bag(path);
+        match (os_path::is_folder(path), format) {
+            (true, Some(Format::Cshatag)) => return Ok(attributes(path)),
+            (true, _) => return of_bag(path),
+            (false, Some(Format::Cshatag)) => {
+                return Err(Error::Usage {
+                    message: format!("{} is no folder", path.display()),
+                    hint: Some("cshatag has no list: name the folder of the files".to_owned()),
+                });
+            }
+            (false, _) => {}
         }
         let name = path.file_name().map(|name| os_path::bytes(Path::new(name)).to_vec());
         let name = name.unwrap_or_default();
@@ -56,11 +68,15 @@ impl Source {
             files: vec![path.clone()],
             belongings: if is_in_history { vec![parent.to_owned()] } else { Vec::new() },
             covers_all: true,
+            bag: None,
         })
     }
 
     /// Reads it from end to end. Each item comes with the file it is in.
     pub fn read(&self, each: &mut dyn FnMut(&Path, Item) -> Result<()>) -> Result<()> {
+        if self.bag.is_some() {
+            bag::check(&self.folder, declaration(&self.folder).as_deref(), each)?;
+        }
         for file in &self.files {
             let input = plain::open(file).doing("open", file)?;
             let mut input = BufReader::with_capacity(HEAD, input);
@@ -70,14 +86,20 @@ impl Source {
     }
 
     fn read_file(&self, file: &Path, input: &mut dyn BufRead, sink: &mut Sink<'_>) -> Result<()> {
+        if Utf16::is(input.fill_buf().doing("read", file)?) {
+            return self.read_file(file, &mut Utf16::new(input).doing("read", file)?, sink);
+        }
         if self.format != Format::Bagit {
             return read(self.format, file, input, sink);
         }
         let name = file.file_name().map(|name| os_path::bytes(Path::new(name)).to_vec());
-        let algorithm = bagit::algorithm_of(&name.unwrap_or_default()).flatten();
-        let declaration = file.parent().unwrap_or(file).join("bagit.txt");
-        let is_encoded = head(&declaration).is_ok_and(|head| bagit::is_encoded(&head));
-        let manifest = bagit::Manifest { algorithm, is_encoded };
+        let name = name.unwrap_or_default();
+        let declaration = declaration(file.parent().unwrap_or(file));
+        let manifest = bagit::Manifest {
+            algorithm: bagit::algorithm_of(&name).flatten(),
+            is_encoded: declaration.is_some_and(|text| bagit::is_encoded(&text)),
+            is_of_tags: name.starts_with(b"tag"),
+        };
         bagit::read(&mut Lines::new(input, file, b'\n'), manifest, sink)
     }
 }
@@ -91,8 +113,8 @@ pub fn read(
     sink: &mut Sink<'_>,
 ) -> Result<()> {
     let head = input.fill_buf().doing("read", file)?;
-    if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
-        return sink(Item::malformed(1, "UTF-16: convert it to UTF-8 first"));
+    if Utf16::is(head) {
+        return read(format, file, &mut Utf16::new(input).doing("read", file)?, sink);
     }
     let is_sums =
         matches!(format, Format::Sha256sums | Format::Sha512sums | Format::B3sum | Format::Rclone);
@@ -101,6 +123,7 @@ pub fn read(
     match format {
         Format::AscMhl => return mhl::read(input, file, sink),
         Format::Chkbit => return chkbit::read(input, sink),
+        Format::Cshatag => return sink(Item::malformed(1, "attributes of files are no list")),
         _ => {}
     }
     let lines = &mut Lines::new(input, file, end);
@@ -110,7 +133,8 @@ pub fn read(
         Format::Json => json::read(lines, sink),
         Format::Sfv => sfv::read(lines, sink),
         Format::Bagit => {
-            let manifest = bagit::Manifest { algorithm: Some(Algorithm::Sha512), is_encoded: true };
+            let algorithm = Some(Algorithm::Sha512);
+            let manifest = bagit::Manifest { algorithm, is_encoded: true, is_of_tags: false };
             bagit::read(lines, manifest, sink)
         }
         _ => {
@@ -120,15 +144,38 @@ pub fn read(
     }
 }
 
-/// The first bytes of a file.
+/// The first bytes of a file, as UTF-8 if they are UTF-16.
 fn head(file: &Path) -> Result<Vec<u8>> {
-    let input = plain::open(file).doing("open", file)?;
-    let mut input = BufReader::with_capacity(HEAD, input);
-    Ok(input.fill_buf().doing("read", file)?.to_vec())
+    let mut input = plain::open(file).doing("open", file)?.take(HEAD as u64);
+    let mut head = Vec::new();
+    input.read_to_end(&mut head).doing("read", file)?;
+    if !Utf16::is(&head) {
+        return Ok(head);
+    }
+    let (mut input, mut text) = (&head[..], Vec::new());
+    let turned = Utf16::new(&mut input).and_then(|mut input| input.read_to_end(&mut text));
+    turned.doing("read", file).map(|_| text)
+}
+
+/// What a bag says of itself.
+fn declaration(folder: &Path) -> Option<Vec<u8>> {
+    head(&folder.join(bag::DECLARATION)).ok()
+}
+
+/// A folder whose files speak for themselves.
+fn attributes(folder: &Path) -> Source {
+    Source {
+        format: Format::Cshatag,
+        folder: folder.to_owned(),
+        files: Vec::new(),
+        belongings: Vec::new(),
+        covers_all: true,
+        bag: None,
+    }
 }
 
 /// The manifests of a bag.
-fn bag(folder: &Path) -> Result<Source> {
+fn of_bag(folder: &Path) -> Result<Source> {
     let names = plain::names(folder).doing("list", folder)?;
     let is_manifest = |name: &&Vec<u8>| bagit::algorithm_of(name).is_some();
     let manifests: Vec<_> = names.iter().filter(is_manifest).collect();
@@ -136,7 +183,11 @@ fn bag(folder: &Path) -> Result<Source> {
     if !manifests.iter().any(|name| name.starts_with(b"manifest-")) {
         return Err(Error::Usage {
             message: format!("{} is a folder and no bag", folder.display()),
-            hint: Some("name the file that is the list".to_owned()),
+            hint: Some(
+                "name the file that is the list; '--format cshatag' takes the attributes of the \
+                 files for it"
+                    .to_owned(),
+            ),
         });
     }
     let (tags, _): (Vec<&Vec<u8>>, Vec<_>) =
@@ -148,5 +199,6 @@ fn bag(folder: &Path) -> Result<Source> {
         // Nothing lists the tag manifests themselves.
         belongings: tags.iter().map(|name| place(name)).collect(),
         covers_all: !tags.is_empty(),
+        bag: Some(Bag::new(&declaration(folder).unwrap_or_default(), &manifests)),
     })
 }

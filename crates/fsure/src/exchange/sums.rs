@@ -30,7 +30,9 @@ pub(super) fn read(lines: &mut Lines<'_>, manner: Manner, sink: &mut Sink<'_>) -
             sink(Item::malformed(number, "a line of more than a mebibyte"))?;
             continue;
         };
-        let is_comment = line.starts_with(b"#") && !lines.is_zero();
+        // Programs on Windows begin comments with a semicolon.
+        let is_comment = line.starts_with(b"#") || line.starts_with(b";");
+        let is_comment = is_comment && !lines.is_zero();
         if line.is_empty() || is_comment {
             continue;
         }

@@ -5,15 +5,15 @@
 
 use std::path::Path;
 
-use fsure_os::path as os_path;
+use fsure_os::{path as os_path, plain};
 
 use super::Options;
-use super::listing::{self, named, record};
+use super::expected::{Expected, expected};
 use super::opening::{open_root, plan};
-use crate::catalog::{Catalog, Place, Settings, Stored};
+use crate::catalog::{Bound, Catalog, Place};
 use crate::exchange::Source;
 use crate::scan::{Purpose, scan};
-use crate::words::{Algorithm, AlgorithmSet, Monitor, Outcome, RelPath, Result};
+use crate::words::{Algorithm, AlgorithmSet, IoContext as _, Monitor, Outcome, RelPath, Result};
 
 /// Reads and judges every file of a list. `place` is a folder with the list in
 /// the place of its catalog.
@@ -24,22 +24,11 @@ pub fn verify_against(
     monitor: &dyn Monitor,
 ) -> Result<Outcome> {
     let open = open_root(place)?;
+    // Names are relative to the folder that was named, whatever it belongs to.
+    let whole = Place { scope: RelPath::root(), ..place.clone() };
     let digests = AlgorithmSet::of(&[Algorithm::Blake3]);
-    let settings = Settings { digests, cross_file_systems: false };
-    let root = (open.volume.clone(), open.inode);
-    let mut catalog = Catalog::temporary(&place.catalog, settings, root)?;
-    let file_system = catalog.root_identity().0.id;
-    let mut entries = 0_u64;
-    let troubles = listing::read(source, monitor, &mut |listed| {
-        entries += 1;
-        let named = named(&open.root, &RelPath::root(), &listed);
-        let record = record(named, listed, file_system, false);
-        match catalog.get(&record.path)? {
-            Some(Stored::Sound(row)) => listing::join(&mut catalog, &row, &record),
-            _ => catalog.put(None, record, &[]).map(Ok),
-        }
-    })?;
-    catalog.commit()?;
+    let Expected { mut catalog, entries, troubles } =
+        expected(&whole, &open, source, digests, monitor)?;
     let mut plan = plan(place, &open, &catalog, options, Purpose::Verify, false)?;
     plan.is_list = true;
     // Whoever names a list wants to hear of each file that is missing.
@@ -47,8 +36,9 @@ pub fn verify_against(
     if !source.covers_all {
         plan.walk.scope = RelPath::from_bytes(*b"data");
     }
+    let around = around_payload(source, &mut catalog)?;
     let borders = &mut plan.walk.borders;
-    borders.own.extend(own(place, source));
+    borders.own.extend(own(place, source).into_iter().chain(around));
     // Another root below this one has a record; the list speaks of its files.
     borders.catalog_in_root = "";
     let mut outcome = scan(&plan, &mut catalog, monitor)?;
@@ -61,6 +51,25 @@ pub fn verify_against(
         outcome.record_untrusted.get_or_insert("it names no file".to_owned());
     }
     Ok(outcome)
+}
+
+/// What lies around the payload of a bag and is in none of its tag manifests:
+/// these need not list everything.
+fn around_payload(source: &Source, catalog: &mut Catalog) -> Result<Vec<RelPath>> {
+    let mut unlisted = Vec::new();
+    if source.bag.is_none() {
+        return Ok(unlisted);
+    }
+    for name in plain::names(&source.folder).doing("list", &source.folder)? {
+        let path = RelPath::from_bytes(name);
+        let (first, end) = path.below();
+        let is_listed = catalog.get(&path)?.is_some()
+            || !catalog.page(&Bound::From(&first), end.as_deref())?.is_empty();
+        if !is_listed && path.as_bytes() != b"data" {
+            unlisted.push(path);
+        }
+    }
+    Ok(unlisted)
 }
 
 /// The list's own files, where they lie in the folder that it is about.

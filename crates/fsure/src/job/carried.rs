@@ -194,7 +194,7 @@ impl Gatherer<'_> {
     fn take(&mut self, path: RelPath, listed: Listed) -> Result<()> {
         self.found.used += 1;
         let file_system = self.catalog.root_identity().0.id;
-        let named = listing::Named { path, there: None };
+        let named = listing::Named { path, there: None, written: None };
         let record = listing::record(named, listed, file_system, true);
         self.catalog.put(None, record, &[])
     }

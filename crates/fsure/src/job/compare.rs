@@ -1,48 +1,67 @@
-//! `compare`: two trees, each a folder or the catalog of one. What has no
-//! current record is read, into a catalog that is gone afterwards; then two
-//! streams of records in the order of paths are merged. Nothing is written.
+//! `compare`: two trees, each a folder, the catalog of one or a list of one.
+//! What has no current record is read, into a catalog that is gone afterwards;
+//! then two streams of records in the order of paths are merged. Nothing is
+//! written.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeSet, VecDeque};
-use std::io;
-use std::path::Path;
-use std::sync::{Mutex, PoisonError};
-
-use fsure_os::path as os_path;
+use std::path::PathBuf;
 
 use super::Options;
-use super::opening::{open_root, plan};
-use crate::catalog::{Bound, Catalog, Place, Settings, Stored, Waiting, content_key, locate};
-use crate::scan::{Accept, Purpose, UpdateRules, scan};
+use super::side::{Given, Item, Opened, What};
+use crate::catalog::{Waiting, content_key};
+use crate::exchange::Format;
+use crate::scan::hash::of_nothing;
 use crate::words::{
-    Algorithm, AlgorithmSet, Compared, Comparison, Difference, Entry, EntryKind, Error, ExitCode,
-    Finding, Monitor, Progress, Record, RelPath, Result, Stop, no_answer,
+    Algorithm, AlgorithmSet, Compared, Comparison, Difference, Entry, EntryKind, Error, Monitor,
+    Record, RelPath, Result,
 };
+
+/// One of the two.
+#[derive(Clone, Debug)]
+pub struct Side {
+    /// A folder, a catalog or a list.
+    pub path: PathBuf,
+    /// What form a list has; `None` for what it says itself.
+    pub format: Option<Format>,
+}
 
 /// Compares `here` with `there` and hands what differs to `tell`. With
 /// `by_records` no tree is looked at and the records are taken for it.
 pub fn compare(
-    here: &Path,
-    there: &Path,
+    here: &Side,
+    there: &Side,
     by_records: bool,
     options: &Options,
     monitor: &dyn Monitor,
     tell: &mut dyn FnMut(&Compared),
 ) -> Result<Comparison> {
-    let algorithms = [here, there].map(recorded_digests);
+    let (here, there) = (Given::of(here)?, Given::of(there)?);
     // What is read is read for a digest that the other side has.
-    let wanted = match algorithms {
-        [Some(one), Some(other)] => one.iter().find(|a| other.contains(*a)),
-        [Some(one), None] | [None, Some(one)] => one.iter().next(),
-        [None, None] => None,
+    let wanted = wanted([&here, &there])?;
+    let open = |given: &Given, other: Option<&mut Opened>| {
+        given.open(wanted, by_records, other, options, monitor)
     };
-    let wanted = wanted.unwrap_or(Algorithm::Blake3);
-    let side = |path| Side::open(path, wanted, by_records, options, monitor);
-    let (here, there) = (side(here)?, side(there)?);
+    // A list is read last: how it spells a name may depend on what is there.
+    let (here, there) = if here.is_list() {
+        let mut there = open(&there, None)?;
+        (open(&here, Some(&mut there))?, there)
+    } else {
+        let mut here = open(&here, None)?;
+        let there = open(&there, Some(&mut here))?;
+        (here, there)
+    };
     let mut merge = Merge {
-        found: Comparison { bytes_read: here.bytes_read + there.bytes_read, ..Default::default() },
+        found: Comparison {
+            bytes_read: here.bytes_read + there.bytes_read,
+            malformed: here.malformed + there.malformed,
+            unusable: here.unusable + there.unusable,
+            ..Default::default()
+        },
         waiting: Waiting::new()?,
         wanted,
+        only_files: here.is_list || there.is_list,
+        has_sizes: here.has_sizes && there.has_sizes,
+        of_nothing: of_nothing(wanted),
         monitor,
         tell,
     };
@@ -50,165 +69,23 @@ pub fn compare(
     Ok(merge.found)
 }
 
-/// The digests a side is recorded with, if it is recorded.
-fn recorded_digests(path: &Path) -> Option<AlgorithmSet> {
-    let file = match os_path::is_folder(path) {
-        true => locate(path, None).ok()?.catalog,
-        false => path.to_owned(),
+/// The digest to compare by: one that both sides have, or else one of the side
+/// that is not a folder, where files could be read for another.
+fn wanted([one, other]: [&Given; 2]) -> Result<Algorithm> {
+    let first = |digests: AlgorithmSet| digests.iter().next();
+    let wanted = match (one.digests()?, other.digests()?) {
+        (Some(mine), Some(theirs)) => {
+            let common = mine.iter().find(|algorithm| theirs.contains(*algorithm));
+            common.or(match (one.is_folder(), other.is_folder()) {
+                (true, false) => first(theirs),
+                (false, true) => first(mine),
+                _ => None,
+            })
+        }
+        (Some(digests), None) | (None, Some(digests)) => first(digests),
+        (None, None) => None,
     };
-    Some(Catalog::open(&file, None).ok()?.settings().digests)
-}
-
-/// One of the two trees as records, page by page.
-struct Side {
-    catalog: Catalog,
-    scope: RelPath,
-    /// What could not be read, by its path below the scope: its record says
-    /// nothing of it.
-    unread: BTreeSet<RelPath>,
-    bytes_read: u64,
-    page: VecDeque<Stored>,
-    after: Option<Vec<u8>>,
-}
-
-impl Side {
-    fn open(
-        path: &Path,
-        wanted: Algorithm,
-        by_records: bool,
-        options: &Options,
-        monitor: &dyn Monitor,
-    ) -> Result<Self> {
-        if !os_path::is_folder(path) {
-            return Ok(Self::of(Catalog::open(path, None)?, RelPath::root()));
-        }
-        let place = locate(path, None)?;
-        if by_records {
-            super::opening::require_record(&place)?;
-            let scope = place.scope.clone();
-            return Ok(Self::of(Catalog::open(&place.catalog, None)?, scope));
-        }
-        Self::look(&place, wanted, options, monitor)
-    }
-
-    fn of(catalog: Catalog, scope: RelPath) -> Self {
-        let (unread, page) = Default::default();
-        Self { catalog, scope, unread, bytes_read: 0, page, after: None }
-    }
-
-    /// Records a tree as it is now, whatever was recorded of it before.
-    fn look(
-        place: &Place,
-        wanted: Algorithm,
-        options: &Options,
-        monitor: &dyn Monitor,
-    ) -> Result<Self> {
-        let open = open_root(place)?;
-        let digests = AlgorithmSet::of(&[wanted]);
-        let mut catalog = if place.is_recorded() {
-            Catalog::temporary_copy(&place.catalog)?
-        } else {
-            let settings = Settings { digests, cross_file_systems: false };
-            Catalog::temporary(&place.root, settings, (open.volume.clone(), open.inode))?
-        };
-        let rules =
-            UpdateRules { full: false, digests, accept: Accept::All, only_completes: false };
-        let options = Options { force: true, ..options.clone() };
-        let purpose = Purpose::Update(rules);
-        let plan = plan(place, &open, &catalog, &options, purpose, true)?;
-        let listener = Listener { inner: monitor, unread: Mutex::default() };
-        let outcome = scan(&plan, &mut catalog, &listener)?;
-        if let Some(why) = outcome.record_untrusted {
-            let hint = "'fsure verify' tells more";
-            return Err(Error::RecordUntrusted { catalog: place.catalog.clone(), why, hint });
-        }
-        if let Some(stop) = outcome.stopped {
-            return Err(unfinished(place, stop));
-        }
-        let unread = listener.unread.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let start = place.scope.below().0.len();
-        let within =
-            |path: RelPath| RelPath::from_bytes(path.as_bytes().get(start..).unwrap_or_default());
-        let unread = unread.into_iter().map(within).collect();
-        let bytes_read = outcome.bytes.total();
-        Ok(Self { unread, bytes_read, ..Self::of(catalog, place.scope.clone()) })
-    }
-
-    /// The next record that is no tombstone.
-    fn next(&mut self) -> Result<Option<Item>> {
-        let (first, end) = self.scope.below();
-        loop {
-            if self.page.is_empty() {
-                let from = self.after.as_deref().map_or(Bound::From(&first), Bound::After);
-                self.page = self.catalog.page(&from, end.as_deref())?.into();
-            }
-            let Some(stored) = self.page.pop_front() else { return Ok(None) };
-            self.after = Some(stored.path().as_bytes().to_vec());
-            let path = RelPath::from_bytes(&stored.path().as_bytes()[first.len()..]);
-            let what = match stored {
-                Stored::Sound(row) if row.is_gone() => continue,
-                _ if self.unread.remove(&path) => What::Unread,
-                Stored::Bad(_) => What::BadRecord,
-                Stored::Sound(row) => {
-                    What::Record(Box::new(Record { path: path.clone(), ..row.record }))
-                }
-            };
-            return Ok(Some(Item { path, what }));
-        }
-    }
-}
-
-/// A tree that was not seen to its end cannot be compared at all.
-fn unfinished(place: &Place, stop: Stop) -> Error {
-    let source = match stop {
-        Stop::Interrupted(code) => return Error::Interrupted(code),
-        Stop::StorageSilent(patience) => no_answer(patience),
-        Stop::RecordFailed(why) => io::Error::other(why),
-    };
-    Error::Io { doing: "look at all of", path: place.root.clone(), source }
-}
-
-/// A path on one side.
-struct Item {
-    path: RelPath,
-    what: What,
-}
-
-/// What is known of it.
-enum What {
-    /// Its record, under its path below the scope.
-    Record(Box<Record>),
-    /// It could not be read.
-    Unread,
-    /// Its record fails its seal.
-    BadRecord,
-}
-
-/// Hears what could not be read, and says nothing of findings.
-struct Listener<'a> {
-    inner: &'a dyn Monitor,
-    unread: Mutex<BTreeSet<RelPath>>,
-}
-
-impl Monitor for Listener<'_> {
-    fn progress(&self, progress: &Progress, current: Option<&RelPath>) {
-        self.inner.progress(progress, current);
-    }
-
-    fn finding(&self, finding: &Finding) {
-        if finding.verdict.is_unread() {
-            let mut unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner);
-            unread.insert(finding.path.clone());
-        }
-    }
-
-    fn warn(&self, message: &str) {
-        self.inner.warn(message);
-    }
-
-    fn stop_requested(&self) -> Option<ExitCode> {
-        self.inner.stop_requested()
-    }
+    Ok(wanted.unwrap_or(Algorithm::Blake3))
 }
 
 /// Both sides, side by side.
@@ -217,12 +94,18 @@ struct Merge<'a> {
     /// What is on one side only, until all names are known.
     waiting: Waiting,
     wanted: Algorithm,
+    /// Whether a side knows of nothing but files.
+    only_files: bool,
+    /// Whether both sides know all sizes.
+    has_sizes: bool,
+    /// The digest of an empty file.
+    of_nothing: Vec<u8>,
     monitor: &'a dyn Monitor,
     tell: &'a mut dyn FnMut(&Compared),
 }
 
 impl Merge<'_> {
-    fn run(&mut self, mut here: Side, mut there: Side) -> Result<()> {
+    fn run(&mut self, mut here: Opened, mut there: Opened) -> Result<()> {
         let (mut one, mut other) = (here.next()?, there.next()?);
         loop {
             if let Some(code) = self.monitor.stop_requested() {
@@ -271,10 +154,12 @@ impl Merge<'_> {
         }
         match records {
             [Some(here), Some(there)] => self.settle_both(&here, &there),
-            [Some(here), None] => self.waiting.depart(&here, self.wanted)?,
+            [Some(one), None] | [None, Some(one)]
+                if self.only_files && one.entry.kind != EntryKind::File => {}
+            [Some(here), None] => self.waiting.depart(&here, self.content_key(&here))?,
             [None, Some(there)] => {
                 self.waiting.arrive(&there.path, &there.entry, 0)?;
-                if let Some(key) = content_key(&there.entry, &there.digests, self.wanted) {
+                if let Some(key) = self.content_key(&there) {
                     self.waiting.found(&there.path, &key, false)?;
                 }
             }
@@ -283,11 +168,22 @@ impl Merge<'_> {
         Ok(())
     }
 
+    /// What a file is known by under another name. A CRC alone makes pairs of
+    /// strangers: among a million files there are a hundred.
+    fn content_key(&self, record: &Record) -> Option<Vec<u8>> {
+        if self.has_sizes {
+            return content_key(&record.entry, &record.digests, self.wanted);
+        }
+        let digest = record.digests.get(self.wanted)?;
+        let tells = self.wanted != Algorithm::Crc32 && digest != self.of_nothing;
+        tells.then(|| digest.to_vec())
+    }
+
     fn settle_both(&mut self, here: &Record, there: &Record) {
         let (mine, theirs): (&Entry, &Entry) = (&here.entry, &there.entry);
         let is_plain = mine.kind == theirs.kind && mine.target == theirs.target;
         let difference = match mine.kind {
-            _ if !is_plain || mine.size != theirs.size => Difference::Different,
+            _ if !is_plain || self.has_sizes && mine.size != theirs.size => Difference::Different,
             EntryKind::File => match here.digests.agree(&there.digests) {
                 Some(true) => return self.found.same += 1,
                 Some(false) => Difference::Different,

@@ -1,40 +1,56 @@
-//! `dupes`: files of equal content, by the record alone. Nothing is read and
-//! nothing is written. A file that is not as recorded any more, by its stat, is
-//! left out and counted: its digest is that of another content.
+//! `dupes`: files of equal content, as they are now. What is recorded as it is
+//! is believed; what is not is read, if any other file has its size; nothing is
+//! written. Then equal files are one query.
 
 use fsure_os::folder::Root;
 use fsure_os::{Kind, Stat};
 
-use super::opening::{open_root, require_record, require_scope};
+use super::Options;
+use super::look::{Looked, look};
+use super::opening::{offline, open_root, require_scope};
 use crate::catalog::{Catalog, Place, Stored};
-use crate::words::{Algorithm, Duplicate, Duplicates, Entry, Monitor, RelPath, Result};
+use crate::words::{
+    Algorithm, AlgorithmSet, Duplicate, Duplicates, Entry, Monitor, RelPath, Result,
+};
 
-/// Finds files of equal content in a root and hands each to `tell`, group by
-/// group, as they are found. Progress is not told: it is one query.
+/// Finds files of equal content in a folder, recorded or not, and hands each to
+/// `tell`, group by group.
 pub fn dupes(
     place: &Place,
+    options: &Options,
     monitor: &dyn Monitor,
     tell: &mut dyn FnMut(&Duplicate),
 ) -> Result<Duplicates> {
-    require_record(place)?;
     let open = open_root(place)?;
-    let mut catalog = Catalog::open(&place.catalog, None)?;
-    require_scope(place, &open, &mut catalog)?;
-    let algorithm = catalog.settings().digests.iter().next().unwrap_or(Algorithm::Blake3);
+    let mut algorithm = Algorithm::Blake3;
+    if place.is_recorded() {
+        let mut catalog = Catalog::open(&place.catalog, None)?;
+        if let offline @ Some(_) = offline(place, &open, &catalog)? {
+            return Ok(Duplicates { offline, ..Duplicates::default() });
+        }
+        require_scope(place, &open, &mut catalog)?;
+        algorithm = catalog.settings().digests.iter().next().unwrap_or(algorithm);
+    }
+    let looked = look(place, &open, AlgorithmSet::of(&[algorithm]), true, options, monitor)?;
+    for path in &looked.unread {
+        monitor.warn(&format!("{}: it could not be read, or not all of it", path.shown()));
+    }
     let mut groups = Groups::new(tell);
-    catalog.each_equal(algorithm, &place.scope, &mut |stored| {
-        let Stored::Sound(row) = stored else {
-            groups.found.bad_records += 1;
-            return Ok(true);
-        };
-        let record = row.record;
-        let granularity_ns = catalog.granularity_ns(record.entry.file_system);
-        match stat_if_as_recorded(&open.root, &record.path, &record.entry) {
-            Some(stat) if !record.is_racy(granularity_ns) => {
-                let digest = record.digests.get(algorithm).unwrap_or_default();
-                groups.take(record.path, &stat, digest);
+    groups.found.unread = looked.unread.len() as u64;
+    groups.found.bad_records = looked.bad_records;
+    groups.found.files_read = looked.files_read;
+    groups.found.bytes_read = looked.bytes_read;
+    looked.catalog.each_equal(algorithm, &place.scope, &mut |stored| {
+        if let Stored::Sound(row) = stored
+            && !looked.unread.contains(&row.record.path)
+        {
+            let record = row.record;
+            let digest = record.digests.get(algorithm).unwrap_or_default();
+            match now(&open.root, &record.path, &record.entry) {
+                Now::AsLookedAt(stat) => groups.take(record.path, &stat, digest),
+                Now::Other(size) if was_read(&looked, size) => groups.found.changed += 1,
+                Now::Other(_) => {}
             }
-            _ => groups.found.stale += 1,
         }
         groups.found.was_stopped = monitor.stop_requested().is_some();
         Ok(!groups.found.was_stopped)
@@ -42,14 +58,27 @@ pub fn dupes(
     Ok(groups.found)
 }
 
-fn stat_if_as_recorded(root: &Root, path: &RelPath, then: &Entry) -> Option<Stat> {
-    let now = root.stat(path.as_bytes()).ok()?;
+/// Whether a file of that size was read if its record was not of now: one that
+/// has its size for itself was not, and is equal to none.
+fn was_read(looked: &Looked, size: u64) -> bool {
+    looked.sizes.as_ref().is_none_or(|sizes| sizes.may_be_shared(size))
+}
+
+/// What a file is by now.
+enum Now {
+    AsLookedAt(Stat),
+    /// Another one, of that size.
+    Other(u64),
+}
+
+fn now(root: &Root, path: &RelPath, then: &Entry) -> Now {
+    let Ok(now) = root.stat(path.as_bytes()) else { return Now::Other(then.size) };
     let is_same = now.kind == Kind::File
         && now.size == then.size
         && now.mtime_ns == then.mtime_ns
         && Some(now.ctime_ns) == then.ctime_ns
         && then.inode.is_none_or(|inode| inode == now.inode);
-    is_same.then_some(now)
+    if is_same { Now::AsLookedAt(now) } else { Now::Other(now.size) }
 }
 
 /// The group under way. Only the names of its first file are held, until there

@@ -1,6 +1,7 @@
 //! `import`: makes or completes the record of a root from a list, without
-//! reading a byte of data. What came from a list is recorded and not verified;
-//! the next `verify` judges it. What is recorded already stays as it is.
+//! reading a byte of data, unless the list has CRC-32 values only (`proving`).
+//! What came from a list is recorded and not verified; the next `verify` judges
+//! it. What is recorded already stays as it is.
 
 use std::collections::HashSet;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -8,12 +9,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use fsure_os::Kind;
 use fsure_os::path as os_path;
 
+use super::Options;
 use super::listing::{self, Refusal, Troubles, named, record};
 use super::opening::{OpenRoot, lock, open_root};
-use crate::catalog::{Catalog, OWN_FOLDER, Place, Settings, Stored};
-use crate::exchange::{Listed, Source, Trouble};
+use crate::catalog::{Catalog, OWN_FOLDER, Place, Row, Settings, Stored};
+use crate::exchange::{Format, Listed, Source, Trouble};
 use crate::words::{
-    Algorithm, AlgorithmSet, Entry, EntryKind, Error, ExitCode, Monitor, Record, RelPath, Result,
+    Algorithm, AlgorithmSet, Digests, Entry, EntryKind, Error, ExitCode, Monitor, Record, RelPath,
+    Result,
 };
 
 /// What an import did.
@@ -35,6 +38,15 @@ pub struct Imported {
     pub malformed: u64,
     /// Entries that cannot be used.
     pub unusable: u64,
+    /// Whether the files were read and held against the list, so that only
+    /// those that are as it says were recorded.
+    pub is_proven: bool,
+    /// Files that were read and are not as the list says.
+    pub mismatched: u64,
+    /// Files that were to be read and could not be.
+    pub unread: u64,
+    /// Files that were to be read and are not there.
+    pub missing: u64,
 }
 
 impl Imported {
@@ -44,14 +56,22 @@ impl Imported {
             Self { malformed, conflicts, .. } if malformed + conflicts > 0 => {
                 ExitCode::RecordUntrusted
             }
-            Self { unusable, .. } if *unusable > 0 => ExitCode::Incomplete,
+            Self { mismatched: 1.., .. } => ExitCode::Damage,
+            Self { unread: 1.., .. } => ExitCode::Unread,
+            Self { unusable: 1.., .. } => ExitCode::Incomplete,
+            Self { missing: 1.., .. } => ExitCode::Differences,
             _ => ExitCode::Clean,
         }
     }
 }
 
 /// Records what a list says of the files below `place`.
-pub fn import(place: &Place, source: &Source, monitor: &dyn Monitor) -> Result<Imported> {
+pub fn import(
+    place: &Place,
+    source: &Source,
+    options: &Options,
+    monitor: &dyn Monitor,
+) -> Result<Imported> {
     let open = open_root(place)?;
     let mut catalog = open_or_create(place, &open, monitor)?;
     let audit = catalog.audit()?;
@@ -69,34 +89,46 @@ pub fn import(place: &Place, source: &Source, monitor: &dyn Monitor) -> Result<I
         imported: Imported::default(),
         folders: HashSet::new(),
     };
-    let troubles = listing::read(source, monitor, &mut |listed| match monitor.stop_requested() {
-        Some(code) => Err(Error::Interrupted(code)),
-        None => import.take(listed),
-    })?;
-    let Troubles { malformed, unusable } = troubles;
-    let mut imported = Imported { unusable, ..import.imported };
-    // A conflict is told like a line that makes no sense, and is none.
-    imported.malformed = malformed - imported.conflicts;
+    if source.format == Format::Sfv {
+        import.prove(source, options, monitor)?;
+    } else {
+        import.take_all(source, monitor)?;
+    }
+    let imported = import.imported;
     catalog.commit()?;
     Ok(imported)
 }
 
-struct Import<'a> {
-    place: &'a Place,
-    open: &'a OpenRoot,
-    catalog: &'a mut Catalog,
-    imported: Imported,
+pub(super) struct Import<'a> {
+    pub(super) place: &'a Place,
+    pub(super) open: &'a OpenRoot,
+    pub(super) catalog: &'a mut Catalog,
+    pub(super) imported: Imported,
     /// Folders that are recorded by now.
     folders: HashSet<RelPath>,
 }
 
 impl Import<'_> {
+    /// Records what the list says.
+    fn take_all(&mut self, source: &Source, monitor: &dyn Monitor) -> Result<()> {
+        let troubles =
+            listing::read(source, monitor, true, &mut |listed| match monitor.stop_requested() {
+                Some(code) => Err(Error::Interrupted(code)),
+                None => self.take(listed),
+            })?;
+        let Troubles { malformed, unusable } = troubles;
+        self.imported.unusable = unusable;
+        // A conflict is told like a line that makes no sense, and is none.
+        self.imported.malformed = malformed - self.imported.conflicts;
+        Ok(())
+    }
+
     fn take(&mut self, listed: Listed) -> Result<std::result::Result<(), Refusal>> {
         let refuse = |trouble, reason| Ok(Err(Refusal { trouble, reason }));
         let named = named(&self.open.root, &self.place.scope, &listed);
         let shown = named.path.shown().to_string();
-        if named.path.is_within(&RelPath::from_bytes(OWN_FOLDER.as_bytes())) {
-            return refuse(Trouble::Unsupported, format!("{shown} belongs to fsure itself"));
+        if let Some(refusal) = self.refusal(&named.path) {
+            return Ok(Err(refusal));
         }
         if named.there.as_ref().is_some_and(|stat| stat.kind != Kind::File) {
             return refuse(Trouble::Unsupported, format!("{shown} is no file here"));
@@ -121,27 +153,47 @@ impl Import<'_> {
                     let record = record(named, listed, file_system, true);
                     listing::join(self.catalog, &row, &record)
                 }
-                Some(true) => {
-                    self.imported.known += 1;
-                    Ok(Ok(()))
-                }
-                Some(false) => {
-                    self.imported.conflicts += 1;
-                    let reason = format!("{shown} is recorded with another digest, which stays");
-                    refuse(Trouble::Malformed, reason)
-                }
-                None => {
-                    self.imported.incomparable += 1;
-                    let reason = format!("{shown} is recorded with other kinds of digests only");
-                    refuse(Trouble::Note, reason)
-                }
+                _ => self.compare(&row, &listed.digests),
             },
         }
     }
 
+    /// Why nothing of that name is recorded, whatever it is.
+    pub(super) fn refusal(&self, path: &RelPath) -> Option<Refusal> {
+        path.is_within(&RelPath::from_bytes(OWN_FOLDER.as_bytes())).then(|| Refusal {
+            trouble: Trouble::Unsupported,
+            reason: format!("{} belongs to fsure itself", path.shown()),
+        })
+    }
+
+    /// Holds digests against a record, which stays as it is.
+    pub(super) fn compare(
+        &mut self,
+        row: &Row,
+        digests: &Digests,
+    ) -> Result<std::result::Result<(), Refusal>> {
+        let shown = row.record.path.shown();
+        let (trouble, reason) = match row.record.digests.agree(digests) {
+            Some(true) => {
+                self.imported.known += 1;
+                return Ok(Ok(()));
+            }
+            Some(false) => {
+                self.imported.conflicts += 1;
+                let reason = format!("{shown} is recorded with another digest, which stays");
+                (Trouble::Malformed, reason)
+            }
+            None => {
+                self.imported.incomparable += 1;
+                (Trouble::Note, format!("{shown} is recorded with other kinds of digests only"))
+            }
+        };
+        Ok(Err(Refusal { trouble, reason }))
+    }
+
     /// Records the folders that a file is in, as they are: otherwise each would
     /// be new to the next `verify`.
-    fn record_folders(&mut self, path: &RelPath) -> Result<()> {
+    pub(super) fn record_folders(&mut self, path: &RelPath) -> Result<()> {
         let mut folder = path.parent();
         while let Some(path) = folder.filter(|path| !path.is_root()) {
             if !self.folders.insert(path.clone()) {

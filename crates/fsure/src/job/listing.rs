@@ -1,10 +1,13 @@
 //! From a list to records: what `verify --against` and `import` share.
 
+use std::path::Path;
+
 use fsure_os::Kind;
 use fsure_os::folder::Root;
 
-use crate::catalog::Catalog;
-use crate::exchange::{Item, Listed, Modified, Source, Trouble};
+use super::attributes;
+use crate::catalog::{Bound, Catalog, Stored};
+use crate::exchange::{Format, Item, Listed, Modified, Source, Trouble};
 use crate::words::{Entry, EntryKind, FileSystemId, Monitor, Record, RelPath, Result, UNDATED};
 
 /// How many problems are told one by one; a list of something else may have a
@@ -27,16 +30,19 @@ pub(super) struct Refusal {
 }
 
 /// Reads a list to its end, tells every problem with its place, and hands over
-/// every entry.
+/// every entry. When it is not the first time, what is wrong with the lines
+/// themselves was told before.
 pub(super) fn read(
     source: &Source,
     monitor: &dyn Monitor,
+    is_first_time: bool,
     each: &mut dyn FnMut(Listed) -> Result<std::result::Result<(), Refusal>>,
 ) -> Result<Troubles> {
     let mut troubles = Troubles::default();
     let mut told = 0;
-    source.read(&mut |file, item| {
+    let mut take = |file: &Path, item| {
         let (line, trouble, reason) = match item {
+            Item::Problem(_) if !is_first_time => return Ok(()),
             Item::Problem(problem) => (problem.line, problem.trouble, problem.reason),
             Item::Listed(listed) => {
                 let line = listed.line;
@@ -54,7 +60,11 @@ pub(super) fn read(
             monitor.warn(&format!("{}{place}: {reason}", file.display()));
         }
         Ok(())
-    })?;
+    };
+    match source.format {
+        Format::Cshatag => attributes::read(source, monitor, &mut take)?,
+        _ => source.read(&mut take)?,
+    }
     if told > TOLD_MAX {
         monitor.warn(&format!("... and {} more problems with the list", told - TOLD_MAX));
     }
@@ -66,21 +76,36 @@ pub(super) struct Named {
     pub(super) path: RelPath,
     /// `None` where nothing is, or where it cannot be looked at.
     pub(super) there: Option<fsure_os::Stat>,
+    /// The path as the list spells it, if it is found as it is in another
+    /// spelling.
+    pub(super) written: Option<RelPath>,
+}
+
+impl Named {
+    /// The same name as the list spells it, of which nothing is there.
+    pub(super) fn into_written(self) -> Self {
+        Self { path: self.written.unwrap_or(self.path), there: None, written: None }
+    }
 }
 
 /// Takes the first of an entry's spellings of which there is a file, or the
 /// first if there is none of any.
 pub(super) fn named(root: &Root, below: &RelPath, listed: &Listed) -> Named {
-    let spellings = std::iter::once(&listed.path).chain(&listed.others);
-    let mut first = None;
-    for path in spellings.map(|path| below.join(path.as_bytes())) {
-        // What cannot be looked at is told by whoever comes to read it.
-        if let Ok(stat) = root.stat(path.as_bytes()) {
-            return Named { path, there: Some(stat) };
-        }
-        first.get_or_insert(path);
+    // What cannot be looked at is told by whoever comes to read it.
+    let look = |path: &RelPath| {
+        let path = below.join(path.as_bytes());
+        let there = root.stat(path.as_bytes()).ok();
+        Named { path, there, written: None }
+    };
+    let first = look(&listed.path);
+    if first.there.is_some() {
+        return first;
     }
-    Named { path: first.unwrap_or_default(), there: None }
+    let others = listed.other_spellings();
+    match others.iter().map(look).find(|named| named.there.is_some()) {
+        Some(other) => Named { written: Some(first.path), ..other },
+        None => first,
+    }
 }
 
 /// The record of an entry. Nothing was read for it: it was never hashed and
@@ -121,6 +146,39 @@ pub(super) fn record(
 /// Whether a date in a list is that of a file, cut off to the list's unit.
 fn is_of(date: Modified, mtime_ns: i64) -> bool {
     date.time_ns.div_euclid(date.unit_ns) == mtime_ns.div_euclid(date.unit_ns)
+}
+
+/// Says, in a strict bag, which files are not in each of its payload manifests:
+/// how many.
+pub(super) fn require_all_manifests(
+    source: &Source,
+    catalog: &mut Catalog,
+    monitor: &dyn Monitor,
+) -> Result<u64> {
+    let Some(bag) = source.bag.as_ref().filter(|bag| bag.is_strict) else { return Ok(0) };
+    let (first, end) = RelPath::from_bytes(*b"data").below();
+    let (mut lacking, mut from) = (0, first);
+    let mut is_first = true;
+    loop {
+        let bound = if is_first { Bound::From(&from) } else { Bound::After(&from) };
+        let page = catalog.page(&bound, end.as_deref())?;
+        let Some(last) = page.last() else { return Ok(lacking) };
+        (from, is_first) = (last.path().as_bytes().to_vec(), false);
+        for stored in page {
+            let Stored::Sound(row) = stored else { continue };
+            let has = row.record.digests.algorithms();
+            if has.covers(bag.payload) {
+                continue;
+            }
+            lacking += 1;
+            if lacking <= TOLD_MAX {
+                let folder = source.folder.display();
+                let path = row.record.path.shown();
+                let manifests = bag.payload.without(has);
+                monitor.warn(&format!("{folder}: {path} is not in its manifest of {manifests}"));
+            }
+        }
+    }
 }
 
 /// Puts what a list says twice of a path together, or says why it cannot be.

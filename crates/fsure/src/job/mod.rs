@@ -3,32 +3,41 @@
 //! command line.
 
 mod against;
+mod attributes;
 mod carried;
 mod carriers;
 mod compare;
 mod config;
 mod dupes;
+mod expected;
 mod export;
+mod heal;
 mod import;
 mod layout;
 mod listing;
+mod look;
 mod opening;
+mod proving;
+mod scrub;
+mod side;
 mod status;
 mod update;
 mod verify;
 
 pub use against::verify_against;
-pub use compare::compare;
+pub use compare::{Side, compare};
 pub use dupes::dupes;
 pub use export::{Exported, Target, export};
+pub use heal::{HealOptions, heal};
 pub use import::{Imported, import};
+pub use scrub::{ScrubOptions, scrub};
 pub use status::status;
 pub use update::{UpdateOptions, update};
 pub use verify::verify;
 
 use crate::catalog::{OWN_CATALOG, Place};
 use crate::scan::{Effort, From};
-use crate::words::RelPath;
+use crate::words::{Clock, RelPath};
 
 /// What all jobs over a root have in common.
 #[derive(Clone, Debug, Default)]
@@ -47,6 +56,8 @@ pub struct Options {
     pub force: bool,
     /// Tell the monitor of paths that are ok, too.
     pub tell_ok: bool,
+    /// Where the time comes from.
+    pub clock: Clock,
 }
 
 /// The place of a root found below another.

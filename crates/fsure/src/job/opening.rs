@@ -142,7 +142,7 @@ pub(super) fn plan(
             patterns: Patterns::new(&options.exclude, &config.exclude)?,
             borders: Borders {
                 cross_file_systems: options.cross_file_systems.unwrap_or(recorded),
-                own: own_paths(place),
+                own: own_paths(place).into_iter().chain(drafts(catalog)?).collect(),
                 places: match (&purpose, reads_from) {
                     (Purpose::Status, _) => Places::No,
                     (Purpose::Update(rules), _) if !rules.full && !catalog.is_empty() => Places::No,
@@ -163,7 +163,36 @@ pub(super) fn plan(
         meta: catalog.choices().meta,
         force: options.force,
         tell_ok: options.tell_ok,
+        clock: options.clock.clone(),
+        scrub: None,
     })
+}
+
+/// Refuses to record a tree in which a file may be half healed: with the date
+/// of that, it looks like an edit.
+pub(super) fn refuse_half_healed(place: &Place) -> Result<()> {
+    if !os_path::exists(&Catalog::journal_file(&place.catalog)) {
+        return Ok(());
+    }
+    Err(Error::RecordNotWritten {
+        catalog: place.catalog.clone(),
+        why: "a heal in place was cut off, and a file may be half of it".to_owned(),
+        hint: "'fsure heal --yes' finishes it",
+    })
+}
+
+/// Says that a heal was cut off, where one was.
+pub(super) fn tell_cut_off(place: &Place, catalog: &Catalog, monitor: &dyn Monitor) -> Result<()> {
+    let has_journal = os_path::exists(&Catalog::journal_file(&place.catalog));
+    if has_journal || !catalog.drafts()?.is_empty() {
+        monitor.warn("a heal was cut off; 'fsure heal --yes' finishes it and clears up");
+    }
+    Ok(())
+}
+
+/// What a heal that was cut off has left in the tree.
+fn drafts(catalog: &Catalog) -> Result<Vec<RelPath>> {
+    Ok(catalog.drafts()?.into_iter().map(|(_, draft)| draft).collect())
 }
 
 /// The paths below the root that are fsure's own.
@@ -172,7 +201,7 @@ fn own_paths(place: &Place) -> Vec<RelPath> {
     if let Ok(catalog) = place.catalog.strip_prefix(&place.root) {
         let catalog = os_path::bytes(catalog);
         let with = |tail: &[u8]| RelPath::from_bytes([&*catalog, tail].concat());
-        own.extend([b"".as_slice(), b".lock", b"-journal", b".making"].map(with));
+        own.extend([b"".as_slice(), b".lock", b"-journal", b".making", b".healing"].map(with));
     }
     own
 }

@@ -1,14 +1,12 @@
 //! `update`: record what is new or has changed. What the record already says
 //! of a file is overwritten only where the file's date explains the change.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use fsure_os::attribute::{HAS_ACCESS_LISTS, HAS_ATTRIBUTES, HAS_OWNERS};
 use fsure_os::path as os_path;
 
 use super::opening::{
     OpenRoot, is_empty, is_recorded_root, lock, offline, offline_outcome, open_root, plan,
-    require_record, require_scope,
+    refuse_half_healed, require_record, require_scope, tell_cut_off,
 };
 use super::{Options, carried, layout};
 use crate::catalog::{Catalog, Choices, OWN_FOLDER, Place, Settings};
@@ -58,6 +56,8 @@ pub fn update(place: &Place, options: &UpdateOptions, monitor: &dyn Monitor) -> 
     let open = open_root(place)?;
     let is_made = !place.is_recorded();
     let mut catalog = open_or_create(place, &open, options, monitor)?;
+    refuse_half_healed(place)?;
+    tell_cut_off(place, &catalog, monitor)?;
     if catalog.is_read_only() {
         return Err(Error::RecordNotWritten {
             catalog: place.catalog.clone(),
@@ -88,6 +88,7 @@ pub fn update(place: &Place, options: &UpdateOptions, monitor: &dyn Monitor) -> 
         digests: settings.digests,
         only_completes: options.only_completes,
         accept: options.accept.clone(),
+        only_sizes: None,
     };
     let plan = plan(place, &open, &catalog, common, Purpose::Update(rules), true)?;
     if catalog.is_empty() {
@@ -101,7 +102,7 @@ pub fn update(place: &Place, options: &UpdateOptions, monitor: &dyn Monitor) -> 
             return Err(error);
         }
     }
-    let started_ns = now_ns();
+    let started_ns = common.clock.now_ns();
     let mut outcome = scan(&plan, &mut catalog, monitor)?;
     if outcome.is_whole() && !options.only_completes {
         let decided = (&options.accept, started_ns);
@@ -174,13 +175,7 @@ fn open_or_create(
 }
 
 fn create(place: &Place, open: &OpenRoot, options: &UpdateOptions) -> Result<()> {
-    let now_s = now_ns() / 1_000_000_000;
     let root = (open.volume.clone(), open.inode);
+    let now_s = options.common.clock.now_s();
     Catalog::create(&place.catalog, settings(None, options), root, now_s)
-}
-
-/// Nanoseconds since 1970.
-fn now_ns() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }

@@ -5,7 +5,7 @@
 
 use super::opening::{
     is_recorded_root, lock, offline, offline_outcome, open_root, plan, require_record,
-    require_scope,
+    require_scope, tell_cut_off,
 };
 use super::{Options, carried, layout};
 use crate::catalog::{Catalog, Place};
@@ -32,6 +32,7 @@ pub fn verify(place: &Place, options: &Options, monitor: &dyn Monitor) -> Result
         );
     }
     require_scope(place, &open, &mut catalog)?;
+    tell_cut_off(place, &catalog, monitor)?;
     let plan = plan(place, &open, &catalog, options, Purpose::Verify, may_write)?;
     let mut outcome = scan(&plan, &mut catalog, monitor)?;
     if outcome.is_whole() && place.scope.is_root() {
@@ -40,7 +41,7 @@ pub fn verify(place: &Place, options: &Options, monitor: &dyn Monitor) -> Result
     Ok(outcome)
 }
 
-fn open_catalog(place: &Place, monitor: &dyn Monitor) -> Result<(Catalog, bool)> {
+pub(super) fn open_catalog(place: &Place, monitor: &dyn Monitor) -> Result<(Catalog, bool)> {
     let (lock, why) = match lock(&place.catalog, monitor) {
         Ok(lock) => (Some(lock), String::new()),
         Err(Error::RecordNotWritten { why, .. }) => (None, why),

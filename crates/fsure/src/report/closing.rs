@@ -1,13 +1,13 @@
 //! The end of the report for a person: what the counts mean, in plain words,
 //! and what to do now. It claims no more than the run has looked at.
 
-use super::{count, number, safe};
+use super::{count, number, safe, scrubbed};
 use crate::words::{Offline, Outcome, Stop, Verdict, units};
 
 /// What it all means and what to do now: a sentence for everything that needs
 /// one, the gravest first.
 pub(super) fn closing(outcome: &Outcome) -> Vec<String> {
-    let mut sentences = Vec::new();
+    let mut sentences = outcome.healing.iter().flat_map(super::heal::closing).collect::<Vec<_>>();
     sentences.extend(untrusted(outcome));
     sentences.extend(damage(outcome));
     sentences.extend(unread(outcome));
@@ -21,7 +21,9 @@ pub(super) fn closing(outcome: &Outcome) -> Vec<String> {
         sentences.extend(differences(outcome));
     }
     let only_left_out = sentences.len() == not_looked_at(outcome).len();
-    if only_left_out && outcome.offline.is_none() {
+    if let Some(scrub) = &outcome.scrub {
+        sentences.extend(scrubbed::sentences(scrub, outcome));
+    } else if only_left_out && outcome.offline.is_none() {
         sentences.push(all_is_well(outcome));
     }
     // Recording from memory is what `update` may do; proving from it is not.
@@ -99,6 +101,21 @@ fn unread(outcome: &Outcome) -> Option<String> {
     Some(format!("{who} could NOT BE READ in full ({advice})."))
 }
 
+/// Why a root cannot be the recorded one, for a person.
+pub(super) fn why_offline(offline: &Offline) -> String {
+    match offline {
+        Offline::OtherFileSystem { recorded, found } => format!(
+            "this is another file system than the recorded one (recorded: {}; here: {})",
+            safe(recorded),
+            safe(found)
+        ),
+        Offline::Empty => "nothing is here, while the record is not empty".to_owned(),
+        Offline::MostlyMissing { missing, recorded } => {
+            format!("{} of {} recorded files are gone", count(*missing), count(*recorded))
+        }
+    }
+}
+
 /// What is wrong with the metadata, or with the record of it.
 fn beside(outcome: &Outcome) -> Vec<String> {
     let bad = rest_of(outcome.meta_bad).map(|who| {
@@ -132,24 +149,14 @@ fn beside(outcome: &Outcome) -> Vec<String> {
 
 fn unfinished(outcome: &Outcome) -> Vec<String> {
     let offline = outcome.offline.as_ref().map(|offline| {
-        let why = match offline {
-            Offline::OtherFileSystem { recorded, found } => format!(
-                "this is another file system than the recorded one (recorded: {}; here: {})",
-                safe(recorded),
-                safe(found)
-            ),
-            Offline::Empty => "nothing is here, while the record is not empty".to_owned(),
-            Offline::MostlyMissing { missing, recorded } => {
-                format!("{} of {} recorded files are gone", count(*missing), count(*recorded))
-            }
-        };
         format!(
-            "OFFLINE: {why}. Nothing was changed. Is the medium mounted? If this is as it \
-             should be, run again with --force."
+            "OFFLINE: {}. Nothing was changed. Is the medium mounted? If this is as it \
+             should be, run again with --force.",
+            why_offline(offline)
         )
     });
     let stopped = outcome.stopped.as_ref().map(|stop| match stop {
-        Stop::Interrupted(_) if outcome.is_update => {
+        Stop::Interrupted(_) if outcome.is_update || outcome.scrub.is_some() => {
             "INTERRUPTED before the end; what was done is saved. Run the same command again to \
              go on."
                 .to_owned()
@@ -306,12 +313,10 @@ fn subject(
     outcome: &Outcome,
     condition: impl Fn(Verdict) -> bool,
 ) -> Option<(String, &'static str)> {
-    let [files, links, folders] = by_kind(outcome, &condition);
-    // What was accepted is no trouble any more.
-    let accepted = &outcome.accepted;
-    let files = files.saturating_sub(accepted.files.count(&condition));
-    let links = links.saturating_sub(accepted.links.count(&condition));
-    let folders = folders.saturating_sub(accepted.folders.count(&condition));
+    // What was accepted or healed is no trouble any more.
+    let [files, links, folders] = outcome.troubles(&condition);
+    let twice = outcome.folders.count(|verdict| verdict.is_unread() && condition(verdict));
+    let files = files.saturating_sub(twice);
     let kinds =
         [(files, "file", "files"), (links, "link", "links"), (folders, "folder", "folders")];
     let there: Vec<_> = kinds.into_iter().filter(|kind| kind.0 > 0).collect();

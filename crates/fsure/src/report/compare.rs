@@ -34,6 +34,14 @@ pub fn text_summary(found: &Comparison) -> String {
         let records = number(found.bad_records, "record fails its", "records fail their");
         text += &format!("RECORD BAD: {records} own seal.\n");
     }
+    for (count, what) in [
+        (found.malformed, "of a list MAKING NO SENSE"),
+        (found.unusable, "of a list that CANNOT BE USED"),
+    ] {
+        if count > 0 {
+            text += &format!("{} {what}.\n", number(count, "line", "lines"));
+        }
+    }
     text
 }
 
@@ -59,6 +67,8 @@ pub fn json_summary(found: &Comparison, exit_code: u8) -> String {
         moved,
         unknown,
         bad_records: found.bad_records,
+        malformed: found.malformed,
+        unusable: found.unusable,
         bytes_read: found.bytes_read,
         exit_code,
     })
@@ -89,6 +99,8 @@ struct Summary {
     moved: u64,
     unknown: u64,
     bad_records: u64,
+    malformed: u64,
+    unusable: u64,
     bytes_read: u64,
     exit_code: u8,
 }

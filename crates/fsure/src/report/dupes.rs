@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::closing::why_offline;
 use super::json::{line, text_and_bytes};
 use super::number;
 use crate::words::digest::hex;
@@ -20,8 +21,12 @@ pub fn text_line(root: &str, duplicate: &Duplicate, is_first: bool) -> String {
 
 /// What was found, in a few sentences for a person.
 pub fn text_summary(root: &str, found: &Duplicates) -> String {
+    if let Some(offline) = &found.offline {
+        let why = why_offline(offline);
+        return format!("{root}: OFFLINE: {why}. Nothing was looked at. Is the medium mounted?\n");
+    }
     let mut text = match found.groups {
-        0 => format!("{root}: no two files of equal content are recorded.\n"),
+        0 => format!("{root}: no two files are of equal content.\n"),
         groups => format!(
             "{root}: {} of equal content in {}; {} would be saved with one of each.\n",
             number(found.files, "file", "files"),
@@ -29,15 +34,25 @@ pub fn text_summary(root: &str, found: &Duplicates) -> String {
             units::size(found.bytes_saved)
         ),
     };
-    if found.stale > 0 {
-        let files = number(found.stale, "file was", "files were");
+    if found.files_read > 0 {
+        let files = number(found.files_read, "file", "files");
+        let bytes = units::size(found.bytes_read);
         text += &format!(
-            "{files} left out, not being as recorded; after 'fsure update' they are compared.\n"
+            "Read for it: {files} without a current record ({bytes}); 'fsure update' makes one.\n"
         );
+    }
+    for (count, what) in [
+        (found.unread, "could NOT BE READ: nothing is said of"),
+        (found.changed, "changed meanwhile: nothing is said of"),
+    ] {
+        if count > 0 {
+            let them = if count == 1 { "it" } else { "them" };
+            text += &format!("{} {what} {them}.\n", number(count, "path", "paths"));
+        }
     }
     if found.bad_records > 0 {
         let records = number(found.bad_records, "record", "records");
-        text += &format!("RECORD BAD: {records} left out; see 'fsure verify'.\n");
+        text += &format!("RECORD BAD: {records} not believed; see 'fsure verify'.\n");
     }
     text
 }
@@ -52,9 +67,20 @@ pub fn json_line(root: &str, duplicate: &Duplicate) -> String {
 
 /// What was found in one root, or, without one, in all; no line end.
 pub fn json_summary(root: Option<&str>, found: &Duplicates, exit_code: u8) -> String {
-    let Duplicates { groups, files, links, bytes_saved, stale, bad_records, was_stopped } = *found;
     let r#type = if root.is_some() { "root" } else { "summary" };
-    let counts = Counts { groups, files, links, bytes_saved, stale, bad_records, was_stopped };
+    let counts = Counts {
+        groups: found.groups,
+        files: found.files,
+        links: found.links,
+        bytes_saved: found.bytes_saved,
+        files_read: found.files_read,
+        bytes_read: found.bytes_read,
+        unread: found.unread,
+        changed: found.changed,
+        bad_records: found.bad_records,
+        is_offline: found.offline.is_some(),
+        was_stopped: found.was_stopped,
+    };
     line(&Summary { r#type, command: "dupes", root, counts, exit_code })
 }
 
@@ -87,7 +113,11 @@ struct Counts {
     files: u64,
     links: u64,
     bytes_saved: u64,
-    stale: u64,
+    files_read: u64,
+    bytes_read: u64,
+    unread: u64,
+    changed: u64,
     bad_records: u64,
+    is_offline: bool,
     was_stopped: bool,
 }

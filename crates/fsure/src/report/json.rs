@@ -190,7 +190,7 @@ fn rfc3339(time_ns: i64) -> String {
     format!("{:.9}", timestamp(time_ns))
 }
 
-fn pairs(ranges: &[ByteRange]) -> Vec<[u64; 2]> {
+pub(super) fn pairs(ranges: &[ByteRange]) -> Vec<[u64; 2]> {
     merge_ranges(ranges).into_iter().map(|range| [range.start, range.end]).collect()
 }
 
@@ -199,7 +199,8 @@ mod tests {
     use super::super::samples::finding;
     use super::*;
     use crate::words::{
-        Accepted, BytesByWay, Carriers, EntryKind, Offline, RecordedLeftOut, RelPath, Stop, Verdict,
+        BytesByWay, Carriers, EntryKind, Offline, RecordedLeftOut, RelPath, Scrubbed, Stop,
+        Tallies, Verdict,
     };
     use serde_json::{Value, json};
 
@@ -320,8 +321,20 @@ mod tests {
             recorded_left_out: RecordedLeftOut { by_pattern: 1, ..Default::default() },
             absent_roots: vec![RelPath::root()],
             damaged_blocks: 1,
-            accepted: Accepted { links: outcome(1).links, ..Accepted::default() },
+            accepted: Tallies { links: outcome(1).links, ..Tallies::default() },
             bytes_judged: 1,
+            scrub: Some(Scrubbed {
+                due_files: 3,
+                due_bytes: 9,
+                done_files: 1,
+                done_bytes: 1,
+                again_files: 1,
+                partly_files: 1,
+                partly_bytes: 1,
+                too_large_files: 1,
+                undecided_files: 1,
+                ..Scrubbed::default()
+            }),
             ..outcome(1)
         };
         let mut folder = finding(b"f", Verdict::Denied);

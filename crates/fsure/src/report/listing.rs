@@ -44,8 +44,14 @@ pub fn exported_json(done: &Exported) -> String {
 /// What an import did, for a person.
 pub fn imported(done: &Imported) -> String {
     let recorded = number(done.recorded, "file", "files");
-    let mut text = format!("Recorded {recorded} from the list, none of them verified yet.");
+    let mut text = match done.is_proven {
+        true => format!("Recorded {recorded} that were read and are as the list says."),
+        false => format!("Recorded {recorded} from the list, none of them verified yet."),
+    };
     for (count, what) in [
+        (done.mismatched, "NOT AS THE LIST SAYS, and not recorded"),
+        (done.unread, "that could NOT BE READ, and not recorded"),
+        (done.missing, "of the list not there, and not recorded"),
         (done.absent, "of them not there; the next verify calls it missing"),
         (done.known, "recorded before, and no digest differs"),
         (done.incomparable, "recorded before, with other kinds of digests, and left as it is"),
@@ -63,7 +69,7 @@ pub fn imported(done: &Imported) -> String {
             text += &format!("\n{} {what}.", number(count, "line", "lines"));
         }
     }
-    if done.recorded > 0 {
+    if done.recorded > 0 && !done.is_proven {
         text += "\n'fsure verify' reads the files and judges them.";
     }
     text
@@ -82,6 +88,9 @@ pub fn imported_json(root: &str, done: &Imported) -> String {
         conflicts: done.conflicts,
         malformed: done.malformed,
         unusable: done.unusable,
+        mismatched: done.mismatched,
+        unread: done.unread,
+        missing: done.missing,
         exit_code: done.exit_code().number(),
     })
 }
@@ -115,5 +124,8 @@ struct ImportLine<'a> {
     conflicts: u64,
     malformed: u64,
     unusable: u64,
+    mismatched: u64,
+    unread: u64,
+    missing: u64,
     exit_code: u8,
 }

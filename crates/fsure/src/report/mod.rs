@@ -5,9 +5,11 @@
 mod closing;
 pub mod compare;
 pub mod dupes;
+pub mod heal;
 pub mod json;
 pub mod listing;
 mod meta_line;
+mod scrubbed;
 pub mod text;
 mod totals;
 

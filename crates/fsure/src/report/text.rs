@@ -121,7 +121,7 @@ fn beside(change: &MetaChange) -> String {
 
 /// `damaged bytes 1048576-2097152 (1.0 MiB of 24.0 MiB)`: from the first byte
 /// up to, not including, the second.
-fn ranges(what: &str, ranges: &[ByteRange], size: u64) -> Option<String> {
+pub(super) fn ranges(what: &str, ranges: &[ByteRange], size: u64) -> Option<String> {
     const SHOWN_MAX: usize = 8;
     let merged = merge_ranges(ranges);
     let bytes: u64 = merged.iter().map(|range| range.end - range.start).sum();

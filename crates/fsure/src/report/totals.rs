@@ -3,7 +3,7 @@
 
 use serde::{Serialize, Serializer};
 
-use crate::words::{BytesByWay, Carriers, Offline, Outcome, Stop, Tally, Verdict};
+use crate::words::{BytesByWay, Carriers, Offline, Outcome, Scrubbed, Stop, Tally, Verdict};
 
 /// What can be summed over roots. `verdicts` are those of files.
 #[derive(Default, Serialize)]
@@ -31,6 +31,10 @@ pub(super) struct Totals {
     unusable_entries: u64,
     damaged_blocks: u64,
     accepted: u64,
+    healed: u64,
+    healable: u64,
+    unhealed: u64,
+    bytes_healed: u64,
     bytes_judged: u64,
     bytes_read: u64,
     bytes_by_way: Ways,
@@ -38,10 +42,13 @@ pub(super) struct Totals {
     offline: Option<OfflineLine>,
     stopped: Option<StopLine>,
     record_untrusted: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scrub: Option<ScrubLine>,
 }
 
 impl Totals {
     pub(super) fn of(outcome: &Outcome) -> Self {
+        let healing = outcome.healing.unwrap_or_default();
         Self {
             verdicts: Counts::of(&outcome.files),
             links: Counts::of(&outcome.links),
@@ -66,6 +73,10 @@ impl Totals {
             unusable_entries: outcome.unusable_entries,
             damaged_blocks: outcome.damaged_blocks,
             accepted: outcome.accepted.total(),
+            healed: healing.healed.total(),
+            healable: healing.healable.total(),
+            unhealed: healing.unhealed.total(),
+            bytes_healed: healing.bytes,
             bytes_judged: outcome.bytes_judged,
             bytes_read: outcome.bytes.total(),
             bytes_by_way: Ways::of(outcome.bytes),
@@ -73,6 +84,7 @@ impl Totals {
             offline: outcome.offline.as_ref().map(OfflineLine::of),
             stopped: outcome.stopped.as_ref().map(StopLine::of),
             record_untrusted: outcome.record_untrusted.clone(),
+            scrub: outcome.scrub.as_ref().map(ScrubLine::of),
         }
     }
 
@@ -100,6 +112,10 @@ impl Totals {
         self.unusable_entries += other.unusable_entries;
         self.damaged_blocks += other.damaged_blocks;
         self.accepted += other.accepted;
+        self.healed += other.healed;
+        self.healable += other.healable;
+        self.unhealed += other.unhealed;
+        self.bytes_healed += other.bytes_healed;
         self.bytes_judged += other.bytes_judged;
         self.bytes_read += other.bytes_read;
         self.bytes_by_way.add(&other.bytes_by_way);
@@ -107,6 +123,9 @@ impl Totals {
         self.offline = self.offline.take().or(other.offline);
         self.stopped = self.stopped.take().or(other.stopped);
         self.record_untrusted = self.record_untrusted.take().or(other.record_untrusted);
+        if let Some(other) = other.scrub {
+            self.scrub.get_or_insert_default().add(&other);
+        }
     }
 }
 
@@ -182,6 +201,47 @@ impl CarriersLine {
         self.conflicts += other.conflicts;
         self.damaged += other.damaged;
         self.refused += other.refused;
+    }
+}
+
+#[derive(Default, Serialize)]
+struct ScrubLine {
+    due_files: u64,
+    due_bytes: u64,
+    left_files: u64,
+    left_bytes: u64,
+    again_files: u64,
+    partly_files: u64,
+    partly_bytes: u64,
+    too_large_files: u64,
+    undecided_files: u64,
+}
+
+impl ScrubLine {
+    fn of(scrub: &Scrubbed) -> Self {
+        Self {
+            due_files: scrub.due_files,
+            due_bytes: scrub.due_bytes,
+            left_files: scrub.left_files(),
+            left_bytes: scrub.left_bytes(),
+            again_files: scrub.again_files,
+            partly_files: scrub.partly_files,
+            partly_bytes: scrub.partly_bytes,
+            too_large_files: scrub.too_large_files,
+            undecided_files: scrub.undecided_files,
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.due_files += other.due_files;
+        self.due_bytes += other.due_bytes;
+        self.left_files += other.left_files;
+        self.left_bytes += other.left_bytes;
+        self.again_files += other.again_files;
+        self.partly_files += other.partly_files;
+        self.partly_bytes += other.partly_bytes;
+        self.too_large_files += other.too_large_files;
+        self.undecided_files += other.undecided_files;
     }
 }
 

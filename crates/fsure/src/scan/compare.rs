@@ -59,7 +59,7 @@ fn differing_blocks(record: &Record, recorded: &[BlockValue], content: &Content)
 }
 
 /// Whether block values are those of the record: they merge to its digest.
-pub(super) fn are_proven(record: &Record, values: &[BlockValue]) -> bool {
+pub fn are_proven(record: &Record, values: &[BlockValue]) -> bool {
     values.len() > 1
         && values.len() as u64 == block_count(record.entry.size)
         && record.digests.blake3 == Some(merge_blocks(values))

@@ -18,7 +18,7 @@ struct Met {
 
 /// Turns stats into entries.
 #[derive(Default)]
-pub(super) struct Entries {
+pub struct Entries {
     /// The file systems met so far. They are few, and asked for at every file.
     known: Vec<Met>,
 }
@@ -31,7 +31,7 @@ impl Entries {
 
     /// The entry of a stat. `device` is that of the folder it is in, since on
     /// an overlay a file's own is not the file system's.
-    pub(super) fn entry(
+    pub fn entry(
         &mut self,
         root: &Root,
         catalog: &mut Catalog,

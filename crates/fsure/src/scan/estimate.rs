@@ -1,9 +1,20 @@
 //! How much there is to judge, for the percentage and the time left.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
+use crossbeam_channel::{Receiver, RecvTimeoutError};
+use fsure_os::place::Places;
+
+use super::hands::Meter;
 use super::{Plan, Purpose};
 use crate::catalog::Catalog;
+use crate::tree::{Step, Walk};
+
+/// A run that is over before this is not slowed down by counting what there
+/// is to do; from then on, knowing what is left is worth a second walk.
+const COUNT_AFTER: Duration = Duration::from_secs(5);
 
 /// Bytes to judge, as far as is known by now.
 #[derive(Debug, Default)]
@@ -17,7 +28,7 @@ impl Estimate {
     /// what `update` will come across, has to be counted.
     pub(super) fn new(plan: &Plan, catalog: &Catalog) -> Self {
         let estimate = Self::default();
-        if plan.walk.scope.is_root() && plan.purpose == Purpose::Verify {
+        if plan.walk.scope.is_root() && plan.purpose == Purpose::Verify && plan.scrub.is_none() {
             estimate.add(catalog.bytes());
             estimate.finish();
         }
@@ -39,4 +50,33 @@ impl Estimate {
     pub(super) fn total(&self) -> (u64, bool) {
         (self.bytes.load(Ordering::Relaxed), self.is_final())
     }
+}
+
+/// Counts what there is to judge while the reading has begun, where no record
+/// tells.
+pub(super) fn count_ahead(
+    plan: &Plan,
+    run_is_over: &Receiver<()>,
+    estimate: &Estimate,
+    meter: &Meter,
+) {
+    if run_is_over.recv_timeout(COUNT_AFTER) != Err(RecvTimeoutError::Timeout) {
+        return;
+    }
+    let mut options = plan.walk.clone();
+    options.borders.places = Places::No;
+    options.listers = 1;
+    let Ok(walk) = Walk::start(Arc::clone(&plan.root), options) else { return };
+    for step in walk {
+        match step {
+            _ if meter.is_stopped() => return,
+            Ok(Step::Entry(_, stat, _)) if stat.kind == fsure_os::Kind::File => {
+                estimate.add(stat.size);
+            }
+            Ok(_) => {}
+            // The walk that counts will say it.
+            Err(_) => return,
+        }
+    }
+    estimate.finish();
 }

@@ -13,7 +13,7 @@ use super::moves::pair_by_spelling;
 use super::{Accept, Halt, Purpose};
 use crate::catalog::{Audit, Bound, Stored, Waiting};
 use crate::tree::{Step, Walk};
-use crate::words::{Algorithm, Known, Record, RelPath, Result, Verdict};
+use crate::words::{Known, Record, RelPath, Result, Verdict};
 
 impl Ledger<'_> {
     /// Checks the record as a whole and whether the root is there at all,
@@ -30,6 +30,7 @@ impl Ledger<'_> {
         } else if audit.objection.is_some() {
             self.accept_losses(&audit)?;
         }
+        (self.has_looked, self.has_parts) = self.catalog.has_looked_and_parts()?;
         if !self.is_halted && !self.plan.force {
             let missing = match self.files_gone {
                 Some(gone) => gone,
@@ -38,6 +39,7 @@ impl Ledger<'_> {
             };
             self.halt_if_mostly_missing(missing);
         }
+        self.bad_rows = audit.bad_rows;
         Ok(!self.is_halted)
     }
 
@@ -113,7 +115,7 @@ impl Ledger<'_> {
             return Ok(missing);
         }
         let mut waiting = Waiting::new()?;
-        self.count_missing(&mut |record| waiting.depart(record, Algorithm::Blake3))?;
+        self.count_missing(&mut |record| waiting.depart(record, None))?;
         let mut options = self.plan.walk.clone();
         options.borders.places = Places::No;
         options.listers = 1;

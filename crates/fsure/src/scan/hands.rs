@@ -15,8 +15,9 @@ use super::effort::Rate;
 use super::hash::BLOCK;
 use super::lane::Lane;
 use super::post::Post;
+use super::purse::Ending;
 use super::span::{CHUNK, Cut};
-use crate::words::BytesByWay;
+use crate::words::{BytesByWay, Clock};
 
 /// What all readers count, and the word to stop.
 #[derive(Debug, Default)]
@@ -56,7 +57,9 @@ impl Meter {
 pub(super) struct Shared {
     pub(super) opener: Opener,
     pub(super) meter: Arc<Meter>,
+    pub(super) ending: Ending,
     pub(super) rate: Arc<Rate>,
+    pub(super) clock: Clock,
     /// Bytes to ask for at once.
     pub(super) chunk: u64,
 }
@@ -96,15 +99,23 @@ impl Hands {
             self.post.rest();
             loop {
                 let left = begin_at.saturating_duration_since(Instant::now());
-                if self.meter().is_stopped() || left.is_zero() {
+                if self.is_over() || left.is_zero() {
                     break;
                 }
                 std::thread::sleep(left.min(Duration::from_millis(100)));
             }
         }
         self.post.move_on();
-        let is_over = self.meter().is_stopped() || self.post.is_lost();
-        if is_over { Err(Cut::Stopped) } else { Ok(()) }
+        if self.is_over() || self.post.is_lost() { Err(Cut::Stopped) } else { Ok(()) }
+    }
+
+    /// Whether the run is to end. A reader that sees that its time is over says
+    /// so to all.
+    fn is_over(&self) -> bool {
+        if self.shared.ending.is_over() {
+            self.meter().stop();
+        }
+        self.meter().is_stopped()
     }
 
     /// Counts bytes that were read.

@@ -47,17 +47,28 @@ fn left_count(count: usize) -> usize {
     count.next_power_of_two() / 2
 }
 
+/// The digest of an empty file.
+pub fn of_nothing(algorithm: Algorithm) -> Vec<u8> {
+    let mut digests = Digests::default();
+    match InOrder::new(AlgorithmSet::of(&[algorithm])) {
+        Some(in_order) => in_order.finish(&mut digests),
+        None => digests.insert(algorithm, blake3::hash(b"").as_bytes()),
+    }
+    digests.get(algorithm).unwrap_or_default().to_vec()
+}
+
 /// The digests that need a file's bytes in their order.
-pub(super) struct InOrder {
+pub struct InOrder {
     hashers: Vec<(Algorithm, Box<dyn DynDigest + Send>)>,
     xxh128: Option<Box<Xxh3>>,
+    crc32: Option<crc32fast::Hasher>,
 }
 
 impl InOrder {
     /// Hashers for all of a set but BLAKE3; `None` where nothing is left.
-    pub(super) fn new(algorithms: AlgorithmSet) -> Option<Self> {
+    pub fn new(algorithms: AlgorithmSet) -> Option<Self> {
         let mut hashers: Vec<(Algorithm, Box<dyn DynDigest + Send>)> = Vec::new();
-        let mut xxh128 = None;
+        let (mut xxh128, mut crc32) = (None, None);
         for algorithm in algorithms.iter() {
             match algorithm {
                 Algorithm::Blake3 => {}
@@ -66,26 +77,36 @@ impl InOrder {
                 Algorithm::Sha1 => hashers.push((algorithm, Box::new(sha1::Sha1::default()))),
                 Algorithm::Md5 => hashers.push((algorithm, Box::new(md5::Md5::default()))),
                 Algorithm::Xxh128 => xxh128 = Some(Box::default()),
+                Algorithm::Crc32 => crc32 = Some(crc32fast::Hasher::new()),
             }
         }
-        (!hashers.is_empty() || xxh128.is_some()).then_some(Self { hashers, xxh128 })
+        let is_any = !hashers.is_empty() || xxh128.is_some() || crc32.is_some();
+        is_any.then_some(Self { hashers, xxh128, crc32 })
     }
 
-    pub(super) fn update(&mut self, content: &[u8]) {
+    /// Goes on with what comes next.
+    pub fn update(&mut self, content: &[u8]) {
         for (_, hasher) in &mut self.hashers {
             hasher.update(content);
         }
         if let Some(hasher) = &mut self.xxh128 {
             hasher.update(content);
         }
+        if let Some(hasher) = &mut self.crc32 {
+            hasher.update(content);
+        }
     }
 
-    pub(super) fn finish(self, digests: &mut Digests) {
+    /// Adds the values to others of the same content.
+    pub fn finish(self, digests: &mut Digests) {
         for (algorithm, hasher) in self.hashers {
             digests.insert(algorithm, &hasher.finalize());
         }
         if let Some(hasher) = self.xxh128 {
             digests.insert(Algorithm::Xxh128, &hasher.digest128().to_be_bytes());
+        }
+        if let Some(hasher) = self.crc32 {
+            digests.insert(Algorithm::Crc32, &hasher.finalize().to_be_bytes());
         }
     }
 }
@@ -111,7 +132,7 @@ mod tests {
         }
     }
 
-    /// Values for `abc` from FIPS 180-4, RFC 1321 and `xxhsum -H2`.
+    /// Values for `abc` from FIPS 180-4, RFC 1321, `xxhsum -H2` and `gzip -lv`.
     #[test]
     fn digests_of_abc() {
         let mut in_order = InOrder::new(AlgorithmSet::of(&Algorithm::ALL)).unwrap();
@@ -129,6 +150,7 @@ mod tests {
             (Algorithm::Sha1, "a9993e364706816aba3e25717850c26c9cd0d89d"),
             (Algorithm::Md5, "900150983cd24fb0d6963f7d28e17f72"),
             (Algorithm::Xxh128, "06b05ab6733a618578af5f94892f3950"),
+            (Algorithm::Crc32, "352441c2"),
         ] {
             assert_eq!(hex(digests.get(algorithm).unwrap()), value, "{}", algorithm.name());
         }

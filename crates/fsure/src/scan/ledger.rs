@@ -1,7 +1,7 @@
 //! What becomes of a verdict: it is counted, told and, where the rules allow
 //! it, written. The rules of `update` are here and nowhere else.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -10,9 +10,9 @@ use fsure_os::folder::is_denied;
 
 use super::decide::Write;
 use super::hash::BlockValue;
-use super::reader::{Content, now_ns};
+use super::reader::Content;
 use super::{Halt, Plan, Purpose};
-use crate::catalog::{Catalog, Row, Stored, UnfinishedBlocks};
+use crate::catalog::{Catalog, Row, Stored};
 use crate::words::{
     ByteRange, Entry, EntryKind, Error, Finding, MetaChange, Monitor, Offline, Outcome, Record,
     RelPath, Result, Spelling, Stop, Verdict,
@@ -42,6 +42,8 @@ pub(super) struct Settled {
     pub(super) was_read: bool,
     /// The content, where it was read and came out the same every time.
     pub(super) content: Option<Rc<Content>>,
+    /// When the oldest part of it was read, where that was not in one go.
+    pub(super) verified_s: Option<i64>,
 }
 
 impl Settled {
@@ -69,6 +71,7 @@ impl Settled {
             may_be_forgotten: false,
             was_read: false,
             content: None,
+            verified_s: None,
         }
     }
 
@@ -120,6 +123,16 @@ pub(super) struct Ledger<'a> {
     pub(super) may_write: bool,
     pub(super) is_gate_open: bool,
     pub(super) is_halted: bool,
+    /// Whether the time of a scrub is over.
+    pub(super) is_over: bool,
+    /// Whether the catalog has anything of files that were not well, or of
+    /// parts of files, that may have to be forgotten.
+    pub(super) has_looked: bool,
+    pub(super) has_parts: bool,
+    /// Files that take longer than a scrub has had time, as far as is known.
+    pub(super) cut_off: BTreeSet<RelPath>,
+    /// Rows that fail their seal, as the gate has seen them.
+    pub(super) bad_rows: Vec<RelPath>,
     /// Bytes of the files that were judged by their content.
     pub(super) bytes_read_and_judged: u64,
     files_at_start: u64,
@@ -133,7 +146,7 @@ pub(super) struct Ledger<'a> {
 
 impl<'a> Ledger<'a> {
     pub(super) fn new(plan: &'a Plan, catalog: &'a mut Catalog, monitor: &'a dyn Monitor) -> Self {
-        let started_ns = now_ns();
+        let started_ns = plan.clock.now_ns();
         Self {
             plan,
             monitor,
@@ -148,6 +161,11 @@ impl<'a> Ledger<'a> {
             may_write: plan.may_write,
             is_gate_open: false,
             is_halted: false,
+            is_over: false,
+            has_looked: false,
+            has_parts: false,
+            cut_off: BTreeSet::new(),
+            bad_rows: Vec::new(),
             bytes_read_and_judged: 0,
             files_at_start: catalog.files(),
             missing_files: 0,
@@ -166,7 +184,7 @@ impl<'a> Ledger<'a> {
     }
 
     pub(super) fn is_stopped(&self) -> bool {
-        self.is_halted || self.outcome.stopped.is_some()
+        self.is_halted || self.is_over || self.outcome.stopped.is_some()
     }
 
     /// Writes, counts and tells a verdict.
@@ -196,6 +214,10 @@ impl<'a> Ledger<'a> {
         }
         self.outcome.hashed += u64::from(settled.was_read);
         self.outcome.damaged_blocks += settled.damaged_blocks;
+        if let (Some(scrub), Some(_)) = (&mut self.outcome.scrub, &settled.stored) {
+            scrub.note_done(settled.row().map_or(0, |row| row.record.entry.size));
+            self.cut_off.remove(&settled.path);
+        }
         if settled.kind() == EntryKind::File {
             self.outcome.bytes_judged += settled.size();
             self.bytes_read_and_judged += if settled.was_read { settled.size() } else { 0 };
@@ -308,21 +330,6 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    fn write_verified(&mut self, settled: &Settled) -> Result<()> {
-        let is_seen_well =
-            matches!(settled.verdict, Verdict::Ok | Verdict::Touched | Verdict::Moved);
-        let Some(row) = settled.row().filter(|row| is_seen_well && !row.is_gone()) else {
-            return Ok(());
-        };
-        if !self.open_gate()? {
-            return Ok(());
-        }
-        let Some(content) = &settled.content else { return Ok(()) };
-        let record = Record { verified_s: seconds(content.hashed_ns), ..row.record.clone() };
-        let written = self.catalog.put_same_content(row, record);
-        self.survive(written)
-    }
-
     fn write_found(&mut self, settled: &Settled, accepts: bool) -> Result<bool> {
         let Some(write) = self.decide(settled) else {
             return Ok(false);
@@ -384,21 +391,6 @@ impl<'a> Ledger<'a> {
         self.survive(written)
     }
 
-    /// Keeps the values of a part of a large file.
-    pub(super) fn keep(
-        &mut self,
-        path: &RelPath,
-        entry: &Entry,
-        blocks: &UnfinishedBlocks,
-    ) -> Result<()> {
-        let is_update = matches!(self.plan.purpose, Purpose::Update(_));
-        if !is_update || !self.may_write || !self.open_gate()? {
-            return Ok(());
-        }
-        let kept = self.catalog.put_unfinished(path, entry, blocks);
-        self.survive(kept)
-    }
-
     pub(super) fn commit_if_due(&mut self) -> Result<()> {
         if self.committed.elapsed() >= COMMIT_EVERY {
             self.commit()?;
@@ -432,13 +424,20 @@ impl<'a> Ledger<'a> {
 
     /// Commits what is left and hands over the outcome.
     pub(super) fn finish(&mut self) -> Result<Outcome> {
-        if !self.is_stopped() {
+        if !self.is_stopped() || self.is_over {
             self.look_for_nested_roots()?;
+        }
+        if self.outcome.scrub.is_some() && self.may_write && self.catalog.is_writing() {
+            let forgotten = self.catalog.forget_strangers();
+            self.survive(forgotten)?;
         }
         let is_complete = !self.is_stopped() && self.plan.walk.scope.is_root();
         if is_complete && self.may_write && self.outcome.is_update && self.catalog.is_writing() {
             let forgotten = self.catalog.forget_all_unfinished();
             self.survive(forgotten)?;
+        }
+        if let Some(scrub) = &mut self.outcome.scrub {
+            scrub.note_too_large(&self.cut_off);
         }
         self.commit()?;
         Ok(std::mem::take(&mut self.outcome))

@@ -39,13 +39,18 @@ impl Weigher<'_> {
             let looks = look_again(record, first, &content);
             return self.settle_looks(pending, looks, reason);
         }
-        let recorded = if record.digests.agree(&content.digests) == Some(true) {
+        let recorded = if let Some(part) = &pending.part {
+            part.recorded().to_vec()
+        } else if record.digests.agree(&content.digests) == Some(true) {
             Vec::new()
         } else {
             let values = self.ledger.blocks(row)?;
             if are_proven(record, &values) { values } else { Vec::new() }
         };
-        let comparison = compare(record, &recorded, &content);
+        let comparison = match &pending.part {
+            Some(part) => part.compare(&content),
+            None => compare(record, &recorded, &content),
+        };
         let found = Found::Present(&pending.entry, comparison.evidence);
         let verdict = judge(known, found, granularity_ns);
         if verdict.is_suspicious() && record.entry.size == pending.entry.size {
@@ -74,10 +79,11 @@ impl Weigher<'_> {
 
     fn settle_looks(
         &mut self,
-        pending: Box<Pending>,
+        mut pending: Box<Pending>,
         looks: Looks,
         reason: Option<String>,
     ) -> Result<()> {
+        let part = pending.part.take();
         let Looks { comparison, unreadable, content } = looks;
         let verdict = self.judge(pending.stored.as_ref(), &pending.entry, comparison.evidence);
         let mut settled = Settled::new(pending.path, pending.stored, Some(pending.entry), verdict);
@@ -91,7 +97,10 @@ impl Weigher<'_> {
         settled.reason = reason.or_else(|| content.is_none().then(unstable));
         settled.was_read = true;
         settled.content = content;
-        self.settle_read(settled)
+        match part {
+            Some(part) => self.settle_part(part, settled, comparison.evidence),
+            None => self.settle_read(settled),
+        }
     }
 }
 

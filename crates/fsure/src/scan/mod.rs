@@ -14,20 +14,27 @@ mod decide;
 mod effort;
 mod entries;
 mod estimate;
+mod failure;
 mod gate;
 mod hands;
 pub mod hash;
 mod lane;
 mod ledger;
 mod links;
+mod look;
 mod looks;
 mod merge;
 mod moves;
+mod parts;
 mod pool;
 mod post;
+mod purse;
 mod reader;
+mod sizes;
 mod span;
+mod turns;
 mod unread;
+mod verified;
 mod weigh;
 mod worker;
 
@@ -35,23 +42,28 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
+use crossbeam_channel::bounded;
 use fsure_os::device::Class;
 use fsure_os::folder::Root;
-use fsure_os::place::Places;
 use fsure_os::read::Way;
 
 use crate::catalog::Catalog;
-use crate::tree::{Step, Walk, WalkOptions};
+use crate::tree::{Walk, WalkOptions};
 use crate::words::{
-    AlgorithmSet, AspectSet, Monitor, Offline, Outcome, Progress, RelPath, Result, Stop,
+    AlgorithmSet, AspectSet, Clock, Monitor, Offline, Outcome, Progress, RelPath, Result, Stop,
 };
+pub use compare::are_proven;
 pub use effort::{DEPTH_MAX, Effort, Rate, THREADS_MAX};
+pub use entries::Entries;
 use estimate::Estimate;
 use hands::Meter;
 use ledger::Ledger;
 use merge::Merge;
 use pool::{IN_FLIGHT_MAX, Lost, Pool};
+use purse::Ending;
+pub use purse::{Budget, ScrubRules};
+pub use sizes::Sizes;
+use turns::{Next, Turns};
 use weigh::Weigher;
 use worker::News;
 
@@ -87,6 +99,8 @@ pub struct UpdateRules {
     pub only_completes: bool,
     /// Which findings are recorded although they bury evidence.
     pub accept: Accept,
+    /// Read no files but those of these sizes.
+    pub only_sizes: Option<Arc<Sizes>>,
 }
 
 /// Which findings the user stands up for.
@@ -138,6 +152,10 @@ pub struct Plan {
     pub force: bool,
     /// Tell the monitor of paths that are ok, too.
     pub tell_ok: bool,
+    /// Where the time comes from.
+    pub clock: Clock,
+    /// To verify only what is due, as far as a budget goes.
+    pub scrub: Option<ScrubRules>,
 }
 
 impl Plan {
@@ -158,9 +176,8 @@ pub(crate) enum Halt {
     Untrusted(String),
 }
 
-/// A run that is over before this is not slowed down by counting what there
-/// is to do; from then on, knowing what is left is worth a second walk.
-const COUNT_AFTER: Duration = Duration::from_secs(5);
+/// How long readers may take to hand over what they have when a scrub ends.
+const GATHER: Duration = Duration::from_secs(1);
 
 /// Paths taken before looking at the clock, the news and the stop button, which
 /// together cost as much as a path of which nothing has changed.
@@ -176,20 +193,27 @@ pub fn scan(plan: &Plan, catalog: &mut Catalog, monitor: &dyn Monitor) -> Result
     beside::warn_of_unseen(plan.meta, monitor);
     let meter = Arc::new(Meter::default());
     let estimate = Arc::new(Estimate::new(plan, catalog));
-    let mut pool = Pool::new(plan, Arc::clone(&meter));
-    let walk = Walk::start(Arc::clone(&plan.root), walk_options(plan, &mut pool))?;
+    let ending = Ending::new(plan.scrub.as_ref(), &plan.clock);
+    let mut pool = Pool::new(plan, Arc::clone(&meter), ending.clone());
+    let source = match &plan.scrub {
+        Some(_) => Source::Due(Turns::new(plan)?),
+        None => {
+            let walk = Walk::start(Arc::clone(&plan.root), walk_options(plan, &mut pool))?;
+            Source::All(Merge::new(walk, &plan.walk.scope))
+        }
+    };
     // Ends the count, whether it has begun or not, when it is dropped.
     let (_run, run_is_over) = bounded(0);
-    if plan.purpose != Purpose::Status && !estimate.is_final() {
+    if plan.scrub.is_none() && plan.purpose != Purpose::Status && !estimate.is_final() {
         let (plan, estimate, meter) = (plan.clone(), Arc::clone(&estimate), Arc::clone(&meter));
-        let count = move || count_ahead(&plan, &run_is_over, &estimate, &meter);
+        let count = move || estimate::count_ahead(&plan, &run_is_over, &estimate, &meter);
         // Not waited for: it may be stuck where the storage does not answer.
         // Without it there is no time left to tell, and that is all.
         let _ = std::thread::Builder::new().name("count".into()).spawn(count);
     }
     let mut run = Run {
-        merge: Merge::new(walk, &plan.walk.scope),
-        weigher: Weigher::new(plan, Ledger::new(plan, catalog, monitor))?,
+        source,
+        weigher: Weigher::new(plan, Ledger::new(plan, catalog, monitor), ending)?,
         are_names_known: false,
         pool,
         plan,
@@ -198,7 +222,7 @@ pub fn scan(plan: &Plan, catalog: &mut Catalog, monitor: &dyn Monitor) -> Result
         monitor,
         told: started,
     };
-    let result = run.run();
+    let result = run.run().and_then(|()| run.gather());
     // Whatever happened, the readers and the count must not go on.
     run.pool.close();
     let mut outcome = result.and_then(|()| run.weigher.finish())?;
@@ -219,42 +243,28 @@ fn walk_options(plan: &Plan, pool: &mut Pool) -> WalkOptions {
     options
 }
 
-/// Counts what there is to judge while the reading has begun, where no record
-/// tells.
-fn count_ahead(plan: &Plan, run_is_over: &Receiver<()>, estimate: &Estimate, meter: &Meter) {
-    if run_is_over.recv_timeout(COUNT_AFTER) != Err(RecvTimeoutError::Timeout) {
-        return;
-    }
-    let mut options = plan.walk.clone();
-    options.borders.places = Places::No;
-    options.listers = 1;
-    let Ok(walk) = Walk::start(Arc::clone(&plan.root), options) else { return };
-    for step in walk {
-        match step {
-            _ if meter.is_stopped() => return,
-            Ok(Step::Entry(_, stat, _)) if stat.kind == fsure_os::Kind::File => {
-                estimate.add(stat.size);
-            }
-            Ok(_) => {}
-            // The walk that counts will say it.
-            Err(_) => return,
-        }
-    }
-    estimate.finish();
-}
-
 /// Whether there are more paths.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum More {
     Now,
-    /// The walk has to be waited for.
+    /// The storage is being asked, and was waited for a moment.
     Later,
+    /// What is under way has to come back first.
+    AfterNews,
     None,
 }
 
+/// Where the paths come from.
+enum Source {
+    /// Everything there is and everything recorded.
+    All(Merge),
+    /// What is recorded and due.
+    Due(Turns),
+}
+
 struct Run<'a> {
-    merge: Merge,
-    /// Whether the merge is over, and what is left are names that wait.
+    source: Source,
+    /// Whether the source is at its end, and what is left are names that wait.
     are_names_known: bool,
     weigher: Weigher<'a>,
     pool: Pool,
@@ -269,6 +279,12 @@ impl Run<'_> {
     fn run(&mut self) -> Result<()> {
         if self.plan.purpose == Purpose::Verify {
             self.weigher.open_gate()?;
+        }
+        if let (Some(rules), Source::Due(turns)) = (&self.plan.scrub, &mut self.source)
+            && !self.weigher.is_stopped()
+        {
+            self.estimate.add(turns.begin(rules, &mut self.weigher)?);
+            self.estimate.finish();
         }
         self.run_step()?;
         if !self.is_halted() && self.weigher.end_names()? {
@@ -304,6 +320,9 @@ impl Run<'_> {
                 if self.is_halted() {
                     return Ok(());
                 }
+                if more == More::AfterNews {
+                    break;
+                }
                 while let Ok(news) = self.pool.news.try_recv() {
                     self.hear(news)?;
                 }
@@ -313,7 +332,8 @@ impl Run<'_> {
             self.tell()?;
             self.weigher.commit_if_due()?;
             let is_full = self.weigher.in_flight() >= IN_FLIGHT_MAX;
-            let must_wait = self.weigher.in_flight() > 0 && (more == More::None || is_full);
+            let has_no_more = matches!(more, More::None | More::AfterNews);
+            let must_wait = self.weigher.in_flight() > 0 && (has_no_more || is_full);
             if must_wait && let Ok(news) = self.pool.news.recv_timeout(Duration::from_millis(100)) {
                 self.hear(news)?;
             }
@@ -329,10 +349,11 @@ impl Run<'_> {
                     return Ok(More::None);
                 }
             } else {
-                match self.merge.next(self.weigher.catalog())? {
-                    Poll::Ready(Some(case)) => self.weigher.take(case)?,
-                    Poll::Ready(None) => return Ok(More::None),
-                    Poll::Pending => return Ok(More::Later),
+                match self.next_case()? {
+                    Next::Case(case) => self.weigher.take(case)?,
+                    Next::Later => return Ok(More::Later),
+                    Next::AfterNews => return Ok(More::AfterNews),
+                    Next::None => return Ok(More::None),
                 }
             }
             if self.weigher.is_stopped() || self.weigher.in_flight() >= IN_FLIGHT_MAX {
@@ -340,6 +361,41 @@ impl Run<'_> {
             }
         }
         Ok(More::Now)
+    }
+
+    fn next_case(&mut self) -> Result<Next> {
+        match &mut self.source {
+            Source::Due(turns) => turns.next(&mut self.weigher),
+            Source::All(merge) => Ok(match merge.next(self.weigher.catalog())? {
+                Poll::Ready(Some(case)) => Next::Case(case),
+                Poll::Ready(None) => Next::None,
+                Poll::Pending => Next::Later,
+            }),
+        }
+    }
+
+    /// Takes what was read until a scrub came to its end: it is as good as
+    /// what was read before, and its time is spent.
+    fn gather(&mut self) -> Result<()> {
+        if self.plan.scrub.is_none() || !self.weigher.is_cut_short() {
+            return Ok(());
+        }
+        self.meter.stop();
+        let until = Instant::now() + GATHER;
+        while self.weigher.awaits_readers()
+            && let Ok(news) = self.pool.news.recv_deadline(until)
+        {
+            match news {
+                News::Part(id, stat, blocks) => self.weigher.keep(id, &stat, &blocks)?,
+                News::Done(answers) => {
+                    for (order, reading) in answers {
+                        self.weigher.weigh(order, reading)?;
+                    }
+                }
+                News::Unable(error) => return Err(error),
+            }
+        }
+        self.weigher.note_all_undecided()
     }
 
     fn hear(&mut self, news: News) -> Result<()> {
@@ -365,7 +421,11 @@ impl Run<'_> {
     /// Gives up what the storage does not answer for.
     fn look_after_readers(&mut self) -> Result<()> {
         let patience = self.plan.effort.patience;
-        let Some(lost) = self.pool.look_after()?.filter(|_| !self.merge.is_silent()) else {
+        let is_silent = match &mut self.source {
+            Source::All(merge) => merge.is_silent(),
+            Source::Due(turns) => turns.is_silent(),
+        };
+        let Some(lost) = self.pool.look_after()?.filter(|_| !is_silent) else {
             self.weigher.stop(Stop::StorageSilent(patience));
             return Ok(());
         };
@@ -387,6 +447,7 @@ impl Run<'_> {
         if let Some(code) = self.monitor.stop_requested() {
             self.weigher.stop(Stop::Interrupted(code));
         }
+        self.weigher.end_in_time();
         self.weigher.is_stopped()
     }
 
@@ -407,6 +468,7 @@ impl Run<'_> {
                 bytes_hashed,
                 bytes_total: bytes_total.max(bytes_judged),
                 total_is_known,
+                time_left: self.weigher.purse.ending.left(),
             };
             self.monitor.progress(&progress, self.weigher.current());
         }

@@ -83,7 +83,8 @@ enum Step {
 
 /// The names that wait.
 pub(super) struct Moves {
-    /// `None` where nothing is recorded and so nothing can have moved.
+    /// `None` where nothing is recorded and so nothing can have moved, and
+    /// where new names are not looked for.
     waiting: Option<Waiting>,
     step: Step,
     /// What contents are compared by.
@@ -94,10 +95,11 @@ pub(super) struct Moves {
 }
 
 impl Moves {
-    pub(super) fn new(catalog: &Catalog) -> Result<Self> {
+    /// `sees_all` says whether the run comes by every name there is.
+    pub(super) fn new(catalog: &Catalog, sees_all: bool) -> Result<Self> {
         let algorithm = catalog.settings().digests.iter().next();
         Ok(Self {
-            waiting: (!catalog.is_empty()).then(Waiting::new).transpose()?,
+            waiting: (sees_all && !catalog.is_empty()).then(Waiting::new).transpose()?,
             step: Step::Names,
             algorithm: algorithm.unwrap_or(Algorithm::Blake3),
             after: None,
@@ -156,7 +158,8 @@ impl Weigher<'_> {
         let (Some(Stored::Sound(row)), Some(waiting)) = (stored, self.moves.gathers()) else {
             return Ok(false);
         };
-        waiting.depart(&row.record, algorithm)?;
+        let content = content_key(&row.record.entry, &row.record.digests, algorithm);
+        waiting.depart(&row.record, content)?;
         Ok(true)
     }
 

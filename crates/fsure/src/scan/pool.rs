@@ -21,6 +21,7 @@ use super::effort::Effort;
 use super::hands::{Meter, Shared};
 use super::lane::Lane;
 use super::post::{Held, Post};
+use super::purse::Ending;
 use super::reader::Order;
 use super::worker::{News, Worker};
 use crate::words::{Error, RelPath, Result};
@@ -83,11 +84,13 @@ pub(super) enum Lost {
 impl Pool {
     /// A pool without readers; they are started when there is something to
     /// read.
-    pub(super) fn new(plan: &Plan, meter: Arc<Meter>) -> Self {
+    pub(super) fn new(plan: &Plan, meter: Arc<Meter>, ending: Ending) -> Self {
         let shared = Shared {
             opener: Opener::new(Arc::clone(&plan.root), plan.first_way),
             meter,
+            ending,
             rate: Arc::clone(&plan.effort.rate),
+            clock: plan.clock.clone(),
             chunk: plan.effort.chunk(),
         };
         let (outgoing, news) = bounded(IN_FLIGHT_MAX);

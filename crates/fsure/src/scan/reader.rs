@@ -8,10 +8,9 @@ use std::sync::{Mutex, PoisonError};
 
 use fsure_os::Stat;
 use fsure_os::folder::{is_denied, is_gone, is_other_kind, is_out_of_means};
-use fsure_os::opener::Opener;
 use fsure_os::read::Source;
 
-use super::hands::Hands;
+use super::hands::{Hands, Shared};
 use super::hash::{BLOCK, BlockValue, InOrder, block_count, block_value, merge_blocks};
 use super::span::{Cut, Span, SpanReport};
 use crate::catalog::UnfinishedBlocks;
@@ -91,7 +90,10 @@ pub(super) enum Reading {
     Unopened(io::Error),
     /// It could not be opened for a reason that is not its own.
     NoMeans(io::Error),
+    /// The run came to its end before this was begun.
     Stopped,
+    /// The same, after reading began, nanoseconds since 1970.
+    CutOff(i64),
 }
 
 /// A file being read by one worker or several.
@@ -104,6 +106,8 @@ pub(super) struct Job {
     next: AtomicUsize,
     left: AtomicUsize,
     is_cut: AtomicBool,
+    /// Whether the run came to its end before the last byte.
+    is_unfinished: AtomicBool,
     parts: Mutex<Parts>,
 }
 
@@ -117,18 +121,18 @@ struct Parts {
 }
 
 /// What became of one segment.
-pub(super) enum Segment {
-    /// Others are still at work; the values of this one, to be kept.
-    Read(Option<UnfinishedBlocks>),
-    /// It was the last.
-    Last(Reading),
+pub(super) struct Segment {
+    /// The values of its blocks, where they are to be kept.
+    pub(super) kept: Option<UnfinishedBlocks>,
+    /// The answer, if it was the last.
+    pub(super) last: Option<Reading>,
 }
 
 impl Job {
     /// Opens the file. The error is the answer to the order.
-    pub(super) fn open(opener: &Opener, mut order: Order) -> Result<Self, Box<(Order, Reading)>> {
-        let mut hashed_ns = now_ns();
-        let opened = opener.open(order.path.as_bytes(), order.uses_cache);
+    pub(super) fn open(shared: &Shared, mut order: Order) -> Result<Self, Box<(Order, Reading)>> {
+        let mut hashed_ns = shared.clock.now_ns();
+        let opened = shared.opener.open(order.path.as_bytes(), order.uses_cache);
         let (source, stat) = match opened {
             Ok(opened) => opened,
             Err(error) if is_gone(&error) => return Err(Box::new((order, Reading::Gone))),
@@ -162,6 +166,7 @@ impl Job {
             left: AtomicUsize::new(segments.len()),
             segments,
             is_cut: AtomicBool::new(false),
+            is_unfinished: AtomicBool::new(false),
             parts: Mutex::new(parts),
             order,
         })
@@ -184,7 +189,7 @@ impl Job {
         let kept = self.read_segment(range, hands);
         // Acquire and release: the last one sees what the others have put in.
         let is_last = self.left.fetch_sub(1, Ordering::AcqRel) == 1;
-        Some(if is_last { Segment::Last(self.finish(hands)) } else { Segment::Read(kept) })
+        Some(Segment { kept, last: is_last.then(|| self.finish(hands)) })
     }
 
     /// Whether the file can be read in one go together with others.
@@ -283,6 +288,9 @@ impl Job {
             parts.digests.insert(Algorithm::Blake3, blake3::hash(b"").as_bytes());
         }
         let unchanged = self.is_unchanged();
+        if done == Err(Cut::Stopped) {
+            self.is_unfinished.store(true, Ordering::Relaxed);
+        }
         if done == Err(Cut::Shrunk) || !unchanged {
             self.is_cut.store(true, Ordering::Relaxed);
         }
@@ -290,7 +298,12 @@ impl Job {
             in_order.finish(&mut parts.digests);
         }
         let values: Option<Vec<_>> = parts.blocks.iter().map(|(_, value)| *value).collect();
-        let is_kept = self.order.keeps_parts && done.is_ok() && unchanged;
+        // The blocks of a part stand for themselves; what a whole file is begun
+        // with again has to be a whole segment. What came at a second attempt
+        // only is to be told, and so read again.
+        let is_enough = done.is_ok() || done == Err(Cut::Stopped) && !self.order.blocks.is_empty();
+        let is_kept =
+            self.order.keeps_parts && is_enough && unchanged && !report.needed_second_read;
         let kept = values.filter(|values| is_kept && !values.is_empty());
         self.add(parts, report);
         let (first_block, hashed_ns) = (range.start / BLOCK, self.hashed_ns);
@@ -310,8 +323,8 @@ impl Job {
     }
 
     fn finish(&self, hands: &Hands) -> Reading {
-        if hands.meter().is_stopped() {
-            return Reading::Stopped;
+        if self.is_unfinished.load(Ordering::Relaxed) {
+            return Reading::CutOff(self.hashed_ns);
         }
         // That a small file's name stands for another one now shows by the
         // change time, which moves with every name that is taken away. Reading
@@ -362,6 +375,9 @@ fn segments(order: &Order, size: u64, parts: &mut Parts) -> Vec<Range<u64>> {
             push_range(&mut ranges, block * BLOCK..((block + 1) * BLOCK).min(size));
         }
         ranges.retain(|range| !range.is_empty());
+        if order.keeps_parts {
+            ranges = ranges.into_iter().flat_map(in_pieces).collect();
+        }
         // Changed since: the stat will tell.
         return if ranges.is_empty() { vec![0..0] } else { ranges };
     }
@@ -379,16 +395,18 @@ fn segments(order: &Order, size: u64, parts: &mut Parts) -> Vec<Range<u64>> {
     if ranges.is_empty() { vec![0..0] } else { ranges }
 }
 
+/// A stretch in pieces that are kept one by one: a second's worth of reading
+/// by all readers on a disk of middling speed.
+fn in_pieces(range: Range<u64>) -> impl Iterator<Item = Range<u64>> {
+    const PIECE: u64 = 8 << 20;
+    let end = range.end;
+    range.step_by(PIECE as usize).map(move |start| start..(start + PIECE).min(end))
+}
+
 /// Whether kept values are those of exactly one segment.
 fn fits(kept: &UnfinishedBlocks, size: u64) -> bool {
     let start = kept.first_block.saturating_mul(BLOCK);
     start < size
         && start.is_multiple_of(SEGMENT)
         && kept.values.len() as u64 == block_count(SEGMENT.min(size - start))
-}
-
-/// The time, nanoseconds since 1970.
-pub(super) fn now_ns() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
 }

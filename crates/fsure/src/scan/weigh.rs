@@ -3,10 +3,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
-use std::time::Duration;
 
+use fsure_os::Stat;
 use fsure_os::folder::is_denied;
-use fsure_os::{Kind, Stat};
 
 use super::alias::Listed;
 use super::compare::FirstLook;
@@ -15,8 +14,10 @@ use super::ledger::{Ledger, Settled};
 use super::links::{Link, LinkKey, Links};
 use super::merge::{Case, Seen};
 use super::moves::Moves;
+use super::parts::{PartPlan, bytes_of};
+use super::purse::{Ending, Purse};
 use super::reader::{Content, Order, Reading};
-use super::{From, Plan, Purpose};
+use super::{From, Plan, Purpose, UpdateRules};
 use crate::catalog::{Catalog, Stored, UnfinishedBlocks};
 use crate::words::{
     AlgorithmSet, Entry, EntryKind, Error, Evidence, Found, Known, Outcome, RelPath, Result, Stop,
@@ -24,7 +25,7 @@ use crate::words::{
 };
 
 /// How often a file is read anew because it changed in the meantime.
-const ATTEMPTS_MAX: u32 = 3;
+pub(super) const ATTEMPTS_MAX: u32 = 3;
 
 /// Files from this size on keep the values of finished parts, so that a run
 /// that is cut off goes on inside them. Below it, reading anew takes seconds.
@@ -47,6 +48,12 @@ pub(super) struct Pending {
     pub(super) alone: bool,
     /// What the first look said, while the second is under way.
     pub(super) first: Option<FirstLook>,
+    /// What is read of it, where that is not all.
+    pub(super) part: Option<PartPlan>,
+    /// Whether it was not well when last looked at.
+    pub(super) is_again: bool,
+    /// What its last order was charged to the budget.
+    pub(super) charged: u64,
 }
 
 /// The one who decides.
@@ -56,8 +63,13 @@ pub(super) struct Weigher<'a> {
     /// Orders to be sent to the workers.
     pub(super) orders: Vec<Order>,
     /// By order. Boxed: they are large, and go from hand to hand.
-    pending: BTreeMap<u64, Box<Pending>>,
-    links: Links,
+    pub(super) pending: BTreeMap<u64, Box<Pending>>,
+    pub(super) links: Links,
+    pub(super) purse: Purse,
+    /// Whether what is taken now was not well when last looked at.
+    pub(super) is_again: bool,
+    /// The most that may be read of it.
+    pub(super) bytes_max: u64,
     pub(super) moves: Moves,
     pub(super) entries: Entries,
     pub(super) listed: Listed,
@@ -65,16 +77,19 @@ pub(super) struct Weigher<'a> {
     pub(super) folders: HashMap<RelPath, (Option<Stored>, Entry)>,
     next_id: u64,
     /// Orders that nobody waits for any more: their answers come too late.
-    given_up: HashSet<u64>,
+    pub(super) given_up: HashSet<u64>,
     /// The file ordered last.
     current: Option<u64>,
 }
 
 impl<'a> Weigher<'a> {
-    pub(super) fn new(plan: &'a Plan, ledger: Ledger<'a>) -> Result<Self> {
+    pub(super) fn new(plan: &'a Plan, ledger: Ledger<'a>, ending: Ending) -> Result<Self> {
         Ok(Self {
             plan,
-            moves: Moves::new(ledger.catalog)?,
+            moves: Moves::new(ledger.catalog, plan.scrub.is_none())?,
+            purse: Purse::new(plan.scrub.as_ref(), ending),
+            is_again: false,
+            bytes_max: u64::MAX,
             ledger,
             orders: Vec::new(),
             pending: BTreeMap::new(),
@@ -225,6 +240,11 @@ impl<'a> Weigher<'a> {
                 rules.accept.covers(&path).then_some(rules.digests)
             }
             (Purpose::Status, _) | (Purpose::Verify, Known::Bad) => None,
+            (Purpose::Update(UpdateRules { only_sizes: Some(sizes), .. }), _)
+                if !sizes.may_be_shared(entry.size) =>
+            {
+                None
+            }
             (Purpose::Verify, Known::Nothing) => self.moves.wants(&entry)?,
             (Purpose::Verify, Known::Sound(record)) => Some(record.digests.algorithms()),
             (Purpose::Update(rules), Known::Nothing) => {
@@ -252,7 +272,7 @@ impl<'a> Weigher<'a> {
             let verdict = judge(known, Found::Present(&entry, Evidence::StatOnly), granularity_ns);
             return self.settle(Settled::new(path, stored, Some(entry), verdict));
         };
-        self.order_or_wait(Box::new(Pending {
+        let pending = Box::new(Pending {
             path,
             stored,
             entry,
@@ -263,11 +283,18 @@ impl<'a> Weigher<'a> {
             attempt: 0,
             alone: false,
             first: None,
-        }))
+            part: None,
+            is_again: false,
+            charged: 0,
+        });
+        match self.plan.scrub {
+            Some(_) => self.order_due(pending),
+            None => self.order_or_wait(pending),
+        }
     }
 
     /// Orders a file to be read, unless another name of it is or was.
-    fn order_or_wait(&mut self, pending: Box<Pending>) -> Result<()> {
+    pub(super) fn order_or_wait(&mut self, pending: Box<Pending>) -> Result<()> {
         let id = self.new_id();
         if let Some(key) = pending.link {
             match self.links.get(&key) {
@@ -295,31 +322,36 @@ impl<'a> Weigher<'a> {
         Ok(())
     }
 
-    fn new_id(&mut self) -> u64 {
+    pub(super) fn new_id(&mut self) -> u64 {
         self.next_id += 1;
         self.next_id
     }
 
     fn kept_parts(&mut self, pending: &Pending) -> Result<Vec<UnfinishedBlocks>> {
-        if self.keeps_parts(pending) {
+        if self.keeps_parts(pending) && pending.part.is_none() {
             return self.catalog().unfinished(&pending.path, &pending.entry);
         }
         Ok(Vec::new())
     }
 
     fn keeps_parts(&self, pending: &Pending) -> bool {
-        matches!(self.plan.purpose, Purpose::Update(_))
-            && pending.first.is_none()
-            && pending.stat.size >= KEEP_PARTS_MIN
+        let is_large = match self.plan.purpose {
+            Purpose::Update(_) => pending.stat.size >= KEEP_PARTS_MIN,
+            _ => pending.part.is_some(),
+        };
+        is_large && pending.first.is_none()
     }
 
     pub(super) fn send(
         &mut self,
         id: u64,
-        pending: Box<Pending>,
+        mut pending: Box<Pending>,
         blocks: Vec<u64>,
         kept: Vec<UnfinishedBlocks>,
     ) {
+        let size = pending.stat.size;
+        pending.charged = if blocks.is_empty() { size } else { bytes_of(&blocks, size) };
+        self.purse.spend(pending.charged, pending.is_again);
         self.current = Some(id);
         self.orders.push(Order {
             id,
@@ -337,38 +369,14 @@ impl<'a> Weigher<'a> {
         self.pending.insert(id, pending);
     }
 
-    /// Orders a file again, by itself: a reader that had it in hand with
-    /// others got stuck at one of them.
-    pub(super) fn ask_again(&mut self, id: u64) {
-        let Some(mut pending) = self.pending.remove(&id) else { return };
-        self.given_up.insert(id);
-        pending.alone = true;
-        let blocks = pending.first.as_ref().map(|first| first.blocks(pending.entry.size));
-        let id = self.new_id();
-        self.send(id, pending, blocks.unwrap_or_default(), Vec::new());
-    }
-
-    /// Gives up a file for which the storage does not answer.
-    pub(super) fn give_up(&mut self, id: u64, patience: Duration) -> Result<()> {
-        let Some(pending) = self.pending.remove(&id) else { return Ok(()) };
-        self.given_up.insert(id);
-        let mut all = vec![(id, pending)];
-        // Its other names would only get stuck in turn.
-        if let Some(key) = all[0].1.link.filter(|_| all[0].1.first.is_none()) {
-            let waiting = self.links.give_up(&key);
-            all.extend(waiting.iter().filter_map(|id| Some((*id, self.pending.remove(id)?))));
-        }
-        for (id, pending) in all {
-            self.weigh_failure(id, pending, Reading::Unopened(no_answer(patience)))?;
-        }
-        Ok(())
-    }
-
     /// Keeps the values of a part of a large file that is being read.
     pub(super) fn keep(&mut self, id: u64, stat: &Stat, blocks: &UnfinishedBlocks) -> Result<()> {
-        let Some((path, device)) = self.pending.get(&id).map(|p| (p.path.clone(), p.device)) else {
-            return Ok(());
-        };
+        let Some(pending) = self.pending.get(&id) else { return Ok(()) };
+        if pending.part.is_some() {
+            let is_same = stat.is_unchanged_from(&pending.stat);
+            return if is_same { self.keep_part(id, blocks) } else { Ok(()) };
+        }
+        let (path, device) = (pending.path.clone(), pending.device);
         let entry = self.entry(&path, stat, device)?;
         self.ledger.keep(&path, &entry, blocks)
     }
@@ -387,7 +395,8 @@ impl<'a> Weigher<'a> {
                 self.serve_waiting(&pending, Some(&content))?;
                 self.weigh_content(order.id, pending, content)
             }
-            Reading::Stopped => Ok(()),
+            Reading::Stopped => self.note_unfinished(&pending, None),
+            Reading::CutOff(begun_ns) => self.note_unfinished(&pending, Some(begun_ns)),
             failed => {
                 self.serve_waiting(&pending, None)?;
                 self.weigh_failure(order.id, pending, failed)
@@ -414,64 +423,6 @@ impl<'a> Weigher<'a> {
             }
         }
         Ok(())
-    }
-
-    pub(super) fn weigh_failure(
-        &mut self,
-        id: u64,
-        mut pending: Box<Pending>,
-        failed: Reading,
-    ) -> Result<()> {
-        match failed {
-            Reading::Changed if pending.attempt + 1 < ATTEMPTS_MAX => {
-                pending.first = None;
-                pending.link = None;
-                pending.attempt += 1;
-                self.send(id, pending, Vec::new(), Vec::new());
-                Ok(())
-            }
-            Reading::Changed => self.settle_changed(pending),
-            Reading::Gone => {
-                // Between the walk and the reading; the record decides.
-                self.take_absent(pending.path, pending.stored)
-            }
-            Reading::Denied(error) => {
-                self.settle_unread(pending, Evidence::Denied, Some(error.to_string()))
-            }
-            Reading::Unopened(error) | Reading::NoMeans(error) => {
-                let evidence = Evidence::Partial { rest_differs: false };
-                self.settle_unread(pending, evidence, Some(error.to_string()))
-            }
-            Reading::Read(_) | Reading::Stopped => unreachable!("no failures"),
-        }
-    }
-
-    /// It changed at every attempt: busy, or no file at all any more.
-    fn settle_changed(&mut self, pending: Box<Pending>) -> Result<()> {
-        match self.plan.root.stat(pending.path.as_bytes()) {
-            Ok(stat) if stat.kind != Kind::File => {
-                self.take_entry(pending.path, pending.stored, &stat, pending.device)
-            }
-            _ => {
-                let reason = format!("it changed during each of {ATTEMPTS_MAX} attempts");
-                self.settle_unread(pending, Evidence::Busy, Some(reason))
-            }
-        }
-    }
-
-    fn settle_unread(
-        &mut self,
-        pending: Box<Pending>,
-        evidence: Evidence,
-        reason: Option<String>,
-    ) -> Result<()> {
-        let verdict = self.judge(pending.stored.as_ref(), &pending.entry, evidence);
-        let mut settled = Settled::new(pending.path, pending.stored, Some(pending.entry), verdict);
-        if matches!(evidence, Evidence::Partial { .. }) {
-            settled.unreadable = std::iter::once(0..settled.size()).collect();
-        }
-        settled.reason = reason;
-        self.settle(settled)
     }
 
     pub(super) fn entry(&mut self, path: &RelPath, stat: &Stat, device: u64) -> Result<Entry> {

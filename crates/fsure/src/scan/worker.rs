@@ -106,7 +106,7 @@ impl Work {
                 std::thread::sleep(Duration::from_millis(100 * u64::from(order.attempt)));
             }
             hands.post.move_on();
-            match Job::open(&hands.shared.opener, order) {
+            match Job::open(&hands.shared, order) {
                 Err(failed) => self.tell_unopened(*failed, hands),
                 Ok(job) if job.is_small() && job.source().0.is_in_memory() => {
                     match job.read_whole(hands) {
@@ -188,12 +188,14 @@ impl Work {
             return;
         }
         while let Some(segment) = job.work(hands) {
-            match segment {
-                Segment::Read(Some(blocks)) => {
-                    self.send(News::Part(job.order.id, job.stat().clone(), blocks), hands);
-                }
-                Segment::Read(None) => {}
-                Segment::Last(reading) => self.tell(job.order.clone(), reading, hands),
+            let Segment { kept, last } = segment;
+            // A content that is told as a whole has them all.
+            let is_wanted = matches!(last, None | Some(Reading::CutOff(_)));
+            if let Some(blocks) = kept.filter(|_| is_wanted) {
+                self.send(News::Part(job.order.id, job.stat().clone(), blocks), hands);
+            }
+            if let Some(reading) = last {
+                self.tell(job.order.clone(), reading, hands);
             }
         }
         hands.post.give_back_head(&hands.lane.heads);

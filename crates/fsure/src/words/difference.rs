@@ -1,6 +1,6 @@
 //! Two trees side by side.
 
-use super::{EntryKind, RelPath};
+use super::{EntryKind, ExitCode, RelPath};
 
 /// What is said of a path in two trees, here and there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,11 +60,31 @@ pub struct Comparison {
     pub unknown: u64,
     /// Records that fail their seal, and are told as unknown.
     pub bad_records: u64,
+    /// Lines of a list that make no sense.
+    pub malformed: u64,
+    /// Entries of a list that are of no use.
+    pub unusable: u64,
     /// Bytes of files that were read for it.
     pub bytes_read: u64,
 }
 
 impl Comparison {
+    /// The exit code this deserves.
+    pub fn exit_code(&self) -> ExitCode {
+        let Self { different, only_here, only_there, moved, .. } = *self;
+        if self.bad_records + self.malformed > 0 {
+            ExitCode::RecordUntrusted
+        } else if self.unknown > 0 {
+            ExitCode::Unread
+        } else if self.unusable > 0 {
+            ExitCode::Incomplete
+        } else if different + only_here + only_there + moved > 0 {
+            ExitCode::Differences
+        } else {
+            ExitCode::Clean
+        }
+    }
+
     /// Counts one that is not the same.
     pub fn add(&mut self, difference: Difference) {
         *match difference {

@@ -18,12 +18,26 @@ pub enum Algorithm {
     Md5,
     /// XXH3, 128 bits, seed 0, big-endian; not cryptographic.
     Xxh128,
+    /// CRC-32 as in zip, big-endian: to hold a file against an SFV list, and
+    /// never recorded.
+    Crc32,
 }
 
 impl Algorithm {
-    /// All of them, in the order of their columns in the catalog.
-    pub const ALL: [Self; 6] =
+    /// Those that can be recorded, in the order of their columns in the catalog.
+    pub const RECORDED: [Self; 6] =
         [Self::Blake3, Self::Sha256, Self::Sha512, Self::Sha1, Self::Md5, Self::Xxh128];
+
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Blake3,
+        Self::Sha256,
+        Self::Sha512,
+        Self::Sha1,
+        Self::Md5,
+        Self::Xxh128,
+        Self::Crc32,
+    ];
 
     /// The name used on the command line and in the catalog.
     pub fn name(self) -> &'static str {
@@ -34,12 +48,13 @@ impl Algorithm {
             Self::Sha1 => "sha1",
             Self::Md5 => "md5",
             Self::Xxh128 => "xxh128",
+            Self::Crc32 => "crc32",
         }
     }
 
-    /// The algorithm of that name.
+    /// The algorithm of that name, of those that can be recorded.
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|algorithm| algorithm.name() == name)
+        Self::RECORDED.into_iter().find(|algorithm| algorithm.name() == name)
     }
 
     /// Length of a value in bytes.
@@ -49,6 +64,7 @@ impl Algorithm {
             Self::Sha512 => 64,
             Self::Sha1 => 20,
             Self::Md5 | Self::Xxh128 => 16,
+            Self::Crc32 => 4,
         }
     }
 }
@@ -78,12 +94,26 @@ impl AlgorithmSet {
         Algorithm::ALL.into_iter().filter(move |algorithm| self.contains(*algorithm))
     }
 
+    /// Those of the set that can be recorded; BLAKE3 if there are none.
+    #[must_use]
+    pub fn recordable(self) -> Self {
+        let set = Self(self.0 & Self::of(&Algorithm::RECORDED).0);
+        if set == Self::default() { Self::of(&[Algorithm::Blake3]) } else { set }
+    }
+
+    /// What is in this set and not in the other.
+    #[must_use]
+    pub fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
     /// The set as bits, for use as a key.
     pub fn bits(self) -> u8 {
         self.0
     }
 
     /// What is in either set.
+    #[must_use]
     pub fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
@@ -166,9 +196,10 @@ mod tests {
 
     #[test]
     fn names_go_both_ways() {
-        for algorithm in Algorithm::ALL {
+        for algorithm in Algorithm::RECORDED {
             assert_eq!(Algorithm::from_name(algorithm.name()), Some(algorithm));
         }
         assert_eq!(Algorithm::from_name("BLAKE3"), None);
+        assert_eq!(Algorithm::from_name("crc32"), None, "nobody records it");
     }
 }

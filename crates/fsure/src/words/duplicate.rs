@@ -1,8 +1,8 @@
 //! Files of equal content.
 
-use super::RelPath;
+use super::{ExitCode, Offline, RelPath};
 
-/// One of several recorded files of equal content.
+/// One of several files of equal content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Duplicate {
     /// Number of its group, from 1.
@@ -28,10 +28,48 @@ pub struct Duplicates {
     pub links: u64,
     /// Bytes of all copies but one of each group.
     pub bytes_saved: u64,
-    /// Files left out because they are not as recorded any more, or may not be.
-    pub stale: u64,
-    /// Records that fail their seal.
+    /// Files that were read for it, their records not being of now.
+    pub files_read: u64,
+    /// Their bytes.
+    pub bytes_read: u64,
+    /// Files and folders that could not be read, and are left out.
+    pub unread: u64,
+    /// Files left out because they changed during the search.
+    pub changed: u64,
+    /// Records that fail their seal, and were not believed.
     pub bad_records: u64,
+    /// Why the root cannot be the recorded one, if it cannot: then nothing was
+    /// looked at.
+    pub offline: Option<Offline>,
     /// Whether the search was ended before its end.
     pub was_stopped: bool,
+}
+
+impl Duplicates {
+    /// The exit code this deserves.
+    pub fn exit_code(&self) -> ExitCode {
+        match self {
+            Self { bad_records: 1.., .. } => ExitCode::RecordUntrusted,
+            Self { unread, changed, .. } if unread + changed > 0 => ExitCode::Unread,
+            Self { offline: Some(_), .. } => ExitCode::Incomplete,
+            _ => ExitCode::Clean,
+        }
+    }
+
+    /// Adds what was found in another root.
+    pub fn add(&mut self, other: &Self) {
+        self.groups += other.groups;
+        self.files += other.files;
+        self.links += other.links;
+        self.bytes_saved += other.bytes_saved;
+        self.files_read += other.files_read;
+        self.bytes_read += other.bytes_read;
+        self.unread += other.unread;
+        self.changed += other.changed;
+        self.bad_records += other.bad_records;
+        if self.offline.is_none() {
+            self.offline.clone_from(&other.offline);
+        }
+        self.was_stopped |= other.was_stopped;
+    }
 }

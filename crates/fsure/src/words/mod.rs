@@ -1,5 +1,6 @@
 //! Floor 1: plain data and pure functions, each word with one meaning.
 
+mod clock;
 mod difference;
 pub mod digest;
 mod duplicate;
@@ -13,11 +14,15 @@ mod monitor;
 mod outcome;
 mod path;
 mod record;
+mod remedy;
+mod scrubbed;
 mod silence;
 mod spelling;
 pub mod units;
 pub mod verdict;
 
+pub use clock::Clock;
+pub(crate) use clock::Watch;
 pub use difference::{Compared, Comparison, Difference};
 pub use digest::{Algorithm, AlgorithmSet, Digests};
 pub use duplicate::{Duplicate, Duplicates};
@@ -32,10 +37,12 @@ pub use layout::{
 pub use metadata::{Aspect, AspectSet, MetaChange, MetaValue, Metadata, Was};
 pub use monitor::{Monitor, Progress, Silent};
 pub use outcome::{
-    Accepted, BytesByWay, GRAVE_FINDINGS_MAX, Offline, Outcome, RecordedLeftOut, Stop, Tally,
+    BytesByWay, GRAVE_FINDINGS_MAX, Offline, Outcome, RecordedLeftOut, Stop, Tallies, Tally,
 };
 pub use path::{RelPath, Shown, escape};
 pub use record::Record;
+pub use remedy::{Cure, Healing, Origin, Remedy};
+pub use scrubbed::Scrubbed;
 pub(crate) use silence::Silence;
 pub use spelling::{Spelling, folded, nfc};
 pub use verdict::{Evidence, Found, Known, Verdict, is_same_date, judge};

@@ -1,7 +1,9 @@
 //! Who listens to a run: the terminal, a test, another language. The library
 //! tells, and never prints.
 
-use super::{ExitCode, Finding, RelPath};
+use std::time::Duration;
+
+use super::{ExitCode, Finding, RelPath, Remedy};
 
 /// How far a run has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,6 +18,8 @@ pub struct Progress {
     pub bytes_total: u64,
     /// Whether `bytes_total` is final.
     pub total_is_known: bool,
+    /// What is left of the time that the run has, where it has an end.
+    pub time_left: Option<Duration>,
 }
 
 /// A listener. Calls come from several threads; none may block for long.
@@ -25,6 +29,9 @@ pub trait Monitor: Sync {
 
     /// A verdict, in the order in which they are reached.
     fn finding(&self, _finding: &Finding) {}
+
+    /// What was done about a finding, once that is known.
+    fn remedy(&self, _remedy: &Remedy) {}
 
     /// Something a person should know that is no verdict on a path.
     fn warn(&self, _message: &str) {}

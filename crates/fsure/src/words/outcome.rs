@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::{Carriers, EntryKind, ExitCode, Finding, MetaChange, RelPath, Verdict, Was};
+use super::{
+    Carriers, EntryKind, ExitCode, Finding, Healing, MetaChange, RelPath, Scrubbed, Verdict, Was,
+};
 
 /// Counts by verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,9 +32,9 @@ impl Tally {
     }
 }
 
-/// Counts of what was accepted, by kind.
+/// Counts by kind and verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Accepted {
+pub struct Tallies {
     /// Files.
     pub files: Tally,
     /// Links.
@@ -41,13 +43,14 @@ pub struct Accepted {
     pub folders: Tally,
 }
 
-impl Accepted {
+impl Tallies {
     /// How many there are.
     pub fn total(&self) -> u64 {
         self.files.total() + self.links.total() + self.folders.total()
     }
 
-    fn add(&mut self, kind: EntryKind, verdict: Verdict) {
+    /// Counts one more.
+    pub fn add(&mut self, kind: EntryKind, verdict: Verdict) {
         match kind {
             EntryKind::File | EntryKind::Special => self.files.add(verdict),
             EntryKind::Link => self.links.add(verdict),
@@ -178,7 +181,10 @@ pub struct Outcome {
     pub damaged_blocks: u64,
     /// Findings recorded on the user's word against the rules of `update`:
     /// counted above too, but no trouble any more.
-    pub accepted: Accepted,
+    pub accepted: Tallies,
+    /// What was done about the findings, where that was what the run was for:
+    /// what was healed is counted above too, but no trouble any more.
+    pub healing: Option<Healing>,
     /// Bytes of file content covered, holes included.
     pub bytes_judged: u64,
     /// Bytes read, by the way they were read.
@@ -206,6 +212,8 @@ pub struct Outcome {
     /// Whether the run may write the record (`update`), so that what it has
     /// recorded is no longer a difference.
     pub is_update: bool,
+    /// What a scrub has to say besides.
+    pub scrub: Option<Scrubbed>,
 }
 
 impl Outcome {
@@ -310,8 +318,11 @@ impl Outcome {
             || self.recorded_left_out.by_border > 0
             || self.unusable_entries > 0
             || carriers.refused > 0
+            || self.scrub.as_ref().is_some_and(Scrubbed::is_incomplete)
         {
             ExitCode::Incomplete
+        } else if self.has_healed() && !any(&|v| v == Verdict::Missing) {
+            ExitCode::Healed
         } else if self.recorded_left_out.by_pattern > 0
             || (self.respelled + self.meta_changed + carriers.behind > 0 && !self.is_update)
             || any(&|v| self.is_difference(v))
@@ -322,13 +333,24 @@ impl Outcome {
         }
     }
 
-    /// How many files, links and folders have a verdict and were not accepted.
+    fn has_healed(&self) -> bool {
+        self.healing.is_some_and(|healing| healing.healed.total() > 0)
+    }
+
+    /// How many files, links and folders have a verdict and were neither
+    /// accepted nor healed.
     pub fn troubles(&self, condition: impl Fn(Verdict) -> bool) -> [u64; 3] {
-        let accepted = &self.accepted;
+        let healed = self.healing.map(|healing| healing.healed).unwrap_or_default();
+        let no_more = [self.accepted, healed];
+        let less = |all: &Tally, of: fn(&Tallies) -> &Tally| {
+            no_more.iter().fold(all.count(&condition), |left, no_more| {
+                left.saturating_sub(of(no_more).count(&condition))
+            })
+        };
         [
-            self.files.count(&condition) - accepted.files.count(&condition),
-            self.links.count(&condition) - accepted.links.count(&condition),
-            self.folders.count(&condition) - accepted.folders.count(&condition),
+            less(&self.files, |no_more| &no_more.files),
+            less(&self.links, |no_more| &no_more.links),
+            less(&self.folders, |no_more| &no_more.folders),
         ]
     }
 

@@ -244,9 +244,10 @@ fn judge_stat(then: &Entry, now: &Entry, granularity_ns: i64) -> Verdict {
 
 /// The content differs: does the date explain it?
 fn judge_difference(then: &Entry, now: &Entry, granularity_ns: i64) -> Verdict {
-    let same_date = is_same_date(then.mtime_ns, now.mtime_ns, granularity_ns);
-    match same_date {
-        _ if then.is_undated() => Verdict::Mismatch,
+    if then.is_undated() {
+        return Verdict::Mismatch;
+    }
+    match is_same_date(then.mtime_ns, now.mtime_ns, granularity_ns) {
         false if now.mtime_ns > then.mtime_ns => Verdict::Modified,
         false => Verdict::Reverted,
         true if !then.same_identity(now) => Verdict::DamagedCopy,
@@ -273,7 +274,7 @@ pub fn is_same_date(then_ns: i64, now_ns: i64, granularity_ns: i64) -> bool {
         _ => return false,
     };
     let is_even = whole.rem_euclid(2 * SECOND) == 0;
-    other.div_euclid(SECOND) * SECOND == whole
+    other.div_euclid(SECOND) == whole.div_euclid(SECOND)
         || (is_even && whole.abs_diff(other) < 2 * SECOND.unsigned_abs())
 }
 
@@ -466,6 +467,10 @@ mod tests {
             (100 * SECOND, 101 * SECOND, false),
             (101 * SECOND, 102 * SECOND, false),
             (100 * SECOND + 5, 100 * SECOND + 6, false),
+            // Whatever a list says, and what stands for no date.
+            (i64::MIN, 100 * SECOND, false),
+            (i64::MAX, 100 * SECOND, false),
+            (100 * SECOND, i64::MIN + 1, false),
         ] {
             assert_eq!(is_same_date(then, now, 1), same, "{then} {now}");
         }

@@ -24,6 +24,7 @@ mod meanwhile;
 mod mounted;
 mod record;
 mod run;
+pub mod scrub;
 #[cfg(target_os = "linux")]
 mod traced;
 mod tree;

@@ -23,6 +23,9 @@ pub(crate) const PARENT: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
 /// What to ask `statx` for.
 pub(crate) const MASK: StatxFlags = StatxFlags::BASIC_STATS.union(StatxFlags::BTIME);
 
+/// What the system says of an attribute that a file does not have.
+pub(crate) const NO_ATTRIBUTE: Errno = Errno::NODATA;
+
 /// Opens a path without following any link in it; the empty one is the folder
 /// itself.
 pub(crate) fn open_in_one_piece(

@@ -9,5 +9,6 @@ pub(crate) mod place;
 pub(crate) mod ring;
 mod seek;
 pub(crate) mod volume;
+pub(crate) mod write;
 
 pub(crate) use file::File;

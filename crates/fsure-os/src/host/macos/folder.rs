@@ -19,6 +19,9 @@ const NOFOLLOW_ANY: OFlags = OFlags::from_bits_retain(libc::O_NOFOLLOW_ANY as u3
 /// that it must be one that may be read.
 pub(crate) const PARENT: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
 
+/// What the system says of an attribute that a file does not have.
+pub(crate) const NO_ATTRIBUTE: Errno = Errno::NOATTR;
+
 /// Opens a path without following any link in it; the empty one is the folder
 /// itself.
 pub(crate) fn open_in_one_piece(

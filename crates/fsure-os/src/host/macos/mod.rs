@@ -6,5 +6,6 @@ mod file;
 pub(crate) mod folder;
 pub(crate) mod place;
 pub(crate) mod volume;
+pub(crate) mod write;
 
 pub(crate) use file::File;

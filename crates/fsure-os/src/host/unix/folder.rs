@@ -14,7 +14,9 @@ use rustix::io::Errno;
 use super::place;
 use crate::Stat;
 use crate::folder::{Listing, NameAt, Names, read_all};
-use crate::host::system::folder::{PARENT, each_name, open_in_one_piece, stat_at, stat_descriptor};
+use crate::host::system::folder::{
+    NO_ATTRIBUTE, PARENT, each_name, open_in_one_piece, stat_at, stat_descriptor,
+};
 use crate::place::Places;
 
 /// The longest piece of a path handed to the kernel at once. Its own limit is
@@ -54,6 +56,20 @@ impl Root {
         let (parent, name) = self.parent(path)?;
         let at = parent.as_ref().map_or(self.folder.as_fd(), AsFd::as_fd);
         stat_at(at, &c_string(name)?)
+    }
+
+    /// The stat of a name that is going to be read, with where it begins on the
+    /// disk if that is told.
+    pub fn stat_and_place(&self, path: &[u8]) -> io::Result<Stat> {
+        let (parent, name) = self.parent(path)?;
+        let at = parent.as_ref().map_or(self.folder.as_fd(), AsFd::as_fd);
+        let name = c_string(name)?;
+        let mut stat = stat_at(at, &name)?;
+        if place::is_placed(&stat) {
+            let files = &mut [(&*name, &mut stat)];
+            place::find(at, Places::Yes, &self.tells_places, files, &|| ());
+        }
+        Ok(stat)
     }
 
     /// The names in a folder, and as `places` wishes about where its files
@@ -164,6 +180,21 @@ impl Root {
         match rustix::fs::unlinkat(at, &*c_string(name)?, AtFlags::empty()) {
             Err(Errno::NOENT) => Ok(()),
             other => Ok(other?),
+        }
+    }
+
+    /// An extended attribute of a file, of at most `max` bytes; `None` where it
+    /// has none of that name.
+    pub fn attribute(&self, path: &[u8], name: &str, max: usize) -> io::Result<Option<Vec<u8>>> {
+        let file = self.open_at(path, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK)?;
+        let mut value = vec![0; max];
+        match rustix::fs::fgetxattr(&file, name, &mut value[..]) {
+            Ok(length) => {
+                value.truncate(length);
+                Ok(Some(value))
+            }
+            Err(NO_ATTRIBUTE | Errno::NOTSUP) => Ok(None),
+            Err(errno) => Err(errno.into()),
         }
     }
 

@@ -64,6 +64,12 @@ impl Root {
         stat_below(self.handle(), &system_path(path)?)
     }
 
+    /// The stat of a name that is going to be read. Where it begins on the disk
+    /// is not told.
+    pub fn stat_and_place(&self, path: &[u8]) -> io::Result<Stat> {
+        self.stat(path)
+    }
+
     /// The names in a folder. Where its files begin on the disk is not told. An
     /// error means that nothing could be listed.
     pub fn list(&self, path: &[u8], _: Places, moved: &dyn Fn()) -> io::Result<Listing> {
@@ -135,6 +141,11 @@ impl Root {
     /// Refused likewise.
     pub fn remove_small(&self, _: &[u8]) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// There are no extended attributes as Unix has them.
+    pub fn attribute(&self, _: &[u8], _: &str, _: usize) -> io::Result<Option<Vec<u8>>> {
+        Err(io::Error::from(io::ErrorKind::Unsupported))
     }
 
     /// Opens a name below the root, or the root anew, to be asked what it is.

@@ -11,6 +11,7 @@ pub(crate) mod memory;
 pub(crate) mod path;
 mod stat;
 pub(crate) mod volume;
+pub(crate) mod write;
 
 pub(crate) use file::File;
 

@@ -3,20 +3,24 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use fsure::job::{Options, compare};
+use fsure::exchange::Format;
+use fsure::job::{Options, Side, compare};
 use fsure::report::compare as report;
-use fsure::words::{Comparison, ExitCode};
+use fsure::words::ExitCode;
 
 use super::OutputArgs;
 use super::effort::EffortArgs;
+use super::export::any_format;
 
 /// Compare two trees by content: the same, different, only here or there, moved
 ///
-/// What has no current record is read; nothing is recorded and nothing written.
-/// Dates do not matter, and neither does what was recorded before a file changed.
+/// What has no current record is read, by the digest that the other side has;
+/// nothing is recorded and nothing written. Dates do not matter, and neither does
+/// what was recorded before a file changed. A list knows of no folders and links,
+/// so with one these do not matter, either.
 #[derive(Args)]
 pub(crate) struct CompareArgs {
-    /// A folder, or the catalog of one
+    /// A folder, the catalog of one, or a list by another program
     #[arg(value_name = "HERE")]
     here: PathBuf,
     /// Another one
@@ -25,6 +29,9 @@ pub(crate) struct CompareArgs {
     /// Take the records for the trees; look at neither
     #[arg(long)]
     records: bool,
+    /// What a list is, where it is not to be recognised by what it says
+    #[arg(long, value_name = "FORMAT", value_parser = any_format)]
+    format: Option<Format>,
     #[command(flatten)]
     effort: EffortArgs,
 }
@@ -34,13 +41,19 @@ pub(crate) fn run(args: &CompareArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(false, &[]);
     let options = Options { effort: args.effort.effort(), ..Options::default() };
     let task = screen.begin(args.here.to_string_lossy().into_owned(), false);
-    let compared = compare(&args.here, &args.there, args.records, &options, &task, &mut |one| {
-        screen.print(&if output.json { report::json_line(one) } else { report::text_line(one) });
-    });
+    let side = |path: &PathBuf| Side { path: path.clone(), format: args.format };
+    let compared =
+        compare(&side(&args.here), &side(&args.there), args.records, &options, &task, &mut |one| {
+            screen.print(&if output.json {
+                report::json_line(one)
+            } else {
+                report::text_line(one)
+            });
+        });
     drop(task);
     let code = match compared {
         Ok(found) => {
-            let code = code_of(&found);
+            let code = found.exit_code();
             if output.json {
                 screen.print(&report::json_summary(&found, code.number()));
             } else if !output.quiet {
@@ -54,17 +67,4 @@ pub(crate) fn run(args: &CompareArgs, output: &OutputArgs) -> ExitCode {
         }
     };
     screen.end(code)
-}
-
-fn code_of(found: &Comparison) -> ExitCode {
-    let Comparison { different, only_here, only_there, moved, .. } = *found;
-    if found.bad_records > 0 {
-        ExitCode::RecordUntrusted
-    } else if found.unknown > 0 {
-        ExitCode::Unread
-    } else if different + only_here + only_there + moved > 0 {
-        ExitCode::Differences
-    } else {
-        ExitCode::Clean
-    }
 }

@@ -4,27 +4,32 @@ use std::path::PathBuf;
 
 use clap::Args;
 use fsure::catalog::locate;
-use fsure::job::dupes;
+use fsure::job::{Options, dupes};
 use fsure::report::dupes as report;
 use fsure::words::{Duplicates, ExitCode, Result, escape};
 
 use super::OutputArgs;
+use super::effort::EffortArgs;
 use super::screen::Screen;
 
-/// Show files of equal content, by their records; nothing is read or changed
+/// Show files of equal content; nothing is changed, and nothing recorded
 ///
-/// Hard links of one file are no copies: they are shown as such and save
-/// nothing. Files that are not as recorded are left out and counted; 'fsure
-/// update' first compares them too. Each root is looked at by itself.
+/// A file that is as recorded is not read. One that is not, or not recorded at
+/// all, is read if another file has its size; what is read is forgotten
+/// afterwards, and 'fsure update' first keeps it. Hard links of one file are no
+/// copies: they are shown as such and save nothing. Each root is looked at by
+/// itself.
 #[derive(Args)]
 pub(crate) struct DupesArgs {
-    /// Folders; each belongs to the nearest root above it that has a record
-    /// [default: the current folder]
+    /// Folders, recorded or not; each belongs to the nearest root above it that
+    /// has a record [default: the current folder]
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Use the record in FILE instead of PATH/.fsure/catalog.db
     #[arg(long, value_name = "FILE")]
     catalog: Option<PathBuf>,
+    #[command(flatten)]
+    effort: EffortArgs,
 }
 
 /// Runs the command.
@@ -36,8 +41,8 @@ pub(crate) fn run(args: &DupesArgs, output: &OutputArgs) -> ExitCode {
     for path in paths {
         match run_one(path, args, output, &screen) {
             Ok(found) => {
-                code = code.worse(code_of(&found));
-                add(&mut all, &found);
+                code = code.worse(found.exit_code());
+                all.add(&found);
             }
             Err(error) => {
                 code = code.worse(error.exit_code());
@@ -66,7 +71,8 @@ fn run_one(
     let shown = escape(&fsure_os::path::bytes(&place.root));
     let task = screen.begin(root.clone(), false);
     let mut group = 0;
-    let found = dupes(&place, &task, &mut |duplicate| {
+    let options = Options { effort: args.effort.effort(), ..Options::default() };
+    let found = dupes(&place, &options, &task, &mut |duplicate| {
         if output.json {
             screen.print(&report::json_line(&root, duplicate));
         } else {
@@ -76,23 +82,9 @@ fn run_one(
     })?;
     drop(task);
     if output.json {
-        screen.print(&report::json_summary(Some(&root), &found, code_of(&found).number()));
+        screen.print(&report::json_summary(Some(&root), &found, found.exit_code().number()));
     } else if !output.quiet {
         screen.print(report::text_summary(&shown, &found).trim_end());
     }
     Ok(found)
-}
-
-fn code_of(found: &Duplicates) -> ExitCode {
-    if found.bad_records > 0 { ExitCode::RecordUntrusted } else { ExitCode::Clean }
-}
-
-fn add(all: &mut Duplicates, found: &Duplicates) {
-    all.groups += found.groups;
-    all.files += found.files;
-    all.links += found.links;
-    all.bytes_saved += found.bytes_saved;
-    all.stale += found.stale;
-    all.bad_records += found.bad_records;
-    all.was_stopped |= found.was_stopped;
 }

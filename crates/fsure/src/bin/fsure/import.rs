@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use fsure::catalog::locate;
 use fsure::exchange::{Format, Source};
-use fsure::job::{Imported, import};
+use fsure::job::{Imported, Options, import};
 use fsure::report::listing;
 use fsure::words::{ExitCode, Result};
 
@@ -17,7 +17,8 @@ use super::screen::Screen;
 ///
 /// What comes from the list counts as recorded and not as verified: the next
 /// verify judges it. What is recorded already stays as it is, and a list that
-/// says otherwise is told.
+/// says otherwise is told. The files of a list of CRC-32 values (SFV) are read,
+/// and what is as it says is recorded by digests that deserve the name.
 #[derive(Args)]
 pub(crate) struct ImportArgs {
     /// The list, by another program or by 'fsure export', or a bag
@@ -61,6 +62,6 @@ impl ImportArgs {
         let place = locate(root, self.catalog.as_deref())?;
         let root = place.root.to_string_lossy().into_owned();
         let task = screen.begin(root.clone(), false);
-        Ok((root, import(&place, &source, &task)?))
+        Ok((root, import(&place, &source, &Options::default(), &task)?))
     }
 }

@@ -6,9 +6,11 @@ mod dupes;
 mod effort;
 mod export;
 mod generate;
+mod heal;
 mod import;
 mod roots;
 mod screen;
+mod scrub;
 mod status;
 mod update;
 mod verify;
@@ -45,10 +47,12 @@ enum Command {
     Update(update::UpdateArgs),
     Verify(verify::VerifyArgs),
     Status(status::StatusArgs),
+    Scrub(scrub::ScrubArgs),
     Export(export::ExportArgs),
     Import(import::ImportArgs),
     Compare(compare::CompareArgs),
     Dupes(dupes::DupesArgs),
+    Heal(heal::HealArgs),
     #[command(hide = true)]
     Generate(generate::GenerateArgs),
 }
@@ -123,10 +127,12 @@ fn run() -> ExitCode {
         Command::Update(args) => update::run(args, &cli.output),
         Command::Verify(args) => verify::run(args, &cli.output),
         Command::Status(args) => status::run(args, &cli.output),
+        Command::Scrub(args) => scrub::run(args, &cli.output),
         Command::Export(args) => export::run(args, &cli.output),
         Command::Import(args) => import::run(args, &cli.output),
         Command::Compare(args) => compare::run(args, &cli.output),
         Command::Dupes(args) => dupes::run(args, &cli.output),
+        Command::Heal(args) => heal::run(args, &cli.output),
         Command::Generate(args) => generate::run(args),
     }
 }

@@ -11,7 +11,7 @@ use fsure::catalog::{Place, locate};
 use fsure::job::{Options, nested_place};
 use fsure::report::{json, text};
 use fsure::scan::{Effort, From};
-use fsure::words::{Error, ExitCode, Monitor, Outcome, Result, escape};
+use fsure::words::{Clock, Error, ExitCode, Monitor, Outcome, Result, escape};
 use fsure_os::device::Device;
 use fsure_os::folder::Root;
 
@@ -73,6 +73,7 @@ impl RootArgs {
             }),
             force: self.force,
             tell_ok: self.all,
+            clock: Clock::default(),
         }
     }
 }
@@ -83,8 +84,12 @@ pub(crate) struct Run<'a> {
     pub(crate) args: &'a RootArgs,
     pub(crate) output: &'a OutputArgs,
     pub(crate) screen: &'a Screen,
-    pub(crate) job: &'a (dyn Fn(&Place, &dyn Monitor) -> Result<Outcome> + Sync),
+    /// Is also told how many roots its disk still has to serve, this one included.
+    pub(crate) job: &'a Job<'a>,
 }
+
+/// What is done with one root.
+pub(crate) type Job<'a> = dyn Fn(&Place, usize, &dyn Monitor) -> Result<Outcome> + Sync + 'a;
 
 /// What has been done so far: outcomes with the order they were asked for in.
 struct Done {
@@ -134,7 +139,7 @@ impl Run<'_> {
             let root = place.root.to_string_lossy().into_owned();
             let task = self.screen.begin(root.clone(), is_one_of_several);
             // A fault in one must not take the report of the others with it.
-            let job = AssertUnwindSafe(|| (self.job)(&place, &task));
+            let job = AssertUnwindSafe(|| (self.job)(&place, places.len() + 1, &task));
             let result = catch_unwind(job)
                 .unwrap_or_else(|_| Err(Error::Internal("the run ended early".to_owned())));
             drop(task);

@@ -11,8 +11,8 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fsure::report::{json, safe, text};
-use fsure::words::{Error, ExitCode, Finding, Monitor, Progress, RelPath, Verdict};
+use fsure::report::{heal, json, safe, text};
+use fsure::words::{Error, ExitCode, Finding, Monitor, Progress, RelPath, Remedy, Verdict};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use progress::{Meter, live_line, plain_line};
@@ -240,6 +240,14 @@ impl Monitor for Task<'_> {
             let root = self.is_one_of_several.then_some(&*self.root);
             screen.put(&screen.paint(text::finding_line(root, finding), finding.verdict));
         }
+    }
+
+    fn remedy(&self, remedy: &Remedy) {
+        let root = self.is_one_of_several.then_some(&*self.root);
+        self.screen.put(&match self.screen.settings.json {
+            true => heal::json_line(&self.root, remedy),
+            false => heal::text_line(root, remedy),
+        });
     }
 
     fn warn(&self, message: &str) {

@@ -25,7 +25,7 @@ const HIDDEN: &[Verdict] = &[Verdict::Ignored];
 pub(crate) fn run(args: &StatusArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(args.roots.all, HIDDEN);
     let options = args.roots.options(Effort::default());
-    let job = |place: &Place, monitor: &dyn Monitor| status(place, &options, monitor);
+    let job = |place: &Place, _, monitor: &dyn Monitor| status(place, &options, monitor);
     let run = Run { command: "status", args: &args.roots, output, screen: &screen, job: &job };
     run.run(&|_| Ok(()))
 }

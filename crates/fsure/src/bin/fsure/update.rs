@@ -54,7 +54,7 @@ pub(crate) struct UpdateArgs {
 
 fn algorithm(name: &str) -> std::result::Result<Algorithm, String> {
     Algorithm::from_name(name).ok_or_else(|| {
-        let names: Vec<_> = Algorithm::ALL.into_iter().map(Algorithm::name).collect();
+        let names: Vec<_> = Algorithm::RECORDED.into_iter().map(Algorithm::name).collect();
         format!("known are {}", names.join(", "))
     })
 }
@@ -82,7 +82,7 @@ const HIDDEN: &[Verdict] = &[Verdict::New, Verdict::Ignored];
 /// Runs the command.
 pub(crate) fn run(args: &UpdateArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(args.roots.all, HIDDEN);
-    let job = |place: &Place, monitor: &dyn Monitor| {
+    let job = |place: &Place, _, monitor: &dyn Monitor| {
         let options = UpdateOptions {
             common: args.roots.options(args.effort.effort()),
             full: args.full,

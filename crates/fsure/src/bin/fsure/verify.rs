@@ -42,7 +42,7 @@ pub(crate) fn run(args: &VerifyArgs, output: &OutputArgs) -> ExitCode {
     if let Some(list) = &args.against {
         return against(args, list, &options, output, &screen);
     }
-    let job = |place: &Place, monitor: &dyn Monitor| verify(place, &options, monitor);
+    let job = |place: &Place, _, monitor: &dyn Monitor| verify(place, &options, monitor);
     let run = Run { command: "verify", args: &args.roots, output, screen: &screen, job: &job };
     run.run(&|_| Ok(()))
 }
@@ -62,7 +62,7 @@ fn against(
         }
     };
     let job =
-        |place: &Place, monitor: &dyn Monitor| verify_against(place, &source, options, monitor);
+        |place: &Place, _, monitor: &dyn Monitor| verify_against(place, &source, options, monitor);
     let roots = args.roots.with_list(list);
     Run { command: "verify", args: &roots, output, screen, job: &job }.run(&|_| Ok(()))
 }

@@ -76,7 +76,9 @@ pub(super) fn live_line(
     let mut line = format!("{} {files} files {size} @ {rate:.0} MiB/s", percent(progress));
     if let (true, Some(recent_rate)) = (progress.total_is_known, recent_rate) {
         let left = progress.bytes_total.saturating_sub(progress.bytes_judged);
-        line += &format!(", ETA {}", units::span(left as f64 / recent_rate));
+        let left = left as f64 / recent_rate;
+        let time_left = progress.time_left.map_or(left, |time| time.as_secs_f64());
+        line += &format!(", ETA {}", units::span(left.min(time_left)));
     }
     if let Some(path) = current {
         line += &format!("  {}", path.shown());
@@ -98,6 +100,7 @@ fn percent(progress: &Progress) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     const RUN: Progress = Progress {
         files: 19_939,
@@ -105,11 +108,13 @@ mod tests {
         bytes_hashed: 904 << 30,
         bytes_total: 999,
         total_is_known: true,
+        time_left: None,
     };
 
     #[test]
     fn lines_of_progress() {
         let unknown = Progress { total_is_known: false, ..RUN };
+        let ends_soon = Progress { time_left: Some(Duration::from_secs(9)), ..RUN };
         assert_eq!(plain_line(&RUN, 225.0), "12%: 19939 files 904.0 GiB @ 4114 MiB/sec, 03:45");
         assert!(plain_line(&unknown, 225.0).starts_with("--%: 19939 files "));
         let path = RelPath::from_bytes(*b"a\x1b[31mb");
@@ -117,6 +122,7 @@ mod tests {
             (&RUN, Some(2.0), ", ETA 07:20  a\\x1b[31mb"),
             (&RUN, None, "  a\\x1b[31mb"),
             (&unknown, Some(2.0), "  a\\x1b[31mb"),
+            (&ends_soon, Some(2.0), ", ETA 00:09  a\\x1b[31mb"),
         ] {
             let start = format!("{} 19,939 files 904.0 GiB @ 4114 MiB/s", percent(progress));
             let line = live_line(progress, 225.0, rate, Some(&path));

@@ -1,0 +1,135 @@
+//! `fsure heal`.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+
+use clap::Args;
+use fsure::catalog::{Place, locate};
+use fsure::job::{HealOptions, Options, heal, nested_place};
+use fsure::report::{json, text};
+use fsure::words::{Error, ExitCode, Outcome, Result, Verdict, escape};
+
+use super::OutputArgs;
+use super::effort::EffortArgs;
+use super::screen::Screen;
+
+/// Put back what is damaged or missing from copies that the record proves
+///
+/// Judges everything below PATH as verify does, and looks for a proven copy of
+/// each damaged block and each lost file. Copies may be damaged, too: block by
+/// block, only what the record proves is taken, from whichever has it. A file is
+/// healed as a whole or left as it is. Edits, which have another date than
+/// recorded, are never touched. Without '--yes' it says what it would do.
+#[derive(Args)]
+pub(crate) struct HealArgs {
+    /// A folder or file; it belongs to the nearest root above it that has a
+    /// record
+    #[arg(value_name = "PATH")]
+    path: PathBuf,
+    /// A copy of PATH, which may be damaged elsewhere; can be repeated, and the
+    /// first that has what is looked for is taken
+    #[arg(long, value_name = "REPLICA")]
+    from: Vec<PathBuf>,
+    /// Do it
+    #[arg(long)]
+    yes: bool,
+    /// Write into damaged files, with a journal, rather than put new ones in
+    /// their place: keeps hard links, inodes and flags
+    #[arg(long)]
+    in_place: bool,
+    /// Heal what somebody rewrote and dated back, too ('altered')
+    #[arg(long)]
+    altered: bool,
+    /// Use the record in FILE instead of PATH/.fsure/catalog.db
+    #[arg(long, value_name = "FILE")]
+    catalog: Option<PathBuf>,
+    /// Leave out what fits GLOB, as in .gitignore; can be repeated
+    #[arg(long, value_name = "GLOB")]
+    exclude: Vec<String>,
+    /// Go on although the root is another file system, empty or mostly missing
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    effort: EffortArgs,
+}
+
+const HIDDEN: &[Verdict] = &[Verdict::Ignored, Verdict::New, Verdict::Touched];
+
+/// Runs the command.
+pub(crate) fn run(args: &HealArgs, output: &OutputArgs) -> ExitCode {
+    let screen = output.screen(false, HIDDEN);
+    let options = HealOptions {
+        common: Options {
+            exclude: args.exclude.clone(),
+            force: args.force,
+            effort: args.effort.effort(),
+            ..Options::default()
+        },
+        replicas: args.from.clone(),
+        does: args.yes,
+        in_place: args.in_place,
+        altered: args.altered,
+    };
+    let first = match locate(&args.path, args.catalog.as_deref()) {
+        Ok(place) => place,
+        Err(error) => {
+            screen.error(&error);
+            return error.exit_code();
+        }
+    };
+    let (mut code, mut outcomes) = (ExitCode::Clean, Vec::new());
+    let mut left = VecDeque::from([(first, options)]);
+    while let Some((place, options)) = left.pop_front() {
+        let root = place.root.to_string_lossy().into_owned();
+        match heal_one(&place, &options, &root, &screen) {
+            Ok(outcome) => {
+                code = code.worse(outcome.exit_code());
+                report(&place, &root, &outcome, output, &screen);
+                left.extend(nested(&place, &options, &outcome));
+                outcomes.push((root, Outcome { grave: Vec::new(), ..outcome }));
+            }
+            Err(error) => {
+                code = code.worse(error.exit_code());
+                screen.error(&error);
+            }
+        }
+        if screen.stop_requested().is_some() {
+            break;
+        }
+    }
+    let code = screen.stop_requested().unwrap_or(code);
+    if output.json && !outcomes.is_empty() {
+        screen.print(&json::summary("heal", &outcomes, code));
+    }
+    screen.end(code)
+}
+
+fn heal_one(place: &Place, options: &HealOptions, root: &str, screen: &Screen) -> Result<Outcome> {
+    let task = screen.begin(root.to_owned(), false);
+    let job = std::panic::AssertUnwindSafe(|| heal(place, options, &task));
+    // A fault must not take the report of what was done before with it.
+    std::panic::catch_unwind(job)
+        .unwrap_or_else(|_| Err(Error::Internal("the run ended early".to_owned())))
+}
+
+/// Roots found below this one, each with what corresponds to it in the copies.
+fn nested(place: &Place, options: &HealOptions, outcome: &Outcome) -> Vec<(Place, HealOptions)> {
+    let corresponding = |path: &fsure::words::RelPath| {
+        let rest = path.as_bytes().strip_prefix(place.scope.as_bytes()).unwrap_or_default();
+        let rest = rest.strip_prefix(b"/").unwrap_or(rest);
+        let replicas = options.replicas.iter();
+        let replicas = replicas.map(|replica| replica.join(fsure_os::path::from_bytes(rest)));
+        HealOptions { replicas: replicas.collect(), ..options.clone() }
+    };
+    let roots = outcome.nested_roots.iter();
+    roots.map(|path| (nested_place(place, path), corresponding(path))).collect()
+}
+
+fn report(place: &Place, root: &str, outcome: &Outcome, output: &OutputArgs, screen: &Screen) {
+    if output.json {
+        screen.print(&json::root_summary(root, "heal", outcome));
+    } else if !output.quiet {
+        let shown = escape(&fsure_os::path::bytes(&place.root));
+        screen.print(&text::summary(&shown, "heal", outcome));
+    }
+}

@@ -1,0 +1,103 @@
+//! `fsure scrub`.
+
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use fsure::catalog::Place;
+use fsure::job::{ScrubOptions, scrub};
+use fsure::scan::Budget;
+use fsure::words::{ExitCode, Monitor, Verdict, units};
+
+use super::OutputArgs;
+use super::effort::EffortArgs;
+use super::roots::{RootArgs, Run};
+
+/// Verify what was not verified for longest, as far as a budget goes
+///
+/// What was not well the last time comes first. The next run goes on where this
+/// one ends, inside a large file too. Only what is recorded is looked at: what
+/// is new or moved, status and update find.
+#[derive(Args)]
+pub(crate) struct ScrubArgs {
+    #[command(flatten)]
+    roots: RootArgs,
+    #[command(flatten)]
+    effort: EffortArgs,
+    /// End after a time (90s, 30m, 1h) for all roots together, or after so much
+    /// content of each root (500GiB, 10%) [default: all that is due]
+    #[arg(long, value_name = "AMOUNT", value_parser = budget)]
+    budget: Option<Budget>,
+    /// Leave out what was verified more recently, such as 90d
+    #[arg(long, value_name = "TIME", value_parser = age)]
+    max_age: Option<Duration>,
+    /// End with exit code 5 if anything that was due is left
+    #[arg(long)]
+    require_complete: bool,
+}
+
+fn budget(text: &str) -> Result<Budget, String> {
+    let percent = text.strip_suffix('%').and_then(|number| number.trim_end().parse().ok());
+    let percent = percent.filter(|percent| (0.0..=100.0).contains(percent)).map(Budget::Percent);
+    let time = || units::parse_span(text).map(Budget::Time);
+    // 5m are minutes, and nobody shall have to know that 5M would be bytes.
+    let is_size = text.ends_with(['b', 'B']);
+    let bytes = || units::parse_size(text).filter(|_| is_size).map(Budget::Bytes);
+    percent.or_else(time).or_else(bytes).ok_or_else(|| {
+        "a time such as 90s, 30m or 1h, a size such as 500GiB, or a share such as 10%".to_owned()
+    })
+}
+
+fn age(text: &str) -> Result<Duration, String> {
+    units::parse_span(text).ok_or_else(|| "a time such as 12h or 90d".to_owned())
+}
+
+const HIDDEN: &[Verdict] = &[Verdict::Ignored];
+
+/// Runs the command.
+pub(crate) fn run(args: &ScrubArgs, output: &OutputArgs) -> ExitCode {
+    let screen = output.screen(args.roots.all, HIDDEN);
+    let began = Instant::now();
+    let common = args.roots.options(args.effort.effort());
+    let job = |place: &Place, roots: usize, monitor: &dyn Monitor| {
+        let budget = match args.budget.unwrap_or(Budget::All) {
+            Budget::Time(time) => Budget::Time(time.saturating_sub(began.elapsed())),
+            other => other,
+        };
+        let options = ScrubOptions {
+            common: common.clone(),
+            budget,
+            roots: u32::try_from(roots).unwrap_or(u32::MAX),
+            max_age: args.max_age,
+            must_be_complete: args.require_complete,
+        };
+        scrub(place, &options, monitor)
+    };
+    let run = Run { command: "scrub", args: &args.roots, output, screen: &screen, job: &job };
+    run.run(&|_| Ok(()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn budgets_are_read_as_people_write_them() {
+        for (text, expected) in [
+            ("1h", Some(Budget::Time(Duration::from_secs(3_600)))),
+            ("5m", Some(Budget::Time(Duration::from_secs(300)))),
+            ("500GiB", Some(Budget::Bytes(500 << 30))),
+            ("2 MB", Some(Budget::Bytes(2_000_000))),
+            ("0B", Some(Budget::Bytes(0))),
+            ("10%", Some(Budget::Percent(10.0))),
+            ("0.5 %", Some(Budget::Percent(0.5))),
+            ("5M", None),
+            ("500", None),
+            ("101%", None),
+            ("-1%", None),
+            ("NaN%", None),
+            ("", None),
+        ] {
+            assert_eq!(budget(text).ok(), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The attributes that cshatag writes, as a list: each file has its own
+//! SHA-256 and the date at which it was taken with it. So the tree is walked,
+//! and what its files say is handed over like the lines of a list.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use fsure_os::folder::Root;
+use fsure_os::{Kind, Stat};
+
+use super::Options;
+use crate::catalog::OWN_FOLDER;
+use crate::exchange::{Item, Problem, Source, Trouble, cshatag};
+use crate::tree::{Borders, LISTERS, Patterns, Step, Walk, WalkOptions};
+use crate::words::{Error, IoContext as _, Monitor, RelPath, Result};
+
+/// More than either attribute has in it.
+const VALUE_MAX: usize = 256;
+
+/// Hands over what the files below a folder say of themselves.
+pub(super) fn read(
+    source: &Source,
+    monitor: &dyn Monitor,
+    each: &mut dyn FnMut(&Path, Item) -> Result<()>,
+) -> Result<()> {
+    let folder = &source.folder;
+    let root = Arc::new(Root::open(folder).doing("open", folder)?);
+    let options = WalkOptions {
+        scope: RelPath::root(),
+        patterns: Patterns::new(&[], &[])?,
+        borders: Borders {
+            own: vec![RelPath::from_bytes(OWN_FOLDER.as_bytes())],
+            ..Borders::default()
+        },
+        listers: LISTERS,
+        patience: Options::default().effort.patience,
+    };
+    for step in Walk::start(Arc::clone(&root), options)? {
+        if let Some(code) = monitor.stop_requested() {
+            return Err(Error::Interrupted(code));
+        }
+        let item = match step? {
+            Step::Entry(path, stat, _) => of_file(&root, folder, path, &stat)?,
+            Step::Unseen(path, error) | Step::Unlisted(path, error) => {
+                Some(unread(&path, &error.to_string()))
+            }
+            Step::LeftOut(..) | Step::Listed(_) | Step::PatternsUnread(..) => None,
+        };
+        if let Some(item) = item {
+            each(folder, item)?;
+        }
+    }
+    Ok(())
+}
+
+/// What a file says of itself, if it says anything.
+fn of_file(root: &Root, folder: &Path, path: RelPath, stat: &Stat) -> Result<Option<Item>> {
+    if stat.kind != Kind::File {
+        return Ok(None);
+    }
+    let value = |name| root.attribute(path.as_bytes(), name, VALUE_MAX);
+    let values = value(cshatag::SHA256).and_then(|sha256| Ok((sha256, value(cshatag::TIME)?)));
+    match values {
+        Ok((Some(sha256), time)) => Ok(Some(cshatag::item(path, &sha256, time.as_deref()))),
+        Ok((None, _)) => Ok(None),
+        Err(error) if error.kind() == std::io::ErrorKind::Unsupported => {
+            Err(error).doing("read attributes in", folder)
+        }
+        Err(error) => Ok(Some(unread(&path, &error.to_string()))),
+    }
+}
+
+fn unread(path: &RelPath, why: &str) -> Item {
+    let reason = format!("{}: its attributes cannot be read: {why}", path.shown());
+    Item::Problem(Problem { line: 0, reason, trouble: Trouble::Unsupported })
+}

@@ -1,0 +1,189 @@
+//! Healing beside: a whole new file, proved on the medium before it gets the
+//! name of the damaged one.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher as _, Hasher as _};
+
+use fsure_os::folder::is_gone;
+use fsure_os::write::{Draft, Model, Resembles};
+
+use super::healer::{Healer, Work, require_as_found};
+use super::reader::{Attempt, Candidate, Failure, Troubles, Unhealed as _};
+use crate::words::{Clock, Origin, RelPath, Remedy};
+
+/// What the name of a draft begins with; 32 hexadecimal digits follow.
+const DRAFT: &[u8] = b".fsure-heal-";
+
+/// Pieces of nothing but zeros of this length are left to be holes.
+const HOLE: usize = 64 << 10;
+
+/// A name that nobody else has.
+fn draft_name() -> Vec<u8> {
+    let random = || RandomState::new().build_hasher().finish();
+    [DRAFT, format!("{:016x}{:016x}", random(), random()).as_bytes()].concat()
+}
+
+/// Whether a name can only be that of a draft.
+pub(super) fn is_draft_name(name: &[u8]) -> bool {
+    name.strip_prefix(DRAFT).is_some_and(|digits| {
+        digits.len() == 32
+            && digits.iter().all(|digit| digit.is_ascii_digit() || (b'a'..=b'f').contains(digit))
+    })
+}
+
+impl Healer<'_> {
+    /// Puts a whole file in the place of a damaged one, or where there is none.
+    pub(super) fn put_draft(&mut self, work: &Work<'_>, remedy: &mut Remedy) -> Attempt<()> {
+        let path = &work.finding.path;
+        let folder = path.parent().unwrap_or_default();
+        if work.damaged.is_none() {
+            self.make_parents(&folder)?;
+        }
+        let draft = folder.join(&draft_name());
+        self.catalog.note_draft(path, &draft)?;
+        self.catalog.commit()?;
+        let placed = self.make_and_place(work, &draft, remedy);
+        let recorded = placed
+            .and_then(|(inode, proved_ns)| self.record(&work.recorded.row, path, inode, proved_ns));
+        // Noted for as long as there is anything to be removed.
+        if self.root.stat(draft.as_bytes()).is_err_and(|error| is_gone(&error)) {
+            self.catalog.forget_draft(path)?;
+            self.catalog.commit()?;
+        }
+        recorded
+    }
+
+    /// Makes the file and gives it its name. Which
+    /// inode it is, and when it was proved.
+    fn make_and_place(
+        &mut self,
+        work: &Work<'_>,
+        path: &RelPath,
+        remedy: &mut Remedy,
+    ) -> Attempt<(u64, i64)> {
+        let draft = Draft::create(&self.root, path.as_bytes()).or_unhealed("write beside it")?;
+        self.fill(work, &draft)?;
+        self.dress(work, &draft, remedy)?;
+        draft.writing().flush().or_unhealed("write what was healed")?;
+        let inode = draft.writing().stat().or_unhealed("look at what was written")?.inode;
+        let proved_ns = Clock::default().now_ns();
+        self.prove(work, path)?;
+        let name = work.finding.path.name();
+        match &work.damaged {
+            None => draft.publish(name).or_unhealed("give the file its name")?,
+            Some(_) => {
+                let now = self.root.stat(work.finding.path.as_bytes()).or_unhealed("look at it")?;
+                require_as_found(&now, work.finding)?;
+                draft.replace(name).or_unhealed("put it in its place")?;
+            }
+        }
+        Ok((inode, proved_ns))
+    }
+
+    fn fill(&mut self, work: &Work<'_>, draft: &Draft) -> Attempt<()> {
+        let writing = draft.writing();
+        writing.set_size(work.plan.size).or_unhealed("write beside it")?;
+        let mut put = |offset: u64, content: &[u8]| {
+            for (piece, start) in content.chunks(HOLE).zip((offset..).step_by(HOLE)) {
+                if piece.iter().any(|byte| *byte != 0) {
+                    writing.write_at(piece, start).or_unhealed("write beside it")?;
+                }
+            }
+            Ok(())
+        };
+        if work.recorded.is_by_blocks() {
+            for block in 0..work.recorded.pieces() {
+                let range = work.recorded.range(block, work.plan.size);
+                self.read_block(work, block)?;
+                put(range.start, self.reader.last(range.end - range.start))?;
+            }
+            return Ok(());
+        }
+        let Some(place) = work.plan.from.get(&0) else { return Ok(()) };
+        let wanted = work.recorded.row.record.digests.algorithms();
+        let read = self.reader.digests(&work.candidates[*place], work.plan.size, wanted, &mut put);
+        match read? {
+            Ok(Some(digests)) if work.recorded.proves(&digests) => Ok(()),
+            Err(error) => Err(Failure::Unhealed(format!("the copy: {error}"))),
+            Ok(_) => Err(Failure::Unhealed("the copy changed while it was read".to_owned())),
+        }
+    }
+
+    /// Reads a block from where it was found, or from wherever else it is.
+    pub(super) fn read_block(&mut self, work: &Work<'_>, block: u64) -> Attempt<()> {
+        self.reader.go_on()?;
+        let first = work.plan.from.get(&block).copied().unwrap_or(0);
+        let others = (0..work.candidates.len()).filter(|place| *place != first);
+        let mut troubles = Troubles::default();
+        for place in std::iter::once(first).chain(others) {
+            let candidate = &work.candidates[place];
+            if self.reader.has_block(&work.recorded, candidate, block, &mut troubles) {
+                return Ok(());
+            }
+        }
+        let told = troubles.told();
+        Err(Failure::Unhealed(format!("block {block} cannot be had any more ({told})")))
+    }
+
+    /// Gives the draft what a file has besides its bytes.
+    fn dress(&self, work: &Work<'_>, draft: &Draft, remedy: &mut Remedy) -> Attempt<()> {
+        let then = &work.recorded.row.record.entry;
+        let itself = work.damaged.is_some();
+        let model = match itself {
+            true => Some(Model::open(&self.root, work.finding.path.as_bytes())),
+            false => {
+                let first = work.plan.from.values().next().map(|place| &work.candidates[*place]);
+                first.map(|first| Model::open(&first.root, &first.path))
+            }
+        };
+        let model = model.transpose().or_unhealed("see its owner and attributes")?;
+        let now = work.damaged.as_ref().map(|stat| stat.mtime_ns);
+        let theirs = work.plan.from.values().next().map(|p| work.candidates[*p].stat.mtime_ns);
+        let date = if then.is_undated() { now.or(theirs) } else { Some(then.mtime_ns) };
+        let resembles = match (&model, date) {
+            (Some(model), Some(date)) => {
+                draft.resemble(model, date, itself).or_unhealed("keep its owner and attributes")?
+            }
+            (_, date) => {
+                if let Some(date) = date {
+                    draft.writing().set_date(date).or_unhealed("set its date")?;
+                }
+                Resembles::InPart
+            }
+        };
+        if resembles == Resembles::InPart {
+            remedy.reason =
+                Some("its owner, permissions or attributes are not all those of a copy".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Reads what was written from the medium, and holds it against the record.
+    fn prove(&mut self, work: &Work<'_>, path: &RelPath) -> Attempt<()> {
+        let written = Candidate::open(Origin::Itself, &self.opener, path.as_bytes());
+        let written = written.or_unhealed("read what was written")?;
+        let mut troubles = Troubles::default();
+        let is_proved = written.stat.size == work.plan.size
+            && self.reader.has_whole(&work.recorded, &written, &mut troubles)?;
+        if is_proved {
+            return Ok(());
+        }
+        let told = troubles.told();
+        Err(Failure::Unhealed(format!("what was written does not come back as it was ({told})")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_but_a_draft_has_the_name_of_one() {
+        let name = draft_name();
+        assert!(is_draft_name(&name));
+        assert_ne!(name, draft_name());
+        assert!(!is_draft_name(&name[..name.len() - 1]));
+        assert!(!is_draft_name(&[&name[..], b"0"].concat()));
+        assert!(!is_draft_name(&[DRAFT, &[b'g'; 32]].concat()));
+    }
+}

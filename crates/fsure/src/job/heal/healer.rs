@@ -1,0 +1,319 @@
+//! One finding after the other: whether it may be healed, by which of the ways,
+//! and what the record and the report say afterwards.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use fsure_os::Stat;
+use fsure_os::folder::Root;
+use fsure_os::opener::Opener;
+use fsure_os::read::Way;
+
+use super::HealOptions;
+use super::OpenRoot;
+use super::plan::Plan;
+use super::proof::Recorded;
+use super::reader::{Attempt, Candidate, Failure, Reader, Troubles, Unhealed as _, reader};
+use super::replica::Replica;
+use crate::catalog::{Catalog, OWN_FOLDER, Place, Row, Stored};
+use crate::scan::Entries;
+use crate::words::{
+    Clock, Cure, Entry, EntryKind, Finding, Healing, Monitor, Origin, Progress, Record, RelPath,
+    Remedy, Result, Verdict, is_same_date,
+};
+
+const TELL_EVERY: Duration = Duration::from_millis(100);
+
+/// The one who heals.
+pub(super) struct Healer<'a> {
+    pub(super) place: &'a Place,
+    pub(super) root: Arc<Root>,
+    pub(super) opener: Opener,
+    pub(super) catalog: &'a mut Catalog,
+    pub(super) options: &'a HealOptions,
+    pub(super) replicas: Vec<Replica>,
+    pub(super) monitor: &'a dyn Monitor,
+    pub(super) reader: Reader<'a>,
+    entries: Entries,
+    pub(super) healing: Healing,
+    /// What is as recorded again.
+    pub(super) healed: HashSet<RelPath>,
+    /// Files that were written in place: other names of them are healed, too.
+    pub(super) patched: HashSet<(u64, u64)>,
+    /// Folders that were made, and the dates they are to have in the end.
+    pub(super) made_folders: Vec<(RelPath, i64)>,
+    progress: Progress,
+    told: Instant,
+}
+
+/// A file that can be healed, and how.
+pub(super) struct Work<'a> {
+    pub(super) finding: &'a Finding,
+    pub(super) recorded: Recorded,
+    pub(super) candidates: Vec<Candidate>,
+    pub(super) plan: Plan,
+    /// What is there.
+    pub(super) damaged: Option<Stat>,
+}
+
+impl<'a> Healer<'a> {
+    pub(super) fn new(
+        place: &'a Place,
+        open: &OpenRoot,
+        catalog: &'a mut Catalog,
+        options: &'a HealOptions,
+        replicas: Vec<Replica>,
+        monitor: &'a dyn Monitor,
+    ) -> Result<Self> {
+        Ok(Self {
+            place,
+            root: Arc::clone(&open.root),
+            opener: Opener::new(Arc::clone(&open.root), Way::Direct),
+            catalog,
+            options,
+            replicas,
+            monitor,
+            reader: reader(monitor)?,
+            entries: Entries::default(),
+            healing: Healing { is_dry_run: !options.does, ..Healing::default() },
+            healed: HashSet::new(),
+            patched: HashSet::new(),
+            made_folders: Vec::new(),
+            progress: Progress { total_is_known: true, ..Progress::default() },
+            told: Instant::now(),
+        })
+    }
+
+    /// Says what there is to do.
+    pub(super) fn expect(&mut self, findings: &[Finding]) {
+        self.progress.bytes_total = findings.iter().map(size).sum();
+    }
+
+    /// Does what can be done about a finding, and tells.
+    pub(super) fn treat(&mut self, finding: &Finding) -> Attempt<()> {
+        self.reader.go_on()?;
+        if self.told.elapsed() >= TELL_EVERY {
+            self.monitor.progress(&self.progress, Some(&finding.path));
+            self.told = Instant::now();
+        }
+        let mut remedy = Remedy {
+            path: finding.path.clone(),
+            kind: finding.kind,
+            size: size(finding),
+            verdict: finding.verdict,
+            cure: if self.options.does { Cure::Healed } else { Cure::Healable },
+            taken: Vec::new(),
+            lacking: Vec::new(),
+            reason: None,
+        };
+        match self.try_to_heal(finding, &mut remedy) {
+            Ok(()) if self.options.does => _ = self.healed.insert(finding.path.clone()),
+            Ok(()) => {}
+            Err(Failure::Unhealed(why)) => {
+                remedy.cure = Cure::Unhealed;
+                remedy.reason = Some(why);
+            }
+            Err(other) => return Err(other),
+        }
+        self.progress.files += 1;
+        self.progress.bytes_judged += size(finding);
+        self.progress.bytes_hashed += size(finding);
+        self.healing.add(&remedy);
+        self.monitor.remedy(&remedy);
+        Ok(())
+    }
+
+    fn try_to_heal(&mut self, finding: &Finding, remedy: &mut Remedy) -> Attempt<()> {
+        if let Some(why) = self.objection(finding) {
+            return Err(Failure::Unhealed(why));
+        }
+        let recorded_as = finding.moved_from.as_ref().unwrap_or(&finding.path);
+        let Some(Stored::Sound(row)) = self.catalog.get(recorded_as)? else {
+            return Err(Failure::Unhealed("it is not recorded any more".to_owned()));
+        };
+        match row.record.entry.kind {
+            EntryKind::File => self.heal_file(finding, row, remedy),
+            _ => self.restore_name(finding, row, remedy),
+        }
+    }
+
+    /// Why a finding is not to be healed, whatever there is to heal it from.
+    fn objection(&self, finding: &Finding) -> Option<String> {
+        let is_missing = finding.verdict == Verdict::Missing;
+        let why = match finding.verdict {
+            _ if !is_beneath(&finding.path) => "its name leads out of the root",
+            Verdict::Altered if !self.options.altered => {
+                "somebody rewrote it and put the date back, as encrypted containers do: \
+                 '--altered' heals such files, too"
+            }
+            Verdict::Flaky => "its content is as recorded: check medium, cable and memory",
+            _ if finding.kind != EntryKind::File && !is_missing => {
+                "only what is missing is made anew, if it is no file"
+            }
+            _ if is_missing => return None,
+            _ if !self.has_its_date(finding) => {
+                "its date is not the recorded one: it may hold an edit that cannot be seen"
+            }
+            _ => return None,
+        };
+        Some(why.to_owned())
+    }
+
+    /// Whether nothing says that a file was edited since it was recorded.
+    fn has_its_date(&self, finding: &Finding) -> bool {
+        let (Some(then), Some(now)) = (&finding.recorded, &finding.found) else { return false };
+        let of = |entry: &Entry| self.catalog.granularity_ns(entry.file_system);
+        then.is_undated() || is_same_date(then.mtime_ns, now.mtime_ns, of(then).max(of(now)))
+    }
+
+    fn heal_file(&mut self, finding: &Finding, row: Row, remedy: &mut Remedy) -> Attempt<()> {
+        let recorded = Recorded::of(row, self.catalog)?;
+        if recorded.row.record.digests.algorithms().bits() == 0 {
+            return Err(Failure::Unhealed("no digest of it is recorded".to_owned()));
+        }
+        let damaged = match finding.verdict {
+            Verdict::Missing => None,
+            _ => Some(self.root.stat(finding.path.as_bytes()).or_unhealed("look at it")?),
+        };
+        if let Some(stat) = &damaged {
+            if self.was_patched(stat, &finding.path, &recorded)? {
+                remedy.reason = Some("healed under another of its names".to_owned());
+                return self.record(
+                    &recorded.row,
+                    &finding.path,
+                    stat.inode,
+                    Clock::default().now_ns(),
+                );
+            }
+            require_as_found(stat, finding)?;
+            self.require_way(stat, &recorded)?;
+        }
+        let mut troubles = Troubles::default();
+        let candidates = self.candidates(finding, &recorded.row, damaged.as_ref(), &mut troubles);
+        let plan = self.plan(finding, &recorded, &candidates, &mut troubles, remedy)?;
+        let work = Work { finding, recorded, candidates, plan, damaged };
+        if !self.options.does {
+            return Ok(());
+        }
+        if work.damaged.is_some() && self.options.in_place {
+            self.patch(&work)
+        } else {
+            self.put_draft(&work, remedy)
+        }
+    }
+
+    /// Whether a file was healed in place already, under another name.
+    fn was_patched(&mut self, stat: &Stat, path: &RelPath, recorded: &Recorded) -> Attempt<bool> {
+        if !self.patched.contains(&(stat.device, stat.inode)) {
+            return Ok(false);
+        }
+        let itself = Candidate::open(Origin::Itself, &self.opener, path.as_bytes());
+        let itself = itself.or_unhealed("read it")?;
+        let is_of_size = recorded.size().is_none_or(|size| size == itself.stat.size);
+        let mut troubles = Troubles::default();
+        Ok(is_of_size && self.reader.has_whole(recorded, &itself, &mut troubles)?)
+    }
+
+    /// Refuses what the way of writing that was asked for cannot do.
+    fn require_way(&self, stat: &Stat, recorded: &Recorded) -> Attempt<()> {
+        if stat.links > 1 && !self.options.in_place {
+            return Err(Failure::Unhealed(format!(
+                "it has {} names, which a new file would split: '--in-place' writes into it",
+                stat.links
+            )));
+        }
+        if self.options.in_place && !super::patch::can_patch(recorded) {
+            return Err(Failure::Unhealed(
+                "it cannot be healed in place: its blocks are not recorded".to_owned(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// The places that may have the content: the file itself first.
+    fn candidates(
+        &self,
+        finding: &Finding,
+        row: &Row,
+        damaged: Option<&Stat>,
+        troubles: &mut Troubles,
+    ) -> Vec<Candidate> {
+        let mut all = Vec::new();
+        let mut take = |origin: &Origin, opened: std::io::Result<Candidate>| match opened {
+            Ok(candidate) => {
+                all.push(candidate);
+                true
+            }
+            Err(error) => {
+                troubles.add(origin, error);
+                false
+            }
+        };
+        if damaged.is_some() {
+            let path = finding.path.as_bytes();
+            take(&Origin::Itself, Candidate::open(Origin::Itself, &self.opener, path));
+        }
+        for replica in &self.replicas {
+            let by_name = |path: &RelPath| replica.candidate(path, damaged);
+            let opened = by_name(&row.record.path);
+            let is_moved = finding.path != row.record.path;
+            let opened = if is_moved { opened.or_else(|_| by_name(&finding.path)) } else { opened };
+            take(&replica.origin, opened);
+        }
+        all
+    }
+
+    /// Records what is there now under the digests that are recorded, and that
+    /// they were seen. Durable with the next commit.
+    pub(super) fn record(
+        &mut self,
+        row: &Row,
+        path: &RelPath,
+        inode: u64,
+        hashed_ns: i64,
+    ) -> Attempt<()> {
+        let stat = self.root.stat(path.as_bytes()).or_unhealed("look at what was healed")?;
+        if stat.inode != inode {
+            // Healed, and not ours any more: the next run says what it is now.
+            return Ok(());
+        }
+        let parent = path.parent().unwrap_or_default();
+        let device = self.root.stat(parent.as_bytes()).map_or(stat.device, |stat| stat.device);
+        let found = self.entries.entry(&self.root, self.catalog, path, &stat, device)?;
+        let was = &row.record;
+        let (entry, hashed_ns) = match was.entry.is_undated() {
+            // Still only what a list says.
+            true => (was.entry.clone(), was.hashed_ns),
+            false => (Entry { target: was.entry.target.clone(), ..found }, hashed_ns),
+        };
+        let verified_s = Clock::default().now_s();
+        let record = Record { entry, hashed_ns, verified_s, gone_s: None, ..was.clone() };
+        Ok(self.catalog.put_same_content(row, record)?)
+    }
+}
+
+/// Refuses a file that is not any more what was judged.
+pub(super) fn require_as_found(stat: &Stat, finding: &Finding) -> Attempt<()> {
+    let is_as_found = finding.found.as_ref().is_some_and(|found| {
+        found.size == stat.size
+            && found.mtime_ns == stat.mtime_ns
+            && found.ctime_ns.is_none_or(|ctime_ns| ctime_ns == stat.ctime_ns)
+            && found.inode.is_none_or(|inode| inode == stat.inode)
+    });
+    if is_as_found && stat.kind == fsure_os::Kind::File {
+        return Ok(());
+    }
+    Err(Failure::Unhealed("busy: it changed since it was judged".to_owned()))
+}
+
+/// Whether a path stays below its root, and is none of fsure's own.
+fn is_beneath(path: &RelPath) -> bool {
+    let is_name = |name: &[u8]| !name.is_empty() && name != b"." && name != b"..";
+    path.as_bytes().split(|byte| *byte == b'/').all(is_name)
+        && !path.is_within(&RelPath::from_bytes(OWN_FOLDER.as_bytes()))
+}
+
+fn size(finding: &Finding) -> u64 {
+    finding.recorded.as_ref().map_or(0, |entry| entry.size)
+}

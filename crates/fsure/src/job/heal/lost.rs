@@ -1,0 +1,93 @@
+//! What is not there any more and is no file: links and folders, made anew as
+//! they are recorded.
+
+use std::io;
+
+use fsure_os::folder::is_gone;
+use fsure_os::write::{Model, Resembles, make_folder, make_link, set_folder_date};
+
+use super::healer::Healer;
+use super::reader::{Attempt, Failure, Unhealed as _};
+use crate::catalog::{Row, Stored};
+use crate::words::{Clock, EntryKind, Finding, Origin, RelPath, Remedy};
+
+impl Healer<'_> {
+    /// Makes a link or a folder again.
+    pub(super) fn restore_name(
+        &mut self,
+        finding: &Finding,
+        row: Row,
+        remedy: &mut Remedy,
+    ) -> Attempt<()> {
+        remedy.taken = vec![(Origin::Record, Vec::new())];
+        let (path, entry) = (&finding.path, &row.record.entry);
+        let target = entry.target.as_deref();
+        if entry.kind == EntryKind::Link && target.is_none() {
+            return Err(Failure::Unhealed("where it points is not recorded".to_owned()));
+        }
+        if !self.options.does {
+            return Ok(());
+        }
+        self.make_parents(&path.parent().unwrap_or_default())?;
+        match target.filter(|_| entry.kind == EntryKind::Link) {
+            Some(target) => {
+                let date = (!entry.is_undated()).then_some(entry.mtime_ns);
+                make_link(&self.root, path.as_bytes(), target, date).or_unhealed("make it")?;
+            }
+            // With the folders above a file that came before it in order.
+            None if self.is_folder(path) => {}
+            None => remedy.reason = self.make_one(path)?,
+        }
+        let made = self.root.stat(path.as_bytes()).or_unhealed("look at it")?;
+        self.record(&row, path, made.inode, Clock::default().now_ns())?;
+        self.catalog.commit()?;
+        Ok(())
+    }
+
+    /// Makes the folders above something that is gone, as far as they are, too.
+    pub(super) fn make_parents(&mut self, folder: &RelPath) -> Attempt<()> {
+        if folder.is_root() || self.is_folder(folder) {
+            return Ok(());
+        }
+        self.make_parents(&folder.parent().unwrap_or_default())?;
+        self.make_one(folder).map(drop)
+    }
+
+    fn is_folder(&self, path: &RelPath) -> bool {
+        let stat = self.root.stat(path.as_bytes());
+        stat.is_ok_and(|stat| stat.kind == fsure_os::Kind::Folder)
+    }
+
+    /// Makes a folder like that of the first replica that has one. What else to
+    /// know of it.
+    fn make_one(&mut self, path: &RelPath) -> Attempt<Option<String>> {
+        let model = self.replicas.iter().find_map(|replica| {
+            let theirs = replica.path_of(path)?;
+            Model::open(replica.root(), &theirs).ok()
+        });
+        let made = make_folder(&self.root, path.as_bytes(), model.as_ref());
+        let resembles = made.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => io::Error::other("something else has its name"),
+            _ => error,
+        });
+        let resembles = resembles.or_unhealed("make the folder")?;
+        if let Some(Stored::Sound(row)) = self.catalog.get(path)?
+            && !row.record.entry.is_undated()
+        {
+            self.made_folders.push((path.clone(), row.record.entry.mtime_ns));
+        }
+        let told = "its owner, permissions or attributes are not all those of a copy";
+        Ok((resembles == Resembles::InPart).then(|| told.to_owned()))
+    }
+
+    /// Gives folders that were made their dates, once all is in them.
+    pub(super) fn date_folders(&mut self) {
+        for (path, mtime_ns) in std::mem::take(&mut self.made_folders).into_iter().rev() {
+            if let Err(error) = set_folder_date(&self.root, path.as_bytes(), mtime_ns)
+                && !is_gone(&error)
+            {
+                self.monitor.warn(&format!("the date of {}: {error}", path.shown()));
+            }
+        }
+    }
+}

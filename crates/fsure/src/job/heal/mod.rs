@@ -1,0 +1,145 @@
+//! `heal`: put back what is damaged or missing from copies that the record
+//! proves. A run judges as `verify` does, and what it finds is then healed as a
+//! whole, or left as it was. `docs/heal.md` says by which rules.
+
+mod draft;
+mod healer;
+mod journal;
+mod leftover;
+mod lost;
+mod patch;
+mod plan;
+mod proof;
+mod reader;
+mod replica;
+mod ward;
+
+use std::path::PathBuf;
+
+use super::Options;
+use super::opening::{
+    OpenRoot, is_recorded_root, lock, offline, offline_outcome, open_root, plan, require_record,
+    require_scope,
+};
+use crate::catalog::{Catalog, Place, Stored};
+use crate::scan::{Purpose, scan};
+use crate::words::{EntryKind, Error, Finding, Healing, Monitor, Outcome, Result, Stop};
+use healer::Healer;
+use reader::Failure;
+use replica::Replica;
+use ward::Ward;
+
+/// What `heal` is told.
+#[derive(Clone, Debug, Default)]
+pub struct HealOptions {
+    /// What all jobs have in common.
+    pub common: Options,
+    /// Where copies are, each corresponding to the path that is healed.
+    pub replicas: Vec<PathBuf>,
+    /// Do it, rather than say what would be done.
+    pub does: bool,
+    /// Write into the damaged files rather than put whole ones in their place.
+    pub in_place: bool,
+    /// Heal what somebody rewrote and dated back, too.
+    pub altered: bool,
+}
+
+/// Judges every recorded file below a place, and heals what can be healed.
+pub fn heal(place: &Place, options: &HealOptions, monitor: &dyn Monitor) -> Result<Outcome> {
+    require_record(place)?;
+    let open = open_root(place)?;
+    let mut catalog = open_catalog(place, options, monitor)?;
+    if let Some(offline) = offline(place, &open, &catalog)?.filter(|_| !options.common.force) {
+        return Ok(offline_outcome(offline, false));
+    }
+    require_scope(place, &open, &mut catalog)?;
+    let replicas = open_replicas(place, &open, &mut catalog, options)?;
+    if !is_recorded_root(&open, &catalog) {
+        monitor.warn(
+            "this is not the file system that was recorded: it is judged and healed as a copy",
+        );
+    }
+    let mut healer = Healer::new(place, &open, &mut catalog, options, replicas, monitor)?;
+    healer.clear_up()?;
+    let purpose = Purpose::Verify;
+    let plan = plan(place, &open, healer.catalog, &options.common, purpose, options.does)?;
+    let ward = Ward::new(monitor);
+    let mut outcome = scan(&plan, healer.catalog, &ward)?;
+    let may_go_on = outcome.offline.is_none()
+        && outcome.stopped.is_none()
+        && outcome.record_untrusted.is_none();
+    let findings = if may_go_on { ward.findings() } else { Vec::new() };
+    outcome.stopped = heal_all(&mut healer, &findings, outcome.stopped.take())?;
+    let Healing { healed, .. } = *outcome.healing.insert(healer.healing);
+    if healed.total() > 0 {
+        let is_healed = |finding: &Finding| healer.healed.contains(&finding.path);
+        outcome.grave.retain(|finding| !is_healed(finding));
+    }
+    Ok(outcome)
+}
+
+/// Heals one after the other. Why the run ends early, if it does.
+fn heal_all(
+    healer: &mut Healer<'_>,
+    findings: &[Finding],
+    mut stopped: Option<Stop>,
+) -> Result<Option<Stop>> {
+    healer.expect(findings);
+    for finding in findings {
+        match healer.treat(finding) {
+            Ok(()) => {}
+            Err(Failure::Stopped(code)) => stopped = Some(Stop::Interrupted(code)),
+            Err(Failure::Fatal(error @ Error::RecordNotWritten { .. })) => {
+                healer.catalog.roll_back();
+                let hint = error.hint().unwrap_or_default();
+                stopped = Some(Stop::RecordFailed(format!("{error}; {hint}")));
+            }
+            Err(Failure::Fatal(error)) => return Err(error),
+            Err(Failure::Unhealed(why)) => return Err(Error::Internal(why)),
+        }
+        if stopped.is_some() {
+            break;
+        }
+    }
+    healer.date_folders();
+    Ok(stopped)
+}
+
+/// The catalog, to be written only where something is to be done.
+fn open_catalog(place: &Place, options: &HealOptions, monitor: &dyn Monitor) -> Result<Catalog> {
+    if !options.does {
+        return Catalog::open(&place.catalog, None);
+    }
+    let catalog = Catalog::open(&place.catalog, Some(lock(&place.catalog, monitor)?))?;
+    if catalog.is_read_only() {
+        return Err(Error::RecordNotWritten {
+            catalog: place.catalog.clone(),
+            why: "it is read-only".to_owned(),
+            hint: "what is healed has to be recorded",
+        });
+    }
+    Ok(catalog)
+}
+
+fn open_replicas(
+    place: &Place,
+    open: &OpenRoot,
+    catalog: &mut Catalog,
+    options: &HealOptions,
+) -> Result<Vec<Replica>> {
+    let is_cut_off = leftover::is_any(place, catalog)?;
+    if options.replicas.is_empty() && !is_cut_off {
+        return Err(Error::Usage {
+            message: "there is nothing to heal from".to_owned(),
+            hint: Some("'--from REPLICA' names a copy of PATH".to_owned()),
+        });
+    }
+    let scope = &place.scope;
+    let is_file = match catalog.get(scope)? {
+        _ if scope.is_root() => false,
+        Some(Stored::Sound(row)) => row.record.entry.kind == EntryKind::File,
+        _ => open.root.stat(scope.as_bytes()).is_ok_and(|s| s.kind == fsure_os::Kind::File),
+    };
+    let replica = |path: &PathBuf| Replica::open(path, &open.root, scope, is_file);
+    options.replicas.iter().map(replica).collect()
+}

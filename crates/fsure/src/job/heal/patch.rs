@@ -1,0 +1,267 @@
+//! Healing in place: a journal first, then the file. What comes after the
+//! journal is the same whether it was written just now or by a run that was
+//! killed.
+
+use std::io;
+
+use fsure_os::path as os_path;
+use fsure_os::write::{self, Writing};
+
+use super::healer::{Healer, Work, require_as_found};
+use super::journal::{self, Header, Journal, PAGE, Piece};
+use super::proof::Recorded;
+use super::reader::{Attempt, Candidate, Failure, Troubles, Unhealed as _};
+use crate::catalog::{Catalog, Stored};
+use crate::scan::hash::BLOCK;
+use crate::words::{Clock, Origin};
+
+/// Failed reads spent on what a block was made of before. It is wanted only to
+/// be put back if the medium refuses what is proven.
+const FAILURES_MAX: usize = 16;
+
+/// Whether the parts of a file that are to change can be told.
+pub(super) fn can_patch(recorded: &Recorded) -> bool {
+    recorded.is_by_blocks() || recorded.size().is_some_and(|size| size <= BLOCK)
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Unhealed(format!("its journal: {error}"))
+    }
+}
+
+impl Healer<'_> {
+    /// Writes into a damaged file what is wrong in it.
+    pub(super) fn patch(&mut self, work: &Work<'_>) -> Attempt<()> {
+        let path = &work.finding.path;
+        let before = self.root.stat(path.as_bytes()).or_unhealed("look at it")?;
+        require_as_found(&before, work.finding)?;
+        self.write_journal(work, before.inode)?;
+        let now = self.root.stat(path.as_bytes()).or_unhealed("look at it")?;
+        if let Err(busy) = require_as_found(&now, work.finding) {
+            self.remove_journal();
+            return Err(busy);
+        }
+        let (_, proved_ns) = self.carry_out()?;
+        self.record(&work.recorded.row, path, before.inode, proved_ns)?;
+        self.catalog.commit()?;
+        self.remove_journal();
+        self.patched.insert((before.device, before.inode));
+        Ok(())
+    }
+
+    fn write_journal(&mut self, work: &Work<'_>, inode: u64) -> Attempt<()> {
+        let then = &work.recorded.row.record;
+        let damaged = work.damaged.as_ref().map_or(0, |stat| stat.mtime_ns);
+        let is_elsewhere = |place: &usize| work.candidates[*place].origin != Origin::Itself;
+        let from = work.plan.from.iter().filter(|(_, place)| is_elsewhere(place));
+        let pieces: Vec<u64> = from.map(|(piece, _)| *piece).collect();
+        let header = Header {
+            path: work.finding.path.clone(),
+            inode,
+            size_before: work.damaged.as_ref().map_or(0, |stat| stat.size),
+            size_after: work.plan.size,
+            mtime_before_ns: damaged,
+            mtime_after_ns: if then.entry.is_undated() { damaged } else { then.entry.mtime_ns },
+            blake3: then.digests.blake3.unwrap_or_default(),
+            pieces: pieces.len() as u64,
+        };
+        let itself = work.candidates.first().filter(|first| first.origin == Origin::Itself);
+        let mut journal = Journal::create(&self.journal(), &header)?;
+        for piece in pieces {
+            let range = work.recorded.range(piece, work.plan.size);
+            self.read_piece(work, piece)?;
+            let new = self.reader.last(range.end - range.start).to_vec();
+            let mut old = match itself {
+                Some(itself) => self.look_at_piece(itself, range.start, new.len()),
+                None => Piece { offset: range.start, old: vec![], readable: [0; 32], new: vec![] },
+            };
+            old.new = new;
+            journal.push(&old)?;
+        }
+        Ok(journal.finish()?)
+    }
+
+    /// Reads what a piece is to be, and proves it.
+    fn read_piece(&mut self, work: &Work<'_>, piece: u64) -> Attempt<()> {
+        if work.recorded.is_by_blocks() {
+            return self.read_block(work, piece);
+        }
+        let candidate = &work.candidates[work.plan.from[&piece]];
+        let mut troubles = Troubles::default();
+        // At most a block, which stays where it was read to.
+        if self.reader.has_whole(&work.recorded, candidate, &mut troubles)? {
+            return Ok(());
+        }
+        Err(Failure::Unhealed(format!("the copy cannot be had any more ({})", troubles.told())))
+    }
+
+    /// What a file holds somewhere, as far as it can be read.
+    fn look_at_piece(&mut self, itself: &Candidate, offset: u64, length: usize) -> Piece {
+        let mut piece = Piece { offset, old: Vec::new(), readable: [0xff; 32], new: Vec::new() };
+        if let Ok(content) = self.reader.read(itself, offset, length as u64) {
+            piece.old = content.to_vec();
+            return piece;
+        }
+        let there = itself.stat.size.saturating_sub(offset).min(length as u64) as usize;
+        piece.old = vec![0; there];
+        let (step, mut failures) = ((itself.grain() as usize).max(PAGE), 0);
+        for at in (0..there).step_by(step) {
+            let end = (at + step).min(there);
+            let read = (failures < FAILURES_MAX)
+                .then(|| self.reader.read(itself, offset + at as u64, (end - at) as u64).ok())
+                .flatten()
+                .filter(|content| content.len() == end - at);
+            match read {
+                Some(content) => piece.old[at..end].copy_from_slice(content),
+                None => {
+                    failures += 1;
+                    for page in at / PAGE..end.div_ceil(PAGE) {
+                        piece.readable[page / 8] &= !(1 << (page % 8));
+                    }
+                }
+            }
+        }
+        piece
+    }
+
+    /// Does what the journal says, or takes it back. When the result was proved.
+    fn carry_out(&mut self) -> Attempt<(Header, i64)> {
+        let file = self.journal();
+        let header = journal::read::<Failure>(&file, &mut |_, _| Ok(()));
+        let header = match header {
+            Ok(header) => header,
+            Err(Failure::Unhealed(why)) => return Err(self.set_aside(&why)),
+            Err(other) => return Err(other),
+        };
+        let path = header.path.as_bytes();
+        let itself = Candidate::open(Origin::Itself, &self.opener, path).or_unhealed("read it")?;
+        let mut is_ours = itself.stat.inode == header.inode;
+        journal::read::<Failure>(&file, &mut |_, piece| {
+            let length = piece.new.len().max(piece.old.len());
+            let now = self.look_at_piece(&itself, piece.offset, length);
+            is_ours = is_ours && piece.is_ours(&now);
+            Ok(())
+        })?;
+        if !is_ours {
+            return Err(self.set_aside("somebody has written to the file meanwhile"));
+        }
+        let writing = write::patch(&self.root, path).or_unhealed("write into it");
+        let writing = match writing {
+            Ok(writing) => writing,
+            Err(failure) => {
+                self.remove_journal();
+                return Err(failure);
+            }
+        };
+        match self.write_new(&header, &writing) {
+            Ok(proved_ns) => {
+                self.cut_and_date(&header, &writing)?;
+                Ok((header, proved_ns))
+            }
+            Err(Failure::Unhealed(why)) => Err(self.roll_back(&header, &writing, &why)),
+            Err(other) => Err(other),
+        }
+    }
+
+    fn write_new(&mut self, header: &Header, writing: &Writing) -> Attempt<i64> {
+        journal::read::<Failure>(&self.journal(), &mut |_, piece| {
+            writing.write_at(&piece.new, piece.offset).or_unhealed("write into it")
+        })?;
+        writing.flush().or_unhealed("write into it")?;
+        let proved_ns = Clock::default().now_ns();
+        self.prove_in_place(header)?;
+        Ok(proved_ns)
+    }
+
+    /// Last, since what is beyond the recorded end is in no journal.
+    fn cut_and_date(&self, header: &Header, writing: &Writing) -> Attempt<()> {
+        let set = || {
+            writing.set_size(header.size_after)?;
+            writing.set_date(header.mtime_after_ns)?;
+            writing.flush()
+        };
+        set().or_unhealed("its content is proven, but not its size and date; the next heal goes on")
+    }
+
+    /// Reads from the medium what was written: as a whole where it is recorded
+    /// under its name, and else the parts that were written.
+    fn prove_in_place(&mut self, header: &Header) -> Attempt<()> {
+        let path = header.path.as_bytes();
+        let written = Candidate::open(Origin::Itself, &self.opener, path).or_unhealed("read it")?;
+        let mut is_proved = true;
+        journal::read::<Failure>(&self.journal(), &mut |_, piece| {
+            let length = piece.new.len() as u64;
+            let read = self.reader.read(&written, piece.offset, length);
+            is_proved &= read.is_ok_and(|content| content == piece.new);
+            Ok(())
+        })?;
+        if let Some(Stored::Sound(row)) = self.catalog.get(&header.path)?
+            && row.record.digests.blake3.unwrap_or_default() == header.blake3
+        {
+            let recorded = Recorded::of(row, self.catalog)?;
+            let mut troubles = Troubles::default();
+            is_proved &= self.reader.has_whole(&recorded, &written, &mut troubles)?;
+        }
+        let why = "what was written does not come back as it was";
+        if is_proved { Ok(()) } else { Err(Failure::Unhealed(why.to_owned())) }
+    }
+
+    /// Puts back what was there before, as far as it could be read.
+    fn roll_back(&mut self, header: &Header, writing: &Writing, why: &str) -> Failure {
+        let put_back = || -> io::Result<()> {
+            journal::read::<io::Error>(&self.journal(), &mut |_, piece| {
+                piece.readable_pages().try_for_each(|(at, bytes)| writing.write_at(bytes, at))
+            })?;
+            writing.set_size(header.size_before)?;
+            writing.set_date(header.mtime_before_ns)?;
+            writing.flush()
+        };
+        match put_back() {
+            Ok(()) => {
+                self.remove_journal();
+                Failure::Unhealed(format!("{why}; what was there before was put back"))
+            }
+            Err(error) => Failure::Unhealed(format!(
+                "{why}; what was there before could not be put back ({error}): the journal is \
+                 kept, and the next heal goes on"
+            )),
+        }
+    }
+
+    /// Goes on where a run was killed. What came of it, for a person.
+    pub(super) fn finish_patch(&mut self) -> Attempt<String> {
+        let (header, proved_ns) = self.carry_out()?;
+        if let Some(Stored::Sound(row)) = self.catalog.get(&header.path)? {
+            self.record(&row, &header.path, header.inode, proved_ns)?;
+            self.catalog.commit()?;
+        }
+        self.remove_journal();
+        Ok(header.path.shown().to_string())
+    }
+
+    /// Keeps a journal that cannot be used out of the way.
+    fn set_aside(&self, why: &str) -> Failure {
+        let journal = self.journal();
+        let aside = (1..).map(|number| {
+            let mut name = journal.clone().into_os_string();
+            name.push(format!(".{number}"));
+            std::path::PathBuf::from(name)
+        });
+        let free = aside.into_iter().find(|aside| !os_path::exists(aside)).unwrap_or_default();
+        let kept = match os_path::rename(&journal, &free) {
+            Ok(()) => format!("its journal is kept as {}", free.display()),
+            Err(error) => format!("its journal could not be put aside: {error}"),
+        };
+        Failure::Unhealed(format!("{why}: it was left alone, and {kept}"))
+    }
+
+    pub(super) fn journal(&self) -> std::path::PathBuf {
+        Catalog::journal_file(&self.place.catalog)
+    }
+
+    fn remove_journal(&self) {
+        // One that comes back after a power cut finds its work done.
+        os_path::remove(&self.journal(), false);
+    }
+}

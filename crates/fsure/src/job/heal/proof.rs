@@ -1,0 +1,86 @@
+//! What the record proves of a content: each of its blocks, or only the whole.
+
+use crate::catalog::{Catalog, Row};
+use crate::scan::are_proven;
+use crate::scan::hash::{BLOCK, BlockValue, block_count, block_value};
+use crate::words::{ByteRange, Digests, Result};
+
+/// How a content is known.
+enum Proof {
+    /// By these values, which merge to the recorded BLAKE3.
+    Blocks(Vec<BlockValue>),
+    /// By its digests, all together.
+    Whole,
+}
+
+/// A recorded file, and how bytes are held against its record.
+pub(super) struct Recorded {
+    pub(super) row: Row,
+    proof: Proof,
+}
+
+impl Recorded {
+    pub(super) fn of(row: Row, catalog: &mut Catalog) -> Result<Self> {
+        let values = catalog.blocks(&row)?;
+        let is_by_blocks = are_proven(&row.record, &values);
+        let proof = if is_by_blocks { Proof::Blocks(values) } else { Proof::Whole };
+        Ok(Self { row, proof })
+    }
+
+    /// The recorded length; `None` where nobody knows it: a list does not have
+    /// to say, and what was there when it was read may have been damaged.
+    pub(super) fn size(&self) -> Option<u64> {
+        let entry = &self.row.record.entry;
+        (!entry.is_undated()).then_some(entry.size)
+    }
+
+    pub(super) fn is_by_blocks(&self) -> bool {
+        matches!(self.proof, Proof::Blocks(_))
+    }
+
+    /// How many pieces can be told to be right by themselves.
+    pub(super) fn pieces(&self) -> u64 {
+        match &self.proof {
+            Proof::Blocks(values) => values.len() as u64,
+            Proof::Whole => 1,
+        }
+    }
+
+    /// Where a piece of a content of `size` bytes is.
+    pub(super) fn range(&self, piece: u64, size: u64) -> ByteRange {
+        match &self.proof {
+            Proof::Blocks(_) => piece * BLOCK..((piece + 1) * BLOCK).min(size),
+            Proof::Whole => 0..size,
+        }
+    }
+
+    /// The pieces that ranges of bytes touch, and all from `end` on.
+    pub(super) fn touched(&self, ranges: &[ByteRange], end: u64) -> Vec<u64> {
+        let count = self.pieces();
+        if count == 1 {
+            return vec![0];
+        }
+        let of_range = |range: &ByteRange| range.start / BLOCK..block_count(range.end).min(count);
+        let mut pieces: Vec<u64> = ranges.iter().flat_map(of_range).collect();
+        pieces.extend(end / BLOCK..count);
+        pieces.sort_unstable();
+        pieces.dedup();
+        pieces
+    }
+
+    /// Whether this is the recorded content of a block.
+    pub(super) fn proves_block(&self, block: u64, content: &[u8]) -> bool {
+        match &self.proof {
+            Proof::Blocks(values) => {
+                values.get(block as usize) == Some(&block_value(block, content))
+            }
+            Proof::Whole => false,
+        }
+    }
+
+    /// Whether these are all digests that are recorded, and no other values.
+    pub(super) fn proves(&self, digests: &Digests) -> bool {
+        let recorded = &self.row.record.digests;
+        digests.algorithms().covers(recorded.algorithms()) && recorded.agree(digests) == Some(true)
+    }
+}

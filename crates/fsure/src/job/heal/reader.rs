@@ -1,0 +1,214 @@
+//! Reading what may be right, from where it may be: twice before it is passed
+//! over, and never believed without the record.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+use fsure_os::Stat;
+use fsure_os::buffer::Buffer;
+use fsure_os::folder::Root;
+use fsure_os::opener::Opener;
+use fsure_os::read::Source;
+
+use super::proof::Recorded;
+use crate::scan::hash::{BLOCK, InOrder};
+use crate::words::{Algorithm, AlgorithmSet, Digests, Error, ExitCode, Monitor, Origin, Result};
+
+/// Reads from one place before it is passed over.
+const LOOKS: usize = 2;
+
+/// Why something was not healed.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// For a reason of its own; the next one may fare better.
+    Unhealed(String),
+    /// The run is to end.
+    Stopped(ExitCode),
+    /// The run cannot go on.
+    Fatal(Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Fatal(error)
+    }
+}
+
+/// The result of what is done about one finding.
+pub(super) type Attempt<T> = std::result::Result<T, Failure>;
+
+/// Says of a system error what failed, and that no more than this one did.
+pub(super) trait Unhealed<T> {
+    fn or_unhealed(self, doing: &str) -> Attempt<T>;
+}
+
+impl<T> Unhealed<T> for io::Result<T> {
+    fn or_unhealed(self, doing: &str) -> Attempt<T> {
+        self.map_err(|error| Failure::Unhealed(format!("{doing}: {error}")))
+    }
+}
+
+/// A file that may have the recorded content, or some of it.
+pub(super) struct Candidate {
+    pub(super) origin: Origin,
+    source: Source,
+    pub(super) stat: Stat,
+    /// Where it is, to be taken for a model.
+    pub(super) root: Arc<Root>,
+    pub(super) path: Vec<u8>,
+}
+
+impl Candidate {
+    /// Where reads of it may begin.
+    pub(super) fn grain(&self) -> u64 {
+        self.source.grain()
+    }
+
+    pub(super) fn open(origin: Origin, opener: &Opener, path: &[u8]) -> io::Result<Self> {
+        let (source, stat) = opener.open(path, false)?;
+        let root = Arc::clone(opener.root());
+        Ok(Self { origin, source, stat, root, path: path.to_owned() })
+    }
+}
+
+/// What was wrong with each origin, the first of it.
+#[derive(Default)]
+pub(super) struct Troubles(BTreeMap<Origin, String>);
+
+impl Troubles {
+    pub(super) fn add(&mut self, origin: &Origin, what: impl ToString) {
+        self.0.entry(origin.clone()).or_insert_with(|| what.to_string());
+    }
+
+    /// All of it, for a person.
+    pub(super) fn told(&self) -> String {
+        let told = |(origin, what): (&Origin, &String)| match origin {
+            Origin::Itself => format!("the file itself: {what}"),
+            Origin::Replica(path) => format!("{}: {what}", crate::words::escape(path)),
+            Origin::Record => what.clone(),
+        };
+        self.0.iter().map(told).collect::<Vec<_>>().join("; ")
+    }
+}
+
+/// Memory to read into, and who may stop it.
+pub(super) struct Reader<'a> {
+    buffer: Buffer,
+    monitor: &'a dyn Monitor,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(monitor: &'a dyn Monitor) -> io::Result<Self> {
+        Ok(Self { buffer: Buffer::new(BLOCK as usize)?, monitor })
+    }
+
+    pub(super) fn go_on(&self) -> Attempt<()> {
+        self.monitor.stop_requested().map_or(Ok(()), |code| Err(Failure::Stopped(code)))
+    }
+
+    /// Reads up to a block; less than `length` where the file ends.
+    pub(super) fn read(
+        &mut self,
+        source: &Candidate,
+        offset: u64,
+        length: u64,
+    ) -> io::Result<&[u8]> {
+        let filled = source.source.read_at(&mut self.buffer, offset, length as usize)?;
+        Ok(&self.buffer[..filled.bytes])
+    }
+
+    /// What was last read, up to that length.
+    pub(super) fn last(&self, length: u64) -> &[u8] {
+        &self.buffer[..length as usize]
+    }
+
+    /// Whether a place has a block as it is recorded. Then it has been read.
+    pub(super) fn has_block(
+        &mut self,
+        recorded: &Recorded,
+        candidate: &Candidate,
+        block: u64,
+        troubles: &mut Troubles,
+    ) -> bool {
+        let range = recorded.range(block, recorded.row.record.entry.size);
+        let length = range.end - range.start;
+        let mut trouble = String::new();
+        for _ in 0..LOOKS {
+            match self.read(candidate, range.start, length) {
+                Ok(content) if (content.len() as u64) < length => trouble = "too short".to_owned(),
+                Ok(content) if recorded.proves_block(block, content) => return true,
+                Ok(_) => trouble = "not the recorded content".to_owned(),
+                Err(error) => trouble = error.to_string(),
+            }
+        }
+        troubles.add(&candidate.origin, trouble);
+        false
+    }
+
+    /// Whether a place has the recorded content as a whole, at its beginning.
+    pub(super) fn has_whole(
+        &mut self,
+        recorded: &Recorded,
+        candidate: &Candidate,
+        troubles: &mut Troubles,
+    ) -> Attempt<bool> {
+        let size = recorded.size().unwrap_or(candidate.stat.size);
+        let wanted = recorded.row.record.digests.algorithms();
+        let mut trouble = "not the recorded content".to_owned();
+        for _ in 0..LOOKS {
+            match self.digests(candidate, size, wanted, &mut |_, _| Ok(()))? {
+                Ok(Some(digests)) if recorded.proves(&digests) => return Ok(true),
+                Ok(Some(_)) => {}
+                Ok(None) => trouble = "too short".to_owned(),
+                Err(error) => trouble = error.to_string(),
+            }
+        }
+        troubles.add(&candidate.origin, trouble);
+        Ok(false)
+    }
+
+    /// The digests of the first `size` bytes, which `each` sees in order;
+    /// `None` where there are not so many.
+    pub(super) fn digests(
+        &mut self,
+        candidate: &Candidate,
+        size: u64,
+        wanted: AlgorithmSet,
+        each: &mut dyn FnMut(u64, &[u8]) -> Attempt<()>,
+    ) -> Attempt<io::Result<Option<Digests>>> {
+        let mut blake3 = wanted.contains(Algorithm::Blake3).then(blake3::Hasher::new);
+        let mut others = InOrder::new(wanted);
+        for offset in (0..size).step_by(BLOCK as usize) {
+            self.go_on()?;
+            let length = BLOCK.min(size - offset);
+            match self.read(candidate, offset, length) {
+                Ok(content) if (content.len() as u64) < length => return Ok(Ok(None)),
+                Ok(content) => {
+                    if let Some(blake3) = &mut blake3 {
+                        blake3.update(content);
+                    }
+                    if let Some(others) = &mut others {
+                        others.update(content);
+                    }
+                    each(offset, content)?;
+                }
+                Err(error) => return Ok(Err(error)),
+            }
+        }
+        let mut digests = Digests::default();
+        if let Some(blake3) = blake3 {
+            digests.insert(Algorithm::Blake3, blake3.finalize().as_bytes());
+        }
+        if let Some(others) = others {
+            others.finish(&mut digests);
+        }
+        Ok(Ok(Some(digests)))
+    }
+}
+
+/// Without memory nothing can be done at all.
+pub(super) fn reader(monitor: &dyn Monitor) -> Result<Reader<'_>> {
+    let no_memory = |error| Error::Internal(format!("no memory to read into: {error}"));
+    Reader::new(monitor).map_err(no_memory)
+}

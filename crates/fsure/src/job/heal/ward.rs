@@ -1,0 +1,55 @@
+//! Listens to a run for the findings that something may have to be done about.
+
+use std::sync::{Mutex, PoisonError};
+
+use crate::words::{ExitCode, Finding, Monitor, Progress, RelPath, Remedy, Verdict};
+
+/// Passes on all it hears, and keeps what may be healed.
+pub(super) struct Ward<'a> {
+    monitor: &'a dyn Monitor,
+    findings: Mutex<Vec<Finding>>,
+}
+
+impl<'a> Ward<'a> {
+    pub(super) fn new(monitor: &'a dyn Monitor) -> Self {
+        Self { monitor, findings: Mutex::default() }
+    }
+
+    /// What was kept, in the order of paths: a folder comes before what is in it.
+    pub(super) fn findings(self) -> Vec<Finding> {
+        let mut findings = self.findings.into_inner().unwrap_or_else(PoisonError::into_inner);
+        findings.sort_by(|one, other| one.path.cmp(&other.path));
+        findings
+    }
+}
+
+fn is_kept(verdict: Verdict) -> bool {
+    verdict.is_suspicious()
+        || matches!(verdict, Verdict::Unreadable | Verdict::Missing | Verdict::Flaky)
+}
+
+impl Monitor for Ward<'_> {
+    fn progress(&self, progress: &Progress, current: Option<&RelPath>) {
+        self.monitor.progress(progress, current);
+    }
+
+    fn finding(&self, finding: &Finding) {
+        if is_kept(finding.verdict) {
+            let mut findings = self.findings.lock().unwrap_or_else(PoisonError::into_inner);
+            findings.push(finding.clone());
+        }
+        self.monitor.finding(finding);
+    }
+
+    fn remedy(&self, remedy: &Remedy) {
+        self.monitor.remedy(remedy);
+    }
+
+    fn warn(&self, message: &str) {
+        self.monitor.warn(message);
+    }
+
+    fn stop_requested(&self) -> Option<ExitCode> {
+        self.monitor.stop_requested()
+    }
+}

@@ -1,0 +1,130 @@
+//! A tree as it is now, as a catalog that is gone afterwards: what `compare`
+//! and `dupes` look at. It is an `update` that accepts everything, of a copy of
+//! the record or of none, so that there is one way of reading and of believing
+//! a record; and nothing of it is written.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::Options;
+use super::opening::{OpenRoot, plan};
+use crate::catalog::{Catalog, Place, Settings};
+use crate::scan::{Accept, Purpose, Sizes, UpdateRules, scan};
+use crate::words::{
+    AlgorithmSet, Error, ExitCode, Finding, Monitor, Progress, RelPath, Result, Stop, Verdict,
+    no_answer,
+};
+
+/// A tree that was looked at.
+pub(super) struct Looked {
+    /// What it is now.
+    pub(super) catalog: Catalog,
+    /// What could not be read, by its path below the root: its record, if it
+    /// has one, says nothing of it.
+    pub(super) unread: BTreeSet<RelPath>,
+    /// Records that fail their seal.
+    pub(super) bad_records: u64,
+    /// Files that were read.
+    pub(super) files_read: u64,
+    /// Their bytes.
+    pub(super) bytes_read: u64,
+    /// What sizes several files have, where only those were read.
+    pub(super) sizes: Option<Arc<Sizes>>,
+}
+
+/// Looks at a tree, for digests that are those of a copy of its record or, where
+/// there is none, of `digests` alone. With `only_equal_sizes` a file is read
+/// only if another one has its size.
+pub(super) fn look(
+    place: &Place,
+    open: &OpenRoot,
+    digests: AlgorithmSet,
+    only_equal_sizes: bool,
+    options: &Options,
+    monitor: &dyn Monitor,
+) -> Result<Looked> {
+    // How much of it is gone does not matter where nothing is written.
+    let options = &Options { force: true, ..options.clone() };
+    let mut catalog = if place.is_recorded() {
+        Catalog::temporary_copy(&place.catalog)?
+    } else {
+        let settings = Settings { digests, cross_file_systems: false };
+        Catalog::temporary(&place.root, settings, (open.volume.clone(), open.inode))?
+    };
+    let rules = UpdateRules {
+        full: false,
+        digests,
+        accept: Accept::All,
+        only_completes: false,
+        only_sizes: None,
+    };
+    let mut plan = plan(place, open, &catalog, options, Purpose::Update(rules.clone()), true)?;
+    let mut sizes = None;
+    if only_equal_sizes {
+        sizes = Some(Arc::new(Sizes::of(&open.root, &plan.walk, monitor)?));
+        plan.purpose = Purpose::Update(UpdateRules { only_sizes: sizes.clone(), ..rules });
+    }
+    let listener = Listener { inner: monitor, heard: Mutex::default() };
+    let outcome = scan(&plan, &mut catalog, &listener)?;
+    if let Some(why) = outcome.record_untrusted {
+        let hint = "'fsure verify' tells more";
+        return Err(Error::RecordUntrusted { catalog: place.catalog.clone(), why, hint });
+    }
+    if let Some(stop) = outcome.stopped {
+        return Err(unfinished(place, stop));
+    }
+    let heard = listener.heard.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(Looked {
+        catalog,
+        unread: heard.unread,
+        bad_records: heard.bad_records,
+        files_read: outcome.hashed,
+        bytes_read: outcome.bytes.total(),
+        sizes,
+    })
+}
+
+/// A tree that was not seen to its end can be said nothing of.
+fn unfinished(place: &Place, stop: Stop) -> Error {
+    let source = match stop {
+        Stop::Interrupted(code) => return Error::Interrupted(code),
+        Stop::StorageSilent(patience) => no_answer(patience),
+        Stop::RecordFailed(why) => io::Error::other(why),
+    };
+    Error::Io { doing: "look at all of", path: place.root.clone(), source }
+}
+
+#[derive(Default)]
+struct Heard {
+    unread: BTreeSet<RelPath>,
+    bad_records: u64,
+}
+
+/// Hears what could not be read, and says nothing of findings.
+struct Listener<'a> {
+    inner: &'a dyn Monitor,
+    heard: Mutex<Heard>,
+}
+
+impl Monitor for Listener<'_> {
+    fn progress(&self, progress: &Progress, current: Option<&RelPath>) {
+        self.inner.progress(progress, current);
+    }
+
+    fn finding(&self, finding: &Finding) {
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        if finding.verdict.is_unread() {
+            heard.unread.insert(finding.path.clone());
+        }
+        heard.bad_records += u64::from(finding.verdict == Verdict::RecordBad);
+    }
+
+    fn warn(&self, message: &str) {
+        self.inner.warn(message);
+    }
+
+    fn stop_requested(&self) -> Option<ExitCode> {
+        self.inner.stop_requested()
+    }
+}

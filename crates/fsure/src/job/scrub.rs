@@ -1,0 +1,80 @@
+//! `scrub`: verify what was not verified for longest, as far as a budget goes.
+//! It judges what is recorded and looks for nothing that is not.
+
+use std::time::Duration;
+
+use super::opening::{
+    OpenRoot, is_recorded_root, offline, offline_outcome, open_root, plan, require_record,
+    require_scope,
+};
+use super::verify::open_catalog;
+use super::{Options, nested_place};
+use crate::catalog::{Catalog, Place};
+use crate::scan::{Budget, Purpose, ScrubRules, scan};
+use crate::words::{Monitor, Outcome, RelPath, Result};
+
+/// What `scrub` is told.
+#[derive(Clone, Debug)]
+pub struct ScrubOptions {
+    /// What all jobs have in common.
+    pub common: Options,
+    /// How much to do; bytes and percentages are those of each root.
+    pub budget: Budget,
+    /// How many roots share the time, this one included.
+    pub roots: u32,
+    /// What was verified more recently is not due.
+    pub max_age: Option<Duration>,
+    /// Whether what is due may not be left.
+    pub must_be_complete: bool,
+}
+
+/// Verifies what is due, the longest unverified first.
+pub fn scrub(place: &Place, options: &ScrubOptions, monitor: &dyn Monitor) -> Result<Outcome> {
+    require_record(place)?;
+    let common = &options.common;
+    let open = open_root(place)?;
+    let (mut catalog, may_write) = open_catalog(place, monitor)?;
+    if let Some(offline) = offline(place, &open, &catalog)?.filter(|_| !common.force) {
+        return Ok(offline_outcome(offline, false));
+    }
+    if !is_recorded_root(&open, &catalog) {
+        monitor.warn(
+            "this is not the file system that was recorded: it is judged as a copy, \
+             by content, size and date",
+        );
+    }
+    if !may_write && options.budget != Budget::All {
+        monitor.warn(
+            "what this run verifies cannot be noted: the next one with a budget begins with \
+             the same files again",
+        );
+    }
+    require_scope(place, &open, &mut catalog)?;
+    let mut plan = plan(place, &open, &catalog, common, Purpose::Verify, may_write)?;
+    plan.scrub = Some(rules(place, &open, options, &mut catalog)?);
+    scan(&plan, &mut catalog, monitor)
+}
+
+/// The rules for this root. Roots below it have their own turns, and time is
+/// left for those.
+fn rules(
+    place: &Place,
+    open: &OpenRoot,
+    options: &ScrubOptions,
+    catalog: &mut Catalog,
+) -> Result<ScrubRules> {
+    let is_there = |path: &RelPath| {
+        path.is_within(&place.scope)
+            && nested_place(place, path).is_recorded()
+            && open.root.stat(path.as_bytes()).is_ok()
+    };
+    let nested_roots: Vec<_> = catalog.nested_roots()?.into_iter().filter(is_there).collect();
+    let below = u32::try_from(nested_roots.len()).unwrap_or(u32::MAX);
+    let roots = options.roots.max(1).saturating_add(below);
+    let budget = match options.budget {
+        Budget::Time(time) => Budget::Time(time / roots),
+        other => other,
+    };
+    let (max_age, must_be_complete) = (options.max_age, options.must_be_complete);
+    Ok(ScrubRules { budget, max_age, must_be_complete, nested_roots })
+}

@@ -1,0 +1,240 @@
+//! One side of a comparison: a folder as it is now, a catalog or a list, as one
+//! stream of records in the order of paths.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::io::Read as _;
+use std::path::PathBuf;
+
+use fsure_os::volume::Volume;
+use fsure_os::{path as os_path, plain};
+
+use super::compare::Side;
+use super::expected::{Expected, expected_where};
+use super::listing::Named;
+use super::look::look;
+use super::opening::{open_root, require_record};
+use super::{Options, listing};
+use crate::catalog::{Bound, Catalog, Place, Stored, locate};
+use crate::exchange::{Item as ListItem, Listed, Source};
+use crate::words::{Algorithm, AlgorithmSet, IoContext as _, Monitor, Record, RelPath, Result};
+
+/// How every SQLite file begins.
+const SQLITE: &[u8] = b"SQLite format 3\0";
+
+/// What the user named.
+pub(super) enum Given {
+    Folder(Place),
+    Catalog(PathBuf),
+    List(Source),
+}
+
+impl Given {
+    pub(super) fn of(side: &Side) -> Result<Self> {
+        if os_path::is_folder(&side.path) {
+            return locate(&side.path, None).map(Self::Folder);
+        }
+        let mut head = Vec::new();
+        let file = plain::open(&side.path).doing("open", &side.path)?;
+        file.take(SQLITE.len() as u64).read_to_end(&mut head).doing("read", &side.path)?;
+        Ok(match head == SQLITE {
+            true => Self::Catalog(side.path.clone()),
+            false => Self::List(Source::open(&side.path, side.format)?),
+        })
+    }
+
+    pub(super) fn is_list(&self) -> bool {
+        matches!(self, Self::List(_))
+    }
+
+    pub(super) fn is_folder(&self) -> bool {
+        matches!(self, Self::Folder(_))
+    }
+
+    /// The digests it has, if it has any by now.
+    pub(super) fn digests(&self) -> Result<Option<AlgorithmSet>> {
+        let file = match self {
+            Self::Folder(place) => &place.catalog,
+            Self::Catalog(file) => file,
+            Self::List(source) => return first_digests(source),
+        };
+        Ok(Catalog::open(file, None).ok().map(|catalog| catalog.settings().digests))
+    }
+
+    /// Looks at it. `other` is the other side, where that is open by now.
+    pub(super) fn open(
+        &self,
+        wanted: Algorithm,
+        by_records: bool,
+        other: Option<&mut Opened>,
+        options: &Options,
+        monitor: &dyn Monitor,
+    ) -> Result<Opened> {
+        match self {
+            Self::Folder(place) if by_records => {
+                require_record(place)?;
+                let catalog = Catalog::open(&place.catalog, None)?;
+                Ok(Opened::of(catalog, place.scope.clone()))
+            }
+            Self::Folder(place) => Opened::look(place, wanted, options, monitor),
+            Self::Catalog(file) => Ok(Opened::of(Catalog::open(file, None)?, RelPath::root())),
+            Self::List(source) => Opened::read(source, wanted, other, monitor),
+        }
+    }
+}
+
+/// The digests of a list's first entry.
+fn first_digests(source: &Source) -> Result<Option<AlgorithmSet>> {
+    let mut found = None;
+    let read = source.read(&mut |_, item| match item {
+        ListItem::Listed(listed) => {
+            found = Some(listed.digests.algorithms());
+            // Which ends the reading.
+            Err(crate::words::Error::Internal(String::new()))
+        }
+        ListItem::Problem(_) => Ok(()),
+    });
+    if found.is_none() {
+        read?;
+    }
+    Ok(found)
+}
+
+/// The name of an entry, as the list spells it.
+fn as_written(listed: &Listed) -> Named {
+    Named { path: listed.path.clone(), there: None, written: None }
+}
+
+/// One of the two trees as records, page by page.
+pub(super) struct Opened {
+    catalog: Catalog,
+    scope: RelPath,
+    /// What could not be read, by its path below the scope: its record says
+    /// nothing of it.
+    pub(super) unread: BTreeSet<RelPath>,
+    pub(super) bytes_read: u64,
+    /// Whether it is a list, which knows of files only.
+    pub(super) is_list: bool,
+    /// Whether the size of every file is known.
+    pub(super) has_sizes: bool,
+    /// Lines that make no sense.
+    pub(super) malformed: u64,
+    /// Entries that are of no use.
+    pub(super) unusable: u64,
+    page: VecDeque<Stored>,
+    after: Option<Vec<u8>>,
+}
+
+impl Opened {
+    fn of(catalog: Catalog, scope: RelPath) -> Self {
+        Self {
+            catalog,
+            scope,
+            unread: BTreeSet::new(),
+            bytes_read: 0,
+            is_list: false,
+            has_sizes: true,
+            malformed: 0,
+            unusable: 0,
+            page: VecDeque::new(),
+            after: None,
+        }
+    }
+
+    /// A tree as it is now, whatever was recorded of it before.
+    fn look(
+        place: &Place,
+        wanted: Algorithm,
+        options: &Options,
+        monitor: &dyn Monitor,
+    ) -> Result<Self> {
+        let open = open_root(place)?;
+        let digests = AlgorithmSet::of(&[wanted]);
+        let looked = look(place, &open, digests, false, options, monitor)?;
+        let start = place.scope.below().0.len();
+        let within =
+            |path: RelPath| RelPath::from_bytes(path.as_bytes().get(start..).unwrap_or_default());
+        let unread = looked.unread.into_iter().map(within).collect();
+        let bytes_read = looked.bytes_read;
+        Ok(Self { unread, bytes_read, ..Self::of(looked.catalog, place.scope.clone()) })
+    }
+
+    /// What a list says.
+    fn read(
+        source: &Source,
+        wanted: Algorithm,
+        mut other: Option<&mut Self>,
+        monitor: &dyn Monitor,
+    ) -> Result<Self> {
+        let mut has_sizes = true;
+        let file = source.files.first().map_or(source.folder.as_path(), PathBuf::as_path);
+        let mut find = |listed: &Listed| {
+            has_sizes &= listed.size.is_some();
+            match &mut other {
+                Some(other) => other.named(listed),
+                None => Ok(as_written(listed)),
+            }
+        };
+        let root = (Volume::unknown(), 0);
+        let digests = AlgorithmSet::of(&[wanted]);
+        let Expected { catalog, troubles, .. } =
+            expected_where(file, root, source, digests, &mut find, monitor)?;
+        let listing::Troubles { malformed, unusable } = troubles;
+        let opened = Self::of(catalog, RelPath::root());
+        Ok(Self { is_list: true, has_sizes, malformed, unusable, ..opened })
+    }
+
+    /// The name of an entry of the other side, as this side spells it.
+    fn named(&mut self, listed: &Listed) -> Result<Named> {
+        let others = if self.has(&listed.path)? { Vec::new() } else { listed.other_spellings() };
+        for path in others {
+            if self.has(&path)? {
+                return Ok(Named { path, there: None, written: Some(listed.path.clone()) });
+            }
+        }
+        Ok(as_written(listed))
+    }
+
+    fn has(&mut self, path: &RelPath) -> Result<bool> {
+        let path = self.scope.join(path.as_bytes());
+        Ok(matches!(self.catalog.get(&path)?, Some(Stored::Sound(row)) if !row.is_gone()))
+    }
+
+    /// The next record that is no tombstone.
+    pub(super) fn next(&mut self) -> Result<Option<Item>> {
+        let (first, end) = self.scope.below();
+        loop {
+            if self.page.is_empty() {
+                let from = self.after.as_deref().map_or(Bound::From(&first), Bound::After);
+                self.page = self.catalog.page(&from, end.as_deref())?.into();
+            }
+            let Some(stored) = self.page.pop_front() else { return Ok(None) };
+            self.after = Some(stored.path().as_bytes().to_vec());
+            let path = RelPath::from_bytes(&stored.path().as_bytes()[first.len()..]);
+            let what = match stored {
+                Stored::Sound(row) if row.is_gone() => continue,
+                _ if self.unread.remove(&path) => What::Unread,
+                Stored::Bad(_) => What::BadRecord,
+                Stored::Sound(row) => {
+                    What::Record(Box::new(Record { path: path.clone(), ..row.record }))
+                }
+            };
+            return Ok(Some(Item { path, what }));
+        }
+    }
+}
+
+/// A path on one side.
+pub(super) struct Item {
+    pub(super) path: RelPath,
+    pub(super) what: What,
+}
+
+/// What is known of it.
+pub(super) enum What {
+    /// Its record, under its path below the scope.
+    Record(Box<Record>),
+    /// It could not be read.
+    Unread,
+    /// Its record fails its seal.
+    BadRecord,
+}

@@ -1,0 +1,190 @@
+//! What a heal did about its findings, for a person and for a program, and what
+//! it says at its end.
+
+use serde::Serialize;
+
+use super::json::{line, pairs, text_and_bytes};
+use super::text::ranges;
+use super::{number, safe};
+use crate::words::{
+    ByteRange, Cure, EntryKind, Healing, Origin, Remedy, Tallies, Verdict, escape, merge_ranges,
+    units,
+};
+
+/// What was done about a finding, in one line and one more for each source.
+pub fn text_line(root: Option<&str>, remedy: &Remedy) -> String {
+    let root = root.map_or(String::new(), |root| format!("{}/", safe(root)));
+    let what = match (remedy.cure, remedy.verdict) {
+        (Cure::Healed, Verdict::Missing) => "made again",
+        (Cure::Healed, _) => "put back",
+        (Cure::Healable, Verdict::Missing) => "would be made again",
+        (Cure::Healable, _) => "would be put back",
+        (Cure::Unhealed, _) => "left as it is",
+    };
+    let (cure, path) = (remedy.cure.name(), remedy.path.shown());
+    let mut text = format!("{cure:<12} {root}{path}  {} {what}", remedy.verdict.name());
+    let size = remedy.size;
+    for (origin, taken) in &remedy.taken {
+        let shown = ranges("", taken, size).unwrap_or_default();
+        let from = match origin {
+            Origin::Itself => "as they are in it".to_owned(),
+            Origin::Replica(path) => format!("from {}", escape(path)),
+            Origin::Record => "as it is recorded".to_owned(),
+        };
+        text += &format!("\n    {}", format!("{} {from}", shown.trim()).trim());
+    }
+    if let Some(lacking) = ranges("in no copy:", &remedy.lacking, size) {
+        text += &format!("\n    {lacking}");
+    }
+    if let Some(reason) = &remedy.reason {
+        text += &format!("\n    {}", safe(reason));
+    }
+    text
+}
+
+/// The same as JSON; no line end.
+pub fn json_line(root: &str, remedy: &Remedy) -> String {
+    let (path, path_bytes) = text_and_bytes(remedy.path.as_bytes());
+    line(&RemedyLine {
+        r#type: "remedy",
+        root,
+        path,
+        path_bytes,
+        kind: remedy.kind.name(),
+        found: remedy.verdict.name(),
+        cure: remedy.cure.name(),
+        taken: remedy.taken.iter().map(TakenLine::of).collect(),
+        lacking: pairs(&remedy.lacking),
+        reason: remedy.reason.as_deref(),
+    })
+}
+
+#[derive(Serialize)]
+struct RemedyLine<'a> {
+    r#type: &'static str,
+    root: &'a str,
+    path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path_bytes: Option<String>,
+    kind: &'static str,
+    found: &'static str,
+    cure: &'static str,
+    taken: Vec<TakenLine>,
+    lacking: Vec<[u64; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct TakenLine {
+    origin: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replica: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replica_bytes: Option<String>,
+    blocks: Vec<[u64; 2]>,
+}
+
+impl TakenLine {
+    fn of((origin, ranges): &(Origin, Vec<ByteRange>)) -> Self {
+        let (origin, named) = match origin {
+            Origin::Itself => ("itself", None),
+            Origin::Replica(path) => ("replica", Some(text_and_bytes(path))),
+            Origin::Record => ("record", None),
+        };
+        let (replica, replica_bytes) =
+            named.map_or((None, None), |(text, bytes)| (Some(text), bytes));
+        Self { origin, replica, replica_bytes, blocks: pairs(&merge_ranges(ranges)) }
+    }
+}
+
+/// What a heal as a whole has come to, in sentences.
+pub(super) fn closing(healing: &Healing) -> Vec<String> {
+    let bytes = units::size(healing.bytes);
+    let healed = who(&healing.healed).map(|who| format!("HEALED: {who}, {bytes} put back."));
+    let healable = who(&healing.healable).map(|who| {
+        format!("{who} CAN BE HEALED, {bytes} put back; this was a dry run, '--yes' does it.")
+    });
+    let unhealed =
+        who(&healing.unhealed).map(|who| format!("NOT HEALED: {who}; the reasons are told above."));
+    [healed, healable, unhealed].into_iter().flatten().collect()
+}
+
+fn who(tallies: &Tallies) -> Option<String> {
+    let kinds = [
+        (tallies.files.total(), EntryKind::File),
+        (tallies.links.total(), EntryKind::Link),
+        (tallies.folders.total(), EntryKind::Folder),
+    ];
+    let there = kinds.into_iter().filter(|(count, _)| *count > 0);
+    let named = there.map(|(count, kind)| {
+        let one = kind.name();
+        number(count, one, &format!("{one}s"))
+    });
+    let named: Vec<_> = named.collect();
+    (!named.is_empty()).then(|| named.join(" and "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::words::RelPath;
+
+    const MIB: u64 = 1 << 20;
+
+    fn remedy(cure: Cure) -> Remedy {
+        Remedy {
+            path: RelPath::from_bytes(*b"a\n\xff"),
+            kind: EntryKind::File,
+            size: 4 * MIB,
+            verdict: Verdict::Rotten,
+            cure,
+            taken: vec![
+                (Origin::Itself, vec![0..MIB]),
+                (Origin::Replica(b"/b\x1b"[..].into()), vec![MIB..2 * MIB, 3 * MIB..4 * MIB]),
+            ],
+            lacking: Vec::new(),
+            reason: None,
+        }
+    }
+
+    #[test]
+    fn a_line_says_what_comes_from_where() {
+        let expected = "healed       a\\n\\xff  rotten put back\n    \
+             bytes 0-1048576 (1.0 MiB of 4.0 MiB) as they are in it\n    \
+             bytes 1048576-2097152, 3145728-4194304 (2.0 MiB of 4.0 MiB) from /b\\x1b";
+        assert_eq!(text_line(None, &remedy(Cure::Healed)), expected);
+        let mut left = remedy(Cure::Unhealed);
+        left.taken.clear();
+        left.lacking = vec![2 * MIB..3 * MIB];
+        left.reason = Some("no\n".to_owned());
+        let expected = "unhealed     /r/a\\n\\xff  rotten left as it is\n    \
+             in no copy: bytes 2097152-3145728 (1.0 MiB of 4.0 MiB)\n    no\\n";
+        assert_eq!(text_line(Some("/r"), &left), expected);
+    }
+
+    #[test]
+    fn a_program_gets_exact_names() {
+        let line: serde_json::Value =
+            serde_json::from_str(&json_line("/r", &remedy(Cure::Healable))).unwrap();
+        assert_eq!(line["path_bytes"], "YQr/");
+        assert_eq!((&line["cure"], &line["found"]), (&"healable".into(), &"rotten".into()));
+        assert_eq!(line["taken"][1]["replica"], "/b\u{1b}");
+        let blocks = serde_json::json!([[MIB, 2 * MIB], [3 * MIB, 4 * MIB]]);
+        assert_eq!(line["taken"][1]["blocks"], blocks);
+    }
+
+    #[test]
+    fn the_end_counts_by_what_became_of_it() {
+        let mut healing = Healing::default();
+        healing.add(&remedy(Cure::Healed));
+        healing.add(&Remedy { kind: EntryKind::Link, ..remedy(Cure::Unhealed) });
+        assert_eq!(
+            closing(&healing),
+            [
+                "HEALED: 1 file, 2.0 MiB put back.",
+                "NOT HEALED: 1 link; the reasons are told above."
+            ]
+        );
+    }
+}

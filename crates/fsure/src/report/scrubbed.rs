@@ -1,0 +1,84 @@
+//! What is to be said of a scrub besides: how much was due, what is left, and
+//! what it will never come to by itself.
+
+use super::{count, number};
+use crate::words::{Outcome, Scrubbed, Verdict, units};
+
+/// The sentences of a scrub, the gravest first.
+pub(super) fn sentences(scrub: &Scrubbed, outcome: &Outcome) -> Vec<String> {
+    let undecided = (scrub.undecided_files > 0).then(|| {
+        let who = number(scrub.undecided_files, "file", "files");
+        format!(
+            "{who} DIFFERED at a first look, and the run ended before a second: nothing is said \
+             of them, and they come first the next time."
+        )
+    });
+    let too_large = scrub.too_large_first.as_ref().map(|first| {
+        let who = number(scrub.too_large_files, "file is", "files are");
+        format!(
+            "{who} TOO LARGE for this budget and cannot be verified in parts: they have no block \
+             values. The first is {}. Verify them by 'fsure verify PATH', or with a larger budget.",
+            first.shown()
+        )
+    });
+    undecided.into_iter().chain(too_large).chain([how_far(scrub, outcome)]).collect()
+}
+
+fn how_far(scrub: &Scrubbed, outcome: &Outcome) -> String {
+    let well = outcome.files.count(|verdict| matches!(verdict, Verdict::Ok | Verdict::Touched));
+    let are = if well == 1 { "is" } else { "are" };
+    let mut text = match scrub.due_files {
+        0 => "Nothing was due.".to_owned(),
+        due => format!("{} of {} due {are} as recorded", count(well), number(due, "file", "files")),
+    };
+    if scrub.due_files > 0 {
+        if scrub.partly_files > 0 {
+            let who = number(scrub.partly_files, "large file", "large files");
+            let bytes = units::size(scrub.partly_bytes);
+            text += &format!(", and {bytes} of {who} so far");
+        }
+        text += match scrub.left_files() {
+            0 => "; nothing is left.",
+            _ => "; ",
+        };
+        if scrub.left_files() > 0 {
+            let left = number(scrub.left_files(), "file", "files");
+            let bytes = units::size(scrub.left_bytes());
+            text += &format!("{left} ({bytes}) left for the next run.");
+        }
+    }
+    text + " What is not recorded was not looked for."
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::words::RelPath;
+
+    #[test]
+    fn what_is_left_and_what_never_fits_is_said() {
+        let mut outcome = Outcome::default();
+        let mut scrub = Scrubbed::default();
+        let note = " What is not recorded was not looked for.";
+        assert_eq!(sentences(&scrub, &outcome), [format!("Nothing was due.{note}")]);
+        outcome.files.add(Verdict::Ok);
+        (scrub.due_files, scrub.due_bytes) = (1, 5);
+        (scrub.done_files, scrub.done_bytes) = (1, 5);
+        let all = "1 of 1 file due is as recorded; nothing is left.";
+        assert_eq!(sentences(&scrub, &outcome), [format!("{all}{note}")]);
+        (scrub.due_files, scrub.due_bytes) = (1_003, 3 << 20);
+        (scrub.partly_files, scrub.partly_bytes) = (1, 1 << 20);
+        (scrub.too_large_files, scrub.too_large_first) = (1, Some(RelPath::from_bytes(*b"a\n")));
+        scrub.undecided_files = 2;
+        let said = sentences(&scrub, &outcome);
+        assert!(said[0].starts_with("2 files DIFFERED at a first look"), "{said:?}");
+        assert!(said[1].contains("1 file is TOO LARGE") && said[1].contains("a\\n"), "{said:?}");
+        assert_eq!(
+            said[2],
+            format!(
+                "1 of 1,003 files due is as recorded, and 1.0 MiB of 1 large file so far; \
+                 1,002 files (2.0 MiB) left for the next run.{note}"
+            )
+        );
+    }
+}

@@ -1,0 +1,111 @@
+//! What becomes of an order that did not bring a content: it is given again, or
+//! the path settled by what is known without one.
+
+use std::time::Duration;
+
+use fsure_os::Kind;
+
+use super::ledger::Settled;
+use super::reader::Reading;
+use super::weigh::{ATTEMPTS_MAX, Pending, Weigher};
+use crate::words::{Evidence, Result, no_answer};
+
+impl Weigher<'_> {
+    /// Orders a file again, by itself: a reader that had it in hand with
+    /// others got stuck at one of them.
+    pub(super) fn ask_again(&mut self, id: u64) {
+        let Some(mut pending) = self.pending.remove(&id) else { return };
+        self.given_up.insert(id);
+        pending.alone = true;
+        let blocks = match (&pending.first, &pending.part) {
+            (Some(first), _) => first.blocks(pending.entry.size),
+            (None, Some(part)) => part.ordered.clone(),
+            (None, None) => Vec::new(),
+        };
+        self.purse.take_back(pending.charged, pending.is_again);
+        let id = self.new_id();
+        self.send(id, pending, blocks, Vec::new());
+    }
+
+    /// Gives up a file for which the storage does not answer.
+    pub(super) fn give_up(&mut self, id: u64, patience: Duration) -> Result<()> {
+        let Some(pending) = self.pending.remove(&id) else { return Ok(()) };
+        self.given_up.insert(id);
+        let mut all = vec![(id, pending)];
+        // Its other names would only get stuck in turn.
+        if let Some(key) = all[0].1.link.filter(|_| all[0].1.first.is_none()) {
+            let waiting = self.links.give_up(&key);
+            all.extend(waiting.iter().filter_map(|id| Some((*id, self.pending.remove(id)?))));
+        }
+        for (id, pending) in all {
+            self.weigh_failure(id, pending, Reading::Unopened(no_answer(patience)))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn weigh_failure(
+        &mut self,
+        id: u64,
+        mut pending: Box<Pending>,
+        failed: Reading,
+    ) -> Result<()> {
+        if !matches!(failed, Reading::Changed) && pending.first.is_none() {
+            // Nothing of it was read.
+            self.purse.take_back(pending.charged, pending.is_again);
+        }
+        match failed {
+            Reading::Changed if pending.attempt + 1 < ATTEMPTS_MAX && self.may_retry(&pending) => {
+                pending.first = None;
+                pending.link = None;
+                pending.attempt += 1;
+                if pending.part.take().is_some() {
+                    return self.order_anew(pending);
+                }
+                self.send(id, pending, Vec::new(), Vec::new());
+                Ok(())
+            }
+            Reading::Changed => self.settle_changed(pending),
+            Reading::Gone => {
+                // Between the walk and the reading; the record decides.
+                self.take_absent(pending.path, pending.stored)
+            }
+            Reading::Denied(error) => {
+                self.settle_unread(pending, Evidence::Denied, Some(error.to_string()))
+            }
+            Reading::Unopened(error) | Reading::NoMeans(error) => {
+                let evidence = Evidence::Partial { rest_differs: false };
+                self.settle_unread(pending, evidence, Some(error.to_string()))
+            }
+            Reading::Read(_) | Reading::Stopped | Reading::CutOff(_) => unreachable!("no failures"),
+        }
+    }
+
+    /// It changed at every attempt: busy, or no file at all any more.
+    fn settle_changed(&mut self, pending: Box<Pending>) -> Result<()> {
+        match self.plan.root.stat(pending.path.as_bytes()) {
+            Ok(stat) if stat.kind != Kind::File => {
+                self.take_entry(pending.path, pending.stored, &stat, pending.device)
+            }
+            _ => {
+                let attempts = pending.attempt + 1;
+                let reason = format!("it changed during each of {attempts} attempts");
+                self.settle_unread(pending, Evidence::Busy, Some(reason))
+            }
+        }
+    }
+
+    fn settle_unread(
+        &mut self,
+        pending: Box<Pending>,
+        evidence: Evidence,
+        reason: Option<String>,
+    ) -> Result<()> {
+        let verdict = self.judge(pending.stored.as_ref(), &pending.entry, evidence);
+        let mut settled = Settled::new(pending.path, pending.stored, Some(pending.entry), verdict);
+        if matches!(evidence, Evidence::Partial { .. }) {
+            settled.unreadable = std::iter::once(0..settled.size()).collect();
+        }
+        settled.reason = reason;
+        self.settle(settled)
+    }
+}

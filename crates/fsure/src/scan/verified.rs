@@ -1,0 +1,103 @@
+//! What a run that judges writes: when a content was last seen to be as
+//! recorded, and what was looked at and was not.
+
+use super::Purpose;
+use super::ledger::{Ledger, Settled, seconds};
+use crate::catalog::{Part, Turn, UnfinishedBlocks};
+use crate::words::{Entry, EntryKind, Record, RelPath, Result, Verdict};
+
+impl Ledger<'_> {
+    /// Notes what a verdict of `verify` or of a scrub says for the next time.
+    pub(super) fn write_verified(&mut self, settled: &Settled) -> Result<()> {
+        let Some(row) = settled.row().filter(|row| !row.is_gone()) else { return Ok(()) };
+        if !self.open_gate()? {
+            return Ok(());
+        }
+        self.note_turn(settled)?;
+        let is_seen_well =
+            matches!(settled.verdict, Verdict::Ok | Verdict::Touched | Verdict::Moved);
+        let Some(content) = settled.content.as_ref().filter(|_| is_seen_well) else {
+            return Ok(());
+        };
+        let verified_s = settled.verified_s.unwrap_or(seconds(content.hashed_ns));
+        let record = Record { verified_s, ..row.record.clone() };
+        let written = self.catalog.put_same_content(row, record);
+        self.survive(written)?;
+        if row.has_blocks() && self.has_parts && !self.is_stopped() {
+            let forgotten = self.catalog.set_parts(&row.record.path, &row.record.entry, &[], &[]);
+            self.survive(forgotten)?;
+        }
+        Ok(())
+    }
+
+    /// Has a file that is not well come by again in time, and one that is well
+    /// again in its turn.
+    fn note_turn(&mut self, settled: &Settled) -> Result<()> {
+        let was_looked_at = settled.kind() == EntryKind::File && settled.moved_row().is_none();
+        let noted = match Turn::of(settled.verdict) {
+            _ if !was_looked_at => return Ok(()),
+            Some(_) => {
+                self.has_looked = true;
+                let at_s = self.plan.clock.now_s();
+                self.catalog.note_looked(&settled.path, at_s, settled.verdict)
+            }
+            None if self.has_looked && settled.was_read => {
+                self.catalog.forget_looked(&settled.path)
+            }
+            None => return Ok(()),
+        };
+        self.survive(noted)
+    }
+
+    /// Keeps the values of a part of a large file.
+    pub(super) fn keep(
+        &mut self,
+        path: &RelPath,
+        entry: &Entry,
+        blocks: &UnfinishedBlocks,
+    ) -> Result<()> {
+        let is_update = matches!(self.plan.purpose, Purpose::Update(_));
+        if !is_update || !self.may_write || !self.open_gate()? {
+            return Ok(());
+        }
+        let kept = self.catalog.put_unfinished(path, entry, blocks);
+        self.survive(kept)
+    }
+
+    /// Keeps which parts of a large file are verified.
+    pub(super) fn keep_parts(
+        &mut self,
+        path: &RelPath,
+        entry: &Entry,
+        blake3: &[u8],
+        parts: &[Part],
+    ) -> Result<()> {
+        if !self.may_write || !self.open_gate()? {
+            return Ok(());
+        }
+        self.has_parts = true;
+        let kept = self.catalog.set_parts(path, entry, blake3, parts);
+        self.survive(kept)
+    }
+
+    /// Has a file come first the next time that looks damaged.
+    pub(super) fn keep_looked(&mut self, path: &RelPath, verdict: Verdict) -> Result<()> {
+        if !self.may_write {
+            return Ok(());
+        }
+        let at_s = self.plan.clock.now_s();
+        let noted = self.catalog.note_looked(path, at_s, verdict);
+        self.survive(noted)
+    }
+
+    /// Notes that the time was over before a file was read to its end.
+    pub(super) fn keep_cut_off(&mut self, path: &RelPath) -> Result<()> {
+        self.cut_off.insert(path.clone());
+        if !self.may_write {
+            return Ok(());
+        }
+        let at_s = self.plan.clock.now_s();
+        let noted = self.catalog.note_cut_off(path, at_s);
+        self.survive(noted)
+    }
+}

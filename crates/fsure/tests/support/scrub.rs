@@ -1,0 +1,47 @@
+//! A scrub by the library, at a time of the test's choosing.
+
+use std::path::Path;
+use std::time::Duration;
+
+use fsure::catalog::locate;
+use fsure::job::{Options, ScrubOptions, UpdateOptions, scrub, update};
+use fsure::scan::{Budget, Effort};
+use fsure::words::{Clock, Outcome, Silent};
+
+/// Seconds in a day.
+pub const DAY_S: i64 = 86_400;
+
+/// What all jobs have in common, at this time and with one reader.
+pub fn at(now_s: i64) -> Options {
+    Options {
+        clock: Clock::telling(move || now_s * 1_000_000_000),
+        effort: Effort { threads: Some(1), ..Effort::default() },
+        ..Options::default()
+    }
+}
+
+/// A scrub of all that is due.
+pub fn all(common: Options) -> ScrubOptions {
+    ScrubOptions { common, budget: Budget::All, roots: 1, max_age: None, must_be_complete: false }
+}
+
+/// Records a folder at this time.
+pub fn update_at(path: &Path, catalog: Option<&Path>, now_s: i64) {
+    let place = locate(path, catalog).expect("a place");
+    let options = UpdateOptions { common: at(now_s), ..UpdateOptions::default() };
+    let outcome = update(&place, &options, &Silent).expect("update");
+    assert_eq!(outcome.exit_code().number(), 0, "{outcome:?}");
+}
+
+/// Scrubs a folder at this time.
+pub fn scrub_at(
+    path: &Path,
+    catalog: Option<&Path>,
+    now_s: i64,
+    budget: Budget,
+    max_age: Option<Duration>,
+) -> Outcome {
+    let place = locate(path, catalog).expect("a place");
+    let options = ScrubOptions { budget, max_age, ..all(at(now_s)) };
+    scrub(&place, &options, &Silent).expect("scrub")
+}
