@@ -9,7 +9,6 @@ mod support;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
 
 use serde_json::{Value, json};
 use support::{Recorded, Report, Tree, content};
@@ -295,7 +294,7 @@ fn on_a_file_system_without_capitals_no_name_shadows_another() {
     let rename = |from: &str, to: &str| fs::rename(source.path(from), source.path(to));
     rename("alone", "ALONE").expect("rename");
     fs::remove_file(source.path("Twin")).expect("remove");
-    assert!(Path::new(view.root()).join("Twin").exists(), "the view finds another name's entry");
+    assert!(view.root().join("Twin").exists(), "the view finds another name's entry");
     for command in ["status", "verify", "update"] {
         let report = recorded.run(command, &[""; 0]);
         let all = expected(&[("ALONE", "ok", Some("case")), ("Twin", "missing", None)]);

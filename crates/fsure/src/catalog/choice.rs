@@ -5,15 +5,50 @@ use rusqlite::{Connection, params};
 
 use super::seal::Sealer;
 use super::store::Catalog;
-use crate::words::{AspectSet, Result};
+use crate::words::{AspectSet, Layout, Layouts, Result};
 
 const META: &str = "meta";
+const LAYOUT: &str = "layout";
+const LEAVING: &str = "leaving";
 
 /// What was asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Choices {
     /// Which metadata is recorded.
     pub meta: AspectSet,
+    /// What carries copies of the records.
+    pub layout: Layout,
+    /// Layouts before, as long as not all of their carriers are taken away.
+    pub leaving: Layouts,
+}
+
+impl Choices {
+    /// Whether files have or may have attributes of ours.
+    pub(super) fn writes_attributes(self) -> bool {
+        self.leaving.with(self.layout).contains(Layout::Xattr)
+    }
+
+    /// Each as it is stored; `None` for what needs no row.
+    fn rows(self) -> [(&'static str, Option<String>); 3] {
+        let layout = (self.layout != Layout::Tree).then(|| self.layout.name().to_owned());
+        let leaving: Vec<_> = self.leaving.iter().map(Layout::name).collect();
+        [
+            (META, (!self.meta.is_empty()).then(|| self.meta.to_string())),
+            (LAYOUT, layout),
+            (LEAVING, (!leaving.is_empty()).then(|| leaving.join(","))),
+        ]
+    }
+
+    /// Takes a stored choice. Whether it makes sense.
+    fn take(&mut self, name: &str, value: &str) -> bool {
+        let taken = match name {
+            META => AspectSet::from_names(value).map(|aspects| self.meta = aspects),
+            LAYOUT => Layout::from_name(value).map(|layout| self.layout = layout),
+            LEAVING => Layouts::from_names(value).map(|layouts| self.leaving = layouts),
+            _ => None,
+        };
+        taken.is_some()
+    }
 }
 
 /// The choices, or `None` where a row fails its seal or makes no sense.
@@ -26,12 +61,9 @@ pub(super) fn read(
     let mut choices = Choices::default();
     while let Some(row) = rows.next()? {
         let (name, value): (String, String) = (row.get(0)?, row.get(1)?);
-        if row.get::<_, i64>(2)?.cast_unsigned() != seal(&name, &value, sealer) {
+        let is_sound = row.get::<_, i64>(2)?.cast_unsigned() == seal(&name, &value, sealer);
+        if !is_sound || !choices.take(&name, &value) {
             return Ok(None);
-        }
-        match (name.as_str(), AspectSet::from_names(&value)) {
-            (META, Some(aspects)) => choices.meta = aspects,
-            _ => return Ok(None),
         }
     }
     Ok(Some(choices))
@@ -55,16 +87,24 @@ impl Catalog {
         }
         self.begin()?;
         self.choices = choices;
-        let value = choices.meta.to_string();
-        let seal = seal(META, &value, &mut self.sealer).cast_signed();
+        let rows = choices.rows().map(|(name, value)| {
+            let seal = value.as_ref().map(|value| seal(name, value, &mut self.sealer));
+            (name, value, seal.map(u64::cast_signed))
+        });
         let write = || {
-            if choices.meta.is_empty() {
-                self.connection.execute("DELETE FROM choice WHERE name = ?1", [META])?;
-                return self.connection.execute("DELETE FROM metadata", []);
+            self.connection.execute("DELETE FROM choice", [])?;
+            for (name, value, seal) in rows.iter().filter(|row| row.1.is_some()) {
+                let sql = "INSERT INTO choice VALUES (?1, ?2, ?3)";
+                self.connection.execute(sql, params![name, value, seal])?;
             }
-            let sql = "INSERT OR REPLACE INTO choice VALUES (?1, ?2, ?3)";
-            self.connection.execute(sql, params![META, value, seal])
+            if choices.meta.is_empty() {
+                self.connection.execute("DELETE FROM metadata", [])?;
+            }
+            if !choices.writes_attributes() {
+                self.connection.execute("DELETE FROM own_change", [])?;
+            }
+            Ok(())
         };
-        write().map(|_| ()).map_err(|error| self.blame(&error))
+        write().map_err(|error: rusqlite::Error| self.blame(&error))
     }
 }

@@ -93,7 +93,7 @@ mod tests {
         let root = (Volume::unknown(), 1);
         let mut catalog = Catalog::temporary(Path::new("list"), settings, root).unwrap();
         let aspects = AspectSet::of(&[Aspect::Mode]);
-        catalog.set_choices(Choices { meta: aspects }).unwrap();
+        catalog.set_choices(Choices { meta: aspects, ..Choices::default() }).unwrap();
         let path = |name: &str| RelPath::from_bytes(name.as_bytes());
         let record = |name: &str| Record {
             path: path(name),

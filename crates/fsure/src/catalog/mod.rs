@@ -17,6 +17,7 @@ mod locate;
 mod looked;
 mod metadata;
 mod nested;
+mod own_change;
 mod part;
 mod respelled;
 mod row;

@@ -21,6 +21,10 @@ CREATE TABLE metadata (
     value BLOB NOT NULL,
     seal INTEGER NOT NULL
 ) WITHOUT ROWID;
+CREATE TABLE own_change (
+    path BLOB PRIMARY KEY,
+    ctime_ns INTEGER NOT NULL
+) WITHOUT ROWID;
 CREATE TABLE looked (
     path BLOB PRIMARY KEY,
     at_s INTEGER NOT NULL,

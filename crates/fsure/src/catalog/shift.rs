@@ -52,6 +52,7 @@ impl Catalog {
         if removed == 1 {
             self.root.totals.remove(row);
         }
+        self.forget_own_change(&row.record.path)?;
         self.forget_metadata(&row.record.path)
     }
 

@@ -377,6 +377,7 @@ impl Catalog {
         self.has_changed = true;
         let sql = "DELETE FROM record WHERE path = ?1";
         self.connection.execute(sql, [path.as_bytes()]).map_err(|e| self.blame(&e))?;
+        self.forget_own_change(path)?;
         self.forget_metadata(path)
     }
 

@@ -25,6 +25,12 @@ impl Catalog {
         let copy = || {
             schema::create(&connection)?;
             connection.execute("ATTACH CAST(?1 AS TEXT) AS whole", [&*name])?;
+            // An older catalog has no such table.
+            let sql = "SELECT EXISTS (SELECT 1 FROM whole.sqlite_master WHERE name = 'own_change')";
+            if connection.query_row(sql, [], |row| row.get(0))? {
+                connection
+                    .execute_batch("INSERT INTO own_change SELECT * FROM whole.own_change")?;
+            }
             connection.execute_batch(
                 "BEGIN;
                  INSERT INTO root SELECT * FROM whole.root;

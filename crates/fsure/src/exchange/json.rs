@@ -85,7 +85,7 @@ pub(super) fn read(lines: &mut Lines<'_>, sink: &mut Sink<'_>) -> Result<()> {
     Ok(())
 }
 
-fn parse(line: &[u8]) -> std::result::Result<Listed, String> {
+pub(super) fn parse(line: &[u8]) -> std::result::Result<Listed, String> {
     let entry: Entry = serde_json::from_slice(line).map_err(|error| {
         // The line is told by its number in the list.
         let text = error.to_string();
@@ -146,7 +146,7 @@ pub(super) fn end(out: &mut dyn Write, files: u64) -> io::Result<()> {
     line(out, &End { r#type: "end".to_owned(), files })
 }
 
-fn line(out: &mut dyn Write, object: &impl Serialize) -> io::Result<()> {
+pub(super) fn line(out: &mut dyn Write, object: &impl Serialize) -> io::Result<()> {
     serde_json::to_writer(&mut *out, object)?;
     out.write_all(b"\n")
 }

@@ -10,6 +10,7 @@
 
 mod bag;
 mod bagit;
+mod carrier;
 mod chkbit;
 pub mod cshatag;
 mod encoding;
@@ -31,6 +32,10 @@ mod tests;
 mod writer;
 
 pub use bag::Bag;
+pub use carrier::{
+    carried, contradicts, is_folder_file, read_attribute, read_folder, write_attribute,
+    write_folder,
+};
 pub use formats::Format;
 pub use listed::{Item, Listed, Modified, Problem, Sink, Trouble};
 pub use mhl::chain as mhl_chain;

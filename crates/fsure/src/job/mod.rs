@@ -5,6 +5,8 @@
 mod against;
 mod age;
 mod attributes;
+mod carried;
+mod carriers;
 mod compare;
 mod config;
 mod dupes;
@@ -12,6 +14,7 @@ mod expected;
 mod export;
 mod heal;
 mod import;
+mod layout;
 mod listing;
 mod log;
 mod look;

@@ -16,7 +16,7 @@ use super::config::{self, Config};
 use crate::catalog::{Bound, Catalog, OWN_CATALOG, OWN_FOLDER, Place, not_there};
 use crate::scan::{From, Plan, Purpose};
 use crate::tree::{Borders, LISTERS, Patterns, WalkOptions};
-use crate::words::{Error, IoContext as _, Monitor, Offline, Outcome, RelPath, Result};
+use crate::words::{Error, IoContext as _, Monitor, Offline, Outcome, RelPath, Result, is_carrier};
 
 /// A root folder as it is now.
 pub(super) struct OpenRoot {
@@ -98,7 +98,7 @@ pub(super) fn offline(
 /// Whether there is nothing in the root but what is fsure's own.
 pub(super) fn is_empty(place: &Place, open: &OpenRoot) -> Result<bool> {
     let own = own_paths(place);
-    let is_own = |name: &[u8]| own.iter().any(|own| own.as_bytes() == name);
+    let is_own = |name: &[u8]| is_carrier(name) || own.iter().any(|own| own.as_bytes() == name);
     open.root.has_names_besides(&is_own).map(|is_one| !is_one).doing("list", &place.root)
 }
 

@@ -4,14 +4,16 @@
 use fsure_os::attribute::{HAS_ACCESS_LISTS, HAS_ATTRIBUTES, HAS_OWNERS};
 use fsure_os::path as os_path;
 
-use super::Options;
 use super::opening::{
     OpenRoot, is_empty, is_recorded_root, lock, offline, offline_outcome, open_root, plan,
     refuse_half_healed, require_record, require_scope, tell_cut_off,
 };
+use super::{Options, carried, layout};
 use crate::catalog::{Catalog, Choices, OWN_FOLDER, Place, Settings};
 use crate::scan::{Accept, Purpose, UpdateRules, scan};
-use crate::words::{Algorithm, AlgorithmSet, Aspect, AspectSet, Error, Monitor, Outcome, Result};
+use crate::words::{
+    Algorithm, AlgorithmSet, Aspect, AspectSet, Error, Layout, Monitor, Outcome, Result,
+};
 
 /// What `update` is told.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +33,9 @@ pub struct UpdateOptions {
     /// Which metadata to record from now on; `None` for what was asked for
     /// before, at first none.
     pub meta: Option<AspectSet>,
+    /// What is to carry the record beside the data from now on; `None` for
+    /// what was asked for before.
+    pub layout: Option<Layout>,
     /// Findings to record although they bury evidence.
     pub accept: Accept,
 }
@@ -43,10 +48,15 @@ pub fn update(place: &Place, options: &UpdateOptions, monitor: &dyn Monitor) -> 
             hint: None,
         });
     }
+    if options.layout.is_some_and(|layout| layout != Layout::Tree) && !HAS_ATTRIBUTES {
+        let message = "on this system fsure writes nothing beside the data".to_owned();
+        return Err(Error::Usage { message, hint: None });
+    }
     if options.only_completes {
         require_record(place)?;
     }
     let open = open_root(place)?;
+    let is_made = !place.is_recorded();
     let mut catalog = open_or_create(place, &open, options, monitor)?;
     refuse_half_healed(place)?;
     tell_cut_off(place, &catalog, monitor)?;
@@ -73,7 +83,7 @@ pub fn update(place: &Place, options: &UpdateOptions, monitor: &dyn Monitor) -> 
     if !options.only_completes {
         catalog.set_settings(settings)?;
         let before = catalog.choices();
-        catalog.set_choices(Choices { meta: options.meta.unwrap_or(before.meta) })?;
+        catalog.set_choices(choices(before, options))?;
     }
     let rules = UpdateRules {
         full: options.full,
@@ -83,7 +93,32 @@ pub fn update(place: &Place, options: &UpdateOptions, monitor: &dyn Monitor) -> 
         only_sizes: None,
     };
     let plan = plan(place, &open, &catalog, common, Purpose::Update(rules), true)?;
-    scan(&plan, &mut catalog, monitor)
+    if catalog.is_empty() {
+        let adopted = carried::adopt(place, &open, &plan.walk, &mut catalog, monitor);
+        if let Err(error) = adopted {
+            drop(catalog);
+            if is_made {
+                os_path::remove(&place.catalog, false);
+                os_path::remove(&Catalog::lock_file(&place.catalog), place.is_inside());
+            }
+            return Err(error);
+        }
+    }
+    let started_ns = common.clock.now_ns();
+    let mut outcome = scan(&plan, &mut catalog, monitor)?;
+    if outcome.is_whole() && !options.only_completes {
+        let decided = (&options.accept, started_ns);
+        layout::bring_in_line(&open.root, &mut catalog, decided, monitor, &mut outcome)?;
+    }
+    Ok(outcome)
+}
+
+/// What is asked for from now on. A layout that is left is remembered until
+/// nothing of it is left.
+fn choices(before: Choices, options: &UpdateOptions) -> Choices {
+    let layout = options.layout.unwrap_or(before.layout);
+    let leaving = before.leaving.with(before.layout).without(layout);
+    Choices { meta: options.meta.unwrap_or(before.meta), layout, leaving }
 }
 
 /// What cannot be asked for here.

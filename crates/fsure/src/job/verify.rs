@@ -3,17 +3,24 @@
 //! last seen to be as recorded; where even that cannot be written, as on a
 //! read-only medium, it is said and left.
 
-use super::Options;
 use super::opening::{
     is_recorded_root, lock, offline, offline_outcome, open_root, plan, require_record,
     require_scope, tell_cut_off,
 };
+use super::{Options, carried, layout};
 use crate::catalog::{Catalog, Place};
 use crate::scan::{Purpose, scan};
 use crate::words::{Error, Monitor, Outcome, Result};
 
 /// Reads and judges every recorded file.
 pub fn verify(place: &Place, options: &Options, monitor: &dyn Monitor) -> Result<Outcome> {
+    // What travels with the data is not signed.
+    if !place.is_recorded()
+        && options.signed_by.is_none()
+        && let Some(outcome) = carried::verify(place, options, monitor)?
+    {
+        return Ok(outcome);
+    }
     require_record(place)?;
     let open = open_root(place)?;
     let (mut catalog, may_write) = open_catalog(place, monitor)?;
@@ -29,13 +36,18 @@ pub fn verify(place: &Place, options: &Options, monitor: &dyn Monitor) -> Result
     require_scope(place, &open, &mut catalog)?;
     tell_cut_off(place, &catalog, monitor)?;
     let mut plan = plan(place, &open, &catalog, options, Purpose::Verify, may_write)?;
-    let Some(by) = &options.signed_by else {
-        return scan(&plan, &mut catalog, monitor);
+    let trusted = match &options.signed_by {
+        Some(by) => Some(by.check(place, &mut catalog, open.config.digest)?),
+        None => None,
     };
-    let trusted = by.check(place, &mut catalog, open.config.digest)?;
-    plan.binds_claims = true;
+    plan.binds_claims = trusted.is_some();
     let mut outcome = scan(&plan, &mut catalog, monitor)?;
-    trusted.conclude(&mut outcome)?;
+    if let Some(trusted) = trusted {
+        trusted.conclude(&mut outcome)?;
+    }
+    if outcome.is_whole() && place.scope.is_root() {
+        layout::look(&open.root, &mut catalog, monitor, &mut outcome)?;
+    }
     Ok(outcome)
 }
 

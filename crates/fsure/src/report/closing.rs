@@ -128,7 +128,25 @@ fn beside(outcome: &Outcome) -> Vec<String> {
     });
     let unread = rest_of(outcome.meta_unread)
         .map(|who| format!("The metadata of {who} could NOT BE READ in full."));
-    bad.into_iter().chain(unread).collect()
+    let carriers = &outcome.carriers;
+    let count = |records: u64| (records > 0).then(|| number(records, "record", "records"));
+    let travelling = [
+        (
+            carriers.damaged + carriers.conflicts,
+            "that travel with the data CANNOT BE TRUSTED; what they are is told above.",
+        ),
+        (
+            carriers.refused,
+            "that are to travel with the data COULD NOT BE BROUGHT IN LINE; why is told above.",
+        ),
+        (
+            if outcome.is_update { 0 } else { carriers.behind },
+            "that travel with the data are behind; 'fsure update' brings them in line.",
+        ),
+    ];
+    let travelling =
+        travelling.into_iter().filter_map(|(n, what)| Some(format!("{} {what}", count(n)?)));
+    bad.into_iter().chain(unread).chain(travelling).collect()
 }
 
 fn unfinished(outcome: &Outcome) -> Vec<String> {

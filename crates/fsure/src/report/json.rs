@@ -199,7 +199,8 @@ mod tests {
     use super::super::samples::finding;
     use super::*;
     use crate::words::{
-        BytesByWay, EntryKind, Offline, RecordedLeftOut, RelPath, Scrubbed, Stop, Tallies, Verdict,
+        BytesByWay, Carriers, EntryKind, Offline, RecordedLeftOut, RelPath, Scrubbed, Stop,
+        Tallies, Verdict,
     };
     use serde_json::{Value, json};
 
@@ -303,6 +304,15 @@ mod tests {
             meta_changed: 1,
             meta_unread: 1,
             meta_bad: 1,
+            carriers: Carriers {
+                used: 1,
+                written: 1,
+                removed: 1,
+                behind: 1,
+                conflicts: 1,
+                damaged: 1,
+                refused: 1,
+            },
             hashed: 1,
             changed_size: 1,
             changed_content_and_date: 1,

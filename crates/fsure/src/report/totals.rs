@@ -4,7 +4,7 @@
 use serde::{Serialize, Serializer};
 
 use super::log::SignedLine;
-use crate::words::{BytesByWay, Offline, Outcome, Scrubbed, Stop, Tally, Verdict};
+use crate::words::{BytesByWay, Carriers, Offline, Outcome, Scrubbed, Stop, Tally, Verdict};
 
 /// What can be summed over roots. `verdicts` are those of files.
 #[derive(Default, Serialize)]
@@ -16,6 +16,7 @@ pub(super) struct Totals {
     meta_changed: u64,
     meta_unread: u64,
     meta_bad: u64,
+    carriers: CarriersLine,
     special: u64,
     files: u64,
     with_record: u64,
@@ -58,6 +59,7 @@ impl Totals {
             meta_changed: outcome.meta_changed,
             meta_unread: outcome.meta_unread,
             meta_bad: outcome.meta_bad,
+            carriers: CarriersLine::of(outcome.carriers),
             special: outcome.special,
             files: outcome.files.total(),
             with_record: outcome.with_record,
@@ -97,6 +99,7 @@ impl Totals {
         self.meta_changed += other.meta_changed;
         self.meta_unread += other.meta_unread;
         self.meta_bad += other.meta_bad;
+        self.carriers.add(&other.carriers);
         self.special += other.special;
         self.files += other.files;
         self.with_record += other.with_record;
@@ -174,6 +177,34 @@ impl Ways {
         self.dontcache += other.dontcache;
         self.dropped += other.dropped;
         self.cached += other.cached;
+    }
+}
+
+#[derive(Default, Serialize)]
+struct CarriersLine {
+    used: u64,
+    written: u64,
+    removed: u64,
+    behind: u64,
+    conflicts: u64,
+    damaged: u64,
+    refused: u64,
+}
+
+impl CarriersLine {
+    fn of(carriers: Carriers) -> Self {
+        let Carriers { used, written, removed, behind, conflicts, damaged, refused } = carriers;
+        Self { used, written, removed, behind, conflicts, damaged, refused }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.used += other.used;
+        self.written += other.written;
+        self.removed += other.removed;
+        self.behind += other.behind;
+        self.conflicts += other.conflicts;
+        self.damaged += other.damaged;
+        self.refused += other.refused;
     }
 }
 

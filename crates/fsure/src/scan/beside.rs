@@ -36,7 +36,10 @@ impl Ledger<'_> {
     /// differences in `settled`. What there is, where it was asked for.
     pub(super) fn look_beside(&mut self, settled: &mut Settled) -> Result<Option<Metadata>> {
         let aspects = self.plan.meta;
-        let is_update = matches!(self.plan.purpose, Purpose::Update(_));
+        let is_update = match &self.plan.purpose {
+            Purpose::Update(rules) if rules.only_completes => return Ok(None),
+            purpose => matches!(purpose, Purpose::Update(_)),
+        };
         // Nothing is recorded that could be compared.
         let is_fresh =
             matches!(settled.verdict, Verdict::New | Verdict::RecordBad | Verdict::TypeChanged);
@@ -102,8 +105,7 @@ impl Ledger<'_> {
         let is_allowed = settled.verdict.is_recordable() && !is_bad || is_accepted;
         let is_recorded = wrote
             || settled.row().is_some_and(|row| !row.is_gone() && row.record.path == settled.path);
-        if !self.may_write || rules.only_completes || !is_allowed || !is_recorded || !now.is_whole()
-        {
+        if !self.may_write || !is_allowed || !is_recorded || !now.is_whole() {
             return Ok(false);
         }
         let is_as_recorded = matches!(

@@ -255,8 +255,10 @@ impl<'a> Weigher<'a> {
             }
             (Purpose::Update(rules), Known::Sound(record)) => {
                 let has = record.digests.algorithms();
+                let is_racy = record.is_racy(granularity_ns)
+                    && !self.ledger.catalog.is_own_change(&path, &record.entry)?;
                 let is_as_recorded = record.entry.same_stat(&entry)
-                    && !record.is_racy(granularity_ns)
+                    && !is_racy
                     && record.gone_s.is_none()
                     && has.covers(rules.digests);
                 let is_wanted = match rules.only_completes {

@@ -15,7 +15,7 @@ use fsure_os::{Kind, Stat};
 use super::list::{Listed, Next, Task, with_pattern_file};
 use super::listers::Listers;
 use super::patterns::Patterns;
-use crate::words::{RelPath, Result};
+use crate::words::{RelPath, Result, is_carrier};
 
 /// Threads that list folders. Measured cold: 1 thread 1.0-1.8 s, 2: 0.57,
 /// 8: 0.37, 16: 0.35 for 100,000 names in 1,000 folders.
@@ -73,7 +73,7 @@ impl Step {
 pub struct Borders {
     /// Whether other file systems are part of it.
     pub cross_file_systems: bool,
-    /// Paths that belong to fsure itself and are never told.
+    /// Paths that belong to fsure itself and are never told, besides carriers.
     pub own: Vec<RelPath>,
     /// Whether it is worth knowing where the files lie on the disk.
     pub places: Places,
@@ -83,7 +83,7 @@ pub struct Borders {
 
 impl Borders {
     pub(super) fn is_own(&self, folder: &RelPath, name: &[u8]) -> bool {
-        self.own.iter().any(|own| own.is(folder, name))
+        is_carrier(name) || self.own.iter().any(|own| own.is(folder, name))
     }
 
     pub(super) fn stops_at(&self, stat: &Stat, device: u64) -> bool {

@@ -10,6 +10,7 @@ mod error;
 mod exit;
 mod finding;
 mod generation;
+mod layout;
 mod metadata;
 mod monitor;
 mod outcome;
@@ -34,6 +35,9 @@ pub use error::{Error, IoContext, Result};
 pub use exit::ExitCode;
 pub use finding::{ByteRange, Finding, merge_ranges, push_range};
 pub use generation::{Changes, Generation, SealText, Signed, Verification};
+pub use layout::{
+    Carriers, FILE_ATTRIBUTE, FOLDER_FILE, FOLDER_FILE_MAKING, Layout, Layouts, is_carrier,
+};
 pub use metadata::{Aspect, AspectSet, MetaChange, MetaValue, Metadata, Was};
 pub use monitor::{Monitor, Progress, Silent};
 pub use outcome::{

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::{
-    EntryKind, ExitCode, Finding, Healing, MetaChange, RelPath, Scrubbed, Signed, Verdict, Was,
+    Carriers, EntryKind, ExitCode, Finding, Healing, MetaChange, RelPath, Scrubbed, Signed,
+    Verdict, Was,
 };
 
 /// Counts by verdict.
@@ -165,6 +166,8 @@ pub struct Outcome {
     pub meta_unread: u64,
     /// Those whose recorded metadata fails its seal.
     pub meta_bad: u64,
+    /// What became of what carries the record beside the data.
+    pub carriers: Carriers,
     /// FIFOs, sockets and devices seen; never opened.
     pub special: u64,
     /// Files that were in the record.
@@ -228,6 +231,11 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Whether the run came to its end, by a record that can be believed.
+    pub fn is_whole(&self) -> bool {
+        self.stopped.is_none() && self.offline.is_none() && self.record_untrusted.is_none()
+    }
+
     /// Counts a path that is as recorded: what most paths are, without the
     /// cost of a finding.
     pub fn add_ok(&mut self, kind: EntryKind, bytes: u64) {
@@ -308,7 +316,9 @@ impl Outcome {
             let [files, links, folders] = self.troubles(condition);
             files + links + folders > 0
         };
-        let is_record_bad = self.meta_bad > 0 || any(&|v| v == Verdict::RecordBad);
+        let carriers = &self.carriers;
+        let is_record_bad = self.meta_bad + carriers.damaged + carriers.conflicts > 0
+            || any(&|v| v == Verdict::RecordBad);
         if self.record_untrusted.is_some() || is_record_bad {
             ExitCode::RecordUntrusted
         } else if any(&|v| v.is_suspicious() || v == Verdict::Flaky) {
@@ -323,13 +333,14 @@ impl Outcome {
             || !self.absent_roots.is_empty()
             || self.recorded_left_out.by_border > 0
             || self.unusable_entries > 0
+            || carriers.refused > 0
             || self.scrub.as_ref().is_some_and(Scrubbed::is_incomplete)
         {
             ExitCode::Incomplete
         } else if self.has_healed() && !any(&|v| v == Verdict::Missing) {
             ExitCode::Healed
         } else if self.recorded_left_out.by_pattern > 0
-            || (self.respelled + self.meta_changed > 0 && !self.is_update)
+            || (self.respelled + self.meta_changed + carriers.behind > 0 && !self.is_update)
             || any(&|v| self.is_difference(v))
         {
             ExitCode::Differences

@@ -19,6 +19,8 @@ pub mod forger;
 #[cfg(target_os = "linux")]
 mod image;
 #[cfg(target_os = "linux")]
+pub mod layout;
+#[cfg(target_os = "linux")]
 mod meanwhile;
 #[cfg(target_os = "linux")]
 mod mounted;

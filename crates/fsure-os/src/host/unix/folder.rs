@@ -3,12 +3,12 @@
 //! system's own.
 
 use std::ffi::{CStr, CString};
-use std::io;
+use std::io::{self, Write as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use rustix::fs::{CWD, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::place;
@@ -145,6 +145,42 @@ impl Root {
         }
         let read = |target: &mut [u8], at| Ok(rustix::io::pread(&descriptor, target, at)?);
         read_all(max, read).map(Some)
+    }
+
+    /// Puts a small file into a folder in the place of the one of its name: it
+    /// is written as `making`, flushed, and then given its name, so that it is
+    /// the old one or the new one and never part of either.
+    pub fn write_small(
+        &self,
+        folder: &[u8],
+        name: &[u8],
+        making: &[u8],
+        content: &[u8],
+    ) -> io::Result<()> {
+        let folder = self.open_at(folder, PARENT)?;
+        let [name, making] = [c_string(name)?, c_string(making)?];
+        let unlink = || rustix::fs::unlinkat(&folder, &*making, AtFlags::empty());
+        // What a run that was cut off has left behind.
+        let _ = unlink();
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
+        let file = rustix::fs::openat(&folder, &*making, flags, mode)?;
+        let mut file = std::fs::File::from(file);
+        let written = file.write_all(content).and_then(|()| file.sync_all());
+        let named =
+            written.and_then(|()| Ok(rustix::fs::renameat(&folder, &*making, &folder, &*name)?));
+        named.inspect_err(|_| _ = unlink())
+    }
+
+    /// Takes a small file away that [`Root::write_small`] has written. What is
+    /// not there is no error.
+    pub fn remove_small(&self, path: &[u8]) -> io::Result<()> {
+        let (parent, name) = self.parent(path)?;
+        let at = parent.as_ref().map_or(self.folder.as_fd(), AsFd::as_fd);
+        match rustix::fs::unlinkat(at, &*c_string(name)?, AtFlags::empty()) {
+            Err(Errno::NOENT) => Ok(()),
+            other => Ok(other?),
+        }
     }
 
     /// An extended attribute of a file, of at most `max` bytes; `None` where it

@@ -133,6 +133,16 @@ impl Root {
         read_all(max, |target, at| call::read(file.as_handle(), target, at)).map(Some)
     }
 
+    /// Refused: nothing is written beside the data here.
+    pub fn write_small(&self, _: &[u8], _: &[u8], _: &[u8], _: &[u8]) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Refused likewise.
+    pub fn remove_small(&self, _: &[u8]) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// There are no extended attributes as Unix has them.
     pub fn attribute(&self, _: &[u8], _: &str, _: usize) -> io::Result<Option<Vec<u8>>> {
         Err(io::Error::from(io::ErrorKind::Unsupported))

@@ -7,7 +7,8 @@ use fsure::catalog::Place;
 use fsure::job::{UpdateOptions, update};
 use fsure::scan::Accept;
 use fsure::words::{
-    Algorithm, AlgorithmSet, Aspect, AspectSet, Error, ExitCode, Monitor, RelPath, Result, Verdict,
+    Algorithm, AlgorithmSet, Aspect, AspectSet, Error, ExitCode, Layout, Monitor, RelPath, Result,
+    Verdict,
 };
 use fsure_os::path::resolve;
 
@@ -39,6 +40,11 @@ pub(crate) struct UpdateArgs {
     /// or none [default: as before, at first none]
     #[arg(long, value_name = "NAMES", value_parser = aspects)]
     meta: Option<AspectSet>,
+    /// What carries the record beside the catalog from now on: tree for
+    /// nothing, folder for a file in each folder, xattr for an attribute of each
+    /// file [default: as before, at first tree]
+    #[arg(long, value_name = "LAYOUT", value_parser = layout)]
+    layout: Option<Layout>,
     /// Record what is found at PATH or below it, whatever its verdict; can be
     /// repeated
     #[arg(long, value_name = "PATH")]
@@ -51,6 +57,13 @@ pub(crate) struct UpdateArgs {
 fn algorithm(name: &str) -> std::result::Result<Algorithm, String> {
     Algorithm::from_name(name).ok_or_else(|| {
         let names: Vec<_> = Algorithm::RECORDED.into_iter().map(Algorithm::name).collect();
+        format!("known are {}", names.join(", "))
+    })
+}
+
+fn layout(name: &str) -> std::result::Result<Layout, String> {
+    Layout::from_name(name).ok_or_else(|| {
+        let names: Vec<_> = Layout::ALL.into_iter().map(Layout::name).collect();
         format!("known are {}", names.join(", "))
     })
 }
@@ -79,6 +92,7 @@ pub(crate) fn run(args: &UpdateArgs, output: &OutputArgs) -> ExitCode {
             only_completes: false,
             digests: (!args.digest.is_empty()).then(|| AlgorithmSet::of(&args.digest)),
             meta: args.meta,
+            layout: args.layout,
             accept: args.accepted(place),
         };
         update(place, &options, monitor)

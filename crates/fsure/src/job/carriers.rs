@@ -1,0 +1,126 @@
+//! What both ways of dealing with carriers share: reading one, telling what is
+//! wrong with one, and going through the folders of a record. See
+//! `docs/layouts.md`.
+
+use std::collections::{BTreeSet, HashSet};
+use std::io;
+
+use fsure_os::folder::{Root, is_gone};
+
+use crate::catalog::{Bound, Catalog, Stored};
+use crate::exchange::{Listed, carried};
+use crate::words::{EntryKind, FOLDER_FILE, Monitor, RelPath, Result};
+
+/// How many troubles are told one by one.
+const TOLD_MAX: u64 = 1_000;
+
+/// The most a folder's file may hold, bytes: four million files. A tree may
+/// come from anybody.
+pub(super) const FOLDER_FILE_MAX: usize = 1 << 30;
+
+/// Room for one that grows while it is looked at.
+const GROWTH: u64 = 1 << 16;
+
+/// Tells what is wrong with carriers.
+pub(super) struct Teller<'a> {
+    pub(super) monitor: &'a dyn Monitor,
+    told: u64,
+}
+
+impl<'a> Teller<'a> {
+    pub(super) fn new(monitor: &'a dyn Monitor) -> Self {
+        Self { monitor, told: 0 }
+    }
+
+    pub(super) fn tell(&mut self, path: &RelPath, what: &str) {
+        self.told += 1;
+        match self.told {
+            ..=TOLD_MAX => self.monitor.warn(&format!("{}: {what}", path.shown())),
+            n if n == TOLD_MAX + 1 => {
+                self.monitor.warn("... and more troubles with what travels with the data");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The bytes of a folder's file; `None` where there is none.
+pub(super) fn read_folder_file(root: &Root, folder: &RelPath) -> io::Result<Option<Vec<u8>>> {
+    let path = folder.join(FOLDER_FILE.as_bytes());
+    match root.stat(path.as_bytes()) {
+        Ok(stat) => {
+            let most = usize::try_from(stat.size.saturating_add(GROWTH)).unwrap_or(usize::MAX);
+            root.read_small(path.as_bytes(), most.min(FOLDER_FILE_MAX))
+        }
+        Err(error) if is_gone(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// A folder on the way down, with what is known of it so far.
+struct Frame {
+    folder: RelPath,
+    files: Vec<Listed>,
+    /// Recorded folders in it of which no record came by.
+    unvisited: BTreeSet<RelPath>,
+}
+
+/// Takes a folder and its recorded files.
+type Visit<'a> = dyn FnMut(&mut Catalog, &RelPath, Vec<Listed>) -> Result<()> + 'a;
+
+/// Gives `visit` every recorded folder, the root too, with its recorded files.
+/// Folders come after those below them. Roots below are left to themselves.
+pub(super) fn each_folder(catalog: &mut Catalog, visit: &mut Visit<'_>) -> Result<()> {
+    let nested: HashSet<RelPath> = catalog.nested_roots()?.into_iter().collect();
+    let frame = |folder| Frame { folder, files: Vec::new(), unvisited: BTreeSet::new() };
+    let mut way = vec![frame(RelPath::root())];
+    let mut after: Option<Vec<u8>> = None;
+    loop {
+        let from = after.as_deref().map_or(Bound::From(b""), Bound::After);
+        let page = catalog.page(&from, None)?;
+        let Some(last) = page.last() else { break };
+        after = Some(last.path().as_bytes().to_vec());
+        for stored in page {
+            let Stored::Sound(row) = stored else { continue };
+            if row.is_gone() {
+                continue;
+            }
+            let folder = row.record.path.parent().unwrap_or_default();
+            while let Some(top) = way.pop_if(|top| !folder.is_within(&top.folder)) {
+                leave(catalog, top, visit)?;
+            }
+            while let Some(top) = way.last_mut().filter(|top| top.folder != folder) {
+                let next = child_towards(&top.folder, &folder);
+                top.unvisited.remove(&next);
+                way.push(frame(next));
+            }
+            let Some(top) = way.last_mut() else { break };
+            match row.record.entry.kind {
+                EntryKind::File => top.files.push(carried(&row.record)),
+                EntryKind::Folder if !nested.contains(&row.record.path) => {
+                    top.unvisited.insert(row.record.path);
+                }
+                _ => {}
+            }
+        }
+    }
+    while let Some(top) = way.pop() {
+        leave(catalog, top, visit)?;
+    }
+    Ok(())
+}
+
+fn leave(catalog: &mut Catalog, frame: Frame, visit: &mut Visit<'_>) -> Result<()> {
+    for empty in frame.unvisited {
+        visit(catalog, &empty, Vec::new())?;
+    }
+    visit(catalog, &frame.folder, frame.files)
+}
+
+/// The folder in `above` on the way to `below`.
+fn child_towards(above: &RelPath, below: &RelPath) -> RelPath {
+    let bytes = below.as_bytes();
+    let start = if above.is_root() { 0 } else { above.as_bytes().len() + 1 };
+    let end = bytes[start..].iter().position(|byte| *byte == b'/');
+    RelPath::from_bytes(&bytes[..end.map_or(bytes.len(), |end| start + end)])
+}

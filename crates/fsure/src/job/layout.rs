@@ -1,0 +1,422 @@
+//! Bringing the carriers of a root's layout in line with its catalog, from the
+//! catalog alone: no data is read. `update` writes them, `verify` looks.
+
+use std::collections::HashMap;
+use std::io;
+use std::time::{Duration, Instant};
+
+use fsure_os::attribute::Node;
+use fsure_os::folder::{Root, is_gone};
+
+use super::carriers::{FOLDER_FILE_MAX, Teller, each_folder, read_folder_file};
+use crate::catalog::{Bound, Catalog, Choices, Row, Stored};
+use crate::exchange::{
+    Listed, carried, contradicts, is_folder_file, read_attribute, read_folder, write_attribute,
+    write_folder,
+};
+use crate::scan::Accept;
+use crate::words::{
+    Carriers, Error, FILE_ATTRIBUTE, FOLDER_FILE, FOLDER_FILE_MAKING, Layout, Monitor, Outcome,
+    Record, RelPath, Result, Stop,
+};
+
+/// How much work a kill or a power cut may cost.
+const COMMIT_EVERY: Duration = Duration::from_secs(1);
+
+/// Names of one inode that are remembered; more are read once more.
+const LINKS_MAX: usize = 100_000;
+
+const CONFLICT: &str = "what travels with it gives another content than the record for one size \
+                        and date: one of them is wrong, or it was damaged before it was recorded; \
+                        'fsure verify' reads it, and 'fsure update --full --accept PATH PATH' \
+                        takes what it holds";
+
+/// What an `update` does with carriers after its work.
+pub(super) fn bring_in_line(
+    root: &Root,
+    catalog: &mut Catalog,
+    (accept, started_ns): (&Accept, i64),
+    monitor: &dyn Monitor,
+    outcome: &mut Outcome,
+) -> Result<()> {
+    let Choices { layout, leaving, .. } = catalog.choices();
+    let mut run = Run::new(root, Some((accept, started_ns)), monitor);
+    let carriers = &mut outcome.carriers;
+    for left in leaving.iter() {
+        run.go(left, Aim::TakeAway, catalog)?;
+        if run.found.refused == 0 && run.is_going_on() {
+            let leaving = catalog.choices().leaving.without(left);
+            catalog.set_choices(Choices { leaving, ..catalog.choices() })?;
+        }
+    }
+    if layout != Layout::Tree && run.is_going_on() {
+        run.go(layout, Aim::Write, catalog)?;
+    }
+    if catalog.is_writing() {
+        catalog.commit()?;
+    }
+    *carriers = run.found;
+    run.close(outcome);
+    Ok(())
+}
+
+/// What a `verify` does with them.
+pub(super) fn look(
+    root: &Root,
+    catalog: &mut Catalog,
+    monitor: &dyn Monitor,
+    outcome: &mut Outcome,
+) -> Result<()> {
+    let layout = catalog.choices().layout;
+    if layout != Layout::Tree {
+        let mut run = Run::new(root, None, monitor);
+        run.go(layout, Aim::Write, catalog)?;
+        outcome.carriers = run.found;
+        run.close(outcome);
+    }
+    Ok(())
+}
+
+/// What is to become of the carriers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Aim {
+    Write,
+    TakeAway,
+}
+
+struct Run<'a> {
+    root: &'a Root,
+    /// What the user stands up for, and when the run began, nanoseconds since
+    /// 1970; `None` in a run that only looks.
+    writes: Option<(&'a Accept, i64)>,
+    teller: Teller<'a>,
+    found: Carriers,
+    /// Why nothing may be written by this record, once that was asked.
+    objection: Option<Option<String>>,
+    stopped: Option<Stop>,
+    committed: Instant,
+    /// Change times before and after, of files with several names.
+    links: HashMap<(u64, u64), (i64, i64)>,
+}
+
+impl<'a> Run<'a> {
+    fn new(root: &'a Root, writes: Option<(&'a Accept, i64)>, monitor: &'a dyn Monitor) -> Self {
+        Self {
+            root,
+            writes,
+            teller: Teller::new(monitor),
+            found: Carriers::default(),
+            objection: None,
+            stopped: None,
+            committed: Instant::now(),
+            links: HashMap::new(),
+        }
+    }
+
+    fn close(self, outcome: &mut Outcome) {
+        if let Some(stop) = self.stopped {
+            outcome.stopped.get_or_insert(stop);
+        }
+        if let Some(why) = self.objection.flatten() {
+            outcome.record_untrusted.get_or_insert(why);
+        }
+    }
+
+    fn is_going_on(&mut self) -> bool {
+        if let Some(code) = self.teller.monitor.stop_requested() {
+            self.stopped.get_or_insert(Stop::Interrupted(code));
+        }
+        self.stopped.is_none() && !matches!(self.objection, Some(Some(_)))
+    }
+
+    fn go(&mut self, layout: Layout, aim: Aim, catalog: &mut Catalog) -> Result<()> {
+        match layout {
+            Layout::Tree => Ok(()),
+            Layout::Folder => each_folder(catalog, &mut |catalog, folder, files| {
+                if self.is_going_on() {
+                    self.folder(catalog, folder, files, aim)?;
+                }
+                Ok(())
+            }),
+            Layout::Xattr => self.each_file(catalog, aim),
+        }
+    }
+
+    /// Whether carriers may be written by this record: one that has lost rows
+    /// would take them from the carriers, too.
+    fn may_write(&mut self, catalog: &mut Catalog) -> Result<bool> {
+        if self.writes.is_none() {
+            self.found.behind += 1;
+            return Ok(false);
+        }
+        if self.objection.is_none() {
+            let audit = catalog.audit()?;
+            let is_clean = audit.is_clean();
+            let why = || audit.objection.unwrap_or_else(|| "rows fail their seal".to_owned());
+            self.objection = Some((!is_clean).then(why));
+        }
+        Ok(self.objection == Some(None))
+    }
+
+    fn refused(&mut self, path: &RelPath, error: &io::Error) {
+        // A file or folder that is gone has its own verdict.
+        if !is_gone(error) {
+            self.found.refused += 1;
+            self.teller.tell(path, &format!("what travels with it is not in line: {error}"));
+        }
+    }
+
+    fn damaged(&mut self, path: &RelPath, why: &str) {
+        self.found.damaged += 1;
+        self.teller.tell(path, &format!("the record that travels with it is damaged: {why}"));
+    }
+
+    /// Whether a carrier contradicts the record of a file, and the user has not
+    /// had the file read in this run and stood up for what it holds.
+    fn is_conflict(
+        &mut self,
+        catalog: &mut Catalog,
+        path: &RelPath,
+        carrier: &Listed,
+        record: &Listed,
+    ) -> Result<bool> {
+        if !contradicts(carrier, record) {
+            return Ok(false);
+        }
+        if let Some((accept, started_ns)) = self.writes
+            && accept.covers(path)
+            && let Some(Stored::Sound(row)) = catalog.get(path)?
+            && row.record.hashed_ns >= started_ns
+        {
+            return Ok(false);
+        }
+        self.found.conflicts += 1;
+        self.teller.tell(path, CONFLICT);
+        Ok(true)
+    }
+
+    fn folder(
+        &mut self,
+        catalog: &mut Catalog,
+        folder: &RelPath,
+        mut files: Vec<Listed>,
+        aim: Aim,
+    ) -> Result<()> {
+        let path = folder.join(FOLDER_FILE.as_bytes());
+        let existing = match read_folder_file(self.root, folder) {
+            Ok(existing) => existing,
+            Err(error) => {
+                self.refused(&path, &error);
+                return Ok(());
+            }
+        };
+        if existing.as_deref().is_some_and(|bytes| !is_folder_file(bytes)) {
+            self.refused(&path, &io::Error::other("a file of this name is there and not fsure's"));
+            return Ok(());
+        }
+        match (aim, &existing) {
+            (Aim::TakeAway, Some(_)) => return self.remove(catalog, &path),
+            (_, None) if aim == Aim::TakeAway || files.is_empty() => return Ok(()),
+            _ => {}
+        }
+        if existing.as_deref() == Some(&bytes_of(&files)?) {
+            return Ok(());
+        }
+        match existing.as_deref().map(read_folder) {
+            None => {}
+            Some(Err(why)) => self.damaged(&path, &why),
+            Some(Ok(carriers)) => {
+                if self.has_conflicts(catalog, folder, &carriers, &files)? {
+                    return Ok(());
+                }
+                // What came here with its record and could not be recorded.
+                let unrecorded = carriers.into_iter().filter(|carrier| {
+                    find(&files, carrier).is_none()
+                        && self.root.stat(folder.join(carrier.path.as_bytes()).as_bytes()).is_ok()
+                });
+                let unrecorded: Vec<_> = unrecorded.collect();
+                files.extend(unrecorded);
+                files.sort_by(|one, other| one.path.cmp(&other.path));
+            }
+        }
+        if files.is_empty() {
+            return self.remove(catalog, &path);
+        }
+        let wanted = bytes_of(&files)?;
+        if wanted.len() > FOLDER_FILE_MAX {
+            self.refused(&path, &io::ErrorKind::FileTooLarge.into());
+        } else if existing.as_deref() != Some(&wanted) && self.may_write(catalog)? {
+            let [name, making] = [FOLDER_FILE, FOLDER_FILE_MAKING].map(str::as_bytes);
+            match self.root.write_small(folder.as_bytes(), name, making, &wanted) {
+                Ok(()) => self.found.written += 1,
+                Err(error) => self.refused(&path, &error),
+            }
+        }
+        Ok(())
+    }
+
+    fn has_conflicts(
+        &mut self,
+        catalog: &mut Catalog,
+        folder: &RelPath,
+        carriers: &[Listed],
+        files: &[Listed],
+    ) -> Result<bool> {
+        let mut has_one = false;
+        for carrier in carriers {
+            if let Some(file) = find(files, carrier) {
+                let path = folder.join(carrier.path.as_bytes());
+                has_one |= self.is_conflict(catalog, &path, carrier, file)?;
+            }
+        }
+        Ok(has_one)
+    }
+
+    fn remove(&mut self, catalog: &mut Catalog, path: &RelPath) -> Result<()> {
+        if self.may_write(catalog)? {
+            match self.root.remove_small(path.as_bytes()) {
+                Ok(()) => self.found.removed += 1,
+                Err(error) => self.refused(path, &error),
+            }
+        }
+        Ok(())
+    }
+
+    fn each_file(&mut self, catalog: &mut Catalog, aim: Aim) -> Result<()> {
+        let mut after: Option<Vec<u8>> = None;
+        while self.is_going_on() {
+            let from = after.as_deref().map_or(Bound::From(b""), Bound::After);
+            let page = catalog.page(&from, None)?;
+            let Some(last) = page.last() else { break };
+            after = Some(last.path().as_bytes().to_vec());
+            for stored in &page {
+                if let Stored::Sound(row) = stored
+                    && row.is_live_file()
+                    && self.is_going_on()
+                {
+                    self.file(catalog, row, aim)?;
+                }
+            }
+            if self.committed.elapsed() >= COMMIT_EVERY && catalog.is_writing() {
+                catalog.commit()?;
+                self.committed = Instant::now();
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, catalog: &mut Catalog, row: &Row, aim: Aim) -> Result<()> {
+        let path = &row.record.path;
+        let asked = Node::at(self.root, path.as_bytes())
+            .and_then(|node| Ok((node.attribute(FILE_ATTRIBUTE)?, node)));
+        let (existing, node) = match asked {
+            Ok(asked) => asked,
+            Err(error) => {
+                self.refused(path, &error);
+                return Ok(());
+            }
+        };
+        let wanted = carried(&row.record);
+        let in_line = match (aim, existing.as_deref().map(|v| read_attribute(path.name(), v))) {
+            (Aim::TakeAway, existing) => existing.is_none(),
+            (Aim::Write, None) => false,
+            (Aim::Write, Some(Err(why))) => {
+                self.damaged(path, &why);
+                false
+            }
+            (Aim::Write, Some(Ok(carrier))) => {
+                carrier == wanted || self.is_conflict(catalog, path, &carrier, &wanted)?
+            }
+        };
+        if in_line {
+            return self.follow_link(catalog, row);
+        }
+        // Where it is not as recorded, the record is another state's.
+        let before = self.root.stat(path.as_bytes());
+        let Some(before) = before.ok().filter(|stat| is_as_recorded(&row.record, stat)) else {
+            self.found.behind += 1;
+            return Ok(());
+        };
+        if !self.may_write(catalog)? {
+            return Ok(());
+        }
+        let done = match aim {
+            Aim::Write => node.set_attribute(FILE_ATTRIBUTE, &write_attribute(&row.record)),
+            Aim::TakeAway => node.remove_attribute(FILE_ATTRIBUTE),
+        };
+        let after = done.and_then(|()| self.root.stat(path.as_bytes()));
+        let after = match after {
+            Ok(after) => after,
+            Err(error) => {
+                self.refused(path, &error);
+                return Ok(());
+            }
+        };
+        self.found.written += u64::from(aim == Aim::Write);
+        self.found.removed += u64::from(aim == Aim::TakeAway);
+        if after.links > 1 && self.links.len() < LINKS_MAX {
+            let times = (before.ctime_ns, after.ctime_ns);
+            self.links.insert((after.device, after.inode), times);
+        }
+        take_change(catalog, row, &before, &after)
+    }
+
+    /// Another name of a file whose attribute was written under its first one
+    /// has the new change time, too.
+    fn follow_link(&mut self, catalog: &mut Catalog, row: &Row) -> Result<()> {
+        if self.links.is_empty() {
+            return Ok(());
+        }
+        let Ok(now) = self.root.stat(row.record.path.as_bytes()) else { return Ok(()) };
+        let times = self.links.get(&(now.device, now.inode));
+        let Some((before_ns, _)) = times.filter(|(_, after)| *after == now.ctime_ns) else {
+            return Ok(());
+        };
+        let before = fsure_os::Stat { ctime_ns: *before_ns, ..now.clone() };
+        if is_as_recorded(&row.record, &before) {
+            take_change(catalog, row, &before, &now)?;
+        }
+        Ok(())
+    }
+}
+
+fn find<'a>(files: &'a [Listed], carrier: &Listed) -> Option<&'a Listed> {
+    let place = files.binary_search_by(|file| file.path.cmp(&carrier.path));
+    place.ok().map(|place| &files[place])
+}
+
+fn bytes_of(files: &[Listed]) -> Result<Vec<u8>> {
+    write_folder(files).map_err(|error| Error::Internal(format!("a line of JSON: {error}")))
+}
+
+/// Whether a file has the size, dates and inode of its record.
+fn is_as_recorded(record: &Record, stat: &fsure_os::Stat) -> bool {
+    let then = &record.entry;
+    stat.kind == fsure_os::Kind::File
+        && then.size == stat.size
+        && then.mtime_ns == stat.mtime_ns
+        && then.ctime_ns == Some(stat.ctime_ns)
+        && then.inode.is_none_or(|inode| inode == stat.inode)
+}
+
+/// Takes the change time that writing an attribute has caused for the recorded
+/// one, where nothing else has changed.
+fn take_change(
+    catalog: &mut Catalog,
+    row: &Row,
+    before: &fsure_os::Stat,
+    after: &fsure_os::Stat,
+) -> Result<()> {
+    let only_ctime = fsure_os::Stat { ctime_ns: before.ctime_ns, ..after.clone() };
+    if !only_ctime.is_unchanged_from(before) {
+        return Ok(());
+    }
+    let granularity_ns = catalog.granularity_ns(row.record.entry.file_system);
+    let was_racy = row.record.is_racy(granularity_ns)
+        && !catalog.is_own_change(&row.record.path, &row.record.entry)?;
+    let mut record = row.record.clone();
+    record.entry.ctime_ns = Some(after.ctime_ns);
+    let path = record.path.clone();
+    catalog.put_same_content(row, record)?;
+    if was_racy { Ok(()) } else { catalog.note_own_change(&path, after.ctime_ns) }
+}

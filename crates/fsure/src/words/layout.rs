@@ -1,0 +1,98 @@
+//! What carries copies of the record beside the data; see `docs/layouts.md`.
+
+/// The file in a folder that carries the record of the files in it.
+pub const FOLDER_FILE: &str = ".fsure-folder.jsonl";
+
+/// What a folder's file is called until it is whole.
+pub const FOLDER_FILE_MAKING: &str = ".fsure-folder.jsonl.making";
+
+/// The attribute of a file that carries its record.
+pub const FILE_ATTRIBUTE: &[u8] = b"user.fsure.record";
+
+/// Whether a name in any folder is a carrier and no data.
+pub fn is_carrier(name: &[u8]) -> bool {
+    name == FOLDER_FILE.as_bytes() || name == FOLDER_FILE_MAKING.as_bytes()
+}
+
+/// What carries the record besides the catalog of the root.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Layout {
+    /// Nothing.
+    #[default]
+    Tree,
+    /// A file in each folder.
+    Folder,
+    /// An attribute of each file.
+    Xattr,
+}
+
+impl Layout {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Tree, Self::Folder, Self::Xattr];
+
+    /// The word used on the command line and in the catalog.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tree => "tree",
+            Self::Folder => "folder",
+            Self::Xattr => "xattr",
+        }
+    }
+
+    /// The layout of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|layout| layout.name() == name)
+    }
+}
+
+/// Layouts of which something may be left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Layouts(u8);
+
+impl Layouts {
+    /// Whether this one is among them.
+    pub fn contains(self, layout: Layout) -> bool {
+        self.0 & 1 << layout as u8 != 0
+    }
+
+    /// With this one; the tree alone leaves nothing.
+    pub fn with(self, layout: Layout) -> Self {
+        if layout == Layout::Tree { self } else { Self(self.0 | 1 << layout as u8) }
+    }
+
+    /// Without this one.
+    pub fn without(self, layout: Layout) -> Self {
+        Self(self.0 & !(1 << layout as u8))
+    }
+
+    /// Each of them.
+    pub fn iter(self) -> impl Iterator<Item = Layout> {
+        Layout::ALL.into_iter().filter(move |layout| self.contains(*layout))
+    }
+
+    /// The layouts in a list of names with commas between; `None` where one of
+    /// the names is none.
+    pub fn from_names(names: &str) -> Option<Self> {
+        let mut layouts = names.split(',').map(Layout::from_name);
+        layouts.try_fold(Self::default(), |all, layout| Some(all.with(layout?)))
+    }
+}
+
+/// What a run did with carriers: folders' files and files' attributes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Carriers {
+    /// Records taken from them, where there is no catalog.
+    pub used: u64,
+    /// Written.
+    pub written: u64,
+    /// Taken away.
+    pub removed: u64,
+    /// Behind the catalog, in a run that writes none.
+    pub behind: u64,
+    /// That give a file another digest for one size and date.
+    pub conflicts: u64,
+    /// That fail their own digest.
+    pub damaged: u64,
+    /// That could not be read, written or taken away.
+    pub refused: u64,
+}
