@@ -19,7 +19,7 @@ pub use against::verify_against;
 pub use compare::compare;
 pub use dupes::dupes;
 pub use export::{Exported, Target, export};
-pub use heal::{HealOptions, heal};
+pub use heal::{HealOptions, ProtectOptions, heal, protect};
 pub use import::{Imported, import};
 pub use status::status;
 pub use update::{UpdateOptions, update};

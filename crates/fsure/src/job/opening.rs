@@ -198,7 +198,9 @@ fn own_paths(place: &Place) -> Vec<RelPath> {
     if let Ok(catalog) = place.catalog.strip_prefix(&place.root) {
         let catalog = os_path::bytes(catalog);
         let with = |tail: &[u8]| RelPath::from_bytes([&*catalog, tail].concat());
-        own.extend([b"".as_slice(), b".lock", b"-journal", b".making", b".healing"].map(with));
+        own.extend(
+            [b"".as_slice(), b".lock", b"-journal", b".making", b".healing", b".parity"].map(with),
+        );
     }
     own
 }

@@ -6,13 +6,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use fsure_os::path as os_path;
 
 use super::Options;
+use super::heal::refresh;
 use super::opening::{
     OpenRoot, is_empty, is_recorded_root, lock, offline, offline_outcome, open_root, plan,
     refuse_half_healed, require_record, require_scope, tell_cut_off,
 };
 use crate::catalog::{Catalog, OWN_FOLDER, Place, Settings};
 use crate::scan::{Accept, Purpose, UpdateRules, scan};
-use crate::words::{Algorithm, AlgorithmSet, Error, Monitor, Outcome, Result};
+use crate::words::{Algorithm, AlgorithmSet, Error, Monitor, Outcome, Parity, Result};
 
 /// What `update` is told.
 #[derive(Clone, Debug, Default)]
@@ -70,7 +71,29 @@ pub fn update(place: &Place, options: &UpdateOptions, monitor: &dyn Monitor) -> 
         accept: options.accept.clone(),
     };
     let plan = plan(place, &open, &catalog, common, Purpose::Update(rules), true)?;
-    scan(&plan, &mut catalog, monitor)
+    let mut outcome = scan(&plan, &mut catalog, monitor)?;
+    let is_recorded = outcome.stopped.is_none() && outcome.offline.is_none();
+    if is_recorded && outcome.record_untrusted.is_none() {
+        outcome.parity = keep_parity(place, &open, &mut catalog, monitor)?;
+    }
+    Ok(outcome)
+}
+
+/// Brings recovery data up to date. The record is safe by then: what fails here
+/// is told, and is no reason to call it lost.
+fn keep_parity(
+    place: &Place,
+    open: &OpenRoot,
+    catalog: &mut Catalog,
+    monitor: &dyn Monitor,
+) -> Result<Option<Parity>> {
+    match refresh(place, &open.root, catalog, monitor) {
+        Ok(kept) => Ok(kept.map(Parity::Kept)),
+        Err(error @ (Error::Io { .. } | Error::Interrupted(_))) => {
+            Ok(Some(Parity::Stale(error.to_string())))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 fn settings(recorded: Option<Settings>, options: &UpdateOptions) -> Settings {

@@ -2,7 +2,7 @@
 //! and what to do now. It claims no more than the run has looked at.
 
 use super::{count, number, safe};
-use crate::words::{Offline, Outcome, Stop, Verdict, units};
+use crate::words::{Offline, Outcome, Parity, Stop, Verdict, units};
 
 /// What it all means and what to do now: a sentence for everything that needs
 /// one, the gravest first.
@@ -13,6 +13,7 @@ pub(super) fn closing(outcome: &Outcome) -> Vec<String> {
     sentences.extend(unread(outcome));
     sentences.extend(unfinished(outcome));
     sentences.extend(not_looked_at(outcome));
+    sentences.extend(outcome.parity.as_ref().and_then(parity));
     let is_sound = outcome.record_untrusted.is_none() && outcome.offline.is_none();
     if outcome.is_update && is_sound && !matches!(outcome.stopped, Some(Stop::RecordFailed(_))) {
         sentences.extend(recorded(outcome));
@@ -172,6 +173,22 @@ fn not_looked_at(outcome: &Outcome) -> Vec<String> {
         format!("{who} of the list COULD NOT BE USED, and so nothing is said of them.")
     });
     left_out.chain(absent).chain(unusable).collect()
+}
+
+/// Recovery data that are not of what is recorded.
+fn parity(parity: &Parity) -> Option<String> {
+    match parity {
+        Parity::Stale(why) => Some(format!(
+            "The recovery data are NOT UP TO DATE: {}. Remove the cause and run the same command \
+             again.",
+            safe(why)
+        )),
+        Parity::Kept(done) if done.left_out > 0 => Some(format!(
+            "{} NOT PROTECTED by recovery data; the reasons are told above.",
+            number(done.left_out, "file is", "files are")
+        )),
+        Parity::Kept(_) => None,
+    }
 }
 
 /// What `update` wrote, and what it does not write unasked.

@@ -8,6 +8,7 @@ pub mod dupes;
 pub mod heal;
 pub mod json;
 pub mod listing;
+pub mod protect;
 pub mod text;
 mod totals;
 

@@ -10,6 +10,7 @@ mod finding;
 mod monitor;
 mod outcome;
 mod path;
+mod protected;
 mod record;
 mod remedy;
 mod silence;
@@ -29,6 +30,7 @@ pub use outcome::{
     BytesByWay, GRAVE_FINDINGS_MAX, Offline, Outcome, RecordedLeftOut, Stop, Tallies, Tally,
 };
 pub use path::{RelPath, Shown, escape};
+pub use protected::{Parity, Protected};
 pub use record::Record;
 pub use remedy::{Cure, Healing, Origin, Remedy};
 pub(crate) use silence::Silence;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{EntryKind, ExitCode, Finding, Healing, RelPath, Verdict};
+use super::{EntryKind, ExitCode, Finding, Healing, Parity, RelPath, Verdict};
 
 /// Counts by verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -172,6 +172,9 @@ pub struct Outcome {
     /// What was done about the findings, where that was what the run was for:
     /// what was healed is counted above too, but no trouble any more.
     pub healing: Option<Healing>,
+    /// What became of recovery data, where there are any and the run was to
+    /// keep them.
+    pub parity: Option<Parity>,
     /// Bytes of file content covered, holes included.
     pub bytes_judged: u64,
     /// Bytes read, by the way they were read.
@@ -286,6 +289,7 @@ impl Outcome {
             || !self.absent_roots.is_empty()
             || self.recorded_left_out.by_border > 0
             || self.unusable_entries > 0
+            || self.parity.as_ref().is_some_and(Parity::is_incomplete)
         {
             ExitCode::Incomplete
         } else if self.has_healed() && !any(&|v| v == Verdict::Missing) {

@@ -8,6 +8,7 @@ mod export;
 mod generate;
 mod heal;
 mod import;
+mod protect;
 mod roots;
 mod screen;
 mod status;
@@ -51,6 +52,7 @@ enum Command {
     Compare(compare::CompareArgs),
     Dupes(dupes::DupesArgs),
     Heal(heal::HealArgs),
+    Protect(protect::ProtectArgs),
     #[command(hide = true)]
     Generate(generate::GenerateArgs),
 }
@@ -130,6 +132,7 @@ fn run() -> ExitCode {
         Command::Compare(args) => compare::run(args, &cli.output),
         Command::Dupes(args) => dupes::run(args, &cli.output),
         Command::Heal(args) => heal::run(args, &cli.output),
+        Command::Protect(args) => protect::run(args, &cli.output),
         Command::Generate(args) => generate::run(args),
     }
 }

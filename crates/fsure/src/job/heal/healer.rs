@@ -15,6 +15,7 @@ use super::OpenRoot;
 use super::plan::Plan;
 use super::proof::Recorded;
 use super::reader::{Attempt, Candidate, Failure, Reader, Troubles, Unhealed as _, reader};
+use super::rebuild::Parity;
 use super::replica::Replica;
 use crate::catalog::{Catalog, OWN_FOLDER, Place, Row, Stored};
 use crate::scan::{Entries, now_ns};
@@ -33,6 +34,7 @@ pub(super) struct Healer<'a> {
     pub(super) catalog: &'a mut Catalog,
     pub(super) options: &'a HealOptions,
     pub(super) replicas: Vec<Replica>,
+    parity: Option<Parity>,
     pub(super) monitor: &'a dyn Monitor,
     pub(super) reader: Reader<'a>,
     entries: Entries,
@@ -63,7 +65,7 @@ impl<'a> Healer<'a> {
         open: &OpenRoot,
         catalog: &'a mut Catalog,
         options: &'a HealOptions,
-        replicas: Vec<Replica>,
+        (replicas, parity): (Vec<Replica>, Option<Parity>),
         monitor: &'a dyn Monitor,
     ) -> Result<Self> {
         Ok(Self {
@@ -73,6 +75,7 @@ impl<'a> Healer<'a> {
             catalog,
             options,
             replicas,
+            parity,
             monitor,
             reader: reader(monitor)?,
             entries: Entries::default(),
@@ -255,6 +258,10 @@ impl<'a> Healer<'a> {
             let is_moved = finding.path != row.record.path;
             let opened = if is_moved { opened.or_else(|_| by_name(&finding.path)) } else { opened };
             take(&replica.origin, opened);
+        }
+        if let Some(parity) = &self.parity {
+            let rebuilder = parity.of(&row.record);
+            take(&Origin::Parity, rebuilder.map(|one| Candidate::rebuilt(one, row)));
         }
         all
     }
