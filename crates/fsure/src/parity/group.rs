@@ -1,7 +1,7 @@
 //! The file of a group: what it is of, checksums of every shard, the recovery
 //! shards, and what it is of once more.
 
-use std::io::{self, Read, Write as _};
+use std::io::{self, BufReader, Read, Write as _};
 use std::path::Path;
 
 use fsure_os::plain::{self, Beside};
@@ -20,6 +20,9 @@ const DIGEST: usize = 32;
 
 /// No header is longer: 8192 members with long paths, 8192 checksums.
 const HEADER_MAX: usize = 64 << 20;
+
+/// No path is longer: Linux gives up at 4 KiB, and Windows at 64.
+const PATH_MAX: u32 = 1 << 17;
 
 /// Nor a group with as much recovery data as data.
 const FILE_MAX: u64 = 512 << 20;
@@ -70,9 +73,10 @@ impl Header {
         self.data.get(shard) == Some(&xxh3_64(data))
     }
 
-    /// Bytes of the group's file.
-    pub fn file_length(&self) -> u64 {
-        (2 * self.to_bytes().len() + 8 + self.recovery.len() * SHARD) as u64
+    /// What it says without its checksums.
+    pub fn claim(&self) -> Claim {
+        let (data, recovery) = (self.data.len() as u32, self.recovery.len() as u32);
+        Claim { members: self.members.clone(), data, recovery }
     }
 
     fn to_bytes(&self) -> Vec<u8> {
@@ -144,6 +148,67 @@ pub struct Group {
     pub is_sound: bool,
 }
 
+/// What a group says it is of, without a look at its checksums: enough to see
+/// that it is not of what is recorded now, and a thousandth of the reading.
+pub struct Claim {
+    /// The pieces.
+    pub members: Vec<Member>,
+    /// Data shards.
+    pub data: u32,
+    /// Recovery shards.
+    pub recovery: u32,
+}
+
+impl Claim {
+    /// Reads the beginning of a group.
+    pub fn read(path: &Path) -> io::Result<Self> {
+        let mut file = BufReader::new(plain::open(path)?);
+        let head: [u8; HEAD] = take(&mut file)?;
+        if !head.starts_with(MAGIC) {
+            return Err(damaged());
+        }
+        let [shard, data, recovery, count] = [(); 4].map(|()| take::<4>(&mut file));
+        let number = |bytes: io::Result<[u8; 4]>| bytes.map(u32::from_le_bytes);
+        let (data, recovery, count) = (number(data)?, number(recovery)?, number(count)?);
+        if number(shard)? as usize != SHARD || count as usize > HEADER_MAX / 60 {
+            return Err(damaged());
+        }
+        let mut members = Vec::new();
+        for _ in 0..count {
+            let length = u32::from_le_bytes(take(&mut file)?);
+            if length > PATH_MAX {
+                return Err(damaged());
+            }
+            let mut path = vec![0; length as usize];
+            file.read_exact(&mut path)?;
+            let [size, offset, length] = [(); 3].map(|()| take::<8>(&mut file));
+            let number = |bytes: io::Result<[u8; 8]>| bytes.map(u64::from_le_bytes);
+            let (size, offset, length) = (number(size)?, number(offset)?, number(length)?);
+            let (path, identity) = (RelPath::from_bytes(path), take(&mut file)?);
+            members.push(Member { path, size, offset, length, identity });
+        }
+        Ok(Self { members, data, recovery })
+    }
+
+    /// Bytes of the group's file.
+    pub fn file_length(&self) -> u64 {
+        let members: usize = self.members.iter().map(|m| m.path.as_bytes().len() + 60).sum();
+        let (shards, recovery) = (u64::from(self.data) + u64::from(self.recovery), self.recovery);
+        let header = (HEAD + 16 + members + DIGEST) as u64 + 8 * shards;
+        2 * header + 8 + u64::from(recovery) * SHARD as u64
+    }
+}
+
+fn take<const N: usize>(file: &mut impl Read) -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    file.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn damaged() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "it is damaged")
+}
+
 /// Reads what a group is of, from the beginning of its file or else its end.
 pub fn read_header(path: &Path) -> io::Result<Header> {
     let mut file = plain::open(path)?;
@@ -163,7 +228,7 @@ pub fn read_header(path: &Path) -> io::Result<Header> {
 fn read(path: &Path) -> io::Result<Group> {
     let mut bytes = Vec::new();
     plain::open(path)?.take(FILE_MAX).read_to_end(&mut bytes)?;
-    parse(&bytes).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it is damaged"))
+    parse(&bytes).ok_or_else(damaged)
 }
 
 fn parse(bytes: &[u8]) -> Option<Group> {
@@ -208,7 +273,7 @@ impl GroupFile {
         }
         file.write_all(&head)?;
         file.write_all(&(head.len() as u64).to_le_bytes())?;
-        Ok((Self(file), header.file_length()))
+        Ok((Self(file), header.claim().file_length()))
     }
 
     /// Gives it its name, durably.
@@ -255,6 +320,11 @@ mod tests {
             }
             std::fs::write(&path, bytes).unwrap();
             assert_eq!(read_header(&path).unwrap(), header, "{at:?}");
+            if at != Some(20) {
+                let claim = Claim::read(&path).unwrap();
+                assert_eq!(claim.file_length(), length);
+                assert_eq!(claim.members, header.members);
+            }
             let group = Group::read(&path).unwrap();
             let bad = group.recovery.iter().filter(|shard| shard.is_none()).count();
             assert_eq!((bad, group.is_sound), (bad_shards, is_sound), "{at:?}");

@@ -2,6 +2,7 @@
 //! and what the record and the report say afterwards.
 
 use std::collections::HashSet;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -33,7 +34,7 @@ pub(super) struct Healer<'a> {
     pub(super) opener: Opener,
     pub(super) catalog: &'a mut Catalog,
     pub(super) options: &'a HealOptions,
-    pub(super) replicas: Vec<Replica>,
+    pub(super) replicas: Rc<Vec<Replica>>,
     parity: Option<Parity>,
     pub(super) monitor: &'a dyn Monitor,
     pub(super) reader: Reader<'a>,
@@ -74,7 +75,7 @@ impl<'a> Healer<'a> {
             opener: Opener::new(Arc::clone(&open.root), Way::Direct),
             catalog,
             options,
-            replicas,
+            replicas: Rc::new(replicas),
             parity,
             monitor,
             reader: reader(monitor)?,
@@ -155,6 +156,7 @@ impl<'a> Healer<'a> {
                 "only what is missing is made anew, if it is no file"
             }
             _ if is_missing => return None,
+            _ if finding.found.is_none() => "it cannot even be looked at",
             _ if !self.has_its_date(finding) => {
                 "its date is not the recorded one: it may hold an edit that cannot be seen"
             }
@@ -252,7 +254,7 @@ impl<'a> Healer<'a> {
             let path = finding.path.as_bytes();
             take(&Origin::Itself, Candidate::open(Origin::Itself, &self.opener, path));
         }
-        for replica in &self.replicas {
+        for replica in self.replicas.iter() {
             let by_name = |path: &RelPath| replica.candidate(path, damaged);
             let opened = by_name(&row.record.path);
             let is_moved = finding.path != row.record.path;
@@ -260,7 +262,7 @@ impl<'a> Healer<'a> {
             take(&replica.origin, opened);
         }
         if let Some(parity) = &self.parity {
-            let rebuilder = parity.of(&row.record);
+            let rebuilder = parity.of(&row.record, &self.replicas);
             take(&Origin::Parity, rebuilder.map(|one| Candidate::rebuilt(one, row)));
         }
         all

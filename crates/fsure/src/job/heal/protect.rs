@@ -18,7 +18,7 @@ use super::reader::{Attempt, Candidate, Failure, Reader, Unhealed as _, reader};
 use crate::catalog::{Bound, Catalog, Place, Row, Stored};
 use crate::job::Options;
 use crate::job::opening::{lock, offline, open_root, refuse_half_healed, require_record};
-use crate::parity::{self, Group, GroupFile, Header, Member, SHARD};
+use crate::parity::{self, Claim, Group, GroupFile, Header, Member, SHARD};
 use crate::scan::hash::BLOCK;
 use crate::words::{Error, Monitor, Origin, Protected, RelPath, Result};
 
@@ -274,25 +274,25 @@ impl<'a> Keeper<'a> {
         if !os_path::exists(&file) {
             return false;
         }
-        let (header, is_sound) = match self.checks {
+        let (claim, is_sound) = match self.checks {
             true => match Group::read(&file) {
-                Ok(group) => (Ok(group.header), group.is_sound),
+                Ok(group) => (Ok(group.header.claim()), group.is_sound),
                 Err(error) => (Err(error), false),
             },
-            false => (parity::read_header(&file), true),
+            false => (Claim::read(&file), true),
         };
-        let is_wanted = header.as_ref().is_ok_and(|header| {
-            let wanted = parity::recovery_count(header.data.len() as u32, self.per_mille);
-            header.members == members && header.recovery.len() as u32 == wanted
+        let is_wanted = claim.as_ref().is_ok_and(|claim| {
+            let wanted = parity::recovery_count(claim.data, self.per_mille);
+            claim.members == members && claim.recovery == wanted
         });
-        if header.is_err() || !is_sound {
+        if claim.is_err() || !is_sound {
             self.monitor.warn(&format!("{} is damaged, and is made anew", file.display()));
             self.done.damaged += 1;
         }
-        match header {
-            Ok(header) if is_wanted && is_sound => {
+        match claim {
+            Ok(claim) if is_wanted && is_sound => {
                 self.done.kept += 1;
-                self.count(&header);
+                self.count(&claim);
                 true
             }
             _ => false,
@@ -321,7 +321,7 @@ impl<'a> Keeper<'a> {
     pub(super) fn settle(&mut self, (file, header): (GroupFile, Header)) -> Attempt<()> {
         file.finish().map_err(|error| Failure::Fatal(self.full(&error)))?;
         self.done.made += 1;
-        self.count(&header);
+        self.count(&header.claim());
         Ok(())
     }
 
@@ -329,9 +329,9 @@ impl<'a> Keeper<'a> {
         not_kept(&self.folder, error)
     }
 
-    fn count(&mut self, header: &Header) {
-        self.done.room += header.file_length();
-        for member in &header.members {
+    fn count(&mut self, claim: &Claim) {
+        self.done.room += claim.file_length();
+        for member in &claim.members {
             self.done.files += u64::from(member.offset == 0);
             self.done.bytes += member.length;
         }
@@ -341,16 +341,14 @@ impl<'a> Keeper<'a> {
     fn delete_gone(&mut self, catalog: &mut Catalog) -> Attempt<()> {
         for name in parity::names(&self.folder, ".own").or_unhealed("list it")? {
             let file = self.folder.join(&name);
-            // What nothing can be told of is made anew if it is wanted.
+            let claimed = Claim::read(&file).map(|claim| claim.members);
+            if claimed.is_ok_and(|members| is_recorded(&members, catalog)) {
+                continue;
+            }
+            // Nothing goes for what a flipped byte says; what nothing can be told
+            // of is made anew if it is wanted.
             let Ok(header) = parity::read_header(&file) else { continue };
-            let Some(member) = header.members.first() else { continue };
-            let is_wanted = match catalog.get(&member.path)? {
-                Some(Stored::Sound(row)) => is_wanted(&row) && own_members(&row).contains(member),
-                // Nobody knows what a bad row was.
-                Some(Stored::Bad(_)) => true,
-                None => false,
-            };
-            if !is_wanted {
+            if !is_recorded(&header.members, catalog) {
                 self.delete(&name);
             }
         }
@@ -360,6 +358,17 @@ impl<'a> Keeper<'a> {
     pub(super) fn delete(&mut self, name: &str) {
         os_path::remove(&self.folder.join(name), false);
         self.done.deleted += 1;
+    }
+}
+
+/// Whether a group is of a large file as it is recorded, or of one of which
+/// nobody knows: its row is bad, or cannot be read.
+fn is_recorded(members: &[Member], catalog: &mut Catalog) -> bool {
+    let Some(member) = members.first() else { return false };
+    match catalog.get(&member.path) {
+        Ok(Some(Stored::Sound(row))) => is_wanted(&row) && own_members(&row).contains(member),
+        Ok(None) => false,
+        Ok(Some(Stored::Bad(_))) | Err(_) => true,
     }
 }
 

@@ -3,13 +3,15 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use fsure_os::buffer::Buffer;
 use fsure_os::folder::Root;
 use fsure_os::opener::Opener;
-use fsure_os::read::Way;
+use fsure_os::read::{Source, Way};
 
+use super::replica::Replica;
 use crate::parity::{self, Group, Header, SHARD};
 use crate::scan::hash::BLOCK;
 use crate::words::{Record, RelPath};
@@ -25,6 +27,7 @@ pub(super) struct Parity {
 /// The pieces of one file, each in a group.
 pub(super) struct Rebuilder {
     root: Arc<Root>,
+    replicas: Rc<Vec<Replica>>,
     pieces: Vec<Piece>,
     /// The group that was rebuilt last.
     last: Option<(usize, Result<Vec<u8>, String>)>,
@@ -67,7 +70,7 @@ impl Parity {
     }
 
     /// What it has of a file as it is recorded.
-    pub(super) fn of(&self, record: &Record) -> io::Result<Rebuilder> {
+    pub(super) fn of(&self, record: &Record, replicas: &Rc<Vec<Replica>>) -> io::Result<Rebuilder> {
         let path = &record.path;
         let identity = parity::identity(&record.digests);
         let groups: Vec<PathBuf> = if record.entry.size > BLOCK {
@@ -95,7 +98,8 @@ impl Parity {
         if pieces.is_empty() {
             return Err(io::Error::new(io::ErrorKind::NotFound, "it has nothing of this content"));
         }
-        Ok(Rebuilder { root: Arc::clone(&self.root), pieces, last: None })
+        let (root, replicas) = (Arc::clone(&self.root), Rc::clone(replicas));
+        Ok(Rebuilder { root, replicas, pieces, last: None })
     }
 }
 
@@ -108,7 +112,7 @@ impl Rebuilder {
         };
         if self.last.as_ref().is_none_or(|(last, _)| *last != place) {
             self.last = None;
-            let rebuilt = rebuild(&self.pieces[place].group, &self.root);
+            let rebuilt = rebuild(&self.pieces[place].group, &self.root, &self.replicas);
             self.last = Some((place, rebuilt.map_err(|error| error.to_string())));
         }
         let (piece, Some((_, data))) = (&self.pieces[place], &self.last) else { return Ok(0) };
@@ -124,50 +128,80 @@ fn lost(why: &str) -> io::Error {
     io::Error::other(why.to_owned())
 }
 
-/// All data of a group.
-fn rebuild(group: &Path, root: &Arc<Root>) -> io::Result<Vec<u8>> {
+/// All data of a group: what is good of it in the tree or in a replica, and the
+/// rest from the code.
+fn rebuild(group: &Path, root: &Arc<Root>, replicas: &[Replica]) -> io::Result<Vec<u8>> {
     let Group { header, recovery, .. } = Group::read(group)?;
     let mut data = vec![0; header.data.len() * SHARD];
-    let opener = Opener::new(Arc::clone(root), Way::Direct);
-    let mut buffer = Buffer::new(BLOCK as usize)?;
-    let mut at = 0;
-    for member in &header.members {
-        let end = at + member.length as usize;
-        let target = data.get_mut(at..end).ok_or_else(|| lost("the group makes no sense"))?;
-        gather(&opener, member, target, &mut buffer);
-        at = end;
+    if header.members.iter().map(|member| member.length).sum::<u64>() > data.len() as u64 {
+        return Err(lost("the group makes no sense"));
     }
+    let mut buffer = Buffer::new(BLOCK as usize)?;
+    let opener = Opener::new(Arc::clone(root), Way::Direct);
+    let itself = |path: &RelPath| Some(path.as_bytes().to_vec());
+    gather(&header, &opener, &itself, &mut data, &mut buffer);
     let shards = data.chunks(SHARD).enumerate();
-    let good: Vec<bool> = shards.map(|(number, shard)| header.is_good(number, shard)).collect();
-    let bad = good.iter().filter(|good| !**good).count();
+    let mut good: Vec<bool> = shards.map(|(n, shard)| header.is_good(n, shard)).collect();
+    for replica in replicas {
+        if good.iter().all(|good| *good) {
+            break;
+        }
+        let mut theirs = data.clone();
+        let path = |path: &RelPath| replica.path_of(path);
+        gather(&header, replica.opener(), &path, &mut theirs, &mut buffer);
+        for number in (0..good.len()).filter(|number| !good[*number]).collect::<Vec<_>>() {
+            let range = number * SHARD..(number + 1) * SHARD;
+            if header.is_good(number, &theirs[range.clone()]) {
+                data[range.clone()].copy_from_slice(&theirs[range]);
+                good[number] = true;
+            }
+        }
+    }
     let left: Vec<_> = recovery.iter().map(Option::as_deref).collect();
     if parity::restore(&mut data, &good, &left) {
         return Ok(data);
     }
+    let bad = good.iter().filter(|good| !**good).count();
     let there = left.iter().flatten().count();
-    let of = recovery.len();
+    let (shards, of) = (good.len(), recovery.len());
     Err(lost(&format!(
-        "{bad} of {} shards are bad, and {there} of {of} recovery shards are good",
-        good.len()
+        "{bad} of {shards} shards are bad, and {there} of {of} recovery shards are good"
     )))
 }
 
-/// Takes what can be read of a file; zeros stay where nothing can.
-fn gather(opener: &Opener, member: &parity::Member, target: &mut [u8], buffer: &mut Buffer) {
-    let Ok((source, _)) = opener.open(member.path.as_bytes(), false) else { return };
-    let fine = (source.grain() as usize).max(SHARD);
-    for (number, block) in target.chunks_mut(BLOCK as usize).enumerate() {
-        let offset = member.offset + number as u64 * BLOCK;
-        let length = block.len();
-        if let Ok(filled) = source.read_at(buffer, offset, length) {
-            block[..filled.bytes].copy_from_slice(&buffer[..filled.bytes]);
-            continue;
-        }
-        for (part, bytes) in block.chunks_mut(fine).enumerate() {
-            let length = bytes.len();
-            if let Ok(filled) = source.read_at(buffer, offset + (part * fine) as u64, length) {
-                bytes[..filled.bytes].copy_from_slice(&buffer[..filled.bytes]);
+/// Takes what can be read of a group's files; what cannot stays as it is.
+fn gather(
+    header: &Header,
+    opener: &Opener,
+    path: &dyn Fn(&RelPath) -> Option<Vec<u8>>,
+    data: &mut [u8],
+    buffer: &mut Buffer,
+) {
+    let mut rest = data;
+    for member in &header.members {
+        let (target, behind) = rest.split_at_mut(member.length as usize);
+        rest = behind;
+        let Some(path) = path(&member.path) else { continue };
+        let Ok((source, _)) = opener.open(&path, false) else { continue };
+        let fine = (source.grain() as usize).max(SHARD);
+        for (number, block) in target.chunks_mut(BLOCK as usize).enumerate() {
+            let offset = member.offset + number as u64 * BLOCK;
+            if fill(&source, offset, block, buffer) {
+                continue;
+            }
+            // A bad sector costs its own shard.
+            for (part, bytes) in block.chunks_mut(fine).enumerate() {
+                fill(&source, offset + (part * fine) as u64, bytes, buffer);
             }
         }
     }
+}
+
+/// Reads there what there is. Whether that was no error.
+fn fill(source: &Source, offset: u64, target: &mut [u8], buffer: &mut Buffer) -> bool {
+    let filled = source.read_at(buffer, offset, target.len());
+    filled.is_ok_and(|filled| {
+        target[..filled.bytes].copy_from_slice(&buffer[..filled.bytes]);
+        true
+    })
 }
