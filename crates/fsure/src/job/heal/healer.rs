@@ -4,7 +4,6 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use fsure_os::Stat;
 use fsure_os::folder::Root;
@@ -21,11 +20,9 @@ use super::replica::Replica;
 use crate::catalog::{Catalog, OWN_FOLDER, Place, Row, Stored};
 use crate::scan::{Entries, now_ns};
 use crate::words::{
-    Cure, Entry, EntryKind, Finding, Healing, Monitor, Origin, Progress, Record, RelPath, Remedy,
-    Result, Verdict, is_same_date,
+    Cure, Entry, EntryKind, Finding, Healing, Monitor, Origin, Record, RelPath, Remedy, Result,
+    Verdict, is_same_date,
 };
-
-const TELL_EVERY: Duration = Duration::from_millis(100);
 
 /// The one who heals.
 pub(super) struct Healer<'a> {
@@ -46,8 +43,6 @@ pub(super) struct Healer<'a> {
     pub(super) patched: HashSet<(u64, u64)>,
     /// Folders that were made, and the dates they are to have in the end.
     pub(super) made_folders: Vec<(RelPath, i64)>,
-    progress: Progress,
-    told: Instant,
 }
 
 /// A file that can be healed, and how.
@@ -84,23 +79,18 @@ impl<'a> Healer<'a> {
             healed: HashSet::new(),
             patched: HashSet::new(),
             made_folders: Vec::new(),
-            progress: Progress { total_is_known: true, ..Progress::default() },
-            told: Instant::now(),
         })
     }
 
     /// Says what there is to do.
     pub(super) fn expect(&mut self, findings: &[Finding]) {
-        self.progress.bytes_total = findings.iter().map(size).sum();
+        self.reader.gauge.expect(findings.iter().map(size).sum());
     }
 
     /// Does what can be done about a finding, and tells.
     pub(super) fn treat(&mut self, finding: &Finding) -> Attempt<()> {
         self.reader.go_on()?;
-        if self.told.elapsed() >= TELL_EVERY {
-            self.monitor.progress(&self.progress, Some(&finding.path));
-            self.told = Instant::now();
-        }
+        self.reader.gauge.begin(&finding.path, size(finding));
         let mut remedy = Remedy {
             path: finding.path.clone(),
             kind: finding.kind,
@@ -120,9 +110,6 @@ impl<'a> Healer<'a> {
             }
             Err(other) => return Err(other),
         }
-        self.progress.files += 1;
-        self.progress.bytes_judged += size(finding);
-        self.progress.bytes_hashed += size(finding);
         self.healing.add(&remedy);
         self.monitor.remedy(&remedy);
         Ok(())
@@ -320,4 +307,29 @@ fn is_beneath(path: &RelPath) -> bool {
 
 fn size(finding: &Finding) -> u64 {
     finding.recorded.as_ref().map_or(0, |entry| entry.size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A record may have been forged: no name in it leads anywhere else.
+    #[test]
+    fn only_names_beneath_the_root_are_healed() {
+        for (path, is) in [
+            ("a", true),
+            ("a/b..c/.d", true),
+            (".fsures", true),
+            ("..", false),
+            ("a/../../b", false),
+            ("/etc/passwd", false),
+            ("a//b", false),
+            ("./a", false),
+            ("", false),
+            (".fsure", false),
+            (".fsure/catalog.db", false),
+        ] {
+            assert_eq!(is_beneath(&RelPath::from_bytes(path.as_bytes())), is, "{path}");
+        }
+    }
 }

@@ -3,6 +3,7 @@
 //! whole, or left as it was. `docs/heal.md` says by which rules.
 
 mod draft;
+mod gauge;
 mod healer;
 mod journal;
 mod leftover;

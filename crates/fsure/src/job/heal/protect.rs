@@ -151,6 +151,7 @@ impl<'a> Keeper<'a> {
     fn keep_all(&mut self, catalog: &mut Catalog) -> Attempt<()> {
         self.remove_halves().or_unhealed("list it")?;
         let mut pools = Pools::open(self)?;
+        self.reader.gauge.expect(catalog.bytes());
         let mut after = Vec::new();
         loop {
             let page = catalog.page(&Bound::After(&after), None)?;
@@ -158,6 +159,9 @@ impl<'a> Keeper<'a> {
             after = last.path().as_bytes().to_vec();
             for stored in page {
                 self.reader.go_on()?;
+                if let Stored::Sound(row) = &stored {
+                    self.reader.gauge.begin(&row.record.path, row.record.entry.size);
+                }
                 match stored {
                     Stored::Sound(row) if is_wanted(&row) && row.record.entry.size > BLOCK => {
                         self.keep_own(row, catalog)?;

@@ -12,6 +12,7 @@ use fsure_os::opener::Opener;
 use fsure_os::read::Source;
 use fsure_os::{Kind, Stat};
 
+use super::gauge::Gauge;
 use super::proof::Recorded;
 use super::rebuild::Rebuilder;
 use crate::catalog::Row;
@@ -126,11 +127,12 @@ impl Troubles {
 pub(super) struct Reader<'a> {
     buffer: Buffer,
     monitor: &'a dyn Monitor,
+    pub(super) gauge: Gauge<'a>,
 }
 
 impl<'a> Reader<'a> {
     pub(super) fn new(monitor: &'a dyn Monitor) -> io::Result<Self> {
-        Ok(Self { buffer: Buffer::new(BLOCK as usize)?, monitor })
+        Ok(Self { buffer: Buffer::new(BLOCK as usize)?, monitor, gauge: Gauge::new(monitor) })
     }
 
     pub(super) fn go_on(&self) -> Attempt<()> {
@@ -149,6 +151,7 @@ impl<'a> Reader<'a> {
             Bytes::File(file) => file.read_at(&mut self.buffer, offset, length)?.bytes,
             Bytes::Rebuilt(one) => one.borrow_mut().read(offset, &mut self.buffer[..length])?,
         };
+        self.gauge.read(bytes as u64);
         Ok(&self.buffer[..bytes])
     }
 
