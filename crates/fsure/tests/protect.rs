@@ -178,6 +178,23 @@ fn parity(report: &Report) -> Value {
 }
 
 #[test]
+fn one_damaged_group_of_several_is_made_anew_by_itself() {
+    let set = Setting::new(&[("f", 130 * MIB)], "1%");
+    let groups: Vec<_> = set.groups(".own").into_keys().collect();
+    assert_eq!(groups.len(), 3);
+    let second = groups.iter().find(|group| group.to_str().unwrap().contains("-1.")).unwrap();
+    flip(second, second.metadata().unwrap().len() / 2);
+    let report = set.protect(&[]);
+    let done = report.summary();
+    assert_eq!(
+        [&done["groups_kept"], &done["groups_made"], &done["bytes_read"], &done["bytes"]],
+        [&json!(2), &json!(1), &json!(64 * MIB), &json!(130 * MIB)],
+        "{report:?}"
+    );
+    assert_eq!(report.code, 7, "{report:?}");
+}
+
+#[test]
 fn update_reads_and_writes_only_what_changed() {
     let files =
         [("a/large", 3 * MIB), ("b/large", 4 * MIB), ("gone/large", 2 * MIB), ("small", 9000)];

@@ -71,11 +71,13 @@ impl Pools {
     fn end(&mut self, keeper: &mut Keeper<'_>) -> Attempt<()> {
         if let Some((_, name)) = self.known.get(self.place) {
             let members: Vec<_> = self.stretch.iter().map(|(member, _)| member.clone()).collect();
-            if !self.is_cut && keeper.is_as_wanted(name, &members) {
-                self.stretch.clear();
-                self.bytes = 0;
-            } else {
-                self.stale.push(name.clone());
+            match keeper.as_wanted(name, &members).filter(|_| !self.is_cut) {
+                Some(claim) => {
+                    keeper.count_kept(&claim);
+                    self.stretch.clear();
+                    self.bytes = 0;
+                }
+                None => self.stale.push(name.clone()),
             }
         }
         self.make(keeper)?;

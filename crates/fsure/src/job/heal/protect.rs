@@ -184,24 +184,32 @@ impl<'a> Keeper<'a> {
         Ok(())
     }
 
-    /// Keeps the groups of a large file, or makes all of them anew.
+    /// Keeps the groups of a large file, or makes anew what is not as it should
+    /// be: all of them where only the whole of the file is proven.
     fn keep_own(&mut self, row: Row, catalog: &mut Catalog) -> Attempt<()> {
-        let members = own_members(&row);
         let names = (0..).map(|number| parity::own_name(&row.record.path, number));
-        let groups: Vec<_> = members.into_iter().zip(names).collect();
-        let is_kept = |keeper: &mut Self, (member, name): &(Member, String)| {
-            keeper.is_as_wanted(name, std::slice::from_ref(member))
-        };
-        let mut all_kept = true;
-        for group in &groups {
-            all_kept &= is_kept(self, group);
+        let (mut kept, mut left, mut all) = (Vec::new(), Vec::new(), Vec::new());
+        for group in own_members(&row).into_iter().zip(names) {
+            match self.as_wanted(&group.1, std::slice::from_ref(&group.0)) {
+                Some(claim) => kept.push(claim),
+                None => left.push(group.clone()),
+            }
+            all.push(group);
         }
-        if all_kept {
+        if left.is_empty() {
+            kept.iter().for_each(|claim| self.count_kept(claim));
             return Ok(());
         }
         let path = row.record.path.clone();
         let recorded = Recorded::of(row, catalog)?;
-        match self.make_own(&recorded, &groups) {
+        let made = match recorded.is_by_blocks() {
+            true => {
+                kept.iter().for_each(|claim| self.count_kept(claim));
+                self.make_own(&recorded, &left)
+            }
+            false => self.make_own(&recorded, &all),
+        };
+        match made {
             Err(Failure::Unhealed(why)) => {
                 self.leave_out(path, &why);
                 Ok(())
@@ -243,7 +251,7 @@ impl<'a> Keeper<'a> {
             let draft = self.write(name, vec![member.clone()], &data)?;
             if by_blocks { self.settle(draft)? } else { drafts.push(draft) }
         }
-        let blake3 = recorded.row.record.digests.blake3;
+        let blake3 = recorded.row.record.digests.blake3.filter(|_| !by_blocks);
         if blake3.is_some_and(|blake3| blake3 != *whole.finalize().as_bytes()) {
             return Err(Failure::Unhealed("it changed while it was read".to_owned()));
         }
@@ -271,36 +279,32 @@ impl<'a> Keeper<'a> {
         self.left_out.insert(path);
     }
 
-    /// Whether a group is of these members and has the redundancy that is
-    /// wanted; counts it if so.
-    pub(super) fn is_as_wanted(&mut self, name: &str, members: &[Member]) -> bool {
+    /// A group, if it is of these members and has the redundancy that is wanted.
+    pub(super) fn as_wanted(&mut self, name: &str, members: &[Member]) -> Option<Claim> {
         let file = self.folder.join(name);
         if !os_path::exists(&file) {
-            return false;
+            return None;
         }
         let (claim, is_sound) = match self.checks {
             true => match Group::read(&file) {
-                Ok(group) => (Ok(group.header.claim()), group.is_sound),
-                Err(error) => (Err(error), false),
+                Ok(group) => (Some(group.header.claim()), group.is_sound),
+                Err(_) => (None, false),
             },
-            false => (Claim::read(&file), true),
+            false => (Claim::read(&file).ok(), true),
         };
-        let is_wanted = claim.as_ref().is_ok_and(|claim| {
-            let wanted = parity::recovery_count(claim.data, self.per_mille);
-            claim.members == members && claim.recovery == wanted
-        });
-        if claim.is_err() || !is_sound {
-            self.monitor.warn(&format!("{} is damaged, and is made anew", file.display()));
+        if claim.is_none() || !is_sound {
+            self.monitor.warn(&format!("{} is damaged, and is to be made anew", file.display()));
             self.done.damaged += 1;
         }
-        match claim {
-            Ok(claim) if is_wanted && is_sound => {
-                self.done.kept += 1;
-                self.count(&claim);
-                true
-            }
-            _ => false,
-        }
+        claim.filter(|claim| {
+            let wanted = parity::recovery_count(claim.data, self.per_mille);
+            is_sound && claim.members == members && claim.recovery == wanted
+        })
+    }
+
+    pub(super) fn count_kept(&mut self, claim: &Claim) {
+        self.done.kept += 1;
+        self.count(claim);
     }
 
     /// Writes a group that has no name yet.
