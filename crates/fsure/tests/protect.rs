@@ -296,6 +296,25 @@ fn nothing_to_heal_from_is_said() {
 }
 
 #[test]
+fn what_only_a_list_says_is_not_protected_and_told() {
+    let (tree, beside) = (Tree::new(), Tree::new());
+    tree.write("f", content(5000, 1));
+    tree.write("empty", "");
+    let list = beside.path("list");
+    let digest = blake3::hash(&content(5000, 1)).to_hex();
+    std::fs::write(&list, format!("{digest}  f\n")).unwrap();
+    let import = ["import".as_ref(), list.as_os_str(), "--format".as_ref(), "b3sum".as_ref()];
+    let root = ["--root".as_ref(), tree.root().as_os_str()];
+    let report = support::fsure_json(&[&import[..], &root].concat());
+    assert_eq!(report.code, 0, "{report:?}");
+    let recorded = Recorded::inside(tree.root());
+    let report = recorded.run("protect", &[""; 0]);
+    assert_eq!((report.code, &report.summary()["left_out"]), (5, &json!(1)), "{report:?}");
+    let report = recorded.update();
+    assert_eq!((report.code, &parity(&report)["made"]), (0, &json!(1)), "{report:?}");
+}
+
+#[test]
 fn a_full_disk_is_told_and_leaves_what_there_was() {
     let (tree, beside) = (Tree::new(), Tree::new());
     let mounted = Mounted::tmpfs(beside.root(), 1500);

@@ -32,8 +32,8 @@ pub fn text_summary(root: &str, done: &Protected) -> String {
     if done.left_out > 0 {
         let files = number(done.left_out, "file is", "files are");
         text += &format!(
-            "{files} NOT PROTECTED as recorded: other content than recorded, or none to be read. \
-             'fsure verify' says more.\n"
+            "{files} NOT PROTECTED: not as recorded, not to be read ('fsure verify' says more), or \
+             recorded from a list only ('fsure update' completes that).\n"
         );
     }
     text

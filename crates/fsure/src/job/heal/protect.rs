@@ -167,6 +167,10 @@ impl<'a> Keeper<'a> {
                         self.keep_own(row, catalog)?;
                     }
                     Stored::Sound(row) if is_wanted(&row) => pools.take(self, row)?,
+                    // All there is to an empty file is recorded.
+                    Stored::Sound(row) if row.is_live_file() && !is_empty(&row) => {
+                        self.done.left_out += 1;
+                    }
                     _ => {}
                 }
             }
@@ -380,7 +384,12 @@ fn is_recorded(members: &[Member], catalog: &mut Catalog) -> bool {
     }
 }
 
-/// Whether there is a content to be protected, and a digest to prove it by.
+fn is_empty(row: &Row) -> bool {
+    row.record.entry.size == 0 && !row.record.entry.is_undated()
+}
+
+/// Whether there is a content to be protected, and a size and digest to prove
+/// it by: a list has no size that could be relied on.
 fn is_wanted(row: &Row) -> bool {
     let record = &row.record;
     row.is_live_file()
