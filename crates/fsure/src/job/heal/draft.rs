@@ -54,8 +54,8 @@ impl Healer<'_> {
         recorded
     }
 
-    /// Makes the file and gives it its name. Which
-    /// inode it is, and when it was proved.
+    /// Makes the file and gives it its name. Which inode it is, and when it was
+    /// proved.
     fn make_and_place(
         &mut self,
         work: &Work<'_>,
