@@ -15,7 +15,7 @@
 //! | [`limit`] | how many files may be open at once |
 //! | [`lock`] | whether another process is at work on the same record |
 //! | [`plain`] | plain files that the user names: lists read and written |
-//! | [`write`] | repairs below a root: drafts, patches, lost links and folders |
+//! | [`mod@write`] | repairs below a root: drafts, patches, lost links and folders |
 //! | [`priority`] | whether others go first |
 //! | [`path`] | bytes to paths and back, and the few plain questions about a path |
 //!

@@ -14,6 +14,7 @@ pub mod words;
 // Floor 2: machines
 pub mod catalog;
 pub mod exchange;
+pub mod parity;
 pub mod tree;
 
 // Floor 3: the pipeline, and for whom a record is believed

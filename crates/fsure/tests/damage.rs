@@ -250,6 +250,69 @@ fn judge(case: &Case, verify: i32, update: i32) -> (Tree, Recorded) {
     (tree, recorded)
 }
 
+/// `heal --yes` from a sound copy. What is left then is as the case says: healed,
+/// with the record as it was but for dates, or untouched.
+fn heal(case: &Case, more: &[&str], code: i32) {
+    let (fault, place, verdict, _) = *case;
+    let (tree, recorded) = struck_with_copy(fault, place);
+    let is_file = || tree.path("victim").symlink_metadata().is_ok_and(|stat| stat.is_file());
+    let look = || is_file().then(|| tree.read("victim"));
+    let before = look();
+    let copy = tree.path(COPY);
+    let from = ["--from", copy.to_str().expect("text"), "--yes"];
+    let report = recorded.run("heal", &[&from[..], more].concat());
+    assert_eq!(report.code, code, "{case:?}: {report:?}");
+    let is_healed = code == 7;
+    let wanted = if is_healed { std::fs::read(copy.join("victim")).ok() } else { before };
+    assert!(look() == wanted, "{case:?}");
+    let report = recorded.verify();
+    let left = if is_healed { None } else { report.verdict("victim") };
+    let expected = (verdict != "ok" && !is_healed).then(|| verdict.to_owned());
+    assert_eq!(left, expected, "{case:?}: {report:?}");
+    assert_eq!(report.code == 0, is_healed || code == 0, "{case:?}: {report:?}");
+}
+
+const COPY: &str = ".fsure/copy";
+
+/// As [`struck`], with a copy of the file from before, and more files, so that
+/// one that is gone is not most of them.
+fn struck_with_copy(fault: Fault, place: Place) -> (Tree, Recorded) {
+    let tree = Tree::new();
+    place.make(&tree, "victim");
+    for good in ["good", "better", "best"] {
+        tree.write(good, content(3000, 2));
+    }
+    let recorded = Recorded::inside(tree.root());
+    recorded.record();
+    std::fs::create_dir(tree.path(COPY)).expect("make a folder");
+    std::fs::copy(tree.path("victim"), tree.path(COPY).join("victim")).expect("copy");
+    fault.strike(&tree.path("victim"));
+    (tree, recorded)
+}
+
+#[test]
+fn heal_puts_back_what_is_damaged_and_touches_nothing_else() {
+    for case in DAMAGE {
+        if case.2 == "altered" {
+            heal(case, &[], 3);
+        }
+        heal(case, &["--altered"], 7);
+        let has_blocks = matches!(case.1, Place::Full(size) | Place::Sparse(size) if size > 0);
+        if has_blocks {
+            heal(case, &["--altered", "--in-place"], 7);
+        }
+    }
+    for case in EDITS.iter().chain(CHANGED_TYPE) {
+        heal(case, &["--altered"], 1);
+    }
+    for case in WELL {
+        heal(case, &["--altered"], 0);
+    }
+    for place in [EMPTY, LARGE, SPARSE] {
+        heal(&(Fault::Delete, place, "missing", &[]), &[], 7);
+    }
+}
+
 /// The record holds what is there, and a further run finds nothing to say.
 fn assert_settled(case: &Case, tree: &Tree, recorded: &Recorded) {
     let now = tree.read("victim");

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use fsure::catalog::locate;
-use fsure::job::{HealOptions, UpdateOptions, heal, update, verify};
-use fsure::words::{Cure, ExitCode, Monitor, Remedy, Silent};
+use fsure::job::{HealOptions, ProtectOptions, UpdateOptions, heal, protect, update, verify};
+use fsure::words::{Cure, ExitCode, Monitor, Origin, Remedy, Silent};
 use support::{content, mtime_ns, set_mtime_ns};
 use tempfile::TempDir;
 
@@ -43,6 +43,13 @@ struct Ear(Mutex<Vec<Remedy>>);
 impl Monitor for Ear {
     fn remedy(&self, remedy: &Remedy) {
         self.0.lock().unwrap().push(remedy.clone());
+    }
+}
+
+impl Ear {
+    fn remedies(self) -> BTreeMap<PathBuf, Remedy> {
+        let all = self.0.into_inner().unwrap().into_iter();
+        all.map(|remedy| (PathBuf::from(remedy.path.as_text().unwrap()), remedy)).collect()
     }
 }
 
@@ -131,13 +138,32 @@ impl Case {
     }
 }
 
-fn run(seed: u64, pool: &[u8], home: &Path) {
+/// Flips some bytes of recovery data.
+fn spoil_recovery_data(dice: &mut Dice, tree: &Path) {
+    let groups = std::fs::read_dir(tree.join(".fsure/catalog.db.parity")).unwrap();
+    for group in groups.map(|entry| entry.unwrap().path()) {
+        let mut bytes = std::fs::read(&group).unwrap();
+        for _ in 0..dice.roll(4) {
+            let at = dice.roll(bytes.len());
+            bytes[at] ^= 1 << dice.roll(8);
+        }
+        std::fs::write(&group, bytes).unwrap();
+    }
+}
+
+/// How many files were healed from recovery data.
+fn run(seed: u64, pool: &[u8], home: &Path) -> usize {
     let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     let case = Case::new(&mut dice, pool, home);
     let tree = case.folder.path().join("tree");
     let place = locate(&tree, None).unwrap();
     let outcome = update(&place, &UpdateOptions::default(), &Silent).unwrap();
     assert_eq!(outcome.exit_code(), ExitCode::Clean, "seed {seed}");
+    let is_protected = dice.one_in(3);
+    if is_protected {
+        let options = ProtectOptions { per_mille: Some(300), ..Default::default() };
+        protect(&place, &options, &Silent).unwrap();
+    }
     let mut edited = BTreeMap::new();
     for path in case.recorded.keys() {
         for damaged in PLACES {
@@ -153,6 +179,9 @@ fn run(seed: u64, pool: &[u8], home: &Path) {
             edited.insert(path.clone(), content(100, seed));
         }
     }
+    if is_protected && dice.one_in(2) {
+        spoil_recovery_data(&mut dice, &tree);
+    }
     let before: BTreeMap<_, _> =
         case.recorded.keys().map(|path| (path.clone(), case.read("tree", path))).collect();
     let curable: BTreeMap<_, _> =
@@ -166,11 +195,7 @@ fn run(seed: u64, pool: &[u8], home: &Path) {
     };
     let ear = Ear::default();
     let outcome = heal(&place, &options, &ear).unwrap();
-    let told = ear.0.into_inner().unwrap();
-    let told: BTreeMap<_, _> = told
-        .into_iter()
-        .map(|remedy| (PathBuf::from(remedy.path.as_text().unwrap()), remedy))
-        .collect();
+    let told = ear.remedies();
     let mut left = 0;
     for (path, wanted) in &case.recorded {
         let context = format!("seed {seed}, {}: {:?}", path.display(), told.get(path));
@@ -191,6 +216,11 @@ fn run(seed: u64, pool: &[u8], home: &Path) {
         assert!(!curable[path], "it could have been healed: {context}");
     }
     assert_clean(&case, seed, left, edited.len(), &outcome.exit_code());
+    let is_rebuilt = |remedy: &&Remedy| {
+        let mut taken = remedy.taken.iter();
+        remedy.cure == Cure::Healed && taken.any(|(origin, _)| *origin == Origin::Parity)
+    };
+    told.values().filter(is_rebuilt).count()
 }
 
 /// The record and the tree hold nothing that a heal should not leave.
@@ -225,9 +255,9 @@ fn home() -> PathBuf {
 fn run_every(nth: u64, of: u64) {
     let pool = content(8 * MIB, 1);
     let home = tempfile::tempdir_in(home()).unwrap();
-    for seed in (nth..CASES).step_by(of as usize) {
-        run(seed, &pool, home.path());
-    }
+    let seeds = (nth..CASES).step_by(of as usize);
+    let rebuilt: usize = seeds.map(|seed| run(seed, &pool, home.path())).sum();
+    assert!(rebuilt > 20, "only {rebuilt} files came from recovery data");
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub use compare::{Side, compare};
 pub use config::UserConfig;
 pub use dupes::dupes;
 pub use export::{Exported, Target, export};
-pub use heal::{HealOptions, heal};
+pub use heal::{HealOptions, ProtectOptions, heal, protect};
 pub use import::{Imported, import};
 pub use log::{Claim, History, log};
 pub use scrub::{ScrubOptions, scrub};

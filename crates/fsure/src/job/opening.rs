@@ -209,7 +209,8 @@ fn own_paths(place: &Place) -> Vec<RelPath> {
         let catalog = os_path::bytes(catalog);
         let with = |tail: &[u8]| RelPath::from_bytes([&*catalog, tail].concat());
         own.extend(
-            [b"".as_slice(), b".lock", b"-journal", b".making", b".healing", b".seal"].map(with),
+            [b"".as_slice(), b".lock", b"-journal", b".making", b".healing", b".parity", b".seal"]
+                .map(with),
         );
     }
     own

@@ -4,6 +4,7 @@
 use fsure_os::attribute::{HAS_ACCESS_LISTS, HAS_ATTRIBUTES, HAS_OWNERS};
 use fsure_os::path as os_path;
 
+use super::heal::refresh;
 use super::opening::{
     OpenRoot, is_empty, is_recorded_root, lock, offline, offline_outcome, open_root, plan,
     refuse_half_healed, require_record, require_scope, tell_cut_off,
@@ -12,7 +13,7 @@ use super::{Options, carried, layout};
 use crate::catalog::{Catalog, Choices, OWN_FOLDER, Place, Settings};
 use crate::scan::{Accept, Purpose, UpdateRules, scan};
 use crate::words::{
-    Algorithm, AlgorithmSet, Aspect, AspectSet, Error, Layout, Monitor, Outcome, Result,
+    Algorithm, AlgorithmSet, Aspect, AspectSet, Error, Layout, Monitor, Outcome, Parity, Result,
 };
 
 /// What `update` is told.
@@ -42,16 +43,7 @@ pub struct UpdateOptions {
 
 /// Brings the record up to date with the tree.
 pub fn update(place: &Place, options: &UpdateOptions, monitor: &dyn Monitor) -> Result<Outcome> {
-    if let Some(aspect) = options.meta.and_then(unheard_of) {
-        return Err(Error::Usage {
-            message: format!("this system tells fsure nothing of '{}'", aspect.name()),
-            hint: None,
-        });
-    }
-    if options.layout.is_some_and(|layout| layout != Layout::Tree) && !HAS_ATTRIBUTES {
-        let message = "on this system fsure writes nothing beside the data".to_owned();
-        return Err(Error::Usage { message, hint: None });
-    }
+    refuse_unheard_of(options)?;
     if options.only_completes {
         require_record(place)?;
     }
@@ -98,19 +90,27 @@ pub fn update(place: &Place, options: &UpdateOptions, monitor: &dyn Monitor) -> 
         if let Err(error) = adopted {
             drop(catalog);
             if is_made {
-                os_path::remove(&place.catalog, false);
-                os_path::remove(&Catalog::lock_file(&place.catalog), place.is_inside());
+                unmake(place);
             }
             return Err(error);
         }
     }
     let started_ns = common.clock.now_ns();
     let mut outcome = scan(&plan, &mut catalog, monitor)?;
+    if outcome.is_whole() {
+        outcome.parity = keep_parity(place, &open, &mut catalog, monitor)?;
+    }
     if outcome.is_whole() && !options.only_completes {
         let decided = (&options.accept, started_ns);
         layout::bring_in_line(&open.root, &mut catalog, decided, monitor, &mut outcome)?;
     }
     Ok(outcome)
+}
+
+/// Takes back a catalog that was made for nothing.
+fn unmake(place: &Place) {
+    os_path::remove(&place.catalog, false);
+    os_path::remove(&Catalog::lock_file(&place.catalog), place.is_inside());
 }
 
 /// What is asked for from now on. A layout that is left is remembered until
@@ -121,6 +121,18 @@ fn choices(before: Choices, options: &UpdateOptions) -> Choices {
     Choices { meta: options.meta.unwrap_or(before.meta), layout, leaving }
 }
 
+/// Refuses what this system has no means for.
+fn refuse_unheard_of(options: &UpdateOptions) -> Result<()> {
+    let message = if let Some(aspect) = options.meta.and_then(unheard_of) {
+        format!("this system tells fsure nothing of '{}'", aspect.name())
+    } else if options.layout.is_some_and(|layout| layout != Layout::Tree) && !HAS_ATTRIBUTES {
+        "on this system fsure writes nothing beside the data".to_owned()
+    } else {
+        return Ok(());
+    };
+    Err(Error::Usage { message, hint: None })
+}
+
 /// What cannot be asked for here.
 fn unheard_of(aspects: AspectSet) -> Option<Aspect> {
     aspects.iter().find(|aspect| match aspect {
@@ -128,6 +140,23 @@ fn unheard_of(aspects: AspectSet) -> Option<Aspect> {
         Aspect::Acl => !HAS_ACCESS_LISTS,
         Aspect::Xattr => !HAS_ATTRIBUTES,
     })
+}
+
+/// Brings recovery data up to date. The record is safe by then: what fails here
+/// is told, and is no reason to call it lost.
+fn keep_parity(
+    place: &Place,
+    open: &OpenRoot,
+    catalog: &mut Catalog,
+    monitor: &dyn Monitor,
+) -> Result<Option<Parity>> {
+    match refresh(place, &open.root, catalog, monitor) {
+        Ok(kept) => Ok(kept.map(Parity::Kept)),
+        Err(error @ (Error::Io { .. } | Error::Interrupted(_))) => {
+            Ok(Some(Parity::Stale(error.to_string())))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 fn settings(recorded: Option<Settings>, options: &UpdateOptions) -> Settings {

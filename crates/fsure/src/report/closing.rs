@@ -2,7 +2,7 @@
 //! and what to do now. It claims no more than the run has looked at.
 
 use super::log::signature;
-use super::{count, number, safe, scrubbed};
+use super::{count, number, protect, safe, scrubbed};
 use crate::words::{Offline, Outcome, Stop, Verdict, units};
 
 /// What it all means and what to do now: a sentence for everything that needs
@@ -15,6 +15,7 @@ pub(super) fn closing(outcome: &Outcome) -> Vec<String> {
     sentences.extend(beside(outcome));
     sentences.extend(unfinished(outcome));
     sentences.extend(not_looked_at(outcome));
+    sentences.extend(outcome.parity.as_ref().and_then(protect::sentence));
     let is_sound = outcome.record_untrusted.is_none() && outcome.offline.is_none();
     if outcome.is_update && is_sound && !matches!(outcome.stopped, Some(Stop::RecordFailed(_))) {
         sentences.extend(recorded(outcome));

@@ -29,6 +29,7 @@ pub fn text_line(root: Option<&str>, remedy: &Remedy) -> String {
         let from = match origin {
             Origin::Itself => "as they are in it".to_owned(),
             Origin::Replica(path) => format!("from {}", escape(path)),
+            Origin::Parity => "from recovery data".to_owned(),
             Origin::Record => "as it is recorded".to_owned(),
         };
         text += &format!("\n    {}", format!("{} {from}", shown.trim()).trim());
@@ -90,6 +91,7 @@ impl TakenLine {
         let (origin, named) = match origin {
             Origin::Itself => ("itself", None),
             Origin::Replica(path) => ("replica", Some(text_and_bytes(path))),
+            Origin::Parity => ("parity", None),
             Origin::Record => ("record", None),
         };
         let (replica, replica_bytes) =

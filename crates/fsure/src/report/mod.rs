@@ -12,6 +12,7 @@ pub mod listing;
 pub mod log;
 mod meta_line;
 pub mod metrics;
+pub mod protect;
 mod scrubbed;
 pub mod text;
 mod totals;

@@ -4,7 +4,9 @@
 use serde::{Serialize, Serializer};
 
 use super::log::SignedLine;
-use crate::words::{BytesByWay, Carriers, Offline, Outcome, Scrubbed, Stop, Tally, Verdict};
+use crate::words::{
+    BytesByWay, Carriers, Offline, Outcome, Parity, Protected, Scrubbed, Stop, Tally, Verdict,
+};
 
 /// What can be summed over roots. `verdicts` are those of files.
 #[derive(Default, Serialize)]
@@ -36,6 +38,7 @@ pub(super) struct Totals {
     healable: u64,
     unhealed: u64,
     bytes_healed: u64,
+    parity: Option<ParityLine>,
     bytes_judged: u64,
     bytes_read: u64,
     bytes_by_way: Ways,
@@ -79,6 +82,7 @@ impl Totals {
             healable: healing.healable.total(),
             unhealed: healing.unhealed.total(),
             bytes_healed: healing.bytes,
+            parity: outcome.parity.as_ref().map(ParityLine::of),
             bytes_judged: outcome.bytes_judged,
             bytes_read: outcome.bytes.total(),
             bytes_by_way: Ways::of(outcome.bytes),
@@ -119,6 +123,7 @@ impl Totals {
         self.healable += other.healable;
         self.unhealed += other.unhealed;
         self.bytes_healed += other.bytes_healed;
+        self.parity = self.parity.take().or(other.parity);
         self.bytes_judged += other.bytes_judged;
         self.bytes_read += other.bytes_read;
         self.bytes_by_way.add(&other.bytes_by_way);
@@ -288,5 +293,31 @@ impl StopLine {
                 Self::StorageSilent { seconds: patience.as_secs_f64() }
             }
         }
+    }
+}
+
+/// Groups and bytes; or why there is nothing to count.
+#[derive(Default, Serialize)]
+struct ParityLine {
+    kept: u64,
+    made: u64,
+    deleted: u64,
+    damaged: u64,
+    left_out: u64,
+    bytes_read: u64,
+    bytes_written: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stale: Option<String>,
+}
+
+impl ParityLine {
+    fn of(parity: &Parity) -> Self {
+        let done = match parity {
+            Parity::Kept(done) => *done,
+            Parity::Stale(why) => return Self { stale: Some(why.clone()), ..Self::default() },
+        };
+        let Protected { kept, made, deleted, damaged, left_out, bytes_read, bytes_written, .. } =
+            done;
+        Self { kept, made, deleted, damaged, left_out, bytes_read, bytes_written, stale: None }
     }
 }

@@ -15,6 +15,7 @@ mod metadata;
 mod monitor;
 mod outcome;
 mod path;
+mod protected;
 mod record;
 mod remedy;
 mod scrubbed;
@@ -44,6 +45,7 @@ pub use outcome::{
     BytesByWay, GRAVE_FINDINGS_MAX, Offline, Outcome, RecordedLeftOut, Stop, Tallies, Tally,
 };
 pub use path::{RelPath, Shown, escape};
+pub use protected::{Parity, Protected};
 pub use record::Record;
 pub use remedy::{Cure, Healing, Origin, Remedy};
 pub use scrubbed::Scrubbed;

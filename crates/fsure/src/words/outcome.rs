@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    Carriers, EntryKind, ExitCode, Finding, Healing, MetaChange, RelPath, Scrubbed, Signed,
+    Carriers, EntryKind, ExitCode, Finding, Healing, MetaChange, Parity, RelPath, Scrubbed, Signed,
     Verdict, Was,
 };
 
@@ -194,6 +194,9 @@ pub struct Outcome {
     /// What was done about the findings, where that was what the run was for:
     /// what was healed is counted above too, but no trouble any more.
     pub healing: Option<Healing>,
+    /// What became of recovery data, where there are any and the run was to
+    /// keep them.
+    pub parity: Option<Parity>,
     /// Bytes of file content covered, holes included.
     pub bytes_judged: u64,
     /// Bytes read, by the way they were read.
@@ -335,6 +338,7 @@ impl Outcome {
             || self.unusable_entries > 0
             || carriers.refused > 0
             || self.scrub.as_ref().is_some_and(Scrubbed::is_incomplete)
+            || self.parity.as_ref().is_some_and(Parity::is_incomplete)
         {
             ExitCode::Incomplete
         } else if self.has_healed() && !any(&|v| v == Verdict::Missing) {

@@ -9,6 +9,8 @@ pub enum Origin {
     Itself,
     /// A replica, by the path given for it, as raw bytes.
     Replica(Box<[u8]>),
+    /// What could be rebuilt of it from recovery data.
+    Parity,
     /// The record says all there is to say: an empty file, a link, a folder.
     Record,
 }

@@ -238,8 +238,8 @@ fn timestamps(last_access: Timespec, mtime_ns: i64) -> Timestamps {
     Timestamps { last_access, last_modification }
 }
 
-/// Owner and mode of a model. Without the right to give things away, what is
-/// left must not run with somebody's rights.
+/// Owner and mode of a model. Where some of it is refused, nobody gets a right by
+/// what is left: neither to run it as somebody else nor as a member of a group.
 pub(crate) fn copy_owner_and_mode(
     model: BorrowedFd<'_>,
     file: BorrowedFd<'_>,
@@ -254,15 +254,16 @@ pub(crate) fn copy_owner_and_mode(
         let group = rustix::fs::Gid::from_raw(wanted.st_gid);
         match rustix::fs::fchown(file, Some(owner), Some(group)) {
             Err(error) if must => return Err(error.into()),
-            Err(_) => {
-                mode -= Mode::SUID | Mode::SGID;
-                resembles = Resembles::InPart;
-            }
+            Err(_) => resembles = Resembles::InPart,
             Ok(()) => {}
         }
     }
     if attributes()? == Resembles::InPart {
         resembles = Resembles::InPart;
+    }
+    if resembles == Resembles::InPart {
+        // Another group's rights, or, without its ACL, what that only limits.
+        mode -= Mode::SUID | Mode::SGID | Mode::RWXG;
     }
     // Last: a change of owner takes bits away, and an ACL is part of the mode.
     rustix::fs::fchmod(file, mode)?;
@@ -323,6 +324,19 @@ mod tests {
         }
         assert_eq!(std::fs::read(outside.path().join("file")).unwrap(), b"precious");
         assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn nobody_gains_by_what_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name| std::fs::File::create(folder.path().join(name)).unwrap();
+        let (model, copy) = (file("model"), file("copy"));
+        model.set_permissions(std::fs::Permissions::from_mode(0o6775)).unwrap();
+        let mode = || copy.metadata().unwrap().permissions().mode() & 0o7777;
+        for (attributes, left) in [(Resembles::Fully, 0o6775), (Resembles::InPart, 0o705)] {
+            let done = copy_owner_and_mode(model.as_fd(), copy.as_fd(), false, || Ok(attributes));
+            assert_eq!((done.unwrap(), mode()), (attributes, left));
+        }
     }
 
     #[test]

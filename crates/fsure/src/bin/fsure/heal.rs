@@ -89,7 +89,10 @@ pub(crate) fn run(args: &HealArgs, output: &OutputArgs) -> ExitCode {
                 outcomes.push((root, Outcome { grave: Vec::new(), ..outcome }));
             }
             Err(error) => {
-                code = code.worse(error.exit_code());
+                // Of a root below, nothing was asked by name.
+                let is_first = outcomes.is_empty();
+                let missed = if is_first { error.exit_code() } else { ExitCode::Incomplete };
+                code = code.worse(missed);
                 screen.error(&error);
             }
         }

@@ -10,6 +10,7 @@ mod heal;
 mod import;
 mod log;
 mod places;
+mod protect;
 mod roots;
 mod screen;
 mod scrub;
@@ -60,6 +61,7 @@ enum Command {
     Compare(compare::CompareArgs),
     Dupes(dupes::DupesArgs),
     Heal(heal::HealArgs),
+    Protect(protect::ProtectArgs),
     #[command(hide = true)]
     Generate(generate::GenerateArgs),
 }
@@ -152,6 +154,7 @@ fn run() -> ExitCode {
         Command::Compare(args) => compare::run(args, &cli.output),
         Command::Dupes(args) => dupes::run(args, &cli.output),
         Command::Heal(args) => heal::run(args, &cli.output),
+        Command::Protect(args) => protect::run(args, &cli.output),
         Command::Generate(args) => generate::run(args),
     }
 }

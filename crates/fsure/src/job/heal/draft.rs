@@ -53,8 +53,8 @@ impl Healer<'_> {
         recorded
     }
 
-    /// Makes the file and gives it its name. Which
-    /// inode it is, and when it was proved.
+    /// Makes the file and gives it its name. Which inode it is, and when it was
+    /// proved.
     fn make_and_place(
         &mut self,
         work: &Work<'_>,
@@ -132,8 +132,9 @@ impl Healer<'_> {
         let model = match itself {
             true => Some(Model::open(&self.root, work.finding.path.as_bytes())),
             false => {
-                let first = work.plan.from.values().next().map(|place| &work.candidates[*place]);
-                first.map(|first| Model::open(&first.root, &first.path))
+                let sources = work.plan.from.values().map(|place| &work.candidates[*place]);
+                let place = sources.filter_map(|source| source.place.as_ref()).next();
+                place.map(|(root, path)| Model::open(root, path))
             }
         };
         let model = model.transpose().or_unhealed("see its owner and attributes")?;

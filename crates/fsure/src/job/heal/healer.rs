@@ -2,8 +2,8 @@
 //! and what the record and the report say afterwards.
 
 use std::collections::HashSet;
+use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use fsure_os::Stat;
 use fsure_os::folder::Root;
@@ -15,15 +15,14 @@ use super::OpenRoot;
 use super::plan::Plan;
 use super::proof::Recorded;
 use super::reader::{Attempt, Candidate, Failure, Reader, Troubles, Unhealed as _, reader};
+use super::rebuild::Parity;
 use super::replica::Replica;
 use crate::catalog::{Catalog, OWN_FOLDER, Place, Row, Stored};
 use crate::scan::Entries;
 use crate::words::{
-    Clock, Cure, Entry, EntryKind, Finding, Healing, Monitor, Origin, Progress, Record, RelPath,
-    Remedy, Result, Verdict, is_same_date,
+    Clock, Cure, Entry, EntryKind, Finding, Healing, Monitor, Origin, Record, RelPath, Remedy,
+    Result, Verdict, is_same_date,
 };
-
-const TELL_EVERY: Duration = Duration::from_millis(100);
 
 /// The one who heals.
 pub(super) struct Healer<'a> {
@@ -32,7 +31,8 @@ pub(super) struct Healer<'a> {
     pub(super) opener: Opener,
     pub(super) catalog: &'a mut Catalog,
     pub(super) options: &'a HealOptions,
-    pub(super) replicas: Vec<Replica>,
+    pub(super) replicas: Rc<Vec<Replica>>,
+    parity: Option<Parity>,
     pub(super) monitor: &'a dyn Monitor,
     pub(super) reader: Reader<'a>,
     entries: Entries,
@@ -43,8 +43,6 @@ pub(super) struct Healer<'a> {
     pub(super) patched: HashSet<(u64, u64)>,
     /// Folders that were made, and the dates they are to have in the end.
     pub(super) made_folders: Vec<(RelPath, i64)>,
-    progress: Progress,
-    told: Instant,
 }
 
 /// A file that can be healed, and how.
@@ -63,7 +61,7 @@ impl<'a> Healer<'a> {
         open: &OpenRoot,
         catalog: &'a mut Catalog,
         options: &'a HealOptions,
-        replicas: Vec<Replica>,
+        (replicas, parity): (Vec<Replica>, Option<Parity>),
         monitor: &'a dyn Monitor,
     ) -> Result<Self> {
         Ok(Self {
@@ -72,7 +70,8 @@ impl<'a> Healer<'a> {
             opener: Opener::new(Arc::clone(&open.root), Way::Direct),
             catalog,
             options,
-            replicas,
+            replicas: Rc::new(replicas),
+            parity,
             monitor,
             reader: reader(monitor)?,
             entries: Entries::default(),
@@ -80,23 +79,18 @@ impl<'a> Healer<'a> {
             healed: HashSet::new(),
             patched: HashSet::new(),
             made_folders: Vec::new(),
-            progress: Progress { total_is_known: true, ..Progress::default() },
-            told: Instant::now(),
         })
     }
 
     /// Says what there is to do.
     pub(super) fn expect(&mut self, findings: &[Finding]) {
-        self.progress.bytes_total = findings.iter().map(size).sum();
+        self.reader.gauge.expect(findings.iter().map(size).sum());
     }
 
     /// Does what can be done about a finding, and tells.
     pub(super) fn treat(&mut self, finding: &Finding) -> Attempt<()> {
         self.reader.go_on()?;
-        if self.told.elapsed() >= TELL_EVERY {
-            self.monitor.progress(&self.progress, Some(&finding.path));
-            self.told = Instant::now();
-        }
+        self.reader.gauge.begin(&finding.path, size(finding));
         let mut remedy = Remedy {
             path: finding.path.clone(),
             kind: finding.kind,
@@ -116,9 +110,6 @@ impl<'a> Healer<'a> {
             }
             Err(other) => return Err(other),
         }
-        self.progress.files += 1;
-        self.progress.bytes_judged += size(finding);
-        self.progress.bytes_hashed += size(finding);
         self.healing.add(&remedy);
         self.monitor.remedy(&remedy);
         Ok(())
@@ -152,6 +143,7 @@ impl<'a> Healer<'a> {
                 "only what is missing is made anew, if it is no file"
             }
             _ if is_missing => return None,
+            _ if finding.found.is_none() => "it cannot even be looked at",
             _ if !self.has_its_date(finding) => {
                 "its date is not the recorded one: it may hold an edit that cannot be seen"
             }
@@ -254,12 +246,16 @@ impl<'a> Healer<'a> {
             let path = finding.path.as_bytes();
             take(&Origin::Itself, Candidate::open(Origin::Itself, &self.opener, path));
         }
-        for replica in &self.replicas {
+        for replica in self.replicas.iter() {
             let by_name = |path: &RelPath| replica.candidate(path, damaged);
             let opened = by_name(&row.record.path);
             let is_moved = finding.path != row.record.path;
             let opened = if is_moved { opened.or_else(|_| by_name(&finding.path)) } else { opened };
             take(&replica.origin, opened);
+        }
+        if let Some(parity) = &self.parity {
+            let rebuilder = parity.of(&row.record, &self.replicas);
+            take(&Origin::Parity, rebuilder.map(|one| Candidate::rebuilt(one, row)));
         }
         all
     }
@@ -316,4 +312,29 @@ fn is_beneath(path: &RelPath) -> bool {
 
 fn size(finding: &Finding) -> u64 {
     finding.recorded.as_ref().map_or(0, |entry| entry.size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A record may have been forged: no name in it leads anywhere else.
+    #[test]
+    fn only_names_beneath_the_root_are_healed() {
+        for (path, is) in [
+            ("a", true),
+            ("a/b..c/.d", true),
+            (".fsures", true),
+            ("..", false),
+            ("a/../../b", false),
+            ("/etc/passwd", false),
+            ("a//b", false),
+            ("./a", false),
+            ("", false),
+            (".fsure", false),
+            (".fsure/catalog.db", false),
+        ] {
+            assert_eq!(is_beneath(&RelPath::from_bytes(path.as_bytes())), is, "{path}");
+        }
+    }
 }

@@ -3,14 +3,18 @@
 //! whole, or left as it was. `docs/heal.md` says by which rules.
 
 mod draft;
+mod gauge;
 mod healer;
 mod journal;
 mod leftover;
 mod lost;
 mod patch;
 mod plan;
+mod pools;
 mod proof;
+mod protect;
 mod reader;
+mod rebuild;
 mod replica;
 mod ward;
 
@@ -23,9 +27,14 @@ use super::opening::{
 };
 use crate::catalog::{Catalog, Place, Stored};
 use crate::scan::{Purpose, scan};
-use crate::words::{EntryKind, Error, Finding, Healing, Monitor, Outcome, Result, Stop};
+use crate::words::{
+    EntryKind, Error, Finding, Healing, IoContext as _, Monitor, Outcome, Result, Stop,
+};
 use healer::Healer;
+pub(in crate::job) use protect::refresh;
+pub use protect::{ProtectOptions, protect};
 use reader::Failure;
+use rebuild::Parity;
 use replica::Replica;
 use ward::Ward;
 
@@ -53,13 +62,14 @@ pub fn heal(place: &Place, options: &HealOptions, monitor: &dyn Monitor) -> Resu
         return Ok(offline_outcome(offline, false));
     }
     require_scope(place, &open, &mut catalog)?;
-    let replicas = open_replicas(place, &open, &mut catalog, options)?;
+    let parity = open_parity(place, &open, monitor)?;
+    let replicas = open_replicas(place, &open, &mut catalog, options, parity.is_some())?;
     if !is_recorded_root(&open, &catalog) {
         monitor.warn(
             "this is not the file system that was recorded: it is judged and healed as a copy",
         );
     }
-    let mut healer = Healer::new(place, &open, &mut catalog, options, replicas, monitor)?;
+    let mut healer = Healer::new(place, &open, &mut catalog, options, (replicas, parity), monitor)?;
     healer.clear_up()?;
     let purpose = Purpose::Verify;
     let plan = plan(place, &open, healer.catalog, &options.common, purpose, options.does)?;
@@ -121,17 +131,28 @@ fn open_catalog(place: &Place, options: &HealOptions, monitor: &dyn Monitor) -> 
     Ok(catalog)
 }
 
+fn open_parity(place: &Place, open: &OpenRoot, monitor: &dyn Monitor) -> Result<Option<Parity>> {
+    let bad = |what: &str| monitor.warn(&format!("recovery data: {what}"));
+    let folder = crate::parity::folder(&place.catalog);
+    Parity::open(&place.catalog, &open.root, &bad).doing("list the recovery data in", &folder)
+}
+
 fn open_replicas(
     place: &Place,
     open: &OpenRoot,
     catalog: &mut Catalog,
     options: &HealOptions,
+    has_parity: bool,
 ) -> Result<Vec<Replica>> {
     let is_cut_off = leftover::is_any(place, catalog)?;
-    if options.replicas.is_empty() && !is_cut_off {
+    if options.replicas.is_empty() && !has_parity && !is_cut_off {
         return Err(Error::Usage {
-            message: "there is nothing to heal from".to_owned(),
-            hint: Some("'--from REPLICA' names a copy of PATH".to_owned()),
+            message: "there is nothing to heal from: no '--from' and no recovery data".to_owned(),
+            hint: Some(
+                "'--from REPLICA' names a copy of PATH; 'fsure protect' makes recovery data, \
+                 before anything is damaged"
+                    .to_owned(),
+            ),
         });
     }
     let scope = &place.scope;

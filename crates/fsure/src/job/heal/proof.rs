@@ -27,6 +27,11 @@ impl Recorded {
         Ok(Self { row, proof })
     }
 
+    /// A file that is only known as a whole.
+    pub(super) fn whole(row: Row) -> Self {
+        Self { row, proof: Proof::Whole }
+    }
+
     /// The recorded length; `None` where nobody knows it: a list does not have
     /// to say, and what was there when it was read may have been damaged.
     pub(super) fn size(&self) -> Option<u64> {

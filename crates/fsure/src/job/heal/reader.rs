@@ -1,17 +1,21 @@
 //! Reading what may be right, from where it may be: twice before it is passed
 //! over, and never believed without the record.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-use fsure_os::Stat;
 use fsure_os::buffer::Buffer;
 use fsure_os::folder::Root;
 use fsure_os::opener::Opener;
 use fsure_os::read::Source;
+use fsure_os::{Kind, Stat};
 
+use super::gauge::Gauge;
 use super::proof::Recorded;
+use super::rebuild::Rebuilder;
+use crate::catalog::Row;
 use crate::scan::hash::{BLOCK, InOrder};
 use crate::words::{Algorithm, AlgorithmSet, Digests, Error, ExitCode, Monitor, Origin, Result};
 
@@ -52,23 +56,49 @@ impl<T> Unhealed<T> for io::Result<T> {
 /// A file that may have the recorded content, or some of it.
 pub(super) struct Candidate {
     pub(super) origin: Origin,
-    source: Source,
+    bytes: Bytes,
     pub(super) stat: Stat,
     /// Where it is, to be taken for a model.
-    pub(super) root: Arc<Root>,
-    pub(super) path: Vec<u8>,
+    pub(super) place: Option<(Arc<Root>, Vec<u8>)>,
+}
+
+enum Bytes {
+    File(Source),
+    Rebuilt(RefCell<Rebuilder>),
 }
 
 impl Candidate {
     /// Where reads of it may begin.
     pub(super) fn grain(&self) -> u64 {
-        self.source.grain()
+        match &self.bytes {
+            Bytes::File(source) => source.grain(),
+            Bytes::Rebuilt(_) => 1,
+        }
     }
 
     pub(super) fn open(origin: Origin, opener: &Opener, path: &[u8]) -> io::Result<Self> {
         let (source, stat) = opener.open(path, false)?;
-        let root = Arc::clone(opener.root());
-        Ok(Self { origin, source, stat, root, path: path.to_owned() })
+        let place = Some((Arc::clone(opener.root()), path.to_owned()));
+        Ok(Self { origin, bytes: Bytes::File(source), stat, place })
+    }
+
+    /// What recovery data have of a recorded file. It is on no disk.
+    pub(super) fn rebuilt(rebuilder: Rebuilder, row: &Row) -> Self {
+        let entry = &row.record.entry;
+        let stat = Stat {
+            kind: Kind::File,
+            size: entry.size,
+            mtime_ns: entry.mtime_ns,
+            ctime_ns: 0,
+            birth_ns: None,
+            inode: 0,
+            device: 0,
+            links: 1,
+            allocated: entry.size,
+            place: None,
+        };
+        let bytes = Bytes::Rebuilt(RefCell::new(rebuilder));
+        Self { origin: Origin::Parity, bytes, stat, place: None }
     }
 }
 
@@ -86,6 +116,7 @@ impl Troubles {
         let told = |(origin, what): (&Origin, &String)| match origin {
             Origin::Itself => format!("the file itself: {what}"),
             Origin::Replica(path) => format!("{}: {what}", crate::words::escape(path)),
+            Origin::Parity => format!("recovery data: {what}"),
             Origin::Record => what.clone(),
         };
         self.0.iter().map(told).collect::<Vec<_>>().join("; ")
@@ -96,11 +127,12 @@ impl Troubles {
 pub(super) struct Reader<'a> {
     buffer: Buffer,
     monitor: &'a dyn Monitor,
+    pub(super) gauge: Gauge<'a>,
 }
 
 impl<'a> Reader<'a> {
     pub(super) fn new(monitor: &'a dyn Monitor) -> io::Result<Self> {
-        Ok(Self { buffer: Buffer::new(BLOCK as usize)?, monitor })
+        Ok(Self { buffer: Buffer::new(BLOCK as usize)?, monitor, gauge: Gauge::new(monitor) })
     }
 
     pub(super) fn go_on(&self) -> Attempt<()> {
@@ -114,8 +146,13 @@ impl<'a> Reader<'a> {
         offset: u64,
         length: u64,
     ) -> io::Result<&[u8]> {
-        let filled = source.source.read_at(&mut self.buffer, offset, length as usize)?;
-        Ok(&self.buffer[..filled.bytes])
+        let length = length as usize;
+        let bytes = match &source.bytes {
+            Bytes::File(file) => file.read_at(&mut self.buffer, offset, length)?.bytes,
+            Bytes::Rebuilt(one) => one.borrow_mut().read(offset, &mut self.buffer[..length])?,
+        };
+        self.gauge.read(bytes as u64);
+        Ok(&self.buffer[..bytes])
     }
 
     /// What was last read, up to that length.

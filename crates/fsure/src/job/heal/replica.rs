@@ -63,12 +63,17 @@ impl Replica {
         self.opener.root()
     }
 
+    pub(super) fn opener(&self) -> &Opener {
+        &self.opener
+    }
+
     /// Where it has what is at this path of the tree.
     pub(super) fn path_of(&self, path: &RelPath) -> Option<Vec<u8>> {
         if let Some(file) = &self.file {
             return (*path == self.scope).then(|| file.clone());
         }
-        let rest = path.as_bytes().strip_prefix(self.scope.as_bytes())?;
+        let within = Some(path).filter(|path| path.is_within(&self.scope))?;
+        let rest = within.as_bytes().strip_prefix(self.scope.as_bytes())?;
         Some(rest.strip_prefix(b"/").unwrap_or(rest).to_owned())
     }
 

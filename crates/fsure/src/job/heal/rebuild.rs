@@ -1,0 +1,207 @@
+//! Parity as one more place where recorded content may be had from: a group is
+//! rebuilt when something of it is asked for, from what is left in the tree.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use fsure_os::buffer::Buffer;
+use fsure_os::folder::Root;
+use fsure_os::opener::Opener;
+use fsure_os::read::{Source, Way};
+
+use super::replica::Replica;
+use crate::parity::{self, Group, Header, SHARD};
+use crate::scan::hash::BLOCK;
+use crate::words::{Record, RelPath};
+
+/// The recovery data of a root.
+pub(super) struct Parity {
+    folder: PathBuf,
+    root: Arc<Root>,
+    /// Where pools begin and end, and their names.
+    pools: Vec<(RelPath, RelPath, String)>,
+}
+
+/// The pieces of one file, each in a group.
+pub(super) struct Rebuilder {
+    root: Arc<Root>,
+    replicas: Rc<Vec<Replica>>,
+    pieces: Vec<Piece>,
+    /// The group that was rebuilt last.
+    last: Option<(usize, Result<Vec<u8>, String>)>,
+}
+
+struct Piece {
+    group: PathBuf,
+    /// Where the piece is in the file, and how long it is.
+    offset: u64,
+    length: u64,
+    /// Where it begins in the group's data.
+    at: usize,
+}
+
+impl Parity {
+    /// What there is beside a catalog; `None` where there is nothing. `bad` hears
+    /// of every pool that nothing can be told of.
+    pub(super) fn open(
+        catalog: &Path,
+        root: &Arc<Root>,
+        bad: &dyn Fn(&str),
+    ) -> io::Result<Option<Self>> {
+        let folder = parity::folder(catalog);
+        let names = parity::names(&folder, ".pool")?;
+        if names.is_empty() && parity::names(&folder, ".own")?.is_empty() {
+            return Ok(None);
+        }
+        let mut pools = Vec::new();
+        for name in names {
+            match parity::read_header(&folder.join(&name)) {
+                Ok(Header { members, .. }) => {
+                    if let (Some(first), Some(last)) = (members.first(), members.last()) {
+                        pools.push((first.path.clone(), last.path.clone(), name));
+                    }
+                }
+                Err(error) => bad(&format!("{}: {error}", folder.join(&name).display())),
+            }
+        }
+        Ok(Some(Self { folder, root: Arc::clone(root), pools }))
+    }
+
+    /// What it has of a file as it is recorded.
+    pub(super) fn of(&self, record: &Record, replicas: &Rc<Vec<Replica>>) -> io::Result<Rebuilder> {
+        let path = &record.path;
+        let identity = parity::identity(&record.digests);
+        let groups: Vec<PathBuf> = if record.entry.size > BLOCK {
+            let count = record.entry.size.div_ceil(parity::OWN_MAX);
+            (0..count).map(|n| self.folder.join(parity::own_name(path, n))).collect()
+        } else {
+            let holds =
+                |(first, last, _): &&(RelPath, RelPath, String)| first <= path && path <= last;
+            self.pools.iter().filter(holds).map(|(.., name)| self.folder.join(name)).collect()
+        };
+        let mut pieces: Vec<Piece> = Vec::new();
+        for group in groups {
+            // One that cannot be read is a hole in what can be rebuilt.
+            let Ok(header) = parity::read_header(&group) else { continue };
+            let mut at = 0;
+            for member in &header.members {
+                let is_it = member.path == *path && member.identity == identity;
+                if is_it && pieces.iter().all(|piece| piece.offset != member.offset) {
+                    let (offset, length, group) = (member.offset, member.length, group.clone());
+                    pieces.push(Piece { group, offset, length, at });
+                }
+                at += member.length as usize;
+            }
+        }
+        if pieces.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::NotFound, "it has nothing of this content"));
+        }
+        let (root, replicas) = (Arc::clone(&self.root), Rc::clone(replicas));
+        Ok(Rebuilder { root, replicas, pieces, last: None })
+    }
+}
+
+impl Rebuilder {
+    /// Rebuilds some of the file, within one block.
+    pub(super) fn read(&mut self, offset: u64, target: &mut [u8]) -> io::Result<usize> {
+        let holds = |piece: &Piece| (piece.offset..piece.offset + piece.length).contains(&offset);
+        let Some(place) = self.pieces.iter().position(holds) else {
+            return if target.is_empty() { Ok(0) } else { Err(lost("the group cannot be read")) };
+        };
+        if self.last.as_ref().is_none_or(|(last, _)| *last != place) {
+            self.last = None;
+            let rebuilt = rebuild(&self.pieces[place].group, &self.root, &self.replicas);
+            self.last = Some((place, rebuilt.map_err(|error| error.to_string())));
+        }
+        let (piece, Some((_, data))) = (&self.pieces[place], &self.last) else { return Ok(0) };
+        let data = data.as_ref().map_err(|why| lost(why))?;
+        let within = (offset - piece.offset) as usize;
+        let length = target.len().min(piece.length as usize - within);
+        target[..length].copy_from_slice(&data[piece.at + within..][..length]);
+        Ok(length)
+    }
+}
+
+fn lost(why: &str) -> io::Error {
+    io::Error::other(why.to_owned())
+}
+
+/// All data of a group: what is good of it in the tree or in a replica, and the
+/// rest from the code.
+fn rebuild(group: &Path, root: &Arc<Root>, replicas: &[Replica]) -> io::Result<Vec<u8>> {
+    let Group { header, recovery, .. } = Group::read(group)?;
+    let mut data = vec![0; header.data.len() * SHARD];
+    if header.members.iter().map(|member| member.length).sum::<u64>() > data.len() as u64 {
+        return Err(lost("the group makes no sense"));
+    }
+    let mut buffer = Buffer::new(BLOCK as usize)?;
+    let opener = Opener::new(Arc::clone(root), Way::Direct);
+    let itself = |path: &RelPath| Some(path.as_bytes().to_vec());
+    gather(&header, &opener, &itself, &mut data, &mut buffer);
+    let shards = data.chunks(SHARD).enumerate();
+    let mut good: Vec<bool> = shards.map(|(n, shard)| header.is_good(n, shard)).collect();
+    for replica in replicas {
+        if good.iter().all(|good| *good) {
+            break;
+        }
+        let mut theirs = data.clone();
+        let path = |path: &RelPath| replica.path_of(path);
+        gather(&header, replica.opener(), &path, &mut theirs, &mut buffer);
+        for number in (0..good.len()).filter(|number| !good[*number]).collect::<Vec<_>>() {
+            let range = number * SHARD..(number + 1) * SHARD;
+            if header.is_good(number, &theirs[range.clone()]) {
+                data[range.clone()].copy_from_slice(&theirs[range]);
+                good[number] = true;
+            }
+        }
+    }
+    let left: Vec<_> = recovery.iter().map(Option::as_deref).collect();
+    if parity::restore(&mut data, &good, &left) {
+        return Ok(data);
+    }
+    let bad = good.iter().filter(|good| !**good).count();
+    let there = left.iter().flatten().count();
+    let (shards, of) = (good.len(), recovery.len());
+    Err(lost(&format!(
+        "{bad} of {shards} shards are bad, and {there} of {of} recovery shards are good"
+    )))
+}
+
+/// Takes what can be read of a group's files; what cannot stays as it is.
+fn gather(
+    header: &Header,
+    opener: &Opener,
+    path: &dyn Fn(&RelPath) -> Option<Vec<u8>>,
+    data: &mut [u8],
+    buffer: &mut Buffer,
+) {
+    let mut rest = data;
+    for member in &header.members {
+        let (target, behind) = rest.split_at_mut(member.length as usize);
+        rest = behind;
+        let Some(path) = path(&member.path) else { continue };
+        let Ok((source, _)) = opener.open(&path, false) else { continue };
+        let fine = (source.grain() as usize).max(SHARD);
+        for (number, block) in target.chunks_mut(BLOCK as usize).enumerate() {
+            let offset = member.offset + number as u64 * BLOCK;
+            if fill(&source, offset, block, buffer) {
+                continue;
+            }
+            // A bad sector costs its own shard.
+            for (part, bytes) in block.chunks_mut(fine).enumerate() {
+                fill(&source, offset + (part * fine) as u64, bytes, buffer);
+            }
+        }
+    }
+}
+
+/// Reads there what there is. Whether that was no error.
+fn fill(source: &Source, offset: u64, target: &mut [u8], buffer: &mut Buffer) -> bool {
+    let filled = source.read_at(buffer, offset, target.len());
+    filled.is_ok_and(|filled| {
+        target[..filled.bytes].copy_from_slice(&buffer[..filled.bytes]);
+        true
+    })
+}

@@ -1,0 +1,96 @@
+//! What keeping recovery data came to, for a person and for a program.
+
+use serde::Serialize;
+
+use super::json::line;
+use super::{number, safe};
+use crate::words::{Parity, Protected, units};
+
+/// For a person, several lines.
+pub fn text_summary(root: &str, done: &Protected) -> String {
+    let (whole, tenth) = (done.per_mille / 10, done.per_mille % 10);
+    let percent = if tenth == 0 { whole.to_string() } else { format!("{whole}.{tenth}") };
+    let mut text = format!(
+        "protect {root}\n\nProtected {} ({}) by {} of recovery data, {percent} %: in each group \
+         of up to 64 MiB,\nas much of it may be damaged or gone in pieces of 16 KiB.\n",
+        number(done.files, "file", "files"),
+        units::size(done.bytes),
+        units::size(done.room),
+    );
+    text += &format!(
+        "Groups: {} kept, {} made, {} deleted. Read {}, wrote {}.\n",
+        done.kept,
+        done.made,
+        done.deleted,
+        units::size(done.bytes_read),
+        units::size(done.bytes_written),
+    );
+    if done.damaged > 0 {
+        let groups = number(done.damaged, "group was", "groups were");
+        text += &format!("{groups} DAMAGED: the recovery data themselves. Check the medium.\n");
+    }
+    if done.left_out > 0 {
+        let files = number(done.left_out, "file is", "files are");
+        text += &format!(
+            "{files} NOT PROTECTED: not as recorded, not to be read ('fsure verify' says more), or \
+             recorded from a list only ('fsure update' completes that).\n"
+        );
+    }
+    text
+}
+
+/// Recovery data that are not of what is recorded.
+pub(super) fn sentence(parity: &Parity) -> Option<String> {
+    match parity {
+        Parity::Stale(why) => Some(format!(
+            "The recovery data are NOT UP TO DATE: {}. Remove the cause and run the same command \
+             again.",
+            safe(why)
+        )),
+        Parity::Kept(done) if done.left_out > 0 => Some(format!(
+            "{} NOT PROTECTED by recovery data; the reasons are told above.",
+            number(done.left_out, "file is", "files are")
+        )),
+        Parity::Kept(_) => None,
+    }
+}
+
+/// For a program; no line end.
+pub fn json_summary(root: &str, done: &Protected) -> String {
+    line(&Summary {
+        r#type: "summary",
+        command: "protect",
+        root,
+        redundancy: f64::from(done.per_mille) / 1000.0,
+        files: done.files,
+        bytes: done.bytes,
+        room: done.room,
+        groups_kept: done.kept,
+        groups_made: done.made,
+        groups_deleted: done.deleted,
+        groups_damaged: done.damaged,
+        left_out: done.left_out,
+        bytes_read: done.bytes_read,
+        bytes_written: done.bytes_written,
+        exit_code: done.exit_code().number(),
+    })
+}
+
+#[derive(Serialize)]
+struct Summary<'a> {
+    r#type: &'static str,
+    command: &'static str,
+    root: &'a str,
+    redundancy: f64,
+    files: u64,
+    bytes: u64,
+    room: u64,
+    groups_kept: u64,
+    groups_made: u64,
+    groups_deleted: u64,
+    groups_damaged: u64,
+    left_out: u64,
+    bytes_read: u64,
+    bytes_written: u64,
+    exit_code: u8,
+}

@@ -1,0 +1,57 @@
+//! What keeping recovery data came to.
+
+use super::ExitCode;
+
+/// Recovery data of a root, and what was done to have them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Protected {
+    /// Redundancy, per mille.
+    pub per_mille: u32,
+    /// Files that have recovery data.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Bytes that the recovery data take.
+    pub room: u64,
+    /// Groups that were as they should be.
+    pub kept: u64,
+    /// Groups that were made.
+    pub made: u64,
+    /// Groups that were deleted.
+    pub deleted: u64,
+    /// Groups that were damaged themselves.
+    pub damaged: u64,
+    /// Files that are not as recorded, of which nothing was made.
+    pub left_out: u64,
+    /// Bytes of files read.
+    pub bytes_read: u64,
+    /// Bytes of recovery data written.
+    pub bytes_written: u64,
+}
+
+impl Protected {
+    /// The exit code this deserves.
+    pub fn exit_code(&self) -> ExitCode {
+        match self {
+            Self { left_out, .. } if *left_out > 0 => ExitCode::Incomplete,
+            Self { damaged, .. } if *damaged > 0 => ExitCode::Healed,
+            _ => ExitCode::Clean,
+        }
+    }
+}
+
+/// What became of recovery data in an `update`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Parity {
+    /// They are in step with the record, but for what was left out.
+    Kept(Protected),
+    /// They could not be brought up to date; the message says why.
+    Stale(String),
+}
+
+impl Parity {
+    /// Whether they are not of all that is recorded.
+    pub fn is_incomplete(&self) -> bool {
+        !matches!(self, Self::Kept(Protected { left_out: 0, .. }))
+    }
+}
