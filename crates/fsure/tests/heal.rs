@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{XattrFlags, getxattr, setxattr};
 use serde_json::{Value, json};
-use support::{AWKWARD, EXT4, Image, Recorded, Report, Tree, content, fsure_json, or_skip, skip};
+use support::{
+    AWKWARD, EXT4, Image, Mounted, Recorded, Report, Tree, content, fsure_json, or_skip, skip,
+};
 
 const MIB: u64 = 1 << 20;
 const HOUR_NS: i64 = 3_600_000_000_000;
@@ -270,17 +272,14 @@ fn a_replica_that_is_the_tree_is_none() {
     let way = set.beside.path("way");
     symlink(set.tree.root(), &way).unwrap();
     let mut same = vec![set.tree.root().to_owned(), set.tree.path("dir/.."), way];
-    let mounted = rustix::mount::mount_bind(set.tree.root(), &bound);
-    match mounted {
-        Ok(()) => same.push(bound.clone()),
-        Err(error) => skip("a_replica_that_is_the_tree", &format!("bind mount: {error}")),
-    }
+    let mounted = or_skip("a_replica_that_is_the_tree", Mounted::bind(set.tree.root(), &bound));
+    same.extend(mounted.is_some().then_some(bound));
     for from in &same {
         let report = usage("", from);
         assert_eq!(report.code, 2, "{}: {report:?}", from.display());
         assert!(report.stderr.contains("no copy of it"), "{report:?}");
     }
-    let _ = rustix::mount::unmount(&bound, rustix::mount::UnmountFlags::DETACH);
+    drop(mounted);
     for (from, why) in [("copy0/dir/g", "is a file"), ("none", "cannot open")] {
         let report = usage("", &set.beside.path(from));
         assert_ne!(report.code, 3, "{report:?}");

@@ -19,6 +19,16 @@ impl Mounted {
         Self::new("tmpfs", at, &format!("size={kibibytes}k"))
     }
 
+    /// Shows a folder a second time, on another one.
+    ///
+    /// # Errors
+    /// Why this machine cannot do that: meant for `or_skip`.
+    pub fn bind(folder: &Path, at: &Path) -> Result<Self, String> {
+        let at = at.canonicalize().expect("resolve the mount point");
+        rustix::mount::mount_bind(folder, &at).map_err(|error| format!("bind mount: {error}"))?;
+        Ok(Self(at))
+    }
+
     /// Mounts a file system of this kind on a folder, with these options.
     ///
     /// # Errors
