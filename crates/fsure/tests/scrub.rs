@@ -112,6 +112,8 @@ fn what_was_bad_comes_first_every_time_until_it_is_well() {
     // Before others that are as old, too, and whatever it takes.
     let report = scrub(&recorded, &["--budget", "1MiB"]);
     assert_eq!((report.told(), said(&report).2), (bad.clone(), 2 * MIB), "{report:?}");
+    let text = recorded.text("scrub", &["--budget", "1MiB"]).stdout;
+    assert!(text.contains("the OTHERS WAIT until"), "{text}");
     // `verify` leaves the same behind, and a good copy ends it.
     tree.flip("1", 5);
     tree.flip("3", 5);

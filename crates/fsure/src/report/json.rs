@@ -329,6 +329,7 @@ mod tests {
                 done_files: 1,
                 done_bytes: 1,
                 again_files: 1,
+                by_age_files: 1,
                 partly_files: 1,
                 partly_bytes: 1,
                 too_large_files: 1,

@@ -21,7 +21,13 @@ pub(super) fn sentences(scrub: &Scrubbed, outcome: &Outcome) -> Vec<String> {
             first.shown()
         )
     });
-    undecided.into_iter().chain(too_large).chain([how_far(scrub, outcome)]).collect()
+    let eaten_up = scrub.is_eaten_up().then(|| {
+        "Only what was bad before fitted into the budget: the OTHERS WAIT until that is put \
+         right, or the budget is larger."
+            .to_owned()
+    });
+    let how_far = how_far(scrub, outcome);
+    undecided.into_iter().chain(too_large).chain(eaten_up).chain([how_far]).collect()
 }
 
 fn how_far(scrub: &Scrubbed, outcome: &Outcome) -> String {
@@ -69,10 +75,12 @@ mod tests {
         (scrub.due_files, scrub.due_bytes) = (1_003, 3 << 20);
         (scrub.partly_files, scrub.partly_bytes) = (1, 1 << 20);
         (scrub.too_large_files, scrub.too_large_first) = (1, Some(RelPath::from_bytes(*b"a\n")));
-        scrub.undecided_files = 2;
+        (scrub.undecided_files, scrub.by_age_files) = (2, 1);
         let said = sentences(&scrub, &outcome);
         assert!(said[0].starts_with("2 files DIFFERED at a first look"), "{said:?}");
         assert!(said[1].contains("1 file is TOO LARGE") && said[1].contains("a\\n"), "{said:?}");
+        (scrub.again_files, scrub.by_age_files) = (1, 0);
+        assert!(sentences(&scrub, &outcome)[2].contains("OTHERS WAIT"));
         assert_eq!(
             said[2],
             format!(

@@ -220,6 +220,7 @@ struct ScrubLine {
     left_files: u64,
     left_bytes: u64,
     again_files: u64,
+    by_age_files: u64,
     partly_files: u64,
     partly_bytes: u64,
     too_large_files: u64,
@@ -234,6 +235,7 @@ impl ScrubLine {
             left_files: scrub.left_files(),
             left_bytes: scrub.left_bytes(),
             again_files: scrub.again_files,
+            by_age_files: scrub.by_age_files,
             partly_files: scrub.partly_files,
             partly_bytes: scrub.partly_bytes,
             too_large_files: scrub.too_large_files,
@@ -247,6 +249,7 @@ impl ScrubLine {
         self.left_files += other.left_files;
         self.left_bytes += other.left_bytes;
         self.again_files += other.again_files;
+        self.by_age_files += other.by_age_files;
         self.partly_files += other.partly_files;
         self.partly_bytes += other.partly_bytes;
         self.too_large_files += other.too_large_files;

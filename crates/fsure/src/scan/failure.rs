@@ -87,8 +87,10 @@ impl Weigher<'_> {
                 self.take_entry(pending.path, pending.stored, &stat, pending.device)
             }
             _ => {
-                let attempts = pending.attempt + 1;
-                let reason = format!("it changed during each of {attempts} attempts");
+                let reason = match pending.attempt + 1 {
+                    1 => "it changed while it was read, and the budget is used up".to_owned(),
+                    attempts => format!("it changed during each of {attempts} attempts"),
+                };
                 self.settle_unread(pending, Evidence::Busy, Some(reason))
             }
         }

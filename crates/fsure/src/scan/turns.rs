@@ -125,7 +125,11 @@ impl Turns {
         }
         weigher.is_again = due.is_again;
         weigher.bytes_max = due.bytes_max;
-        weigher.scrubbed().again_files += u64::from(due.is_again);
+        let scrubbed = weigher.scrubbed();
+        match due.is_again {
+            true => scrubbed.again_files += 1,
+            false => scrubbed.by_age_files += 1,
+        }
         Ok(Case { path: due.stored.path().clone(), stored: Some(due.stored), seen })
     }
 

@@ -205,8 +205,12 @@ impl<'a> Weigher<'a> {
             },
             // Its verdict waits for its names.
             EntryKind::Folder => {
-                self.folders.insert(path, (stored, entry));
-                return Ok(());
+                self.folders.insert(path.clone(), (stored, entry));
+                // A scrub comes by no names: there is a folder where a file was.
+                return match self.plan.scrub {
+                    Some(_) => self.settle_folder(&path, None),
+                    None => Ok(()),
+                };
             }
         }
         if entry.kind == EntryKind::Link

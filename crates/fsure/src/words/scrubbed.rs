@@ -15,6 +15,8 @@ pub struct Scrubbed {
     pub done_bytes: u64,
     /// Files that came first because they were not well when last looked at.
     pub again_files: u64,
+    /// Files that came by their age.
+    pub by_age_files: u64,
     /// Large files of which a part was verified, and not all yet.
     pub partly_files: u64,
     /// Bytes of these that are verified by now.
@@ -53,6 +55,11 @@ impl Scrubbed {
     /// What is left of their bytes.
     pub fn left_bytes(&self) -> u64 {
         self.due_bytes.saturating_sub(self.done_bytes).saturating_sub(self.partly_bytes)
+    }
+
+    /// Whether what was not well before left nothing for the others.
+    pub fn is_eaten_up(&self) -> bool {
+        self.again_files > 0 && self.by_age_files == 0 && self.left_files() > 0
     }
 
     /// Whether it ended short of what it had to do. To leave something for the

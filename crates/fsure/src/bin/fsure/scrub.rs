@@ -26,8 +26,6 @@ pub(crate) struct ScrubArgs {
     #[command(flatten)]
     roots: RootArgs,
     #[command(flatten)]
-    effort: EffortArgs,
-    #[command(flatten)]
     metrics: MetricsArgs,
     /// End after a time (90s, 30m, 1h) for all roots together, or after so much
     /// content of each root (500GiB, 10%) [default: all that is due]
@@ -42,6 +40,8 @@ pub(crate) struct ScrubArgs {
     /// End with exit code 5 if anything that was due is left
     #[arg(long)]
     require_complete: bool,
+    #[command(flatten)]
+    effort: EffortArgs,
 }
 
 fn budget(text: &str) -> Result<Budget, String> {
