@@ -216,4 +216,24 @@ mod tests {
         other.size = Some(2);
         assert!(!contradicts(&one, &other));
     }
+
+    proptest::proptest! {
+        /// Whatever comes with a tree, and whatever becomes of what we wrote.
+        #[test]
+        fn any_bytes_are_read_or_refused(
+            bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200),
+            tail in "[ -~\n]{0,80}",
+        ) {
+            let digest = blake3::hash(format!("{HEAD}\n{tail}\n").as_bytes()).to_hex();
+            let end = format!("{{\"type\":\"end\",\"files\":1,\"blake3\":\"{digest}\"}}");
+            for bytes in [bytes.clone(), format!("{HEAD}\n{tail}\n{end}\n").into_bytes()] {
+                let _ = read_folder(&bytes);
+            }
+            let text = format!("fsure1 {tail}");
+            let text = format!("{text} {:016x}", xxh3_64(text.as_bytes()));
+            let _ = (read_attribute(b"a", &bytes), read_attribute(b"a", text.as_bytes()));
+            let _ = crate::words::Metadata::decode(&bytes);
+            let _ = crate::words::Metadata::decode(&[&[1, 15], &bytes[..]].concat());
+        }
+    }
 }
