@@ -442,7 +442,9 @@ impl<'a> Ledger<'a> {
     pub(super) fn finish(&mut self, claims: Option<Claims>) -> Result<Outcome> {
         if !self.is_stopped() || self.is_over {
             self.look_for_nested_roots()?;
-            self.outcome.claims = claims.map(|claims| claims.finish(&self.known_roots).digest);
+            let choices = self.catalog.choices();
+            let claims = claims.map(|claims| claims.finish(&self.known_roots, choices));
+            self.outcome.claims = claims.map(|claimed| claimed.digest);
         }
         if self.outcome.scrub.is_some() && self.may_write && self.catalog.is_writing() {
             let forgotten = self.catalog.forget_strangers();

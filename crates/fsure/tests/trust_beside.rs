@@ -1,0 +1,67 @@
+//! What lies beside the rows of a signed record: metadata, what was chosen,
+//! names that fsure leaves out as its own, and the commands that judge by it.
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use support::Report;
+use support::forger::forge;
+use support::signable::{Signable, assert_clean, assert_refused};
+
+/// A signed root that keeps modes, and has its record in its folders, too.
+fn beside() -> Signable {
+    let sample = Signable::new();
+    mode(&sample, "b", 0o600);
+    mode(&sample, "a", 0o644);
+    assert_clean(&sample.run("update", &["--meta", "mode", "--layout", "folder"]), "update");
+    assert_clean(&sample.seal(&[]), "seal");
+    assert_clean(&sample.verify(), "signed");
+    sample
+}
+
+fn mode(sample: &Signable, path: &str, mode: u32) {
+    let permissions = std::fs::Permissions::from_mode(mode);
+    std::fs::set_permissions(sample.tree.path(path), permissions).expect("set the mode");
+}
+
+#[test]
+fn forged_metadata_and_choices_are_noticed() {
+    let sample = beside();
+    mode(&sample, "a", 0o600);
+    assert_eq!(sample.verify().code, 1, "another mode");
+    let whole = sample.recorded.catalog_bytes();
+    for sql in [
+        // The new mode of a, by the row of b.
+        "UPDATE metadata SET value = (SELECT value FROM metadata WHERE path = x'62') \
+         WHERE path = x'61'",
+        "DELETE FROM metadata WHERE path = x'61'",
+        "DELETE FROM metadata",
+        "DELETE FROM choice",
+        "DELETE FROM choice WHERE name = 'meta'",
+        "DELETE FROM choice WHERE name = 'layout'",
+        "UPDATE choice SET value = 'owner' WHERE name = 'meta'",
+    ] {
+        forge(&sample.catalog(), sql);
+        assert_ne!(sample.run("status", &[]).code, 6, "the seals show nothing: {sql}");
+        assert_refused(&sample.verify(), "not those that were signed", sql);
+        std::fs::write(&sample.recorded.catalog, &whole).expect("put back");
+    }
+    mode(&sample, "a", 0o644);
+    assert_clean(&sample.verify(), "as it was");
+}
+
+#[test]
+fn recorded_metadata_are_a_generation_of_their_own() {
+    let sample = beside();
+    let generations =
+        || Report::new(sample.run("log", &["--json"])).summary()["generations"].clone();
+    assert_eq!(generations(), 3);
+    assert_clean(&sample.run("update", &[]), "as recorded");
+    assert_eq!(generations(), 3, "nothing new");
+    mode(&sample, "a", 0o600);
+    assert_clean(&sample.run("update", &[]), "another mode");
+    assert_eq!(generations(), 4);
+    assert_refused(&sample.verify(), "was changed after generation 3", "a mode");
+}
