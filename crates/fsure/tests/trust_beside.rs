@@ -65,3 +65,24 @@ fn recorded_metadata_are_a_generation_of_their_own() {
     assert_eq!(generations(), 4);
     assert_refused(&sample.verify(), "was changed after generation 3", "a mode");
 }
+
+#[test]
+fn no_name_is_hidden_as_one_of_fsures_own() {
+    let sample = Signable::sealed();
+    forge(
+        &sample.catalog(),
+        "CREATE TABLE healing (path BLOB PRIMARY KEY, draft BLOB NOT NULL) WITHOUT ROWID; \
+         INSERT INTO healing VALUES (x'61', CAST('evil' AS BLOB))",
+    );
+    sample.tree.write("evil", "evil");
+    assert_eq!(sample.verify().code, 1, "a draft of no heal");
+    std::fs::remove_file(sample.tree.path("evil")).expect("take away");
+    let draft = format!(".fsure-heal-{}", "0".repeat(32));
+    forge(&sample.catalog(), &format!("UPDATE healing SET draft = CAST('{draft}' AS BLOB)"));
+    sample.tree.write(&draft, "evil");
+    assert_eq!(sample.verify().code, 1, "the name of a draft");
+    std::fs::remove_file(sample.tree.path(&draft)).expect("take away");
+    assert_clean(&sample.verify(), "as it was");
+    sample.tree.write("sub/.fsure-folder.jsonl/evil", "evil");
+    assert_eq!(sample.verify().code, 1, "a folder carries no record");
+}

@@ -13,6 +13,7 @@ use fsure_os::volume::{self, Volume};
 
 use super::Options;
 use super::config::{self, Config};
+use super::heal::is_draft_name;
 use crate::catalog::{Bound, Catalog, OWN_CATALOG, OWN_FOLDER, Place, not_there};
 use crate::scan::{From, Plan, Purpose};
 use crate::tree::{Borders, LISTERS, Patterns, WalkOptions};
@@ -148,7 +149,7 @@ pub(super) fn plan(
             )?,
             borders: Borders {
                 cross_file_systems: options.cross_file_systems.unwrap_or(recorded),
-                own: own_paths(place).into_iter().chain(drafts(catalog)?).collect(),
+                own: own_paths(place).into_iter().chain(drafts(catalog, options)?).collect(),
                 places: match (&purpose, reads_from) {
                     (Purpose::Status, _) => Places::No,
                     (Purpose::Update(rules), _) if !rules.full && !catalog.is_empty() => Places::No,
@@ -197,9 +198,14 @@ pub(super) fn tell_cut_off(place: &Place, catalog: &Catalog, monitor: &dyn Monit
     Ok(())
 }
 
-/// What a heal that was cut off has left in the tree.
-fn drafts(catalog: &Catalog) -> Result<Vec<RelPath>> {
-    Ok(catalog.drafts()?.into_iter().map(|(_, draft)| draft).collect())
+/// What a heal that was cut off has left in the tree. No signature covers the
+/// note of it: by that, any name could be hidden.
+fn drafts(catalog: &Catalog, options: &Options) -> Result<Vec<RelPath>> {
+    if options.signed_by.is_some() {
+        return Ok(Vec::new());
+    }
+    let drafts = catalog.drafts()?.into_iter().map(|(_, draft)| draft);
+    Ok(drafts.filter(|draft| is_draft_name(draft.name())).collect())
 }
 
 /// The paths below the root that are fsure's own.

@@ -30,6 +30,7 @@ use crate::scan::{Purpose, scan};
 use crate::words::{
     EntryKind, Error, Finding, Healing, IoContext as _, Monitor, Outcome, Result, Stop,
 };
+pub(in crate::job) use draft::is_draft_name;
 use healer::Healer;
 pub(in crate::job) use protect::refresh;
 pub use protect::{ProtectOptions, protect};
