@@ -86,3 +86,24 @@ fn no_name_is_hidden_as_one_of_fsures_own() {
     sample.tree.write("sub/.fsure-folder.jsonl/evil", "evil");
     assert_eq!(sample.verify().code, 1, "a folder carries no record");
 }
+
+#[test]
+fn log_calls_a_heal_a_heal_and_an_adoption_that() {
+    let sample = beside();
+    let copied = support::Tree::new();
+    let copy = copied.path("copy");
+    sample.copy_to(&copy);
+    sample.tree.flip("b", 1 << 20);
+    let from = copy.to_str().expect("a name");
+    assert_eq!(sample.run("heal", &["--from", from, "--yes", "--altered"]).code, 7);
+    let last = |run| Report::new(run).lines.iter().rev().nth(1).expect("a line").clone();
+    let heal = last(sample.run("log", &["--json"]));
+    assert_eq!((&heal["command"], &heal["exit_code"]), (&"heal".into(), &7.into()), "{heal}");
+    assert_clean(&sample.verify(), "healed: it claims what it did");
+
+    std::fs::remove_dir_all(sample.tree.path(".fsure")).expect("lose the record");
+    assert_clean(&sample.run("update", &[]), "of what travelled with it");
+    let report = Report::new(sample.run("log", &["--json"]));
+    let adopted = &report.lines[0];
+    assert_eq!((&adopted["command"], &adopted["changes"]["new"]), (&"adopt".into(), &4.into()));
+}

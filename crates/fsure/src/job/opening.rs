@@ -162,6 +162,12 @@ pub(super) fn plan(
             patience: options.effort.patience,
         },
         reads_from,
+        command: match &purpose {
+            Purpose::Status => "status",
+            Purpose::Verify => "verify",
+            Purpose::Update(rules) if rules.only_completes => "export",
+            Purpose::Update(_) => "update",
+        },
         purpose,
         first_way: Way::Direct,
         effort: options.effort.clone(),

@@ -51,6 +51,7 @@ pub fn scrub(place: &Place, options: &ScrubOptions, monitor: &dyn Monitor) -> Re
     }
     require_scope(place, &open, &mut catalog)?;
     let mut plan = plan(place, &open, &catalog, common, Purpose::Verify, may_write)?;
+    plan.command = "scrub";
     plan.scrub = Some(rules(place, &open, options, &mut catalog)?);
     scan(&plan, &mut catalog, monitor)
 }

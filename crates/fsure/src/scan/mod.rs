@@ -136,6 +136,8 @@ pub struct Plan {
     pub walk: WalkOptions,
     /// What for.
     pub purpose: Purpose,
+    /// What the history of the record calls the run.
+    pub command: &'static str,
     /// Where content is read from.
     pub reads_from: From,
     /// The best way of reading to try.

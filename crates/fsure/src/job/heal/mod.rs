@@ -39,6 +39,9 @@ use rebuild::Parity;
 use replica::Replica;
 use ward::Ward;
 
+/// What the history of a record calls a heal.
+const HEAL: &str = "heal";
+
 /// What `heal` is told.
 #[derive(Clone, Debug, Default)]
 pub struct HealOptions {
@@ -73,7 +76,8 @@ pub fn heal(place: &Place, options: &HealOptions, monitor: &dyn Monitor) -> Resu
     let mut healer = Healer::new(place, &open, &mut catalog, options, (replicas, parity), monitor)?;
     healer.clear_up()?;
     let purpose = Purpose::Verify;
-    let plan = plan(place, &open, healer.catalog, &options.common, purpose, options.does)?;
+    let mut plan = plan(place, &open, healer.catalog, &options.common, purpose, options.does)?;
+    plan.command = HEAL;
     let ward = Ward::new(monitor);
     let mut outcome = scan(&plan, healer.catalog, &ward)?;
     let may_go_on = outcome.offline.is_none()
@@ -85,8 +89,19 @@ pub fn heal(place: &Place, options: &HealOptions, monitor: &dyn Monitor) -> Resu
     if healed.total() > 0 {
         let is_healed = |finding: &Finding| healer.healed.contains(&finding.path);
         outcome.grave.retain(|finding| !is_healed(finding));
+        note_healed(&mut catalog, &outcome)?;
     }
     Ok(outcome)
+}
+
+/// Has the history tell what came of the heal, not only what it found. One that
+/// is killed has left that.
+fn note_healed(catalog: &mut Catalog, outcome: &Outcome) -> Result<()> {
+    if outcome.stopped.is_some() {
+        return Ok(());
+    }
+    catalog.end_verification(HEAL, outcome.exit_code().number())?;
+    if catalog.is_writing() { catalog.commit() } else { Ok(()) }
 }
 
 /// Heals one after the other. Why the run ends early, if it does.
