@@ -107,3 +107,47 @@ fn log_calls_a_heal_a_heal_and_an_adoption_that() {
     let adopted = &report.lines[0];
     assert_eq!((&adopted["command"], &adopted["changes"]["new"]), (&"adopt".into(), &4.into()));
 }
+
+/// What a user wants believed is asked for by every command that judges.
+#[test]
+fn whoever_judges_asks_who_signed() {
+    let sample = beside();
+    let copied = support::Tree::new();
+    let copy = copied.path("copy");
+    sample.copy_to(&copy);
+    let from = copy.to_str().expect("a name");
+    let key = std::fs::read_to_string(sample.own.path("mine.pub")).expect("a key");
+    sample.own.write("home/config/fsure/mine.pub", key);
+    sample.own.write("home/config/fsure/config.toml", "signed_by = \"mine.pub\"\n");
+    let judges = [
+        ("verify", &[][..]),
+        ("status", &[]),
+        ("scrub", &[]),
+        ("scrub", &["--budget", "1h"]),
+        ("heal", &["--from", from]),
+        ("heal", &["--from", from, "--yes"]),
+    ];
+    for (command, more) in judges {
+        let run = sample.run(command, more);
+        assert_clean(&run, command);
+        assert!(run.stdout.contains("Signed with"), "{command}: {}", run.stdout);
+    }
+    let whole = sample.recorded.catalog_bytes();
+    for (path, why) in [("x'61'", "a file"), ("CAST('sub' AS BLOB)", "a folder")] {
+        for (command, more) in judges {
+            let sql = format!("UPDATE record SET mtime_ns = 1 WHERE path = {path}");
+            forge(&sample.catalog(), &sql);
+            assert_refused(&sample.run(command, more), "not those that were signed", why);
+            let none = [more, &["--signed-by", "none"]].concat();
+            assert_ne!(sample.run(command, &none).code, 6, "{command}: nobody asked");
+            std::fs::write(&sample.recorded.catalog, &whole).expect("put back");
+        }
+    }
+    let run = sample.run("compare", &[from]);
+    assert!(run.stderr.contains("checks no signature"), "{}", run.stderr);
+    std::fs::remove_dir_all(sample.tree.path(".fsure")).expect("lose the record");
+    for (command, more) in judges {
+        assert_refused(&sample.run(command, more), "is not signed", command);
+    }
+    assert_clean(&sample.run("verify", &["--signed-by", "none"]), "by what travelled with it");
+}

@@ -17,6 +17,7 @@ use super::heal::is_draft_name;
 use crate::catalog::{Bound, Catalog, OWN_CATALOG, OWN_FOLDER, Place, not_there};
 use crate::scan::{From, Plan, Purpose};
 use crate::tree::{Borders, LISTERS, Patterns, WalkOptions};
+use crate::trust::Trusted;
 use crate::words::{Error, IoContext as _, Monitor, Offline, Outcome, RelPath, Result, is_carrier};
 
 /// A root folder as it is now.
@@ -62,6 +63,31 @@ pub(super) fn require_record(place: &Place) -> Result<()> {
     } else {
         Err(Error::NoRecord { path: place.root.clone(), folder: place.root.clone() })
     }
+}
+
+/// The same for a run that may have been told by whose signature to judge. What
+/// travels with the data is not signed, and no record to be made of it.
+pub(super) fn require_believed(place: &Place, options: &Options) -> Result<()> {
+    match options.signed_by {
+        Some(_) if !place.is_recorded() => Err(Error::RecordUntrusted {
+            catalog: place.catalog.clone(),
+            why: "there is none here, and what else is here is not signed".to_owned(),
+            hint: "nothing was judged. Put the signed one back, or name it with '--catalog FILE'; \
+                   '--signed-by none' does without",
+        }),
+        _ => require_record(place),
+    }
+}
+
+/// The record, if it is believed for its signature.
+pub(super) fn trusted<'a>(
+    place: &'a Place,
+    open: &OpenRoot,
+    catalog: &mut Catalog,
+    options: &'a Options,
+) -> Result<Option<Trusted<'a>>> {
+    let by = options.signed_by.as_ref();
+    by.map(|by| by.check(place, catalog, open.config.digest)).transpose()
 }
 
 /// Refuses a path that neither exists nor is recorded.

@@ -22,8 +22,8 @@ use std::path::PathBuf;
 
 use super::Options;
 use super::opening::{
-    OpenRoot, is_recorded_root, lock, offline, offline_outcome, open_root, plan, require_record,
-    require_scope,
+    OpenRoot, is_recorded_root, lock, offline, offline_outcome, open_root, plan, require_believed,
+    require_scope, trusted,
 };
 use crate::catalog::{Catalog, Place, Stored};
 use crate::scan::{Purpose, scan};
@@ -59,13 +59,15 @@ pub struct HealOptions {
 
 /// Judges every recorded file below a place, and heals what can be healed.
 pub fn heal(place: &Place, options: &HealOptions, monitor: &dyn Monitor) -> Result<Outcome> {
-    require_record(place)?;
+    require_believed(place, &options.common)?;
     let open = open_root(place)?;
     let mut catalog = open_catalog(place, options, monitor)?;
     if let Some(offline) = offline(place, &open, &catalog)?.filter(|_| !options.common.force) {
         return Ok(offline_outcome(offline, false));
     }
     require_scope(place, &open, &mut catalog)?;
+    // Before anything is written by what it says.
+    let trusted = trusted(place, &open, &mut catalog, &options.common)?;
     let parity = open_parity(place, &open, monitor)?;
     let replicas = open_replicas(place, &open, &mut catalog, options, parity.is_some())?;
     if !is_recorded_root(&open, &catalog) {
@@ -90,6 +92,9 @@ pub fn heal(place: &Place, options: &HealOptions, monitor: &dyn Monitor) -> Resu
         let is_healed = |finding: &Finding| healer.healed.contains(&finding.path);
         outcome.grave.retain(|finding| !is_healed(finding));
         note_healed(&mut catalog, &outcome)?;
+    }
+    if let Some(trusted) = trusted.filter(|_| !catalog.has_changed_claims()) {
+        trusted.conclude_again(&mut outcome, &mut catalog)?;
     }
     Ok(outcome)
 }
