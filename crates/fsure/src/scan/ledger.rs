@@ -140,6 +140,8 @@ pub(super) struct Ledger<'a> {
     /// Files that are gone and not under another name by their inode, once all
     /// names are known.
     pub(super) files_gone: Option<u64>,
+    /// Files that are gone and were seen under another name before the run.
+    pub(super) files_elsewhere: u64,
     /// Bad rows that were told, so that none is told twice.
     pub(super) told_bad: HashSet<RelPath>,
     /// What the run has changed in the record.
@@ -176,6 +178,7 @@ impl<'a> Ledger<'a> {
             files_at_start: catalog.files(),
             missing_files: 0,
             files_gone: None,
+            files_elsewhere: 0,
             told_bad: HashSet::new(),
             changes: Changes::default(),
             generation: None,
@@ -271,7 +274,11 @@ impl<'a> Ledger<'a> {
             return;
         }
         self.missing_files += 1;
-        if !self.plan.is_single_file() {
+        // A scrub tells as missing what a verify tells as moved.
+        let elsewhere = if self.plan.scrub.is_some() { self.files_elsewhere } else { 0 };
+        let rest = self.files_at_start.saturating_sub(elsewhere);
+        let gone = self.missing_files.saturating_sub(elsewhere);
+        if gone.saturating_mul(2) > rest && !self.plan.is_single_file() {
             self.halt_if_mostly_missing(self.missing_files);
         }
     }
