@@ -4,7 +4,7 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use super::json::line;
-use super::{count, number, safe, timestamp};
+use super::{number, safe, timestamp};
 use crate::job::{Claim, History, Sealed};
 use crate::trust::told;
 use crate::words::{Changes, Generation, Signed, Verification, escape, units};
@@ -126,7 +126,7 @@ pub fn json(root: &str, history: &History) -> Vec<String> {
 /// What was signed, for a person.
 pub fn sealed_text(root: &str, sealed: &Sealed) -> String {
     let Sealed { signed, files, bytes, changes, .. } = sealed;
-    let what = format!("{} files ({})", count(*files), units::size(*bytes));
+    let what = format!("{} ({})", number(*files, "file", "files"), units::size(*bytes));
     let since = match changes {
         none if *none == Changes::default() => String::new(),
         some => format!("Since the signature before: {}.\n", told(some)),
