@@ -5,7 +5,12 @@
 mod support;
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 
+use fsure::catalog::locate;
+use fsure::job::{Options, verify};
+use fsure::trust::{NotBefore, SignedBy, Verifier};
+use fsure::words::{ExitCode, Finding, Monitor};
 use support::Report;
 use support::forger::forge;
 use support::signable::{Signable, assert_clean, assert_refused};
@@ -150,4 +155,47 @@ fn whoever_judges_asks_who_signed() {
         assert_refused(&sample.run(command, more), "is not signed", command);
     }
     assert_clean(&sample.run("verify", &["--signed-by", "none"]), "by what travelled with it");
+}
+
+/// Takes a file away when the first verdict is told.
+struct TakesAway(PathBuf);
+
+impl Monitor for TakesAway {
+    fn finding(&self, _: &Finding) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn a_pattern_file_for_a_moment_hides_nothing() {
+    let sample = Signable::sealed();
+    sample.tree.write("evil", "evil");
+    let patterns = sample.tree.write(".fsureignore", "evil\n");
+    let key = std::fs::read_to_string(sample.own.path("mine.pub")).expect("a key");
+    let key = Verifier::read(&key).expect("a key");
+    let signed_by = Some(SignedBy { key, not_before: NotBefore::AtLeast(1) });
+    let options = Options { signed_by, tell_ok: true, ..Options::default() };
+    let place = locate(sample.tree.root(), None).expect("a place");
+    let outcome = verify(&place, &options, &TakesAway(patterns)).expect("an outcome");
+    assert_eq!(outcome.exit_code(), ExitCode::RecordUntrusted, "{outcome:?}");
+    assert!(outcome.signed.is_none());
+}
+
+/// By its stat it is as recorded, and nobody reads it but the walk.
+#[test]
+fn status_keeps_to_no_patterns_but_the_signed_ones() {
+    let sample = Signable::new();
+    let patterns = sample.tree.write(".fsureignore", "none\n");
+    assert_clean(&sample.run("update", &[]), "update");
+    assert_clean(&sample.seal(&[]), "seal");
+    let status = || sample.run("status", &["--signed-by", "@mine.pub"]);
+    assert_clean(&status(), "as signed");
+    assert_clean(&sample.verify(), "as signed");
+    let time = support::mtime_ns(&patterns);
+    sample.tree.write("evil", "evil");
+    sample.tree.write(".fsureignore", "evil\n");
+    support::set_mtime_ns(&patterns, time);
+    let run = status();
+    assert_eq!(run.code, 6, "{}", run.stdout);
+    assert!(run.stdout.contains(".fsureignore that was not signed"), "{}", run.stdout);
 }

@@ -1,7 +1,7 @@
 //! What becomes of a verdict: it is counted, told and, where the rules allow
 //! it, written. The rules of `update` are here and nowhere else.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -148,6 +148,9 @@ pub(super) struct Ledger<'a> {
     pub(super) changes: Changes,
     /// The number of the generation that the run makes, once it makes one.
     pub(super) generation: Option<u64>,
+    /// Pattern files that the walk keeps to, with their texts, until they are
+    /// judged.
+    pub(super) obeyed: HashMap<RelPath, Vec<u8>>,
     /// Folders that had a record of their own, by this one.
     pub(super) known_roots: Vec<RelPath>,
 }
@@ -182,6 +185,7 @@ impl<'a> Ledger<'a> {
             told_bad: HashSet::new(),
             changes: Changes::default(),
             generation: None,
+            obeyed: HashMap::new(),
             known_roots: Vec::new(),
             catalog,
         }
@@ -218,6 +222,7 @@ impl<'a> Ledger<'a> {
     /// Writes what was found and counts the work. Whether it is recorded now;
     /// `None` where the run is over.
     pub(super) fn enter(&mut self, settled: &mut Settled) -> Result<Option<bool>> {
+        self.settle_obeyed(settled);
         let metadata = self.look_beside(settled)?;
         let wrote = self.write(settled)?;
         let wrote = self.write_beside(settled, metadata, wrote)? || wrote;
@@ -449,6 +454,7 @@ impl<'a> Ledger<'a> {
     pub(super) fn finish(&mut self, claims: Option<Claims>) -> Result<Outcome> {
         if !self.is_stopped() || self.is_over {
             self.look_for_nested_roots()?;
+            self.end_obeyed();
             let choices = self.catalog.choices();
             let claims = claims.map(|claims| claims.finish(&self.known_roots, choices));
             self.outcome.claims = claims.map(|claimed| claimed.digest);

@@ -26,6 +26,7 @@ mod look;
 mod looks;
 mod merge;
 mod moves;
+mod obeyed;
 mod parts;
 mod pool;
 mod post;
