@@ -32,10 +32,10 @@ pub fn text(root: &str, history: &History) -> String {
         (None, Some(signed)) => format!("{}\n", signature(signed)),
         (None, None) => {
             let signed = history.generations.iter().any(|(_, claim)| claim.is_some());
-            let what = if signed {
-                "No signature was checked: '--signed-by KEY' does"
-            } else {
-                "Nothing is signed: anybody could have written this"
+            let what = match (signed, history.generations.is_empty()) {
+                (true, _) => "No signature was checked: '--signed-by KEY' does",
+                (_, true) => "Of how this record came to be nothing was noted, nor is it signed",
+                _ => "Nothing is signed: anybody could have written this",
             };
             format!("{what}.\n")
         }
