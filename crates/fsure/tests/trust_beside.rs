@@ -11,9 +11,9 @@ use fsure::catalog::locate;
 use fsure::job::{Options, verify};
 use fsure::trust::{NotBefore, SignedBy, Verifier};
 use fsure::words::{ExitCode, Finding, Monitor};
-use support::Report;
 use support::forger::forge;
 use support::signable::{Signable, assert_clean, assert_refused};
+use support::{Report, fsure_of};
 
 /// A signed root that keeps modes, and has its record in its folders, too.
 fn beside() -> Signable {
@@ -100,10 +100,20 @@ fn log_calls_a_heal_a_heal_and_an_adoption_that() {
     sample.copy_to(&copy);
     sample.tree.flip("b", 1 << 20);
     let from = copy.to_str().expect("a name");
+    let log = || Report::new(sample.run("log", &["--json"])).lines;
+    let before = log();
+    sample.run("heal", &["--from", from, "--altered"]);
+    assert_eq!(log(), before, "a dry run leaves nothing");
     assert_eq!(sample.run("heal", &["--from", from, "--yes", "--altered"]).code, 7);
-    let last = |run| Report::new(run).lines.iter().rev().nth(1).expect("a line").clone();
-    let heal = last(sample.run("log", &["--json"]));
+    let heal = log().iter().rev().nth(1).expect("a line").clone();
     assert_eq!((&heal["command"], &heal["exit_code"]), (&"heal".into(), &7.into()), "{heal}");
+    // Nothing is there to be read.
+    std::fs::remove_file(sample.tree.path("sub/c")).expect("remove");
+    let c = sample.tree.path("sub/c").into_os_string();
+    let copied = copy.join("sub/c").into_os_string();
+    let args = ["heal".into(), c, "--from".into(), copied, "--yes".into()];
+    assert_eq!(fsure_of(&sample.own.path("home"), &args).code, 7);
+    assert_eq!(log().len(), before.len() + 2, "each has its line");
     assert_clean(&sample.verify(), "healed: it claims what it did");
 
     std::fs::remove_dir_all(sample.tree.path(".fsure")).expect("lose the record");

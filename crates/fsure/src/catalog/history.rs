@@ -106,13 +106,18 @@ impl Catalog {
         written.map(|_| ()).map_err(|e| self.blame(&e))
     }
 
-    /// Changes the exit code of the newest verification, if it is of this command.
-    pub fn end_verification(&mut self, command: &str, exit_code: u8) -> Result<()> {
+    /// The number of the newest verification, 0 where there is none.
+    pub fn last_verification(&self) -> Result<i64> {
+        let sql = "SELECT ifnull(max(number), 0) FROM verification";
+        self.connection.query_row(sql, [], |row| row.get(0)).map_err(|e| self.blame(&e))
+    }
+
+    /// Notes a verification in the place of all after that number.
+    pub fn end_verification(&mut self, after: i64, one: &Verification) -> Result<()> {
         self.begin()?;
-        let sql = "UPDATE verification SET exit_code = ?1 WHERE command = ?2 \
-                   AND number = (SELECT max(number) FROM verification)";
-        let ended = self.connection.execute(sql, params![exit_code, command]);
-        ended.map(|_| ()).map_err(|e| self.blame(&e))
+        let sql = "DELETE FROM verification WHERE number > ?1";
+        self.connection.execute(sql, [after]).map_err(|e| self.blame(&e))?;
+        self.note_verification(one)
     }
 
     /// Sixteen bytes that nobody has drawn before.

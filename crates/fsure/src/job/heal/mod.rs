@@ -28,7 +28,8 @@ use super::opening::{
 use crate::catalog::{Catalog, Place, Stored};
 use crate::scan::{Purpose, scan};
 use crate::words::{
-    EntryKind, Error, Finding, Healing, IoContext as _, Monitor, Outcome, Result, Stop,
+    Clock, EntryKind, Error, Finding, Healing, IoContext as _, Monitor, Outcome, Result, Stop,
+    Verification,
 };
 pub(in crate::job) use draft::is_draft_name;
 use healer::Healer;
@@ -81,6 +82,7 @@ pub fn heal(place: &Place, options: &HealOptions, monitor: &dyn Monitor) -> Resu
     let mut plan = plan(place, &open, healer.catalog, &options.common, purpose, options.does)?;
     plan.command = HEAL;
     let ward = Ward::new(monitor);
+    let noted = healer.catalog.last_verification()?;
     let mut outcome = scan(&plan, healer.catalog, &ward)?;
     let may_go_on = outcome.offline.is_none()
         && outcome.stopped.is_none()
@@ -91,7 +93,9 @@ pub fn heal(place: &Place, options: &HealOptions, monitor: &dyn Monitor) -> Resu
     if healed.total() > 0 {
         let is_healed = |finding: &Finding| healer.healed.contains(&finding.path);
         outcome.grave.retain(|finding| !is_healed(finding));
-        note_healed(&mut catalog, &outcome)?;
+    }
+    if options.does && healed.total() > 0 {
+        note_healed(&mut catalog, noted, &outcome)?;
     }
     if let Some(trusted) = trusted.filter(|_| !catalog.has_changed_claims()) {
         trusted.conclude_again(&mut outcome, &mut catalog)?;
@@ -101,12 +105,20 @@ pub fn heal(place: &Place, options: &HealOptions, monitor: &dyn Monitor) -> Resu
 
 /// Has the history tell what came of the heal, not only what it found. One that
 /// is killed has left that.
-fn note_healed(catalog: &mut Catalog, outcome: &Outcome) -> Result<()> {
+fn note_healed(catalog: &mut Catalog, noted: i64, outcome: &Outcome) -> Result<()> {
     if outcome.stopped.is_some() {
         return Ok(());
     }
-    catalog.end_verification(HEAL, outcome.exit_code().number())?;
-    if catalog.is_writing() { catalog.commit() } else { Ok(()) }
+    let ended = Verification {
+        at_s: Clock::default().now_s(),
+        command: HEAL.to_owned(),
+        generation: catalog.last_generation()?,
+        files: outcome.hashed,
+        bytes: outcome.bytes_judged,
+        exit_code: outcome.exit_code().number(),
+    };
+    catalog.end_verification(noted, &ended)?;
+    catalog.commit()
 }
 
 /// Heals one after the other. Why the run ends early, if it does.
