@@ -105,6 +105,7 @@ fn record(root: &Path, first_way: Way, reads_from: From) -> (Sums, BytesByWay) {
         reads_from,
         first_way,
         effort: Effort::default(),
+        command: "update",
         binds_claims: false,
         may_write: true,
         is_list: false,

@@ -422,3 +422,23 @@ fn a_signal_ends_it_with_what_was_verified_saved() {
     let report = scrub(&recorded, &[]);
     assert_eq!((said(&report), report.code), ((1, 0, (200 - done) * MIB), 0), "{report:?}");
 }
+
+/// A disk that is not there is told from a folder that has another name.
+#[test]
+fn a_renamed_folder_is_no_disk_that_is_gone() {
+    let tree = Tree::new();
+    for name in 0..20 {
+        tree.write(format!("old/{name}"), "x");
+    }
+    tree.write("other", "y");
+    let recorded = Recorded::inside(tree.root());
+    recorded.record();
+    std::fs::rename(tree.path("old"), tree.path("new")).expect("rename");
+    let report = scrub(&recorded, &[]);
+    assert_eq!((report.count("missing"), report.code), (20, 1), "{report:?}");
+    let text = recorded.text("scrub", &["--all"]).stdout;
+    assert!(text.contains("may have another name now"), "{text}");
+    std::fs::remove_dir_all(tree.path("new")).expect("remove");
+    let report = scrub(&recorded, &[]);
+    assert_eq!(report.code, 5, "{report:?}");
+}

@@ -173,3 +173,27 @@ fn the_units_are_as_systemd_wants_them() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && said.is_empty(), "{said}");
 }
+
+/// A call that fails before it runs must not leave what an earlier one wrote.
+#[test]
+fn metrics_of_a_call_that_ran_nothing_are_not_those_before() {
+    let (tree, beside) = (Tree::new(), Tree::new());
+    tree.write("a", "x");
+    Recorded::inside(tree.root()).record();
+    let file = beside.path("fsure.prom");
+    let root = tree.root().display().to_string();
+    let run = |paths: &[&str]| {
+        let metrics = file.display().to_string();
+        fsure(&[&["scrub", "--metrics", &metrics], paths].concat()).code
+    };
+    assert_eq!(run(&[&root]), 0);
+    let gone = beside.path("gone").display().to_string();
+    let code = run(&[&root, &gone]);
+    assert_ne!(code, 0);
+    let text = std::fs::read_to_string(&file).expect("metrics");
+    for root in [root, gone] {
+        let series = format!("fsure_last_run_exit_code{{root=\"{root}\",command=\"scrub\"}}");
+        assert!(samples(&text).contains(&(series, f64::from(code))), "{root}: {text}");
+    }
+    assert!(!text.contains("recorded_files"), "{text}");
+}

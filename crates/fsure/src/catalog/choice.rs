@@ -28,6 +28,12 @@ impl Choices {
         self.leaving.with(self.layout).contains(Layout::Xattr)
     }
 
+    /// What the record claims to keep. A layout that is being left is no claim:
+    /// it goes when the last of its carriers does.
+    pub(super) fn claims(self) -> (AspectSet, Layout) {
+        (self.meta, self.layout)
+    }
+
     /// Each as it is stored; `None` for what needs no row.
     fn rows(self) -> [(&'static str, Option<String>); 3] {
         let layout = (self.layout != Layout::Tree).then(|| self.layout.name().to_owned());
@@ -86,6 +92,7 @@ impl Catalog {
             return Ok(());
         }
         self.begin()?;
+        self.has_changed |= self.choices.claims() != choices.claims();
         self.choices = choices;
         let rows = choices.rows().map(|(name, value)| {
             let seal = value.as_ref().map(|value| seal(name, value, &mut self.sealer));

@@ -2,6 +2,8 @@
 //! order of their paths, without what changes when nothing is claimed anew.
 //! `docs/trust.md` is the specification, and is stored for decades.
 
+use super::choice::Choices;
+use super::metadata::StoredMetadata;
 use super::row::{Row, Stored, kind_code};
 use super::seal::Sealer;
 use super::store::{Bound, Catalog};
@@ -67,6 +69,14 @@ impl Claims {
             self.encoder.bytes(record.digests.get(algorithm));
         }
         self.encoder.integer(record.gone_s);
+        match row.metadata() {
+            None => self.encoder.bytes(None),
+            Some(StoredMetadata::Sound(metadata)) => self.encoder.bytes(Some(&metadata.encode())),
+            Some(StoredMetadata::Bad) => {
+                self.claimed.bad += 1;
+                self.encoder.integer(Some(0))
+            }
+        };
         self.encoder.pass_on(&mut self.hasher);
         let claimed = &mut self.claimed;
         match entry.kind {
@@ -81,13 +91,18 @@ impl Claims {
         }
     }
 
-    /// Adds the folders that have records of their own, and ends.
-    pub fn finish(mut self, nested: &[RelPath]) -> Claimed {
+    /// Adds the folders that have records of their own and what the record was
+    /// asked to keep, and ends.
+    pub fn finish(mut self, nested: &[RelPath], choices: Choices) -> Claimed {
         self.encoder.integer(Some(nested.len() as i64));
         for path in nested {
             self.encoder.bytes(Some(path.as_bytes()));
         }
-        self.encoder.pass_on(&mut self.hasher);
+        let (meta, layout) = choices.claims();
+        self.encoder
+            .bytes(Some(meta.to_string().as_bytes()))
+            .bytes(Some(layout.name().as_bytes()))
+            .pass_on(&mut self.hasher);
         Claimed { digest: *self.hasher.finalize().as_bytes(), ..self.claimed }
     }
 }
@@ -122,6 +137,6 @@ impl Catalog {
             page.iter().for_each(|stored| claims.add(stored));
             page = self.page(&Bound::After(last.as_bytes()), None)?;
         }
-        Ok(claims.finish(&self.nested_roots()?))
+        Ok(claims.finish(&self.nested_roots()?, self.choices()))
     }
 }

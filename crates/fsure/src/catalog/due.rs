@@ -123,6 +123,9 @@ impl Catalog {
             let was_unreachable = sql_row.get("was_unreachable").map_err(|e| blame(&e))?;
             page.push(Due { number, is_again, was_unreachable, bytes_max: u64::MAX, stored });
         }
+        drop(rows);
+        drop(statement);
+        page.iter_mut().try_for_each(|due| self.add_metadata(&mut due.stored))?;
         Ok(page)
     }
 }

@@ -106,6 +106,20 @@ impl Catalog {
         written.map(|_| ()).map_err(|e| self.blame(&e))
     }
 
+    /// The number of the newest verification, 0 where there is none.
+    pub fn last_verification(&self) -> Result<i64> {
+        let sql = "SELECT ifnull(max(number), 0) FROM verification";
+        self.connection.query_row(sql, [], |row| row.get(0)).map_err(|e| self.blame(&e))
+    }
+
+    /// Notes a verification in the place of all after that number.
+    pub fn end_verification(&mut self, after: i64, one: &Verification) -> Result<()> {
+        self.begin()?;
+        let sql = "DELETE FROM verification WHERE number > ?1";
+        self.connection.execute(sql, [after]).map_err(|e| self.blame(&e))?;
+        self.note_verification(one)
+    }
+
     /// Sixteen bytes that nobody has drawn before.
     pub fn draw(&self) -> Result<[u8; 16]> {
         self.connection

@@ -3,6 +3,7 @@
 
 use rusqlite::{OptionalExtension as _, params};
 
+use super::row::Stored;
 use super::store::Catalog;
 use crate::words::{Metadata, RelPath, Result};
 
@@ -24,6 +25,16 @@ impl Catalog {
         Ok(Some(metadata.map_or(StoredMetadata::Bad, StoredMetadata::Sound)))
     }
 
+    /// Gives a row what is recorded of its metadata.
+    pub(super) fn add_metadata(&mut self, stored: &mut Stored) -> Result<()> {
+        if let Stored::Sound(row) = stored
+            && !self.choices.meta.is_empty()
+        {
+            row.metadata = self.metadata(&row.record.path)?.map(Box::new);
+        }
+        Ok(())
+    }
+
     fn metadata_row(&self, path: &RelPath) -> Result<Option<(Vec<u8>, i64)>> {
         let sql = "SELECT value, seal FROM metadata WHERE path = ?1";
         let mut statement = self.connection.prepare_cached(sql).map_err(|e| self.blame(&e))?;
@@ -42,6 +53,7 @@ impl Catalog {
 
     fn put_metadata_value(&mut self, path: &RelPath, value: &[u8]) -> Result<()> {
         self.begin()?;
+        self.has_changed = true;
         let seal = self.metadata_seal(path, value);
         let sql = "INSERT OR REPLACE INTO metadata VALUES (?1, ?2, ?3)";
         let mut statement = self.connection.prepare_cached(sql).map_err(|e| self.blame(&e))?;

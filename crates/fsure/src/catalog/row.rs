@@ -3,6 +3,7 @@
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Row as SqlRow, ToSql};
 
+use super::metadata::StoredMetadata;
 use super::seal::Sealer;
 use crate::words::{Algorithm, Digests, Entry, EntryKind, FileSystemId, Record, RelPath};
 
@@ -44,6 +45,9 @@ pub struct Row {
     pub record: Record,
     pub(super) blocks: Option<i64>,
     pub(super) seal: u64,
+    /// What is recorded of its metadata, fetched with it: what is judged by is
+    /// what is held against a signature.
+    pub(super) metadata: Option<Box<StoredMetadata>>,
 }
 
 /// What a row of the catalog turned out to be.
@@ -70,7 +74,12 @@ impl Stored {
 impl Row {
     pub(super) fn new(record: Record, blocks: Option<i64>, sealer: &mut Sealer) -> Self {
         let seal = seal_of(&record, blocks, sealer);
-        Self { record, blocks, seal }
+        Self { record, blocks, seal, metadata: None }
+    }
+
+    /// Its metadata, if any is recorded.
+    pub fn metadata(&self) -> Option<&StoredMetadata> {
+        self.metadata.as_deref()
     }
 
     /// Whether the record is a tombstone.

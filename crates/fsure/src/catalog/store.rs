@@ -290,8 +290,11 @@ impl Catalog {
             }
             page.push(stored);
         }
+        drop(rows);
+        drop(statement);
         for stored in &mut page {
             self.add_crc32(stored)?;
+            self.add_metadata(stored)?;
         }
         Ok(page)
     }
@@ -310,8 +313,10 @@ impl Catalog {
         let sealer = &mut self.sealer;
         let found = statement.query_row([path.as_bytes()], |found| Ok(row::read(found, sealer)?.0));
         let mut found = found.optional().map_err(|e| blame(&e))?;
+        drop(statement);
         if let Some(stored) = &mut found {
             self.add_crc32(stored)?;
+            self.add_metadata(stored)?;
         }
         Ok(found)
     }

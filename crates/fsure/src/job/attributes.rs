@@ -44,7 +44,10 @@ pub(super) fn read(
             Step::Unseen(path, error) | Step::Unlisted(path, error) => {
                 Some(unread(&path, &error.to_string()))
             }
-            Step::LeftOut(..) | Step::Listed(_) | Step::PatternsUnread(..) => None,
+            Step::LeftOut(..)
+            | Step::Listed(_)
+            | Step::PatternsRead(..)
+            | Step::PatternsUnread(..) => None,
         };
         if let Some(item) = item {
             each(folder, item)?;

@@ -13,9 +13,11 @@ use fsure_os::volume::{self, Volume};
 
 use super::Options;
 use super::config::{self, Config};
+use super::heal::is_draft_name;
 use crate::catalog::{Bound, Catalog, OWN_CATALOG, OWN_FOLDER, Place, not_there};
 use crate::scan::{From, Plan, Purpose};
 use crate::tree::{Borders, LISTERS, Patterns, WalkOptions};
+use crate::trust::Trusted;
 use crate::words::{Error, IoContext as _, Monitor, Offline, Outcome, RelPath, Result, is_carrier};
 
 /// A root folder as it is now.
@@ -61,6 +63,31 @@ pub(super) fn require_record(place: &Place) -> Result<()> {
     } else {
         Err(Error::NoRecord { path: place.root.clone(), folder: place.root.clone() })
     }
+}
+
+/// The same for a run that may have been told by whose signature to judge. What
+/// travels with the data is not signed, and no record to be made of it.
+pub(super) fn require_believed(place: &Place, options: &Options) -> Result<()> {
+    match options.signed_by {
+        Some(_) if !place.is_recorded() => Err(Error::RecordUntrusted {
+            catalog: place.catalog.clone(),
+            why: "there is none here, and what else is here is not signed".to_owned(),
+            hint: "nothing was judged. Put the signed one back, or name it with '--catalog FILE'; \
+                   '--signed-by none' does without",
+        }),
+        _ => require_record(place),
+    }
+}
+
+/// The record, if it is believed for its signature.
+pub(super) fn trusted<'a>(
+    place: &'a Place,
+    open: &OpenRoot,
+    catalog: &mut Catalog,
+    options: &'a Options,
+) -> Result<Option<Trusted<'a>>> {
+    let by = options.signed_by.as_ref();
+    by.map(|by| by.check(place, catalog, open.config.digest)).transpose()
 }
 
 /// Refuses a path that neither exists nor is recorded.
@@ -148,7 +175,7 @@ pub(super) fn plan(
             )?,
             borders: Borders {
                 cross_file_systems: options.cross_file_systems.unwrap_or(recorded),
-                own: own_paths(place).into_iter().chain(drafts(catalog)?).collect(),
+                own: own_paths(place).into_iter().chain(drafts(catalog, options)?).collect(),
                 places: match (&purpose, reads_from) {
                     (Purpose::Status, _) => Places::No,
                     (Purpose::Update(rules), _) if !rules.full && !catalog.is_empty() => Places::No,
@@ -161,6 +188,12 @@ pub(super) fn plan(
             patience: options.effort.patience,
         },
         reads_from,
+        command: match &purpose {
+            Purpose::Status => "status",
+            Purpose::Verify => "verify",
+            Purpose::Update(rules) if rules.only_completes => "export",
+            Purpose::Update(_) => "update",
+        },
         purpose,
         first_way: Way::Direct,
         effort: options.effort.clone(),
@@ -197,9 +230,14 @@ pub(super) fn tell_cut_off(place: &Place, catalog: &Catalog, monitor: &dyn Monit
     Ok(())
 }
 
-/// What a heal that was cut off has left in the tree.
-fn drafts(catalog: &Catalog) -> Result<Vec<RelPath>> {
-    Ok(catalog.drafts()?.into_iter().map(|(_, draft)| draft).collect())
+/// What a heal that was cut off has left in the tree. No signature covers the
+/// note of it: by that, any name could be hidden.
+fn drafts(catalog: &Catalog, options: &Options) -> Result<Vec<RelPath>> {
+    if options.signed_by.is_some() {
+        return Ok(Vec::new());
+    }
+    let drafts = catalog.drafts()?.into_iter().map(|(_, draft)| draft);
+    Ok(drafts.filter(|draft| is_draft_name(draft.name())).collect())
 }
 
 /// The paths below the root that are fsure's own.

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use super::opening::{
-    OpenRoot, is_recorded_root, offline, offline_outcome, open_root, plan, require_record,
-    require_scope,
+    OpenRoot, is_recorded_root, offline, offline_outcome, open_root, plan, require_believed,
+    require_scope, trusted,
 };
 use super::verify::open_catalog;
 use super::{Options, nested_place};
@@ -30,8 +30,8 @@ pub struct ScrubOptions {
 
 /// Verifies what is due, the longest unverified first.
 pub fn scrub(place: &Place, options: &ScrubOptions, monitor: &dyn Monitor) -> Result<Outcome> {
-    require_record(place)?;
     let common = &options.common;
+    require_believed(place, common)?;
     let open = open_root(place)?;
     let (mut catalog, may_write) = open_catalog(place, monitor)?;
     if let Some(offline) = offline(place, &open, &catalog)?.filter(|_| !common.force) {
@@ -51,8 +51,14 @@ pub fn scrub(place: &Place, options: &ScrubOptions, monitor: &dyn Monitor) -> Re
     }
     require_scope(place, &open, &mut catalog)?;
     let mut plan = plan(place, &open, &catalog, common, Purpose::Verify, may_write)?;
+    plan.command = "scrub";
     plan.scrub = Some(rules(place, &open, options, &mut catalog)?);
-    scan(&plan, &mut catalog, monitor)
+    let trusted = trusted(place, &open, &mut catalog, common)?;
+    let mut outcome = scan(&plan, &mut catalog, monitor)?;
+    if let Some(trusted) = trusted {
+        trusted.conclude_again(&mut outcome, &mut catalog)?;
+    }
+    Ok(outcome)
 }
 
 /// The rules for this root. Roots below it have their own turns, and time is

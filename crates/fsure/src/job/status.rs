@@ -2,20 +2,28 @@
 //! nothing is written.
 
 use super::Options;
-use super::opening::{offline, offline_outcome, open_root, plan, require_record, require_scope};
+use super::opening::{
+    offline, offline_outcome, open_root, plan, require_believed, require_scope, trusted,
+};
 use crate::catalog::{Catalog, Place};
 use crate::scan::{Purpose, scan};
 use crate::words::{Monitor, Outcome, Result};
 
 /// Compares the tree with its record by stat alone.
 pub fn status(place: &Place, options: &Options, monitor: &dyn Monitor) -> Result<Outcome> {
-    require_record(place)?;
+    require_believed(place, options)?;
     let open = open_root(place)?;
     let mut catalog = Catalog::open(&place.catalog, None)?;
     if let Some(offline) = offline(place, &open, &catalog)?.filter(|_| !options.force) {
         return Ok(offline_outcome(offline, false));
     }
     require_scope(place, &open, &mut catalog)?;
-    let plan = plan(place, &open, &catalog, options, Purpose::Status, false)?;
-    scan(&plan, &mut catalog, monitor)
+    let mut plan = plan(place, &open, &catalog, options, Purpose::Status, false)?;
+    let trusted = trusted(place, &open, &mut catalog, options)?;
+    plan.binds_claims = trusted.is_some();
+    let mut outcome = scan(&plan, &mut catalog, monitor)?;
+    if let Some(trusted) = trusted {
+        trusted.conclude(&mut outcome)?;
+    }
+    Ok(outcome)
 }

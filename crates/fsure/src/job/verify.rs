@@ -4,8 +4,8 @@
 //! read-only medium, it is said and left.
 
 use super::opening::{
-    is_recorded_root, lock, offline, offline_outcome, open_root, plan, require_record,
-    require_scope, tell_cut_off,
+    is_recorded_root, lock, offline, offline_outcome, open_root, plan, require_believed,
+    require_scope, tell_cut_off, trusted,
 };
 use super::{Options, carried, layout};
 use crate::catalog::{Catalog, Place};
@@ -21,7 +21,7 @@ pub fn verify(place: &Place, options: &Options, monitor: &dyn Monitor) -> Result
     {
         return Ok(outcome);
     }
-    require_record(place)?;
+    require_believed(place, options)?;
     let open = open_root(place)?;
     let (mut catalog, may_write) = open_catalog(place, monitor)?;
     if let Some(offline) = offline(place, &open, &catalog)?.filter(|_| !options.force) {
@@ -36,10 +36,7 @@ pub fn verify(place: &Place, options: &Options, monitor: &dyn Monitor) -> Result
     require_scope(place, &open, &mut catalog)?;
     tell_cut_off(place, &catalog, monitor)?;
     let mut plan = plan(place, &open, &catalog, options, Purpose::Verify, may_write)?;
-    let trusted = match &options.signed_by {
-        Some(by) => Some(by.check(place, &mut catalog, open.config.digest)?),
-        None => None,
-    };
+    let trusted = trusted(place, &open, &mut catalog, options)?;
     plan.binds_claims = trusted.is_some();
     let mut outcome = scan(&plan, &mut catalog, monitor)?;
     if let Some(trusted) = trusted {

@@ -4,7 +4,7 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use super::json::line;
-use super::{count, number, safe, timestamp};
+use super::{number, safe, timestamp};
 use crate::job::{Claim, History, Sealed};
 use crate::trust::told;
 use crate::words::{Changes, Generation, Signed, Verification, escape, units};
@@ -32,10 +32,10 @@ pub fn text(root: &str, history: &History) -> String {
         (None, Some(signed)) => format!("{}\n", signature(signed)),
         (None, None) => {
             let signed = history.generations.iter().any(|(_, claim)| claim.is_some());
-            let what = if signed {
-                "No signature was checked: '--signed-by KEY' does"
-            } else {
-                "Nothing is signed: anybody could have written this"
+            let what = match (signed, history.generations.is_empty()) {
+                (true, _) => "No signature was checked: '--signed-by KEY' does",
+                (_, true) => "Of how this record came to be nothing was noted, nor is it signed",
+                _ => "Nothing is signed: anybody could have written this",
             };
             format!("{what}.\n")
         }
@@ -126,7 +126,7 @@ pub fn json(root: &str, history: &History) -> Vec<String> {
 /// What was signed, for a person.
 pub fn sealed_text(root: &str, sealed: &Sealed) -> String {
     let Sealed { signed, files, bytes, changes, .. } = sealed;
-    let what = format!("{} files ({})", count(*files), units::size(*bytes));
+    let what = format!("{} ({})", number(*files, "file", "files"), units::size(*bytes));
     let since = match changes {
         none if *none == Changes::default() => String::new(),
         some => format!("Since the signature before: {}.\n", told(some)),

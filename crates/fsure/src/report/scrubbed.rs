@@ -26,8 +26,13 @@ pub(super) fn sentences(scrub: &Scrubbed, outcome: &Outcome) -> Vec<String> {
          right, or the budget is larger."
             .to_owned()
     });
-    let how_far = how_far(scrub, outcome);
-    undecided.into_iter().chain(too_large).chain(eaten_up).chain([how_far]).collect()
+    let elsewhere = (outcome.files.of(Verdict::Missing) > 0).then(|| {
+        "What is missing may have another name now, which a scrub does not look for: 'fsure \
+         status' does."
+            .to_owned()
+    });
+    let all = [undecided, too_large, eaten_up, elsewhere, Some(how_far(scrub, outcome))];
+    all.into_iter().flatten().collect()
 }
 
 fn how_far(scrub: &Scrubbed, outcome: &Outcome) -> String {

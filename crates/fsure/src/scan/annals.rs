@@ -2,16 +2,16 @@
 //! written with its first changes and kept up to date with each commit, so that
 //! a killed run has left its line; and how much it has verified.
 
+use super::Purpose;
 use super::ledger::Ledger;
-use super::{Purpose, UpdateRules};
 use crate::catalog::MADE_BY;
 use crate::words::{Generation, Result, Verification};
 
 impl Ledger<'_> {
     /// Writes the generation that this run makes, if it makes one.
     pub(super) fn note_generation(&mut self) -> Result<()> {
-        let Purpose::Update(rules) = &self.plan.purpose else { return Ok(()) };
-        if !self.catalog.has_changed_claims() {
+        let is_update = matches!(self.plan.purpose, Purpose::Update(_));
+        if !is_update || !self.catalog.has_changed_claims() {
             return Ok(());
         }
         let number = match self.generation {
@@ -19,11 +19,10 @@ impl Ledger<'_> {
             None => self.catalog.next_generation()?,
         };
         self.generation = Some(number);
-        let UpdateRules { only_completes, .. } = rules;
         self.catalog.put_generation(&Generation {
             number,
             at_s: self.now_s,
-            command: if *only_completes { "export" } else { "update" }.to_owned(),
+            command: self.plan.command.to_owned(),
             made_by: MADE_BY.to_owned(),
             changes: self.changes,
             seal: None,
@@ -39,7 +38,7 @@ impl Ledger<'_> {
         let noted = self.catalog.last_generation().and_then(|generation| {
             self.catalog.note_verification(&Verification {
                 at_s: self.now_s,
-                command: if self.plan.scrub.is_some() { "scrub" } else { "verify" }.to_owned(),
+                command: self.plan.command.to_owned(),
                 generation,
                 files: self.outcome.hashed,
                 bytes: self.bytes_read_and_judged,

@@ -10,7 +10,7 @@ use fsure_os::folder::{Root, is_gone};
 
 use super::Purpose;
 use super::ledger::{Ledger, Settled};
-use crate::catalog::StoredMetadata;
+use crate::catalog::{Row, StoredMetadata};
 use crate::words::{
     Aspect, AspectSet, EntryKind, MetaChange, MetaValue, Metadata, Monitor, RelPath, Result,
     Verdict, Was,
@@ -48,8 +48,8 @@ impl Ledger<'_> {
             return Ok(None);
         }
         let Some(mut now) = ask(&self.plan.root, &settled.path, aspects) else { return Ok(None) };
-        let recorded_as = settled.row().map(|row| row.record.path.clone());
-        settled.meta = self.compare(recorded_as.filter(|_| !is_fresh).as_ref(), &mut now)?;
+        let was = settled.row().filter(|_| !is_fresh).and_then(Row::metadata).cloned();
+        settled.meta = self.compare(was, &mut now);
         Ok(Some(now))
     }
 
@@ -61,18 +61,11 @@ impl Ledger<'_> {
             return Ok(Vec::new());
         }
         let Some(mut now) = ask(&self.plan.root, to, aspects) else { return Ok(Vec::new()) };
-        self.compare(Some(from), &mut now)
+        let was = self.catalog.metadata(from)?;
+        Ok(self.compare(was, &mut now))
     }
 
-    fn compare(
-        &mut self,
-        recorded_as: Option<&RelPath>,
-        now: &mut Metadata,
-    ) -> Result<Vec<MetaChange>> {
-        let was = match recorded_as {
-            Some(path) => self.catalog.metadata(path)?,
-            None => None,
-        };
+    fn compare(&self, was: Option<StoredMetadata>, now: &mut Metadata) -> Vec<MetaChange> {
         let mut changes = match was {
             None => Metadata::default().changes(now),
             Some(StoredMetadata::Sound(was)) => {
@@ -87,7 +80,7 @@ impl Ledger<'_> {
             // That it is recorded from now on is what was asked for.
             changes.retain(|change| change.was != Was::Unrecorded || change.is_unread());
         }
-        Ok(changes)
+        changes
     }
 
     /// Records the metadata of what is recorded itself. Whether it did.

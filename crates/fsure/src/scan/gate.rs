@@ -137,7 +137,9 @@ impl Ledger<'_> {
         }
         pair_by_spelling(&mut waiting, self.catalog, &self.plan.walk.scope)?;
         waiting.pair_by_identity()?;
-        waiting.files_gone()
+        let gone = waiting.files_gone()?;
+        self.files_elsewhere = missing.saturating_sub(gone);
+        Ok(gone)
     }
 
     fn count_missing(&mut self, each: &mut dyn FnMut(&Record) -> Result<()>) -> Result<u64> {

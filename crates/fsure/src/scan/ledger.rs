@@ -1,7 +1,7 @@
 //! What becomes of a verdict: it is counted, told and, where the rules allow
 //! it, written. The rules of `update` are here and nowhere else.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -140,12 +140,17 @@ pub(super) struct Ledger<'a> {
     /// Files that are gone and not under another name by their inode, once all
     /// names are known.
     pub(super) files_gone: Option<u64>,
+    /// Files that are gone and were seen under another name before the run.
+    pub(super) files_elsewhere: u64,
     /// Bad rows that were told, so that none is told twice.
     pub(super) told_bad: HashSet<RelPath>,
     /// What the run has changed in the record.
     pub(super) changes: Changes,
     /// The number of the generation that the run makes, once it makes one.
     pub(super) generation: Option<u64>,
+    /// Pattern files that the walk keeps to, with their texts, until they are
+    /// judged.
+    pub(super) obeyed: HashMap<RelPath, Vec<u8>>,
     /// Folders that had a record of their own, by this one.
     pub(super) known_roots: Vec<RelPath>,
 }
@@ -176,9 +181,11 @@ impl<'a> Ledger<'a> {
             files_at_start: catalog.files(),
             missing_files: 0,
             files_gone: None,
+            files_elsewhere: 0,
             told_bad: HashSet::new(),
             changes: Changes::default(),
             generation: None,
+            obeyed: HashMap::new(),
             known_roots: Vec::new(),
             catalog,
         }
@@ -215,6 +222,7 @@ impl<'a> Ledger<'a> {
     /// Writes what was found and counts the work. Whether it is recorded now;
     /// `None` where the run is over.
     pub(super) fn enter(&mut self, settled: &mut Settled) -> Result<Option<bool>> {
+        self.settle_obeyed(settled);
         let metadata = self.look_beside(settled)?;
         let wrote = self.write(settled)?;
         let wrote = self.write_beside(settled, metadata, wrote)? || wrote;
@@ -271,7 +279,11 @@ impl<'a> Ledger<'a> {
             return;
         }
         self.missing_files += 1;
-        if !self.plan.is_single_file() {
+        // A scrub tells as missing what a verify tells as moved.
+        let elsewhere = if self.plan.scrub.is_some() { self.files_elsewhere } else { 0 };
+        let rest = self.files_at_start.saturating_sub(elsewhere);
+        let gone = self.missing_files.saturating_sub(elsewhere);
+        if gone.saturating_mul(2) > rest && !self.plan.is_single_file() {
             self.halt_if_mostly_missing(self.missing_files);
         }
     }
@@ -442,7 +454,10 @@ impl<'a> Ledger<'a> {
     pub(super) fn finish(&mut self, claims: Option<Claims>) -> Result<Outcome> {
         if !self.is_stopped() || self.is_over {
             self.look_for_nested_roots()?;
-            self.outcome.claims = claims.map(|claims| claims.finish(&self.known_roots).digest);
+            self.end_obeyed();
+            let choices = self.catalog.choices();
+            let claims = claims.map(|claims| claims.finish(&self.known_roots, choices));
+            self.outcome.claims = claims.map(|claimed| claimed.digest);
         }
         if self.outcome.scrub.is_some() && self.may_write && self.catalog.is_writing() {
             let forgotten = self.catalog.forget_strangers();

@@ -32,6 +32,8 @@ pub(super) enum Seen {
     NamesKnown,
     /// A folder whose names are not all known, told likewise.
     NamesUnknown(io::Error),
+    /// A pattern file that is kept to, told before its own entry.
+    PatternsRead(Vec<u8>),
     /// A pattern file that could not be read, told beside its own entry.
     PatternsUnread(io::Error),
 }
@@ -109,8 +111,12 @@ impl Merge {
             let is_aside = takes_step
                 && matches!(
                     self.ahead,
-                    Some(Step::Listed(_) | Step::Unlisted(..) | Step::PatternsUnread(..))
-                        | Some(Step::LeftOut(_, _, LeftOut::NestedRoot))
+                    Some(
+                        Step::Listed(_)
+                            | Step::Unlisted(..)
+                            | Step::PatternsRead(..)
+                            | Step::PatternsUnread(..)
+                    ) | Some(Step::LeftOut(_, _, LeftOut::NestedRoot))
                 );
             let stored = (takes_row && !is_aside).then(|| self.rows.page.pop_front()).flatten();
             let step = takes_step.then(|| self.ahead.take()).flatten();
@@ -141,6 +147,7 @@ impl Merge {
                 (path, Seen::NamesUnknown(error))
             }
             Some(Step::Listed(path)) => (path, Seen::NamesKnown),
+            Some(Step::PatternsRead(path, text)) => (path, Seen::PatternsRead(text)),
             Some(Step::PatternsUnread(path, error)) => (path, Seen::PatternsUnread(error)),
         };
         Some(Case { path, stored, seen })

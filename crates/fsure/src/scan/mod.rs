@@ -26,6 +26,7 @@ mod look;
 mod looks;
 mod merge;
 mod moves;
+mod obeyed;
 mod parts;
 mod pool;
 mod post;
@@ -136,6 +137,8 @@ pub struct Plan {
     pub walk: WalkOptions,
     /// What for.
     pub purpose: Purpose,
+    /// What the history of the record calls the run.
+    pub command: &'static str,
     /// Where content is read from.
     pub reads_from: From,
     /// The best way of reading to try.

@@ -172,6 +172,10 @@ impl<'a> Weigher<'a> {
                     Ok(())
                 }
             },
+            Seen::PatternsRead(text) => {
+                self.ledger.note_obeyed(path, text);
+                Ok(())
+            }
             Seen::PatternsUnread(error) => {
                 self.ledger.warn(&format!("{}: {error}: nothing is left out for it", path.shown()));
                 Ok(())

@@ -50,6 +50,7 @@ enum What {
     Unseen(io::Error),
     Listed,
     Unlisted(io::Error),
+    PatternsRead(Vec<u8>),
     PatternsUnread(io::Error),
     Descend,
 }
@@ -94,6 +95,7 @@ impl Iterator for Listed {
             What::Unseen(error) => Step::Unseen(path, error),
             What::Listed => Step::Listed(path),
             What::Unlisted(error) => Step::Unlisted(path, error),
+            What::PatternsRead(text) => Step::PatternsRead(path, text),
             What::PatternsUnread(error) => Step::PatternsUnread(path, error),
             What::Descend => return Some(Next::Descend(path)),
         }))
@@ -137,19 +139,20 @@ pub(super) fn list(root: &Root, task: &Task, borders: &Borders, moved: &dyn Fn()
     let known = error.map_or(What::Listed, What::Unlisted);
     items.push(Item { name: NameAt::default(), what: known });
     if let Some(place) = find(IGNORE_FILE.as_bytes()) {
+        let name = entries[place].0;
         match with_pattern_file(root, folder, &patterns) {
-            Ok(with_file) => patterns = with_file,
-            Err(error) => {
-                let (name, what) = (entries[place].0, What::PatternsUnread(error));
-                items.push(Item { name, what });
+            Ok((with_file, text)) => {
+                patterns = with_file;
+                items.extend(text.map(|text| Item { name, what: What::PatternsRead(text) }));
             }
+            Err(error) => items.push(Item { name, what: What::PatternsUnread(error) }),
         }
     }
     let mut tasks = Vec::new();
     for (name, stat) in entries {
         let mut add = |what| items.push(Item { name, what });
         let path = || folder.join(names.get(name));
-        if borders.is_own(folder, names.get(name)) {
+        if borders.is_own(folder, names.get(name), &stat) {
             continue;
         }
         let what = what(stat, &path, task, &patterns, borders);
@@ -188,15 +191,20 @@ fn what(
     What::Entry(stat, device)
 }
 
-/// The patterns that hold in a folder, and those of the pattern file in it.
+/// The patterns that hold in a folder, and those of the pattern file in it, with
+/// the text of that.
 pub(super) fn with_pattern_file(
     root: &Root,
     folder: &RelPath,
     patterns: &Patterns,
-) -> io::Result<Patterns> {
+) -> io::Result<(Patterns, Option<Vec<u8>>)> {
     let invalid = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
     let file = folder.join(IGNORE_FILE.as_bytes());
-    let text = root.read_small(file.as_bytes(), IGNORE_FILE_MAX)?.unwrap_or_default();
-    let text = String::from_utf8(text).map_err(|_| invalid("it is not UTF-8 text".to_owned()))?;
-    patterns.with_file(folder, &text).map_err(|error| invalid(error.to_string()))
+    let Some(bytes) = root.read_small(file.as_bytes(), IGNORE_FILE_MAX)? else {
+        return Ok((patterns.clone(), None));
+    };
+    let text = std::str::from_utf8(&bytes);
+    let text = text.map_err(|_| invalid("it is not UTF-8 text".to_owned()))?;
+    let with_file = patterns.with_file(folder, text);
+    Ok((with_file.map_err(|error| invalid(error.to_string()))?, Some(bytes)))
 }

@@ -50,6 +50,8 @@ pub enum Step {
     Listed(RelPath),
     /// The same of a folder of which not all names are known.
     Unlisted(RelPath, io::Error),
+    /// A pattern file with its text, which is kept to. Told before its entry.
+    PatternsRead(RelPath, Vec<u8>),
     /// A pattern file that cannot be read; nothing is left out for it.
     PatternsUnread(RelPath, io::Error),
 }
@@ -63,6 +65,7 @@ impl Step {
             | Self::Unseen(path, _)
             | Self::Listed(path)
             | Self::Unlisted(path, _)
+            | Self::PatternsRead(path, _)
             | Self::PatternsUnread(path, _) => path,
         }
     }
@@ -82,8 +85,10 @@ pub struct Borders {
 }
 
 impl Borders {
-    pub(super) fn is_own(&self, folder: &RelPath, name: &[u8]) -> bool {
-        is_carrier(name) || self.own.iter().any(|own| own.is(folder, name))
+    pub(super) fn is_own(&self, folder: &RelPath, name: &[u8], stat: &io::Result<Stat>) -> bool {
+        // A folder of that name carries no record, and would hide what is in it.
+        let may_carry = stat.as_ref().is_ok_and(|stat| stat.kind == Kind::File);
+        (may_carry && is_carrier(name)) || self.own.iter().any(|own| own.is(folder, name))
     }
 
     pub(super) fn stops_at(&self, stat: &Stat, device: u64) -> bool {
@@ -218,7 +223,9 @@ fn patterns_at(root: &Root, options: &WalkOptions, kind: Kind) -> (Patterns, Opt
         }
         // One that cannot be read leaves nothing out, here as everywhere; it
         // is told by a walk that comes across it.
-        patterns = with_pattern_file(root, &folder, &patterns).unwrap_or(patterns);
+        if let Ok((with_file, _)) = with_pattern_file(root, &folder, &patterns) {
+            patterns = with_file;
+        }
     }
     let is_folder = kind == Kind::Folder;
     let left_out =
@@ -258,7 +265,8 @@ mod tests {
             patience: Duration::from_secs(60),
         };
         let walk = Walk::start(Arc::new(Root::open(root).unwrap()), options).unwrap();
-        let walk = walk.filter(|step| !matches!(step, Ok(Step::Listed(_))));
+        let walk =
+            walk.filter(|step| !matches!(step, Ok(Step::Listed(_) | Step::PatternsRead(..))));
         let tell = |step: Result<Step>| match step.unwrap() {
             Step::LeftOut(path, _, why) => format!("{} {why:?}", path.shown()),
             step => step.path().shown().to_string(),

@@ -112,13 +112,14 @@ pub(crate) fn day(at_s: i64) -> String {
 
 /// Changes in words.
 pub fn told(changes: &Changes) -> String {
-    let Changes { new, modified, touched, missing, moved, bytes, .. } = *changes;
+    let Changes { new, modified, touched, missing, moved, accepted, bytes } = *changes;
     let counts = [
         (new, "new"),
         (modified, "modified"),
         (touched, "with another date"),
         (missing, "missing"),
         (moved, "moved"),
+        (accepted, "accepted"),
     ];
     let mut parts: Vec<_> = counts
         .into_iter()
@@ -128,5 +129,7 @@ pub fn told(changes: &Changes) -> String {
     if bytes > 0 {
         parts.push(units::size(bytes));
     }
-    if parts.is_empty() { "no files".to_owned() } else { parts.join(", ") }
+    // Folders, links, metadata, further digests.
+    let none = "no file's content or name";
+    if parts.is_empty() { none.to_owned() } else { parts.join(", ") }
 }

@@ -31,12 +31,17 @@ impl Changes {
             Verdict::Touched => &mut self.touched,
             Verdict::Missing => &mut self.missing,
             Verdict::Moved => &mut self.moved,
-            Verdict::Ok | Verdict::Ignored => return,
+            Verdict::Ok => return,
+            // Left out, and forgotten for that.
+            Verdict::Ignored => &mut self.missing,
             _ => &mut self.modified,
         };
         *count += 1;
         self.accepted += u64::from(!verdict.is_recordable());
-        if !matches!(verdict, Verdict::Touched | Verdict::Missing | Verdict::Moved) {
+        if !matches!(
+            verdict,
+            Verdict::Touched | Verdict::Missing | Verdict::Ignored | Verdict::Moved
+        ) {
             self.bytes += finding.found.as_ref().map_or(0, |entry| entry.size);
         }
     }

@@ -25,6 +25,13 @@ pub fn forge(catalog: &Connection, sql: &str) {
             bytes += size;
         }
     }
+    for (table, key) in [("metadata", "path"), ("choice", "name")] {
+        for row in self::rows(catalog, &format!("SELECT * FROM {table}")) {
+            let sql = format!("UPDATE {table} SET seal = ?1 WHERE {key} = ?2");
+            let seal = seal(&row[..row.len() - 1]).cast_signed();
+            catalog.execute(&sql, (seal, &row[0])).expect("seal a row");
+        }
+    }
     let sql = "UPDATE root SET rows = ?1, files = ?2, bytes = ?3, root_digest = ?4";
     let totals = (rows.len() as i64, files, bytes, digest.cast_signed());
     catalog.execute(sql, totals).expect("set the totals");

@@ -11,6 +11,7 @@ use fsure::words::ExitCode;
 use super::OutputArgs;
 use super::effort::EffortArgs;
 use super::export::any_format;
+use super::trust::NOBODY;
 
 /// Compare two trees by content: the same, different, only here or there, moved
 ///
@@ -44,6 +45,12 @@ pub(crate) fn run(args: &CompareArgs, output: &OutputArgs) -> ExitCode {
         exclude_always: output.user.exclude.clone(),
         ..Options::default()
     };
+    if output.user.signed_by.as_ref().is_some_and(|key| key != NOBODY) {
+        screen.warn(
+            "compare checks no signature, whatever signed_by in your config.toml says; 'fsure \
+             verify' does",
+        );
+    }
     let task = screen.begin(args.here.to_string_lossy().into_owned(), false);
     let side = |path: &PathBuf| Side { path: path.clone(), format: args.format };
     let compared =

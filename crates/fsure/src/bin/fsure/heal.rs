@@ -12,6 +12,7 @@ use fsure::words::{Error, ExitCode, Outcome, Result, Verdict, escape};
 use super::OutputArgs;
 use super::effort::EffortArgs;
 use super::screen::Screen;
+use super::trust::SignedByArgs;
 
 /// Put back what is damaged or missing from copies that the record proves
 ///
@@ -51,6 +52,8 @@ pub(crate) struct HealArgs {
     force: bool,
     #[command(flatten)]
     effort: EffortArgs,
+    #[command(flatten)]
+    signed_by: SignedByArgs,
 }
 
 const HIDDEN: &[Verdict] = &[Verdict::Ignored, Verdict::New, Verdict::Touched];
@@ -58,8 +61,16 @@ const HIDDEN: &[Verdict] = &[Verdict::Ignored, Verdict::New, Verdict::Touched];
 /// Runs the command.
 pub(crate) fn run(args: &HealArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(false, HIDDEN);
+    let signed_by = match args.signed_by.signed_by(&output.user) {
+        Ok(signed_by) => signed_by,
+        Err(error) => {
+            screen.error(&error);
+            return error.exit_code();
+        }
+    };
     let options = HealOptions {
         common: Options {
+            signed_by,
             exclude: args.exclude.clone(),
             force: args.force,
             effort: args.effort.effort(&output.user),

@@ -130,7 +130,8 @@ impl Run<'_> {
             Ok(places) => places,
             Err(error) => {
                 screen.error(&error);
-                return error.exit_code();
+                let code = error.exit_code();
+                return code.worse(self.write_metrics(self.args.not_run(code)));
             }
         };
         let done = Done { code: ExitCode::Clean, outcomes: Vec::new(), metrics: Vec::new() };
@@ -277,10 +278,14 @@ fn by_disk(places: Vec<Place>) -> Vec<Group> {
     groups.into_iter().map(|(_, places)| places).collect()
 }
 
+/// The paths that were asked for.
+fn asked_for(args: &RootArgs) -> Vec<PathBuf> {
+    if args.paths.is_empty() { vec![PathBuf::from(".")] } else { args.paths.clone() }
+}
+
 /// The roots that were asked for.
 pub(crate) fn find(args: &RootArgs) -> Result<Vec<Place>> {
-    let here = [PathBuf::from(".")];
-    let paths = if args.paths.is_empty() { &here[..] } else { &args.paths };
+    let paths = asked_for(args);
     if args.catalog.is_some() && paths.len() > 1 {
         return Err(Error::Usage {
             message: "one catalog cannot hold several roots".to_owned(),
@@ -291,6 +296,16 @@ pub(crate) fn find(args: &RootArgs) -> Result<Vec<Place>> {
 }
 
 impl RootArgs {
+    /// The metrics of a call that ran nothing: what was written before must not
+    /// pass for its.
+    fn not_run(&self, code: ExitCode) -> Vec<(usize, RootMetrics)> {
+        let root = |path: &PathBuf| {
+            let path = fsure_os::path::resolve(path).unwrap_or_else(|_| path.clone());
+            RootMetrics { root: path.to_string_lossy().into(), outcome: None, ages: None, code }
+        };
+        asked_for(self).iter().map(root).enumerate().collect()
+    }
+
     /// Whether a root found below another was also asked for by name.
     pub(crate) fn names(&self, nested: &Place) -> bool {
         let named = self.paths.iter().filter_map(|path| fsure_os::path::resolve(path).ok());

@@ -15,6 +15,7 @@ use super::OutputArgs;
 use super::effort::EffortArgs;
 use super::roots::{MetricsArgs, RootArgs, Run};
 use super::screen::Screen;
+use super::trust::SignedByArgs;
 
 /// Verify what was not verified for longest, as far as a budget goes
 ///
@@ -42,6 +43,8 @@ pub(crate) struct ScrubArgs {
     require_complete: bool,
     #[command(flatten)]
     effort: EffortArgs,
+    #[command(flatten)]
+    signed_by: SignedByArgs,
 }
 
 fn budget(text: &str) -> Result<Budget, String> {
@@ -71,7 +74,14 @@ pub(crate) fn run(args: &ScrubArgs, output: &OutputArgs) -> ExitCode {
         }
     }
     let began = Instant::now();
-    let common = args.roots.options(args.effort.effort(&output.user), &output.user);
+    let mut common = args.roots.options(args.effort.effort(&output.user), &output.user);
+    common.signed_by = match args.signed_by.signed_by(&output.user) {
+        Ok(signed_by) => signed_by,
+        Err(error) => {
+            screen.error(&error);
+            return error.exit_code();
+        }
+    };
     let job = |place: &Place, roots: usize, monitor: &dyn Monitor| {
         let budget = match args.budget.unwrap_or(Budget::All) {
             Budget::Time(time) => Budget::Time(time.saturating_sub(began.elapsed())),

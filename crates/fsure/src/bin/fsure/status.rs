@@ -12,6 +12,7 @@ use fsure::words::{Ages, Clock, ExitCode, Monitor, Verdict, escape};
 use super::OutputArgs;
 use super::roots::{MetricsArgs, RootArgs, Run, find};
 use super::screen::Screen;
+use super::trust::SignedByArgs;
 
 /// Compare names, sizes and dates only; no data is read
 ///
@@ -22,8 +23,10 @@ pub(crate) struct StatusArgs {
     #[command(flatten)]
     roots: RootArgs,
     /// Show how much was verified when, by the record alone
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["signed_by", "at_least", "head"])]
     age: bool,
+    #[command(flatten)]
+    signed_by: SignedByArgs,
 }
 
 const HIDDEN: &[Verdict] = &[Verdict::Ignored];
@@ -34,7 +37,14 @@ pub(crate) fn run(args: &StatusArgs, output: &OutputArgs) -> ExitCode {
     if args.age {
         return show_ages(args, output, &screen);
     }
-    let options = args.roots.options(Effort::default(), &output.user);
+    let mut options = args.roots.options(Effort::default(), &output.user);
+    options.signed_by = match args.signed_by.signed_by(&output.user) {
+        Ok(signed_by) => signed_by,
+        Err(error) => {
+            screen.error(&error);
+            return error.exit_code();
+        }
+    };
     let job = |place: &Place, _, monitor: &dyn Monitor| status(place, &options, monitor);
     let (command, metrics) = ("status", &MetricsArgs::NONE);
     let run = Run { command, args: &args.roots, output, screen: &screen, job: &job, metrics };

@@ -24,7 +24,7 @@ fn draft_name() -> Vec<u8> {
 }
 
 /// Whether a name can only be that of a draft.
-pub(super) fn is_draft_name(name: &[u8]) -> bool {
+pub(in crate::job) fn is_draft_name(name: &[u8]) -> bool {
     name.strip_prefix(DRAFT).is_some_and(|digits| {
         digits.len() == 32
             && digits.iter().all(|digit| digit.is_ascii_digit() || (b'a'..=b'f').contains(digit))

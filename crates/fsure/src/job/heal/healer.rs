@@ -10,18 +10,17 @@ use fsure_os::folder::Root;
 use fsure_os::opener::Opener;
 use fsure_os::read::Way;
 
-use super::HealOptions;
-use super::OpenRoot;
 use super::plan::Plan;
 use super::proof::Recorded;
 use super::reader::{Attempt, Candidate, Failure, Reader, Troubles, Unhealed as _, reader};
 use super::rebuild::Parity;
 use super::replica::Replica;
-use crate::catalog::{Catalog, OWN_FOLDER, Place, Row, Stored};
+use super::{HEAL, HealOptions, OpenRoot};
+use crate::catalog::{Catalog, MADE_BY, OWN_FOLDER, Place, Row, Stored};
 use crate::scan::Entries;
 use crate::words::{
-    Clock, Cure, Entry, EntryKind, Finding, Healing, Monitor, Origin, Record, RelPath, Remedy,
-    Result, Verdict, is_same_date,
+    Changes, Clock, Cure, Entry, EntryKind, Finding, Generation, Healing, Monitor, Origin, Record,
+    RelPath, Remedy, Result, Verdict, is_same_date,
 };
 
 /// The one who heals.
@@ -43,6 +42,8 @@ pub(super) struct Healer<'a> {
     pub(super) patched: HashSet<(u64, u64)>,
     /// Folders that were made, and the dates they are to have in the end.
     pub(super) made_folders: Vec<(RelPath, i64)>,
+    /// The number of the generation that the run makes, once it makes one.
+    generation: Option<u64>,
 }
 
 /// A file that can be healed, and how.
@@ -79,6 +80,7 @@ impl<'a> Healer<'a> {
             healed: HashSet::new(),
             patched: HashSet::new(),
             made_folders: Vec::new(),
+            generation: None,
         })
     }
 
@@ -285,7 +287,31 @@ impl<'a> Healer<'a> {
         };
         let verified_s = Clock::default().now_s();
         let record = Record { entry, hashed_ns, verified_s, gone_s: None, ..was.clone() };
-        Ok(self.catalog.put_same_content(row, record)?)
+        self.catalog.put_same_content(row, record)?;
+        Ok(self.note_generation()?)
+    }
+}
+
+impl Healer<'_> {
+    /// Where dates are coarser than the recorded ones, what was healed has
+    /// another one, and the record claims something new.
+    fn note_generation(&mut self) -> Result<()> {
+        if !self.catalog.has_changed_claims() {
+            return Ok(());
+        }
+        let number = match self.generation {
+            Some(number) => number,
+            None => self.catalog.next_generation()?,
+        };
+        self.generation = Some(number);
+        self.catalog.put_generation(&Generation {
+            number,
+            at_s: Clock::default().now_s(),
+            command: HEAL.to_owned(),
+            made_by: MADE_BY.to_owned(),
+            changes: Changes::default(),
+            seal: None,
+        })
     }
 }
 

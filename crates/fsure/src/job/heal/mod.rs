@@ -22,14 +22,16 @@ use std::path::PathBuf;
 
 use super::Options;
 use super::opening::{
-    OpenRoot, is_recorded_root, lock, offline, offline_outcome, open_root, plan, require_record,
-    require_scope,
+    OpenRoot, is_recorded_root, lock, offline, offline_outcome, open_root, plan, require_believed,
+    require_scope, trusted,
 };
 use crate::catalog::{Catalog, Place, Stored};
 use crate::scan::{Purpose, scan};
 use crate::words::{
-    EntryKind, Error, Finding, Healing, IoContext as _, Monitor, Outcome, Result, Stop,
+    Clock, EntryKind, Error, Finding, Healing, IoContext as _, Monitor, Outcome, Result, Stop,
+    Verification,
 };
+pub(in crate::job) use draft::is_draft_name;
 use healer::Healer;
 pub(in crate::job) use protect::refresh;
 pub use protect::{ProtectOptions, protect};
@@ -37,6 +39,9 @@ use reader::Failure;
 use rebuild::Parity;
 use replica::Replica;
 use ward::Ward;
+
+/// What the history of a record calls a heal.
+const HEAL: &str = "heal";
 
 /// What `heal` is told.
 #[derive(Clone, Debug, Default)]
@@ -55,13 +60,15 @@ pub struct HealOptions {
 
 /// Judges every recorded file below a place, and heals what can be healed.
 pub fn heal(place: &Place, options: &HealOptions, monitor: &dyn Monitor) -> Result<Outcome> {
-    require_record(place)?;
+    require_believed(place, &options.common)?;
     let open = open_root(place)?;
     let mut catalog = open_catalog(place, options, monitor)?;
     if let Some(offline) = offline(place, &open, &catalog)?.filter(|_| !options.common.force) {
         return Ok(offline_outcome(offline, false));
     }
     require_scope(place, &open, &mut catalog)?;
+    // Before anything is written by what it says.
+    let trusted = trusted(place, &open, &mut catalog, &options.common)?;
     let parity = open_parity(place, &open, monitor)?;
     let replicas = open_replicas(place, &open, &mut catalog, options, parity.is_some())?;
     if !is_recorded_root(&open, &catalog) {
@@ -72,8 +79,10 @@ pub fn heal(place: &Place, options: &HealOptions, monitor: &dyn Monitor) -> Resu
     let mut healer = Healer::new(place, &open, &mut catalog, options, (replicas, parity), monitor)?;
     healer.clear_up()?;
     let purpose = Purpose::Verify;
-    let plan = plan(place, &open, healer.catalog, &options.common, purpose, options.does)?;
+    let mut plan = plan(place, &open, healer.catalog, &options.common, purpose, options.does)?;
+    plan.command = HEAL;
     let ward = Ward::new(monitor);
+    let noted = healer.catalog.last_verification()?;
     let mut outcome = scan(&plan, healer.catalog, &ward)?;
     let may_go_on = outcome.offline.is_none()
         && outcome.stopped.is_none()
@@ -85,7 +94,31 @@ pub fn heal(place: &Place, options: &HealOptions, monitor: &dyn Monitor) -> Resu
         let is_healed = |finding: &Finding| healer.healed.contains(&finding.path);
         outcome.grave.retain(|finding| !is_healed(finding));
     }
+    if options.does && healed.total() > 0 {
+        note_healed(&mut catalog, noted, &outcome)?;
+    }
+    if let Some(trusted) = trusted.filter(|_| !catalog.has_changed_claims()) {
+        trusted.conclude_again(&mut outcome, &mut catalog)?;
+    }
     Ok(outcome)
+}
+
+/// Has the history tell what came of the heal, not only what it found. One that
+/// is killed has left that.
+fn note_healed(catalog: &mut Catalog, noted: i64, outcome: &Outcome) -> Result<()> {
+    if outcome.stopped.is_some() {
+        return Ok(());
+    }
+    let ended = Verification {
+        at_s: Clock::default().now_s(),
+        command: HEAL.to_owned(),
+        generation: catalog.last_generation()?,
+        files: outcome.hashed,
+        bytes: outcome.bytes_judged,
+        exit_code: outcome.exit_code().number(),
+    };
+    catalog.end_verification(noted, &ended)?;
+    catalog.commit()
 }
 
 /// Heals one after the other. Why the run ends early, if it does.
