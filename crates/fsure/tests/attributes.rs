@@ -77,6 +77,10 @@ fn files_carry_their_records_and_no_verdict_changes_for_it() {
     assert_eq!((report.code, carriers(&report)["removed"]), (0, 5), "{report:?}");
     assert_eq!(attribute(&tree.path("a"), ATTRIBUTE), None);
     assert_eq!(attribute(&tree.path("a"), "user.mine").as_deref(), Some("kept"));
+    // Nothing is read for it afterwards but what had just been written.
+    let report = recorded.update();
+    let (code, read, _) = seen(&report);
+    assert!(code == 0 && read <= 6, "{report:?}");
     let report = recorded.verify();
     assert_eq!((report.code, report.told()), (0, vec![]), "{report:?}");
 }

@@ -23,11 +23,6 @@ pub struct Choices {
 }
 
 impl Choices {
-    /// Whether files have or may have attributes of ours.
-    pub(super) fn writes_attributes(self) -> bool {
-        self.leaving.with(self.layout).contains(Layout::Xattr)
-    }
-
     /// Each as it is stored; `None` for what needs no row.
     fn rows(self) -> [(&'static str, Option<String>); 3] {
         let layout = (self.layout != Layout::Tree).then(|| self.layout.name().to_owned());
@@ -99,9 +94,6 @@ impl Catalog {
             }
             if choices.meta.is_empty() {
                 self.connection.execute("DELETE FROM metadata", [])?;
-            }
-            if !choices.writes_attributes() {
-                self.connection.execute("DELETE FROM own_change", [])?;
             }
             Ok(())
         };
