@@ -252,3 +252,19 @@ fn a_root_below_keeps_what_is_its_own() {
     assert_eq!(report.code, 0, "{report:?}");
     assert_eq!(fs::read(tree.path("sub").join(FILE)).expect("read"), kept);
 }
+
+/// What the outer record says of a folder is of a time before it was a root.
+#[test]
+fn nothing_is_written_into_a_root_below() {
+    let (tree, outer) = recorded();
+    let inner = Recorded::inside(&tree.path("sub"));
+    fs::create_dir(tree.path("sub/.fsure")).expect("make a folder");
+    assert_eq!(Recorded::outside(&inner.root, &inner.catalog).run("update", &PLAIN).code, 0);
+    // The run goes on to the inner root; its layout is to be another one.
+    assert_eq!(outer.run("update", &FOLDER).code, 5, "recorded files are left out");
+    assert_eq!(inner.run("update", &TREE).code, 0);
+    let report = outer.update();
+    assert_eq!((report.code, carriers(&report).len()), (5, 0), "{report:?}");
+    assert_eq!(files_of_folders(&tree), [Path::new(FILE), &Path::new("sub-2").join(FILE)]);
+    assert_eq!(carriers(&outer.verify()).len(), 0);
+}

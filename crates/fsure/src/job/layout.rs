@@ -1,7 +1,7 @@
 //! Bringing the carriers of a root's layout in line with its catalog, from the
 //! catalog alone: no data is read. `update` writes them, `verify` looks.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -306,6 +306,7 @@ impl<'a> Run<'a> {
     }
 
     fn file(&mut self, catalog: &mut Catalog, row: &Row, aim: Aim) -> Result<()> {
+        let nested: HashSet<RelPath> = catalog.nested_roots()?.into_iter().collect();
         let path = &row.record.path;
         let asked = Node::at(self.root, path.as_bytes())
             .and_then(|node| Ok((node.attribute(FILE_ATTRIBUTE)?, node)));
@@ -315,6 +316,7 @@ impl<'a> Run<'a> {
                 self.refused(path, &error);
                 return Ok(());
             }
+                    && !is_below_any(&nested, &row.record.path)
         };
         let wanted = carried(&row.record);
         let in_line = match (aim, existing.as_deref().map(|v| read_attribute(path.name(), v))) {
@@ -403,6 +405,12 @@ fn is_as_recorded(record: &Record, stat: &fsure_os::Stat) -> bool {
 /// one, where nothing else has changed.
 fn take_change(
     catalog: &mut Catalog,
+/// Whether a path is in a root below this one, whose files are its own.
+fn is_below_any(nested: &HashSet<RelPath>, path: &RelPath) -> bool {
+    let above = |path: &RelPath| path.parent();
+    !nested.is_empty() && std::iter::successors(path.parent(), above).any(|f| nested.contains(&f))
+}
+
     row: &Row,
     before: &fsure_os::Stat,
     after: &fsure_os::Stat,
