@@ -47,7 +47,7 @@ fn folders_carry_their_records_and_nothing_is_read_for_it() {
     assert_eq!(parse(&tree.read(Path::new("sub/deep").join(FILE))).len(), 2);
     assert!(!tree.path("sub-2").join(FILE).exists());
     // A run that was cut off, and one that was lost.
-    fs::write(tree.path("sub/.fsure-folder.jsonl.making"), "half").expect("write");
+    fs::write(tree.path("sub/.fsure-folder.jsonl.making"), "{\"type\":").expect("write");
     fs::remove_file(tree.path("sub").join(FILE)).expect("remove");
     let report = recorded.verify();
     assert_eq!(seen(&report).2, counts(&[("behind", 1)]), "{report:?}");
@@ -209,6 +209,67 @@ fn somebody_s_own_file_of_that_name_is_left_alone() {
         assert_eq!((report.code, carriers(&report)), (5, expected), "{report:?}");
         assert_eq!(tree.read(Path::new("sub").join(FILE)), b"mine");
     }
+}
+
+/// A folder cannot hide behind the name of a carrier.
+#[test]
+fn a_folder_of_that_name_is_recorded_as_any_other() {
+    let (tree, recorded) = recorded();
+    let inside = Path::new("sub").join(FILE).join("data");
+    tree.write(&inside, content(100, 9));
+    tree.age(&inside);
+    let folder = "sub/.fsure-folder.jsonl";
+    let new = told(&[(folder, "new"), ("sub/.fsure-folder.jsonl/data", "new")]);
+    let report = recorded.verify();
+    assert_eq!((report.code, report.told()), (1, new), "{report:?}");
+    assert_eq!(recorded.update().code, 0);
+    tree.flip(&inside, 5);
+    let report = recorded.verify();
+    let damaged = told(&[("sub/.fsure-folder.jsonl/data", "altered")]);
+    assert_eq!((report.code, report.told()), (3, damaged), "{report:?}");
+    tree.flip(&inside, 5);
+    let report = recorded.run("update", &FOLDER);
+    assert_eq!((report.code, carriers(&report)["refused"]), (5, 1), "{report:?}");
+    assert_eq!(tree.read(&inside), content(100, 9));
+}
+
+#[test]
+fn where_a_file_is_made_only_what_a_killed_run_left_is_replaced() {
+    let (tree, recorded) = recorded();
+    let making = Path::new("sub/.fsure-folder.jsonl.making");
+    tree.write(making, "mine");
+    let report = recorded.run("update", &FOLDER);
+    let expected = counts(&[("refused", 1), ("written", 3)]);
+    assert_eq!((report.code, seen(&report).2), (5, expected), "{report:?}");
+    let report = recorded.run("update", &TREE);
+    let expected = counts(&[("refused", 1), ("removed", 3)]);
+    assert_eq!((report.code, seen(&report).2), (5, expected), "{report:?}");
+    assert_eq!(tree.read(making), b"mine");
+    for left in ["", "{\"type\":\"fsu", "{\"type\":\"fsure-folder\",\"version\":1}\n{"] {
+        fs::remove_file(tree.path(making)).expect("remove");
+        assert_eq!(recorded.run("update", &FOLDER).code, 0);
+        tree.write(making, left);
+        let report = recorded.run("update", &TREE);
+        assert_eq!(report.code, 0, "{left}: {report:?}");
+        assert!(!tree.path(making).exists(), "{left}");
+        tree.write(making, left);
+    }
+}
+
+/// The catalog itself is what such a record would be of.
+#[test]
+fn what_names_fsure_s_own_is_damaged() {
+    let (tree, recorded) = recorded();
+    assert_eq!(recorded.run("update", &FOLDER).code, 0);
+    let text = fs::read_to_string(tree.path(FILE)).expect("read");
+    let text = text.replace("\"path\":\"a\"", "\"path\":\".fsure\"");
+    fs::write(tree.path(FILE), text).expect("write");
+    forge(&tree.path(FILE), "none");
+    fs::remove_dir_all(tree.path(".fsure")).expect("remove");
+    let report = recorded.verify();
+    assert_eq!((report.code, carriers(&report)["damaged"]), (6, 1), "{report:?}");
+    assert_eq!(recorded.update().code, 6);
+    assert!(!tree.path(".fsure").exists());
 }
 
 #[test]

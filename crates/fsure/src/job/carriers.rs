@@ -46,7 +46,12 @@ impl<'a> Teller<'a> {
 
 /// The bytes of a folder's file; `None` where there is none.
 pub(super) fn read_folder_file(root: &Root, folder: &RelPath) -> io::Result<Option<Vec<u8>>> {
-    let path = folder.join(FOLDER_FILE.as_bytes());
+    read_carrier(root, &folder.join(FOLDER_FILE.as_bytes()))
+}
+
+/// The bytes of a file that is a carrier or is to be one; `None` where there is
+/// none.
+pub(super) fn read_carrier(root: &Root, path: &RelPath) -> io::Result<Option<Vec<u8>>> {
     match root.stat(path.as_bytes()) {
         Ok(stat) => {
             let most = usize::try_from(stat.size.saturating_add(GROWTH)).unwrap_or(usize::MAX);
@@ -63,13 +68,13 @@ struct Frame {
     files: Vec<Listed>,
     /// Recorded folders in it of which no record came by.
     unvisited: BTreeSet<RelPath>,
+    /// Whether it is a root of its own or below one.
+    is_another_s: bool,
 }
 
 /// Takes a folder and its recorded files.
 type Visit<'a> = dyn FnMut(&mut Catalog, &RelPath, Vec<Listed>) -> Result<()> + 'a;
 
-    /// Whether it is a root of its own or below one.
-    is_another_s: bool,
 /// Gives `visit` every recorded folder, the root too, with its recorded files.
 /// Folders come after those below them. Roots below are left to themselves,
 /// and so is what was recorded of them before they were roots.
@@ -118,14 +123,14 @@ pub(super) fn each_folder(catalog: &mut Catalog, visit: &mut Visit<'_>) -> Resul
 }
 
 fn leave(catalog: &mut Catalog, frame: Frame, visit: &mut Visit<'_>) -> Result<()> {
+    if frame.is_another_s {
+        return Ok(());
+    }
     for empty in frame.unvisited {
         visit(catalog, &empty, Vec::new())?;
     }
     visit(catalog, &frame.folder, frame.files)
 }
-    if frame.is_another_s {
-        return Ok(());
-    }
 
 /// The folder in `above` on the way to `below`.
 fn child_towards(above: &RelPath, below: &RelPath) -> RelPath {

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use fsure_os::attribute::Node;
 use fsure_os::folder::{Root, is_gone};
 
-use super::carriers::{FOLDER_FILE_MAX, Teller, each_folder, read_folder_file};
+use super::carriers::{FOLDER_FILE_MAX, Teller, each_folder, read_carrier, read_folder_file};
 use crate::catalog::{Bound, Catalog, Choices, Row, Stored};
 use crate::exchange::{
-    Listed, carried, contradicts, is_folder_file, read_attribute, read_folder, write_attribute,
-    write_folder,
+    Listed, carried, contradicts, is_cut_off_folder_file, is_folder_file, read_attribute,
+    read_folder, write_attribute, write_folder,
 };
 use crate::scan::Accept;
 use crate::words::{
@@ -30,6 +30,8 @@ const CONFLICT: &str = "what travels with it gives another content than the reco
                         and date: one of them is wrong, or it was damaged before it was recorded; \
                         'fsure verify' reads it, and 'fsure update --full --accept PATH PATH' \
                         takes what it holds";
+
+const SOMEBODY_S: &str = "a file of this name is there and not fsure's";
 
 /// What an `update` does with carriers after its work.
 pub(super) fn bring_in_line(
@@ -211,8 +213,17 @@ impl<'a> Run<'a> {
             }
         };
         if existing.as_deref().is_some_and(|bytes| !is_folder_file(bytes)) {
-            self.refused(&path, &io::Error::other("a file of this name is there and not fsure's"));
+            self.refused(&path, &io::Error::other(SOMEBODY_S));
             return Ok(());
+        }
+        if aim == Aim::TakeAway {
+            // Nobody would ever be told of it.
+            let making = folder.join(FOLDER_FILE_MAKING.as_bytes());
+            let done = self.may_make(&making);
+            let done = done.and_then(|()| self.root.remove_small(making.as_bytes()));
+            if let Err(error) = done {
+                self.refused(&making, &error);
+            }
         }
         match (aim, &existing) {
             (Aim::TakeAway, Some(_)) => return self.remove(catalog, &path),
@@ -247,7 +258,9 @@ impl<'a> Run<'a> {
             self.refused(&path, &io::ErrorKind::FileTooLarge.into());
         } else if existing.as_deref() != Some(&wanted) && self.may_write(catalog)? {
             let [name, making] = [FOLDER_FILE, FOLDER_FILE_MAKING].map(str::as_bytes);
-            match self.root.write_small(folder.as_bytes(), name, making, &wanted) {
+            let done = self.may_make(&folder.join(making));
+            let write = || self.root.write_small(folder.as_bytes(), name, making, &wanted);
+            match done.and_then(|()| write()) {
                 Ok(()) => self.found.written += 1,
                 Err(error) => self.refused(&path, &error),
             }
@@ -272,6 +285,16 @@ impl<'a> Run<'a> {
         Ok(has_one)
     }
 
+    /// Whether what lies where a folder's file is made is nothing, or what a run
+    /// that was killed has left there.
+    fn may_make(&self, path: &RelPath) -> io::Result<()> {
+        let left = read_carrier(self.root, path)?;
+        match left.is_none_or(|bytes| is_cut_off_folder_file(&bytes)) {
+            true => Ok(()),
+            false => Err(io::Error::other(SOMEBODY_S)),
+        }
+    }
+
     fn remove(&mut self, catalog: &mut Catalog, path: &RelPath) -> Result<()> {
         if self.may_write(catalog)? {
             match self.root.remove_small(path.as_bytes()) {
@@ -283,6 +306,7 @@ impl<'a> Run<'a> {
     }
 
     fn each_file(&mut self, catalog: &mut Catalog, aim: Aim) -> Result<()> {
+        let nested: HashSet<RelPath> = catalog.nested_roots()?.into_iter().collect();
         let mut after: Option<Vec<u8>> = None;
         while self.is_going_on() {
             let from = after.as_deref().map_or(Bound::From(b""), Bound::After);
@@ -292,6 +316,7 @@ impl<'a> Run<'a> {
             for stored in &page {
                 if let Stored::Sound(row) = stored
                     && row.is_live_file()
+                    && !is_below_any(&nested, &row.record.path)
                     && self.is_going_on()
                 {
                     self.file(catalog, row, aim)?;
@@ -306,7 +331,6 @@ impl<'a> Run<'a> {
     }
 
     fn file(&mut self, catalog: &mut Catalog, row: &Row, aim: Aim) -> Result<()> {
-        let nested: HashSet<RelPath> = catalog.nested_roots()?.into_iter().collect();
         let path = &row.record.path;
         let asked = Node::at(self.root, path.as_bytes())
             .and_then(|node| Ok((node.attribute(FILE_ATTRIBUTE)?, node)));
@@ -316,7 +340,6 @@ impl<'a> Run<'a> {
                 self.refused(path, &error);
                 return Ok(());
             }
-                    && !is_below_any(&nested, &row.record.path)
         };
         let wanted = carried(&row.record);
         let in_line = match (aim, existing.as_deref().map(|v| read_attribute(path.name(), v))) {
@@ -382,6 +405,12 @@ impl<'a> Run<'a> {
     }
 }
 
+/// Whether a path is in a root below this one, whose files are its own.
+fn is_below_any(nested: &HashSet<RelPath>, path: &RelPath) -> bool {
+    let above = |path: &RelPath| path.parent();
+    !nested.is_empty() && std::iter::successors(path.parent(), above).any(|f| nested.contains(&f))
+}
+
 fn find<'a>(files: &'a [Listed], carrier: &Listed) -> Option<&'a Listed> {
     let place = files.binary_search_by(|file| file.path.cmp(&carrier.path));
     place.ok().map(|place| &files[place])
@@ -405,12 +434,6 @@ fn is_as_recorded(record: &Record, stat: &fsure_os::Stat) -> bool {
 /// one, where nothing else has changed.
 fn take_change(
     catalog: &mut Catalog,
-/// Whether a path is in a root below this one, whose files are its own.
-fn is_below_any(nested: &HashSet<RelPath>, path: &RelPath) -> bool {
-    let above = |path: &RelPath| path.parent();
-    !nested.is_empty() && std::iter::successors(path.parent(), above).any(|f| nested.contains(&f))
-}
-
     row: &Row,
     before: &fsure_os::Stat,
     after: &fsure_os::Stat,

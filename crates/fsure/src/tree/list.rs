@@ -149,7 +149,7 @@ pub(super) fn list(root: &Root, task: &Task, borders: &Borders, moved: &dyn Fn()
     for (name, stat) in entries {
         let mut add = |what| items.push(Item { name, what });
         let path = || folder.join(names.get(name));
-        if borders.is_own(folder, names.get(name)) {
+        if borders.is_own(folder, names.get(name), &stat) {
             continue;
         }
         let what = what(stat, &path, task, &patterns, borders);
