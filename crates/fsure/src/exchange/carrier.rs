@@ -138,6 +138,15 @@ pub fn contradicts(one: &Listed, other: &Listed) -> bool {
         && one.digests.agree(&other.digests) == Some(false)
 }
 
+/// Whether a carrier says all that the record says, and has further digests.
+pub fn says_more(carrier: &Listed, record: &Listed) -> bool {
+    let has = carrier.digests.algorithms();
+    let same = Listed { digests: carrier.digests.clone(), ..record.clone() };
+    same == *carrier
+        && has.covers(record.digests.algorithms())
+        && carrier.digests.agree(&record.digests) == Some(true)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,7 +12,7 @@ use super::carriers::{FOLDER_FILE_MAX, Teller, each_folder, read_carrier, read_f
 use crate::catalog::{Bound, Catalog, Choices, Row, Stored};
 use crate::exchange::{
     Listed, carried, contradicts, is_cut_off_folder_file, is_folder_file, read_attribute,
-    read_folder, write_attribute, write_folder,
+    read_folder, says_more, write_attribute, write_folder,
 };
 use crate::scan::Accept;
 use crate::words::{
@@ -350,7 +350,9 @@ impl<'a> Run<'a> {
                 false
             }
             (Aim::Write, Some(Ok(carrier))) => {
-                carrier == wanted || self.is_conflict(catalog, path, &carrier, &wanted)?
+                carrier == wanted
+                    || self.is_conflict(catalog, path, &carrier, &wanted)?
+                    || says_more(&carrier, &wanted) && self.has_several_names(path)
             }
         };
         if in_line {
@@ -384,6 +386,13 @@ impl<'a> Run<'a> {
             self.links.insert((after.device, after.inode), times);
         }
         take_change(catalog, row, &before, &after)
+    }
+
+    /// Names of one file share its attribute. Where they are recorded with
+    /// different digests each would have its own written, and the file read
+    /// again for it, at every run.
+    fn has_several_names(&self, path: &RelPath) -> bool {
+        self.root.stat(path.as_bytes()).is_ok_and(|stat| stat.links > 1)
     }
 
     /// Another name of a file whose attribute was written under its first one
