@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use support::layout::*;
-use support::{Recorded, Tree, content, mtime_ns, told};
+use support::{Mounted, Recorded, Tree, content, mtime_ns, or_skip, told};
 
 #[test]
 fn folders_carry_their_records_and_nothing_is_read_for_it() {
@@ -328,4 +328,21 @@ fn nothing_is_written_into_a_root_below() {
     assert_eq!((report.code, carriers(&report).len()), (5, 0), "{report:?}");
     assert_eq!(files_of_folders(&tree), [Path::new(FILE), &Path::new("sub-2").join(FILE)]);
     assert_eq!(carriers(&outer.verify()).len(), 0);
+}
+
+#[test]
+fn nothing_is_written_where_a_file_system_is_not_mounted() {
+    let test = "nothing_is_written_where_a_file_system_is_not_mounted";
+    let (tree, recorded) = recorded();
+    let mounted = or_skip(test, Mounted::tmpfs(&tree.path("empty"), 16_384));
+    let Some(mounted) = mounted else { return };
+    tree.write("empty/below", content(100, 9));
+    let report = recorded.run("update", &["--layout", "folder", "--cross-file-systems"]);
+    assert_eq!((report.code, seen(&report).2), (0, counts(&[("written", 5)])), "{report:?}");
+    drop(mounted);
+    for command in ["update", "verify"] {
+        let report = recorded.run(command, &PLAIN);
+        assert_eq!((report.code, seen(&report).2), (4, vec![]), "{command}: {report:?}");
+    }
+    assert!(!tree.path("empty").join(FILE).exists());
 }

@@ -227,7 +227,7 @@ impl<'a> Run<'a> {
         }
         match (aim, &existing) {
             (Aim::TakeAway, Some(_)) => return self.remove(catalog, &path),
-            (_, None) if aim == Aim::TakeAway || files.is_empty() => return Ok(()),
+            (_, None) if aim == Aim::TakeAway || !self.is_any_here(folder, &files) => return Ok(()),
             _ => {}
         }
         if existing.as_deref() == Some(&bytes_of(&files)?) {
@@ -283,6 +283,15 @@ impl<'a> Run<'a> {
             }
         }
         Ok(has_one)
+    }
+
+    /// Whether any of a folder's files may be there. Where none is, a file system
+    /// may not be mounted, and the folder of that name is another one.
+    fn is_any_here(&self, folder: &RelPath, files: &[Listed]) -> bool {
+        files.iter().any(|file| {
+            let stat = self.root.stat(folder.join(file.path.as_bytes()).as_bytes());
+            !stat.is_err_and(|error| is_gone(&error))
+        })
     }
 
     /// Whether what lies where a folder's file is made is nothing, or what a run
