@@ -245,7 +245,7 @@ fn where_a_file_is_made_only_what_a_killed_run_left_is_replaced() {
     let expected = counts(&[("refused", 1), ("removed", 3)]);
     assert_eq!((report.code, seen(&report).2), (5, expected), "{report:?}");
     assert_eq!(tree.read(making), b"mine");
-    for left in ["", "{\"type\":\"fsu", "{\"type\":\"fsure-folder\",\"version\":1}\n{"] {
+    for left in ["", "\0\0", "{\"type\":\"fsu", "{\"type\":\"fsure-folder\",\"version\":1}\n{"] {
         fs::remove_file(tree.path(making)).expect("remove");
         assert_eq!(recorded.run("update", &FOLDER).code, 0);
         tree.write(making, left);

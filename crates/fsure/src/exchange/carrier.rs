@@ -55,9 +55,9 @@ pub fn is_folder_file(bytes: &[u8]) -> bool {
 }
 
 /// Whether a file may be a folder's file of which a run that was killed has
-/// written nothing or a part.
+/// written nothing or a part; after a power cut it may have its size only.
 pub fn is_cut_off_folder_file(bytes: &[u8]) -> bool {
-    is_folder_file(bytes) || MARK.starts_with(bytes)
+    is_folder_file(bytes) || MARK.starts_with(bytes) || bytes.iter().all(|byte| *byte == 0)
 }
 
 /// What a folder's file says, or why it is none that can be believed.
