@@ -77,6 +77,10 @@ fn files_carry_their_records_and_no_verdict_changes_for_it() {
     assert_eq!((report.code, carriers(&report)["removed"]), (0, 5), "{report:?}");
     assert_eq!(attribute(&tree.path("a"), ATTRIBUTE), None);
     assert_eq!(attribute(&tree.path("a"), "user.mine").as_deref(), Some("kept"));
+    // Nothing is read for it afterwards but what had just been written.
+    let report = recorded.update();
+    let (code, read, _) = seen(&report);
+    assert!(code == 0 && read <= 6, "{report:?}");
     let report = recorded.verify();
     assert_eq!((report.code, report.told()), (0, vec![]), "{report:?}");
 }
@@ -122,6 +126,26 @@ fn a_file_copied_with_its_attributes_is_judged_by_them() {
     set(&elsewhere.path("sub/b"), ATTRIBUTE, &value.as_bytes()[1..]).expect("set");
     let report = alone.verify();
     assert_eq!((report.code, report.told()), (6, told(&[("b", "new")])), "{report:?}");
+}
+
+/// They share the attribute, and each would have its own.
+#[test]
+fn names_of_one_file_with_different_digests_come_to_rest() {
+    let test = "names_of_one_file_with_different_digests_come_to_rest";
+    let Some((_image, tree, recorded)) = on_ext4(test) else { return };
+    assert_eq!(recorded.run("update", &XATTR).code, 0);
+    for (digests, from, name) in [("blake3,sha256", "a", "two"), ("blake3", "sub/b", "sub/two")] {
+        let report = recorded.run("update", &["--digest", digests]);
+        assert_eq!(report.code, 0, "{report:?}");
+        fs::hard_link(tree.path(from), tree.path(name)).expect("link");
+    }
+    // Each name may be read once for what was written under another one.
+    for _ in 0..3 {
+        assert_eq!(recorded.update().code, 0);
+    }
+    assert_eq!(seen(&recorded.update()), (0, 0, vec![]));
+    let report = recorded.verify();
+    assert_eq!((report.code, carriers(&report).len()), (0, 0), "{report:?}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use support::layout::*;
-use support::{Recorded, Tree, content, mtime_ns, told};
+use support::{Mounted, Recorded, Tree, content, mtime_ns, or_skip, told};
 
 #[test]
 fn folders_carry_their_records_and_nothing_is_read_for_it() {
@@ -47,7 +47,7 @@ fn folders_carry_their_records_and_nothing_is_read_for_it() {
     assert_eq!(parse(&tree.read(Path::new("sub/deep").join(FILE))).len(), 2);
     assert!(!tree.path("sub-2").join(FILE).exists());
     // A run that was cut off, and one that was lost.
-    fs::write(tree.path("sub/.fsure-folder.jsonl.making"), "half").expect("write");
+    fs::write(tree.path("sub/.fsure-folder.jsonl.making"), "{\"type\":").expect("write");
     fs::remove_file(tree.path("sub").join(FILE)).expect("remove");
     let report = recorded.verify();
     assert_eq!(seen(&report).2, counts(&[("behind", 1)]), "{report:?}");
@@ -211,6 +211,67 @@ fn somebody_s_own_file_of_that_name_is_left_alone() {
     }
 }
 
+/// A folder cannot hide behind the name of a carrier.
+#[test]
+fn a_folder_of_that_name_is_recorded_as_any_other() {
+    let (tree, recorded) = recorded();
+    let inside = Path::new("sub").join(FILE).join("data");
+    tree.write(&inside, content(100, 9));
+    tree.age(&inside);
+    let folder = "sub/.fsure-folder.jsonl";
+    let new = told(&[(folder, "new"), ("sub/.fsure-folder.jsonl/data", "new")]);
+    let report = recorded.verify();
+    assert_eq!((report.code, report.told()), (1, new), "{report:?}");
+    assert_eq!(recorded.update().code, 0);
+    tree.flip(&inside, 5);
+    let report = recorded.verify();
+    let damaged = told(&[("sub/.fsure-folder.jsonl/data", "altered")]);
+    assert_eq!((report.code, report.told()), (3, damaged), "{report:?}");
+    tree.flip(&inside, 5);
+    let report = recorded.run("update", &FOLDER);
+    assert_eq!((report.code, carriers(&report)["refused"]), (5, 1), "{report:?}");
+    assert_eq!(tree.read(&inside), content(100, 9));
+}
+
+#[test]
+fn where_a_file_is_made_only_what_a_killed_run_left_is_replaced() {
+    let (tree, recorded) = recorded();
+    let making = Path::new("sub/.fsure-folder.jsonl.making");
+    tree.write(making, "mine");
+    let report = recorded.run("update", &FOLDER);
+    let expected = counts(&[("refused", 1), ("written", 3)]);
+    assert_eq!((report.code, seen(&report).2), (5, expected), "{report:?}");
+    let report = recorded.run("update", &TREE);
+    let expected = counts(&[("refused", 1), ("removed", 3)]);
+    assert_eq!((report.code, seen(&report).2), (5, expected), "{report:?}");
+    assert_eq!(tree.read(making), b"mine");
+    for left in ["", "\0\0", "{\"type\":\"fsu", "{\"type\":\"fsure-folder\",\"version\":1}\n{"] {
+        fs::remove_file(tree.path(making)).expect("remove");
+        assert_eq!(recorded.run("update", &FOLDER).code, 0);
+        tree.write(making, left);
+        let report = recorded.run("update", &TREE);
+        assert_eq!(report.code, 0, "{left}: {report:?}");
+        assert!(!tree.path(making).exists(), "{left}");
+        tree.write(making, left);
+    }
+}
+
+/// The catalog itself is what such a record would be of.
+#[test]
+fn what_names_fsure_s_own_is_damaged() {
+    let (tree, recorded) = recorded();
+    assert_eq!(recorded.run("update", &FOLDER).code, 0);
+    let text = fs::read_to_string(tree.path(FILE)).expect("read");
+    let text = text.replace("\"path\":\"a\"", "\"path\":\".fsure\"");
+    fs::write(tree.path(FILE), text).expect("write");
+    forge(&tree.path(FILE), "none");
+    fs::remove_dir_all(tree.path(".fsure")).expect("remove");
+    let report = recorded.verify();
+    assert_eq!((report.code, carriers(&report)["damaged"]), (6, 1), "{report:?}");
+    assert_eq!(recorded.update().code, 6);
+    assert!(!tree.path(".fsure").exists());
+}
+
 #[test]
 fn a_record_that_lost_rows_takes_nothing_from_what_travels() {
     let (tree, recorded) = recorded();
@@ -251,4 +312,37 @@ fn a_root_below_keeps_what_is_its_own() {
     let report = outer.update();
     assert_eq!(report.code, 0, "{report:?}");
     assert_eq!(fs::read(tree.path("sub").join(FILE)).expect("read"), kept);
+}
+
+/// What the outer record says of a folder is of a time before it was a root.
+#[test]
+fn nothing_is_written_into_a_root_below() {
+    let (tree, outer) = recorded();
+    let inner = Recorded::inside(&tree.path("sub"));
+    fs::create_dir(tree.path("sub/.fsure")).expect("make a folder");
+    assert_eq!(Recorded::outside(&inner.root, &inner.catalog).run("update", &PLAIN).code, 0);
+    // The run goes on to the inner root; its layout is to be another one.
+    assert_eq!(outer.run("update", &FOLDER).code, 5, "recorded files are left out");
+    assert_eq!(inner.run("update", &TREE).code, 0);
+    let report = outer.update();
+    assert_eq!((report.code, carriers(&report).len()), (5, 0), "{report:?}");
+    assert_eq!(files_of_folders(&tree), [Path::new(FILE), &Path::new("sub-2").join(FILE)]);
+    assert_eq!(carriers(&outer.verify()).len(), 0);
+}
+
+#[test]
+fn nothing_is_written_where_a_file_system_is_not_mounted() {
+    let test = "nothing_is_written_where_a_file_system_is_not_mounted";
+    let (tree, recorded) = recorded();
+    let mounted = or_skip(test, Mounted::tmpfs(&tree.path("empty"), 16_384));
+    let Some(mounted) = mounted else { return };
+    tree.write("empty/below", content(100, 9));
+    let report = recorded.run("update", &["--layout", "folder", "--cross-file-systems"]);
+    assert_eq!((report.code, seen(&report).2), (0, counts(&[("written", 5)])), "{report:?}");
+    drop(mounted);
+    for command in ["update", "verify"] {
+        let report = recorded.run(command, &PLAIN);
+        assert_eq!((report.code, seen(&report).2), (4, vec![]), "{command}: {report:?}");
+    }
+    assert!(!tree.path("empty").join(FILE).exists());
 }

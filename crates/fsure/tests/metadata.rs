@@ -174,6 +174,9 @@ fn damage_stays_damage_and_its_metadata_stays_recorded() {
             "{report:?}"
         );
         assert_eq!(changes(&report, "folder/file")[0]["was"], json!({"text": "0644"}), "{command}");
+        // What an update counts it has recorded.
+        let counted = u64::from(command == "verify");
+        assert_eq!(report.summary()["meta_changed"], counted, "{report:?}");
     }
     let accept = ["--accept".into(), tree.path("folder/file")];
     assert_eq!(recorded.run("update", &accept).code, 0);

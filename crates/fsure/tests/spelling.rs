@@ -129,9 +129,11 @@ fn damage_is_found_under_the_other_spelling() {
     let (copy, recorded) = copied(&then, &now);
     copy.flip(os(&now[1]), 7);
     copy.write(os(&now[0]), "an edit");
-    for command in ["verify", "update"] {
+    // All, folders too, and in an update those whose new name it records.
+    for (command, respelled) in [("verify", 6), ("update", 5)] {
         let report = recorded.run(command, &[""; 0]);
         assert_eq!(report.code, 3, "{command}: {report:?}");
+        assert_eq!(report.summary()["respelled"], respelled, "{command}: {report:?}");
         for (path, verdict) in [(&now[1], "damaged-copy"), (&now[0], "modified")] {
             let finding = of(&report, path);
             assert_eq!((&finding["verdict"], &finding["norm"]), (&json!(verdict), &json!("nfc")));

@@ -23,11 +23,6 @@ pub struct Choices {
 }
 
 impl Choices {
-    /// Whether files have or may have attributes of ours.
-    pub(super) fn writes_attributes(self) -> bool {
-        self.leaving.with(self.layout).contains(Layout::Xattr)
-    }
-
     /// What the record claims to keep. A layout that is being left is no claim:
     /// it goes when the last of its carriers does.
     pub(super) fn claims(self) -> (AspectSet, Layout) {
@@ -106,9 +101,6 @@ impl Catalog {
             }
             if choices.meta.is_empty() {
                 self.connection.execute("DELETE FROM metadata", [])?;
-            }
-            if !choices.writes_attributes() {
-                self.connection.execute("DELETE FROM own_change", [])?;
             }
             Ok(())
         };

@@ -28,9 +28,6 @@ impl Catalog {
 
     /// Forgets what was noted of a name whose record goes.
     pub(super) fn forget_own_change(&self, path: &RelPath) -> Result<()> {
-        if !self.choices.writes_attributes() {
-            return Ok(());
-        }
         let sql = "DELETE FROM own_change WHERE path = ?1";
         let mut statement = self.connection.prepare_cached(sql).map_err(|e| self.blame(&e))?;
         statement.execute([path.as_bytes()]).map(|_| ()).map_err(|e| self.blame(&e))

@@ -9,7 +9,7 @@ use super::json;
 use super::listed::{Listed, Modified};
 use super::names;
 use crate::words::digest::hex;
-use crate::words::{Algorithm, Digests, Record, RelPath, UNDATED};
+use crate::words::{Algorithm, Digests, Record, RelPath, UNDATED, is_carrier};
 
 const HEAD: &str = r#"{"type":"fsure-folder","version":1}"#;
 
@@ -45,10 +45,19 @@ pub fn write_folder(files: &[Listed]) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// How every version of a folder's file begins.
+const MARK: &[u8] = br#"{"type":"fsure-folder","#;
+
 /// Whether a file claims to be a folder's file: another one of that name is
 /// somebody's, and not to be replaced.
 pub fn is_folder_file(bytes: &[u8]) -> bool {
-    bytes.starts_with(br#"{"type":"fsure-folder","#)
+    bytes.starts_with(MARK)
+}
+
+/// Whether a file may be a folder's file of which a run that was killed has
+/// written nothing or a part; after a power cut it may have its size only.
+pub fn is_cut_off_folder_file(bytes: &[u8]) -> bool {
+    is_folder_file(bytes) || MARK.starts_with(bytes) || bytes.iter().all(|byte| *byte == 0)
 }
 
 /// What a folder's file says, or why it is none that can be believed.
@@ -66,7 +75,10 @@ pub fn read_folder(bytes: &[u8]) -> Result<Vec<Listed>, String> {
     }
     let files: Vec<Listed> = lines.map(json::parse).collect::<Result<_, _>>()?;
     let is_in_order = files.is_sorted_by(|one, other| one.path < other.path);
-    let is_plain = |file: &Listed| !file.path.as_bytes().contains(&b'/') && file.size.is_some();
+    let is_plain = |file: &Listed| {
+        let name = file.path.as_bytes();
+        !name.contains(&b'/') && !is_carrier(name) && file.size.is_some()
+    };
     if !is_in_order || !files.iter().all(is_plain) || files.len() as u64 != end.files {
         return Err("it holds what no folder does".to_owned());
     }
@@ -126,6 +138,15 @@ pub fn contradicts(one: &Listed, other: &Listed) -> bool {
         && one.digests.agree(&other.digests) == Some(false)
 }
 
+/// Whether a carrier says all that the record says, and has further digests.
+pub fn says_more(carrier: &Listed, record: &Listed) -> bool {
+    let has = carrier.digests.algorithms();
+    let same = Listed { digests: carrier.digests.clone(), ..record.clone() };
+    same == *carrier
+        && has.covers(record.digests.algorithms())
+        && carrier.digests.agree(&record.digests) == Some(true)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,6 +186,9 @@ mod tests {
             vec![file(b"b", 1), file(b"a", 2)],
             vec![file(b"a", 1), file(b"a", 1)],
             vec![file(b"a/b", 1)],
+            // Carriers themselves, which no walk comes by.
+            vec![file(b".fsure-folder.jsonl", 1)],
+            vec![file(b".fsure-folder.jsonl.making", 1)],
         ] {
             assert!(read_folder(&write_folder(&files).unwrap()).is_err(), "{files:?}");
         }

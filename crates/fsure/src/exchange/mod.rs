@@ -33,8 +33,8 @@ mod writer;
 
 pub use bag::Bag;
 pub use carrier::{
-    carried, contradicts, is_folder_file, read_attribute, read_folder, write_attribute,
-    write_folder,
+    carried, contradicts, is_cut_off_folder_file, is_folder_file, read_attribute, read_folder,
+    says_more, write_attribute, write_folder,
 };
 pub use formats::Format;
 pub use listed::{Item, Listed, Modified, Problem, Sink, Trouble};

@@ -12,7 +12,7 @@ use fsure_os::place::Places;
 use super::carriers::{Teller, read_folder_file};
 use super::opening::{OpenRoot, open_root, plan};
 use super::{Options, listing};
-use crate::catalog::{Catalog, MADE_BY, OWN_CATALOG, Place, Settings, Stored};
+use crate::catalog::{Catalog, MADE_BY, OWN_CATALOG, OWN_FOLDER, Place, Settings, Stored};
 use crate::exchange::{Listed, contradicts, read_attribute, read_folder};
 use crate::scan::{Purpose, scan};
 use crate::tree::{Step, Walk, WalkOptions};
@@ -121,6 +121,10 @@ fn gather(
     Ok(found)
 }
 
+fn is_ours(path: &RelPath) -> bool {
+    path.as_bytes() == OWN_FOLDER.as_bytes()
+}
+
 struct Gatherer<'a> {
     open: &'a OpenRoot,
     catalog: &'a mut Catalog,
@@ -142,6 +146,10 @@ impl Gatherer<'_> {
             Err(error) => Err(error.to_string()),
         };
         match files {
+            // No file's record can be kept under the name that the catalog has.
+            Ok(files) if folder.is_root() && files.iter().any(|file| is_ours(&file.path)) => {
+                self.damaged(&path, "it names what is fsure's own");
+            }
             Ok(files) => {
                 for file in files {
                     let path = folder.join(file.path.as_bytes());

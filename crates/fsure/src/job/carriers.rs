@@ -46,7 +46,12 @@ impl<'a> Teller<'a> {
 
 /// The bytes of a folder's file; `None` where there is none.
 pub(super) fn read_folder_file(root: &Root, folder: &RelPath) -> io::Result<Option<Vec<u8>>> {
-    let path = folder.join(FOLDER_FILE.as_bytes());
+    read_carrier(root, &folder.join(FOLDER_FILE.as_bytes()))
+}
+
+/// The bytes of a file that is a carrier or is to be one; `None` where there is
+/// none.
+pub(super) fn read_carrier(root: &Root, path: &RelPath) -> io::Result<Option<Vec<u8>>> {
     match root.stat(path.as_bytes()) {
         Ok(stat) => {
             let most = usize::try_from(stat.size.saturating_add(GROWTH)).unwrap_or(usize::MAX);
@@ -63,17 +68,23 @@ struct Frame {
     files: Vec<Listed>,
     /// Recorded folders in it of which no record came by.
     unvisited: BTreeSet<RelPath>,
+    /// Whether it is a root of its own or below one.
+    is_another_s: bool,
 }
 
 /// Takes a folder and its recorded files.
 type Visit<'a> = dyn FnMut(&mut Catalog, &RelPath, Vec<Listed>) -> Result<()> + 'a;
 
 /// Gives `visit` every recorded folder, the root too, with its recorded files.
-/// Folders come after those below them. Roots below are left to themselves.
+/// Folders come after those below them. Roots below are left to themselves,
+/// and so is what was recorded of them before they were roots.
 pub(super) fn each_folder(catalog: &mut Catalog, visit: &mut Visit<'_>) -> Result<()> {
     let nested: HashSet<RelPath> = catalog.nested_roots()?.into_iter().collect();
-    let frame = |folder| Frame { folder, files: Vec::new(), unvisited: BTreeSet::new() };
-    let mut way = vec![frame(RelPath::root())];
+    let frame = |folder, is_another_s| {
+        let (files, unvisited) = Default::default();
+        Frame { folder, files, unvisited, is_another_s }
+    };
+    let mut way = vec![frame(RelPath::root(), false)];
     let mut after: Option<Vec<u8>> = None;
     loop {
         let from = after.as_deref().map_or(Bound::From(b""), Bound::After);
@@ -92,7 +103,8 @@ pub(super) fn each_folder(catalog: &mut Catalog, visit: &mut Visit<'_>) -> Resul
             while let Some(top) = way.last_mut().filter(|top| top.folder != folder) {
                 let next = child_towards(&top.folder, &folder);
                 top.unvisited.remove(&next);
-                way.push(frame(next));
+                let is_another_s = top.is_another_s || nested.contains(&next);
+                way.push(frame(next, is_another_s));
             }
             let Some(top) = way.last_mut() else { break };
             match row.record.entry.kind {
@@ -111,6 +123,9 @@ pub(super) fn each_folder(catalog: &mut Catalog, visit: &mut Visit<'_>) -> Resul
 }
 
 fn leave(catalog: &mut Catalog, frame: Frame, visit: &mut Visit<'_>) -> Result<()> {
+    if frame.is_another_s {
+        return Ok(());
+    }
     for empty in frame.unvisited {
         visit(catalog, &empty, Vec::new())?;
     }

@@ -1,18 +1,18 @@
 //! Bringing the carriers of a root's layout in line with its catalog, from the
 //! catalog alone: no data is read. `update` writes them, `verify` looks.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::time::{Duration, Instant};
 
 use fsure_os::attribute::Node;
 use fsure_os::folder::{Root, is_gone};
 
-use super::carriers::{FOLDER_FILE_MAX, Teller, each_folder, read_folder_file};
+use super::carriers::{FOLDER_FILE_MAX, Teller, each_folder, read_carrier, read_folder_file};
 use crate::catalog::{Bound, Catalog, Choices, Row, Stored};
 use crate::exchange::{
-    Listed, carried, contradicts, is_folder_file, read_attribute, read_folder, write_attribute,
-    write_folder,
+    Listed, carried, contradicts, is_cut_off_folder_file, is_folder_file, read_attribute,
+    read_folder, says_more, write_attribute, write_folder,
 };
 use crate::scan::Accept;
 use crate::words::{
@@ -30,6 +30,8 @@ const CONFLICT: &str = "what travels with it gives another content than the reco
                         and date: one of them is wrong, or it was damaged before it was recorded; \
                         'fsure verify' reads it, and 'fsure update --full --accept PATH PATH' \
                         takes what it holds";
+
+const SOMEBODY_S: &str = "a file of this name is there and not fsure's";
 
 /// What an `update` does with carriers after its work.
 pub(super) fn bring_in_line(
@@ -211,12 +213,21 @@ impl<'a> Run<'a> {
             }
         };
         if existing.as_deref().is_some_and(|bytes| !is_folder_file(bytes)) {
-            self.refused(&path, &io::Error::other("a file of this name is there and not fsure's"));
+            self.refused(&path, &io::Error::other(SOMEBODY_S));
             return Ok(());
+        }
+        if aim == Aim::TakeAway {
+            // Nobody would ever be told of it.
+            let making = folder.join(FOLDER_FILE_MAKING.as_bytes());
+            let done = self.may_make(&making);
+            let done = done.and_then(|()| self.root.remove_small(making.as_bytes()));
+            if let Err(error) = done {
+                self.refused(&making, &error);
+            }
         }
         match (aim, &existing) {
             (Aim::TakeAway, Some(_)) => return self.remove(catalog, &path),
-            (_, None) if aim == Aim::TakeAway || files.is_empty() => return Ok(()),
+            (_, None) if aim == Aim::TakeAway || !self.is_any_here(folder, &files) => return Ok(()),
             _ => {}
         }
         if existing.as_deref() == Some(&bytes_of(&files)?) {
@@ -247,7 +258,9 @@ impl<'a> Run<'a> {
             self.refused(&path, &io::ErrorKind::FileTooLarge.into());
         } else if existing.as_deref() != Some(&wanted) && self.may_write(catalog)? {
             let [name, making] = [FOLDER_FILE, FOLDER_FILE_MAKING].map(str::as_bytes);
-            match self.root.write_small(folder.as_bytes(), name, making, &wanted) {
+            let done = self.may_make(&folder.join(making));
+            let write = || self.root.write_small(folder.as_bytes(), name, making, &wanted);
+            match done.and_then(|()| write()) {
                 Ok(()) => self.found.written += 1,
                 Err(error) => self.refused(&path, &error),
             }
@@ -272,6 +285,25 @@ impl<'a> Run<'a> {
         Ok(has_one)
     }
 
+    /// Whether any of a folder's files may be there. Where none is, a file system
+    /// may not be mounted, and the folder of that name is another one.
+    fn is_any_here(&self, folder: &RelPath, files: &[Listed]) -> bool {
+        files.iter().any(|file| {
+            let stat = self.root.stat(folder.join(file.path.as_bytes()).as_bytes());
+            !stat.is_err_and(|error| is_gone(&error))
+        })
+    }
+
+    /// Whether what lies where a folder's file is made is nothing, or what a run
+    /// that was killed has left there.
+    fn may_make(&self, path: &RelPath) -> io::Result<()> {
+        let left = read_carrier(self.root, path)?;
+        match left.is_none_or(|bytes| is_cut_off_folder_file(&bytes)) {
+            true => Ok(()),
+            false => Err(io::Error::other(SOMEBODY_S)),
+        }
+    }
+
     fn remove(&mut self, catalog: &mut Catalog, path: &RelPath) -> Result<()> {
         if self.may_write(catalog)? {
             match self.root.remove_small(path.as_bytes()) {
@@ -283,6 +315,7 @@ impl<'a> Run<'a> {
     }
 
     fn each_file(&mut self, catalog: &mut Catalog, aim: Aim) -> Result<()> {
+        let nested: HashSet<RelPath> = catalog.nested_roots()?.into_iter().collect();
         let mut after: Option<Vec<u8>> = None;
         while self.is_going_on() {
             let from = after.as_deref().map_or(Bound::From(b""), Bound::After);
@@ -292,6 +325,7 @@ impl<'a> Run<'a> {
             for stored in &page {
                 if let Stored::Sound(row) = stored
                     && row.is_live_file()
+                    && !is_below_any(&nested, &row.record.path)
                     && self.is_going_on()
                 {
                     self.file(catalog, row, aim)?;
@@ -325,7 +359,9 @@ impl<'a> Run<'a> {
                 false
             }
             (Aim::Write, Some(Ok(carrier))) => {
-                carrier == wanted || self.is_conflict(catalog, path, &carrier, &wanted)?
+                carrier == wanted
+                    || self.is_conflict(catalog, path, &carrier, &wanted)?
+                    || says_more(&carrier, &wanted) && self.has_several_names(path)
             }
         };
         if in_line {
@@ -361,6 +397,13 @@ impl<'a> Run<'a> {
         take_change(catalog, row, &before, &after)
     }
 
+    /// Names of one file share its attribute. Where they are recorded with
+    /// different digests each would have its own written, and the file read
+    /// again for it, at every run.
+    fn has_several_names(&self, path: &RelPath) -> bool {
+        self.root.stat(path.as_bytes()).is_ok_and(|stat| stat.links > 1)
+    }
+
     /// Another name of a file whose attribute was written under its first one
     /// has the new change time, too.
     fn follow_link(&mut self, catalog: &mut Catalog, row: &Row) -> Result<()> {
@@ -378,6 +421,12 @@ impl<'a> Run<'a> {
         }
         Ok(())
     }
+}
+
+/// Whether a path is in a root below this one, whose files are its own.
+fn is_below_any(nested: &HashSet<RelPath>, path: &RelPath) -> bool {
+    let above = |path: &RelPath| path.parent();
+    !nested.is_empty() && std::iter::successors(path.parent(), above).any(|f| nested.contains(&f))
 }
 
 fn find<'a>(files: &'a [Listed], carrier: &Listed) -> Option<&'a Listed> {

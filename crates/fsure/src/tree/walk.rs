@@ -85,10 +85,11 @@ pub struct Borders {
 }
 
 impl Borders {
+    /// Whether a name is fsure's own. Carriers are files: what else has such a
+    /// name is somebody's, and a whole folder might hide behind it.
     pub(super) fn is_own(&self, folder: &RelPath, name: &[u8], stat: &io::Result<Stat>) -> bool {
-        // A folder of that name carries no record, and would hide what is in it.
-        let may_carry = stat.as_ref().is_ok_and(|stat| stat.kind == Kind::File);
-        (may_carry && is_carrier(name)) || self.own.iter().any(|own| own.is(folder, name))
+        let may_be_carrier = || stat.as_ref().is_ok_and(|stat| stat.kind == Kind::File);
+        is_carrier(name) && may_be_carrier() || self.own.iter().any(|own| own.is(folder, name))
     }
 
     pub(super) fn stops_at(&self, stat: &Stat, device: u64) -> bool {

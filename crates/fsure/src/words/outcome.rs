@@ -160,7 +160,8 @@ pub struct Outcome {
     /// Files, links and folders found under their recorded name in another
     /// spelling.
     pub respelled: u64,
-    /// Those whose metadata differs from the record.
+    /// Those whose metadata differs from the record; those of them that it
+    /// recorded, in an update.
     pub meta_changed: u64,
     /// Those of whose metadata something could not be read.
     pub meta_unread: u64,
@@ -256,11 +257,13 @@ impl Outcome {
     /// Counts a finding and keeps it where nobody may miss it.
     pub fn add(&mut self, finding: Finding) {
         let verdict = finding.verdict;
-        self.respelled += u64::from(finding.is_respelled());
+        // An update leaves both as recorded where the content is not recorded.
+        let counts = !self.is_update || finding.recorded_now;
+        self.respelled += u64::from(counts && finding.is_respelled());
         let any = |is: &dyn Fn(&MetaChange) -> bool| u64::from(finding.meta.iter().any(is));
         self.meta_unread += any(&MetaChange::is_unread);
         self.meta_bad += any(&|change| change.was == Was::Bad && !finding.recorded_now);
-        self.meta_changed += any(&|change| !change.is_unread() && change.was != Was::Bad);
+        self.meta_changed += any(&|change| counts && !change.is_unread() && change.was != Was::Bad);
         match finding.kind {
             EntryKind::File => self.add_file(&finding),
             EntryKind::Link => self.links.add(verdict),
