@@ -50,7 +50,7 @@ impl Setting {
     }
 
     fn heal(&self) -> Report {
-        self.recorded.run("heal", &["--altered", "--yes"])
+        self.recorded.run("heal", &["--yes"])
     }
 
     fn folder(&self) -> PathBuf {
@@ -110,7 +110,7 @@ fn as_much_as_promised_is_repaired_and_one_shard_more_touches_nothing() {
     let copy = set.beside.path("copy");
     std::fs::create_dir(&copy).unwrap();
     std::fs::write(copy.join("f"), &set.contents["f"][..MIB as usize]).unwrap();
-    let from = ["--altered", "--yes", "--from", copy.to_str().unwrap()];
+    let from = ["--yes", "--from", copy.to_str().unwrap()];
     let report = set.recorded.run("heal", &from);
     assert_eq!(report.code, 7, "{report:?}");
     set.assert_whole();
@@ -271,7 +271,7 @@ fn without_block_values_too_and_with_another_redundancy() {
     let bad = [vec![0; MIB as usize], content(3 * MIB as usize + 1, 1)[MIB as usize..].to_vec()];
     tree.write("f", bad.concat());
     tree.set_mtime("f", date);
-    let report = recorded.run("heal", &["--altered", "--yes"]);
+    let report = recorded.run("heal", &["--yes"]);
     assert_eq!(report.code, 7, "{report:?}");
     assert!(tree.read("f") == content(3 * MIB as usize + 1, 1));
 }
@@ -327,7 +327,7 @@ fn a_full_disk_is_told_and_leaves_what_there_was() {
     assert_eq!(report.code, 5, "{report:?}");
     assert!(report.stderr.contains("No space left"), "{report:?}");
     tree.flip("f", 5);
-    assert_eq!(recorded.run("heal", &["--altered", "--yes"]).code, 7);
+    assert_eq!(recorded.run("heal", &["--yes"]).code, 7);
     tree.write("g", content(5 * MIB as usize, 2));
     let report = recorded.update();
     assert_eq!(report.code, 5, "{report:?}");

@@ -74,6 +74,9 @@ impl Healer<'_> {
             Some(_) => {
                 let now = self.root.stat(work.finding.path.as_bytes()).or_unhealed("look at it")?;
                 require_as_found(&now, work.finding)?;
+                if self.keeps(work.finding) {
+                    self.keep(&work.finding.path, &now, remedy)?;
+                }
                 draft.replace(name).or_unhealed("put it in its place")?;
             }
         }

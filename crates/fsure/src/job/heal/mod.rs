@@ -6,6 +6,7 @@ mod draft;
 mod gauge;
 mod healer;
 mod journal;
+mod kept;
 mod leftover;
 mod lost;
 mod patch;
@@ -49,7 +50,7 @@ pub struct HealOptions {
     pub does: bool,
     /// Write into the damaged files rather than put whole ones in their place.
     pub in_place: bool,
-    /// Heal what somebody rewrote and dated back, too.
+    /// Do not keep what is in files that somebody rewrote and dated back.
     pub altered: bool,
 }
 
