@@ -175,12 +175,9 @@ impl<'a> Healer<'a> {
         if let Some(stat) = &damaged {
             if self.was_patched(stat, &finding.path, &recorded)? {
                 remedy.reason = Some("healed under another of its names".to_owned());
-                return self.record(
-                    &recorded.row,
-                    &finding.path,
-                    stat.inode,
-                    Clock::default().now_ns(),
-                );
+                let now_ns = Clock::default().now_ns();
+                self.record(&recorded.row, &finding.path, stat, now_ns)?;
+                return Ok(self.catalog.commit()?);
             }
             require_as_found(stat, finding)?;
             self.require_way(stat, finding, &recorded)?;
@@ -269,16 +266,18 @@ impl<'a> Healer<'a> {
     }
 
     /// Records what is there now under the digests that are recorded, and that
-    /// they were seen. Durable with the next commit.
+    /// they were seen, if it still is what was `proved`. Durable with the next
+    /// commit.
     pub(super) fn record(
         &mut self,
         row: &Row,
         path: &RelPath,
-        inode: u64,
+        proved: &Stat,
         hashed_ns: i64,
     ) -> Attempt<()> {
         let stat = self.root.stat(path.as_bytes()).or_unhealed("look at what was healed")?;
-        if stat.inode != inode {
+        let looks = |stat: &Stat| (stat.inode, stat.size, stat.mtime_ns);
+        if looks(&stat) != looks(proved) {
             // Healed, and not ours any more: the next run says what it is now.
             return Ok(());
         }
