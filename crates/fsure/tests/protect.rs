@@ -257,6 +257,27 @@ fn what_heals_a_damaged_file_stays_when_its_neighbours_change() {
     assert_eq!((report.code, set.groups(".pool").len()), (0, 1), "{report:?}");
 }
 
+/// A file is in two pools, and only one of them has enough of it.
+#[test]
+fn where_several_pools_hold_a_file_any_will_do() {
+    for name in ["0000000000000000.pool", "ffffffffffffffff.pool"] {
+        let set = Setting::new(&[("a", 200_000), ("b", 200_000), ("c", 200_000)], "50%");
+        let (old, _) = set.groups(".pool").pop_first().unwrap();
+        let date = set.tree.mtime("a");
+        set.tree.write("a", content(200_000, 70));
+        set.tree.set_mtime("a", date);
+        set.tree.write("b", content(200_000, 71));
+        assert_eq!(set.recorded.update().code, 3);
+        assert_eq!(set.groups(".pool").len(), 2, "the old one is all there is for a");
+        std::fs::rename(old, set.folder().join(name)).unwrap();
+        std::fs::remove_file(set.tree.path("c")).unwrap();
+        let report = set.heal();
+        let told = format!("{:?}", report.lines);
+        assert!(told.contains("shards are bad"), "{report:?}");
+        assert!(set.tree.read("c") == set.contents["c"], "{name}: {report:?}");
+    }
+}
+
 #[test]
 fn without_block_values_too_and_with_another_redundancy() {
     let (tree, beside) = (Tree::new(), Tree::new());
