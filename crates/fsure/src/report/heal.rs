@@ -128,7 +128,12 @@ pub(super) fn closing(healing: &Healing) -> Vec<String> {
              any of it is the better content, and delete it when it is not needed."
         )
     });
-    [healed, kept, healable, unhealed].into_iter().flatten().collect()
+    let unfinished = healing.is_unfinished.then(|| {
+        "NOT FINISHED: a file is in the middle of being healed in place; the next heal with \
+         '--yes' goes on."
+            .to_owned()
+    });
+    [healed, kept, healable, unhealed, unfinished].into_iter().flatten().collect()
 }
 
 fn who(tallies: &Tallies) -> Option<String> {
@@ -209,6 +214,7 @@ mod tests {
         let kept = Some(RelPath::from_bytes(*b"k"));
         healing.add(&Remedy { kept, ..remedy(Cure::Healed) });
         healing.add(&Remedy { kind: EntryKind::Link, ..remedy(Cure::Unhealed) });
+        healing.is_unfinished = true;
         assert_eq!(
             closing(&healing),
             [
@@ -216,7 +222,9 @@ mod tests {
                 "What was in 1 altered file before is kept below '.fsure/replaced' in the root: \
                  look whether any of it is the better content, and delete it when it is not \
                  needed.",
-                "NOT HEALED: 1 link; the reasons are told above."
+                "NOT HEALED: 1 link; the reasons are told above.",
+                "NOT FINISHED: a file is in the middle of being healed in place; the next heal \
+                 with '--yes' goes on."
             ]
         );
     }

@@ -81,6 +81,8 @@ pub struct Healing {
     pub unhealed: Tallies,
     /// Files of which what was there before is kept.
     pub kept: u64,
+    /// Whether a file is still in the middle of being healed in place.
+    pub is_unfinished: bool,
     /// Bytes put back, or that would be.
     pub bytes: u64,
 }

@@ -81,6 +81,7 @@ pub fn heal(place: &Place, options: &HealOptions, monitor: &dyn Monitor) -> Resu
         && outcome.record_untrusted.is_none();
     let findings = if may_go_on { ward.findings() } else { Vec::new() };
     outcome.stopped = heal_all(&mut healer, &findings, outcome.stopped.take())?;
+    healer.healing.is_unfinished = fsure_os::path::exists(&healer.journal());
     let Healing { healed, .. } = *outcome.healing.insert(healer.healing);
     if healed.total() > 0 {
         let is_healed = |finding: &Finding| healer.healed.contains(&finding.path);
