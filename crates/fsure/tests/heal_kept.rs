@@ -107,6 +107,21 @@ fn what_was_there_is_kept_byte_for_byte() {
     assert_eq!((report.code, report.told()), (0, vec![]), "{report:?}");
 }
 
+/// As editors of photo tags do that keep the date: a new file in its place.
+#[test]
+fn what_replaced_a_file_under_its_date_is_kept_too() {
+    let set = Setting::recorded(&["f"]);
+    set.tree.write("new", "better tags");
+    set.tree.set_mtime("new", set.tree.mtime("f"));
+    std::fs::rename(set.tree.path("new"), set.tree.path("f")).unwrap();
+    assert_left_alone(&set.heal(&["--yes", "--in-place"]), "f", "in place nothing");
+    let report = set.heal(&["--yes"]);
+    assert_eq!((report.code, &remedy(&report, "f")["found"]), (7, &json!("damaged-copy")));
+    assert_eq!(set.tree.read(".fsure/replaced/1/f"), b"better tags");
+    assert!(set.tree.read("f") == content(SIZE, 1));
+    set.assert_clean();
+}
+
 #[test]
 fn nothing_is_kept_where_that_is_asked_for() {
     let set = Setting::recorded(&["f", "g"]);

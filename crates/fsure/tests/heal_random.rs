@@ -225,7 +225,7 @@ fn run(seed: u64, pool: &[u8], home: &Path) -> usize {
     told.values().filter(is_rebuilt).count()
 }
 
-/// What was replaced of an altered file is kept, unless that was not wanted.
+/// What was replaced of a rewritten file is kept, unless that was not wanted.
 fn assert_kept(
     remedy: Option<&Remedy>,
     tree: &Path,
@@ -234,7 +234,8 @@ fn assert_kept(
     context: &str,
 ) {
     let Some(remedy) = remedy else { return };
-    let is_kept = remedy.verdict == Verdict::Altered && remedy.cure == Cure::Healed && !altered;
+    let rewritten = [Verdict::Altered, Verdict::DamagedCopy].contains(&remedy.verdict);
+    let is_kept = rewritten && remedy.cure == Cure::Healed && !altered;
     assert_eq!(remedy.kept.is_some(), is_kept, "{context}");
     let kept = remedy.kept.as_ref().map(|kept| kept.as_text().unwrap());
     let kept = kept.map(|kept| std::fs::read(tree.join(kept)).unwrap());

@@ -122,7 +122,7 @@ pub(super) fn closing(healing: &Healing) -> Vec<String> {
     let unhealed =
         who(&healing.unhealed).map(|who| format!("NOT HEALED: {who}; the reasons are told above."));
     let kept = (healing.kept > 0).then(|| {
-        let files = number(healing.kept, "altered file", "altered files");
+        let files = number(healing.kept, "rewritten file", "rewritten files");
         format!(
             "What was in {files} before is kept below '{REPLACED}' in the root: look whether \
              any of it is the better content, and delete it when it is not needed."
@@ -219,7 +219,7 @@ mod tests {
             closing(&healing),
             [
                 "HEALED: 1 file, 2.0 MiB put back.",
-                "What was in 1 altered file before is kept below '.fsure/replaced' in the root: \
+                "What was in 1 rewritten file before is kept below '.fsure/replaced' in the root: \
                  look whether any of it is the better content, and delete it when it is not \
                  needed.",
                 "NOT HEALED: 1 link; the reasons are told above.",

@@ -19,7 +19,7 @@ use super::screen::Screen;
 /// each damaged block and each lost file. Copies may be damaged, too: block by
 /// block, only what the record proves is taken, from whichever has it. A file is
 /// healed as a whole or left as it is. Edits, which have another date than
-/// recorded, are never touched, and what was rewritten and dated back ('altered')
+/// recorded, are never touched, and what may have been rewritten and dated back
 /// is kept in '.fsure/replaced'. Without '--yes' it says what it would do.
 #[derive(Args)]
 pub(crate) struct HealArgs {
@@ -38,8 +38,8 @@ pub(crate) struct HealArgs {
     /// their place: keeps hard links, inodes and flags
     #[arg(long)]
     in_place: bool,
-    /// Heal 'altered' files without keeping what is there: for those that cannot
-    /// be kept, and for '--in-place'
+    /// Heal what is 'altered', 'damaged-copy' or 'mismatch' without keeping what
+    /// is there: where that cannot be kept, and for '--in-place'
     #[arg(long)]
     altered: bool,
     /// Use the record in FILE instead of PATH/.fsure/catalog.db

@@ -138,9 +138,9 @@ impl<'a> Healer<'a> {
         let is_missing = finding.verdict == Verdict::Missing;
         let why = match finding.verdict {
             _ if !is_beneath(&finding.path) => "its name leads out of the root",
-            Verdict::Altered if self.options.in_place && !self.options.altered => {
-                "somebody rewrote it and put the date back, as encrypted containers do, and in \
-                 place nothing of that is kept: '--altered' does it all the same"
+            _ if self.options.in_place && self.keeps(finding) => {
+                "somebody may have rewritten it, and in place nothing of that is kept: \
+                 '--altered' does it all the same"
             }
             Verdict::Flaky => "its content is as recorded: check medium, cable and memory",
             _ if finding.kind != EntryKind::File && !is_missing => {

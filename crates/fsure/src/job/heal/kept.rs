@@ -1,7 +1,7 @@
-//! What was in an altered file stays: somebody rewrote it and put the date back,
-//! and that may be the better content. Before the healed file takes its name, it
-//! gets a second one in a folder of ours, which costs no room and no copy, and
-//! which nothing of ours ever removes.
+//! What was in a file that somebody may have rewritten stays: a date that was
+//! put back hides an edit, and it may be the better content. Before the healed
+//! file takes its name, it gets a second one in a folder of ours, which costs no
+//! room and no copy, and which nothing of ours ever removes.
 
 use std::io;
 
@@ -21,15 +21,17 @@ pub(super) fn would_be() -> String {
 
 fn refused(why: impl std::fmt::Display) -> Failure {
     Failure::Unhealed(format!(
-        "somebody rewrote it and put the date back, and what is there cannot be kept ({why}): \
+        "somebody may have rewritten it, and what is there cannot be kept ({why}): \
          '--altered' heals such files without"
     ))
 }
 
 impl Healer<'_> {
-    /// Whether what is there is to be kept.
+    /// Whether what is there is to be kept. What is `rotten`, no program wrote;
+    /// what cannot be read is of no use to anybody.
     pub(super) fn keeps(&self, finding: &Finding) -> bool {
-        finding.verdict == Verdict::Altered && !self.options.altered
+        let may_be_wanted = [Verdict::Altered, Verdict::DamagedCopy, Verdict::Mismatch];
+        may_be_wanted.contains(&finding.verdict) && !self.options.altered
     }
 
     /// Refuses what a name in the root cannot be given to, as far as that can be

@@ -50,7 +50,7 @@ pub struct HealOptions {
     pub does: bool,
     /// Write into the damaged files rather than put whole ones in their place.
     pub in_place: bool,
-    /// Do not keep what is in files that somebody rewrote and dated back.
+    /// Do not keep what is in files that somebody may have rewritten.
     pub altered: bool,
 }
 
