@@ -9,7 +9,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
 
 use serde_json::{Value, json};
-use support::{Mounted, Recorded, Report, Tree, content, fsure, or_skip};
+use support::{Mounted, Recorded, Report, Tree, content, fsure, or_skip, traced};
 
 const MIB: usize = 1 << 20;
 const SIZE: usize = 2 * MIB + 9;
@@ -120,6 +120,32 @@ fn what_replaced_a_file_under_its_date_is_kept_too() {
     assert_eq!(set.tree.read(".fsure/replaced/1/f"), b"better tags");
     assert!(set.tree.read("f") == content(SIZE, 1));
     set.assert_clean();
+}
+
+#[test]
+fn what_could_not_be_read_for_once_is_kept_if_somebody_wrote_it() {
+    for is_altered in [true, false] {
+        let set = Setting::recorded(&["f"]);
+        let date = set.tree.mtime("f");
+        if is_altered {
+            set.tree.write("f", content(SIZE, 2));
+            set.tree.set_mtime("f", date);
+        }
+        let before = set.tree.read("f");
+        // The first two times that a thread opens it, there or in the copy.
+        let options = ["-P", "f", "-e", "inject=openat2:error=EIO:when=1..2"];
+        let copy = set.beside.path("copy");
+        let from = ["--from", copy.to_str().unwrap()];
+        let more = [&from[..], &from, &["--yes", "--json"]].concat();
+        let done = traced(&options, &set.recorded.arguments("heal", &more));
+        let Some(traced) = or_skip("what_could_not_be_read", done) else { return };
+        assert!(traced.run.stdout.contains("unreadable"), "{:?}", traced.run);
+        assert_eq!(traced.run.code, 7, "{:?}", traced.run);
+        let kept = std::fs::read(set.tree.path(".fsure/replaced/1/f")).ok();
+        assert_eq!(kept.is_some(), is_altered, "{:?}", traced.run);
+        assert!(kept.is_none_or(|kept| kept == before));
+        assert!(set.tree.read("f") == content(SIZE, 1));
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ use fsure_os::{Kind, Stat};
 use super::healer::Healer;
 use super::reader::{Attempt, Failure};
 use crate::catalog::REPLACED;
-use crate::words::{Finding, RelPath, Remedy, Verdict};
+use crate::words::{Entry, Finding, RelPath, Remedy, Verdict};
 
 /// What a dry run says of it.
 pub(super) fn would_be() -> String {
@@ -26,12 +26,26 @@ fn refused(why: impl std::fmt::Display) -> Failure {
     ))
 }
 
+/// Whether inode and change time say that nobody has written to a file.
+fn is_untouched(finding: &Finding) -> bool {
+    let of = |entry: &Option<Entry>| {
+        let entry = entry.as_ref()?;
+        Some((entry.inode?, entry.ctime_ns?))
+    };
+    let [then, now] = [&finding.recorded, &finding.found].map(of);
+    then.is_some() && then == now
+}
+
 impl Healer<'_> {
-    /// Whether what is there is to be kept. What is `rotten`, no program wrote;
-    /// what cannot be read is of no use to anybody.
+    /// Whether what is there is to be kept: unless no program can have written it.
     pub(super) fn keeps(&self, finding: &Finding) -> bool {
-        let may_be_wanted = [Verdict::Altered, Verdict::DamagedCopy, Verdict::Mismatch];
-        may_be_wanted.contains(&finding.verdict) && !self.options.altered
+        let may_be_wanted = match finding.verdict {
+            Verdict::Altered | Verdict::DamagedCopy | Verdict::Mismatch => true,
+            // The error may be gone tomorrow, and the edit is there.
+            Verdict::Unreadable => !is_untouched(finding),
+            _ => false,
+        };
+        may_be_wanted && !self.options.altered
     }
 
     /// Refuses what a name in the root cannot be given to, as far as that can be
