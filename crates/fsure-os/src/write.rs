@@ -39,6 +39,17 @@ pub fn make_link(root: &Root, path: &[u8], target: &[u8], mtime_ns: Option<i64>)
     host::make_link(root, path, target, mtime_ns)
 }
 
+/// Gives a file of one file system a second name, durably; no link is followed.
+/// Fails with `AlreadyExists` where there is anything of that name.
+pub fn link_file(root: &Root, path: &[u8], second: &[u8]) -> io::Result<()> {
+    host::link_file(root, path, second)
+}
+
+/// Waits until the names in a folder are on the medium.
+pub fn flush_folder(root: &Root, path: &[u8]) -> io::Result<()> {
+    host::flush_folder(root, path)
+}
+
 /// Sets the modification time of a folder.
 pub fn set_folder_date(root: &Root, path: &[u8], mtime_ns: i64) -> io::Result<()> {
     host::set_folder_date(root, path, mtime_ns)

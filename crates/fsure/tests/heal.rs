@@ -99,12 +99,12 @@ fn each_block_comes_from_whoever_has_it() {
     other(1, MIB);
     let (before, catalog) = (set.tree.read("f"), set.recorded.catalog_bytes());
 
-    let dry = set.heal(&["--altered"]);
+    let dry = set.heal(&[]);
     assert_eq!((dry.code, cure(&dry, "f")), (3, "healable".to_owned()), "{dry:?}");
     assert!(set.tree.read("f") == before && set.recorded.catalog_bytes() == catalog);
     assert_eq!(std::fs::read_dir(set.tree.root()).unwrap().count(), 2, "nothing is made");
 
-    let done = set.heal(&["--altered", "--yes"]);
+    let done = set.heal(&["--yes"]);
     assert_eq!((done.code, cure(&done, "f")), (7, "healed".to_owned()), "{done:?}");
     let path = |n: usize| set.copies[n].to_str().unwrap();
     let taken = json!([
@@ -133,7 +133,7 @@ fn what_nobody_has_is_left_byte_for_byte() {
         set.tree.flip(path, at);
     }
     let before = ["f", "small"].map(|path| set.tree.read(path));
-    let report = set.heal(&["--altered", "--yes"]);
+    let report = set.heal(&["--yes"]);
     assert_eq!(report.code, 3, "{report:?}");
     let lacking = [json!([[MIB, 2 * MIB]]), json!([[0, 5000]])];
     for ((path, before), lacking) in ["f", "small"].into_iter().zip(before).zip(lacking) {
@@ -155,14 +155,14 @@ fn what_only_grew_needs_no_replica_s_bytes() {
     }
     std::fs::create_dir(set.beside.path("none")).unwrap();
     let none = set.beside.path("none");
-    let from = ["--from", none.to_str().unwrap(), "--altered", "--yes"];
+    let from = ["--from", none.to_str().unwrap(), "--yes"];
     let report = set.recorded.run("heal", &from);
     assert_eq!(report.code, 7, "{report:?}");
     set.assert_clean();
 }
 
 #[test]
-fn edits_are_never_touched_and_altered_only_on_request() {
+fn edits_are_never_touched_and_what_was_dated_back_is() {
     let set = Setting::new(&[("newer", 2 * MIB), ("older", 9), ("back", 9), ("dated", 9)], 1);
     for (path, shift) in [("newer", HOUR_NS), ("older", -HOUR_NS), ("back", 0)] {
         let date = set.tree.mtime(path);
@@ -171,10 +171,6 @@ fn edits_are_never_touched_and_altered_only_on_request() {
     }
     set.tree.set_mtime("dated", set.tree.mtime("dated") + 1);
     let report = set.heal(&["--yes"]);
-    assert_eq!((report.code, cure(&report, "back")), (3, "unhealed".to_owned()), "{report:?}");
-    let reason = remedy(&report, "back")["reason"].as_str().unwrap().to_owned();
-    assert!(reason.contains("--altered"), "{reason}");
-    let report = set.heal(&["--yes", "--altered"]);
     assert_eq!((report.code, cure(&report, "back")), (7, "healed".to_owned()), "{report:?}");
     for path in ["newer", "older"] {
         assert_eq!(set.tree.read(path), format!("edited {path}").into_bytes());
@@ -227,7 +223,7 @@ fn a_healed_file_keeps_all_it_had_and_a_lost_one_gets_the_replica_s() {
     let set = Setting::of(tree, 1);
     set.tree.flip("kept", 5);
     std::fs::remove_dir_all(set.tree.path("lost")).unwrap();
-    let report = set.heal(&["--yes", "--altered"]);
+    let report = set.heal(&["--yes"]);
     assert_eq!(report.code, 7, "{report:?}");
     assert_eq!(paths.map(|path| look(&set.tree, path)), before);
     set.assert_clean();
@@ -242,7 +238,7 @@ fn a_file_with_two_names_is_refused_or_healed_in_place() {
     set.tree.flip("one", 3 * MIB + 1);
     let inode = || ["one", "two"].map(|p| std::fs::metadata(set.tree.path(p)).unwrap().ino());
     let before = (set.tree.read("one"), inode());
-    for more in [&["--altered"][..], &["--altered", "--yes"]] {
+    for more in [&[][..], &["--yes"]] {
         let report = set.heal(more);
         assert_eq!(report.code, 3, "{report:?}");
         let reason = remedy(&report, "one")["reason"].as_str().unwrap().to_owned();
@@ -310,7 +306,7 @@ fn no_link_and_no_name_leads_out() {
     set.tree.flip("other/g", 1);
     std::fs::remove_dir_all(set.copies[0].join("other")).unwrap();
     symlink(outside.root(), set.copies[0].join("other")).unwrap();
-    let report = set.heal(&["--yes", "--altered", "--force"]);
+    let report = set.heal(&["--yes", "--force"]);
     assert_eq!(cure(&report, "dir/f"), "unhealed", "{report:?}");
     assert_eq!(cure(&report, "other/g"), "unhealed", "{report:?}");
     assert!(!outside.path("f").exists(), "it was written through a link");
@@ -331,7 +327,7 @@ fn names_are_bytes() {
             _ => std::fs::remove_file(set.tree.path(name)).unwrap(),
         }
     }
-    let report = set.heal(&["--yes", "--altered"]);
+    let report = set.heal(&["--yes"]);
     assert_eq!(report.code, 7, "{report:?}");
     assert_eq!(report.summary()["healed"], AWKWARD.len());
     set.assert_clean();
@@ -359,14 +355,14 @@ fn without_block_values_the_whole_is_proven_by_every_digest() {
     flip(&copies[0], "g");
     flip(&copies[1], "g");
     let from = copies.iter().flat_map(|copy| ["--from", copy.to_str().unwrap()]);
-    let from: Vec<_> = from.chain(["--altered", "--yes"]).collect();
+    let from: Vec<_> = from.chain(["--yes"]).collect();
     let report = recorded.run("heal", &from);
     assert_eq!((report.code, cure(&report, "f")), (3, "healed".to_owned()), "{report:?}");
     assert_eq!(cure(&report, "g"), "unhealed", "{report:?}");
     assert!(tree.read("f") == content(2 * MIB as usize + 9, 1));
     assert_eq!(remedy(&report, "f")["taken"][0]["replica"], copies[1].to_str().unwrap());
     tree.flip("f", 7);
-    let report = recorded.run("heal", &[&from[..], &["--in-place"]].concat());
+    let report = recorded.run("heal", &[&from[..], &["--in-place", "--altered"]].concat());
     let reason = remedy(&report, "f")["reason"].as_str().unwrap().to_owned();
     assert!(reason.contains("blocks are not recorded"), "{reason}");
 }
@@ -383,7 +379,7 @@ fn a_part_of_a_tree_corresponds_to_its_copy() {
     let heal = |path: &str, from: &Path| {
         let path = set.tree.path(path);
         let args = ["heal".as_ref(), path.as_os_str(), "--from".as_ref(), from.as_os_str()];
-        fsure_json(&[&args[..], &["--altered".as_ref(), "--yes".as_ref()]].concat())
+        fsure_json(&[&args[..], &["--yes".as_ref()]].concat())
     };
     let report = heal("dir", &set.copies[0].join("dir"));
     assert_eq!((report.code, report.summary()["healed"].clone()), (7, json!(2)), "{report:?}");
@@ -410,7 +406,7 @@ fn a_root_below_is_healed_from_what_corresponds_to_it() {
     tree.flip("f", 1);
     tree.flip("inner/deep/g", 1);
     let copy = beside.path("copy");
-    let report = outer.run("heal", &["--from", copy.to_str().unwrap(), "--altered", "--yes"]);
+    let report = outer.run("heal", &["--from", copy.to_str().unwrap(), "--yes"]);
     assert_eq!((report.code, report.summary()["healed"].clone()), (7, json!(2)), "{report:?}");
     assert_eq!(outer.verify().code, 0);
 }
@@ -434,7 +430,7 @@ fn damage_that_came_under_another_name_is_healed_there() {
     let set = Setting::new(&[("old", 2 * MIB), ("b", 9), ("c", 9)], 1);
     set.tree.flip("old", MIB + 1);
     std::fs::rename(set.tree.path("old"), set.tree.path("new")).unwrap();
-    let report = set.heal(&["--yes", "--altered"]);
+    let report = set.heal(&["--yes"]);
     assert_eq!(cure(&report, "new"), "healed", "{report:?}");
     assert!(set.tree.read("new") == content(2 * MIB as usize, 1));
     let report = set.recorded.verify();

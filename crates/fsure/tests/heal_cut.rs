@@ -76,7 +76,7 @@ impl Setting {
 
     fn arguments(&self, more: &[&str]) -> Vec<std::ffi::OsString> {
         let from = ["--from", self.copy.root().to_str().unwrap()];
-        let all = [&from[..], &["--altered", "--yes", "--quiet"], more].concat();
+        let all = [&from[..], &["--yes", "--quiet"], more].concat();
         self.recorded.arguments("heal", &all)
     }
 
@@ -185,7 +185,7 @@ fn a_killed_heal_in_place_is_finished_by_the_next() {
         let report = set.recorded.update();
         assert_eq!(report.code, 5, "half a file would be recorded: {case}: {report:?}");
     };
-    kill_heals(&set, Signal::KILL, &["--in-place"], &look);
+    kill_heals(&set, Signal::KILL, &["--in-place", "--altered"], &look);
 }
 
 #[test]

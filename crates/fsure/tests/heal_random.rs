@@ -12,7 +12,7 @@ use std::sync::Mutex;
 
 use fsure::catalog::locate;
 use fsure::job::{HealOptions, ProtectOptions, UpdateOptions, heal, protect, update, verify};
-use fsure::words::{Cure, ExitCode, Monitor, Origin, Remedy, Silent};
+use fsure::words::{Cure, ExitCode, Monitor, Origin, Remedy, Silent, Verdict};
 use support::{content, mtime_ns, set_mtime_ns};
 use tempfile::TempDir;
 
@@ -186,11 +186,12 @@ fn run(seed: u64, pool: &[u8], home: &Path) -> usize {
         case.recorded.keys().map(|path| (path.clone(), case.read("tree", path))).collect();
     let curable: BTreeMap<_, _> =
         case.recorded.keys().map(|path| (path.clone(), case.can_be_healed(path))).collect();
+    let (in_place, altered) = [(true, true), (false, true), (false, false)][dice.roll(3)];
     let options = HealOptions {
         replicas: ["a", "b"].map(|name| case.folder.path().join(name)).to_vec(),
         does: true,
-        altered: true,
-        in_place: dice.one_in(2),
+        altered,
+        in_place,
         common: fsure::job::Options { force: true, ..Default::default() },
     };
     let ear = Ear::default();
@@ -205,6 +206,7 @@ fn run(seed: u64, pool: &[u8], home: &Path) -> usize {
             assert_eq!((now.as_ref(), cure), (edited.get(path), None), "{context}");
             continue;
         }
+        assert_kept(told.get(path), &tree, &before[path], altered, &context);
         if now.as_ref() == Some(wanted) {
             assert_ne!(cure, Some(Cure::Unhealed), "{context}");
             assert_eq!(cure.is_some(), before[path].as_ref() != Some(wanted), "{context}");
@@ -221,6 +223,23 @@ fn run(seed: u64, pool: &[u8], home: &Path) -> usize {
         remedy.cure == Cure::Healed && taken.any(|(origin, _)| *origin == Origin::Parity)
     };
     told.values().filter(is_rebuilt).count()
+}
+
+/// What was replaced of a rewritten file is kept, unless that was not wanted.
+fn assert_kept(
+    remedy: Option<&Remedy>,
+    tree: &Path,
+    before: &Option<Vec<u8>>,
+    altered: bool,
+    context: &str,
+) {
+    let Some(remedy) = remedy else { return };
+    let rewritten = [Verdict::Altered, Verdict::DamagedCopy].contains(&remedy.verdict);
+    let is_kept = rewritten && remedy.cure == Cure::Healed && !altered;
+    assert_eq!(remedy.kept.is_some(), is_kept, "{context}");
+    let kept = remedy.kept.as_ref().map(|kept| kept.as_text().unwrap());
+    let kept = kept.map(|kept| std::fs::read(tree.join(kept)).unwrap());
+    assert!(kept.is_none() || kept == *before, "it was not kept: {context}");
 }
 
 /// The record and the tree hold nothing that a heal should not leave.

@@ -50,7 +50,7 @@ impl Setting {
     }
 
     fn heal(&self) -> Report {
-        self.recorded.run("heal", &["--altered", "--yes"])
+        self.recorded.run("heal", &["--yes"])
     }
 
     fn folder(&self) -> PathBuf {
@@ -110,7 +110,7 @@ fn as_much_as_promised_is_repaired_and_one_shard_more_touches_nothing() {
     let copy = set.beside.path("copy");
     std::fs::create_dir(&copy).unwrap();
     std::fs::write(copy.join("f"), &set.contents["f"][..MIB as usize]).unwrap();
-    let from = ["--altered", "--yes", "--from", copy.to_str().unwrap()];
+    let from = ["--yes", "--from", copy.to_str().unwrap()];
     let report = set.recorded.run("heal", &from);
     assert_eq!(report.code, 7, "{report:?}");
     set.assert_whole();
@@ -257,6 +257,27 @@ fn what_heals_a_damaged_file_stays_when_its_neighbours_change() {
     assert_eq!((report.code, set.groups(".pool").len()), (0, 1), "{report:?}");
 }
 
+/// A file is in two pools, and only one of them has enough of it.
+#[test]
+fn where_several_pools_hold_a_file_any_will_do() {
+    for name in ["0000000000000000.pool", "ffffffffffffffff.pool"] {
+        let set = Setting::new(&[("a", 200_000), ("b", 200_000), ("c", 200_000)], "50%");
+        let (old, _) = set.groups(".pool").pop_first().unwrap();
+        let date = set.tree.mtime("a");
+        set.tree.write("a", content(200_000, 70));
+        set.tree.set_mtime("a", date);
+        set.tree.write("b", content(200_000, 71));
+        assert_eq!(set.recorded.update().code, 3);
+        assert_eq!(set.groups(".pool").len(), 2, "the old one is all there is for a");
+        std::fs::rename(old, set.folder().join(name)).unwrap();
+        std::fs::remove_file(set.tree.path("c")).unwrap();
+        let report = set.heal();
+        let told = format!("{:?}", report.lines);
+        assert!(told.contains("shards are bad"), "{report:?}");
+        assert!(set.tree.read("c") == set.contents["c"], "{name}: {report:?}");
+    }
+}
+
 #[test]
 fn without_block_values_too_and_with_another_redundancy() {
     let (tree, beside) = (Tree::new(), Tree::new());
@@ -271,7 +292,7 @@ fn without_block_values_too_and_with_another_redundancy() {
     let bad = [vec![0; MIB as usize], content(3 * MIB as usize + 1, 1)[MIB as usize..].to_vec()];
     tree.write("f", bad.concat());
     tree.set_mtime("f", date);
-    let report = recorded.run("heal", &["--altered", "--yes"]);
+    let report = recorded.run("heal", &["--yes"]);
     assert_eq!(report.code, 7, "{report:?}");
     assert!(tree.read("f") == content(3 * MIB as usize + 1, 1));
 }
@@ -327,7 +348,7 @@ fn a_full_disk_is_told_and_leaves_what_there_was() {
     assert_eq!(report.code, 5, "{report:?}");
     assert!(report.stderr.contains("No space left"), "{report:?}");
     tree.flip("f", 5);
-    assert_eq!(recorded.run("heal", &["--altered", "--yes"]).code, 7);
+    assert_eq!(recorded.run("heal", &["--yes"]).code, 7);
     tree.write("g", content(5 * MIB as usize, 2));
     let report = recorded.update();
     assert_eq!(report.code, 5, "{report:?}");

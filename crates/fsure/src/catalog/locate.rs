@@ -11,6 +11,9 @@ pub const OWN_FOLDER: &str = ".fsure";
 /// The catalog's place in a root.
 pub const OWN_CATALOG: &str = ".fsure/catalog.db";
 
+/// Where below a root is kept what healing has replaced.
+pub const REPLACED: &str = ".fsure/replaced";
+
 /// A root, its catalog, and the part of it that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {

@@ -35,7 +35,7 @@ pub use choice::Choices;
 pub use claims::{Claimed, Claims};
 pub use due::{Due, DueTotals};
 pub use history::digest_of;
-pub use locate::{OWN_CATALOG, OWN_FOLDER, Place, locate, not_there};
+pub use locate::{OWN_CATALOG, OWN_FOLDER, Place, REPLACED, locate, not_there};
 pub use looked::Turn;
 pub use metadata::StoredMetadata;
 pub use part::{Part, add_part};

@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::json::{line, pairs, text_and_bytes};
 use super::text::ranges;
 use super::{number, safe};
+use crate::catalog::REPLACED;
 use crate::words::{
     ByteRange, Cure, EntryKind, Healing, Origin, Remedy, Tallies, Verdict, escape, merge_ranges,
     units,
@@ -37,6 +38,9 @@ pub fn text_line(root: Option<&str>, remedy: &Remedy) -> String {
     if let Some(lacking) = ranges("in no copy:", &remedy.lacking, size) {
         text += &format!("\n    {lacking}");
     }
+    if let Some(kept) = &remedy.kept {
+        text += &format!("\n    what was there is kept as {root}{}", kept.shown());
+    }
     if let Some(reason) = &remedy.reason {
         text += &format!("\n    {}", safe(reason));
     }
@@ -46,6 +50,8 @@ pub fn text_line(root: Option<&str>, remedy: &Remedy) -> String {
 /// The same as JSON; no line end.
 pub fn json_line(root: &str, remedy: &Remedy) -> String {
     let (path, path_bytes) = text_and_bytes(remedy.path.as_bytes());
+    let kept = remedy.kept.as_ref().map(|kept| text_and_bytes(kept.as_bytes()));
+    let (kept, kept_bytes) = kept.map_or((None, None), |(text, bytes)| (Some(text), bytes));
     line(&RemedyLine {
         r#type: "remedy",
         root,
@@ -56,6 +62,8 @@ pub fn json_line(root: &str, remedy: &Remedy) -> String {
         cure: remedy.cure.name(),
         taken: remedy.taken.iter().map(TakenLine::of).collect(),
         lacking: pairs(&remedy.lacking),
+        kept,
+        kept_bytes,
         reason: remedy.reason.as_deref(),
     })
 }
@@ -72,6 +80,10 @@ struct RemedyLine<'a> {
     cure: &'static str,
     taken: Vec<TakenLine>,
     lacking: Vec<[u64; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kept: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kept_bytes: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
 }
@@ -109,7 +121,19 @@ pub(super) fn closing(healing: &Healing) -> Vec<String> {
     });
     let unhealed =
         who(&healing.unhealed).map(|who| format!("NOT HEALED: {who}; the reasons are told above."));
-    [healed, healable, unhealed].into_iter().flatten().collect()
+    let kept = (healing.kept > 0).then(|| {
+        let files = number(healing.kept, "rewritten file", "rewritten files");
+        format!(
+            "What was in {files} before is kept below '{REPLACED}' in the root: look whether \
+             any of it is the better content, and delete it when it is not needed."
+        )
+    });
+    let unfinished = healing.is_unfinished.then(|| {
+        "NOT FINISHED: a file is in the middle of being healed in place; the next heal with \
+         '--yes' goes on."
+            .to_owned()
+    });
+    [healed, kept, healable, unhealed, unfinished].into_iter().flatten().collect()
 }
 
 fn who(tallies: &Tallies) -> Option<String> {
@@ -146,6 +170,7 @@ mod tests {
                 (Origin::Replica(b"/b\x1b"[..].into()), vec![MIB..2 * MIB, 3 * MIB..4 * MIB]),
             ],
             lacking: Vec::new(),
+            kept: None,
             reason: None,
         }
     }
@@ -159,9 +184,11 @@ mod tests {
         let mut left = remedy(Cure::Unhealed);
         left.taken.clear();
         left.lacking = vec![2 * MIB..3 * MIB];
+        left.kept = Some(RelPath::from_bytes(*b".fsure/replaced/1/a\xff"));
         left.reason = Some("no\n".to_owned());
         let expected = "unhealed     /r/a\\n\\xff  rotten left as it is\n    \
-             in no copy: bytes 2097152-3145728 (1.0 MiB of 4.0 MiB)\n    no\\n";
+             in no copy: bytes 2097152-3145728 (1.0 MiB of 4.0 MiB)\n    \
+             what was there is kept as /r/.fsure/replaced/1/a\\xff\n    no\\n";
         assert_eq!(text_line(Some("/r"), &left), expected);
     }
 
@@ -174,18 +201,30 @@ mod tests {
         assert_eq!(line["taken"][1]["replica"], "/b\u{1b}");
         let blocks = serde_json::json!([[MIB, 2 * MIB], [3 * MIB, 4 * MIB]]);
         assert_eq!(line["taken"][1]["blocks"], blocks);
+        assert_eq!(line.get("kept"), None);
+        let kept = Some(RelPath::from_bytes(*b"k\xff"));
+        let kept = Remedy { kept, ..remedy(Cure::Healed) };
+        let line: serde_json::Value = serde_json::from_str(&json_line("/r", &kept)).unwrap();
+        assert_eq!(line["kept_bytes"], "a/8=");
     }
 
     #[test]
     fn the_end_counts_by_what_became_of_it() {
         let mut healing = Healing::default();
-        healing.add(&remedy(Cure::Healed));
+        let kept = Some(RelPath::from_bytes(*b"k"));
+        healing.add(&Remedy { kept, ..remedy(Cure::Healed) });
         healing.add(&Remedy { kind: EntryKind::Link, ..remedy(Cure::Unhealed) });
+        healing.is_unfinished = true;
         assert_eq!(
             closing(&healing),
             [
                 "HEALED: 1 file, 2.0 MiB put back.",
-                "NOT HEALED: 1 link; the reasons are told above."
+                "What was in 1 rewritten file before is kept below '.fsure/replaced' in the root: \
+                 look whether any of it is the better content, and delete it when it is not \
+                 needed.",
+                "NOT HEALED: 1 link; the reasons are told above.",
+                "NOT FINISHED: a file is in the middle of being healed in place; the next heal \
+                 with '--yes' goes on."
             ]
         );
     }

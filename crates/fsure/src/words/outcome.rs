@@ -340,6 +340,7 @@ impl Outcome {
             || self.recorded_left_out.by_border > 0
             || self.unusable_entries > 0
             || carriers.refused > 0
+            || self.healing.is_some_and(|healing| healing.is_unfinished)
             || self.scrub.as_ref().is_some_and(Scrubbed::is_incomplete)
             || self.parity.as_ref().is_some_and(Parity::is_incomplete)
         {

@@ -54,6 +54,8 @@ pub struct Remedy {
     pub taken: Vec<(Origin, Vec<ByteRange>)>,
     /// Ranges that no source has.
     pub lacking: Vec<ByteRange>,
+    /// Where below the root what was there before is kept.
+    pub kept: Option<RelPath>,
     /// Why it is unhealed, or what else to know.
     pub reason: Option<String>,
 }
@@ -77,6 +79,10 @@ pub struct Healing {
     pub healable: Tallies,
     /// What was looked at and could not be healed.
     pub unhealed: Tallies,
+    /// Files of which what was there before is kept.
+    pub kept: u64,
+    /// Whether a file is still in the middle of being healed in place.
+    pub is_unfinished: bool,
     /// Bytes put back, or that would be.
     pub bytes: u64,
 }
@@ -90,6 +96,7 @@ impl Healing {
             Cure::Unhealed => &mut self.unhealed,
         };
         tallies.add(remedy.kind, remedy.verdict);
+        self.kept += u64::from(remedy.kept.is_some());
         if remedy.cure != Cure::Unhealed {
             self.bytes += remedy.bytes();
         }

@@ -191,6 +191,19 @@ pub(crate) fn make_link(
     File::from(folder).sync_all()
 }
 
+/// See [`crate::write::link_file`].
+pub(crate) fn link_file(root: &Root, path: &[u8], second: &[u8]) -> io::Result<()> {
+    let (from, name) = place(root, path)?;
+    let (to, second) = place(root, second)?;
+    rustix::fs::linkat(&from, &*name, &to, &*second, AtFlags::empty())?;
+    File::from(to).sync_all()
+}
+
+/// See [`crate::write::flush_folder`].
+pub(crate) fn flush_folder(root: &Root, path: &[u8]) -> io::Result<()> {
+    File::from(root.open_at(path, OFlags::RDONLY | OFlags::DIRECTORY)?).sync_all()
+}
+
 /// See [`crate::write::set_folder_date`].
 pub(crate) fn set_folder_date(root: &Root, path: &[u8], mtime_ns: i64) -> io::Result<()> {
     let folder = root.open_at(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
@@ -309,6 +322,8 @@ mod tests {
         symlink(outside.path(), tree.path().join("way")).unwrap();
         symlink(outside.path().join("file"), tree.path().join("file")).unwrap();
         std::fs::create_dir(tree.path().join("root")).unwrap();
+        std::fs::write(tree.path().join("real"), "").unwrap();
+        std::fs::write(tree.path().join("root/real"), "").unwrap();
         for root in ["", "root"].map(|root| Root::open(&tree.path().join(root)).unwrap()) {
             for path in [&b"way/file"[..], b"../file", b"..", b"file", b"", b"."] {
                 assert!(patch(&root, path).is_err(), "{}", path.escape_ascii());
@@ -318,6 +333,8 @@ mod tests {
             for path in [&b"way/x"[..], b"../x", b".."] {
                 assert!(make_folder(&root, path, None).is_err());
                 assert!(make_link(&root, path, b"t", None).is_err());
+                assert!(link_file(&root, b"real", path).is_err());
+                assert!(link_file(&root, path, b"second").is_err());
                 assert!(Model::open(&root, path).is_err());
                 assert!(Draft::create(&root, path).is_err());
             }
@@ -355,6 +372,13 @@ mod tests {
         make_link(&root, b"link", b"nowhere", Some(7)).unwrap();
         assert_eq!(root.stat(b"link").unwrap().mtime_ns, 7);
         make_folder(&root, b"folder", None).unwrap();
+        link_file(&root, b"copy", b"folder/second").unwrap();
+        link_file(&root, b"link", b"folder/second").unwrap_err();
+        link_file(&root, b"link", b"folder/link").unwrap();
+        flush_folder(&root, b"folder").unwrap();
+        let inode = |path: &[u8]| root.stat(path).unwrap().inode;
+        assert_eq!(inode(b"folder/second"), inode(b"copy"));
+        assert_eq!(root.stat(b"folder/link").unwrap().kind, Kind::Link, "not what it leads to");
         set_folder_date(&root, b"folder", 9).unwrap();
         assert_eq!(root.stat(b"folder").unwrap().mtime_ns, 9);
     }

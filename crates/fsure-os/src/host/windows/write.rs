@@ -99,6 +99,14 @@ pub(crate) fn make_link(_: &Root, _: &[u8], _: &[u8], _: Option<i64>) -> io::Res
     refused()
 }
 
+pub(crate) fn link_file(_: &Root, _: &[u8], _: &[u8]) -> io::Result<()> {
+    refused()
+}
+
+pub(crate) fn flush_folder(_: &Root, _: &[u8]) -> io::Result<()> {
+    refused()
+}
+
 pub(crate) fn set_folder_date(_: &Root, _: &[u8], _: i64) -> io::Result<()> {
     refused()
 }

@@ -4,6 +4,7 @@
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher as _, Hasher as _};
 
+use fsure_os::Stat;
 use fsure_os::folder::is_gone;
 use fsure_os::write::{Draft, Model, Resembles};
 
@@ -43,8 +44,9 @@ impl Healer<'_> {
         self.catalog.note_draft(path, &draft)?;
         self.catalog.commit()?;
         let placed = self.make_and_place(work, &draft, remedy);
-        let recorded = placed
-            .and_then(|(inode, proved_ns)| self.record(&work.recorded.row, path, inode, proved_ns));
+        let recorded = placed.and_then(|(healed, proved_ns)| {
+            self.record(&work.recorded.row, path, &healed, proved_ns)
+        });
         // Noted for as long as there is anything to be removed.
         if self.root.stat(draft.as_bytes()).is_err_and(|error| is_gone(&error)) {
             self.catalog.forget_draft(path)?;
@@ -53,19 +55,18 @@ impl Healer<'_> {
         recorded
     }
 
-    /// Makes the file and gives it its name. Which inode it is, and when it was
-    /// proved.
+    /// Makes the file and gives it its name. What it is, and when it was proved.
     fn make_and_place(
         &mut self,
         work: &Work<'_>,
         path: &RelPath,
         remedy: &mut Remedy,
-    ) -> Attempt<(u64, i64)> {
+    ) -> Attempt<(Stat, i64)> {
         let draft = Draft::create(&self.root, path.as_bytes()).or_unhealed("write beside it")?;
         self.fill(work, &draft)?;
         self.dress(work, &draft, remedy)?;
         draft.writing().flush().or_unhealed("write what was healed")?;
-        let inode = draft.writing().stat().or_unhealed("look at what was written")?.inode;
+        let written = draft.writing().stat().or_unhealed("look at what was written")?;
         let proved_ns = Clock::default().now_ns();
         self.prove(work, path)?;
         let name = work.finding.path.name();
@@ -74,10 +75,13 @@ impl Healer<'_> {
             Some(_) => {
                 let now = self.root.stat(work.finding.path.as_bytes()).or_unhealed("look at it")?;
                 require_as_found(&now, work.finding)?;
+                if self.keeps(work.finding) {
+                    self.keep(&work.finding.path, &now, remedy)?;
+                }
                 draft.replace(name).or_unhealed("put it in its place")?;
             }
         }
-        Ok((inode, proved_ns))
+        Ok((written, proved_ns))
     }
 
     fn fill(&mut self, work: &Work<'_>, draft: &Draft) -> Attempt<()> {

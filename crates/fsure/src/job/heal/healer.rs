@@ -40,6 +40,8 @@ pub(super) struct Healer<'a> {
     pub(super) healed: HashSet<RelPath>,
     /// Files that were written in place: other names of them are healed, too.
     pub(super) patched: HashSet<(u64, u64)>,
+    /// Where this run keeps what it replaces, once it has had to.
+    pub(super) room: Option<RelPath>,
     /// Folders that were made, and the dates they are to have in the end.
     pub(super) made_folders: Vec<(RelPath, i64)>,
     /// The number of the generation that the run makes, once it makes one.
@@ -79,6 +81,7 @@ impl<'a> Healer<'a> {
             healing: Healing { is_dry_run: !options.does, ..Healing::default() },
             healed: HashSet::new(),
             patched: HashSet::new(),
+            room: None,
             made_folders: Vec::new(),
             generation: None,
         })
@@ -101,6 +104,7 @@ impl<'a> Healer<'a> {
             cure: if self.options.does { Cure::Healed } else { Cure::Healable },
             taken: Vec::new(),
             lacking: Vec::new(),
+            kept: None,
             reason: None,
         };
         match self.try_to_heal(finding, &mut remedy) {
@@ -136,9 +140,9 @@ impl<'a> Healer<'a> {
         let is_missing = finding.verdict == Verdict::Missing;
         let why = match finding.verdict {
             _ if !is_beneath(&finding.path) => "its name leads out of the root",
-            Verdict::Altered if !self.options.altered => {
-                "somebody rewrote it and put the date back, as encrypted containers do: \
-                 '--altered' heals such files, too"
+            _ if self.options.in_place && self.keeps(finding) => {
+                "somebody may have rewritten it, and in place nothing of that is kept: \
+                 '--altered' does it all the same"
             }
             Verdict::Flaky => "its content is as recorded: check medium, cable and memory",
             _ if finding.kind != EntryKind::File && !is_missing => {
@@ -173,21 +177,19 @@ impl<'a> Healer<'a> {
         if let Some(stat) = &damaged {
             if self.was_patched(stat, &finding.path, &recorded)? {
                 remedy.reason = Some("healed under another of its names".to_owned());
-                return self.record(
-                    &recorded.row,
-                    &finding.path,
-                    stat.inode,
-                    Clock::default().now_ns(),
-                );
+                let now_ns = Clock::default().now_ns();
+                self.record(&recorded.row, &finding.path, stat, now_ns)?;
+                return Ok(self.catalog.commit()?);
             }
             require_as_found(stat, finding)?;
-            self.require_way(stat, &recorded)?;
+            self.require_way(stat, finding, &recorded)?;
         }
         let mut troubles = Troubles::default();
         let candidates = self.candidates(finding, &recorded.row, damaged.as_ref(), &mut troubles);
         let plan = self.plan(finding, &recorded, &candidates, &mut troubles, remedy)?;
         let work = Work { finding, recorded, candidates, plan, damaged };
         if !self.options.does {
+            remedy.reason = self.keeps(finding).then(super::kept::would_be);
             return Ok(());
         }
         if work.damaged.is_some() && self.options.in_place {
@@ -210,12 +212,15 @@ impl<'a> Healer<'a> {
     }
 
     /// Refuses what the way of writing that was asked for cannot do.
-    fn require_way(&self, stat: &Stat, recorded: &Recorded) -> Attempt<()> {
-        if stat.links > 1 && !self.options.in_place {
+    fn require_way(&self, stat: &Stat, finding: &Finding, recorded: &Recorded) -> Attempt<()> {
+        let names = stat.links as usize - self.kept_as(&finding.path, stat).len();
+        if names > 1 && !self.options.in_place {
             return Err(Failure::Unhealed(format!(
-                "it has {} names, which a new file would split: '--in-place' writes into it",
-                stat.links
+                "it has {names} names, which a new file would split: '--in-place' writes into it"
             )));
+        }
+        if self.keeps(finding) {
+            self.require_room(stat)?;
         }
         if self.options.in_place && !super::patch::can_patch(recorded) {
             return Err(Failure::Unhealed(
@@ -263,16 +268,18 @@ impl<'a> Healer<'a> {
     }
 
     /// Records what is there now under the digests that are recorded, and that
-    /// they were seen. Durable with the next commit.
+    /// they were seen, if it still is what was `proved`. Durable with the next
+    /// commit.
     pub(super) fn record(
         &mut self,
         row: &Row,
         path: &RelPath,
-        inode: u64,
+        proved: &Stat,
         hashed_ns: i64,
     ) -> Attempt<()> {
         let stat = self.root.stat(path.as_bytes()).or_unhealed("look at what was healed")?;
-        if stat.inode != inode {
+        let looks = |stat: &Stat| (stat.inode, stat.size, stat.mtime_ns);
+        if looks(&stat) != looks(proved) {
             // Healed, and not ours any more: the next run says what it is now.
             return Ok(());
         }

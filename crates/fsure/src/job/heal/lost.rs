@@ -39,7 +39,7 @@ impl Healer<'_> {
             None => remedy.reason = self.make_one(path)?,
         }
         let made = self.root.stat(path.as_bytes()).or_unhealed("look at it")?;
-        self.record(&row, path, made.inode, Clock::default().now_ns())?;
+        self.record(&row, path, &made, Clock::default().now_ns())?;
         self.catalog.commit()?;
         Ok(())
     }

@@ -6,6 +6,7 @@ mod draft;
 mod gauge;
 mod healer;
 mod journal;
+mod kept;
 mod leftover;
 mod lost;
 mod patch;
@@ -54,7 +55,7 @@ pub struct HealOptions {
     pub does: bool,
     /// Write into the damaged files rather than put whole ones in their place.
     pub in_place: bool,
-    /// Heal what somebody rewrote and dated back, too.
+    /// Do not keep what is in files that somebody may have rewritten.
     pub altered: bool,
 }
 
@@ -89,6 +90,7 @@ pub fn heal(place: &Place, options: &HealOptions, monitor: &dyn Monitor) -> Resu
         && outcome.record_untrusted.is_none();
     let findings = if may_go_on { ward.findings() } else { Vec::new() };
     outcome.stopped = heal_all(&mut healer, &findings, outcome.stopped.take())?;
+    healer.healing.is_unfinished = fsure_os::path::exists(&healer.journal());
     let Healing { healed, .. } = *outcome.healing.insert(healer.healing);
     if healed.total() > 0 {
         let is_healed = |finding: &Finding| healer.healed.contains(&finding.path);

@@ -4,6 +4,8 @@
 
 use std::io;
 
+use fsure_os::Stat;
+use fsure_os::folder::{is_gone, is_other_kind};
 use fsure_os::path as os_path;
 use fsure_os::write::{self, Writing};
 
@@ -11,7 +13,7 @@ use super::healer::{Healer, Work, require_as_found};
 use super::journal::{self, Header, Journal, PAGE, Piece};
 use super::proof::Recorded;
 use super::reader::{Attempt, Candidate, Failure, Troubles, Unhealed as _};
-use crate::catalog::{Catalog, Stored};
+use crate::catalog::{Bound, Catalog, Row, Stored};
 use crate::scan::hash::BLOCK;
 use crate::words::{Clock, Origin};
 
@@ -24,6 +26,11 @@ pub(super) fn can_patch(recorded: &Recorded) -> bool {
     recorded.is_by_blocks() || recorded.size().is_some_and(|size| size <= BLOCK)
 }
 
+/// Whether an error says that a name is no file's any more.
+fn is_no_file(error: &io::Error) -> bool {
+    is_gone(error) || is_other_kind(error) || error.kind() == io::ErrorKind::InvalidInput
+}
+
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self::Unhealed(format!("its journal: {error}"))
@@ -34,16 +41,26 @@ impl Healer<'_> {
     /// Writes into a damaged file what is wrong in it.
     pub(super) fn patch(&mut self, work: &Work<'_>) -> Attempt<()> {
         let path = &work.finding.path;
+        if os_path::exists(&self.journal()) {
+            return Err(Failure::Unhealed(
+                "the journal of another file is still needed: 'fsure heal --yes' goes on with \
+                 that one first"
+                    .to_owned(),
+            ));
+        }
         let before = self.root.stat(path.as_bytes()).or_unhealed("look at it")?;
         require_as_found(&before, work.finding)?;
+        // What may not be written to needs no journal.
+        write::patch(&self.root, path.as_bytes()).or_unhealed("write into it")?;
         self.write_journal(work, before.inode)?;
         let now = self.root.stat(path.as_bytes()).or_unhealed("look at it")?;
         if let Err(busy) = require_as_found(&now, work.finding) {
             self.remove_journal();
             return Err(busy);
         }
-        let (_, proved_ns) = self.carry_out()?;
-        self.record(&work.recorded.row, path, before.inode, proved_ns)?;
+        let header = self.read_journal()?;
+        let (healed, proved_ns) = self.carry_out(&header, &work.recorded)?;
+        self.record(&work.recorded.row, path, &healed, proved_ns)?;
         self.catalog.commit()?;
         self.remove_journal();
         self.patched.insert((before.device, before.inode));
@@ -125,19 +142,26 @@ impl Healer<'_> {
         piece
     }
 
-    /// Does what the journal says, or takes it back. When the result was proved.
-    fn carry_out(&mut self) -> Attempt<(Header, i64)> {
-        let file = self.journal();
-        let header = journal::read::<Failure>(&file, &mut |_, _| Ok(()));
-        let header = match header {
-            Ok(header) => header,
-            Err(Failure::Unhealed(why)) => return Err(self.set_aside(&why)),
-            Err(other) => return Err(other),
-        };
+    /// What the journal is of; one that is damaged is put aside.
+    fn read_journal(&self) -> Attempt<Header> {
+        match journal::read::<Failure>(&self.journal(), &mut |_, _| Ok(())) {
+            Err(Failure::Unhealed(why)) => Err(self.set_aside(&why)),
+            other => other,
+        }
+    }
+
+    /// Does what the journal says, or takes it back. What the file is then, and
+    /// when that was proved.
+    fn carry_out(&mut self, header: &Header, recorded: &Recorded) -> Attempt<(Stat, i64)> {
         let path = header.path.as_bytes();
-        let itself = Candidate::open(Origin::Itself, &self.opener, path).or_unhealed("read it")?;
+        let itself = match Candidate::open(Origin::Itself, &self.opener, path) {
+            Err(error) if is_no_file(&error) => {
+                return Err(self.set_aside("the file is not there any more"));
+            }
+            other => other.or_unhealed("read it")?,
+        };
         let mut is_ours = itself.stat.inode == header.inode;
-        journal::read::<Failure>(&file, &mut |_, piece| {
+        journal::read::<Failure>(&self.journal(), &mut |_, piece| {
             let length = piece.new.len().max(piece.old.len());
             let now = self.look_at_piece(&itself, piece.offset, length);
             is_ours = is_ours && piece.is_ours(&now);
@@ -146,47 +170,56 @@ impl Healer<'_> {
         if !is_ours {
             return Err(self.set_aside("somebody has written to the file meanwhile"));
         }
-        let writing = write::patch(&self.root, path).or_unhealed("write into it");
-        let writing = match writing {
-            Ok(writing) => writing,
-            Err(failure) => {
-                self.remove_journal();
-                return Err(failure);
-            }
+        let writing = write::patch(&self.root, path).or_unhealed("write into it")?;
+        let mut written = None;
+        let proved = self.write_new(header, &writing, recorded, &mut written);
+        let is_as_written = |then: Stat| {
+            let now = writing.stat();
+            now.is_ok_and(|now| (now.mtime_ns, now.size) == (then.mtime_ns, then.size))
         };
-        match self.write_new(&header, &writing) {
-            Ok(proved_ns) => {
-                self.cut_and_date(&header, &writing)?;
-                Ok((header, proved_ns))
-            }
-            Err(Failure::Unhealed(why)) => Err(self.roll_back(&header, &writing, &why)),
+        // Neither a date nor what was there before is put over what others wrote.
+        if !written.is_none_or(is_as_written) {
+            return Err(self.set_aside("somebody has written to the file while it was healed"));
+        }
+        match proved {
+            Ok(proved_ns) => Ok((self.cut_and_date(header, &writing)?, proved_ns)),
+            Err(Failure::Unhealed(why)) => Err(self.roll_back(header, &writing, &why)),
             Err(other) => Err(other),
         }
     }
 
-    fn write_new(&mut self, header: &Header, writing: &Writing) -> Attempt<i64> {
+    /// Writes and proves. When it was proved, and what the file was once it was
+    /// `written`.
+    fn write_new(
+        &mut self,
+        header: &Header,
+        writing: &Writing,
+        recorded: &Recorded,
+        written: &mut Option<Stat>,
+    ) -> Attempt<i64> {
         journal::read::<Failure>(&self.journal(), &mut |_, piece| {
             writing.write_at(&piece.new, piece.offset).or_unhealed("write into it")
         })?;
         writing.flush().or_unhealed("write into it")?;
+        *written = Some(writing.stat().or_unhealed("look at it")?);
         let proved_ns = Clock::default().now_ns();
-        self.prove_in_place(header)?;
+        self.prove_in_place(header, recorded)?;
         Ok(proved_ns)
     }
 
     /// Last, since what is beyond the recorded end is in no journal.
-    fn cut_and_date(&self, header: &Header, writing: &Writing) -> Attempt<()> {
+    fn cut_and_date(&self, header: &Header, writing: &Writing) -> Attempt<Stat> {
         let set = || {
             writing.set_size(header.size_after)?;
             writing.set_date(header.mtime_after_ns)?;
-            writing.flush()
+            writing.flush()?;
+            writing.stat()
         };
         set().or_unhealed("its content is proven, but not its size and date; the next heal goes on")
     }
 
-    /// Reads from the medium what was written: as a whole where it is recorded
-    /// under its name, and else the parts that were written.
-    fn prove_in_place(&mut self, header: &Header) -> Attempt<()> {
+    /// Reads from the medium what was written, and all around it.
+    fn prove_in_place(&mut self, header: &Header, recorded: &Recorded) -> Attempt<()> {
         let path = header.path.as_bytes();
         let written = Candidate::open(Origin::Itself, &self.opener, path).or_unhealed("read it")?;
         let mut is_proved = true;
@@ -196,13 +229,8 @@ impl Healer<'_> {
             is_proved &= read.is_ok_and(|content| content == piece.new);
             Ok(())
         })?;
-        if let Some(Stored::Sound(row)) = self.catalog.get(&header.path)?
-            && row.record.digests.blake3.unwrap_or_default() == header.blake3
-        {
-            let recorded = Recorded::of(row, self.catalog)?;
-            let mut troubles = Troubles::default();
-            is_proved &= self.reader.has_whole(&recorded, &written, &mut troubles)?;
-        }
+        let mut troubles = Troubles::default();
+        is_proved &= self.reader.has_whole(recorded, &written, &mut troubles)?;
         let why = "what was written does not come back as it was";
         if is_proved { Ok(()) } else { Err(Failure::Unhealed(why.to_owned())) }
     }
@@ -231,13 +259,43 @@ impl Healer<'_> {
 
     /// Goes on where a run was killed. What came of it, for a person.
     pub(super) fn finish_patch(&mut self) -> Attempt<String> {
-        let (header, proved_ns) = self.carry_out()?;
-        if let Some(Stored::Sound(row)) = self.catalog.get(&header.path)? {
-            self.record(&row, &header.path, header.inode, proved_ns)?;
-            self.catalog.commit()?;
-        }
+        let header = self.read_journal()?;
+        // It may be of another record that was kept here, and prove nothing now.
+        let Some(row) = self.row_of(&header)? else {
+            return Err(self.set_aside("nothing of this content is recorded"));
+        };
+        let recorded = Recorded::of(row, self.catalog)?;
+        let (healed, proved_ns) = self.carry_out(&header, &recorded)?;
+        self.record(&recorded.row, &header.path, &healed, proved_ns)?;
+        self.catalog.commit()?;
         self.remove_journal();
         Ok(header.path.shown().to_string())
+    }
+
+    /// What the record has of the content a journal is to bring about: under the
+    /// file's name, or under another one if that was renamed.
+    fn row_of(&mut self, header: &Header) -> Attempt<Option<Row>> {
+        let is_it = |row: &Row| row.record.digests.blake3.unwrap_or_default() == header.blake3;
+        match self.catalog.get(&header.path)? {
+            Some(Stored::Sound(row)) => return Ok(Some(row).filter(is_it)),
+            Some(Stored::Bad(_)) => {
+                return Err(Failure::Unhealed("its row of the record is bad".to_owned()));
+            }
+            None if header.blake3 == [0; 32] => return Ok(None),
+            None => {}
+        }
+        let mut after = Vec::new();
+        loop {
+            let page = self.catalog.page(&Bound::After(&after), None)?;
+            let Some(last) = page.last() else { return Ok(None) };
+            after = last.path().as_bytes().to_vec();
+            for stored in page {
+                match stored {
+                    Stored::Sound(row) if is_it(&row) => return Ok(Some(row)),
+                    _ => {}
+                }
+            }
+        }
     }
 
     /// Keeps a journal that cannot be used out of the way.

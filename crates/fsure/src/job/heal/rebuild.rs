@@ -24,7 +24,7 @@ pub(super) struct Parity {
     pools: Vec<(RelPath, RelPath, String)>,
 }
 
-/// The pieces of one file, each in a group.
+/// The pieces of one file, each in a group, or in several.
 pub(super) struct Rebuilder {
     root: Arc<Root>,
     replicas: Rc<Vec<Replica>>,
@@ -87,8 +87,7 @@ impl Parity {
             let Ok(header) = parity::read_header(&group) else { continue };
             let mut at = 0;
             for member in &header.members {
-                let is_it = member.path == *path && member.identity == identity;
-                if is_it && pieces.iter().all(|piece| piece.offset != member.offset) {
+                if member.path == *path && member.identity == identity {
                     let (offset, length, group) = (member.offset, member.length, group.clone());
                     pieces.push(Piece { group, offset, length, at });
                 }
@@ -107,20 +106,42 @@ impl Rebuilder {
     /// Rebuilds some of the file, within one block.
     pub(super) fn read(&mut self, offset: u64, target: &mut [u8]) -> io::Result<usize> {
         let holds = |piece: &Piece| (piece.offset..piece.offset + piece.length).contains(&offset);
-        let Some(place) = self.pieces.iter().position(holds) else {
-            return if target.is_empty() { Ok(0) } else { Err(lost("the group cannot be read")) };
-        };
+        if target.is_empty() {
+            return Ok(0);
+        }
+        let mut places: Vec<_> =
+            (0..self.pieces.len()).filter(|n| holds(&self.pieces[*n])).collect();
+        // What is at hand first.
+        let at_hand = self.last.as_ref().map(|(last, _)| *last);
+        places.sort_by_key(|place| Some(*place) != at_hand);
+        let mut why = "the group cannot be read".to_owned();
+        for place in places {
+            match self.rebuilt(place) {
+                Err(lost) => why = lost,
+                Ok((piece, data)) => {
+                    let within = (offset - piece.offset) as usize;
+                    let length = target.len().min(piece.length as usize - within);
+                    target[..length].copy_from_slice(&data[piece.at + within..][..length]);
+                    return Ok(length);
+                }
+            }
+        }
+        Err(lost(&why))
+    }
+
+    /// The data of the group that a piece is in, or why there are none.
+    fn rebuilt(&mut self, place: usize) -> Result<(&Piece, &[u8]), String> {
+        let piece = &self.pieces[place];
         if self.last.as_ref().is_none_or(|(last, _)| *last != place) {
             self.last = None;
-            let rebuilt = rebuild(&self.pieces[place].group, &self.root, &self.replicas);
+            let rebuilt = rebuild(&piece.group, &self.root, &self.replicas);
             self.last = Some((place, rebuilt.map_err(|error| error.to_string())));
         }
-        let (piece, Some((_, data))) = (&self.pieces[place], &self.last) else { return Ok(0) };
-        let data = data.as_ref().map_err(|why| lost(why))?;
-        let within = (offset - piece.offset) as usize;
-        let length = target.len().min(piece.length as usize - within);
-        target[..length].copy_from_slice(&data[piece.at + within..][..length]);
-        Ok(length)
+        match &self.last {
+            Some((_, Ok(data))) => Ok((piece, data)),
+            Some((_, Err(why))) => Err(why.clone()),
+            None => Err("nothing was rebuilt".to_owned()),
+        }
     }
 }
 
