@@ -18,7 +18,7 @@ use fsure_os::place::Places;
 use fsure_os::read::{WAYS, Way};
 use fsure_os::volume;
 use rusqlite::types::Value;
-use support::cache::{cool, pages, warm};
+use support::cache::{assert_undisturbed, cool, pages, warm};
 use support::{
     BTRFS, BTRFS_PACKED, EXT4, EXT4_JOURNALED, Fault, FaultyFs, Format, How, Image, Mounted,
     Recorded, Request, Tree, XFS, content, or_skip, traced,
@@ -183,23 +183,31 @@ fn all_by(way: Way, through_memory: (u64, Way)) -> BytesByWay {
 fn assert_every_rung(root: &Path, below: &Path, sums: &Sums, inline: u64, rungs: Rungs) {
     for first in WAYS {
         for is_cold in [true, false] {
-            let state = if is_cold { cool } else { warm };
-            files(below).iter().chain(&files(root)).for_each(|file| state(file));
-            let case = format!("{first:?}, cold: {is_cold}, {}", root.display());
-            let before = pages(&files(below));
-            let (found, by_way) = record(root, first, From::Medium);
-            assert!(found == *sums, "{case}: wrong digests");
-            let (cold, warm) = rungs(first);
-            let through = if is_cold { Way::Dropped } else { Way::Cached };
-            let way = if is_cold { cold } else { warm };
-            let is_view = std::ptr::fn_addr_eq(rungs, forgetful as Rungs);
-            let by_way = if is_view { from_a_program(by_way) } else { by_way };
-            assert_eq!(by_way, all_by(way, (inline, through)), "{case}");
-            // What was not in memory stays there on the last rung, and below a
-            // view.
-            if root == below && !(is_cold && way == Way::Cached) {
-                assert_eq!(pages(&files(below)), before, "{case}");
-            }
+            assert_undisturbed(|| {
+                let state = if is_cold { cool } else { warm };
+                files(below).iter().chain(&files(root)).for_each(|file| state(file));
+                let case = format!("{first:?}, cold: {is_cold}, {}", root.display());
+                let before = pages(&files(below));
+                let (found, by_way) = record(root, first, From::Medium);
+                assert!(found == *sums, "{case}: wrong digests");
+                let (cold, warm) = rungs(first);
+                let through = if is_cold { Way::Dropped } else { Way::Cached };
+                let way = if is_cold { cold } else { warm };
+                let is_view = std::ptr::fn_addr_eq(rungs, forgetful as Rungs);
+                let by_way = if is_view { from_a_program(by_way) } else { by_way };
+                let expected = all_by(way, (inline, through));
+                if by_way != expected {
+                    return Err(format!("{case}: {by_way:?} and not {expected:?}"));
+                }
+                // What was not in memory stays there on the last rung, and
+                // below a view.
+                let after = pages(&files(below));
+                let is_left = root == below && !(is_cold && way == Way::Cached);
+                if is_left && after != before {
+                    return Err(format!("{case}: {after:?} pages in memory and not {before:?}"));
+                }
+                Ok(())
+            });
         }
     }
 }

@@ -115,6 +115,10 @@ fn log_calls_a_heal_a_heal_and_an_adoption_that() {
     assert_eq!(fsure_of(&sample.own.path("home"), &args).code, 7);
     assert_eq!(log().len(), before.len() + 2, "each has its line");
     assert_clean(&sample.verify(), "healed: it claims what it did");
+    std::fs::remove_dir_all(sample.tree.path("sub")).expect("remove");
+    assert_eq!(sample.run("heal", &["--from", from, "--yes"]).code, 7);
+    assert_clean(&sample.run("update", &[]), "what travels with the folder comes again");
+    assert_clean(&sample.verify(), "a folder that was made again has its date");
 
     std::fs::remove_dir_all(sample.tree.path(".fsure")).expect("lose the record");
     assert_clean(&sample.run("update", &[]), "of what travelled with it");

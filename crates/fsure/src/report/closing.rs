@@ -142,7 +142,7 @@ fn beside(outcome: &Outcome) -> Vec<String> {
         ),
         (
             if outcome.is_update { 0 } else { carriers.behind },
-            "that travel with the data are behind; 'fsure update' brings them in line.",
+            "beside the data behind the catalog; 'fsure update' brings that in line.",
         ),
     ];
     let travelling =

@@ -55,6 +55,19 @@ pub fn half_warm(file: &Path) {
     std::io::copy(&mut std::io::Read::take(&open, half), &mut std::io::sink()).expect("read");
 }
 
+/// Asserts what holds of files in memory, unless the system is short of it and
+/// takes pages back meanwhile, from which no test can keep it: once in five
+/// times is enough.
+///
+/// # Panics
+/// If it never holds, with what was found the last time.
+pub fn assert_undisturbed(mut check: impl FnMut() -> Result<(), String>) {
+    let found = (0..5).try_fold(String::new(), |_, _| check().err().ok_or(()));
+    if let Ok(found) = found {
+        panic!("{found}");
+    }
+}
+
 fn size(file: &Path) -> u64 {
     std::fs::metadata(file).expect("stat").len()
 }

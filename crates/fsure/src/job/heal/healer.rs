@@ -290,7 +290,12 @@ impl<'a> Healer<'a> {
         let (entry, hashed_ns) = match was.entry.is_undated() {
             // Still only what a list says.
             true => (was.entry.clone(), was.hashed_ns),
-            false => (Entry { target: was.entry.target.clone(), ..found }, hashed_ns),
+            false => {
+                // A folder gets its date when all is in it.
+                let is_folder = was.entry.kind == EntryKind::Folder;
+                let mtime_ns = if is_folder { was.entry.mtime_ns } else { found.mtime_ns };
+                (Entry { target: was.entry.target.clone(), mtime_ns, ..found }, hashed_ns)
+            }
         };
         let verified_s = Clock::default().now_s();
         let record = Record { entry, hashed_ns, verified_s, gone_s: None, ..was.clone() };
