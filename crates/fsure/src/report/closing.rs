@@ -142,7 +142,7 @@ fn beside(outcome: &Outcome) -> Vec<String> {
         ),
         (
             if outcome.is_update { 0 } else { carriers.behind },
-            "beside the data behind the catalog; 'fsure update' brings that in line.",
+            "that should travel with the data found behind the catalog; 'fsure update' helps.",
         ),
     ];
     let travelling =
