@@ -4,7 +4,7 @@
 use rusqlite::{OptionalExtension as _, Row as SqlRow, params};
 
 use super::seal::Sealer;
-use super::store::Catalog;
+use super::store::{Catalog, MADE_BY};
 use crate::words::{Changes, Generation, Result, SealText, Verification};
 
 /// How many generations are kept that no signature binds: a record that is
@@ -38,6 +38,33 @@ impl Catalog {
     /// The number of the generation that comes next.
     pub fn next_generation(&self) -> Result<u64> {
         Ok(self.last_generation()?.saturating_add(1))
+    }
+
+    /// Notes what a run has changed, if it has changed a claim: under the number
+    /// that it has got before, else under the next one.
+    pub fn note_changes(
+        &mut self,
+        number: &mut Option<u64>,
+        at_s: i64,
+        command: &str,
+        changes: Changes,
+    ) -> Result<()> {
+        if !self.has_changed_claims() {
+            return Ok(());
+        }
+        let of_this_run = match *number {
+            Some(number) => number,
+            None => self.next_generation()?,
+        };
+        *number = Some(of_this_run);
+        self.put_generation(&Generation {
+            number: of_this_run,
+            at_s,
+            command: command.to_owned(),
+            made_by: MADE_BY.to_owned(),
+            changes,
+            seal: None,
+        })
     }
 
     /// Writes a generation, in the place of the one of its number.

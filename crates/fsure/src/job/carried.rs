@@ -12,13 +12,13 @@ use fsure_os::place::Places;
 use super::carriers::{Teller, read_folder_file};
 use super::opening::{OpenRoot, open_root, plan};
 use super::{Options, listing};
-use crate::catalog::{Catalog, MADE_BY, OWN_CATALOG, OWN_FOLDER, Place, Settings, Stored};
+use crate::catalog::{Catalog, OWN_CATALOG, OWN_FOLDER, Place, Settings, Stored};
 use crate::exchange::{Listed, contradicts, read_attribute, read_folder};
 use crate::scan::{Purpose, scan};
 use crate::tree::{Step, Walk, WalkOptions};
 use crate::words::{
-    Algorithm, AlgorithmSet, Carriers, Changes, Clock, Error, FILE_ATTRIBUTE, FOLDER_FILE,
-    Generation, Monitor, Outcome, RelPath, Result,
+    Algorithm, AlgorithmSet, Carriers, Changes, Clock, Error, FILE_ATTRIBUTE, FOLDER_FILE, Monitor,
+    Outcome, RelPath, Result,
 };
 
 /// Files that are looked at before a tree is taken for one without carriers.
@@ -71,14 +71,9 @@ pub(super) fn adopt(
         });
     }
     if carriers.used > 0 {
-        catalog.put_generation(&Generation {
-            number: catalog.next_generation()?,
-            at_s: Clock::default().now_s(),
-            command: "adopt".to_owned(),
-            made_by: MADE_BY.to_owned(),
-            changes: Changes { new: carriers.used, bytes: catalog.bytes(), ..Changes::default() },
-            seal: None,
-        })?;
+        let (new, bytes) = (carriers.used, catalog.bytes());
+        let changes = Changes { new, bytes, ..Changes::default() };
+        catalog.note_changes(&mut None, Clock::default().now_s(), "adopt", changes)?;
     }
     catalog.commit()?;
     Ok(carriers)

@@ -11,11 +11,11 @@ use fsure_os::path as os_path;
 use super::Options;
 use super::listing::{self, Refusal, Troubles, named, record};
 use super::opening::{OpenRoot, lock, open_root};
-use crate::catalog::{Catalog, MADE_BY, OWN_FOLDER, Place, Row, Settings, Stored};
+use crate::catalog::{Catalog, OWN_FOLDER, Place, Row, Settings, Stored};
 use crate::exchange::{Format, Listed, Source, Trouble};
 use crate::words::{
-    Algorithm, AlgorithmSet, Changes, Clock, Digests, Entry, EntryKind, Error, ExitCode,
-    Generation, Monitor, Record, RelPath, Result,
+    Algorithm, AlgorithmSet, Changes, Clock, Digests, Entry, EntryKind, Error, ExitCode, Monitor,
+    Record, RelPath, Result,
 };
 
 /// What an import did.
@@ -94,24 +94,10 @@ pub fn import(
         import.take_all(source, monitor)?;
     }
     let imported = import.imported;
-    note_generation(&mut catalog, imported.recorded, &options.clock)?;
+    let changes = Changes { new: imported.recorded, ..Changes::default() };
+    catalog.note_changes(&mut None, options.clock.now_s(), "import", changes)?;
     catalog.commit()?;
     Ok(imported)
-}
-
-/// Notes in the history of the record what was imported.
-fn note_generation(catalog: &mut Catalog, new: u64, clock: &Clock) -> Result<()> {
-    if !catalog.has_changed_claims() {
-        return Ok(());
-    }
-    catalog.put_generation(&Generation {
-        number: catalog.next_generation()?,
-        at_s: clock.now_s(),
-        command: "import".to_owned(),
-        made_by: MADE_BY.to_owned(),
-        changes: Changes { new, ..Changes::default() },
-        seal: None,
-    })
 }
 
 pub(super) struct Import<'a> {

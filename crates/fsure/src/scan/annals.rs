@@ -4,29 +4,17 @@
 
 use super::Purpose;
 use super::ledger::Ledger;
-use crate::catalog::MADE_BY;
-use crate::words::{Generation, Result, Verification};
+use crate::words::{Result, Verification};
 
 impl Ledger<'_> {
     /// Writes the generation that this run makes, if it makes one.
     pub(super) fn note_generation(&mut self) -> Result<()> {
         let is_update = matches!(self.plan.purpose, Purpose::Update(_));
-        if !is_update || !self.catalog.has_changed_claims() {
+        if !is_update {
             return Ok(());
         }
-        let number = match self.generation {
-            Some(number) => number,
-            None => self.catalog.next_generation()?,
-        };
-        self.generation = Some(number);
-        self.catalog.put_generation(&Generation {
-            number,
-            at_s: self.now_s,
-            command: self.plan.command.to_owned(),
-            made_by: MADE_BY.to_owned(),
-            changes: self.changes,
-            seal: None,
-        })
+        let (at_s, command) = (self.now_s, self.plan.command);
+        self.catalog.note_changes(&mut self.generation, at_s, command, self.changes)
     }
 
     /// Notes how much was verified, where anything was.

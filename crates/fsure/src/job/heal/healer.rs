@@ -16,11 +16,11 @@ use super::reader::{Attempt, Candidate, Failure, Reader, Troubles, Unhealed as _
 use super::rebuild::Parity;
 use super::replica::Replica;
 use super::{HEAL, HealOptions, OpenRoot};
-use crate::catalog::{Catalog, MADE_BY, OWN_FOLDER, Place, Row, Stored};
+use crate::catalog::{Catalog, OWN_FOLDER, Place, Row, Stored};
 use crate::scan::Entries;
 use crate::words::{
-    Changes, Clock, Cure, Entry, EntryKind, Finding, Generation, Healing, Monitor, Origin, Record,
-    RelPath, Remedy, Result, Verdict, is_same_date,
+    Changes, Clock, Cure, Entry, EntryKind, Finding, Healing, Monitor, Origin, Record, RelPath,
+    Remedy, Result, Verdict, is_same_date,
 };
 
 /// The one who heals.
@@ -300,30 +300,10 @@ impl<'a> Healer<'a> {
         let verified_s = Clock::default().now_s();
         let record = Record { entry, hashed_ns, verified_s, gone_s: None, ..was.clone() };
         self.catalog.put_same_content(row, record)?;
-        Ok(self.note_generation()?)
-    }
-}
-
-impl Healer<'_> {
-    /// Where dates are coarser than the recorded ones, what was healed has
-    /// another one, and the record claims something new.
-    fn note_generation(&mut self) -> Result<()> {
-        if !self.catalog.has_changed_claims() {
-            return Ok(());
-        }
-        let number = match self.generation {
-            Some(number) => number,
-            None => self.catalog.next_generation()?,
-        };
-        self.generation = Some(number);
-        self.catalog.put_generation(&Generation {
-            number,
-            at_s: Clock::default().now_s(),
-            command: HEAL.to_owned(),
-            made_by: MADE_BY.to_owned(),
-            changes: Changes::default(),
-            seal: None,
-        })
+        // Where dates are coarser than the recorded ones, what was healed has
+        // another one, and the record claims something new.
+        let (number, changes) = (&mut self.generation, Changes::default());
+        Ok(self.catalog.note_changes(number, verified_s, HEAL, changes)?)
     }
 }
 
