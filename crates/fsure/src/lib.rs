@@ -15,6 +15,8 @@ pub mod words;
 pub mod catalog;
 pub mod exchange;
 pub mod parity;
+pub mod results;
+pub mod sample;
 pub mod tree;
 
 // Floor 3: the pipeline, and for whom a record is believed

@@ -5,6 +5,7 @@ mod clock;
 mod difference;
 pub mod digest;
 mod duplicate;
+pub mod durability;
 mod entry;
 mod error;
 mod exit;

@@ -1,0 +1,113 @@
+//! What was measured, as it is stored: one JSON object per line, the first
+//! with the version, each written as soon as it is known, so that a run that is
+//! killed keeps what it had. The same lines are what `--json` prints, so there
+//! is one format and not two (`docs/results.md`).
+//!
+//! These types are the format. They hold numbers and words and know nothing of
+//! options, jobs or reports; those come and go.
+//!
+
+mod file;
+mod flush;
+mod listener;
+mod machine;
+mod speed;
+
+use serde::{Deserialize, Serialize};
+
+pub use file::{ReadError, Saved, Stored, read};
+pub use flush::{Claim, Curve, Layer, Method, Point, Profile};
+pub use listener::{Listener, Step};
+pub use machine::{Machine, Noise};
+pub use speed::{Eviction, Limit, NotRun, Rung, Series};
+
+/// The version of the format. It grows when a line changes its meaning; a
+/// reader passes over types of lines and fields that it does not know.
+pub const VERSION: u32 = 1;
+
+/// Which command measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measurement {
+    /// `fsure speed`.
+    Speed,
+    /// `fsure flush`.
+    Flush,
+}
+
+/// One line of a result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum Line {
+    /// The first line.
+    Result(Header),
+    /// A step of the ladder.
+    Rung(Rung),
+    /// A step of the ladder, or a method, that could not be measured here.
+    NotRun(NotRun),
+    /// Throughput over time.
+    Series(Series),
+    /// How far `verify` is from the device.
+    Limit(Limit),
+    /// One layer of the storage below a path, from the file system down.
+    Layer(Layer),
+    /// What one way of making a write durable costs.
+    Method(Method),
+    /// One quantity over another: commits per flush, threads, dirty bytes.
+    Curve(Curve),
+    /// Whether a database's own mark was reached.
+    Profile(Profile),
+    /// What is to be believed of the flush.
+    Verdict(Claim),
+    /// Something a person should know, with what to do now.
+    Warning {
+        /// The sentence.
+        words: String,
+    },
+    /// The last line.
+    Summary(Summary),
+}
+
+/// The first line of a result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// Which command measured.
+    pub kind: Measurement,
+    /// [`VERSION`] of the program that wrote it.
+    pub version: u32,
+    /// The program, such as `fsure 0.1.0`.
+    pub program: String,
+    /// When the run began, RFC 3339 in UTC.
+    pub started: String,
+    /// Where.
+    pub machine: Machine,
+    /// The paths measured, as the other lines name them.
+    pub targets: Vec<Target>,
+    /// What was asked for, in words for a person: `size` to `450 MiB`.
+    pub setup: Vec<(String, String)>,
+}
+
+/// A path that was measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Target {
+    /// As text.
+    pub path: String,
+    /// Its bytes in base64, where they are no valid UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path_bytes: Option<String>,
+}
+
+/// The last line of a result. A result without one was cut off.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// How long the run took.
+    pub seconds: f64,
+    /// What else the machine was doing.
+    pub noise: Noise,
+    /// Rungs or methods measured.
+    pub measured: u64,
+    /// Rungs or methods left out.
+    pub not_run: u64,
+    /// The exit code that the run ended with.
+    pub exit_code: u8,
+}
