@@ -1,6 +1,7 @@
 //! Linux.
 
 pub(crate) mod attribute;
+pub(crate) mod counters;
 pub(crate) mod device;
 mod extent;
 mod file;
