@@ -10,6 +10,7 @@
 //! | `path` | a path's bytes and back |
 //! | `counters` | what a device was really asked to do |
 //! | `device` | the storage under a folder |
+//! | `durable` | the ways of making a write durable |
 //! | `name` | what this host is called |
 //! | `priority` | whether others go first |
 //! | `ring` | many reads with one call, where there is such a thing |
@@ -48,7 +49,7 @@ use windows as system;
 
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{counters, ring};
-pub(crate) use system::{File, device, priority, volume};
+pub(crate) use system::{File, device, durable, priority, volume};
 #[cfg(unix)]
 pub(crate) use unix::{attribute, folder, lock, memory, name, open_files, path, write};
 #[cfg(windows)]
