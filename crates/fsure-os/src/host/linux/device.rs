@@ -20,16 +20,21 @@ pub(crate) fn of(root: &Root, path: &[u8]) -> Device {
     let Ok(at) = opened else { return Device::unknown() };
     let number = stat_descriptor(&at).map_or(0, |stat| stat.device);
     let mut disks = BTreeMap::new();
-    collect(&block_folder(number), &mut disks, DEPTH_MAX);
-    if disks.is_empty() {
-        for member in btrfs_members(root, path) {
-            collect(&member, &mut disks, DEPTH_MAX);
-        }
+    for device in block_devices(root, path) {
+        collect(&device, &mut disks, DEPTH_MAX);
     }
     let heads = disks.values().filter(|is_rotational| **is_rotational).count();
     let is_remote = is_remote(&at);
     disks.entry(number).or_insert(false);
     Device { disks: disks.into_keys().collect(), heads, is_remote }
+}
+
+/// The folders in sysfs of the block devices that the file system of a folder
+/// is on; none where it is on none.
+pub(super) fn block_devices(root: &Root, path: &[u8]) -> Vec<PathBuf> {
+    let number = root.stat(path).map_or(0, |stat| stat.device);
+    let own = block_folder(number);
+    if own.exists() { vec![own] } else { btrfs_members(root, path) }
 }
 
 /// Disks below partitions below RAID below encryption below volumes: deeper
