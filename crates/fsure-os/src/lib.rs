@@ -13,6 +13,7 @@
 //! | [`place`] | where files begin on the disk |
 //! | [`read`] | what a file holds on its medium, and which way it was really read |
 //! | [`ring`] | many reads with one call |
+//! | [`stream`] | what of a file is in memory, and the way to nowhere |
 //! | [`volume`] | which file system this is |
 //! | [`limit`] | how many files may be open at once |
 //! | [`lock`] | whether another process is at work on the same record |
@@ -43,6 +44,7 @@ pub mod priority;
 pub mod read;
 pub mod ring;
 mod stat;
+pub mod stream;
 pub mod volume;
 #[cfg(any(windows, test))]
 mod wide;

@@ -15,6 +15,7 @@ mod roots;
 mod screen;
 mod scrub;
 mod seal;
+mod speed;
 mod status;
 mod trust;
 mod update;
@@ -62,6 +63,7 @@ enum Command {
     Dupes(dupes::DupesArgs),
     Heal(heal::HealArgs),
     Protect(protect::ProtectArgs),
+    Speed(speed::SpeedArgs),
     #[command(hide = true)]
     Generate(generate::GenerateArgs),
 }
@@ -155,6 +157,7 @@ fn run() -> ExitCode {
         Command::Dupes(args) => dupes::run(args, &cli.output),
         Command::Heal(args) => heal::run(args, &cli.output),
         Command::Protect(args) => protect::run(args, &cli.output),
+        Command::Speed(args) => speed::run(args, &cli.output),
         Command::Generate(args) => generate::run(args),
     }
 }
