@@ -14,6 +14,7 @@
 //! | [`read`] | what a file holds on its medium, and which way it was really read |
 //! | [`ring`] | many reads with one call |
 //! | [`volume`] | which file system this is |
+//! | [`scratch`] | folders of our own, of which nothing is left behind |
 //! | [`limit`] | how many files may be open at once |
 //! | [`lock`] | whether another process is at work on the same record |
 //! | [`plain`] | plain files that the user names: lists read and written |
@@ -42,6 +43,7 @@ pub mod plain;
 pub mod priority;
 pub mod read;
 pub mod ring;
+pub mod scratch;
 mod stat;
 pub mod volume;
 #[cfg(any(windows, test))]

@@ -16,6 +16,7 @@ mod screen;
 mod scrub;
 mod seal;
 mod status;
+mod sweep;
 mod trust;
 mod update;
 mod verify;
@@ -64,6 +65,8 @@ enum Command {
     Protect(protect::ProtectArgs),
     #[command(hide = true)]
     Generate(generate::GenerateArgs),
+    #[command(hide = true)]
+    Sweep(sweep::SweepArgs),
 }
 
 /// How results are shown.
@@ -156,6 +159,7 @@ fn run() -> ExitCode {
         Command::Heal(args) => heal::run(args, &cli.output),
         Command::Protect(args) => protect::run(args, &cli.output),
         Command::Generate(args) => generate::run(args),
+        Command::Sweep(args) => sweep::run(args),
     }
 }
 
