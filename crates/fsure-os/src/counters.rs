@@ -40,6 +40,12 @@ impl Meter {
         Ok(host::counters::Meter::of(folder)?.map(Self))
     }
 
+    /// Whether a device takes writes that it forces through its cache (FUA),
+    /// which are counted like others and make a flush needless.
+    pub fn takes_forced(&self) -> bool {
+        self.0.takes_forced()
+    }
+
     /// What they say now. Fails where a device is gone.
     pub fn read(&self) -> io::Result<Counters> {
         self.0.read()

@@ -6,7 +6,7 @@
 //! measures writes over nobody's data.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::host::durable as host;
 
@@ -161,20 +161,42 @@ impl Writer {
     }
 }
 
-/// An open folder, whose names are to be durable, too.
+/// A folder of our own, whose names can be made durable, too; it is gone with
+/// all that is in it when this is dropped.
 #[derive(Debug)]
-pub struct Names(host::Names);
+pub struct Folder {
+    path: PathBuf,
+    names: host::Names,
+}
 
-impl Names {
-    /// Opens it.
-    pub fn open(folder: &Path) -> io::Result<Self> {
-        host::Names::open(folder).map(Self)
+impl Folder {
+    /// Makes it. Fails where something has the name.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        std::fs::create_dir(path)?;
+        Ok(Self { path: path.to_owned(), names: host::Names::open(path)? })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Waits until its names are on the medium. Refused on Windows, which has no
     /// such call.
     pub fn flush(&self) -> io::Result<()> {
-        self.0.flush()
+        self.names.flush()
+    }
+
+    /// Removes all files in it.
+    pub fn clear(&self) -> io::Result<()> {
+        std::fs::read_dir(&self.path)?.try_for_each(|entry| std::fs::remove_file(entry?.path()))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // Where that fails, there is nobody left to tell.
+        let _ = std::fs::remove_dir_all(&self.path);
     }
 }
 
@@ -231,6 +253,20 @@ mod tests {
             assert!(told == io::ErrorKind::AlreadyExists || is_refusal(&error), "{error}");
         }
         assert_eq!(std::fs::read(&path).unwrap(), b"precious");
+    }
+
+    #[test]
+    fn a_folder_of_ours_goes_with_all_that_is_in_it() {
+        let outer = tempfile::tempdir().unwrap();
+        let path = outer.path().join("own");
+        let folder = Folder::create(&path).unwrap();
+        assert_eq!(Folder::create(&path).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        Writer::create(&path.join("file"), Method::WriteOnly).unwrap();
+        folder.clear().unwrap();
+        assert_eq!(std::fs::read_dir(&path).unwrap().count(), 0);
+        Writer::create(&path.join("file"), Method::WriteOnly).unwrap();
+        drop(folder);
+        assert!(!path.exists());
     }
 
     #[test]

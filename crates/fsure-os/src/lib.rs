@@ -15,6 +15,7 @@
 //! | [`ring`] | many reads with one call |
 //! | [`stream`] | what of a file is in memory, and the way to nowhere |
 //! | [`volume`] | which file system this is |
+//! | [`scratch`] | folders of our own, of which nothing is left behind |
 //! | [`limit`] | how many files may be open at once |
 //! | [`lock`] | whether another process is at work on the same record |
 //! | [`plain`] | plain files that the user names: lists read and written |
@@ -43,6 +44,7 @@ pub mod plain;
 pub mod priority;
 pub mod read;
 pub mod ring;
+pub mod scratch;
 mod stat;
 pub mod stream;
 pub mod volume;

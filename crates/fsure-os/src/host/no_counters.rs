@@ -15,6 +15,10 @@ impl Meter {
         Ok(None)
     }
 
+    pub(crate) fn takes_forced(&self) -> bool {
+        match self.0 {}
+    }
+
     pub(crate) fn read(&self) -> io::Result<Counters> {
         match self.0 {}
     }

@@ -14,6 +14,7 @@ pub(crate) struct Meter {
     devices: Vec<PathBuf>,
     /// Of what counts the flushes that it sends; empty where nothing does.
     flushed: Vec<PathBuf>,
+    takes_forced: bool,
 }
 
 /// Volumes on RAID on partitions: deeper than anybody builds.
@@ -23,13 +24,15 @@ impl Meter {
     pub(crate) fn of(folder: &Path) -> io::Result<Option<Self>> {
         let folders = block_devices(&Root::open(folder)?, b"").into_iter();
         let folders: Vec<_> = folders.map(std::fs::canonicalize).collect::<io::Result<_>>()?;
-        let mut flushed = Some(Vec::new());
+        let (mut flushed, mut takes_forced) = (Some(Vec::new()), false);
         for folder in &folders {
+            let asked =
+                |file: &str| std::fs::read_to_string(whole(folder).join("queue").join(file));
             // Where counting is turned off, nothing moves, whatever happens.
-            let counts = std::fs::read_to_string(whole(folder).join("queue/iostats"));
-            if counts.is_ok_and(|word| word.trim() == "0") {
+            if asked("iostats").is_ok_and(|word| word.trim() == "0") {
                 return Ok(None);
             }
+            takes_forced |= asked("fua").is_ok_and(|word| word.trim() == "1");
             let own = flush_counters(folder, DEPTH_MAX);
             flushed = flushed.zip(own).map(|(all, own)| [all, own].concat());
         }
@@ -37,7 +40,11 @@ impl Meter {
         let mut flushed = flushed.unwrap_or_default();
         flushed.sort();
         flushed.dedup();
-        Ok((!devices.is_empty()).then_some(Self { devices, flushed }))
+        Ok((!devices.is_empty()).then_some(Self { devices, flushed, takes_forced }))
+    }
+
+    pub(crate) fn takes_forced(&self) -> bool {
+        self.takes_forced
     }
 
     pub(crate) fn read(&self) -> io::Result<Counters> {

@@ -17,6 +17,7 @@ mod scrub;
 mod seal;
 mod speed;
 mod status;
+mod sweep;
 mod trust;
 mod update;
 mod verify;
@@ -66,6 +67,8 @@ enum Command {
     Speed(speed::SpeedArgs),
     #[command(hide = true)]
     Generate(generate::GenerateArgs),
+    #[command(hide = true)]
+    Sweep(sweep::SweepArgs),
 }
 
 /// How results are shown.
@@ -159,6 +162,7 @@ fn run() -> ExitCode {
         Command::Protect(args) => protect::run(args, &cli.output),
         Command::Speed(args) => speed::run(args, &cli.output),
         Command::Generate(args) => generate::run(args),
+        Command::Sweep(args) => sweep::run(args),
     }
 }
 
