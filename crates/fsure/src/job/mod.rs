@@ -41,7 +41,7 @@ pub use import::{Imported, import};
 pub use log::{Claim, History, log};
 pub use scrub::{ScrubOptions, scrub};
 pub use seal::{SealOptions, Sealed, seal};
-pub use speed::{Data, SpeedOptions, speed};
+pub use speed::{Change, Changes, Data, SpeedOptions, compare_speed, speed};
 pub use status::status;
 pub use update::{UpdateOptions, update};
 pub use verify::verify;

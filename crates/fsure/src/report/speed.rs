@@ -73,13 +73,18 @@ fn ladder(text: &mut String, unit: &str, mut rungs: Vec<&Rung>) {
     }
 }
 
-/// Rungs that are faster than this one for sure, and one.
+/// The ranks of rungs that are sorted by their medians. Those whose intervals
+/// hang together, be it by a third's, share one.
 fn ranks(rungs: &[&Rung]) -> Vec<usize> {
-    let is_faster = |one: &Rung, other: &Rung| one.low > other.high;
-    rungs
-        .iter()
-        .map(|rung| 1 + rungs.iter().filter(|other| is_faster(other, rung)).count())
-        .collect()
+    let (mut ranks, mut rank, mut lowest) = (Vec::new(), 1, f64::INFINITY);
+    for (place, rung) in rungs.iter().enumerate() {
+        if rung.high < lowest {
+            rank = place + 1;
+        }
+        lowest = lowest.min(rung.low);
+        ranks.push(rank);
+    }
+    ranks
 }
 
 /// What else is to be known of a rung.

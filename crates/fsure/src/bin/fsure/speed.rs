@@ -84,6 +84,7 @@ pub(crate) fn run(args: &SpeedArgs, output: &OutputArgs) -> ExitCode {
             DataArg::Text => Data::Text,
         },
         rungs: args.rungs.iter().map(|name| name.trim().to_owned()).collect(),
+        guard: std::env::current_exe().ok(),
         clock: Clock::default(),
     };
     let listener = Tmp { screen: &screen, json: output.json, lines: Default::default() };

@@ -38,7 +38,7 @@ fn folder(site: &Site, files: u64, name: &str) -> Tried<PathBuf> {
     if files == 0 {
         return Err(Refusal::NotHere("too little space for small files".to_owned()));
     }
-    let folder = site.scratch.join(name);
+    let folder = site.path().join(name);
     os_path::make_folder(&folder)?;
     Ok(folder)
 }
@@ -194,7 +194,7 @@ impl Rung for ReadCold {
         let watch = Stopwatch::start(self.site.meter.as_ref());
         let way = std::thread::scope(|scope| {
             let each = || self.read(&next, go);
-            let readers: Vec<_> = (0..self.site.readers).map(|_| scope.spawn(each)).collect();
+            let readers: Vec<_> = (0..self.site.readers()).map(|_| scope.spawn(each)).collect();
             let ways = readers.into_iter().map(|reader| reader.join().expect("a reader"));
             ways.reduce(|one, other| Ok(one?.max(other?))).unwrap_or(Ok(Way::Direct))
         })?;
@@ -213,7 +213,7 @@ impl Rung for ReadCold {
             "{} files of 4 KiB opened and read by {} readers, one at a time each; {proof}, names \
              and inodes from memory",
             self.files,
-            self.site.readers
+            self.site.readers()
         )
     }
 }
