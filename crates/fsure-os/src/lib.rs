@@ -15,8 +15,10 @@
 //! | [`ring`] | many reads with one call |
 //! | [`stream`] | what of a file is in memory, and the way to nowhere |
 //! | [`volume`] | which file system this is |
+//! | [`mounts`] | mounts of our own, which are gone with the process |
 //! | [`scratch`] | folders of our own, of which nothing is left behind |
 //! | [`limit`] | how many files may be open at once |
+//! | [`machine`] | what machine this is, and what else it is doing |
 //! | [`lock`] | whether another process is at work on the same record |
 //! | [`plain`] | plain files that the user names: lists read and written |
 //! | [`mod@write`] | repairs below a root: drafts, patches, lost links and folders |
@@ -37,6 +39,8 @@ pub mod folder;
 mod host;
 pub mod limit;
 pub mod lock;
+pub mod machine;
+pub mod mounts;
 pub mod opener;
 pub mod path;
 pub mod place;

@@ -7,6 +7,8 @@ pub(crate) mod durable;
 mod extent;
 mod file;
 pub(crate) mod folder;
+pub(crate) mod machine;
+pub(crate) mod mounts;
 pub(crate) mod place;
 pub(crate) mod priority;
 pub(crate) mod ring;
@@ -16,3 +18,5 @@ pub(crate) mod volume;
 pub(crate) mod write;
 
 pub(crate) use file::File;
+#[cfg(test)]
+pub(crate) use file::did_not_run;
