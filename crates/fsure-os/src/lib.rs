@@ -5,7 +5,9 @@
 //! |---|---|
 //! | [`attribute`] | mode, owner, access lists and extended attributes of a name |
 //! | [`buffer`] | memory that direct reads can use at full speed |
+//! | [`counters`] | what a device was really asked to do |
 //! | [`device`] | which disks a file system is on, and how they want to be read |
+//! | [`durable`] | the ways of making a write durable |
 //! | [`folder`] | which names are below a root, and what they are |
 //! | [`opener`] | how a file can be read, before it is |
 //! | [`place`] | where files begin on the disk |
@@ -26,7 +28,9 @@
 mod absent;
 pub mod attribute;
 pub mod buffer;
+pub mod counters;
 pub mod device;
+pub mod durable;
 pub mod folder;
 mod host;
 pub mod limit;

@@ -8,7 +8,9 @@
 //! | `attribute` | what a name has beside its content |
 //! | `memory` | room for direct reads |
 //! | `path` | a path's bytes and back |
+//! | `counters` | what a device was really asked to do |
 //! | `device` | the storage under a folder |
+//! | `durable` | the ways of making a write durable |
 //! | `name` | what this host is called |
 //! | `priority` | whether others go first |
 //! | `ring` | many reads with one call, where there is such a thing |
@@ -30,6 +32,8 @@ mod linux;
 #[cfg(target_os = "macos")]
 mod macos;
 #[cfg(not(target_os = "linux"))]
+pub(crate) mod no_counters;
+#[cfg(not(target_os = "linux"))]
 pub(crate) mod no_ring;
 #[cfg(unix)]
 mod unix;
@@ -44,14 +48,14 @@ use macos as system;
 use windows as system;
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::ring;
-#[cfg(not(target_os = "linux"))]
-pub(crate) use no_ring as ring;
-pub(crate) use system::{File, device, priority, volume};
+pub(crate) use linux::{counters, ring};
+pub(crate) use system::{File, device, durable, priority, volume};
 #[cfg(unix)]
 pub(crate) use unix::{attribute, folder, lock, memory, name, open_files, path, write};
 #[cfg(windows)]
 pub(crate) use windows::{attribute, folder, lock, memory, name, open_files, path, write};
+#[cfg(not(target_os = "linux"))]
+pub(crate) use {no_counters as counters, no_ring as ring};
 
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
 compile_error!("fsure-os speaks to Linux, macOS and Windows");

@@ -104,7 +104,19 @@ impl Error {
                 Some((*hint).to_owned())
             }
             Self::Internal(_) => Some("please report this, with the command line".to_owned()),
-            Self::Io { .. } | Self::Interrupted(_) => None,
+            Self::Io { source, .. } => match source.kind() {
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                    Some("make room there, or choose another place".to_owned())
+                }
+                io::ErrorKind::ReadOnlyFilesystem => {
+                    Some("it is mounted read-only: choose another place".to_owned())
+                }
+                io::ErrorKind::PermissionDenied => {
+                    Some("choose a place that you may write to, or run it as its owner".to_owned())
+                }
+                _ => None,
+            },
+            Self::Interrupted(_) => None,
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Linux.
 
 pub(crate) mod attribute;
+pub(crate) mod counters;
 pub(crate) mod device;
+pub(crate) mod durable;
 mod extent;
 mod file;
 pub(crate) mod folder;

@@ -2,6 +2,7 @@
 
 pub(crate) mod attribute;
 pub(crate) mod device;
+pub(crate) mod durable;
 mod file;
 pub(crate) mod folder;
 pub(crate) mod place;

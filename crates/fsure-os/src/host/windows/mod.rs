@@ -4,6 +4,7 @@
 pub(crate) mod attribute;
 mod call;
 pub(crate) mod device;
+pub(crate) mod durable;
 mod file;
 pub(crate) mod folder;
 pub(crate) mod lock;

@@ -1,0 +1,179 @@
+//! The table: what each way of making a write durable costs, and what of it
+//! reached the device.
+
+use fsure_os::durable::Method;
+
+use super::operations::{Append, Create, Idle, Overwrite};
+use super::site::{Contender, Site};
+use super::slice::Tally;
+use crate::results::{self, Line};
+use crate::words::{Result, units};
+
+/// How others are told of if they write more than this share of what the
+/// strongest flush writes: from there on the counters are theirs, too.
+const FOREIGN_MAX: f64 = 0.5;
+
+/// What was measured, by its name.
+pub(super) struct Table {
+    rows: Vec<(String, Tally)>,
+    /// Bytes that others had the device write in a second.
+    idle: Option<f64>,
+}
+
+impl Table {
+    pub(super) fn of(&self, method: Method) -> Option<&Tally> {
+        self.rows.iter().find(|(name, _)| name == method.name()).map(|(_, tally)| tally)
+    }
+
+    /// Bytes that others had the device write per byte of ours while the
+    /// strongest flush was measured, if they went on as they did while we did
+    /// nothing.
+    pub(super) fn foreign_ratio(&self, size: usize) -> Option<f64> {
+        let ours = self.of(Method::strongest())?.per_second() * size as f64;
+        Some(self.idle? / ours).filter(|ratio| ratio.is_finite())
+    }
+}
+
+/// How many methods there are.
+pub(super) fn count() -> usize {
+    // The patterns are three.
+    Method::all().len() + 3
+}
+
+/// Measures all of them.
+pub(super) fn measure(site: &Site<'_>) -> Result<Table> {
+    let size = site.options.size;
+    let sizes = [size];
+    let mut contenders = vec![Contender::new(IDLE, Idle)];
+    for method in Method::all() {
+        let made = Overwrite::new(site, *method, size);
+        let made = site.or_not_run(method.name(), made)?;
+        contenders.extend(made.map(|made| Contender::with_tail(method.name(), made)));
+    }
+    let flush = Method::thorough().name();
+    let name = format!("append + {flush}");
+    if let Some(made) = site.or_not_run(&name, Append::new(site, Method::thorough(), &sizes))? {
+        contenders.push(Contender::with_tail(name, made));
+    }
+    let name = format!("create + {flush} + folder flush");
+    if let Some(made) = site.or_not_run(&name, Create::beside(site, size))? {
+        contenders.push(Contender::with_tail(name, made));
+    }
+    let name = format!("replace + {flush} + folder flush");
+    if let Some(made) = site.or_not_run(&name, Create::replacing(site, size))? {
+        contenders.push(Contender::with_tail(name, made));
+    }
+    site.measure(&mut contenders, site.options.span)?;
+    let mut rows: Vec<_> = contenders.into_iter().map(|one| (one.name, one.tally)).collect();
+    let idle = rows.remove(0).1.device_bytes_per_second();
+    let table = Table { rows, idle };
+    for (name, tally) in &table.rows {
+        site.tell(&Line::Method(row(site, name, tally)));
+    }
+    if let Some(ratio) = table.foreign_ratio(size).filter(|ratio| *ratio > FOREIGN_MAX) {
+        let rate = units::size(table.idle.unwrap_or_default() as u64);
+        site.warn(format!(
+            "others had the device of {} write {rate} a second while nothing was measured, \
+             {ratio:.1} times what the flushed writes were: its counters are not only ours; \
+             measure again when it is quiet",
+            site.target
+        ));
+    }
+    Ok(table)
+}
+
+const IDLE: &str = "others at work";
+
+fn row(site: &Site<'_>, name: &str, tally: &Tally) -> results::Method {
+    let latency = &tally.latency;
+    let [p10_us, p50_us, p90_us, p99_us] =
+        [0.1, 0.5, 0.9, 0.99].map(|share| latency.quantile_us(share));
+    let method = Method::all().iter().find(|method| method.name() == name);
+    results::Method {
+        name: name.to_owned(),
+        target: site.target.clone(),
+        ops: tally.per_second(),
+        p50_us,
+        p99_us,
+        max_us: latency.max_us(),
+        p10_us,
+        p90_us,
+        count: latency.count(),
+        device_kib_per_op: tally.device_bytes().map(|bytes| bytes / 1024.0),
+        flushes_per_op: tally.flushes(),
+        reached: Reached {
+            bytes: tally.device_bytes(),
+            flushes: tally.flushes(),
+            size: site.options.size as f64,
+            may_be_forced: site.takes_forced() && method.is_some_and(|method| method.is_forced()),
+        }
+        .words(&site.file_system),
+        histogram: latency.buckets(),
+    }
+}
+
+/// What the device's counters moved by, per operation.
+struct Reached {
+    bytes: Option<f64>,
+    flushes: Option<f64>,
+    /// Bytes that were to be written.
+    size: f64,
+    /// Whether the device may have been told to force the write through its
+    /// cache, which nothing counts.
+    may_be_forced: bool,
+}
+
+impl Reached {
+    /// In words, from the counters and nothing else.
+    fn words(&self, file_system: &str) -> String {
+        /// One flush in twenty operations is somebody else's, or the journal's.
+        const FLUSHES_MIN: f64 = 0.05;
+        let Some(bytes) = self.bytes else {
+            return format!("not known: no counters for {file_system}");
+        };
+        // Half of it: a file system that packs may write less than it was given.
+        let has_data = bytes >= self.size / 2.0;
+        let Some(flushes) = self.flushes else {
+            let data = if has_data { "data" } else { "nothing yet" };
+            return format!("{data}; flushes are not counted");
+        };
+        let many = flushes.round();
+        match (has_data, flushes >= FLUSHES_MIN) {
+            (true, true) if many >= 2.0 => format!("data and {many} flushes"),
+            (true, true) if flushes >= 0.5 => "data and a flush".to_owned(),
+            (true, true) => format!("data, and a flush for every {:.0}", 1.0 / flushes),
+            (true, false) if self.may_be_forced => {
+                "data, no flush; forced writes (FUA) are not counted".to_owned()
+            }
+            (true, false) => "data, no flush".to_owned(),
+            (false, true) => "a flush, but no data".to_owned(),
+            (false, false) => "nothing yet".to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_reached_the_device_is_what_the_counters_say() {
+        let words = |bytes, flushes, may_be_forced| {
+            Reached { bytes, flushes, size: 4096.0, may_be_forced }.words("tmpfs")
+        };
+        for (bytes, flushes, forced, expected) in [
+            (None, None, false, "not known: no counters for tmpfs"),
+            (Some(4096.0), None, true, "data; flushes are not counted"),
+            (Some(0.0), None, false, "nothing yet; flushes are not counted"),
+            (Some(4200.0), Some(1.05), true, "data and a flush"),
+            (Some(100e3), Some(2.0), false, "data and 2 flushes"),
+            (Some(4096.0), Some(0.25), false, "data, and a flush for every 4"),
+            (Some(4096.0), Some(0.02), false, "data, no flush"),
+            (Some(4096.0), Some(0.0), true, "data, no flush; forced writes (FUA) are not counted"),
+            (Some(12.0), Some(1.0), false, "a flush, but no data"),
+            (Some(12.0), Some(0.0), true, "nothing yet"),
+        ] {
+            assert_eq!(words(bytes, flushes, forced), expected);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! `flush`: what it costs to have a write on the medium, by each way that this
+//! system has, and what of it the device was really sent.
+
+mod curves;
+mod facts;
+mod methods;
+mod operations;
+mod profiles;
+mod site;
+mod slice;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use fsure_os::durable::Method;
+
+use crate::results::{
+    Header, Line, Listener, Machine, Measurement, Noise, Summary, Target, VERSION,
+};
+use crate::words::durability::Facts;
+use crate::words::{Clock, Error, ExitCode, Result, units};
+pub use profiles::Pattern;
+use site::Site;
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct FlushOptions {
+    /// The folders.
+    pub paths: Vec<PathBuf>,
+    /// Time for each method; each point of a curve gets half of it, each profile
+    /// twice as much. What is too slow to be seen a hundred times gets up to four
+    /// times as much.
+    pub span: Duration,
+    /// Bytes of a write.
+    pub size: usize,
+    /// Threads that commit at the same time, at most.
+    pub threads: usize,
+    /// Databases' own patterns.
+    pub profiles: Vec<Pattern>,
+    /// Where the time comes from.
+    pub clock: Clock,
+}
+
+impl Default for FlushOptions {
+    fn default() -> Self {
+        Self {
+            paths: Vec::new(),
+            span: Duration::from_secs(1),
+            size: 4096,
+            threads: 8,
+            profiles: Vec::new(),
+            clock: Clock::default(),
+        }
+    }
+}
+
+/// What came of it; the lines were told.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// How the run ends.
+    pub exit_code: ExitCode,
+    /// What is known of each folder, in the order given.
+    pub facts: Vec<Facts>,
+}
+
+/// Measures each folder, and tells every line of the result as soon as it is
+/// known. Nothing is left behind, and nothing that is there is written to.
+pub fn flush(options: &FlushOptions, listener: &dyn Listener) -> Result<Measured> {
+    check(options)?;
+    let began = options.clock.watch();
+    listener.measured(&Line::Result(header(options)));
+    let each = planned(options);
+    let whole = each * u32::try_from(options.paths.len()).unwrap_or(u32::MAX);
+    let mut measured = Measured { exit_code: ExitCode::Clean, facts: Vec::new() };
+    let (mut rows, mut not_run) = (0, 0);
+    for (path, used) in options.paths.iter().zip((0..).map(|place| each * place)) {
+        let site = Site::new(path, options, listener, used, whole)?;
+        measured.facts.push(measure(&site)?);
+        rows += site.rows();
+        not_run += site.not_run_rows();
+    }
+    listener.measured(&Line::Summary(Summary {
+        seconds: began.elapsed().as_secs_f64(),
+        noise: Noise::default(),
+        measured: rows,
+        not_run,
+        exit_code: measured.exit_code.number(),
+    }));
+    Ok(measured)
+}
+
+fn measure(site: &Site<'_>) -> Result<Facts> {
+    let (options, span) = (site.options, site.options.span);
+    let methods = operations::room(Method::all().len(), options.size);
+    site.need(methods.max(curves::room(options.threads, options.size)))?;
+    let table = methods::measure(site)?;
+    site.clear()?;
+    let slope = curves::measure(site, span / 2)?;
+    profiles::measure(site, span * 2)?;
+    Ok(facts::of(&site.file_system, &table, options.size, slope))
+}
+
+/// Options that make no sense.
+fn check(options: &FlushOptions) -> Result<()> {
+    let refuse = |message: &str, hint: &str| {
+        Err(Error::Usage { message: message.to_owned(), hint: Some(hint.to_owned()) })
+    };
+    if options.size == 0 || options.size > SIZE_MAX {
+        return refuse("a write has 1 byte to 1 MiB", "4K is what databases write");
+    }
+    if options.span.is_zero() {
+        return refuse("no time to measure in", "1s for each method is the default");
+    }
+    Ok(())
+}
+
+/// Writes that are larger say more of throughput than of flushes.
+const SIZE_MAX: usize = 1 << 20;
+
+/// The time that one folder may take, where nothing is slow.
+fn planned(options: &FlushOptions) -> Duration {
+    let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    let methods = options.span * count(methods::count());
+    let curves = options.span / 2 * count(curves::count(options.threads));
+    let profiles = options.span * 2 * count(profiles::count(&options.profiles));
+    site::time(methods + curves + profiles)
+}
+
+fn header(options: &FlushOptions) -> Header {
+    let now = jiff::Timestamp::from_second(options.clock.now_s()).unwrap_or_default();
+    Header {
+        kind: Measurement::Flush,
+        version: VERSION,
+        program: concat!("fsure ", env!("CARGO_PKG_VERSION")).to_owned(),
+        started: now.to_string(),
+        machine: Machine { host: fsure_os::plain::host(), ..Machine::default() },
+        targets: options.paths.iter().map(|path| target(path)).collect(),
+        setup: vec![
+            ("time for each method".to_owned(), format!("{} s", options.span.as_secs_f64())),
+            ("size of a write".to_owned(), units::size(options.size as u64)),
+            ("threads".to_owned(), options.threads.to_string()),
+        ],
+    }
+}
+
+fn target(path: &Path) -> Target {
+    let bytes = fsure_os::path::bytes(path);
+    let path_bytes = std::str::from_utf8(&bytes).is_err().then(|| BASE64_STANDARD.encode(&bytes));
+    Target { path: path.display().to_string(), path_bytes }
+}

@@ -1,0 +1,268 @@
+//! Where it is measured: a folder of our own in the one asked for, the counters
+//! of what that lies on, and who listens.
+
+use std::cell::Cell;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use fsure_os::buffer::Buffer;
+use fsure_os::counters::Meter;
+use fsure_os::durable::{self, Folder, Method, Writer};
+use fsure_os::folder::Root;
+use fsure_os::volume;
+
+use super::FlushOptions;
+use super::slice::{Operation, Tally};
+use crate::results::{Line, Listener, NotRun, Step};
+use crate::words::{Error, IoContext as _, Result, units};
+
+/// Turns that each operation has, beside the first, which warms up and is not
+/// counted.
+const ROUNDS: u32 = 8;
+/// Latencies below which a 99th percentile means nothing, and a verdict is not
+/// given: what is slow gets further turns for them.
+const SAMPLES_MIN: u64 = 100;
+/// Turns that it may take to get them: a flush of 25 ms has them by then in the
+/// default second.
+const ROUNDS_MAX: u32 = 4 * ROUNDS;
+
+/// A place under measurement.
+pub(super) struct Site<'a> {
+    /// As the lines of the result name it.
+    pub(super) target: String,
+    /// As it was given.
+    folder: PathBuf,
+    scratch: Folder,
+    meter: Option<Meter>,
+    /// The file system's type.
+    pub(super) file_system: String,
+    pub(super) options: &'a FlushOptions,
+    pub(super) listener: &'a dyn Listener,
+    files: Cell<u64>,
+    rows: Cell<u64>,
+    not_run_rows: Cell<u64>,
+    /// How much of the time that the run may take has been used.
+    used: Cell<Duration>,
+    whole: Duration,
+}
+
+/// Something to be measured, and what came of it.
+pub(super) struct Contender<'a> {
+    pub(super) name: String,
+    pub(super) operation: Box<dyn Operation + 'a>,
+    pub(super) tally: Tally,
+    /// Operations for which it gets further turns.
+    least: u64,
+}
+
+impl<'a> Contender<'a> {
+    pub(super) fn new(name: impl Into<String>, operation: impl Operation + 'a) -> Self {
+        let (name, operation) = (name.into(), Box::new(operation));
+        Self { name, operation, tally: Tally::default(), least: 0 }
+    }
+
+    /// One whose tail is looked at.
+    pub(super) fn with_tail(name: impl Into<String>, operation: impl Operation + 'a) -> Self {
+        Self { least: SAMPLES_MIN, ..Self::new(name, operation) }
+    }
+}
+
+impl<'a> Site<'a> {
+    /// A folder of our own in `folder`; `used` of the run's `whole` time is over.
+    pub(super) fn new(
+        folder: &Path,
+        options: &'a FlushOptions,
+        listener: &'a dyn Listener,
+        used: Duration,
+        whole: Duration,
+    ) -> Result<Self> {
+        let meter = Meter::of(folder).doing("read the counters below", folder)?;
+        let root = Root::open(folder).doing("open", folder)?;
+        let file_system = volume::of(&root, b"").map(|volume| volume.kind);
+        let scratch = folder.join(format!(".fsure-flush-{}", std::process::id()));
+        let scratch = Folder::create(&scratch).doing("make", &scratch)?;
+        Ok(Self {
+            target: folder.display().to_string(),
+            folder: folder.to_owned(),
+            scratch,
+            meter,
+            file_system: file_system.unwrap_or_else(|_| "an unknown file system".to_owned()),
+            options,
+            listener,
+            files: Cell::new(0),
+            rows: Cell::new(0),
+            not_run_rows: Cell::new(0),
+            used: Cell::new(used),
+            whole,
+        })
+    }
+
+    /// A name for a file that nothing has yet.
+    pub(super) fn path(&self) -> PathBuf {
+        self.files.set(self.files.get() + 1);
+        self.scratch.path().join(self.files.get().to_string())
+    }
+
+    /// Waits until the names in our folder are on the medium.
+    pub(super) fn flush_names(&self) -> io::Result<()> {
+        self.scratch.flush()
+    }
+
+    /// Takes away what has been measured.
+    pub(super) fn clear(&self) -> Result<()> {
+        self.scratch.clear().doing("empty", self.scratch.path())
+    }
+
+    /// A file of `length` bytes that are all on the medium, so that to write over
+    /// them changes nothing else.
+    pub(super) fn filled(&self, method: Method, data: &[u8], length: u64) -> io::Result<Writer> {
+        let writer = Writer::create(&self.path(), method)?;
+        let mut at = 0;
+        while at < length {
+            let part = data.len().min((length - at) as usize);
+            writer.write(&data[..part], at)?;
+            at += part as u64;
+        }
+        writer.settle()?;
+        Ok(writer)
+    }
+
+    /// Refuses where there is less room than will be needed.
+    pub(super) fn need(&self, bytes: u64) -> Result<()> {
+        let room = self.room()?;
+        if room >= bytes {
+            return Ok(());
+        }
+        let [needed, free] = [bytes, room].map(units::size);
+        let why = format!("{needed} are needed, {free} are free");
+        let error = io::Error::new(io::ErrorKind::StorageFull, why);
+        Err(error).doing("measure in", &self.folder)
+    }
+
+    /// Bytes that may still be written here.
+    pub(super) fn room(&self) -> Result<u64> {
+        durable::room(self.scratch.path()).doing("ask for the free space of", &self.folder)
+    }
+
+    /// What ends the run, where something must.
+    pub(super) fn check(&self) -> Result<()> {
+        self.listener.stop_requested().map_or(Ok(()), |code| Err(Error::Interrupted(code)))
+    }
+
+    pub(super) fn tell(&self, line: &Line) {
+        let row = match line {
+            Line::NotRun(_) => &self.not_run_rows,
+            _ => &self.rows,
+        };
+        row.set(row.get() + 1);
+        self.listener.measured(line);
+    }
+
+    /// Lines that say what was measured.
+    pub(super) fn rows(&self) -> u64 {
+        self.rows.get()
+    }
+
+    /// Lines that say what was not.
+    pub(super) fn not_run_rows(&self) -> u64 {
+        self.not_run_rows.get()
+    }
+
+    /// What a person should know, now and from the result.
+    pub(super) fn warn(&self, words: String) {
+        self.listener.warn(&words);
+        self.listener.measured(&Line::Warning { words });
+    }
+
+    /// Whether the device may be told to force single writes through its cache.
+    pub(super) fn takes_forced(&self) -> bool {
+        self.meter.as_ref().is_some_and(Meter::takes_forced)
+    }
+
+    /// Says what could not be measured.
+    pub(super) fn not_run(&self, name: &str, why: &io::Error) -> Line {
+        Line::NotRun(NotRun {
+            name: name.to_owned(),
+            target: self.target.clone(),
+            why: format!("not to be had here: {why}"),
+        })
+    }
+
+    /// What was made, or `None` where the system does not have it, which is told.
+    pub(super) fn or_not_run<T>(&self, name: &str, made: io::Result<T>) -> Result<Option<T>> {
+        match made {
+            Ok(made) => Ok(Some(made)),
+            Err(error) if durable::is_refusal(&error) => {
+                self.tell(&self.not_run(name, &error));
+                Ok(None)
+            }
+            Err(error) => Err(error).doing("measure in", &self.folder),
+        }
+    }
+
+    /// Gives each of them turns, `span` in all, and more to what is too slow to
+    /// have been seen often enough. Those that the system does not have are told
+    /// and left out.
+    pub(super) fn measure(
+        &self,
+        contenders: &mut Vec<Contender<'_>>,
+        span: Duration,
+    ) -> Result<()> {
+        let turn = span / ROUNDS;
+        for round in 0..=ROUNDS_MAX {
+            let mut place = 0;
+            while let Some(contender) = contenders.get_mut(place) {
+                let is_short = contender.tally.latency.count() < contender.least;
+                if round <= ROUNDS || is_short {
+                    // What is given in addition was not planned.
+                    let takes = if round <= ROUNDS { turn } else { Duration::ZERO };
+                    self.step(&contender.name, takes);
+                    self.check()?;
+                    let turned = self.turn(contender, turn, round == 0);
+                    if self.or_not_run(&contender.name.clone(), turned)?.is_none() {
+                        contenders.remove(place);
+                        continue;
+                    }
+                }
+                place += 1;
+            }
+        }
+        self.check()
+    }
+
+    fn turn(
+        &self,
+        contender: &mut Contender<'_>,
+        span: Duration,
+        is_warm_up: bool,
+    ) -> io::Result<()> {
+        let stop = || self.listener.stop_requested().is_some();
+        let meter = self.meter.as_ref();
+        contender.tally.turn(&mut *contender.operation, span, meter, &stop)?;
+        if is_warm_up {
+            contender.tally = Tally::default();
+        }
+        Ok(())
+    }
+
+    /// Tells what comes now, before it does.
+    fn step(&self, what: &str, takes: Duration) {
+        let whole = self.whole.as_secs_f64().max(f64::MIN_POSITIVE);
+        let share = (self.used.get().as_secs_f64() / whole).min(1.0);
+        self.listener.under_way(&Step { what, share });
+        self.used.set(self.used.get() + takes);
+    }
+}
+
+/// The rounds' time of one operation, the one that warms up included.
+pub(super) fn time(span: Duration) -> Duration {
+    span / ROUNDS * (ROUNDS + 1)
+}
+
+/// Memory with content that no device can make smaller.
+pub(super) fn noise() -> io::Result<Buffer> {
+    let mut data = Buffer::new(1)?;
+    blake3::Hasher::new().finalize_xof().fill(&mut data);
+    Ok(data)
+}

@@ -1,0 +1,188 @@
+//! Measuring by slices. Machines are never quiet, and what disturbs one method
+//! must disturb all: so each has a short turn, again and again, and what is told
+//! of it is the median of its turns. The device's counters are read around each
+//! turn; what a method leaves behind is brought to the medium between turns,
+//! where it is neither timed nor counted.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use fsure_os::counters::{Counters, Meter};
+
+use crate::sample::{Latency, Spread};
+
+/// Something to be measured.
+pub(super) trait Operation {
+    /// Does it once; `None` where there is no more of it before [`Self::settle`].
+    fn operate(&mut self) -> io::Result<Option<Done>>;
+
+    /// Brings all of it to the medium, and makes room for more.
+    fn settle(&mut self) -> io::Result<()>;
+}
+
+/// What was done at once.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Done {
+    /// How long it took.
+    pub(super) took: Duration,
+    /// How many commits it was.
+    pub(super) commits: u64,
+}
+
+impl Done {
+    /// One commit that began then.
+    pub(super) fn since(begun: Instant) -> Self {
+        Self { took: begun.elapsed(), commits: 1 }
+    }
+}
+
+/// One turn.
+#[derive(Clone, Copy, Debug)]
+struct Slice {
+    commits: u64,
+    seconds: f64,
+    p50_us: f64,
+    counters: Option<Counters>,
+}
+
+/// All turns of an operation.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tally {
+    pub(super) latency: Latency,
+    slices: Vec<Slice>,
+}
+
+impl Tally {
+    /// Adds a turn of at least one operation, and of so long unless there are no
+    /// more of them or `stop` says so.
+    pub(super) fn turn(
+        &mut self,
+        operation: &mut dyn Operation,
+        span: Duration,
+        meter: Option<&Meter>,
+        stop: &dyn Fn() -> bool,
+    ) -> io::Result<()> {
+        let (mut latency, mut commits) = (Latency::default(), 0);
+        let before = meter.map(Meter::read).transpose()?;
+        let begun = Instant::now();
+        while let Some(done) = operation.operate()? {
+            latency.record(done.took);
+            commits += done.commits;
+            if begun.elapsed() >= span || stop() {
+                break;
+            }
+        }
+        let seconds = begun.elapsed().as_secs_f64();
+        let after = meter.map(Meter::read).transpose()?;
+        operation.settle()?;
+        let counters = after.zip(before).map(|(after, before)| after.since(&before));
+        if commits > 0 {
+            let p50_us = latency.quantile_us(0.5);
+            self.slices.push(Slice { commits, seconds, p50_us, counters });
+            self.latency.add(&latency);
+        }
+        Ok(())
+    }
+
+    /// Commits per second in the time of all turns; 0 without any.
+    pub(super) fn per_second(&self) -> f64 {
+        let seconds: f64 = self.slices.iter().map(|slice| slice.seconds).sum();
+        let commits: u64 = self.slices.iter().map(|slice| slice.commits).sum();
+        if seconds > 0.0 { commits as f64 / seconds } else { 0.0 }
+    }
+
+    /// Commits per second of each turn.
+    pub(super) fn rates(&self) -> Option<Spread> {
+        self.spread(|slice| Some(slice.commits as f64 / slice.seconds))
+    }
+
+    /// The median latency of each turn, in microseconds.
+    pub(super) fn medians_us(&self) -> Option<Spread> {
+        self.spread(|slice| Some(slice.p50_us))
+    }
+
+    /// Bytes that the device was written per commit: the median of the turns,
+    /// so that one in which others wrote a lot does not count for more.
+    pub(super) fn device_bytes(&self) -> Option<f64> {
+        self.per_commit(|counters| Some(counters.written_bytes))
+    }
+
+    /// Flushes that the device was sent per commit, likewise.
+    pub(super) fn flushes(&self) -> Option<f64> {
+        self.per_commit(|counters| counters.flushes)
+    }
+
+    /// Bytes per second that the device was written, likewise.
+    pub(super) fn device_bytes_per_second(&self) -> Option<f64> {
+        let rate = |slice: &Slice| Some(slice.counters?.written_bytes as f64 / slice.seconds);
+        Some(self.spread(rate)?.median)
+    }
+
+    fn per_commit(&self, count: impl Fn(&Counters) -> Option<u64>) -> Option<f64> {
+        let each = |slice: &Slice| Some(count(&slice.counters?)? as f64 / slice.commits as f64);
+        Some(self.spread(each)?.median)
+    }
+
+    /// `None` without a turn, and where some have no such value.
+    fn spread(&self, value: impl Fn(&Slice) -> Option<f64>) -> Option<Spread> {
+        let values: Option<Vec<_>> = self.slices.iter().map(value).collect();
+        Spread::of(&values?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three commits at a time, twice between settlings.
+    #[derive(Default)]
+    struct Triple {
+        done: u32,
+        settled: u32,
+    }
+
+    impl Operation for Triple {
+        fn operate(&mut self) -> io::Result<Option<Done>> {
+            self.done += 1;
+            let done = Done { took: Duration::from_micros(10), commits: 3 };
+            Ok((!self.done.is_multiple_of(3)).then_some(done))
+        }
+
+        fn settle(&mut self) -> io::Result<()> {
+            self.settled += 1;
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_turn_ends_with_what_there_is_and_settles() {
+        let (mut tally, mut triple) = (Tally::default(), Triple::default());
+        for _ in 0..3 {
+            tally.turn(&mut triple, Duration::from_secs(3600), None, &|| false).unwrap();
+        }
+        assert_eq!((triple.settled, tally.latency.count(), tally.slices.len()), (3, 6, 3));
+        assert!(tally.slices.iter().all(|slice| slice.commits == 6));
+        assert_eq!((tally.device_bytes(), tally.flushes()), (None, None));
+        let median = tally.medians_us().unwrap().median;
+        assert!((median - 10.0).abs() < 0.1, "{median}");
+        tally.turn(&mut triple, Duration::from_secs(3600), None, &|| true).unwrap();
+        assert_eq!(tally.latency.count(), 7, "one operation, and then the wish to stop");
+        assert_eq!(Tally::default().rates(), None);
+    }
+
+    #[test]
+    fn one_turn_in_which_others_wrote_does_not_count() {
+        let slice = |written_bytes, flushes| Slice {
+            commits: 2,
+            seconds: 1.0,
+            p50_us: 1.0,
+            counters: Some(Counters { written_bytes, flushes, ..Counters::default() }),
+        };
+        let slices = vec![slice(8192, Some(2)), slice(1 << 30, Some(900)), slice(8192, Some(2))];
+        let mut tally = Tally { slices, ..Tally::default() };
+        assert_eq!((tally.device_bytes(), tally.flushes()), (Some(4096.0), Some(1.0)));
+        assert_eq!(tally.device_bytes_per_second(), Some(8192.0));
+        tally.slices.push(slice(0, None));
+        assert_eq!(tally.flushes(), None);
+    }
+}

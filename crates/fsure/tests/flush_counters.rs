@@ -1,0 +1,335 @@
+//! What `flush` says of each method is held against what the counters of a
+//! device of our own must show, whatever the clock says: which methods send
+//! data, which send a flush, and which leave both to later.
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use fsure::job::{FlushOptions, Measured, Pattern, flush};
+use fsure::results::{Curve, Line, Listener, Method, Profile, Step};
+use fsure::words::durability::Facts;
+use fsure::words::{Error, ExitCode, Monitor};
+use rustix::mount::MountFlags;
+use support::{BTRFS, EXT4, Format, Image, XFS, or_skip};
+
+/// Keeps what it is told, and does something at a step.
+#[derive(Default)]
+struct Ear<'a> {
+    lines: Mutex<Vec<Line>>,
+    shares: Mutex<Vec<f64>>,
+    stops: Mutex<Option<ExitCode>>,
+    /// What to do when something is under way, once it is time for it.
+    at_step: Option<(&'a str, &'a (dyn Fn() + Sync))>,
+}
+
+impl Monitor for Ear<'_> {
+    fn stop_requested(&self) -> Option<ExitCode> {
+        *self.stops.lock().expect("no panic")
+    }
+}
+
+impl Listener for Ear<'_> {
+    fn measured(&self, line: &Line) {
+        self.lines.lock().expect("no panic").push(line.clone());
+    }
+
+    fn under_way(&self, step: &Step<'_>) {
+        self.shares.lock().expect("no panic").push(step.share);
+        if let Some((_, act)) = self.at_step.filter(|(what, _)| *what == step.what) {
+            act();
+        }
+    }
+}
+
+/// A run so short that its times mean nothing.
+fn options(path: &Path) -> FlushOptions {
+    FlushOptions {
+        paths: vec![path.to_owned()],
+        span: Duration::from_millis(80),
+        threads: 2,
+        ..FlushOptions::default()
+    }
+}
+
+struct Run {
+    lines: Vec<Line>,
+    facts: Facts,
+}
+
+impl Run {
+    fn of(options: &FlushOptions) -> Self {
+        let ear = Ear::default();
+        let Measured { facts, .. } = flush(options, &ear).expect("a run");
+        let shares = ear.shares.into_inner().expect("no panic");
+        assert!(shares.is_sorted() && shares.iter().all(|share| (0.0..=1.0).contains(share)));
+        let lines = ear.lines.into_inner().expect("no panic");
+        for line in &lines {
+            // What is no number would be written as null, and not read again.
+            let text = line.to_json();
+            assert!(serde_json::from_str::<Line>(&text).is_ok(), "{text}");
+        }
+        Self { lines, facts: facts.into_iter().next().expect("one folder") }
+    }
+
+    fn method(&self, name: &str) -> &Method {
+        let found = self.lines.iter().find_map(|line| match line {
+            Line::Method(method) if method.name == name => Some(method),
+            _ => None,
+        });
+        found.unwrap_or_else(|| panic!("no {name} in {:#?}", self.lines))
+    }
+
+    fn curve(&self, name: &str) -> &Curve {
+        let found = self.lines.iter().find_map(|line| match line {
+            Line::Curve(curve) if curve.name == name => Some(curve),
+            _ => None,
+        });
+        found.unwrap_or_else(|| panic!("no {name}"))
+    }
+
+    fn profiles(&self) -> Vec<&Profile> {
+        let profiles = self.lines.iter().filter_map(|line| match line {
+            Line::Profile(profile) => Some(profile),
+            _ => None,
+        });
+        profiles.collect()
+    }
+
+    /// KiB and flushes per operation, by the device.
+    fn counted(&self, name: &str) -> (f64, f64) {
+        let method = self.method(name);
+        let counted = method.device_kib_per_op.zip(method.flushes_per_op);
+        counted.unwrap_or_else(|| panic!("{name} was not counted"))
+    }
+}
+
+fn is_empty(folder: &Path) -> bool {
+    std::fs::read_dir(folder).expect("list").next().is_none()
+}
+
+/// A file system of our own, measured.
+fn measured(test: &str, format: &'static Format, mebibytes: u64) -> Option<(Image, Run)> {
+    let image = or_skip(test, Image::new(format, mebibytes))?;
+    let run = Run::of(&options(image.root()));
+    assert!(is_empty(image.root()), "something was left behind");
+    Some((image, run))
+}
+
+const FLUSHED: [&str; 8] = [
+    "fsync",
+    "fdatasync",
+    "O_DSYNC",
+    "O_SYNC",
+    "RWF_DSYNC",
+    "O_DIRECT + O_DSYNC",
+    "O_DIRECT + fdatasync",
+    "io_uring fdatasync",
+];
+
+/// What holds on every file system: `kib` is the most that one operation of
+/// 4 KiB makes of it, `flushes` the most that it sends.
+fn holds_everywhere(run: &Run, kib: f64, flushes: f64) {
+    for name in FLUSHED {
+        let (data, sent) = run.counted(name);
+        assert!((3.9..kib).contains(&data), "{name}: {data} KiB");
+        assert!((0.95..flushes).contains(&sent), "{name}: {sent} flushes");
+        assert!(run.method(name).reached.starts_with("data and "), "{name}");
+    }
+    for name in ["O_DIRECT", "sync_file_range"] {
+        let (data, sent) = run.counted(name);
+        assert!((3.9..kib).contains(&data), "{name}: {data} KiB");
+        assert!(sent < 0.05, "{name}: {sent} flushes");
+        assert_eq!(run.method(name).reached, "data, no flush", "{name}");
+    }
+    let (data, sent) = run.counted("write only");
+    assert!(data < 0.5 && sent < 0.05, "write only: {data} KiB, {sent} flushes");
+    assert_eq!(run.method("write only").reached, "nothing yet");
+    for name in
+        ["append + fsync", "create + fsync + folder flush", "replace + fsync + folder flush"]
+    {
+        let (data, sent) = run.counted(name);
+        assert!(data >= 4.0 && sent >= 0.95, "{name}: {data} KiB, {sent} flushes");
+    }
+    for line in &run.lines {
+        if let Line::Method(method) = line {
+            let Method { p10_us, p50_us, p90_us, p99_us, max_us, .. } = *method;
+            assert!([p10_us, p50_us, p90_us, p99_us, max_us * 1.001].is_sorted(), "{method:?}");
+            let in_histogram: u64 = method.histogram.iter().map(|(_, count)| count).sum();
+            assert_eq!(in_histogram, method.count);
+            assert!(method.count > 0 && method.ops > 0.0);
+        }
+    }
+}
+
+/// One flush carries as many commits as it is said to.
+fn batches_share_their_flush(run: &Run, flushes: f64) {
+    let curve = run.curve("commits per flush");
+    assert!(curve.points.iter().map(|point| point.x).eq([1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0]));
+    for point in &curve.points {
+        let sent = point.flushes_per_op.expect("counted") * point.x;
+        assert!((0.95..flushes).contains(&sent), "{}: {sent} flushes per batch", point.x);
+        assert!(point.low <= point.y && point.y <= point.high && point.y > 0.0);
+    }
+    for (name, most) in [("threads", flushes), ("group commit", flushes)] {
+        let curve = run.curve(name);
+        assert!(curve.points.iter().map(|point| point.x).eq([1.0, 2.0]), "{name}");
+        let sent = curve.points[0].flushes_per_op.expect("counted");
+        assert!((0.9..most).contains(&sent), "{name}: one thread sends {sent} flushes");
+    }
+}
+
+#[test]
+fn on_ext4_the_counters_move_by_what_each_method_claims() {
+    let Some((_image, run)) = measured("flush on ext4", &EXT4, 128) else { return };
+    holds_everywhere(&run, 12.0, 1.6);
+    batches_share_their_flush(&run, 1.6);
+    let (data, sent) = run.counted("syncfs");
+    assert!(data >= 3.9 && sent >= 0.95, "syncfs: {data} KiB, {sent} flushes");
+    assert_eq!(run.facts.file_system, "ext4");
+    assert!(run.facts.flushes_per_op.is_some_and(|sent| (0.95..1.6).contains(&sent)));
+    assert!(run.facts.foreign_ratio.is_some_and(f64::is_finite));
+    let slope: Vec<_> = run.facts.slope.iter().map(|(bytes, _)| *bytes).collect();
+    assert_eq!(slope, [0, 4096, 65536, 1 << 20, 16 << 20], "64 MiB do not fit");
+}
+
+#[test]
+fn on_xfs_the_counters_move_by_what_each_method_claims() {
+    let Some((_image, run)) = measured("flush on xfs", &XFS, 320) else { return };
+    holds_everywhere(&run, 12.0, 1.6);
+    batches_share_their_flush(&run, 1.6);
+    let (data, _) = run.counted("syncfs");
+    assert!(data >= 3.9, "syncfs: {data} KiB");
+}
+
+/// A tree of trees: each flush writes the way to its root anew, and flushes
+/// before and behind the superblock.
+#[test]
+fn on_btrfs_the_counters_move_by_what_each_method_claims() {
+    let Some((_image, run)) = measured("flush on btrfs", &BTRFS, 256) else { return };
+    holds_everywhere(&run, 400.0, 2.6);
+    batches_share_their_flush(&run, 2.6);
+    assert!(run.counted("fdatasync").1 > 1.5, "two flushes");
+}
+
+#[test]
+fn profiles_are_measured_and_only_etcd_s_has_a_mark() {
+    let image = or_skip("flush profiles", Image::new(&EXT4, 128));
+    let Some(image) = image else { return };
+    let profiles = vec![Pattern::Etcd, Pattern::Postgres, Pattern::Sqlite];
+    let run = Run::of(&FlushOptions { profiles, ..options(image.root()) });
+    let told: Vec<_> =
+        run.profiles().iter().map(|one| (&*one.name, one.passed.is_some())).collect();
+    assert_eq!(told, [("etcd", true), ("postgres", false), ("sqlite", false)]);
+    let figure = |place: usize, name: &str| {
+        let figures = &run.profiles()[place].figures;
+        figures.iter().find(|(figure, _)| figure == name).expect("a figure").1
+    };
+    assert!((0.95..1.6).contains(&figure(1, "flushes per commit")));
+    let rollback = figure(2, "rollback flushes per commit");
+    // Four calls; a journal of names and sizes adds its own.
+    assert!((3.9..10.0).contains(&rollback), "{rollback}");
+    assert!(figure(2, "wal flushes per commit") < rollback);
+    assert!(is_empty(image.root()));
+}
+
+#[test]
+fn memory_has_no_counters_and_that_is_what_is_said() {
+    let Ok(folder) = tempfile::tempdir_in("/dev/shm") else {
+        return support::skip("flush in memory", "there is no /dev/shm");
+    };
+    let run = Run::of(&options(folder.path()));
+    let method = run.method("fdatasync");
+    assert_eq!(method.reached, "not known: no counters for tmpfs");
+    assert_eq!((method.device_kib_per_op, method.flushes_per_op), (None, None));
+    assert_eq!((run.facts.flushes_per_op, run.facts.foreign_ratio), (None, None));
+    assert!(is_empty(folder.path()));
+}
+
+#[test]
+fn a_wish_to_stop_is_obeyed_and_leaves_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("mine"), "precious").expect("write");
+    for step in ["fdatasync", "replace + fsync + folder flush", "4 commits per flush", "2 threads"]
+    {
+        let stops = Mutex::new(None);
+        let act = || *stops.lock().expect("no panic") = Some(());
+        let ear = Ear { at_step: Some((step, &act)), ..Ear::default() };
+        // The wish comes with the step.
+        let ear = Stopping { ear, asked: &stops };
+        let ended = flush(&options(folder.path()), &ear);
+        assert!(matches!(ended, Err(Error::Interrupted(ExitCode::Interrupted))), "{step}");
+        let lines = ear.ear.lines.into_inner().expect("no panic");
+        assert!(matches!(lines[0], Line::Result(_)));
+        assert!(!lines.iter().any(|line| matches!(line, Line::Summary(_))), "it was cut off");
+    }
+    let left: Vec<PathBuf> = std::fs::read_dir(folder.path())
+        .expect("list")
+        .map(|one| one.expect("a name").path())
+        .collect();
+    assert_eq!(left, [folder.path().join("mine")]);
+    assert_eq!(std::fs::read(&left[0]).expect("read"), b"precious");
+}
+
+struct Stopping<'a> {
+    ear: Ear<'a>,
+    asked: &'a Mutex<Option<()>>,
+}
+
+impl Monitor for Stopping<'_> {
+    fn stop_requested(&self) -> Option<ExitCode> {
+        self.asked.lock().expect("no panic").map(|()| ExitCode::Interrupted)
+    }
+}
+
+impl Listener for Stopping<'_> {
+    fn measured(&self, line: &Line) {
+        self.ear.measured(line);
+    }
+
+    fn under_way(&self, step: &Step<'_>) {
+        self.ear.under_way(step);
+    }
+}
+
+#[test]
+fn where_there_is_too_little_room_nothing_is_begun() {
+    let image = or_skip("flush without room", Image::new(&EXT4, 8));
+    let Some(image) = image else { return };
+    let error = flush(&options(image.root()), &Ear::default()).expect_err("no room");
+    let told = error.to_string();
+    assert!(
+        told.contains("are needed") && told.contains(&*image.root().to_string_lossy()),
+        "{told}"
+    );
+    assert_eq!(error.exit_code(), ExitCode::Incomplete);
+    assert!(error.hint().is_some_and(|hint| hint.contains("room")));
+    assert!(is_empty(image.root()));
+    rustix::mount::mount_remount(image.root(), MountFlags::RDONLY, "").expect("mount read-only");
+    let error = flush(&options(image.root()), &Ear::default()).expect_err("read-only");
+    assert!(error.hint().is_some_and(|hint| hint.contains("read-only")), "{error}");
+    let error = flush(&options(&image.root().join("none")), &Ear::default()).expect_err("nowhere");
+    assert!(error.to_string().contains("/none"), "{error}");
+}
+
+/// Somebody else fills the disk while it is measured.
+#[test]
+fn a_disk_that_fills_up_ends_the_run_with_its_place_and_leaves_nothing() {
+    let image = or_skip("flush on a disk that fills up", Image::new(&EXT4, 64));
+    let Some(image) = image else { return };
+    let other = image.root().join("other");
+    let fill = || {
+        use std::io::Write as _;
+        let mut file = std::fs::File::create(&other).expect("create");
+        while file.write_all(&[7; 65536]).is_ok() {}
+    };
+    let ear = Ear { at_step: Some(("append + fsync", &fill)), ..Ear::default() };
+    let error = flush(&options(image.root()), &ear).expect_err("no room");
+    assert!(error.to_string().contains(&*image.root().to_string_lossy()), "{error}");
+    assert!(error.hint().is_some_and(|hint| hint.contains("room")), "{error}");
+    std::fs::remove_file(&other).expect("remove");
+    assert!(is_empty(image.root()));
+}
