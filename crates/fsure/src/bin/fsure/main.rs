@@ -5,10 +5,12 @@ mod compare;
 mod dupes;
 mod effort;
 mod export;
+mod flush;
 mod generate;
 mod heal;
 mod import;
 mod log;
+mod measuring;
 mod places;
 mod protect;
 mod roots;
@@ -62,6 +64,7 @@ enum Command {
     Dupes(dupes::DupesArgs),
     Heal(heal::HealArgs),
     Protect(protect::ProtectArgs),
+    Flush(flush::FlushArgs),
     #[command(hide = true)]
     Generate(generate::GenerateArgs),
 }
@@ -155,6 +158,7 @@ fn run() -> ExitCode {
         Command::Dupes(args) => dupes::run(args, &cli.output),
         Command::Heal(args) => heal::run(args, &cli.output),
         Command::Protect(args) => protect::run(args, &cli.output),
+        Command::Flush(args) => flush::run(args, &cli.output),
         Command::Generate(args) => generate::run(args),
     }
 }
