@@ -7,6 +7,7 @@ mod age;
 mod attributes;
 mod carried;
 mod carriers;
+mod company;
 mod compare;
 mod config;
 mod dupes;

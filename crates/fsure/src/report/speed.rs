@@ -4,7 +4,10 @@
 
 use std::fmt::Write as _;
 
+use serde_json::json;
+
 use super::{number, safe};
+use crate::job::Changes;
 use crate::results::{Line, Rung, Series, Summary};
 use crate::words::units;
 
@@ -90,10 +93,7 @@ fn ranks(rungs: &[&Rung]) -> Vec<usize> {
 /// What else is to be known of a rung.
 fn asides(rung: &Rung) -> String {
     let mut asides = String::new();
-    let device = [
-        ("read", rung.device_read_bytes),
-        ("wrote", rung.device_written_bytes),
-    ];
+    let device = [("read", rung.device_read_bytes), ("wrote", rung.device_written_bytes)];
     let per_run = |total: u64| total / rung.runs.max(1) as u64;
     let said: Vec<_> = device
         .iter()
@@ -113,8 +113,7 @@ fn asides(rung: &Rung) -> String {
         let _ = write!(asides, "; warm-up {}", figure(warm_up));
     }
     if !rung.outliers.is_empty() {
-        let runs: Vec<_> =
-            rung.outliers.iter().map(|place| figure(rung.samples[*place])).collect();
+        let runs: Vec<_> = rung.outliers.iter().map(|place| figure(rung.samples[*place])).collect();
         let _ = write!(asides, "; far from the others: {}", runs.join(", "));
     }
     asides
@@ -132,13 +131,7 @@ fn bar(value: f64, slowest: f64, fastest: f64) -> String {
 fn other_line(text: &mut String, line: &Line) {
     let _ = match line {
         Line::NotRun(left) => {
-            writeln!(
-                text,
-                "not run: {}, {}: {}",
-                left.name,
-                safe(&left.target),
-                safe(&left.why)
-            )
+            writeln!(text, "not run: {}, {}: {}", left.name, safe(&left.target), safe(&left.why))
         }
         Line::Limit(limit) => writeln!(
             text,
@@ -154,6 +147,68 @@ fn other_line(text: &mut String, line: &Line) {
         Line::Summary(summary) => writeln!(text, "{}", closing(summary)),
         _ => Ok(()),
     };
+}
+
+/// What has changed between two results.
+pub fn changes(changes: &Changes) -> String {
+    let mut text = String::new();
+    for unlike in &changes.unlike {
+        let _ = writeln!(text, "not alike: {}", safe(unlike));
+    }
+    let _ = writeln!(text, "{:<NAME$} {:>9} {:>9}  change", "rung", "before", "after");
+    for rung in &changes.rungs {
+        let percent = (rung.ratio - 1.0) * 100.0;
+        let word = match (rung.changed, rung.p) {
+            (true, _) if rung.ratio > 1.0 => "faster",
+            (true, _) => "slower",
+            (false, None) => "too few runs to tell",
+            (false, Some(_)) => "the same, or less than can be told",
+        };
+        let p = rung.p.map_or(String::new(), |p| format!(" (p = {p:.3})"));
+        let _ = writeln!(
+            text,
+            "{:<NAME$} {:>9} {:>9}  {percent:+.1} %: {word}{p}",
+            rung.name,
+            figure(rung.before),
+            figure(rung.after)
+        );
+    }
+    for rung in &changes.only_in_one {
+        let _ = writeln!(text, "in one of them only: {}", safe(rung));
+    }
+    let changed = changes.rungs.iter().filter(|rung| rung.changed).count() as u64;
+    let all = changes.rungs.len() as u64;
+    let _ = writeln!(text, "\n{changed} of {} changed", number(all, "rung has", "rungs have"));
+    if changes.undecided() > 0 {
+        let _ = writeln!(
+            text,
+            "of {} nothing can be said: 'fsure speed --runs 10 --budget 5m' has runs enough, \
+             '--rungs' compares fewer rungs",
+            number(changes.undecided() as u64, "rung", "rungs")
+        );
+    }
+    text
+}
+
+/// The same as JSON: a line for each rung, and a last one for all.
+pub fn changes_json(changes: &Changes) -> String {
+    let mut text = String::new();
+    for rung in &changes.rungs {
+        let mut line = json!(rung);
+        line["type"] = "change".into();
+        let _ = writeln!(text, "{line}");
+    }
+    let summary = json!({
+        "type": "summary",
+        "changed": changes.rungs.iter().filter(|rung| rung.changed).count(),
+        "compared": changes.rungs.len(),
+        "undecided": changes.undecided(),
+        "unlike": changes.unlike,
+        "only_in_one": changes.only_in_one,
+        "exit_code": changes.exit_code().number(),
+    });
+    let _ = writeln!(text, "{summary}");
+    text
 }
 
 /// The cost of caching, in one paragraph.

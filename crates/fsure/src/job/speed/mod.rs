@@ -7,7 +7,6 @@
 //! gives its rungs to [`ladder`]; the schedule knows no more of them than
 //! [`rung::Rung`].
 
-mod company;
 mod compare;
 mod memory;
 mod pool;
@@ -23,9 +22,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
-use fsure_os::path as os_path;
 use fsure_os::scratch::Scratch;
+use fsure_os::{machine, path as os_path};
 
+use super::company::{self, Company};
 use crate::results::{
     Header, Line, Listener, Measurement, Rung as RungLine, Step, Summary, Target, VERSION,
 };
@@ -33,7 +33,6 @@ use crate::words::{Clock, Error, ExitCode, IoContext as _, Monitor, Result, unit
 
 pub use compare::{Change, Changes, compare_speed};
 
-use company::Company;
 use pool::Pool;
 use rung::{Go, Rung};
 use site::Site;
@@ -201,7 +200,8 @@ impl Places {
             }
             let scratch = Scratch::create(&folder, options.guard.as_deref());
             let scratch = scratch.doing("make a folder to measure in", &folder)?;
-            let bounded = Site::new(folder, scratch, (options.size, None), slice, pool)?;
+            let memory = machine::available_memory();
+            let bounded = Site::new(folder, scratch, (options.size, memory), slice, pool)?;
             sites.push(Arc::new(bounded.site));
             warnings.extend(bounded.why);
         }
@@ -246,11 +246,7 @@ fn chosen(rungs: Vec<Box<dyn Rung>>, wanted: &[String]) -> Result<Vec<Box<dyn Ru
     Ok(rungs.into_iter().filter(|rung| is_wanted(&rung.spec().name)).collect())
 }
 
-fn header(
-    options: &SpeedOptions,
-    machine: crate::results::Machine,
-    sites: &[Arc<Site>],
-) -> Header {
+fn header(options: &SpeedOptions, machine: crate::results::Machine, sites: &[Arc<Site>]) -> Header {
     let target = |folder: &PathBuf| {
         let path = folder.to_string_lossy().into_owned();
         let encode = |bytes: &[u8]| base64::engine::general_purpose::STANDARD.encode(bytes);

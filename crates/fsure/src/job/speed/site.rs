@@ -232,9 +232,7 @@ impl Site {
     pub(super) fn write_past_cache(&self, path: &Path, size: u64, go: &Go<'_>) -> Tried<()> {
         let writer = match self.direct_writer(path) {
             Ok(writer) => writer,
-            Err(error) if durable::is_refusal(&error) => {
-                Writer::create(path, Method::WriteOnly)?
-            }
+            Err(error) if durable::is_refusal(&error) => Writer::create(path, Method::WriteOnly)?,
             Err(error) => return Err(error.into()),
         };
         self.fill(&writer, size, REQUEST, go)?;
