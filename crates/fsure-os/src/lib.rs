@@ -16,6 +16,8 @@
 //! | [`stream`] | what of a file is in memory, and the way to nowhere |
 //! | [`volume`] | which file system this is |
 //! | [`mounts`] | mounts of our own, which are gone with the process |
+//! | [`zram`] | a compressed disk in memory |
+//! | [`cgroup`] | a machine with less memory |
 //! | [`scratch`] | folders of our own, of which nothing is left behind |
 //! | [`limit`] | how many files may be open at once |
 //! | [`machine`] | what machine this is, and what else it is doing |
@@ -32,6 +34,7 @@
 mod absent;
 pub mod attribute;
 pub mod buffer;
+pub mod cgroup;
 pub mod counters;
 pub mod device;
 pub mod durable;
@@ -55,5 +58,6 @@ pub mod volume;
 #[cfg(any(windows, test))]
 mod wide;
 pub mod write;
+pub mod zram;
 
 pub use stat::{Kind, Stat};

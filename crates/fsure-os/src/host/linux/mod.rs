@@ -1,6 +1,7 @@
 //! Linux.
 
 pub(crate) mod attribute;
+mod cgroup;
 pub(crate) mod counters;
 pub(crate) mod device;
 pub(crate) mod durable;
@@ -16,6 +17,7 @@ pub(crate) mod scratch;
 mod seek;
 pub(crate) mod volume;
 pub(crate) mod write;
+mod zram;
 
 pub(crate) use file::File;
 #[cfg(test)]

@@ -17,6 +17,8 @@ use rustix::mount::{
 };
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
+pub use super::cgroup::Group;
+pub use super::zram::Zram;
 use crate::mounts::What;
 
 /// What was closed a moment ago may still be on its way: 1 s in all.
