@@ -44,6 +44,10 @@ pub(crate) struct SpeedArgs {
     /// Only these rungs, by name or by its first words: 'disk,hash blake3'
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     rungs: Vec<String>,
+    /// Also read a set twice this size through the page cache and past it, with
+    /// only so much memory to cache it, and say what each way cost
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    cache: Option<u64>,
     /// Save the result in FILE, which must not be there yet, line by line as it
     /// comes
     #[arg(long, value_name = "FILE")]
@@ -117,6 +121,7 @@ fn measure(args: &SpeedArgs, output: &OutputArgs, screen: &Screen) -> Result<Exi
             DataArg::Text => Data::Text,
         },
         rungs: args.rungs.iter().map(|name| name.trim().to_owned()).collect(),
+        cache: args.cache,
         guard: std::env::current_exe().ok(),
         clock: Clock::default(),
     };

@@ -7,6 +7,7 @@
 //! gives its rungs to [`ladder`]; the schedule knows no more of them than
 //! [`rung::Rung`].
 
+mod caching;
 mod compare;
 mod memory;
 mod pool;
@@ -77,6 +78,9 @@ pub struct SpeedOptions {
     pub data: Data,
     /// Rungs wanted, by name or by its first words; empty for all.
     pub rungs: Vec<String>,
+    /// Read a set twice as large as this through the page cache and past it, with
+    /// so much memory.
+    pub cache: Option<u64>,
     /// The program that is called to remove what a killed run has left
     /// ([`fsure_os::scratch`]); without one the next run does.
     pub guard: Option<PathBuf>,
@@ -91,6 +95,7 @@ const SLICES: f64 = 20.0;
 /// Measures, and tells the listener each line as soon as it is known. The answer
 /// is the exit code.
 pub fn speed(options: &SpeedOptions, listener: &dyn Listener) -> Result<ExitCode> {
+    check(options)?;
     let began = Instant::now();
     let company = Company::begin();
     let told = Told { listener, rungs: Mutex::default() };
@@ -105,7 +110,11 @@ pub fn speed(options: &SpeedOptions, listener: &dyn Listener) -> Result<ExitCode
     }
     let stop = || listener.stop_requested();
     let go = Go { now: &|| began.elapsed(), end: options.budget, stop: &stop };
-    let climbed = schedule::climb(rungs, options.runs, &go, &told);
+    let caching = places.sites.iter().zip(options.cache.iter().cycle());
+    let left_out: u64 =
+        caching.map(|(site, cache)| caching::measure(site, *cache, &go, &told)).sum();
+    let mut climbed = schedule::climb(rungs, options.runs, &go, &told);
+    climbed.not_run += left_out;
     let lines = told.rungs.lock().unwrap_or_else(PoisonError::into_inner).clone();
     for site in &places.sites {
         if let Some(limit) = verifying::limit(&site.target, &lines) {
@@ -179,6 +188,17 @@ fn cut_short(names: &[String], options: &SpeedOptions) -> String {
         names.join("; "),
         budget * 3.0
     )
+}
+
+/// Options that make no sense.
+fn check(options: &SpeedOptions) -> Result<()> {
+    if options.cache.is_some_and(|cache| cache < caching::CACHE_MIN) {
+        return Err(Error::Usage {
+            message: format!("a cache has at least {}", units::size(caching::CACHE_MIN)),
+            hint: Some("less than that does not hold this program and what it reads".to_owned()),
+        });
+    }
+    Ok(())
 }
 
 /// The folders, ready to be measured.

@@ -45,7 +45,7 @@ pub(super) struct Site {
     /// The same as text.
     pub(super) target: String,
     /// Where everything is made, on the folder's file system; gone with this.
-    pub(super) scratch: Scratch,
+    pub(super) scratch: Arc<Scratch>,
     /// The file system's type.
     pub(super) kind: String,
     /// Its device's counters, where it has any.
@@ -91,7 +91,7 @@ impl Site {
         let mut site = Self {
             target: folder.to_string_lossy().into_owned(),
             folder,
-            scratch,
+            scratch: Arc::new(scratch),
             kind,
             meter,
             size: 0,
@@ -165,6 +165,19 @@ impl Site {
         Err(super::rung::Refusal::NotHere(format!(
             "too little space: a quarter of what is free has to hold two files of {}",
             units::size(SIZE_MIN)
+        )))
+    }
+
+    /// Whether files of so many bytes may still be made.
+    pub(super) fn require_room(&self, bytes: u64) -> Tried<()> {
+        let room = durable::room(self.path())?;
+        if bytes <= room / SPACE_SHARE {
+            return Ok(());
+        }
+        Err(super::rung::Refusal::NotHere(format!(
+            "a file of {} is more than a quarter of the {} that are free",
+            units::size(bytes),
+            units::size(room)
         )))
     }
 
