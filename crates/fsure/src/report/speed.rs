@@ -37,11 +37,18 @@ pub fn text(lines: &[Line]) -> String {
         let of_unit: Vec<_> = rungs.iter().copied().filter(|rung| rung.unit == unit).collect();
         ladder(&mut text, unit, of_unit);
     }
+    if !rungs.is_empty() {
+        text.push_str(INTERVALS);
+    }
     for line in lines {
         other_line(&mut text, line);
     }
     text
 }
+
+const INTERVALS: &str = "\nThe figure is the median of the runs. The interval holds the true one \
+                         with 95 %; below six runs\nit is all there was. Rungs that share a rank \
+                         cannot be told apart.\n";
 
 /// The rungs of one unit, fastest first.
 fn ladder(text: &mut String, unit: &str, mut rungs: Vec<&Rung>) {
@@ -50,11 +57,8 @@ fn ladder(text: &mut String, unit: &str, mut rungs: Vec<&Rung>) {
     }
     rungs.sort_by(|one, other| other.median.total_cmp(&one.median));
     let (fastest, slowest) = (rungs[0].median, rungs[rungs.len() - 1].median);
-    let _ = writeln!(
-        text,
-        "\nrank  {:<NAME$} {unit:>9}  {:<23} runs  CPU s/GiB",
-        "rung", "95 % interval of it"
-    );
+    let _ =
+        writeln!(text, "\nrank  {:<NAME$} {unit:>9}  {:<23} runs  CPU s/GiB", "rung", "interval");
     let targets: std::collections::BTreeSet<_> =
         rungs.iter().map(|rung| &rung.target).filter(|target| *target != "memory").collect();
     for (rung, rank) in rungs.iter().zip(ranks(&rungs)) {

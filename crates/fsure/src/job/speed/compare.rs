@@ -96,11 +96,13 @@ fn same_unit(pair: &(&Rung, &Rung)) -> bool {
 }
 
 fn rungs(stored: &Stored) -> Vec<&Rung> {
-    let of_line = |line| match line {
-        &Line::Rung(ref rung) => Some(rung),
-        _ => None,
-    };
-    stored.lines.iter().filter_map(of_line).collect()
+    let lines = stored.lines.iter();
+    lines
+        .filter_map(|line| match line {
+            Line::Rung(rung) => Some(rung),
+            _ => None,
+        })
+        .collect()
 }
 
 /// What a folder of the first result is called in the second.

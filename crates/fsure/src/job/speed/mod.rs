@@ -100,23 +100,23 @@ pub fn speed(options: &SpeedOptions, listener: &dyn Listener) -> Result<ExitCode
     let company = Company::begin();
     let told = Told { listener, rungs: Mutex::default() };
     let pool = Arc::new(Pool::new(options.data).doing("have memory for", "data".as_ref())?);
-    let places = Places::new(options, &pool)?;
-    let rungs = chosen(ladder(options, &pool, &places.sites), &options.rungs)?;
+    let sites = sites(options, &pool)?;
+    let rungs = chosen(ladder(options, &pool, &sites), &options.rungs)?;
     let machine = company::machine();
     let cores = machine.cores;
-    told.measured(&Line::Result(header(options, machine, &places.sites)));
-    for words in &places.warnings {
-        warn(&told, words.clone());
+    told.measured(&Line::Result(header(options, machine, &sites)));
+    for words in sites.iter().filter_map(|site| site.bounded.clone()) {
+        warn(&told, words);
     }
     let stop = || listener.stop_requested();
     let go = Go { now: &|| began.elapsed(), end: options.budget, stop: &stop };
-    let caching = places.sites.iter().zip(options.cache.iter().cycle());
+    let caching = sites.iter().zip(options.cache.iter().cycle());
     let left_out: u64 =
         caching.map(|(site, cache)| caching::measure(site, *cache, &go, &told)).sum();
     let mut climbed = schedule::climb(rungs, options.runs, &go, &told);
     climbed.not_run += left_out;
     let lines = told.rungs.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    for site in &places.sites {
+    for site in &sites {
         if let Some(limit) = verifying::limit(&site.target, &lines) {
             told.measured(&Line::Limit(limit));
         }
@@ -178,6 +178,12 @@ fn warn(listener: &dyn Listener, words: String) {
 
 fn cut_short(names: &[String], options: &SpeedOptions) -> String {
     let budget = options.budget.as_secs_f64();
+    let mut each: Vec<&str> = Vec::new();
+    for name in names {
+        if !each.contains(&name.as_str()) {
+            each.push(name);
+        }
+    }
     let wanted = match options.runs {
         Some(runs) => format!("{runs} times"),
         None => format!("until they were sure to {:.0} %", schedule::NARROW * 100.0),
@@ -185,7 +191,7 @@ fn cut_short(names: &[String], options: &SpeedOptions) -> String {
     format!(
         "the budget of {budget:.0} s did not suffice to measure these rungs {wanted}: {}; \
          '--budget {:.0}s' measures longer, '--rungs' less",
-        names.join("; "),
+        each.join(", "),
         budget * 3.0
     )
 }
@@ -202,31 +208,20 @@ fn check(options: &SpeedOptions) -> Result<()> {
 }
 
 /// The folders, ready to be measured.
-struct Places {
-    sites: Vec<Arc<Site>>,
-    warnings: Vec<String>,
-}
-
-impl Places {
-    fn new(options: &SpeedOptions, pool: &Arc<Pool>) -> Result<Self> {
-        let (mut sites, mut warnings) = (Vec::new(), Vec::new());
-        let slice = options.budget.div_f64(SLICES);
-        for folder in &options.targets {
-            let folder = os_path::resolve(folder).doing("find", folder)?;
-            if !os_path::is_folder(&folder) {
-                let message = format!("{} is no folder", folder.display());
-                let hint = Some("speed measures the storage under a folder".to_owned());
-                return Err(Error::Usage { message, hint });
-            }
-            let scratch = Scratch::create(&folder, options.guard.as_deref());
-            let scratch = scratch.doing("make a folder to measure in", &folder)?;
-            let memory = machine::available_memory();
-            let bounded = Site::new(folder, scratch, (options.size, memory), slice, pool)?;
-            sites.push(Arc::new(bounded.site));
-            warnings.extend(bounded.why);
+fn sites(options: &SpeedOptions, pool: &Arc<Pool>) -> Result<Vec<Arc<Site>>> {
+    let one = |folder: &PathBuf| {
+        let folder = os_path::resolve(folder).doing("find", folder)?;
+        if !os_path::is_folder(&folder) {
+            let message = format!("{} is no folder", folder.display());
+            let hint = Some("speed measures the storage under a folder".to_owned());
+            return Err(Error::Usage { message, hint });
         }
-        Ok(Self { sites, warnings })
-    }
+        let scratch = Scratch::create(&folder, options.guard.as_deref());
+        let scratch = scratch.doing("make a folder to measure in", &folder)?;
+        let (memory, slice) = (machine::available_memory(), options.budget.div_f64(SLICES));
+        Site::new(folder, scratch, (options.size, memory), slice, pool).map(Arc::new)
+    };
+    options.targets.iter().map(one).collect()
 }
 
 /// All rungs that there are, in the order of the ladder.

@@ -145,7 +145,7 @@ impl Climber<'_> {
                     turn.runs.len()
                 )),
                 Refusal::NoTime => {
-                    self.climbed.cut_short.push(format!("{}, {}", spec.name, spec.target));
+                    self.climbed.cut_short.push(spec.name);
                 }
                 Refusal::Stopped => {}
             }
@@ -170,7 +170,6 @@ impl Climber<'_> {
     }
 
     fn warn(&self, words: String) {
-        self.listener.warn(&words);
         self.listener.measured(&Line::Warning { words });
     }
 

@@ -35,8 +35,10 @@ const STREAMS: u64 = 2;
 const SIZE_MIN: u64 = 1 << 20;
 /// The trial that shows how slow the storage is.
 const TRIAL: Duration = Duration::from_millis(250);
-/// Bytes between two looks at the clock in it.
+/// Bytes of its first step; each is twice the one before, and flushed.
 const TRIAL_STEP: u64 = 1 << 20;
+/// Bytes of all steps.
+const TRIAL_MAX: u64 = 64 << 20;
 
 /// A folder that is measured.
 pub(super) struct Site {
@@ -52,6 +54,8 @@ pub(super) struct Site {
     pub(super) meter: Option<Meter>,
     /// Bytes of a stream.
     pub(super) size: u64,
+    /// Why they are shorter than asked for, where they are.
+    pub(super) bounded: Option<String>,
     /// Files of small-file rungs at most.
     pub(super) files_max: u64,
     /// What is written.
@@ -63,14 +67,6 @@ pub(super) struct Site {
 /// The name of the file that is read, in the tree that `verify` goes over.
 const STREAM: &str = "stream";
 
-/// What a folder's size was bounded by.
-pub(super) struct Bounded {
-    /// The folder.
-    pub(super) site: Site,
-    /// Why its streams are shorter than asked for.
-    pub(super) why: Option<String>,
-}
-
 impl Site {
     /// Looks at a folder's storage, in whose scratch folder nothing is yet.
     /// `slice` is how long one run may take.
@@ -80,7 +76,7 @@ impl Site {
         (size, memory): (u64, Option<u64>),
         slice: Duration,
         pool: &Arc<Pool>,
-    ) -> Result<Bounded> {
+    ) -> Result<Self> {
         let tree = scratch.path().join("tree");
         os_path::make_folder(&tree).doing("make", &tree)?;
         let tree = Arc::new(Root::open(&tree).doing("open", &tree)?);
@@ -95,6 +91,7 @@ impl Site {
             kind,
             meter,
             size: 0,
+            bounded: None,
             // 4 KiB of content and up to as much for its name and inode, and
             // two of the rungs have their files there at a time.
             files_max: room / SPACE_SHARE / 2 / (4 * GRAIN),
@@ -116,7 +113,7 @@ impl Site {
         ];
         let (bytes, why) = limits.into_iter().min_by_key(|(bytes, _)| *bytes).unwrap_or_default();
         site.size = bytes / GRAIN * GRAIN;
-        let why = (!why.is_empty()).then(|| {
+        site.bounded = (!why.is_empty()).then(|| {
             format!(
                 "{}: streams of {} in place of {}: {why}",
                 site.target,
@@ -124,37 +121,38 @@ impl Site {
                 units::size(size)
             )
         });
-        Ok(Bounded { site, why })
+        Ok(site)
     }
 
     /// What the storage could take in the time of one run.
     fn bound_by_speed(&self, slice: Duration, room: u64) -> std::io::Result<(u64, String)> {
         let path = self.path().join("trial");
         let writer = Writer::create(&path, Method::strongest())?;
-        let (began, mut done) = (Instant::now(), 0);
+        let (began, mut done, mut step, mut rate) = (Instant::now(), 0, TRIAL_STEP, f64::INFINITY);
         let tried = loop {
-            if done + TRIAL_STEP > room || began.elapsed() >= TRIAL {
+            if done + step > room.min(TRIAL_MAX) || began.elapsed() >= TRIAL {
                 break Ok(());
             }
-            let written = writer.write(self.pool.at(done, TRIAL_STEP), done);
+            let step_began = Instant::now();
+            let written = writer.write(self.pool.at(0, step), done);
             if let Err(error) = written.and_then(|()| writer.flush()) {
                 break Err(error);
             }
-            done += TRIAL_STEP;
+            // The last and largest step says most.
+            rate = step as f64 / step_began.elapsed().as_secs_f64().max(1e-9);
+            (done, step) = (done + step, step * 2);
         };
-        let seconds = began.elapsed().as_secs_f64();
         drop(writer);
         durable::remove(&path)?;
         tried?;
-        let rate = done as f64 / seconds.max(1e-9);
         let fits = (rate * slice.as_secs_f64()) as u64;
         let why = format!(
-            "a trial of 1 MiB writes, each flushed, wrote {:.0} MiB/s, and a run is to take no \
-             more than {:.1} s of the budget",
-            units::mib_per_second(done, seconds),
+            "a trial wrote {:.0} MiB/s, and a run is to take no more than {:.1} s of the budget; \
+             '--budget' makes it longer",
+            rate / units::MIB as f64,
             slice.as_secs_f64()
         );
-        Ok((if done == 0 { u64::MAX } else { fits.max(SIZE_MIN) }, why))
+        Ok((fits.max(SIZE_MIN), why))
     }
 
     /// Whether streams make sense here; else why not.

@@ -2,7 +2,7 @@
 //! What is written is a new file each time, and it is gone before the next
 //! rung's turn, so that nobody's left-overs are written in another's time.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -51,7 +51,7 @@ struct Write {
 }
 
 impl Write {
-    fn create(&mut self, path: &PathBuf) -> std::io::Result<Writer> {
+    fn create(&mut self, path: &Path) -> std::io::Result<Writer> {
         if self.reach != Reach::Device {
             return Writer::create(path, Method::WriteOnly);
         }
