@@ -107,7 +107,7 @@ fn rungs_take_turns_and_have_no_neighbour_for_ever() {
     let climbed = world.climb(rungs, Some(9), 1000);
     let turns = world.turns.lock().unwrap().concat();
     let rounds: std::collections::BTreeSet<_> = turns.as_bytes().chunks(3).collect();
-    assert!(turns.starts_with("abc") && rounds.len() > 3, "{turns}");
+    assert!(turns.starts_with("abc") && rounds.len() >= 3, "{turns}");
     for round in turns.as_bytes().chunks(3) {
         assert!(b"abc".iter().all(|rung| round.contains(rung)), "{turns}");
     }
