@@ -15,6 +15,7 @@
 //! | [`ring`] | many reads with one call |
 //! | [`volume`] | which file system this is |
 //! | [`mounts`] | mounts of our own, which are gone with the process |
+//! | [`passthrough`] | a folder seen through FUSE |
 //! | [`zram`] | a compressed disk in memory |
 //! | [`cgroup`] | a machine with less memory |
 //! | [`scratch`] | folders of our own, of which nothing is left behind |
@@ -44,6 +45,7 @@ pub mod lock;
 pub mod machine;
 pub mod mounts;
 pub mod opener;
+pub mod passthrough;
 pub mod path;
 pub mod place;
 pub mod plain;

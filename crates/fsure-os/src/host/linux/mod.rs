@@ -10,6 +10,7 @@ mod file;
 pub(crate) mod folder;
 pub(crate) mod machine;
 pub(crate) mod mounts;
+mod passthrough;
 pub(crate) mod place;
 pub(crate) mod priority;
 pub(crate) mod ring;

@@ -9,6 +9,7 @@ mod generate;
 mod heal;
 mod import;
 mod log;
+mod pass_through;
 mod places;
 mod protect;
 mod roots;
@@ -65,6 +66,8 @@ enum Command {
     Protect(protect::ProtectArgs),
     #[command(hide = true)]
     Generate(generate::GenerateArgs),
+    #[command(hide = true)]
+    PassThrough(pass_through::PassThroughArgs),
     #[command(hide = true)]
     Sweep(sweep::SweepArgs),
 }
@@ -159,6 +162,7 @@ fn run() -> ExitCode {
         Command::Heal(args) => heal::run(args, &cli.output),
         Command::Protect(args) => protect::run(args, &cli.output),
         Command::Generate(args) => generate::run(args),
+        Command::PassThrough(args) => pass_through::run(args),
         Command::Sweep(args) => sweep::run(args),
     }
 }
