@@ -1,6 +1,7 @@
 //! The pass-through file system: the server, and who starts it. See
 //! [`crate::passthrough`].
 
+mod counts;
 mod nodes;
 mod view;
 
@@ -15,7 +16,8 @@ use fuser::{Config, MountOption, Session};
 
 use super::mounts::{Mount, Namespace};
 use crate::passthrough::{Served, Server};
-use view::{Counts, View};
+use counts::Counts;
+use view::View;
 
 const READY: &str = "ready\n";
 /// bindfs says nothing when it is mounted.

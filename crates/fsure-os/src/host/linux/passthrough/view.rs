@@ -5,7 +5,6 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -17,38 +16,11 @@ use fuser::{
 };
 use rustix::fs::{AtFlags, CWD, Dir, Gid, Mode, OFlags, Timespec, Timestamps, Uid};
 
+use super::counts::{Counts, count};
 use super::nodes::{Name, Node, Nodes, attributes, no};
-use crate::passthrough::Served;
 
 /// How long the kernel may believe what it was told: as with libfuse.
 const BELIEVED: Duration = Duration::from_secs(1);
-
-/// What was served.
-#[derive(Default)]
-pub(super) struct Counts {
-    opened: AtomicU64,
-    backed: AtomicU64,
-    reads: AtomicU64,
-    writes: AtomicU64,
-    flushes: AtomicU64,
-}
-
-impl Counts {
-    pub(super) fn read(&self) -> Served {
-        let number = |number: &AtomicU64| number.load(Ordering::Relaxed);
-        Served {
-            opened: number(&self.opened),
-            backed: number(&self.backed),
-            reads: number(&self.reads),
-            writes: number(&self.writes),
-            flushes: number(&self.flushes),
-        }
-    }
-}
-
-fn count(number: &AtomicU64) {
-    number.fetch_add(1, Ordering::Relaxed);
-}
 
 /// A folder, passed on.
 pub(super) struct View {
@@ -122,8 +94,8 @@ impl View {
 
 fn timestamp(time: Option<TimeOrNow>) -> Timespec {
     let (seconds, nanoseconds) = match time {
-        None => (0, rustix::fs::UTIME_OMIT as i64),
-        Some(TimeOrNow::Now) => (0, rustix::fs::UTIME_NOW as i64),
+        None => (0, rustix::fs::UTIME_OMIT),
+        Some(TimeOrNow::Now) => (0, rustix::fs::UTIME_NOW),
         Some(TimeOrNow::SpecificTime(time)) => match time.duration_since(UNIX_EPOCH) {
             Ok(since) => (since.as_secs() as i64, i64::from(since.subsec_nanos())),
             Err(before) => {
