@@ -13,6 +13,7 @@
 //! | [`place`] | where files begin on the disk |
 //! | [`read`] | what a file holds on its medium, and which way it was really read |
 //! | [`ring`] | many reads with one call |
+//! | [`stream`] | what of a file is in memory, and the way to nowhere |
 //! | [`volume`] | which file system this is |
 //! | [`mounts`] | mounts of our own, which are gone with the process |
 //! | [`passthrough`] | a folder seen through FUSE |
@@ -54,6 +55,7 @@ pub mod read;
 pub mod ring;
 pub mod scratch;
 mod stat;
+pub mod stream;
 pub mod volume;
 #[cfg(any(windows, test))]
 mod wide;

@@ -37,22 +37,6 @@ impl Served {
     pub fn is_by_kernel(&self) -> bool {
         self.backed > 0 && self.backed == self.opened && self.reads == 0 && self.writes == 0
     }
-
-    pub(crate) fn numbers(&self) -> [u64; 5] {
-        [self.opened, self.backed, self.reads, self.writes, self.flushes]
-    }
-
-    pub(crate) fn of(line: &str) -> Option<Self> {
-        let mut numbers = line.split_whitespace().map(str::parse);
-        let mut next = || numbers.next()?.ok();
-        Some(Self {
-            opened: next()?,
-            backed: next()?,
-            reads: next()?,
-            writes: next()?,
-            flushes: next()?,
-        })
-    }
 }
 
 /// Who passes a folder on.

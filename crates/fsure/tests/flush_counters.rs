@@ -13,6 +13,7 @@ use fsure::job::{FlushOptions, Measured, Pattern, flush};
 use fsure::results::{Curve, Line, Listener, Method, Profile, Step};
 use fsure::words::durability::Facts;
 use fsure::words::{Error, ExitCode, Monitor};
+use rustix::mount::MountFlags;
 use support::{BTRFS, EXT4, Format, Image, XFS, or_skip};
 
 /// Keeps what it is told, and does something at a step.
@@ -307,6 +308,11 @@ fn where_there_is_too_little_room_nothing_is_begun() {
     assert_eq!(error.exit_code(), ExitCode::Incomplete);
     assert!(error.hint().is_some_and(|hint| hint.contains("room")));
     assert!(is_empty(image.root()));
+    rustix::mount::mount_remount(image.root(), MountFlags::RDONLY, "").expect("mount read-only");
+    let error = flush(&options(image.root()), &Ear::default()).expect_err("read-only");
+    assert!(error.hint().is_some_and(|hint| hint.contains("read-only")), "{error}");
+    let error = flush(&options(&image.root().join("none")), &Ear::default()).expect_err("nowhere");
+    assert!(error.to_string().contains("/none"), "{error}");
 }
 
 /// Somebody else fills the disk while it is measured.

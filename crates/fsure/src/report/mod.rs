@@ -6,6 +6,7 @@ pub mod age;
 mod closing;
 pub mod compare;
 pub mod dupes;
+pub mod flush;
 pub mod heal;
 pub mod json;
 pub mod listing;
@@ -14,6 +15,7 @@ mod meta_line;
 pub mod metrics;
 pub mod protect;
 mod scrubbed;
+pub mod speed;
 pub mod text;
 mod totals;
 

@@ -2,7 +2,7 @@
 //! their heads.
 
 use std::collections::BTreeMap;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,6 @@ use rustix::fs::OFlags;
 
 use super::folder::stat_descriptor;
 pub(crate) use super::seek::is_slow;
-use super::volume;
 use crate::device::Device;
 use crate::host::folder::Root;
 
@@ -94,14 +93,40 @@ fn number_of(dev: &str) -> Option<u64> {
 
 /// The block devices of a btrfs, whose files have a device number of its own.
 fn btrfs_members(root: &Root, path: &[u8]) -> Vec<PathBuf> {
-    let uuid = volume::of(root, path).ok().filter(|volume| volume.kind == "btrfs");
-    let Some(uuid) = uuid.and_then(|volume| volume.uuid).filter(|uuid| uuid.len() == 32) else {
+    let opened = root.open_at(path, OFlags::RDONLY | OFlags::DIRECTORY);
+    let Some(uuid) = opened.ok().and_then(|folder| btrfs_uuid(&folder)) else {
         return Vec::new();
     };
-    let parts = [&uuid[..8], &uuid[8..12], &uuid[12..16], &uuid[16..20], &uuid[20..]];
-    let folder = format!("/sys/fs/btrfs/{}/devices", parts.join("-"));
+    let folder = format!("/sys/fs/btrfs/{uuid}/devices");
     std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
+
+/// `BTRFS_IOC_FS_INFO`, which any kernel answers to anybody, as
+/// `FS_IOC_GETFSUUID` is not for a btrfs.
+fn btrfs_uuid(folder: &OwnedFd) -> Option<String> {
+    /// `struct btrfs_ioctl_fs_info_args` of `linux/btrfs.h`.
+    #[repr(C)]
+    struct Info {
+        id_max: u64,
+        devices: u64,
+        uuid: [u8; 16],
+        rest: [u8; 992],
+    }
+    const BTRFS_IOC_FS_INFO: libc::Ioctl = libc::_IOR::<Info>(0x94, 31);
+    if !rustix::fs::fstatfs(folder).is_ok_and(|answer| answer.f_type == BTRFS_SUPER_MAGIC) {
+        return None;
+    }
+    let mut answer = Info { id_max: 0, devices: 0, uuid: [0; 16], rest: [0; 992] };
+    // SAFETY: the request, whose size is that of `Info`, writes one of them.
+    let done = unsafe { libc::ioctl(folder.as_raw_fd(), BTRFS_IOC_FS_INFO, &raw mut answer) };
+    let hex = |range: std::ops::Range<usize>| -> String {
+        answer.uuid[range].iter().map(|byte| format!("{byte:02x}")).collect()
+    };
+    (done == 0).then(|| [0..4, 4..6, 6..8, 8..10, 10..16].map(hex).join("-"))
+}
+
+/// `linux/magic.h`.
+const BTRFS_SUPER_MAGIC: i64 = 0x9123_683e;
 
 /// Whether a file system has its data from somewhere else than a disk of ours
 /// (`linux/magic.h`; Lustre's and GPFS's are from their own headers).

@@ -5,10 +5,12 @@ mod compare;
 mod dupes;
 mod effort;
 mod export;
+mod flush;
 mod generate;
 mod heal;
 mod import;
 mod log;
+mod measuring;
 mod pass_through;
 mod places;
 mod protect;
@@ -16,6 +18,7 @@ mod roots;
 mod screen;
 mod scrub;
 mod seal;
+mod speed;
 mod status;
 mod sweep;
 mod trust;
@@ -64,6 +67,8 @@ enum Command {
     Dupes(dupes::DupesArgs),
     Heal(heal::HealArgs),
     Protect(protect::ProtectArgs),
+    Speed(speed::SpeedArgs),
+    Flush(flush::FlushArgs),
     #[command(hide = true)]
     Generate(generate::GenerateArgs),
     #[command(hide = true)]
@@ -161,6 +166,8 @@ fn run() -> ExitCode {
         Command::Dupes(args) => dupes::run(args, &cli.output),
         Command::Heal(args) => heal::run(args, &cli.output),
         Command::Protect(args) => protect::run(args, &cli.output),
+        Command::Speed(args) => speed::run(args, &cli.output),
+        Command::Flush(args) => flush::run(args, &cli.output),
         Command::Generate(args) => generate::run(args),
         Command::PassThrough(args) => pass_through::run(args),
         Command::Sweep(args) => sweep::run(args),

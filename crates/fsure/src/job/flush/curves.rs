@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use fsure_os::durable::{Method, Writer};
 
-use super::operations::{Data, Overwrite};
+use super::operations::{self, Data, Overwrite};
 use super::site::{Contender, Site};
 use super::slice::{Done, Operation, Tally};
 use crate::results::{Curve, Line, Point};
 use crate::sample::Spread;
-use crate::words::Result;
+use crate::words::{Result, units};
 
 /// Commits that one flush makes durable.
 const BATCHES: [u64; 7] = [1, 2, 4, 8, 16, 32, 64];
@@ -21,6 +21,8 @@ const BATCHES: [u64; 7] = [1, 2, 4, 8, 16, 32, 64];
 const DIRTY: [u64; 6] = [0, 4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20];
 /// How much of the free space the largest of them may take.
 const DIRTY_SHARE: u64 = 4;
+/// What may always be taken for a point.
+const BRIEF: Duration = Duration::from_secs(1);
 /// Bytes written at once where there are many.
 const PIECE: usize = 1 << 20;
 
@@ -30,6 +32,13 @@ type Measured = Vec<(f64, Tally)>;
 /// How many points there are, for so many threads.
 pub(super) fn count(threads: usize) -> usize {
     BATCHES.len() + 2 * powers(threads).count() + DIRTY.len()
+}
+
+/// Bytes that the files of one curve take at most, but for the one that is
+/// measured by what there is room for.
+pub(super) fn room(threads: usize, size: usize) -> u64 {
+    let files = BATCHES.len().max(powers(threads).sum());
+    operations::room(files, size)
 }
 
 /// Measures all curves, each point for `span`; the answer is the median time of
@@ -81,7 +90,7 @@ fn slope(site: &Site<'_>, span: Duration) -> Result<Vec<(u64, f64)>> {
     };
     let most = site.room()? / DIRTY_SHARE;
     let sizes: Vec<_> = DIRTY.into_iter().filter(|bytes| *bytes <= most).collect();
-    let made = |bytes| Flushing::new(site, method, bytes);
+    let made = |bytes| Flushing::new(site, method, bytes, span);
     let points = points(site, &sizes, |bytes| format!("{name}: {bytes}"), made, span)?;
     let medians = points.iter().filter_map(|(bytes, tally)| {
         tally.medians_us().map(|spread| (*bytes as u64, spread.median))
@@ -107,6 +116,7 @@ fn points<O: Operation>(
         contenders.extend(made.map(|made| Contender::new(says(*x), made)));
     }
     site.measure(&mut contenders, span)?;
+    site.clear()?;
     let x_of = |name: &str| at.iter().find(|x| says(**x) == name);
     let points =
         contenders.into_iter().filter_map(|one| Some((*x_of(&one.name)? as f64, one.tally)));
@@ -142,9 +152,15 @@ struct Flushing {
 }
 
 impl Flushing {
-    fn new(site: &Site<'_>, method: Method, bytes: u64) -> io::Result<Self> {
-        let mut data = Data::new()?;
+    /// Refused where so much takes longer to write than there is time for all.
+    fn new(site: &Site<'_>, method: Method, bytes: u64, span: Duration) -> io::Result<Self> {
+        let (mut data, begun) = (Data::new()?, Instant::now());
         let writer = site.filled(method, data.next(PIECE), bytes)?;
+        if begun.elapsed() > span.max(BRIEF) {
+            let took = begun.elapsed().as_secs_f64();
+            let why = format!("{} take {took:.1} s to write", units::size(bytes));
+            return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+        }
         Ok(Self { writer, data, bytes })
     }
 }

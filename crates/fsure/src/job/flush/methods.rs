@@ -3,7 +3,7 @@
 
 use fsure_os::durable::Method;
 
-use super::operations::{self, Append, Create, Idle, Overwrite};
+use super::operations::{Append, Create, Idle, Overwrite};
 use super::site::{Contender, Site};
 use super::slice::Tally;
 use crate::results::{self, Line};
@@ -43,7 +43,6 @@ pub(super) fn count() -> usize {
 /// Measures all of them.
 pub(super) fn measure(site: &Site<'_>) -> Result<Table> {
     let size = site.options.size;
-    site.need(operations::room(Method::all().len(), size))?;
     let sizes = [size];
     let mut contenders = vec![Contender::new(IDLE, Idle)];
     for method in Method::all() {

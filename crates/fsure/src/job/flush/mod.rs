@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
+use fsure_os::durable::Method;
 
 use crate::results::{
     Header, Line, Listener, Machine, Measurement, Noise, Summary, Target, VERSION,
@@ -91,10 +92,11 @@ pub fn flush(options: &FlushOptions, listener: &dyn Listener) -> Result<Measured
 
 fn measure(site: &Site<'_>) -> Result<Facts> {
     let (options, span) = (site.options, site.options.span);
+    let methods = operations::room(Method::all().len(), options.size);
+    site.need(methods.max(curves::room(options.threads, options.size)))?;
     let table = methods::measure(site)?;
     site.clear()?;
     let slope = curves::measure(site, span / 2)?;
-    site.clear()?;
     profiles::measure(site, span * 2)?;
     Ok(facts::of(&site.file_system, &table, options.size, slope))
 }

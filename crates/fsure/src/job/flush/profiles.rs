@@ -24,9 +24,8 @@ pub enum Pattern {
     Sqlite,
 }
 
-/// Below this 99th percentile of a flush etcd calls a disk fast enough, in
-/// microseconds: its FAQ, "What does the etcd warning 'apply entries took too
-/// long' mean?", and its documentation of the metric `wal_fsync_duration_seconds`.
+/// Below this 99th percentile of a flush etcd calls a disk reasonably fast, in
+/// microseconds: its FAQ on warnings, of the metric `wal_fsync_duration_seconds`.
 const ETCD_P99_US: f64 = 10_000.0;
 /// The mean size of an etcd log entry, after IBM's recipe for fio that etcd's
 /// documentation points to: `--rw=write --ioengine=sync --fdatasync=1 --bs=2300`.

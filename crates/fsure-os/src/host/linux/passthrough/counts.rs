@@ -31,3 +31,22 @@ impl Counts {
 pub(super) fn count(number: &AtomicU64) {
     number.fetch_add(1, Ordering::Relaxed);
 }
+
+/// As it goes over the line.
+pub(super) fn to_line(served: &Served) -> String {
+    let Served { opened, backed, reads, writes, flushes } = served;
+    format!("{opened} {backed} {reads} {writes} {flushes}\n")
+}
+
+/// And back.
+pub(super) fn of_line(line: &str) -> Option<Served> {
+    let mut numbers = line.split_whitespace().map(str::parse);
+    let mut next = || numbers.next()?.ok();
+    Some(Served {
+        opened: next()?,
+        backed: next()?,
+        reads: next()?,
+        writes: next()?,
+        flushes: next()?,
+    })
+}

@@ -16,7 +16,7 @@ use fuser::{Config, MountOption, Session};
 
 use super::mounts::{Mount, Namespace};
 use crate::passthrough::{Served, Server};
-use counts::Counts;
+use counts::{Counts, of_line, to_line};
 use view::View;
 
 const READY: &str = "ready\n";
@@ -77,7 +77,7 @@ impl Passthrough {
         self.server.child.stdin.as_mut()?.write_all(b"served\n").ok()?;
         let mut line = String::new();
         answers.lock().unwrap_or_else(PoisonError::into_inner).read_line(&mut line).ok()?;
-        Served::of(&line)
+        of_line(&line)
     }
 }
 
@@ -187,8 +187,7 @@ pub fn serve(source: &Path, at: &Path, kernel: bool, mut output: impl Write) -> 
     output.flush()?;
     for line in io::stdin().lines() {
         if line? == "served" {
-            let numbers = counts.read().numbers().map(|number| number.to_string());
-            writeln!(output, "{}", numbers.join(" "))?;
+            output.write_all(to_line(&counts.read()).as_bytes())?;
             output.flush()?;
         }
     }

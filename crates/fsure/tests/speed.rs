@@ -1,0 +1,255 @@
+//! The truth of the ladder, without a clock: what a rung says that it measured
+//! is held against the counters of a device of its own.
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use support::{BTRFS, EXT4, Format, Image, Report, XFS, fsure_json, or_skip};
+
+const MIB: u64 = 1 << 20;
+/// Bytes of a stream here, and counted runs.
+const SIZE: u64 = 8 * MIB;
+const RUNS: u64 = 2;
+/// Superblocks, journals and inodes of a run; a stream is far from it.
+const ASIDE: u64 = MIB;
+
+/// One rung, measured in a folder; its line and all others.
+fn measure(folder: &Path, rung: &str, more: &[&str]) -> (Value, Report) {
+    let folder = folder.to_str().expect("UTF-8");
+    let runs = RUNS.to_string();
+    let mut args = vec!["speed", folder, "--rungs", rung, "--runs", &runs];
+    args.extend(if more.is_empty() { &["--size", "8M"][..] } else { more });
+    let report = fsure_json(&args);
+    let mut lines = report.lines.iter().filter(|line| line["type"] == "rung");
+    let line = lines.next().cloned().unwrap_or_default();
+    assert!(lines.next().is_none(), "one rung was asked for: {report:?}");
+    (line, report)
+}
+
+/// A line's number per counted run.
+fn per_run(line: &Value, field: &str) -> u64 {
+    line[field].as_u64().unwrap_or_else(|| panic!("no {field}: {line}")) / RUNS
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let names = std::fs::read_dir(folder).expect("list");
+    names.map(|entry| entry.expect("list").file_name().into_string().expect("UTF-8")).collect()
+}
+
+/// Every rung on a file system of its own: the device does what the rung says,
+/// and nothing is left.
+fn rungs_are_what_they_say(format: &'static Format) {
+    let Some(image) = or_skip("rungs_are_what_they_say", Image::new(format, 300)) else { return };
+    let root = image.root();
+    std::fs::write(root.join("mine"), "precious").expect("write");
+
+    let (line, _) = measure(root, "disk write cached", &[]);
+    assert!(per_run(&line, "device_written_bytes") < ASIDE, "{line}");
+    let (line, _) = measure(root, "disk write written", &[]);
+    assert!(per_run(&line, "device_written_bytes") >= SIZE, "{line}");
+    assert!(line["measured"].as_str().unwrap().contains("(direct)"), "{line}");
+    let (line, _) = measure(root, "disk write durable", &[]);
+    assert!(per_run(&line, "device_written_bytes") >= SIZE, "{line}");
+    assert!(per_run(&line, "device_flushes") >= 1, "{line}");
+
+    let before = image.device_reads();
+    let (line, _) = measure(root, "disk read cached", &[]);
+    assert!(per_run(&line, "device_read_bytes") < ASIDE, "{line}");
+    assert!(line["measured"].as_str().unwrap().contains("all of it was in memory"), "{line}");
+    // It is brought in once.
+    assert!(image.device_reads() - before < SIZE + ASIDE, "{line}");
+
+    let before = image.device_reads();
+    let (line, _) = measure(root, "disk read direct", &[]);
+    let counted = per_run(&line, "device_read_bytes");
+    assert!((SIZE..SIZE + ASIDE).contains(&counted), "{line}");
+    assert!(line["measured"].as_str().unwrap().contains("counter shows all of it"), "{line}");
+    // The warm-up is a run, too.
+    assert!(image.device_reads() - before >= (RUNS + 1) * SIZE, "{line}");
+    let (line, _) = measure(root, "verify", &[]);
+    assert!(per_run(&line, "device_read_bytes") >= SIZE, "{line}");
+
+    let (line, _) = measure(root, "small files replace durably", &[]);
+    let files = line["amount"].as_u64().expect("a count");
+    assert!(files > 0 && per_run(&line, "device_flushes") >= files, "{line}");
+    let (line, _) = measure(root, "small files read cold", &[]);
+    let files = line["amount"].as_u64().expect("a count");
+    assert!(files > 0 && per_run(&line, "device_read_bytes") >= files * 4096, "{line}");
+    let (line, _) = measure(root, "small files create", &[]);
+    assert!(line["amount"].as_u64().is_some_and(|files| files > 0), "{line}");
+
+    assert_eq!(names(root), ["mine"]);
+    assert_eq!(std::fs::read_to_string(root.join("mine")).expect("read"), "precious");
+}
+
+#[test]
+fn rungs_are_what_they_say_on_ext4() {
+    rungs_are_what_they_say(&EXT4);
+}
+
+#[test]
+fn rungs_are_what_they_say_on_xfs() {
+    rungs_are_what_they_say(&XFS);
+}
+
+#[test]
+fn rungs_are_what_they_say_on_btrfs() {
+    rungs_are_what_they_say(&BTRFS);
+}
+
+#[test]
+fn no_more_than_a_quarter_of_the_free_space_is_used() {
+    let Some(image) = or_skip("no_more_than_a_quarter", Image::new(&EXT4, 64)) else { return };
+    let (line, report) = measure(image.root(), "disk write durable", &["--size", "450M"]);
+    let amount = line["amount"].as_u64().expect("an amount");
+    assert!((MIB..64 * MIB / 8).contains(&amount), "{line}");
+    let warning = |line: &Value| {
+        line["type"] == "warning" && line["words"].as_str().is_some_and(|w| w.contains("are free"))
+    };
+    assert!(report.lines.iter().any(warning), "{report:?}");
+
+    let room = fsure_os::durable::room(image.root()).expect("free space");
+    let filler = std::fs::File::create(image.root().join("filler")).expect("create");
+    rustix::fs::fallocate(&filler, rustix::fs::FallocateFlags::empty(), 0, room - 2 * MIB)
+        .expect("fill");
+    let (_, report) = measure(image.root(), "disk write durable", &["--size", "450M"]);
+    let left = report.lines.iter().find(|line| line["type"] == "not-run").expect("not run");
+    assert!(left["why"].as_str().expect("why").contains("too little space"), "{left}");
+    assert_eq!((report.code, names(image.root())), (5, vec!["filler".to_owned()]));
+}
+
+/// Memory has no device that anything could come to, and is not called one.
+#[test]
+fn memory_is_no_disk() {
+    let Ok(folder) = tempfile::tempdir_in("/dev/shm") else {
+        return support::skip("memory_is_no_disk", "there is no /dev/shm");
+    };
+    for rung in ["disk write written", "disk write durable", "disk read direct"] {
+        let (_, report) = measure(folder.path(), rung, &[]);
+        let left = report.lines.iter().find(|line| line["type"] == "not-run").expect("not run");
+        assert!(left["why"].as_str().expect("why").contains("tmpfs is memory"), "{left}");
+    }
+}
+
+/// A run that goes on until it is told to stop.
+fn start(folder: &Path) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fsure"));
+    command.arg("speed").arg(folder);
+    command.args(["--json", "--rungs", "disk", "--size", "4M", "--runs", "1000", "--budget", "1h"]);
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("start fsure");
+    wait_until("a stream is being read", || {
+        let scratch = names(folder).into_iter().find(|name| name.starts_with(".fsure-scratch-"));
+        scratch.is_some_and(|name| folder.join(name).join("tree/stream").exists())
+    });
+    child
+}
+
+fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < Duration::from_secs(120), "waited in vain until {what}");
+        sleep(Duration::from_millis(5));
+    }
+}
+
+fn folder_on_disk() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("make a folder")
+}
+
+#[test]
+fn an_interrupted_run_keeps_what_it_measured_and_leaves_nothing() {
+    let folder = folder_on_disk();
+    let child = start(folder.path());
+    kill_process(Pid::from_child(&child), Signal::INT).expect("interrupt");
+    let output = child.wait_with_output().expect("wait");
+    assert_eq!(output.status.code(), Some(130));
+    let text = String::from_utf8(output.stdout).expect("text");
+    let last: Value = serde_json::from_str(text.lines().last().expect("lines")).expect("JSON");
+    assert_eq!((&last["type"], &last["exit_code"]), (&"summary".into(), &130.into()));
+    let told = last["measured"].as_u64().unwrap() + last["not_run"].as_u64().unwrap();
+    assert_eq!(told, 5, "{text}");
+    assert_eq!(names(folder.path()), [""; 0]);
+}
+
+#[test]
+fn a_killed_run_leaves_nothing() {
+    let folder = folder_on_disk();
+    let mut child = start(folder.path());
+    child.kill().expect("kill");
+    child.wait().expect("wait");
+    wait_until("the guard has cleaned up", || names(folder.path()).is_empty());
+}
+
+/// The contract that programs rely on: names, fields, and the first and last
+/// line.
+#[test]
+fn the_json_is_as_agreed() {
+    let folder = folder_on_disk();
+    let saved = folder.path().join("saved");
+    let path = |path: &Path| path.to_str().expect("UTF-8").to_owned();
+    let report = fsure_json(&[
+        "speed",
+        &path(folder.path()),
+        "--size",
+        "1M",
+        "--runs",
+        "1",
+        "--save",
+        &path(&saved),
+    ]);
+    assert_eq!(report.code, 0, "{report:?}");
+    let text = std::fs::read_to_string(&saved).expect("the saved result");
+    let lines: Vec<Value> =
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(lines, report.lines);
+    let (first, last) = (&lines[0], report.summary());
+    assert_eq!((&first["type"], &first["kind"]), (&"result".into(), &"speed".into()));
+    assert!(last["seconds"].as_f64().is_some_and(|seconds| seconds > 0.0), "{last}");
+    let rungs: Vec<_> = lines.iter().filter(|line| line["type"] == "rung").collect();
+    for rung in &rungs {
+        for number in ["median", "low", "high"] {
+            assert!(rung[number].as_f64().is_some_and(|number| number > 0.0), "{rung}");
+        }
+        for text in ["name", "target", "unit", "measured"] {
+            assert!(rung[text].as_str().is_some_and(|text| !text.is_empty()), "{rung}");
+        }
+        assert_eq!(rung["runs"], 1, "{rung}");
+    }
+    for name in [
+        "void",
+        "memory copy",
+        "hash blake3",
+        "disk write cached",
+        "disk write written",
+        "disk write durable",
+        "disk read cached",
+        "disk read direct",
+        "small files create",
+        "small files replace durably",
+        "small files read cold",
+        "verify",
+    ] {
+        assert!(rungs.iter().any(|rung| rung["name"] == name), "no {name}: {report:?}");
+    }
+    let limit = lines.iter().find(|line| line["type"] == "limit").expect("the limit");
+    assert!(limit["percent"].as_f64().is_some_and(|percent| percent > 0.0), "{limit}");
+    assert_eq!(names(folder.path()), ["saved"]);
+}
+
+#[test]
+fn what_is_not_there_is_a_wrong_command_line() {
+    let folder = folder_on_disk();
+    let (_, report) = measure(folder.path(), "disc", &[]);
+    assert_eq!(report.code, 2);
+    assert!(report.stderr.contains("disk write cached"), "{report:?}");
+    let (_, report) = measure(&folder.path().join("none"), "void", &[]);
+    assert_eq!(report.code, 2, "{report:?}");
+    assert_eq!(names(folder.path()), [""; 0]);
+}

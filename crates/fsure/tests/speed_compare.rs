@@ -1,0 +1,127 @@
+//! Two results side by side: what has changed, what only chance has, and what
+//! makes them hard to compare.
+
+mod support;
+
+use std::path::{Path, PathBuf};
+
+use fsure::results::{Header, Line, Machine, Measurement, Noise, Rung, Summary, Target, VERSION};
+use support::{Run, fsure};
+
+/// Twelve runs around a rate, none like another, by up to 4 %.
+fn runs(rate: f64) -> Vec<f64> {
+    (0..12).map(|run| rate * (1.0 + f64::from(run * 7 % 12) / 300.0)).collect()
+}
+
+fn rung(name: &str, target: &str, samples: Vec<f64>) -> Line {
+    let mut sorted = samples.clone();
+    sorted.sort_by(f64::total_cmp);
+    Line::Rung(Rung {
+        name: name.to_owned(),
+        target: target.to_owned(),
+        unit: "MiB/s".to_owned(),
+        median: sorted[sorted.len() / 2],
+        low: sorted[0],
+        high: sorted[sorted.len() - 1],
+        runs: samples.len(),
+        measured: "a fixture".to_owned(),
+        samples,
+        warm_up: Vec::new(),
+        outliers: Vec::new(),
+        amount: 1 << 20,
+        cpu_s_per_gib: None,
+        device_read_bytes: None,
+        device_written_bytes: None,
+        device_flushes: None,
+    })
+}
+
+/// Saves a result of one disk.
+fn save(folder: &Path, name: &str, host: &str, disk: &str, rungs: Vec<Line>) -> PathBuf {
+    let machine = Machine { host: host.to_owned(), cores: 2, ..Machine::default() };
+    let header = Line::Result(Header {
+        kind: Measurement::Speed,
+        version: VERSION,
+        program: "fsure 0.1.0".to_owned(),
+        started: "2026-01-01T00:00:00Z".to_owned(),
+        machine,
+        targets: vec![Target { path: disk.to_owned(), path_bytes: None }],
+        setup: vec![("size".to_owned(), "450.0 MiB".to_owned())],
+    });
+    let (measured, exit_code) = (rungs.len() as u64, 0);
+    let noise = Noise::default();
+    let summary = Line::Summary(Summary { seconds: 9.0, noise, measured, not_run: 0, exit_code });
+    let lines = [header].into_iter().chain(rungs).chain([summary]);
+    let text: String = lines.map(|line| line.to_json() + "\n").collect();
+    let path = folder.join(name);
+    std::fs::write(&path, text).expect("write a fixture");
+    path
+}
+
+fn compare(before: &Path, after: &Path, json: bool) -> Run {
+    let mut args =
+        vec!["speed".as_ref(), "compare".as_ref(), before.as_os_str(), after.as_os_str()];
+    if json {
+        args.push("--json".as_ref());
+    }
+    fsure(&args)
+}
+
+#[test]
+fn what_has_changed_is_told_and_chance_is_not() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let before = vec![
+        rung("void", "memory", runs(9000.0)),
+        rung("disk read direct", "/a", runs(1000.0)),
+        rung("disk write durable", "/a", runs(500.0)),
+        rung("gone", "/a", runs(1.0)),
+    ];
+    let after = vec![
+        // By 2 %: for sure, and too little to name.
+        rung("void", "memory", runs(9000.0).iter().map(|rate| rate * 1.02).collect()),
+        rung("disk read direct", "/b", runs(700.0)),
+        rung("disk write durable", "/b", runs(500.0)),
+    ];
+    let before = save(folder.path(), "a", "here", "/a", before);
+    let after = save(folder.path(), "b", "here", "/b", after);
+    let run = compare(&before, &after, false);
+    assert_eq!(run.code, 1, "{run:?}");
+    let line = |name: &str| run.stdout.lines().find(|line| line.starts_with(name)).unwrap();
+    assert!(line("disk read direct").contains("-30.0 %: slower"), "{run:?}");
+    for same in ["void", "disk write durable"] {
+        assert!(line(same).contains("the same"), "{run:?}");
+    }
+    assert!(run.stdout.contains("in one of them only: gone, /a"), "{run:?}");
+    assert!(run.stdout.contains("1 of 3 rungs have changed"), "{run:?}");
+    assert!(!run.stdout.contains("not alike"), "{run:?}");
+
+    let run = compare(&before, &before, true);
+    assert_eq!(run.code, 0, "{run:?}");
+    let lines: Vec<serde_json::Value> =
+        run.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!((lines.len(), &lines[0]["type"]), (5, &"change".into()));
+    assert_eq!((&lines[4]["changed"], &lines[4]["exit_code"]), (&0.into(), &0.into()));
+}
+
+#[test]
+fn few_runs_decide_nothing_and_another_machine_is_said_first() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let few = |rate: f64| vec![rung("void", "memory", vec![rate, rate + 1.0, rate + 2.0])];
+    let before = save(folder.path(), "a", "here", "/a", few(100.0));
+    let after = save(folder.path(), "b", "there", "/a", few(900.0));
+    let run = compare(&before, &after, false);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.stdout.starts_with("not alike: machine: here before, there after\n"), "{run:?}");
+    assert!(run.stdout.contains("too few runs to tell"), "{run:?}");
+    assert!(run.stdout.contains("'fsure speed --runs 10"), "{run:?}");
+}
+
+#[test]
+fn what_is_no_result_is_a_wrong_command_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("text");
+    std::fs::write(&file, "text\n").expect("write");
+    let run = compare(&file, &file, false);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("not a result of fsure"), "{run:?}");
+}
