@@ -15,6 +15,7 @@
 //! | [`ring`] | many reads with one call |
 //! | [`stream`] | what of a file is in memory, and the way to nowhere |
 //! | [`volume`] | which file system this is |
+//! | [`pv`] | the experiment that all this began with |
 //! | [`mounts`] | mounts of our own, which are gone with the process |
 //! | [`passthrough`] | a folder seen through FUSE |
 //! | [`zram`] | a compressed disk in memory |
@@ -51,6 +52,7 @@ pub mod path;
 pub mod place;
 pub mod plain;
 pub mod priority;
+pub mod pv;
 pub mod read;
 pub mod ring;
 pub mod scratch;
