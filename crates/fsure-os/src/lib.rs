@@ -13,7 +13,9 @@
 //! | [`place`] | where files begin on the disk |
 //! | [`read`] | what a file holds on its medium, and which way it was really read |
 //! | [`ring`] | many reads with one call |
+//! | [`stream`] | what of a file is in memory, and the way to nowhere |
 //! | [`volume`] | which file system this is |
+//! | [`scratch`] | folders of our own, of which nothing is left behind |
 //! | [`limit`] | how many files may be open at once |
 //! | [`lock`] | whether another process is at work on the same record |
 //! | [`plain`] | plain files that the user names: lists read and written |
@@ -42,7 +44,9 @@ pub mod plain;
 pub mod priority;
 pub mod read;
 pub mod ring;
+pub mod scratch;
 mod stat;
+pub mod stream;
 pub mod volume;
 #[cfg(any(windows, test))]
 mod wide;

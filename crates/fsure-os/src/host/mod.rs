@@ -14,6 +14,7 @@
 //! | `name` | what this host is called |
 //! | `priority` | whether others go first |
 //! | `ring` | many reads with one call, where there is such a thing |
+//! | `scratch` | folders of which nothing is left behind |
 //! | `volume` | which file system this is |
 //! | `write` | repairs below a folder |
 //! | `is_gone`, ... | what an error means |
@@ -51,9 +52,9 @@ use windows as system;
 pub(crate) use linux::{counters, ring};
 pub(crate) use system::{File, device, durable, priority, volume};
 #[cfg(unix)]
-pub(crate) use unix::{attribute, folder, lock, memory, name, open_files, path, write};
+pub(crate) use unix::{attribute, folder, lock, memory, name, open_files, path, scratch, write};
 #[cfg(windows)]
-pub(crate) use windows::{attribute, folder, lock, memory, name, open_files, path, write};
+pub(crate) use windows::{attribute, folder, lock, memory, name, open_files, path, scratch, write};
 #[cfg(not(target_os = "linux"))]
 pub(crate) use {no_counters as counters, no_ring as ring};
 

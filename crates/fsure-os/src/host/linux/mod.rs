@@ -10,6 +10,7 @@ pub(crate) mod folder;
 pub(crate) mod place;
 pub(crate) mod priority;
 pub(crate) mod ring;
+pub(crate) mod scratch;
 mod seek;
 pub(crate) mod volume;
 pub(crate) mod write;
