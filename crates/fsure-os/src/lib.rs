@@ -9,6 +9,8 @@
 //! | [`device`] | which disks a file system is on, and how they want to be read |
 //! | [`durable`] | the ways of making a write durable |
 //! | [`folder`] | which names are below a root, and what they are |
+//! | [`mounts`] | mounts that nobody else sees |
+//! | [`passthrough`] | a view of a folder through FUSE that changes nothing |
 //! | [`opener`] | how a file can be read, before it is |
 //! | [`place`] | where files begin on the disk |
 //! | [`read`] | what a file holds on its medium, and which way it was really read |
@@ -37,7 +39,9 @@ pub mod folder;
 mod host;
 pub mod limit;
 pub mod lock;
+pub mod mounts;
 pub mod opener;
+pub mod passthrough;
 pub mod path;
 pub mod place;
 pub mod plain;

@@ -7,6 +7,8 @@ pub(crate) mod durable;
 mod extent;
 mod file;
 pub(crate) mod folder;
+pub(crate) mod mounts;
+pub(crate) mod passthrough;
 pub(crate) mod place;
 pub(crate) mod priority;
 pub(crate) mod ring;
