@@ -85,10 +85,7 @@ fn ranks(rungs: &[&Rung]) -> Vec<usize> {
 /// What else is to be known of a rung.
 fn asides(rung: &Rung) -> String {
     let mut asides = String::new();
-    let device = [
-        ("read", rung.device_read_bytes),
-        ("wrote", rung.device_written_bytes),
-    ];
+    let device = [("read", rung.device_read_bytes), ("wrote", rung.device_written_bytes)];
     let per_run = |total: u64| total / rung.runs.max(1) as u64;
     let said: Vec<_> = device
         .iter()
@@ -108,8 +105,7 @@ fn asides(rung: &Rung) -> String {
         let _ = write!(asides, "; warm-up {}", figure(warm_up));
     }
     if !rung.outliers.is_empty() {
-        let runs: Vec<_> =
-            rung.outliers.iter().map(|place| figure(rung.samples[*place])).collect();
+        let runs: Vec<_> = rung.outliers.iter().map(|place| figure(rung.samples[*place])).collect();
         let _ = write!(asides, "; far from the others: {}", runs.join(", "));
     }
     asides
@@ -127,13 +123,7 @@ fn bar(value: f64, slowest: f64, fastest: f64) -> String {
 fn other_line(text: &mut String, line: &Line) {
     let _ = match line {
         Line::NotRun(left) => {
-            writeln!(
-                text,
-                "not run: {}, {}: {}",
-                left.name,
-                safe(&left.target),
-                safe(&left.why)
-            )
+            writeln!(text, "not run: {}, {}: {}", left.name, safe(&left.target), safe(&left.why))
         }
         Line::Limit(limit) => writeln!(
             text,

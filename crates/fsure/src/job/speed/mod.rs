@@ -240,11 +240,7 @@ fn chosen(rungs: Vec<Box<dyn Rung>>, wanted: &[String]) -> Result<Vec<Box<dyn Ru
     Ok(rungs.into_iter().filter(|rung| is_wanted(&rung.spec().name)).collect())
 }
 
-fn header(
-    options: &SpeedOptions,
-    machine: crate::results::Machine,
-    sites: &[Arc<Site>],
-) -> Header {
+fn header(options: &SpeedOptions, machine: crate::results::Machine, sites: &[Arc<Site>]) -> Header {
     let target = |folder: &PathBuf| {
         let path = folder.to_string_lossy().into_owned();
         let encode = |bytes: &[u8]| base64::engine::general_purpose::STANDARD.encode(bytes);

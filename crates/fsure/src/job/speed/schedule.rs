@@ -186,9 +186,10 @@ fn line(turn: &Turn) -> Option<results::Rung> {
     let cpu_s: Option<f64> = turn.runs.iter().map(|run| run.cpu_s).sum();
     let cpu_s = cpu_s.filter(|_| spec.unit != FILES_PER_S && bytes > 0);
     let mut counters = turn.runs.iter().map(|run| run.device);
-    let device = counters.next().flatten().and_then(|first| {
-        counters.try_fold(first, |sum, next| next.map(|next| sum.plus(&next)))
-    });
+    let device = counters
+        .next()
+        .flatten()
+        .and_then(|first| counters.try_fold(first, |sum, next| next.map(|next| sum.plus(&next))));
     Some(results::Rung {
         name: spec.name,
         target: spec.target,

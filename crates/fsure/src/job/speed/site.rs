@@ -109,7 +109,8 @@ impl Site {
                 memory.map_or(u64::MAX, |memory| memory / 4),
                 format!("{} of memory are free", units::size(memory.unwrap_or_default())),
             ),
-            site.bound_by_speed(slice, size.min(room / SPACE_SHARE)).doing("write in", &site.scratch)?,
+            site.bound_by_speed(slice, size.min(room / SPACE_SHARE))
+                .doing("write in", &site.scratch)?,
         ];
         let (bytes, why) = limits.into_iter().min_by_key(|(bytes, _)| *bytes).unwrap_or_default();
         site.size = bytes / GRAIN * GRAIN;
@@ -204,9 +205,7 @@ impl Site {
     pub(super) fn write_past_cache(&self, path: &Path, size: u64, go: &Go<'_>) -> Tried<()> {
         let writer = match self.direct_writer(path) {
             Ok(writer) => writer,
-            Err(error) if durable::is_refusal(&error) => {
-                Writer::create(path, Method::WriteOnly)?
-            }
+            Err(error) if durable::is_refusal(&error) => Writer::create(path, Method::WriteOnly)?,
             Err(error) => return Err(error.into()),
         };
         self.fill(&writer, size, REQUEST, go)?;

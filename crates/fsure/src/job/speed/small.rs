@@ -212,8 +212,7 @@ impl Rung for ReadCold {
         format!(
             "{} files of 4 KiB opened and read by {} readers, one at a time each; {proof}, names \
              and inodes from memory",
-            self.files,
-            self.site.readers
+            self.files, self.site.readers
         )
     }
 }

@@ -21,9 +21,8 @@ const CACHED_REQUEST: u64 = 512 << 10;
 
 /// Everything of this file, in the order of the ladder.
 pub(super) fn rungs(site: &Arc<Site>) -> Vec<Box<dyn Rung>> {
-    let write = |reach| -> Box<dyn Rung> {
-        Box::new(Write { site: Arc::clone(site), reach, way: None })
-    };
+    let write =
+        |reach| -> Box<dyn Rung> { Box::new(Write { site: Arc::clone(site), reach, way: None }) };
     vec![
         write(Reach::Cache),
         write(Reach::Device),

@@ -20,7 +20,7 @@ fn views(test: &str) -> Vec<(bool, Passthrough, tempfile::TempDir, tempfile::Tem
 #[test]
 fn what_is_written_above_is_below() {
     for (in_kernel, view, below, above) in views("what_is_written_above_is_below") {
-        let data: Vec<u8> = (0..300_000_u32).map(|n| (n * 7 >> 3) as u8).collect();
+        let data: Vec<u8> = (0..300_000_u32).map(|n| ((n * 7) >> 3) as u8).collect();
         let [up, down] = [above.path(), below.path()].map(|top| top.join("d/file"));
         std::fs::create_dir(above.path().join("d")).unwrap();
         let mut file =
