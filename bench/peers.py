@@ -10,12 +10,12 @@ REPOSITORY = pathlib.Path(__file__).resolve().parent.parent
 CRATES = {"b3sum": ("b3sum", "1.8.7"), "fd": ("fd-find", "10.5.0")}
 # Debian's rclone is too old to know BLAKE3, so Go's package comes first.
 GO_PACKAGES = {"rclone": "github.com/rclone/rclone@v1.75.1"}
-DEBS = {"fio": "fio", "xxh128sum": "xxhash", "hashdeep": "hashdeep", "rclone": "rclone"}
+DEBS = {"fio": "fio", "xxh128sum": "xxhash", "hashdeep": "hashdeep", "rclone": "rclone", "pv": "pv"}
 VERSION = {
     "hashdeep": ["hashdeep", "-V"],
     "rclone": ["rclone", "--config=", "version"],
 }
-PEERS = ("b3sum", "fd", "fio", "xxh128sum", "hashdeep", "rclone")
+PEERS = ("b3sum", "fd", "fio", "xxh128sum", "hashdeep", "rclone", "pv")
 SYSTEM = ("dd", "find", "xargs", "stat")
 PATIENCE = 1800
 

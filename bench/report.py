@@ -3,6 +3,7 @@
 import dataclasses
 import os
 
+import agree
 import host
 
 MIB = 1 << 20
@@ -31,6 +32,9 @@ raised autogroup weight.
   everybody read from the disk meanwhile.
 - **others** is the CPU that other work on the machine had during the run; a
   run with much of it says little.
+- **agreement**: the figure that each tool says itself, in turn in one folder. It
+  is met where the rounds' ratios lie on both sides of 1 or their median is within
+  15 % of it. pg_test_fsync writes 8 KiB where the others write 4.
 - **peak** is that of the largest single process; below {floor:.0f} MiB it
   cannot be told from the benchmark's own.
 """
@@ -79,6 +83,8 @@ def costs(work, contender):
 
 def details(work):
     """All figures of a work and the commands behind them."""
+    if isinstance(work, agree.Agreement):
+        return agreed(work)
     head = (
         "command", "seconds (from-to)", "MB/s", "CPU s", "CPU s/GB",
         "peak MiB", "device MB", "cache growth MB", "others CPU s",
@@ -87,6 +93,13 @@ def details(work):
     width = max(len(one.name) for one in work.contenders)
     commands = "\n".join(f"{one.name:{width}}  {one.command}" for one in work.contenders)
     return f"### {work.title}\n\n{table(head, rows)}\n```text\n{commands}\n```\n"
+
+
+def agreed(work):
+    """Our figures and those of others for the same things, and the commands."""
+    rows = table(("what", "said by", "median (from-to)"), work.rows())
+    commands = "\n".join(work.commands())
+    return f"### {work.title}\n\n{rows}\n```text\n{commands}\n```\n"
 
 
 def markdown(found, works, machine, versions, rounds, quick):

@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 
+import agree
 import commands
 import host
 import lines
@@ -27,6 +28,7 @@ class Bench:
 
     data: dict
     rounds: int
+    folder: object
     disk: str
     env: dict
     missing: set
@@ -245,6 +247,7 @@ def rows(million):
         "unchanged": (lambda bench: unchanged(bench, tree), [tree]),
         "load": (load_and_compare, ["records"]),
         "neighbour": (neighbour, ["big", "victim"]),
+        "agree": (agree.agreement, []),
     }
     if million:
         found["memory"] = (memory, ["million"])

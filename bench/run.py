@@ -75,7 +75,7 @@ def prepare(given, names):
         peers.install()
     specs = data.QUICK if given.quick else data.FULL
     made = {name: data.prepare(given.dir, name, specs) for name in names}
-    bench = rows.Bench(made, given.rounds, disk, peers.environment(), peers.missing())
+    bench = rows.Bench(made, given.rounds, given.dir, disk, peers.environment(), peers.missing())
     for name in sorted(bench.missing):
         print(f"!! not available: {name}", file=sys.stderr)
     return bench

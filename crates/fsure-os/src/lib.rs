@@ -9,11 +9,15 @@
 //! | [`device`] | which disks a file system is on, and how they want to be read |
 //! | [`durable`] | the ways of making a write durable |
 //! | [`folder`] | which names are below a root, and what they are |
+//! | [`mounts`] | mounts that nobody else sees |
+//! | [`passthrough`] | a view of a folder through FUSE that changes nothing |
 //! | [`opener`] | how a file can be read, before it is |
 //! | [`place`] | where files begin on the disk |
 //! | [`read`] | what a file holds on its medium, and which way it was really read |
 //! | [`ring`] | many reads with one call |
+//! | [`stream`] | what of a file is in memory, and the way to nowhere |
 //! | [`volume`] | which file system this is |
+//! | [`scratch`] | folders of our own, of which nothing is left behind |
 //! | [`limit`] | how many files may be open at once |
 //! | [`lock`] | whether another process is at work on the same record |
 //! | [`plain`] | plain files that the user names: lists read and written |
@@ -35,14 +39,18 @@ pub mod folder;
 mod host;
 pub mod limit;
 pub mod lock;
+pub mod mounts;
 pub mod opener;
+pub mod passthrough;
 pub mod path;
 pub mod place;
 pub mod plain;
 pub mod priority;
 pub mod read;
 pub mod ring;
+pub mod scratch;
 mod stat;
+pub mod stream;
 pub mod volume;
 #[cfg(any(windows, test))]
 mod wide;

@@ -14,6 +14,7 @@
 //! | `name` | what this host is called |
 //! | `priority` | whether others go first |
 //! | `ring` | many reads with one call, where there is such a thing |
+//! | `scratch` | folders of which nothing is left behind |
 //! | `volume` | which file system this is |
 //! | `write` | repairs below a folder |
 //! | `is_gone`, ... | what an error means |
@@ -34,6 +35,10 @@ mod macos;
 #[cfg(not(target_os = "linux"))]
 pub(crate) mod no_counters;
 #[cfg(not(target_os = "linux"))]
+pub(crate) mod no_mounts;
+#[cfg(not(target_os = "linux"))]
+pub(crate) mod no_passthrough;
+#[cfg(not(target_os = "linux"))]
 pub(crate) mod no_ring;
 #[cfg(unix)]
 mod unix;
@@ -48,14 +53,16 @@ use macos as system;
 use windows as system;
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{counters, ring};
+pub(crate) use linux::{counters, mounts, passthrough, ring};
 pub(crate) use system::{File, device, durable, priority, volume};
 #[cfg(unix)]
-pub(crate) use unix::{attribute, folder, lock, memory, name, open_files, path, write};
+pub(crate) use unix::{attribute, folder, lock, memory, name, open_files, path, scratch, write};
 #[cfg(windows)]
-pub(crate) use windows::{attribute, folder, lock, memory, name, open_files, path, write};
+pub(crate) use windows::{attribute, folder, lock, memory, name, open_files, path, scratch, write};
 #[cfg(not(target_os = "linux"))]
-pub(crate) use {no_counters as counters, no_ring as ring};
+pub(crate) use {
+    no_counters as counters, no_mounts as mounts, no_passthrough as passthrough, no_ring as ring,
+};
 
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
 compile_error!("fsure-os speaks to Linux, macOS and Windows");

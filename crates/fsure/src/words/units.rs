@@ -44,6 +44,17 @@ pub fn span(seconds: f64) -> String {
     }
 }
 
+/// A latency for a person, from microseconds: `16.7 us`, `840 us`, `21.7 ms`.
+pub fn microseconds(us: f64) -> String {
+    match us {
+        us if us < 99.95 => format!("{us:.1} us"),
+        us if us < 999.5 => format!("{us:.0} us"),
+        us if us < 99_950.0 => format!("{:.1} ms", us / 1e3),
+        us if us < 999_500.0 => format!("{:.0} ms", us / 1e3),
+        us => format!("{:.1} s", us / 1e6),
+    }
+}
+
 /// A size as people write it: `500`, `64K`, `1.5GiB` in powers of 1024, `2MB`
 /// in powers of 1000. `None` for anything else, and for what is no whole
 /// number of bytes below 2^64.
@@ -101,6 +112,21 @@ mod tests {
             (u64::MAX, "16384.0 PiB"),
         ] {
             assert_eq!(size(bytes), text);
+        }
+    }
+
+    #[test]
+    fn latencies_keep_what_can_be_told_apart() {
+        for (us, text) in [
+            (0.5, "0.5 us"),
+            (16.66, "16.7 us"),
+            (99.96, "100 us"),
+            (999.6, "1.0 ms"),
+            (21_739.0, "21.7 ms"),
+            (99_960.0, "100 ms"),
+            (1e6, "1.0 s"),
+        ] {
+            assert_eq!(microseconds(us), text);
         }
     }
 

@@ -7,6 +7,7 @@ mod file;
 pub(crate) mod folder;
 pub(crate) mod place;
 pub(crate) mod priority;
+pub(crate) mod scratch;
 pub(crate) mod volume;
 pub(crate) mod write;
 

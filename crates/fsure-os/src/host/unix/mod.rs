@@ -7,6 +7,7 @@ pub(crate) mod lock;
 pub(crate) mod memory;
 pub(crate) mod path;
 mod place;
+pub(crate) mod scratch;
 pub(crate) mod write;
 
 use std::os::fd::OwnedFd;

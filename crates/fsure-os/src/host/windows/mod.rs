@@ -11,6 +11,7 @@ pub(crate) mod lock;
 pub(crate) mod memory;
 pub(crate) mod path;
 pub(crate) mod priority;
+pub(crate) mod scratch;
 mod stat;
 pub(crate) mod volume;
 pub(crate) mod write;
