@@ -9,7 +9,6 @@
 //! | [`device`] | which disks a file system is on, and how they want to be read |
 //! | [`durable`] | the ways of making a write durable |
 //! | [`folder`] | which names are below a root, and what they are |
-//! | [`mounts`] | mounts that nobody else sees |
 //! | [`passthrough`] | a view of a folder through FUSE that changes nothing |
 //! | [`opener`] | how a file can be read, before it is |
 //! | [`place`] | where files begin on the disk |
@@ -17,8 +16,10 @@
 //! | [`ring`] | many reads with one call |
 //! | [`stream`] | what of a file is in memory, and the way to nowhere |
 //! | [`volume`] | which file system this is |
+//! | [`mounts`] | mounts of our own, which are gone with the process |
 //! | [`scratch`] | folders of our own, of which nothing is left behind |
 //! | [`limit`] | how many files may be open at once |
+//! | [`machine`] | what machine this is, and what else it is doing |
 //! | [`lock`] | whether another process is at work on the same record |
 //! | [`plain`] | plain files that the user names: lists read and written |
 //! | [`mod@write`] | repairs below a root: drafts, patches, lost links and folders |
@@ -32,6 +33,7 @@
 mod absent;
 pub mod attribute;
 pub mod buffer;
+pub mod cgroup;
 pub mod counters;
 pub mod device;
 pub mod durable;
@@ -39,6 +41,7 @@ pub mod folder;
 mod host;
 pub mod limit;
 pub mod lock;
+pub mod machine;
 pub mod mounts;
 pub mod opener;
 pub mod passthrough;
@@ -55,5 +58,6 @@ pub mod volume;
 #[cfg(any(windows, test))]
 mod wide;
 pub mod write;
+pub mod zram;
 
 pub use stat::{Kind, Stat};

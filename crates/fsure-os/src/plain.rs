@@ -14,6 +14,12 @@ pub fn open(path: &Path) -> io::Result<impl Read + use<>> {
     Ok(file)
 }
 
+/// Makes a file that must not be there yet. Each write is with the system when
+/// it returns.
+pub fn create_new(path: &Path) -> io::Result<impl Write + Send + use<>> {
+    File::create_new(path)
+}
+
 /// The names in a folder, in the order of their bytes.
 pub fn names(folder: &Path) -> io::Result<Vec<Vec<u8>>> {
     let bytes = |name| crate::path::bytes(Path::new(&name)).into_owned();

@@ -5,7 +5,7 @@
 
 mod support;
 
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -23,8 +23,9 @@ fn victim() {
     let scratch = Scratch::create(Path::new(&folder), Some(guard)).unwrap();
     std::fs::create_dir(scratch.path().join("folder")).unwrap();
     std::fs::write(scratch.path().join("folder/file"), "x").unwrap();
-    println!("\nguard {}", scratch.guard_id().unwrap());
-    println!("up");
+    // In one piece: the harness writes to the same stream.
+    let up = format!("\nguard {}\nup\n", scratch.guard_id().unwrap());
+    std::io::stdout().write_all(up.as_bytes()).unwrap();
     let _ = std::io::stdin().read(&mut [0]);
 }
 
@@ -79,7 +80,7 @@ fn the_guard_cleans_up_behind_a_process_that_was_killed() {
     victim.kill().unwrap();
     victim.wait().unwrap();
     wait_for_end(guard);
-    assert_eq!(names(folder.path()), [PathBuf::new(); 0]);
+    assert_eq!(names(folder.path()), Vec::<PathBuf>::new());
 }
 
 #[test]
@@ -96,7 +97,7 @@ fn the_next_run_sweeps_where_the_guard_was_killed_too() {
     victim.wait().unwrap();
     assert_eq!(names(folder.path()).len(), 1);
     drop(Scratch::create(folder.path(), None).unwrap());
-    assert_eq!(names(folder.path()), [PathBuf::new(); 0]);
+    assert_eq!(names(folder.path()), Vec::<PathBuf>::new());
 }
 
 #[test]
@@ -106,5 +107,5 @@ fn the_guard_goes_when_all_is_removed() {
     drop(victim.stdin.take());
     assert!(victim.wait().unwrap().success());
     wait_for_end(guard);
-    assert_eq!(names(folder.path()), [PathBuf::new(); 0]);
+    assert_eq!(names(folder.path()), Vec::<PathBuf>::new());
 }

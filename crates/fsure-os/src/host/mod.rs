@@ -6,6 +6,7 @@
 //! | `File` | [`Handle`]: how an open file is read |
 //! | `Root` | names below a folder, never through a link |
 //! | `attribute` | what a name has beside its content |
+//! | `machine` | the machine, and what else it is doing |
 //! | `memory` | room for direct reads |
 //! | `path` | a path's bytes and back |
 //! | `counters` | what a device was really asked to do |
@@ -52,9 +53,11 @@ use macos as system;
 #[cfg(windows)]
 use windows as system;
 
+#[cfg(all(test, target_os = "linux"))]
+pub(crate) use linux::did_not_run;
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{counters, mounts, passthrough, ring};
-pub(crate) use system::{File, device, durable, priority, volume};
+pub(crate) use system::{File, device, durable, machine, priority, volume};
 #[cfg(unix)]
 pub(crate) use unix::{attribute, folder, lock, memory, name, open_files, path, scratch, write};
 #[cfg(windows)]

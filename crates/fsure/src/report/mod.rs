@@ -6,6 +6,7 @@ pub mod age;
 mod closing;
 pub mod compare;
 pub mod dupes;
+pub mod flush;
 pub mod heal;
 pub mod json;
 pub mod listing;

@@ -4,7 +4,10 @@
 
 use std::fmt::Write as _;
 
+use serde_json::json;
+
 use super::{number, safe};
+use crate::job::Changes;
 use crate::results::{Line, Rung, Series, Summary};
 use crate::words::units;
 
@@ -73,13 +76,18 @@ fn ladder(text: &mut String, unit: &str, mut rungs: Vec<&Rung>) {
     }
 }
 
-/// Rungs that are faster than this one for sure, and one.
+/// The ranks of rungs that are sorted by their medians. Those whose intervals
+/// hang together, be it by a third's, share one.
 fn ranks(rungs: &[&Rung]) -> Vec<usize> {
-    let is_faster = |one: &Rung, other: &Rung| one.low > other.high;
-    rungs
-        .iter()
-        .map(|rung| 1 + rungs.iter().filter(|other| is_faster(other, rung)).count())
-        .collect()
+    let (mut ranks, mut rank, mut lowest) = (Vec::new(), 1, f64::INFINITY);
+    for (place, rung) in rungs.iter().enumerate() {
+        if rung.high < lowest {
+            rank = place + 1;
+        }
+        lowest = lowest.min(rung.low);
+        ranks.push(rank);
+    }
+    ranks
 }
 
 /// What else is to be known of a rung.
@@ -139,6 +147,68 @@ fn other_line(text: &mut String, line: &Line) {
         Line::Summary(summary) => writeln!(text, "{}", closing(summary)),
         _ => Ok(()),
     };
+}
+
+/// What has changed between two results.
+pub fn changes(changes: &Changes) -> String {
+    let mut text = String::new();
+    for unlike in &changes.unlike {
+        let _ = writeln!(text, "not alike: {}", safe(unlike));
+    }
+    let _ = writeln!(text, "{:<NAME$} {:>9} {:>9}  change", "rung", "before", "after");
+    for rung in &changes.rungs {
+        let percent = (rung.ratio - 1.0) * 100.0;
+        let word = match (rung.changed, rung.p) {
+            (true, _) if rung.ratio > 1.0 => "faster",
+            (true, _) => "slower",
+            (false, None) => "too few runs to tell",
+            (false, Some(_)) => "the same, or less than can be told",
+        };
+        let p = rung.p.map_or(String::new(), |p| format!(" (p = {p:.3})"));
+        let _ = writeln!(
+            text,
+            "{:<NAME$} {:>9} {:>9}  {percent:+.1} %: {word}{p}",
+            rung.name,
+            figure(rung.before),
+            figure(rung.after)
+        );
+    }
+    for rung in &changes.only_in_one {
+        let _ = writeln!(text, "in one of them only: {}", safe(rung));
+    }
+    let changed = changes.rungs.iter().filter(|rung| rung.changed).count() as u64;
+    let all = changes.rungs.len() as u64;
+    let _ = writeln!(text, "\n{changed} of {} changed", number(all, "rung has", "rungs have"));
+    if changes.undecided() > 0 {
+        let _ = writeln!(
+            text,
+            "of {} nothing can be said: 'fsure speed --runs 10 --budget 5m' has runs enough, \
+             '--rungs' compares fewer rungs",
+            number(changes.undecided() as u64, "rung", "rungs")
+        );
+    }
+    text
+}
+
+/// The same as JSON: a line for each rung, and a last one for all.
+pub fn changes_json(changes: &Changes) -> String {
+    let mut text = String::new();
+    for rung in &changes.rungs {
+        let mut line = json!(rung);
+        line["type"] = "change".into();
+        let _ = writeln!(text, "{line}");
+    }
+    let summary = json!({
+        "type": "summary",
+        "changed": changes.rungs.iter().filter(|rung| rung.changed).count(),
+        "compared": changes.rungs.len(),
+        "undecided": changes.undecided(),
+        "unlike": changes.unlike,
+        "only_in_one": changes.only_in_one,
+        "exit_code": changes.exit_code().number(),
+    });
+    let _ = writeln!(text, "{summary}");
+    text
 }
 
 /// The cost of caching, in one paragraph.

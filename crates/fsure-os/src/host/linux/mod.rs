@@ -1,12 +1,14 @@
 //! Linux.
 
 pub(crate) mod attribute;
+mod cgroup;
 pub(crate) mod counters;
 pub(crate) mod device;
 pub(crate) mod durable;
 mod extent;
 mod file;
 pub(crate) mod folder;
+pub(crate) mod machine;
 pub(crate) mod mounts;
 pub(crate) mod passthrough;
 pub(crate) mod place;
@@ -16,5 +18,8 @@ pub(crate) mod scratch;
 mod seek;
 pub(crate) mod volume;
 pub(crate) mod write;
+mod zram;
 
 pub(crate) use file::File;
+#[cfg(test)]
+pub(crate) use file::did_not_run;

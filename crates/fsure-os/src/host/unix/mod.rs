@@ -4,6 +4,7 @@ pub(crate) mod attribute;
 pub(crate) mod durable;
 pub(crate) mod folder;
 pub(crate) mod lock;
+pub(crate) mod machine;
 pub(crate) mod memory;
 pub(crate) mod path;
 mod place;

@@ -8,6 +8,7 @@ pub(crate) mod durable;
 mod file;
 pub(crate) mod folder;
 pub(crate) mod lock;
+pub(crate) mod machine;
 pub(crate) mod memory;
 pub(crate) mod path;
 pub(crate) mod priority;

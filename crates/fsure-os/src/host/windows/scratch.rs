@@ -5,6 +5,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use crate::scratch::{LOCK, REGISTERED, Resource};
 
@@ -14,7 +15,7 @@ pub(crate) struct Place {
     folder: PathBuf,
     /// Held by the process that the folder belongs to; a file that is open
     /// cannot be removed, so that it is let go of first.
-    lock: std::cell::Cell<Option<File>>,
+    lock: Mutex<Option<File>>,
 }
 
 impl Place {
@@ -39,8 +40,7 @@ impl Place {
         if lock.try_lock().is_err() {
             return Ok(None);
         }
-        place.lock.set(Some(lock));
-        Ok(Some(place))
+        Ok(Some(Self { lock: Mutex::new(Some(lock)), ..place }))
     }
 
     /// One that another process holds.
@@ -49,7 +49,7 @@ impl Place {
         if !std::fs::symlink_metadata(&folder)?.is_dir() {
             return Err(io::ErrorKind::NotADirectory.into());
         }
-        Ok(Self { folder, lock: None.into() })
+        Ok(Self { folder, lock: Mutex::new(None) })
     }
 
     /// Adds lines to what is registered.
@@ -90,7 +90,7 @@ impl Place {
 
     /// Removes it with all that is in it.
     pub(crate) fn remove(&self) -> io::Result<()> {
-        self.lock.take();
+        drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner).take());
         std::fs::remove_dir_all(&self.folder)
     }
 }

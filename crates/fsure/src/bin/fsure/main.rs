@@ -5,10 +5,12 @@ mod compare;
 mod dupes;
 mod effort;
 mod export;
+mod flush;
 mod generate;
 mod heal;
 mod import;
 mod log;
+mod measuring;
 mod places;
 mod protect;
 mod roots;
@@ -65,6 +67,7 @@ enum Command {
     Heal(heal::HealArgs),
     Protect(protect::ProtectArgs),
     Speed(speed::SpeedArgs),
+    Flush(flush::FlushArgs),
     #[command(hide = true)]
     Generate(generate::GenerateArgs),
     #[command(hide = true)]
@@ -161,6 +164,7 @@ fn run() -> ExitCode {
         Command::Heal(args) => heal::run(args, &cli.output),
         Command::Protect(args) => protect::run(args, &cli.output),
         Command::Speed(args) => speed::run(args, &cli.output),
+        Command::Flush(args) => flush::run(args, &cli.output),
         Command::Generate(args) => generate::run(args),
         Command::Sweep(args) => sweep::run(args),
     }

@@ -68,7 +68,13 @@ pub(crate) struct Task<'a> {
     /// Whether other roots are on the screen at the same time.
     is_one_of_several: bool,
     meter: Mutex<Meter>,
-    line: Option<ProgressBar>,
+    line: Option<Live<'a>>,
+}
+
+/// A line that is drawn over and over, until it is dropped.
+pub(crate) struct Live<'a> {
+    all: &'a MultiProgress,
+    line: ProgressBar,
 }
 
 impl Screen {
@@ -107,8 +113,14 @@ impl Screen {
 
     /// A root whose run begins now.
     pub(crate) fn begin(&self, root: String, is_one_of_several: bool) -> Task<'_> {
-        let line = self.live.as_ref().map(|live| live.add(live_line_on_stderr()));
-        Task { screen: self, root, is_one_of_several, meter: Mutex::new(Meter::new()), line }
+        let (meter, line) = (Mutex::new(Meter::new()), self.live_line());
+        Task { screen: self, root, is_one_of_several, meter, line }
+    }
+
+    /// A live line, where there is a terminal for it.
+    pub(crate) fn live_line(&self) -> Option<Live<'_>> {
+        let all = self.live.as_ref()?;
+        Some(Live { all, line: all.add(live_line_on_stderr()) })
     }
 
     /// Prints a report: one line or several, with or without a line end.
@@ -221,7 +233,7 @@ impl Monitor for Task<'_> {
         let root = self.is_one_of_several.then(|| safe(&self.root).to_string());
         let root = root.map_or(String::new(), |root| root + ": ");
         if let Some(line) = &self.line {
-            line.set_message(root + &live_line(progress, seconds, rate, current));
+            line.say(root + &live_line(progress, seconds, rate, current));
         } else if is_due {
             // As above: no one left to tell.
             let _ =
@@ -262,12 +274,17 @@ impl Monitor for Task<'_> {
     }
 }
 
-impl Drop for Task<'_> {
+impl Live<'_> {
+    /// Draws this in its place.
+    pub(crate) fn say(&self, text: String) {
+        self.line.set_message(text);
+    }
+}
+
+impl Drop for Live<'_> {
     fn drop(&mut self) {
-        if let (Some(live), Some(line)) = (&self.screen.live, &self.line) {
-            line.finish_and_clear();
-            live.remove(line);
-        }
+        self.line.finish_and_clear();
+        self.all.remove(&self.line);
     }
 }
 

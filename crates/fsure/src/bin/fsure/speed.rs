@@ -1,14 +1,18 @@
 //! `fsure speed`.
 
-use std::path::PathBuf;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use fsure::job::{Data, SpeedOptions, speed};
+use fsure::job::{Data, SpeedOptions, compare_speed, speed};
 use fsure::report::speed as report;
-use fsure::words::{Clock, ExitCode, units};
+use fsure::results::{self, Stored};
+use fsure::words::{Clock, Error, ExitCode, IoContext as _, Result, units};
 
 use super::OutputArgs;
+use super::measuring::Measuring;
+use super::screen::Screen;
 
 /// Measure how fast storage is, step by step, and how far verify is from it
 ///
@@ -40,13 +44,30 @@ pub(crate) struct SpeedArgs {
     /// Only these rungs, by name or by its first words: 'disk,hash blake3'
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     rungs: Vec<String>,
-    /// Append each line of the result to FILE, a new one, as it is measured
+    /// Save the result in FILE, which must not be there yet, line by line as it
+    /// comes
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
 }
 
 #[derive(Subcommand)]
-enum Sub {}
+enum Sub {
+    /// Say which rungs have changed between two results that were saved
+    ///
+    /// By ranks, corrected for the number of rungs, and only what differs by 5 %
+    /// or more. Exit codes: 0 nothing has changed, 1 something has.
+    Compare(CompareArgs),
+}
+
+#[derive(Args)]
+struct CompareArgs {
+    /// The first result, of 'fsure speed --save'
+    #[arg(value_name = "A")]
+    before: PathBuf,
+    /// The second
+    #[arg(value_name = "B")]
+    after: PathBuf,
+}
 
 #[derive(Clone, Copy, ValueEnum)]
 enum DataArg {
@@ -58,12 +79,12 @@ enum DataArg {
     Text,
 }
 
-fn size(text: &str) -> Result<u64, String> {
+fn size(text: &str) -> std::result::Result<u64, String> {
     let size = units::parse_size(text).filter(|size| *size >= units::MIB);
     size.ok_or_else(|| "a size of at least 1M, such as 450M or 2GiB".to_owned())
 }
 
-fn budget(text: &str) -> Result<Duration, String> {
+fn budget(text: &str) -> std::result::Result<Duration, String> {
     let time = units::parse_span(text).filter(|time| *time >= Duration::from_secs(1));
     time.ok_or_else(|| "a time of at least 1s, such as 60s or 5m".to_owned())
 }
@@ -71,9 +92,21 @@ fn budget(text: &str) -> Result<Duration, String> {
 /// Runs the command.
 pub(crate) fn run(args: &SpeedArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(false, &[]);
+    let done = match &args.command {
+        Some(Sub::Compare(files)) => compare(files, output, &screen),
+        None => measure(args, output, &screen),
+    };
+    let code = done.unwrap_or_else(|error| {
+        screen.error(&error);
+        error.exit_code()
+    });
+    screen.end(code)
+}
+
+fn measure(args: &SpeedArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
     let here = vec![PathBuf::from(".")];
     let options = SpeedOptions {
-        program: format!("fsure {}", env!("CARGO_PKG_VERSION")),
+        program: concat!("fsure ", env!("CARGO_PKG_VERSION")).to_owned(),
         targets: if args.folders.is_empty() { here } else { args.folders.clone() },
         size: args.size,
         runs: args.runs.map(usize::from),
@@ -84,34 +117,32 @@ pub(crate) fn run(args: &SpeedArgs, output: &OutputArgs) -> ExitCode {
             DataArg::Text => Data::Text,
         },
         rungs: args.rungs.iter().map(|name| name.trim().to_owned()).collect(),
+        guard: std::env::current_exe().ok(),
         clock: Clock::default(),
     };
-    let listener = Tmp { screen: &screen, json: output.json, lines: Default::default() };
-    let code = speed(&options, &listener).unwrap_or_else(|error| {
-        screen.error(&error);
-        error.exit_code()
-    });
+    let measuring = Measuring::begin(screen, output.json, args.save.as_deref())?;
+    let ended = speed(&options, &measuring);
+    let code = ended.as_ref().map_or_else(fsure::words::Error::exit_code, |code| *code);
+    let (lines, code) = measuring.end(code);
     if !output.json {
-        screen.print(&report::text(&listener.lines.into_inner().unwrap()));
+        screen.print(&report::text(&lines));
     }
-    screen.end(code)
+    ended.map(|_| code)
 }
 
-struct Tmp<'a> {
-    screen: &'a super::screen::Screen,
-    json: bool,
-    lines: std::sync::Mutex<Vec<fsure::results::Line>>,
+fn compare(files: &CompareArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
+    let changes = compare_speed(&read(&files.before)?, &read(&files.after)?)?;
+    screen.print(&match output.json {
+        true => report::changes_json(&changes),
+        false => report::changes(&changes),
+    });
+    Ok(changes.exit_code())
 }
-impl fsure::words::Monitor for Tmp<'_> {
-    fn stop_requested(&self) -> Option<ExitCode> {
-        self.screen.stop_requested()
-    }
-}
-impl fsure::results::Listener for Tmp<'_> {
-    fn measured(&self, line: &fsure::results::Line) {
-        if self.json {
-            self.screen.print(&line.to_json());
-        }
-        self.lines.lock().unwrap().push(line.clone());
-    }
+
+fn read(file: &Path) -> Result<Stored> {
+    let open = fsure_os::plain::open(file).doing("read", file)?;
+    results::read(BufReader::new(open)).map_err(|error| Error::Usage {
+        message: format!("{}: {error}", file.display()),
+        hint: Some("'fsure speed --save FILE' makes a result that can be compared".to_owned()),
+    })
 }

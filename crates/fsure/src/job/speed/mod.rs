@@ -7,7 +7,7 @@
 //! gives its rungs to [`ladder`]; the schedule knows no more of them than
 //! [`rung::Rung`].
 
-mod company;
+mod compare;
 mod memory;
 mod pool;
 mod rung;
@@ -22,14 +22,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
-use fsure_os::path as os_path;
+use fsure_os::scratch::Scratch;
+use fsure_os::{machine, path as os_path};
 
+use super::company::{self, Company};
 use crate::results::{
     Header, Line, Listener, Measurement, Rung as RungLine, Step, Summary, Target, VERSION,
 };
 use crate::words::{Clock, Error, ExitCode, IoContext as _, Monitor, Result, units};
 
-use company::Company;
+pub use compare::{Change, Changes, compare_speed};
+
 use pool::Pool;
 use rung::{Go, Rung};
 use site::Site;
@@ -74,6 +77,9 @@ pub struct SpeedOptions {
     pub data: Data,
     /// Rungs wanted, by name or by its first words; empty for all.
     pub rungs: Vec<String>,
+    /// The program that is called to remove what a killed run has left
+    /// ([`fsure_os::scratch`]); without one the next run does.
+    pub guard: Option<PathBuf>,
     /// Where the time of the result comes from.
     pub clock: Clock,
 }
@@ -192,10 +198,10 @@ impl Places {
                 let hint = Some("speed measures the storage under a folder".to_owned());
                 return Err(Error::Usage { message, hint });
             }
-            let scratch = folder.join(format!(".fsure-speed-{}", std::process::id()));
-            os_path::make_folder(&scratch).doing("make", &scratch)?;
-            let target = folder.to_string_lossy().into_owned();
-            let bounded = Site::new(target, scratch, (options.size, None), slice, pool)?;
+            let scratch = Scratch::create(&folder, options.guard.as_deref());
+            let scratch = scratch.doing("make a folder to measure in", &folder)?;
+            let memory = machine::available_memory();
+            let bounded = Site::new(folder, scratch, (options.size, memory), slice, pool)?;
             sites.push(Arc::new(bounded.site));
             warnings.extend(bounded.why);
         }
@@ -270,7 +276,7 @@ fn header(options: &SpeedOptions, machine: crate::results::Machine, sites: &[Arc
         program: options.program.clone(),
         started: timestamp(&options.clock),
         machine,
-        targets: options.targets.iter().map(target).collect(),
+        targets: sites.iter().map(|site| target(&site.folder)).collect(),
         setup,
     }
 }

@@ -4,8 +4,8 @@
 use std::time::{Duration, Instant};
 
 use fsure_os::counters::{Counters, Meter};
+use fsure_os::machine;
 
-use super::company;
 use crate::words::ExitCode;
 
 /// Bytes per second, in MiB.
@@ -110,14 +110,14 @@ impl<'a> Stopwatch<'a> {
     /// Begins; the clock last.
     pub(super) fn start(meter: Option<&'a Meter>) -> Self {
         let device = meter.and_then(|meter| meter.read().ok());
-        Self { meter, device, cpu: company::cpu_time(), began: Instant::now() }
+        Self { meter, device, cpu: machine::own_time(), began: Instant::now() }
     }
 
     /// Ends; the clock first.
     pub(super) fn stop(self, amount: u64) -> Run {
         // A clock that did not move would make the rate infinite.
         let seconds = self.began.elapsed().as_secs_f64().max(1e-9);
-        let cpu = company::cpu_time().zip(self.cpu);
+        let cpu = machine::own_time().zip(self.cpu);
         let after = self.meter.and_then(|meter| meter.read().ok());
         Run {
             amount,

@@ -2,15 +2,17 @@
 //! use, and the file that all its rungs read.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use fsure_os::buffer::Buffer;
 use fsure_os::counters::Meter;
 use fsure_os::device::Device;
 use fsure_os::durable::{self, Method, Writer};
 use fsure_os::folder::Root;
 use fsure_os::opener::Opener;
 use fsure_os::read::{Source, Way};
+use fsure_os::scratch::Scratch;
 use fsure_os::{limit, path as os_path, volume};
 
 use super::pool::Pool;
@@ -38,16 +40,16 @@ const TRIAL_STEP: u64 = 1 << 20;
 
 /// A folder that is measured.
 pub(super) struct Site {
-    /// The folder as text.
+    /// The folder.
+    pub(super) folder: PathBuf,
+    /// The same as text.
     pub(super) target: String,
-    /// Where everything is made, on the folder's file system.
-    pub(super) scratch: PathBuf,
+    /// Where everything is made, on the folder's file system; gone with this.
+    pub(super) scratch: Scratch,
     /// The file system's type.
     pub(super) kind: String,
     /// Its device's counters, where it has any.
     pub(super) meter: Option<Meter>,
-    /// Readers that its storage wants.
-    pub(super) readers: usize,
     /// Bytes of a stream.
     pub(super) size: u64,
     /// Files of small-file rungs at most.
@@ -55,6 +57,7 @@ pub(super) struct Site {
     /// What is written.
     pub(super) pool: Arc<Pool>,
     tree: Arc<Root>,
+    readers: OnceLock<usize>,
 }
 
 /// The name of the file that is read, in the tree that `verify` goes over.
@@ -72,32 +75,32 @@ impl Site {
     /// Looks at a folder's storage, in whose scratch folder nothing is yet.
     /// `slice` is how long one run may take.
     pub(super) fn new(
-        target: String,
-        scratch: PathBuf,
+        folder: PathBuf,
+        scratch: Scratch,
         (size, memory): (u64, Option<u64>),
         slice: Duration,
         pool: &Arc<Pool>,
     ) -> Result<Bounded> {
-        let folder = scratch.join("tree");
-        os_path::make_folder(&folder).doing("make", &folder)?;
-        let tree = Arc::new(Root::open(&folder).doing("open", &folder)?);
-        let device = Device::of(&tree, b"");
-        let share = Effort::default().share(device.class(&tree, b""), limit::open_files());
+        let tree = scratch.path().join("tree");
+        os_path::make_folder(&tree).doing("make", &tree)?;
+        let tree = Arc::new(Root::open(&tree).doing("open", &tree)?);
         let kind = volume::of(&tree, b"").map_or_else(|_| "unknown".to_owned(), |v| v.kind);
-        let room = durable::room(&scratch).doing("ask for free space in", &scratch)?;
-        let meter = Meter::of(&scratch).ok().flatten();
+        let path = scratch.path().to_owned();
+        let room = durable::room(&path).doing("ask for free space in", &path)?;
+        let meter = Meter::of(&path).ok().flatten();
         let mut site = Self {
-            target,
+            target: folder.to_string_lossy().into_owned(),
+            folder,
             scratch,
             kind,
             meter,
-            readers: share.threads.min(share.heads),
             size: 0,
             // 4 KiB of content and up to as much for its name and inode, and
             // two of the rungs have their files there at a time.
             files_max: room / SPACE_SHARE / 2 / (4 * GRAIN),
             pool: Arc::clone(pool),
             tree,
+            readers: OnceLock::new(),
         };
         let limits = [
             (size, String::new()),
@@ -109,8 +112,7 @@ impl Site {
                 memory.map_or(u64::MAX, |memory| memory / 4),
                 format!("{} of memory are free", units::size(memory.unwrap_or_default())),
             ),
-            site.bound_by_speed(slice, size.min(room / SPACE_SHARE))
-                .doing("write in", &site.scratch)?,
+            site.bound_by_speed(slice, size.min(room / SPACE_SHARE)).doing("write in", &path)?,
         ];
         let (bytes, why) = limits.into_iter().min_by_key(|(bytes, _)| *bytes).unwrap_or_default();
         site.size = bytes / GRAIN * GRAIN;
@@ -127,7 +129,7 @@ impl Site {
 
     /// What the storage could take in the time of one run.
     fn bound_by_speed(&self, slice: Duration, room: u64) -> std::io::Result<(u64, String)> {
-        let path = self.scratch.join("trial");
+        let path = self.path().join("trial");
         let writer = Writer::create(&path, Method::strongest())?;
         let (began, mut done) = (Instant::now(), 0);
         let tried = loop {
@@ -178,7 +180,32 @@ impl Site {
 
     /// The tree that is read and verified.
     pub(super) fn tree(&self) -> PathBuf {
-        self.scratch.join("tree")
+        self.path().join("tree")
+    }
+
+    /// The scratch folder.
+    pub(super) fn path(&self) -> &Path {
+        self.scratch.path()
+    }
+
+    /// Readers that its storage wants, as `verify` would have them. Whether it
+    /// has heads is timed with what lies there, so it is asked once that does.
+    pub(super) fn readers(&self) -> usize {
+        *self.readers.get_or_init(|| {
+            let class = Device::of(&self.tree, b"").class(&self.tree, b"");
+            let share = Effort::default().share(class, limit::open_files());
+            share.threads.min(share.heads)
+        })
+    }
+
+    /// Takes as much memory as a stream has, and gives it back: what comes next
+    /// finds memory that was used a moment before. A virtual machine has to ask
+    /// its host for other memory, which was seen to halve the rate of a write.
+    pub(super) fn have_memory(&self) -> Tried<()> {
+        let mut memory = Buffer::new(self.size as usize)?;
+        memory.chunks_mut(GRAIN as usize).for_each(|page| page[0] = 1);
+        std::hint::black_box(&memory);
+        Ok(())
     }
 
     /// Opens the file that is read.

@@ -1,16 +1,14 @@
 //! Many small files, where storage is no longer asked for bytes: names, inodes
 //! and, where each has to last, flushes.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use fsure_os::buffer::Buffer;
-use fsure_os::durable::{self, Method, Names, Writer};
+use fsure_os::durable::{self, Folder, Method, Writer};
 use fsure_os::folder::Root;
 use fsure_os::opener::Opener;
-use fsure_os::path as os_path;
 use fsure_os::read::Way;
 
 use super::rung::{FILES_PER_S, Go, Refusal, Run, Rung, Spec, Stopwatch, Tried};
@@ -29,18 +27,22 @@ pub(super) fn rungs(site: &Arc<Site>) -> Vec<Box<dyn Rung>> {
     vec![
         Box::new(Create { site: Arc::clone(site), files }),
         Box::new(Replace { site: Arc::clone(site), files: REPLACEMENTS.min(files) }),
-        Box::new(ReadCold { site: Arc::clone(site), files, opener: None, is_direct: true }),
+        Box::new(ReadCold {
+            site: Arc::clone(site),
+            files,
+            opener: None,
+            folder: None,
+            is_direct: true,
+        }),
     ]
 }
 
-/// A folder of a rung's own, made where it is not there yet.
-fn folder(site: &Site, files: u64, name: &str) -> Tried<PathBuf> {
+/// A folder of a rung's own.
+fn folder(site: &Site, files: u64, name: &str) -> Tried<Folder> {
     if files == 0 {
         return Err(Refusal::NotHere("too little space for small files".to_owned()));
     }
-    let folder = site.scratch.join(name);
-    os_path::make_folder(&folder)?;
-    Ok(folder)
+    Ok(Folder::create(&site.path().join(name))?)
 }
 
 struct Create {
@@ -70,12 +72,8 @@ impl Rung for Create {
     fn once(&mut self, go: &Go<'_>) -> Tried<Run> {
         let folder = folder(&self.site, self.files, "create")?;
         let watch = Stopwatch::start(self.site.meter.as_ref());
-        let made = self.create(&folder, &watch, go);
-        let run = made.map(|made| watch.stop(made));
-        for file in 0..self.files {
-            os_path::remove(&folder.join(file.to_string()), false);
-        }
-        let run = run?;
+        let made = self.create(folder.path(), &watch, go);
+        let run = made.map(|made| watch.stop(made))?;
         self.files = run.amount;
         Ok(run)
     }
@@ -101,9 +99,7 @@ impl Rung for Replace {
 
     fn once(&mut self, go: &Go<'_>) -> Tried<Run> {
         let folder = folder(&self.site, self.files, "replace")?;
-        let (draft, name) = (folder.join("draft"), folder.join("file"));
-        os_path::remove(&draft, false);
-        let names = Names::open(&folder)?;
+        let (draft, name) = (folder.path().join("draft"), folder.path().join("file"));
         let watch = Stopwatch::start(self.site.meter.as_ref());
         let mut done = 0;
         while done < self.files && (done == 0 || watch.elapsed() < ENOUGH) {
@@ -112,7 +108,7 @@ impl Rung for Replace {
             writer.flush()?;
             drop(writer);
             durable::rename(&draft, &name)?;
-            match names.flush() {
+            match folder.flush() {
                 Err(error) if error.kind() == std::io::ErrorKind::Unsupported => {}
                 flushed => flushed?,
             }
@@ -138,6 +134,8 @@ struct ReadCold {
     site: Arc<Site>,
     files: u64,
     opener: Option<Opener>,
+    /// Gone with this.
+    folder: Option<Folder>,
     is_direct: bool,
 }
 
@@ -180,8 +178,9 @@ impl Rung for ReadCold {
             return Err(Refusal::NotHere(format!("{} is memory: nothing is cold", self.site.kind)));
         }
         let folder = folder(&self.site, self.files, "cold")?;
-        self.make(&folder, go)?;
-        self.opener = Some(Opener::new(Arc::new(Root::open(&folder)?), Way::Direct));
+        self.make(folder.path(), go)?;
+        self.opener = Some(Opener::new(Arc::new(Root::open(folder.path())?), Way::Direct));
+        self.folder = Some(folder);
         Ok(())
     }
 
@@ -194,7 +193,7 @@ impl Rung for ReadCold {
         let watch = Stopwatch::start(self.site.meter.as_ref());
         let way = std::thread::scope(|scope| {
             let each = || self.read(&next, go);
-            let readers: Vec<_> = (0..self.site.readers).map(|_| scope.spawn(each)).collect();
+            let readers: Vec<_> = (0..self.site.readers()).map(|_| scope.spawn(each)).collect();
             let ways = readers.into_iter().map(|reader| reader.join().expect("a reader"));
             ways.reduce(|one, other| Ok(one?.max(other?))).unwrap_or(Ok(Way::Direct))
         })?;
@@ -212,7 +211,8 @@ impl Rung for ReadCold {
         format!(
             "{} files of 4 KiB opened and read by {} readers, one at a time each; {proof}, names \
              and inodes from memory",
-            self.files, self.site.readers
+            self.files,
+            self.site.readers()
         )
     }
 }

@@ -100,7 +100,10 @@ impl Rung for Write {
     }
 
     fn once(&mut self, go: &Go<'_>) -> Tried<Run> {
-        let path = self.site.scratch.join("written");
+        let path = self.site.path().join("written");
+        if self.reach != Reach::Device {
+            self.site.have_memory()?;
+        }
         let writer = self.create(&path).map_err(|error| match durable::is_refusal(&error) {
             true => Refusal::NotHere(
                 "there is no way here to write past the page cache without a flush".to_owned(),
@@ -118,8 +121,8 @@ impl Rung for Write {
         let size = units::size(self.site.size);
         match (self.reach, self.way) {
             (Reach::Cache, _) => format!(
-                "a new file of {size}, 400 KiB at a time, into the page cache: memory, and \
-                 nothing that a power cut leaves"
+                "a new file of {size}, 400 KiB at a time, into the page cache: memory (used a \
+                 moment before), and nothing that a power cut leaves"
             ),
             (Reach::Device, Some(Method::Direct)) => format!(
                 "a new file of {size} past the page cache (direct), 4 MiB at a time, not \
@@ -248,9 +251,10 @@ impl Rung for ReadDirect {
         if self.site.is_memory() {
             return Err(in_memory(&self.site));
         }
-        let buffers = (0..self.site.readers).map(|_| Buffer::new(REQUEST as usize));
+        self.site.lay_out(go)?;
+        let buffers = (0..self.site.readers()).map(|_| Buffer::new(REQUEST as usize));
         self.buffers = buffers.collect::<std::io::Result<_>>()?;
-        self.site.lay_out(go)
+        Ok(())
     }
 
     fn once(&mut self, go: &Go<'_>) -> Tried<Run> {

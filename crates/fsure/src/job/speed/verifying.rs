@@ -28,7 +28,7 @@ pub(super) struct Verify {
 impl Verify {
     /// Of the file that the other rungs of the folder read.
     pub(super) fn new(site: &Arc<Site>) -> Self {
-        let catalog = site.scratch.join("catalog.db");
+        let catalog = site.path().join("catalog.db");
         let place = Place { root: site.tree(), catalog, scope: RelPath::root() };
         Self { site: Arc::clone(site), place, bytes: BytesByWay::default() }
     }

@@ -1,0 +1,112 @@
+//! `fsure flush`.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use fsure::job::{FlushOptions, Pattern, flush};
+use fsure::report::flush as report;
+use fsure::words::{ExitCode, Result, units};
+
+use super::OutputArgs;
+use super::measuring::Measuring;
+use super::screen::Screen;
+
+/// What it costs to have a write on the medium, and whether to believe it
+///
+/// Writes small files of its own into each PATH, by every way that this system
+/// has to make a write durable, and takes them away again; counts what the device
+/// was really sent; and says what to believe of it. Only cutting the power proves
+/// anything. Exit codes: 0 nothing speaks against it, 1 suspicious, 3 bad, 5 not
+/// measured.
+#[derive(Args)]
+pub(crate) struct FlushArgs {
+    /// Folders to measure in; a file stands for the folder that it is in
+    /// [default: the current folder]
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// How long to measure each way [default: 1s]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    time: Option<Duration>,
+    /// A fifth of the time: a first look, too short for a slow drive
+    #[arg(long, conflicts_with = "time")]
+    quick: bool,
+    /// Also commit as these databases do
+    #[arg(long, value_enum, value_name = "DATABASE", value_delimiter = ',')]
+    profile: Vec<Database>,
+    /// Threads that commit at the same time, at most
+    #[arg(long, value_name = "N", default_value_t = 8,
+          value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: u16,
+    /// Save the result in FILE, which must not be there yet, line by line as it
+    /// comes
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
+}
+
+/// A database with a way of its own to commit.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Database {
+    Etcd,
+    Postgres,
+    Sqlite,
+}
+
+const QUICK: Duration = Duration::from_millis(200);
+
+fn time(text: &str) -> std::result::Result<Duration, String> {
+    units::parse_span(text).ok_or_else(|| "a time such as 1s or 0.5s".to_owned())
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &FlushArgs, output: &OutputArgs) -> ExitCode {
+    let screen = output.screen(false, &[]);
+    let code = measure(args, output, &screen).unwrap_or_else(|error| {
+        screen.error(&error);
+        error.exit_code()
+    });
+    screen.end(code)
+}
+
+fn measure(args: &FlushArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
+    let options = args.options();
+    let measuring = Measuring::begin(screen, output.json, args.save.as_deref())?;
+    let ended = flush(&options, &measuring);
+    let code = ended.as_ref().map_or_else(fsure::words::Error::exit_code, |done| done.exit_code);
+    let (lines, code) = measuring.end(code);
+    if !output.json {
+        screen.print(&if output.quiet { report::verdicts(&lines) } else { report::text(&lines) });
+    }
+    ended.map(|_| code)
+}
+
+impl FlushArgs {
+    fn options(&self) -> FlushOptions {
+        let defaults = FlushOptions::default();
+        let here = [PathBuf::from(".")];
+        let paths = if self.paths.is_empty() { &here[..] } else { &self.paths };
+        let pattern = |database: &Database| match database {
+            Database::Etcd => Pattern::Etcd,
+            Database::Postgres => Pattern::Postgres,
+            Database::Sqlite => Pattern::Sqlite,
+        };
+        FlushOptions {
+            paths: paths.iter().map(|path| folder_of(path)).collect(),
+            span: self.time.unwrap_or(if self.quick { QUICK } else { defaults.span }),
+            threads: usize::from(self.threads),
+            profiles: self.profile.iter().map(pattern).collect(),
+            ..defaults
+        }
+    }
+}
+
+/// The folder that a file is in, where it is one.
+fn folder_of(path: &Path) -> PathBuf {
+    if fsure_os::path::is_folder(path) || !fsure_os::path::exists(path) {
+        return path.to_owned();
+    }
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}

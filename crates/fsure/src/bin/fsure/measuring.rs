@@ -1,0 +1,94 @@
+//! A measurement on the terminal, for all commands that measure: each line of
+//! the result goes where it was asked for as soon as it is known, so that a run
+//! that is killed has told and saved what it measured.
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use fsure::report::safe;
+use fsure::results::{Line, Listener, Saved, Step};
+use fsure::words::{ExitCode, IoContext as _, Monitor, Result};
+
+use super::screen::{Live, Screen};
+
+/// A listener that keeps, prints and saves.
+pub(crate) struct Measuring<'a> {
+    screen: &'a Screen,
+    json: bool,
+    live: Option<Live<'a>>,
+    saved: Mutex<Option<Saved<Box<dyn Write + Send>>>>,
+    kept: Mutex<Kept>,
+}
+
+/// What was measured, and whether all of it could be saved.
+struct Kept {
+    lines: Vec<Line>,
+    code: ExitCode,
+}
+
+impl<'a> Measuring<'a> {
+    /// A measurement that begins now, with its lines saved in a file that must
+    /// not be there yet: who measures again wants to compare with what was
+    /// measured before.
+    pub(crate) fn begin(screen: &'a Screen, json: bool, save: Option<&Path>) -> Result<Self> {
+        let saved = save.map(create).transpose()?;
+        let kept = Mutex::new(Kept { lines: Vec::new(), code: ExitCode::Clean });
+        Ok(Self { screen, json, live: screen.live_line(), saved: Mutex::new(saved), kept })
+    }
+
+    /// All lines, and the exit code of the run, which was to end with `code`.
+    pub(crate) fn end(self, code: ExitCode) -> (Vec<Line>, ExitCode) {
+        let kept = self.kept.into_inner().unwrap_or_else(PoisonError::into_inner);
+        (kept.lines, code.worse(kept.code))
+    }
+}
+
+fn create(path: &Path) -> Result<Saved<Box<dyn Write + Send>>> {
+    let output = fsure_os::plain::create_new(path).map_err(|error| {
+        if error.kind() != std::io::ErrorKind::AlreadyExists {
+            return error;
+        }
+        let why = "it is there already, and no result is written over another one";
+        std::io::Error::new(error.kind(), why)
+    });
+    let output: Box<dyn Write + Send> = Box::new(output.doing("save the result in", path)?);
+    Ok(Saved::new(output))
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Monitor for Measuring<'_> {
+    fn warn(&self, message: &str) {
+        self.screen.warn(message);
+    }
+
+    fn stop_requested(&self) -> Option<ExitCode> {
+        self.screen.stop_requested()
+    }
+}
+
+impl Listener for Measuring<'_> {
+    fn measured(&self, line: &Line) {
+        if self.json {
+            self.screen.print(&line.to_json());
+        }
+        let mut saved = locked(&self.saved);
+        let mut kept = locked(&self.kept);
+        if let Some(Err(error)) = saved.as_mut().map(|saved| saved.line(line)) {
+            *saved = None;
+            kept.code = ExitCode::Incomplete;
+            self.screen.warn(&format!("the result is no longer saved: {error}"));
+        }
+        kept.lines.push(line.clone());
+    }
+
+    fn under_way(&self, step: &Step<'_>) {
+        if let Some(live) = &self.live {
+            let percent = (step.share.clamp(0.0, 1.0) * 100.0).floor();
+            live.say(format!("{percent}%: {}", safe(step.what)));
+        }
+    }
+}

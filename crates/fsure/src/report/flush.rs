@@ -1,0 +1,222 @@
+//! `flush` for a person: what the path lies on, what each way of making a write
+//! durable costs there, and last what to believe of it, since the last lines
+//! are what is still on the terminal.
+
+use super::{count, safe};
+use crate::results::{Claim, Curve, Layer, Line, Method, NotRun, Profile};
+use crate::words::units::size;
+
+/// Columns of a line, but for names and sentences that have no place to break.
+const WIDTH: usize = 96;
+
+/// The report on all lines of a result, in the order of its targets.
+pub fn text(lines: &[Line]) -> String {
+    let mut targets: Vec<&str> = Vec::new();
+    for target in lines.iter().filter_map(target) {
+        if !targets.contains(&target) {
+            targets.push(target);
+        }
+    }
+    let parts: Vec<_> = targets.iter().map(|target| of_target(target, lines)).collect();
+    let mut report = parts.join("\n");
+    if !lines.iter().any(|line| matches!(line, Line::Summary(_))) {
+        report +=
+            "\nThe run did not come to its end: what stands above was measured, and no more.\n";
+    }
+    report
+}
+
+/// What to believe of each target, and nothing else.
+pub fn verdicts(lines: &[Line]) -> String {
+    let said = |line: &Line| Some(format!("{}\n{}", safe(target(line)?), verdict(line)?));
+    lines.iter().filter_map(said).collect()
+}
+
+fn target(line: &Line) -> Option<&str> {
+    Some(match line {
+        Line::Layer(Layer { target, .. })
+        | Line::Method(Method { target, .. })
+        | Line::NotRun(NotRun { target, .. })
+        | Line::Curve(Curve { target, .. })
+        | Line::Profile(Profile { target, .. })
+        | Line::Verdict(Claim { target, .. }) => target,
+        _ => return None,
+    })
+}
+
+fn of_target(name: &str, lines: &[Line]) -> String {
+    let own: Vec<_> = lines.iter().filter(|line| target(line) == Some(name)).collect();
+    let mut report = format!("{}\n", safe(name));
+    let mut part = |title: &str, text: String| {
+        if !text.is_empty() {
+            report += &format!("\n{title}\n{text}");
+        }
+    };
+    part("Lies on", layers(&own));
+    part("Ways to make a write durable", methods(&own));
+    for line in &own {
+        if let Line::Curve(one) = line {
+            part(&heading(one), bars(one));
+        }
+    }
+    part("Databases", own.iter().filter_map(|line| profile(line)).collect());
+    part("Not run", own.iter().filter_map(|line| not_run(line)).collect());
+    part("Verdict", own.iter().filter_map(|line| verdict(line)).collect());
+    report
+}
+
+fn layers(lines: &[&Line]) -> String {
+    let layers: Vec<_> = lines
+        .iter()
+        .filter_map(|line| if let Line::Layer(layer) = line { Some(layer) } else { None })
+        .collect();
+    let width = |of: fn(&Layer) -> &str| {
+        layers.iter().map(|layer| safe(of(layer)).chars().count()).max().unwrap_or(0)
+    };
+    let (kinds, names) = (width(|layer| &layer.layer), width(|layer| &layer.name));
+    let mut text = String::new();
+    for layer in layers {
+        let start = format!("  {:kinds$}  {:names$}  ", safe(&layer.layer), safe(&layer.name));
+        let facts = layer.facts.iter().map(|(name, value)| safe(&format!("{name}: {value}")));
+        text += &filled(&start, &facts.collect::<Vec<_>>(), ", ");
+    }
+    text
+}
+
+fn methods(lines: &[&Line]) -> String {
+    let methods: Vec<_> = lines
+        .iter()
+        .filter_map(|line| if let Line::Method(method) = line { Some(method) } else { None })
+        .collect();
+    let optional = |value: Option<f64>| value.map_or("?".to_owned(), |value| format!("{value:.2}"));
+    let mut rows = vec![
+        ["", "per second", "p50 us", "p99 us", "max us", "KiB each", "flushes each"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
+    rows[0].push("reached the device".to_owned());
+    rows.extend(methods.iter().map(|method| {
+        vec![
+            safe(&method.name),
+            figure(method.ops),
+            figure(method.p50_us),
+            figure(method.p99_us),
+            figure(method.max_us),
+            optional(method.device_kib_per_op),
+            optional(method.flushes_per_op),
+            safe(&method.reached),
+        ]
+    }));
+    if methods.is_empty() { String::new() } else { table(&rows) }
+}
+
+/// The first and the last column to the left, what is between to the right.
+fn table(rows: &[Vec<String>]) -> String {
+    let last = rows[0].len() - 1;
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: Vec<_> = (0..=last).filter_map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            line += "  ";
+            line += &match column {
+                0 => format!("{cell:width$}"),
+                _ if column == last => cell.clone(),
+                _ => format!("{cell:>width$}"),
+            };
+        }
+        text += line.trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+/// Three digits where there are fewer than that before the point.
+fn figure(value: f64) -> String {
+    match value {
+        value if value < 9.995 => format!("{value:.2}"),
+        value if value < 99.95 => format!("{value:.1}"),
+        value => count(value.round() as u64),
+    }
+}
+
+fn heading(curve: &Curve) -> String {
+    let words = format!("{}, {}: {}", capital(&curve.name), curve.y, curve.measured);
+    filled("", &safe(&words).split(' ').collect::<Vec<_>>(), " ").trim_end().to_owned()
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+fn bars(curve: &Curve) -> String {
+    const LONGEST: f64 = 30.0;
+    let top = curve.points.iter().map(|point| point.y).fold(0.0, f64::max);
+    let rows = curve.points.iter().map(|point| {
+        let length = if top > 0.0 { (point.y / top * LONGEST).round() as usize } else { 0 };
+        let flushes = point.flushes_per_op.map_or("?".to_owned(), |n| format!("{n:.2}"));
+        let sure = format!("{} to {}", figure(point.low), figure(point.high));
+        let bar = "#".repeat(length);
+        vec![String::new(), x(point.x, &curve.x), figure(point.y), sure, flushes, bar]
+    });
+    let head = ["", &curve.x, &curve.y, "95 % sure", "flushes each", ""].map(str::to_owned);
+    let all: Vec<_> = std::iter::once(head.to_vec()).chain(rows).collect();
+    table(&all)
+}
+
+/// Bytes as people read them, counts as they are.
+fn x(value: f64, unit: &str) -> String {
+    if unit.contains("byte") { size(value as u64) } else { count(value as u64) }
+}
+
+fn profile(line: &Line) -> Option<String> {
+    let Line::Profile(profile) = line else { return None };
+    let mark = match profile.passed {
+        Some(true) => "passed",
+        Some(false) => "FAILED",
+        None => "no mark",
+    };
+    Some(said(&format!("{}, {mark}:", safe(&profile.name)), &profile.words))
+}
+
+fn not_run(line: &Line) -> Option<String> {
+    let Line::NotRun(one) = line else { return None };
+    Some(said(&format!("{}:", safe(&one.name)), &one.why))
+}
+
+fn verdict(line: &Line) -> Option<String> {
+    let Line::Verdict(claim) = line else { return None };
+    Some(said(&format!("{} ({}):", safe(&claim.id), safe(&claim.grade)), &claim.words))
+}
+
+/// A sentence behind its subject, broken at its words.
+fn said(start: &str, words: &str) -> String {
+    let words = safe(words);
+    let mut all: Vec<_> = start.split(' ').collect();
+    all.extend(words.split(' '));
+    filled("  ", &all, " ")
+}
+
+/// Pieces behind `start`, in lines of [`WIDTH`] that begin below the first.
+fn filled(start: &str, pieces: &[impl AsRef<str>], between: &str) -> String {
+    let indent = " ".repeat(start.chars().count());
+    let (mut text, mut line) = (String::new(), start.to_owned());
+    for (place, piece) in pieces.iter().enumerate() {
+        let piece = piece.as_ref();
+        let is_first = line == start || line == indent;
+        if !is_first && line.chars().count() + piece.chars().count() > WIDTH {
+            text += line.trim_end();
+            text.push('\n');
+            line.clone_from(&indent);
+        }
+        line += piece;
+        if place + 1 < pieces.len() {
+            line += between;
+        }
+    }
+    text += line.trim_end();
+    text.push('\n');
+    text
+}
