@@ -56,6 +56,7 @@ fn options(path: &Path) -> FlushOptions {
 }
 
 struct Run {
+    exit_code: ExitCode,
     lines: Vec<Line>,
     facts: Facts,
 }
@@ -63,7 +64,7 @@ struct Run {
 impl Run {
     fn of(options: &FlushOptions) -> Self {
         let ear = Ear::default();
-        let Measured { facts, .. } = flush(options, &ear).expect("a run");
+        let Measured { facts, exit_code } = flush(options, &ear).expect("a run");
         let shares = ear.shares.into_inner().expect("no panic");
         assert!(shares.is_sorted() && shares.iter().all(|share| (0.0..=1.0).contains(share)));
         let lines = ear.lines.into_inner().expect("no panic");
@@ -72,7 +73,7 @@ impl Run {
             let text = line.to_json();
             assert!(serde_json::from_str::<Line>(&text).is_ok(), "{text}");
         }
-        Self { lines, facts: facts.into_iter().next().expect("one folder") }
+        Self { exit_code, lines, facts: facts.into_iter().next().expect("one folder") }
     }
 
     fn method(&self, name: &str) -> &Method {
@@ -250,6 +251,12 @@ fn memory_has_no_counters_and_that_is_what_is_said() {
     assert_eq!(method.reached, "not known: no counters for tmpfs");
     assert_eq!((method.device_kib_per_op, method.flushes_per_op), (None, None));
     assert_eq!((run.facts.flushes_per_op, run.facts.foreign_ratio), (None, None));
+    assert_eq!(run.exit_code, ExitCode::Incomplete);
+    let is_not_measured =
+        |line: &Line| matches!(line, Line::Verdict(one) if one.id == "NOT_MEASURED");
+    assert!(run.lines.iter().any(is_not_measured));
+    let last = run.lines.last().expect("lines");
+    assert!(matches!(last, Line::Summary(summary) if summary.exit_code == 5));
     assert!(is_empty(folder.path()));
 }
 
