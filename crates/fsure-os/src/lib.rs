@@ -13,6 +13,7 @@
 //! | [`place`] | where files begin on the disk |
 //! | [`read`] | what a file holds on its medium, and which way it was really read |
 //! | [`ring`] | many reads with one call |
+//! | [`stack`] | what a folder lies on, layer by layer |
 //! | [`volume`] | which file system this is |
 //! | [`limit`] | how many files may be open at once |
 //! | [`lock`] | whether another process is at work on the same record |
@@ -42,6 +43,7 @@ pub mod plain;
 pub mod priority;
 pub mod read;
 pub mod ring;
+pub mod stack;
 mod stat;
 pub mod volume;
 #[cfg(any(windows, test))]

@@ -14,6 +14,7 @@
 //! | `name` | what this host is called |
 //! | `priority` | whether others go first |
 //! | `ring` | many reads with one call, where there is such a thing |
+//! | `stack` | what a folder lies on, layer by layer |
 //! | `volume` | which file system this is |
 //! | `write` | repairs below a folder |
 //! | `is_gone`, ... | what an error means |
@@ -35,6 +36,8 @@ mod macos;
 pub(crate) mod no_counters;
 #[cfg(not(target_os = "linux"))]
 pub(crate) mod no_ring;
+#[cfg(not(target_os = "linux"))]
+pub(crate) mod no_stack;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
@@ -48,14 +51,14 @@ use macos as system;
 use windows as system;
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{counters, ring};
+pub(crate) use linux::{counters, ring, stack};
 pub(crate) use system::{File, device, durable, priority, volume};
 #[cfg(unix)]
 pub(crate) use unix::{attribute, folder, lock, memory, name, open_files, path, write};
 #[cfg(windows)]
 pub(crate) use windows::{attribute, folder, lock, memory, name, open_files, path, write};
 #[cfg(not(target_os = "linux"))]
-pub(crate) use {no_counters as counters, no_ring as ring};
+pub(crate) use {no_counters as counters, no_ring as ring, no_stack as stack};
 
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
 compile_error!("fsure-os speaks to Linux, macOS and Windows");
