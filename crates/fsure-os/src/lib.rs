@@ -14,6 +14,7 @@
 //! | [`read`] | what a file holds on its medium, and which way it was really read |
 //! | [`ring`] | many reads with one call |
 //! | [`stream`] | what of a file is in memory, and the way to nowhere |
+//! | [`stack`] | what a folder lies on, layer by layer |
 //! | [`volume`] | which file system this is |
 //! | [`pv`] | the experiment that all this began with |
 //! | [`mounts`] | mounts of our own, which are gone with the process |
@@ -56,6 +57,7 @@ pub mod pv;
 pub mod read;
 pub mod ring;
 pub mod scratch;
+pub mod stack;
 mod stat;
 pub mod stream;
 pub mod volume;
