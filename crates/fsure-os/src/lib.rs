@@ -14,8 +14,11 @@
 //! | [`read`] | what a file holds on its medium, and which way it was really read |
 //! | [`ring`] | many reads with one call |
 //! | [`stream`] | what of a file is in memory, and the way to nowhere |
+//! | [`stack`] | what a folder lies on, layer by layer |
 //! | [`volume`] | which file system this is |
+//! | [`pv`] | the experiment that all this began with |
 //! | [`mounts`] | mounts of our own, which are gone with the process |
+//! | [`passthrough`] | a folder seen through FUSE |
 //! | [`zram`] | a compressed disk in memory |
 //! | [`cgroup`] | a machine with less memory |
 //! | [`scratch`] | folders of our own, of which nothing is left behind |
@@ -45,13 +48,16 @@ pub mod lock;
 pub mod machine;
 pub mod mounts;
 pub mod opener;
+pub mod passthrough;
 pub mod path;
 pub mod place;
 pub mod plain;
 pub mod priority;
+pub mod pv;
 pub mod read;
 pub mod ring;
 pub mod scratch;
+pub mod stack;
 mod stat;
 pub mod stream;
 pub mod volume;

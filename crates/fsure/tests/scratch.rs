@@ -1,15 +1,22 @@
 //! Nothing of a measurement is left behind: a process with everything up is
 //! killed, and its guard with it.
 
-#![cfg(unix)]
+#![cfg(target_os = "linux")]
 
 mod support;
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::fs;
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
 
+use fsure_os::cgroup::Group;
+use fsure_os::mounts::{Namespace, What};
+use fsure_os::passthrough::{Passthrough, Server};
 use fsure_os::scratch::Scratch;
+use fsure_os::zram::Zram;
 
 /// Where the process that is killed makes its folder.
 const FOLDER: &str = "FSURE_TEST_FOLDER";
@@ -20,92 +27,184 @@ const FOLDER: &str = "FSURE_TEST_FOLDER";
 fn victim() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
     let guard = Path::new(env!("CARGO_BIN_EXE_fsure"));
-    let scratch = Scratch::create(Path::new(&folder), Some(guard)).unwrap();
-    std::fs::create_dir(scratch.path().join("folder")).unwrap();
-    std::fs::write(scratch.path().join("folder/file"), "x").unwrap();
+    let scratch = Arc::new(Scratch::create(Path::new(&folder), Some(guard)).unwrap());
+    fs::create_dir(scratch.path().join("folder")).unwrap();
+    fs::write(scratch.path().join("folder/file"), "x").unwrap();
+    let up = bring_up(&scratch, guard);
     // In one piece: the harness writes to the same stream.
-    let up = format!("\nguard {}\nup\n", scratch.guard_id().unwrap());
-    std::io::stdout().write_all(up.as_bytes()).unwrap();
-    let _ = std::io::stdin().read(&mut [0]);
+    let lacks = up.iter().filter_map(|(_, error)| error.as_ref());
+    let lacks: String = lacks.map(|error| format!("lacks {error}\n")).collect();
+    let text = format!("\n{lacks}guard {}\nup\n", scratch.guard_id().unwrap());
+    io::stdout().write_all(text.as_bytes()).unwrap();
+    let _ = io::stdin().read(&mut [0]);
+    drop(up);
 }
 
-/// A victim with everything up, and the number of its guard.
-fn start(folder: &Path) -> (Child, u32) {
-    let mut victim = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "victim", "--ignored", "--nocapture"])
-        .env(FOLDER, folder)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let (mut guard, mut is_up) = (None, false);
-    let output = BufReader::new(victim.stdout.as_mut().unwrap());
-    for line in output.lines().map(Result::unwrap) {
-        match line.split_once(' ') {
-            Some(("guard", number)) => guard = Some(number.parse().unwrap()),
-            _ if line == "up" => {
-                is_up = true;
-                break;
+/// What is up, or why it is not.
+type Up = (Option<Box<dyn std::any::Any>>, Option<String>);
+
+/// Everything that a measurement may have, in use.
+fn bring_up(scratch: &Arc<Scratch>, program: &Path) -> Vec<Up> {
+    fn up<T: 'static>(name: &str, made: io::Result<T>) -> Up {
+        match made {
+            Ok(made) => (Some(Box::new(made)), None),
+            Err(error) => (None, Some(format!("{name}: {error}"))),
+        }
+    }
+    let space = match Namespace::new() {
+        Ok(space) => space,
+        Err(error) => return vec![(None, Some(format!("everything: {error}")))],
+    };
+    let place = |name: &str| {
+        let path = scratch.path().join(name);
+        fs::create_dir(&path).unwrap();
+        path
+    };
+    let ram = space.mount(&What::Ram { bytes: 1 << 24, huge: false }, &place("ram")).unwrap();
+    let mut all = Vec::new();
+    for server in [Server::Plain, Server::Kernel, Server::Bindfs] {
+        let paths = (&*ram.path(), &*place(&format!("{server:?}")));
+        let made = Passthrough::mount(&space, server, program, paths);
+        // Killed in the middle of a request.
+        let path = made.as_ref().ok().map(|made| made.path().join(format!("{server:?}")));
+        std::thread::spawn(move || {
+            while path.as_ref().is_some_and(|path| fs::write(path, [1; 1 << 16]).is_ok()) {}
+        });
+        all.push(up(&format!("{server:?}"), made));
+    }
+    let zram = Zram::create(scratch, &space, (64 << 20, 64 << 20), &place("zram"));
+    if let Ok(zram) = &zram {
+        fs::write(zram.path().join("file"), [7; 5000]).unwrap();
+    }
+    all.push(up("zram", zram));
+    let bound = space.mount(&What::Bind(ram.path()), &place("bound"));
+    all.push(up("bind", bound));
+    let group = Group::create(scratch, 1 << 30);
+    let group = group.and_then(|group| group.take(std::process::id()).map(|()| group));
+    all.push(up("control group", group));
+    all.push((Some(Box::new(ram)), None));
+    all
+}
+
+/// A victim with everything up, the number of its guard, and what it has
+/// registered.
+struct Victim {
+    process: Child,
+    guard: u32,
+    registered: String,
+}
+
+impl Victim {
+    fn new(test: &str, folder: &Path) -> Self {
+        let mut process = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "victim", "--ignored", "--nocapture"])
+            .env(FOLDER, folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (mut guard, mut is_up) = (None, false);
+        for line in BufReader::new(process.stdout.as_mut().unwrap()).lines() {
+            let line = line.unwrap();
+            match line.split_once(' ') {
+                Some(("guard", number)) => guard = Some(number.parse().unwrap()),
+                Some(("lacks", why)) => support::skip(test, why),
+                _ if line == "up" => {
+                    is_up = true;
+                    break;
+                }
+                _ => {}
             }
-            _ => {}
         }
+        assert!(is_up, "the victim did not come up");
+        let scratch = names(folder).pop().unwrap();
+        let registered = fs::read_to_string(scratch.join("registered")).unwrap_or_default();
+        Self { process, guard: guard.unwrap(), registered }
     }
-    assert!(is_up, "the victim did not come up");
-    (victim, guard.unwrap())
+
+    fn kill(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+
+    /// What is left of it beside its folder.
+    fn left(&self, folder: &Path) -> Vec<String> {
+        let mut left = Vec::new();
+        for line in self.registered.lines() {
+            let words: Vec<_> = line.split(' ').collect();
+            let path = match words[0] {
+                "zram" => PathBuf::from(format!("/sys/block/zram{}", words[1])),
+                _ => PathBuf::from(words[1]),
+            };
+            if path.exists() {
+                left.push(line.to_owned());
+            }
+        }
+        let folder = folder.to_str().unwrap();
+        for process in names(Path::new("/proc")) {
+            for file in ["mountinfo", "cmdline"] {
+                let text = fs::read(process.join(file)).unwrap_or_default();
+                if String::from_utf8_lossy(&text).contains(folder) {
+                    left.push(process.join(file).display().to_string());
+                }
+            }
+        }
+        left
+    }
 }
 
-/// Waits for the end of a process that is not our child.
-fn wait_for_end(process: u32) {
-    while fsure_os::path::exists(&PathBuf::from(format!("/proc/{process}/fd"))) {
-        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-        if stat.contains(") Z ") {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(10));
+/// Waits until something is over.
+fn wait_for(is_over: impl Fn() -> bool) {
+    while !is_over() {
+        std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// Whether a process is over; one whose parent has not asked is.
+fn is_over(process: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat"));
+    stat.map_or(true, |stat| stat.contains(") Z "))
 }
 
 fn names(folder: &Path) -> Vec<PathBuf> {
-    std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+    fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
 }
 
 #[test]
 fn the_guard_cleans_up_behind_a_process_that_was_killed() {
-    if !cfg!(target_os = "linux") {
-        return support::skip("the_guard_cleans_up", "there is no /proc");
-    }
     let folder = tempfile::tempdir().unwrap();
-    let (mut victim, guard) = start(folder.path());
+    let mut victim = Victim::new("the_guard_cleans_up", folder.path());
     assert_eq!(names(folder.path()).len(), 1);
-    victim.kill().unwrap();
-    victim.wait().unwrap();
-    wait_for_end(guard);
+    victim.kill();
+    wait_for(|| is_over(victim.guard));
     assert_eq!(names(folder.path()), Vec::<PathBuf>::new());
+    // Servers end by themselves, in their own time.
+    wait_for(|| victim.left(folder.path()).is_empty());
 }
 
 #[test]
 fn the_next_run_sweeps_where_the_guard_was_killed_too() {
-    if !cfg!(target_os = "linux") {
-        return support::skip("the_next_run_sweeps", "there is no /proc");
-    }
     let folder = tempfile::tempdir().unwrap();
-    let (mut victim, guard) = start(folder.path());
-    let killed = Command::new("kill").args(["-9", &guard.to_string()]).status().unwrap();
+    let mut victim = Victim::new("the_next_run_sweeps", folder.path());
+    let killed = Command::new("kill").args(["-9", &victim.guard.to_string()]).status().unwrap();
     assert!(killed.success());
-    wait_for_end(guard);
-    victim.kill().unwrap();
-    victim.wait().unwrap();
+    wait_for(|| is_over(victim.guard));
+    victim.kill();
     assert_eq!(names(folder.path()).len(), 1);
+    // What the kernel takes down by itself is down when nobody has it mounted.
+    wait_for(|| !victim.left(folder.path()).iter().any(|left| left.starts_with("/proc")));
     drop(Scratch::create(folder.path(), None).unwrap());
     assert_eq!(names(folder.path()), Vec::<PathBuf>::new());
+    assert_eq!(victim.left(folder.path()), Vec::<String>::new());
 }
 
 #[test]
 fn the_guard_goes_when_all_is_removed() {
     let folder = tempfile::tempdir().unwrap();
-    let (mut victim, guard) = start(folder.path());
-    drop(victim.stdin.take());
-    assert!(victim.wait().unwrap().success());
-    wait_for_end(guard);
+    let mut victim = Victim::new("the_guard_goes", folder.path());
+    drop(victim.process.stdin.take());
+    assert!(victim.process.wait().unwrap().success());
+    wait_for(|| is_over(victim.guard));
     assert_eq!(names(folder.path()), Vec::<PathBuf>::new());
+    wait_for(|| victim.left(folder.path()).is_empty());
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::mounts::What;
+use crate::passthrough::{Served, Server};
 use crate::scratch::Scratch;
 
 /// A mount namespace: there is none.
@@ -87,4 +88,30 @@ impl Group {
     pub fn take(&self, _: u32) -> io::Result<()> {
         match self.0 {}
     }
+}
+
+/// A folder seen through FUSE: there is none.
+#[derive(Debug)]
+pub struct Passthrough(Never);
+
+impl Passthrough {
+    /// Never called: there is no namespace.
+    pub fn mount(space: &Namespace, _: Server, _: &Path, _: (&Path, &Path)) -> io::Result<Self> {
+        match space.0 {}
+    }
+
+    /// Never called.
+    pub fn path(&self) -> PathBuf {
+        match self.0 {}
+    }
+
+    /// Never called.
+    pub fn served(&mut self) -> Option<Served> {
+        match self.0 {}
+    }
+}
+
+/// Fails: only Linux has such a thing.
+pub fn serve(_: &Path, _: &Path, _: bool, _: impl io::Write) -> io::Result<()> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "only Linux is served through FUSE"))
 }

@@ -11,6 +11,7 @@ mod heal;
 mod import;
 mod log;
 mod measuring;
+mod pass_through;
 mod places;
 mod protect;
 mod roots;
@@ -70,6 +71,8 @@ enum Command {
     Flush(flush::FlushArgs),
     #[command(hide = true)]
     Generate(generate::GenerateArgs),
+    #[command(hide = true)]
+    PassThrough(pass_through::PassThroughArgs),
     #[command(hide = true)]
     Sweep(sweep::SweepArgs),
 }
@@ -166,6 +169,7 @@ fn run() -> ExitCode {
         Command::Speed(args) => speed::run(args, &cli.output),
         Command::Flush(args) => flush::run(args, &cli.output),
         Command::Generate(args) => generate::run(args),
+        Command::PassThrough(args) => pass_through::run(args),
         Command::Sweep(args) => sweep::run(args),
     }
 }

@@ -48,6 +48,9 @@ pub(crate) struct SpeedArgs {
     /// only so much memory to cache it, and say what each way cost
     #[arg(long, value_name = "SIZE", value_parser = size)]
     cache: Option<u64>,
+    /// Also run 'pv -faSs450m < /dev/zero > FILE' in each DIR, ten times
+    #[arg(long)]
+    pv: bool,
     /// Save the result in FILE, which must not be there yet, line by line as it
     /// comes
     #[arg(long, value_name = "FILE")]
@@ -123,6 +126,7 @@ fn measure(args: &SpeedArgs, output: &OutputArgs, screen: &Screen) -> Result<Exi
         rungs: args.rungs.iter().map(|name| name.trim().to_owned()).collect(),
         cache: args.cache,
         guard: std::env::current_exe().ok(),
+        pv: args.pv,
         clock: Clock::default(),
     };
     let measuring = Measuring::begin(screen, output.json, args.save.as_deref())?;

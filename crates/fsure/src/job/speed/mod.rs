@@ -3,13 +3,14 @@
 //! depends on what was truly measured, so that each rung says it, and shows it
 //! by the device's own counters.
 //!
-//! A family of rungs is a file: `memory`, `stream`, `small`, `verifying`. Each
-//! gives its rungs to [`ladder`]; the schedule knows no more of them than
-//! [`rung::Rung`].
+//! A family of rungs is a file: `memory`, `mounted`, `stream`, `small`,
+//! `verifying`. Each gives its rungs to [`ladder`]; the schedule knows no more
+//! of them than [`rung::Rung`].
 
 mod caching;
 mod compare;
 mod memory;
+mod mounted;
 mod pool;
 mod rung;
 mod schedule;
@@ -82,8 +83,11 @@ pub struct SpeedOptions {
     /// so much memory.
     pub cache: Option<u64>,
     /// The program that is called to remove what a killed run has left
-    /// ([`fsure_os::scratch`]); without one the next run does.
+    /// ([`fsure_os::scratch`]), where without one the next run does; and to serve
+    /// FUSE ([`fsure_os::passthrough`]).
     pub guard: Option<PathBuf>,
+    /// Whether the founders' own `pv` is to be run, ten times.
+    pub pv: bool,
     /// Where the time of the result comes from.
     pub clock: Clock,
 }
@@ -227,7 +231,14 @@ fn sites(options: &SpeedOptions, pool: &Arc<Pool>) -> Result<Vec<Arc<Site>>> {
 /// All rungs that there are, in the order of the ladder.
 fn ladder(options: &SpeedOptions, pool: &Arc<Pool>, sites: &[Arc<Site>]) -> Vec<Box<dyn Rung>> {
     let mut rungs = memory::rungs(pool, options.size);
+    // Anywhere: nothing of what is measured lies there.
+    if let Some(site) = sites.first() {
+        rungs.extend(mounted::rungs(site, options.size, options.guard.clone()));
+    }
     for site in sites {
+        if options.pv {
+            rungs.push(Box::new(mounted::Pv { site: Arc::clone(site) }));
+        }
         rungs.extend(stream::rungs(site));
         rungs.extend(small::rungs(site));
         rungs.push(Box::new(verifying::Verify::new(site)));

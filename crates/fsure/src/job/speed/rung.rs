@@ -69,6 +69,11 @@ pub(super) trait Rung {
         Ok(())
     }
 
+    /// How often it is to be run, whatever the others are; `None` for like them.
+    fn runs(&self) -> Option<usize> {
+        None
+    }
+
     /// Runs once. What it needs before and behind is not in its seconds.
     fn once(&mut self, go: &Go<'_>) -> Tried<Run>;
 

@@ -123,7 +123,7 @@ impl Climber<'_> {
 
     fn is_enough(&self, turn: &Turn) -> bool {
         let count = turn.runs.len();
-        if let Some(runs) = self.runs {
+        if let Some(runs) = turn.rung.runs().or(self.runs) {
             return count >= runs;
         }
         let is_narrow = || {

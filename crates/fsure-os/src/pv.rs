@@ -1,0 +1,64 @@
+//! The founders' experiment to the letter: `pv -faSs450m < /dev/zero > FILE`.
+//! What `pv` prints is rounded to three digits, and it stops its clock before
+//! it has ended; so it is timed from outside, from its start to its end.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// What `-s450m` means to `pv`.
+pub const BYTES: u64 = 450 << 20;
+/// Between two looks at whether it is done: the end is seen this much late at
+/// most.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// Lets `pv` write a new file, and says how long it took; `None` where `go_on`
+/// became false, and the file is not whole.
+pub fn write(file: &Path, go_on: &dyn Fn() -> bool) -> io::Result<Option<Duration>> {
+    let zeros = File::open("/dev/zero")?;
+    let output = OpenOptions::new().write(true).create_new(true).open(file)?;
+    let mut command = Command::new("pv");
+    command.arg("-faSs450m").stdin(zeros).stdout(output).stderr(Stdio::null());
+    let began = Instant::now();
+    let mut pv = command.spawn().map_err(|error| {
+        let why = format!("install pv: it cannot be started: {error}");
+        io::Error::new(error.kind(), why)
+    })?;
+    loop {
+        if let Some(status) = pv.try_wait()? {
+            let took = began.elapsed();
+            return match status.success() && std::fs::metadata(file)?.len() == BYTES {
+                true => Ok(Some(took)),
+                false => Err(io::Error::other(format!("pv did not write 450 MiB: {status}"))),
+            };
+        }
+        if !go_on() {
+            pv.kill()?;
+            pv.wait()?;
+            return Ok(None);
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pv_is_ended_when_nobody_waits_for_it_any_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        match write(&file, &|| false) {
+            Ok(took) => assert!(took.is_none() || file.exists()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                crate::host::did_not_run("pv_is_ended", &error.to_string());
+            }
+            Err(error) => panic!("{error}"),
+        }
+        std::fs::write(folder.path().join("precious"), "x").unwrap();
+        assert!(write(&folder.path().join("precious"), &|| true).is_err());
+    }
+}
