@@ -48,6 +48,16 @@ const OTHERS_MAX: f64 = 10.0;
 /// The same for what the hypervisor took: it takes it in long pieces.
 const STEAL_MAX: f64 = 2.0;
 
+/// How bad the company was, in words; `None` where it does not show.
+pub(super) fn trouble(noise: &Noise) -> Option<String> {
+    let others = noise.others_percent.filter(|others| *others >= OTHERS_MAX);
+    let steal = noise.steal_percent.filter(|steal| *steal >= STEAL_MAX);
+    let others = others.map(|others| format!("other programs used {others:.0} %"));
+    let steal = steal.map(|steal| format!("the hypervisor took {steal:.0} %"));
+    let all: Vec<_> = others.into_iter().chain(steal).collect();
+    (!all.is_empty()).then(|| format!("{} of the processors", all.join(" and ")))
+}
+
 /// What to do about a measurement in bad company.
 pub(super) fn advice(noise: &Noise, cores: usize) -> Vec<String> {
     let mut advice = Vec::new();
@@ -86,6 +96,9 @@ mod tests {
             others_percent: Some(3.0),
         };
         assert_eq!(advice(&quiet, 2), [""; 0]);
+        assert_eq!(trouble(&quiet), None);
+        let busy = Noise { others_percent: Some(40.0), ..quiet };
+        assert_eq!(trouble(&busy).unwrap(), "other programs used 40 % of the processors");
         let told = |noise| advice(&noise, 2).len();
         assert_eq!(told(Noise { others_percent: Some(40.0), ..quiet }), 1);
         assert_eq!(told(Noise { steal_percent: Some(9.0), ..quiet }), 1);

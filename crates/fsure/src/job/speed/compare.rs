@@ -5,6 +5,7 @@
 
 use serde::Serialize;
 
+use super::super::company;
 use crate::results::{Header, Line, Measurement, Rung, Stored};
 use crate::sample::{Difference, difference};
 use crate::words::{Error, ExitCode, Result};
@@ -172,8 +173,12 @@ fn unlike(before: &Stored, after: &Stored) -> Vec<String> {
         held(name, value, twin.map_or("not said", |(_, value)| value));
     }
     for (stored, which) in [(before, "first"), (after, "second")] {
-        if stored.summary.is_none() {
-            unlike.push(format!("the {which} result was cut off before its end"));
+        match &stored.summary {
+            None => unlike.push(format!("the {which} result was cut off before its end")),
+            Some(summary) => {
+                let trouble = company::trouble(&summary.noise);
+                unlike.extend(trouble.map(|trouble| format!("during the {which}, {trouble}")));
+            }
         }
     }
     unlike
