@@ -225,8 +225,7 @@ impl Rung for ReadCold {
             false => "not all contents came from the device: direct reads are refused here",
         };
         format!(
-            "{} files of 4 KiB opened and read by {} readers, one at a time each; {proof}, names \
-             and inodes from memory",
+            "{} files of 4 KiB opened and read, {} at a time; {proof}, names and inodes from memory",
             self.files,
             self.site.readers()
         )

@@ -18,6 +18,10 @@ pub(super) const VERIFY: &str = "verify";
 /// `verify`: the rest is its beginning and its end.
 const IS_THE_DEVICE: f64 = 85.0;
 
+/// A hash that is slower than the device holds `verify` where it comes to this
+/// share of the hash's own rate; where it does not, something else does.
+const HASH_SHARE: f64 = 0.5;
+
 /// `verify` of a folder's file.
 pub(super) struct Verify {
     site: Arc<Site>,
@@ -83,6 +87,7 @@ impl Rung for Verify {
         let size = self.site.size;
         let way = match self.bytes.direct >= size {
             true => "past the page cache",
+            false if self.site.is_memory() => "out of memory, where it lies",
             false => "partly through the page cache, as direct reads are refused here",
         };
         format!(
@@ -103,7 +108,9 @@ pub(super) fn limit(target: &str, lines: &[Line]) -> Option<Limit> {
     let memory = super::rung::MEMORY;
     let hash = of("hash blake3 all cores", memory).or_else(|| of("hash blake3", memory));
     let percent = 100.0 * verify.median / device.median;
-    let is_slow_hash = hash.is_some_and(|hash| hash.median <= device.median);
+    let is_slow_hash = hash.is_some_and(|hash| {
+        hash.median <= device.median && verify.median >= HASH_SHARE * hash.median
+    });
     let limit = if percent >= IS_THE_DEVICE {
         "the device"
     } else if is_slow_hash {
@@ -118,4 +125,47 @@ pub(super) fn limit(target: &str, lines: &[Line]) -> Option<Limit> {
         percent,
         limit: limit.to_owned(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(name: &str, target: &str, median: f64) -> Line {
+        Line {
+            name: name.to_owned(),
+            target: target.to_owned(),
+            unit: MIB_PER_S.to_owned(),
+            median,
+            low: median,
+            high: median,
+            runs: 1,
+            measured: String::new(),
+            samples: vec![median],
+            warm_up: Vec::new(),
+            outliers: Vec::new(),
+            amount: 1,
+            cpu_s_per_gib: None,
+            device_read_bytes: None,
+            device_written_bytes: None,
+            device_flushes: None,
+        }
+    }
+
+    #[test]
+    fn what_holds_verify_is_named() {
+        let told = |verify, device, hash| {
+            let lines = [
+                line(VERIFY, "/a", verify),
+                line("disk read direct", "/a", device),
+                line("hash blake3 all cores", "memory", hash),
+            ];
+            limit("/a", &lines).map(|limit| (limit.percent.round() as u64, limit.limit))
+        };
+        assert_eq!(told(90.0, 100.0, 900.0), Some((90, "the device".to_owned())));
+        assert_eq!(told(70.0, 1000.0, 100.0), Some((7, "the hash".to_owned())));
+        assert_eq!(told(70.0, 100.0, 900.0), Some((70, "the cores".to_owned())));
+        assert_eq!(told(34.0, 100.0, 99.0), Some((34, "the cores".to_owned())));
+        assert_eq!(limit("/a", &[line(VERIFY, "/a", 1.0)]), None);
+    }
 }
