@@ -96,6 +96,7 @@ fn nothing_is_left_of_a_run_that_was_killed() {
         ended = run.try_wait().unwrap();
     }
     if ended.is_some() {
+        run.wait().unwrap();
         return skip("nothing_is_left_of_a_run", "no rung can be mounted here");
     }
     let scratch = names(folder.path()).pop().unwrap();

@@ -200,7 +200,7 @@ impl Mounted {
     fn first_write(&self, go: &Go<'_>) -> Tried<Run> {
         let stage = &self.stage;
         let path = stage.folder()?.join("written");
-        stage.site.have_memory()?;
+        stage.site.have_memory(stage.size)?;
         let writer = Writer::create(&path, Method::WriteOnly)?;
         let watch = Stopwatch::start(None);
         let written = stage.write(&writer, go);

@@ -212,8 +212,8 @@ impl Site {
     /// Takes as much memory as a stream has, and gives it back: what comes next
     /// finds memory that was used a moment before. A virtual machine has to ask
     /// its host for other memory, which was seen to halve the rate of a write.
-    pub(super) fn have_memory(&self) -> Tried<()> {
-        let mut memory = Buffer::new(self.size as usize)?;
+    pub(super) fn have_memory(&self, bytes: u64) -> Tried<()> {
+        let mut memory = Buffer::new(bytes as usize)?;
         memory.chunks_mut(GRAIN as usize).for_each(|page| page[0] = 1);
         std::hint::black_box(&memory);
         Ok(())

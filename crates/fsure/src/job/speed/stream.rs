@@ -102,7 +102,7 @@ impl Rung for Write {
     fn once(&mut self, go: &Go<'_>) -> Tried<Run> {
         let path = self.site.path().join("written");
         if self.reach != Reach::Device {
-            self.site.have_memory()?;
+            self.site.have_memory(self.site.size)?;
         }
         let writer = self.create(&path).map_err(|error| match durable::is_refusal(&error) {
             true => Refusal::NotHere(
