@@ -10,6 +10,7 @@ use fsure_os::buffer::Buffer;
 use fsure_os::counters::Meter;
 use fsure_os::durable::{self, Folder, Method, Writer};
 use fsure_os::folder::Root;
+use fsure_os::machine;
 use fsure_os::scratch::Scratch;
 use fsure_os::volume;
 
@@ -148,7 +149,7 @@ impl<'a> Site<'a> {
 
     /// Bytes that may still be written here.
     pub(super) fn room(&self) -> Result<u64> {
-        durable::room(self.made.path()).doing("ask for the free space of", &self.folder)
+        machine::free_bytes(self.made.path()).doing("ask for the free space of", &self.folder)
     }
 
     /// What ends the run, where something must.
