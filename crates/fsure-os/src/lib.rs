@@ -15,6 +15,7 @@
 //! | [`read`] | what a file holds on its medium, and which way it was really read |
 //! | [`ring`] | many reads with one call |
 //! | [`stream`] | what of a file is in memory, and the way to nowhere |
+//! | [`stack`] | what a folder lies on, layer by layer |
 //! | [`volume`] | which file system this is |
 //! | [`mounts`] | mounts of our own, which are gone with the process |
 //! | [`scratch`] | folders of our own, of which nothing is left behind |
@@ -52,6 +53,7 @@ pub mod priority;
 pub mod read;
 pub mod ring;
 pub mod scratch;
+pub mod stack;
 mod stat;
 pub mod stream;
 pub mod volume;

@@ -16,6 +16,7 @@
 //! | `priority` | whether others go first |
 //! | `ring` | many reads with one call, where there is such a thing |
 //! | `scratch` | folders of which nothing is left behind |
+//! | `stack` | what a folder lies on, layer by layer |
 //! | `volume` | which file system this is |
 //! | `write` | repairs below a folder |
 //! | `is_gone`, ... | what an error means |
@@ -41,6 +42,8 @@ pub(crate) mod no_mounts;
 pub(crate) mod no_passthrough;
 #[cfg(not(target_os = "linux"))]
 pub(crate) mod no_ring;
+#[cfg(not(target_os = "linux"))]
+pub(crate) mod no_stack;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
@@ -56,7 +59,7 @@ use windows as system;
 #[cfg(all(test, target_os = "linux"))]
 pub(crate) use linux::did_not_run;
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{counters, mounts, passthrough, ring};
+pub(crate) use linux::{counters, mounts, passthrough, ring, stack};
 pub(crate) use system::{File, device, durable, machine, priority, volume};
 #[cfg(unix)]
 pub(crate) use unix::{attribute, folder, lock, memory, name, open_files, path, scratch, write};
@@ -65,6 +68,7 @@ pub(crate) use windows::{attribute, folder, lock, memory, name, open_files, path
 #[cfg(not(target_os = "linux"))]
 pub(crate) use {
     no_counters as counters, no_mounts as mounts, no_passthrough as passthrough, no_ring as ring,
+    no_stack as stack,
 };
 
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]

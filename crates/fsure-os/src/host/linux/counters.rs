@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::device::block_devices;
+use super::device::{block_devices, whole};
 use crate::counters::Counters;
 use crate::host::folder::Root;
 
@@ -58,12 +58,6 @@ impl Meter {
         }
         Ok(Counters { flushes, ..all })
     }
-}
-
-/// The folder of the whole disk of a partition, or of what is none.
-fn whole(folder: &Path) -> &Path {
-    let parent = folder.parent().filter(|_| folder.join("partition").exists());
-    parent.unwrap_or(folder)
 }
 
 /// Where the flushes of a device are counted. That is done where requests are

@@ -45,16 +45,20 @@ fn block_folder(number: u64) -> PathBuf {
     PathBuf::from(format!("/sys/dev/block/{}:{}", number >> 32, number & 0xffff_ffff))
 }
 
+/// The folder of the whole disk of a partition, or of what is none.
+pub(super) fn whole(folder: &Path) -> &Path {
+    let parent = folder.parent().filter(|_| folder.join("partition").exists());
+    parent.unwrap_or(folder)
+}
+
 /// Adds the disks under a block device, each with what its kernel driver says
 /// of its heads.
 fn collect(folder: &Path, disks: &mut BTreeMap<u64, bool>, depth: u32) {
-    let Ok(mut folder) = std::fs::canonicalize(folder) else { return };
+    let Ok(folder) = std::fs::canonicalize(folder) else { return };
     if depth == 0 {
         return;
     }
-    if folder.join("partition").exists() {
-        folder.pop();
-    }
+    let folder = whole(&folder);
     let slaves = std::fs::read_dir(folder.join("slaves")).into_iter().flatten().flatten();
     let mut below: Vec<_> = slaves.map(|slave| slave.path()).collect();
     if let Ok(backing) = std::fs::read_to_string(folder.join("loop/backing_file"))

@@ -1,0 +1,139 @@
+//! The mount that a folder is in, from the mount table (proc(5), `mountinfo`).
+
+use std::io;
+
+use rustix::fs::{AtFlags, StatxFlags};
+
+use crate::host::folder::Root;
+
+/// One mount, with the table's escapes undone. Bytes that are no text are
+/// replaced: this is shown, and nothing is opened by it but what overlays name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Mount {
+    /// The folder of the file system that is mounted, `/` where it is all.
+    pub(super) root: String,
+    /// Where.
+    pub(super) point: String,
+    /// Options of this mount.
+    pub(super) options: String,
+    /// The file system's type.
+    pub(super) kind: String,
+    /// What is mounted: a device, a server.
+    pub(super) source: String,
+    /// Options of the file system.
+    pub(super) own_options: String,
+}
+
+/// The mount that a folder is in.
+pub(super) fn of(root: &Root) -> io::Result<Mount> {
+    let flags = StatxFlags::MNT_ID;
+    let answer = rustix::fs::statx(root.descriptor(), c"", AtFlags::EMPTY_PATH, flags)?;
+    let table = std::fs::read("/proc/self/mountinfo")?;
+    find(&table, answer.stx_mnt_id)
+        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "not in the mount table"))
+}
+
+fn find(table: &[u8], id: u64) -> Option<Mount> {
+    let id = id.to_string();
+    let mut lines = table.split(|byte| *byte == b'\n');
+    lines
+        .find(|line| line.split(|byte| *byte == b' ').next() == Some(id.as_bytes()))
+        .and_then(parse)
+}
+
+/// `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`
+fn parse(line: &[u8]) -> Option<Mount> {
+    let fields: Vec<_> = line.split(|byte| *byte == b' ').map(unescape).collect();
+    // Between the options and the dash stand as many fields as there are.
+    let dash = fields.iter().skip(6).position(|field| field == "-")? + 6;
+    let field = |place: usize| fields.get(place).cloned();
+    Some(Mount {
+        root: field(3)?,
+        point: field(4)?,
+        options: field(5)?,
+        kind: field(dash + 1)?,
+        source: field(dash + 2)?,
+        own_options: field(dash + 3)?,
+    })
+}
+
+/// Undoes `\040` and its like.
+fn unescape(field: &[u8]) -> String {
+    let (mut bytes, mut rest) = (Vec::new(), field);
+    while let Some((first, after)) = rest.split_first() {
+        let octal = after
+            .get(..3)
+            .filter(|_| *first == b'\\')
+            .and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
+        bytes.push(octal.unwrap_or(*first));
+        rest = if octal.is_some() { &after[3..] } else { after };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+impl Mount {
+    /// The value of an option, empty where it has none.
+    pub(super) fn option(&self, name: &str) -> Option<&str> {
+        let all = self.options.split(',').chain(self.own_options.split(','));
+        let mut pairs = all.map(|option| option.split_once('=').unwrap_or((option, "")));
+        pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
+    }
+
+    /// Both kinds of options, each once.
+    pub(super) fn all_options(&self) -> String {
+        let mut all: Vec<&str> = Vec::new();
+        for option in self.options.split(',').chain(self.own_options.split(',')) {
+            if !option.is_empty() && !all.contains(&option) {
+                all.push(option);
+            }
+        }
+        all.join(",")
+    }
+
+    /// The option that keeps flushes from the disk, where there is one.
+    pub(super) fn no_barrier(&self) -> Option<&'static str> {
+        if self.option("nobarrier").is_some() {
+            Some("nobarrier")
+        } else if self.option("barrier") == Some("0") {
+            Some("barrier=0")
+        } else {
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &[u8] = b"27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard,barrier=0\n\
+        271 27 0:40 /@home /mnt/a\\040b\\134n\\012\xff rw,noatime shared:1 master:2 - btrfs /dev/sd\\040a rw,nobarrier,subvol=/@home\n\
+        30 27 0:41 / /m rw - tmpfs none\n";
+
+    #[test]
+    fn a_line_is_found_by_its_number_and_unescaped() {
+        let mount = find(TABLE, 271).unwrap();
+        assert_eq!(mount.point, "/mnt/a b\\n\n\u{fffd}");
+        assert_eq!((&*mount.root, &*mount.kind, &*mount.source), ("/@home", "btrfs", "/dev/sd a"));
+        assert_eq!(mount.all_options(), "rw,noatime,nobarrier,subvol=/@home");
+        assert_eq!(mount.option("subvol"), Some("/@home"));
+        assert_eq!(mount.no_barrier(), Some("nobarrier"));
+        let root = find(TABLE, 27).unwrap();
+        assert_eq!((&*root.kind, root.no_barrier()), ("ext4", Some("barrier=0")));
+        assert_eq!(find(TABLE, 2), None, "a number that begins others");
+        assert_eq!(find(TABLE, 30), None, "a line that was cut off");
+    }
+
+    #[test]
+    fn what_looks_like_an_escape_and_is_none_stays() {
+        for (field, text) in [
+            (&b"a\\04"[..], "a\\04"),
+            (b"\\999", "\\999"),
+            (b"\\", "\\"),
+            (b"\\777", "\\777"),
+            (b"\\0401", " 1"),
+        ] {
+            assert_eq!(unescape(field), text);
+        }
+    }
+}

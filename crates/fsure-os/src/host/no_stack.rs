@@ -1,0 +1,17 @@
+//! What a folder lies on, where only the file system says something of itself.
+
+use std::io;
+use std::path::Path;
+
+use crate::device::Device;
+use crate::folder::Root;
+use crate::stack::{Layer, Medium, Stack};
+
+pub(crate) fn of(folder: &Path) -> io::Result<Stack> {
+    let root = Root::open(folder)?;
+    let name = super::volume::of(&root, b"")?.kind;
+    let is_remote = Device::of(&root, b"").is_remote();
+    let medium = if is_remote { Medium::Remote } else { Medium::Unknown };
+    let facts = vec![("below", "not known here".to_owned())];
+    Ok(Stack::on(medium, vec![Layer { kind: "file system", name, facts }]))
+}
