@@ -14,13 +14,14 @@ use std::time::Duration;
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use fsure_os::durable::Method;
+use fsure_os::stack::Stack;
 
 use super::company::{self, Company};
 use crate::results::{
     Claim, Header, Line, Listener, Machine, Measurement, Summary, Target, VERSION,
 };
 use crate::words::durability::{self, Facts};
-use crate::words::{Clock, Error, ExitCode, Result, units};
+use crate::words::{Clock, Error, ExitCode, IoContext as _, Result, units};
 pub use profiles::Pattern;
 use site::Site;
 
@@ -106,13 +107,17 @@ pub fn flush(options: &FlushOptions, listener: &dyn Listener) -> Result<Measured
 
 fn measure(site: &Site<'_>) -> Result<Facts> {
     let (options, span) = (site.options, site.options.span);
+    let stack = Stack::of(site.folder()).doing("ask what is below", site.folder())?;
+    for layer in facts::layers(&site.target, &stack) {
+        site.say(&Line::Layer(layer));
+    }
     let methods = operations::room(Method::all().len(), options.size);
     site.need(methods.max(curves::room(options.threads, options.size)))?;
     let table = methods::measure(site)?;
     site.clear()?;
     let slope = curves::measure(site, span / 2)?;
     profiles::measure(site, span * 2)?;
-    Ok(facts::of(&site.file_system, &table, options.size, slope))
+    Ok(facts::of(&stack, &site.file_system, &table, options.size, slope))
 }
 
 /// Says what is to be believed, and how bad it is.

@@ -105,6 +105,11 @@ impl<'a> Site<'a> {
         })
     }
 
+    /// The folder that was asked for.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// A name for a file that nothing has yet.
     pub(super) fn path(&self) -> PathBuf {
         self.files.set(self.files.get() + 1);
