@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use fsure::job::{FlushOptions, Measured, Pattern, flush};
 use fsure::results::{Curve, Line, Listener, Method, Profile, Step};
-use fsure::words::durability::Facts;
+use fsure::words::durability::{Facts, Medium, WriteCache};
 use fsure::words::{Error, ExitCode, Monitor};
 use rustix::mount::MountFlags;
 use support::{BTRFS, EXT4, Format, Image, XFS, or_skip};
@@ -195,6 +195,13 @@ fn on_ext4_the_counters_move_by_what_each_method_claims() {
     let (data, sent) = run.counted("syncfs");
     assert!(data >= 3.9 && sent >= 0.95, "syncfs: {data} KiB, {sent} flushes");
     assert_eq!(run.facts.file_system, "ext4");
+    assert_eq!(run.facts.medium, Medium::Loop);
+    assert_eq!(run.facts.write_cache, Some(WriteCache::Back));
+    assert!(
+        matches!(&run.lines[1], Line::Layer(layer) if layer.name == "ext4"),
+        "{:?}",
+        run.lines[1]
+    );
     assert!(run.facts.flushes_per_op.is_some_and(|sent| (0.95..1.6).contains(&sent)));
     assert!(run.facts.foreign_ratio.is_some_and(f64::is_finite));
     let slope: Vec<_> = run.facts.slope.iter().map(|(bytes, _)| *bytes).collect();

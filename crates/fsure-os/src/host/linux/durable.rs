@@ -11,7 +11,7 @@ use io_uring::{IoUring, opcode, squeue, types};
 use rustix::io::{Errno, ReadWriteFlags, retry_on_intr};
 
 use crate::durable::Method;
-pub(crate) use crate::host::unix::durable::{Names, rename, room};
+pub(crate) use crate::host::unix::durable::{Names, rename};
 
 pub(crate) const METHODS: &[Method] = &[
     Method::WriteOnly,

@@ -10,7 +10,7 @@ use std::path::Path;
 use rustix::io::retry_on_intr;
 
 use crate::durable::Method;
-pub(crate) use crate::host::unix::durable::{Names, rename, room};
+pub(crate) use crate::host::unix::durable::{Names, rename};
 
 pub(crate) const METHODS: &[Method] =
     &[Method::WriteOnly, Method::Fsync, Method::BarrierFsync, Method::FullFsync];

@@ -23,9 +23,3 @@ impl Names {
 pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     std::fs::rename(from, to)
 }
-
-/// See [`crate::durable::room`].
-pub(crate) fn room(folder: &Path) -> io::Result<u64> {
-    let answer = rustix::fs::statvfs(folder)?;
-    Ok(answer.f_bavail.saturating_mul(answer.f_frsize))
-}

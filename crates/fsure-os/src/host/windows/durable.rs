@@ -2,19 +2,16 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::windows::ffi::OsStrExt as _;
 use std::os::windows::fs::{FileExt as _, OpenOptionsExt as _};
 use std::os::windows::io::AsRawHandle as _;
 use std::path::Path;
 
 use windows_sys::Wdk::Storage::FileSystem::NtFlushBuffersFileEx;
 use windows_sys::Win32::Foundation::RtlNtStatusToDosError;
-use windows_sys::Win32::Storage::FileSystem::{
-    FILE_FLAG_NO_BUFFERING, FILE_FLAG_WRITE_THROUGH, GetDiskFreeSpaceExW,
-};
+use windows_sys::Win32::Storage::FileSystem::{FILE_FLAG_NO_BUFFERING, FILE_FLAG_WRITE_THROUGH};
 use windows_sys::Win32::System::IO::IO_STATUS_BLOCK;
 
-use super::call::{error_of, last_error};
+use super::call::error_of;
 use crate::durable::Method;
 
 pub(crate) const METHODS: &[Method] = &[
@@ -112,15 +109,4 @@ impl Names {
 /// would be durable later.
 pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     super::path::rename(from, to)
-}
-
-/// See [`crate::durable::room`].
-pub(crate) fn room(folder: &Path) -> io::Result<u64> {
-    let path: Vec<u16> = folder.as_os_str().encode_wide().chain([0]).collect();
-    let (mut room, none) = (0, std::ptr::null_mut());
-    // SAFETY: the path ends with a NUL, and one number is asked for.
-    match unsafe { GetDiskFreeSpaceExW(path.as_ptr(), &raw mut room, none, none) } {
-        0 => Err(last_error()),
-        _ => Ok(room),
-    }
 }

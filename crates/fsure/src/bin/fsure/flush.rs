@@ -95,6 +95,7 @@ impl FlushArgs {
             span: self.time.unwrap_or(if self.quick { QUICK } else { defaults.span }),
             threads: usize::from(self.threads),
             profiles: self.profile.iter().map(pattern).collect(),
+            guard: std::env::current_exe().ok(),
             ..defaults
         }
     }

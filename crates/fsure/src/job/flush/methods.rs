@@ -7,6 +7,7 @@ use super::operations::{Append, Create, Idle, Overwrite};
 use super::site::{Contender, Site};
 use super::slice::Tally;
 use crate::results::{self, Line};
+use crate::words::durability::thresholds::NO_FLUSHES;
 use crate::words::{Result, units};
 
 /// How others are told of if they write more than this share of what the
@@ -126,8 +127,6 @@ struct Reached {
 impl Reached {
     /// In words, from the counters and nothing else.
     fn words(&self, file_system: &str) -> String {
-        /// One flush in twenty operations is somebody else's, or the journal's.
-        const FLUSHES_MIN: f64 = 0.05;
         let Some(bytes) = self.bytes else {
             return format!("not known: no counters for {file_system}");
         };
@@ -138,7 +137,7 @@ impl Reached {
             return format!("{data}; flushes are not counted");
         };
         let many = flushes.round();
-        match (has_data, flushes >= FLUSHES_MIN) {
+        match (has_data, flushes >= NO_FLUSHES) {
             (true, true) if many >= 2.0 => format!("data and {many} flushes"),
             (true, true) if flushes >= 0.5 => "data and a flush".to_owned(),
             (true, true) => format!("data, and a flush for every {:.0}", 1.0 / flushes),

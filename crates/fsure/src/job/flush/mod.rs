@@ -14,12 +14,14 @@ use std::time::Duration;
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use fsure_os::durable::Method;
+use fsure_os::stack::Stack;
 
+use super::company::{self, Company};
 use crate::results::{
-    Claim, Header, Line, Listener, Machine, Measurement, Noise, Summary, Target, VERSION,
+    Claim, Header, Line, Listener, Machine, Measurement, Summary, Target, VERSION,
 };
 use crate::words::durability::{self, Facts};
-use crate::words::{Clock, Error, ExitCode, Result, units};
+use crate::words::{Clock, Error, ExitCode, IoContext as _, Result, units};
 pub use profiles::Pattern;
 use site::Site;
 
@@ -72,8 +74,10 @@ pub struct Measured {
 /// known. Nothing is left behind, and nothing that is there is written to.
 pub fn flush(options: &FlushOptions, listener: &dyn Listener) -> Result<Measured> {
     check(options)?;
-    let began = options.clock.watch();
-    listener.measured(&Line::Result(header(options)));
+    let (began, company) = (options.clock.watch(), Company::begin());
+    let machine = company::machine();
+    let cores = machine.cores;
+    listener.measured(&Line::Result(header(options, machine)));
     let each = planned(options);
     let whole = each * u32::try_from(options.paths.len()).unwrap_or(u32::MAX);
     let mut measured = Measured { exit_code: ExitCode::Clean, facts: Vec::new() };
@@ -86,9 +90,14 @@ pub fn flush(options: &FlushOptions, listener: &dyn Listener) -> Result<Measured
         rows += site.rows();
         not_run += site.not_run_rows();
     }
+    let noise = company.end();
+    for words in company::advice(&noise, cores) {
+        listener.warn(&words);
+        listener.measured(&Line::Warning { words });
+    }
     listener.measured(&Line::Summary(Summary {
         seconds: began.elapsed().as_secs_f64(),
-        noise: Noise::default(),
+        noise,
         measured: rows,
         not_run,
         exit_code: measured.exit_code.number(),
@@ -98,13 +107,17 @@ pub fn flush(options: &FlushOptions, listener: &dyn Listener) -> Result<Measured
 
 fn measure(site: &Site<'_>) -> Result<Facts> {
     let (options, span) = (site.options, site.options.span);
+    let stack = Stack::of(site.folder()).doing("ask what is below", site.folder())?;
+    for layer in facts::layers(&site.target, &stack) {
+        site.say(&Line::Layer(layer));
+    }
     let methods = operations::room(Method::all().len(), options.size);
     site.need(methods.max(curves::room(options.threads, options.size)))?;
     let table = methods::measure(site)?;
     site.clear()?;
     let slope = curves::measure(site, span / 2)?;
     profiles::measure(site, span * 2)?;
-    Ok(facts::of(&site.file_system, &table, options.size, slope))
+    Ok(facts::of(&stack, &site.file_system, &table, options.size, slope))
 }
 
 /// Says what is to be believed, and how bad it is.
@@ -147,14 +160,14 @@ fn planned(options: &FlushOptions) -> Duration {
     site::time(methods + curves + profiles)
 }
 
-fn header(options: &FlushOptions) -> Header {
+fn header(options: &FlushOptions, machine: Machine) -> Header {
     let now = jiff::Timestamp::from_second(options.clock.now_s()).unwrap_or_default();
     Header {
         kind: Measurement::Flush,
         version: VERSION,
         program: concat!("fsure ", env!("CARGO_PKG_VERSION")).to_owned(),
         started: now.to_string(),
-        machine: Machine { host: fsure_os::plain::host(), ..Machine::default() },
+        machine,
         targets: options.paths.iter().map(|path| target(path)).collect(),
         setup: vec![
             ("time for each method".to_owned(), format!("{} s", options.span.as_secs_f64())),

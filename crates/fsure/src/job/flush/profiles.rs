@@ -77,7 +77,7 @@ fn postgres(site: &Site<'_>, span: Duration) -> Result<()> {
     let Some(tally) = alone(site, "postgres", made, span)? else { return Ok(()) };
     let words = format!(
         "pages of 8 KiB of a log segment of 16 MiB written over, each with {}, as pg_test_fsync \
-         does: {:.0} commits/s of one session that waits for each; PostgreSQL gives no mark",
+         does: {:.0} commits/s of one session that waits for each",
         flush.name(),
         tally.per_second()
     );
@@ -98,8 +98,8 @@ fn sqlite(site: &Site<'_>, span: Duration) -> Result<()> {
     );
     let words = format!(
         "transactions over two pages with synchronous=FULL, as they are seen with strace: {:.0} \
-         commits/s with a write-ahead log (two frames and one {}), {in_journal} (four flushes); \
-         SQLite gives no mark",
+         commits/s with a write-ahead log (two frames and one {}), {in_journal} (four \
+         flushes)",
         log.per_second(),
         flush.name()
     );

@@ -10,6 +10,7 @@ use fsure_os::buffer::Buffer;
 use fsure_os::counters::Meter;
 use fsure_os::durable::{self, Folder, Method, Writer};
 use fsure_os::folder::Root;
+use fsure_os::machine;
 use fsure_os::scratch::Scratch;
 use fsure_os::volume;
 
@@ -21,8 +22,8 @@ use crate::words::{Error, IoContext as _, Result, units};
 /// Turns that each operation has, beside the first, which warms up and is not
 /// counted.
 const ROUNDS: u32 = 8;
-/// Latencies below which a 99th percentile means nothing, and a verdict is not
-/// given: what is slow gets further turns for them.
+/// Latencies below which a 99th percentile means nothing: what is slow gets
+/// further turns for them.
 const SAMPLES_MIN: u64 = 100;
 /// Turns that it may take to get them: a flush of 25 ms has them by then in the
 /// default second.
@@ -80,8 +81,8 @@ impl<'a> Site<'a> {
         used: Duration,
         whole: Duration,
     ) -> Result<Self> {
-        let meter = Meter::of(folder).doing("read the counters below", folder)?;
         let root = Root::open(folder).doing("open", folder)?;
+        let meter = Meter::of(folder).doing("find the counters of what is below", folder)?;
         let file_system = volume::of(&root, b"").map(|volume| volume.kind);
         let scratch = Scratch::create(folder, options.guard.as_deref());
         let scratch = scratch.doing("make a folder of our own in", folder)?;
@@ -102,6 +103,11 @@ impl<'a> Site<'a> {
             used: Cell::new(used),
             whole,
         })
+    }
+
+    /// The folder that was asked for.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// A name for a file that nothing has yet.
@@ -148,7 +154,7 @@ impl<'a> Site<'a> {
 
     /// Bytes that may still be written here.
     pub(super) fn room(&self) -> Result<u64> {
-        durable::room(self.made.path()).doing("ask for the free space of", &self.folder)
+        machine::free_bytes(self.made.path()).doing("ask for the free space of", &self.folder)
     }
 
     /// What ends the run, where something must.

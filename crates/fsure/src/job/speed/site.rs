@@ -10,6 +10,7 @@ use fsure_os::counters::Meter;
 use fsure_os::device::Device;
 use fsure_os::durable::{self, Method, Writer};
 use fsure_os::folder::Root;
+use fsure_os::machine;
 use fsure_os::opener::Opener;
 use fsure_os::read::{Source, Way};
 use fsure_os::scratch::Scratch;
@@ -82,7 +83,7 @@ impl Site {
         let tree = Arc::new(Root::open(&tree).doing("open", &tree)?);
         let kind = volume::of(&tree, b"").map_or_else(|_| "unknown".to_owned(), |v| v.kind);
         let path = scratch.path().to_owned();
-        let room = durable::room(&path).doing("ask for free space in", &path)?;
+        let room = machine::free_bytes(&path).doing("ask for free space in", &path)?;
         let meter = Meter::of(&path).ok().flatten();
         let mut site = Self {
             target: folder.to_string_lossy().into_owned(),
