@@ -22,6 +22,9 @@ pub struct Buffer {
 // SAFETY: the mapping is private to this value and not tied to a thread.
 unsafe impl Send for Buffer {}
 
+// SAFETY: a shared reference only reads; there is no interior mutability.
+unsafe impl Sync for Buffer {}
+
 impl Buffer {
     /// Maps at least `capacity` bytes, rounded up to whole huge pages. Fails
     /// where the system has no memory to give.

@@ -161,19 +161,36 @@ impl Writer {
     }
 }
 
+/// An open folder, whose names are to be durable, too.
+#[derive(Debug)]
+pub struct Names(host::Names);
+
+impl Names {
+    /// Opens it.
+    pub fn open(folder: &Path) -> io::Result<Self> {
+        host::Names::open(folder).map(Self)
+    }
+
+    /// Waits until its names are on the medium. Refused on Windows, which has no
+    /// such call.
+    pub fn flush(&self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
 /// A folder of our own, whose names can be made durable, too; it is gone with
 /// all that is in it when this is dropped.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
-    names: host::Names,
+    names: Names,
 }
 
 impl Folder {
     /// Makes it. Fails where something has the name.
     pub fn create(path: &Path) -> io::Result<Self> {
         std::fs::create_dir(path)?;
-        Ok(Self { path: path.to_owned(), names: host::Names::open(path)? })
+        Ok(Self { path: path.to_owned(), names: Names::open(path)? })
     }
 
     /// Where it is.

@@ -9,13 +9,18 @@
 //! | [`device`] | which disks a file system is on, and how they want to be read |
 //! | [`durable`] | the ways of making a write durable |
 //! | [`folder`] | which names are below a root, and what they are |
+//! | [`passthrough`] | a view of a folder through FUSE that changes nothing |
 //! | [`opener`] | how a file can be read, before it is |
 //! | [`place`] | where files begin on the disk |
 //! | [`read`] | what a file holds on its medium, and which way it was really read |
 //! | [`ring`] | many reads with one call |
 //! | [`stack`] | what a folder lies on, layer by layer |
+//! | [`stream`] | what of a file is in memory, and the way to nowhere |
 //! | [`volume`] | which file system this is |
+//! | [`mounts`] | mounts of our own, which are gone with the process |
+//! | [`scratch`] | folders of our own, of which nothing is left behind |
 //! | [`limit`] | how many files may be open at once |
+//! | [`machine`] | what machine this is, and what else it is doing |
 //! | [`lock`] | whether another process is at work on the same record |
 //! | [`plain`] | plain files that the user names: lists read and written |
 //! | [`mod@write`] | repairs below a root: drafts, patches, lost links and folders |
@@ -29,6 +34,7 @@
 mod absent;
 pub mod attribute;
 pub mod buffer;
+pub mod cgroup;
 pub mod counters;
 pub mod device;
 pub mod durable;
@@ -36,18 +42,24 @@ pub mod folder;
 mod host;
 pub mod limit;
 pub mod lock;
+pub mod machine;
+pub mod mounts;
 pub mod opener;
+pub mod passthrough;
 pub mod path;
 pub mod place;
 pub mod plain;
 pub mod priority;
 pub mod read;
 pub mod ring;
+pub mod scratch;
 pub mod stack;
 mod stat;
+pub mod stream;
 pub mod volume;
 #[cfg(any(windows, test))]
 mod wide;
 pub mod write;
+pub mod zram;
 
 pub use stat::{Kind, Stat};

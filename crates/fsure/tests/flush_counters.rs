@@ -22,8 +22,8 @@ struct Ear<'a> {
     lines: Mutex<Vec<Line>>,
     shares: Mutex<Vec<f64>>,
     stops: Mutex<Option<ExitCode>>,
-    /// What to do when something is under way, once it is time for it.
-    at_step: Option<(&'a str, &'a (dyn Fn() + Sync))>,
+    /// What to do when this is under way, and whether to stop then.
+    at_step: Option<(&'a str, &'a (dyn Fn() -> Option<ExitCode> + Sync))>,
 }
 
 impl Monitor for Ear<'_> {
@@ -40,7 +40,7 @@ impl Listener for Ear<'_> {
     fn under_way(&self, step: &Step<'_>) {
         self.shares.lock().expect("no panic").push(step.share);
         if let Some((_, act)) = self.at_step.filter(|(what, _)| *what == step.what) {
-            act();
+            *self.stops.lock().expect("no panic") = act();
         }
     }
 }
@@ -56,6 +56,7 @@ fn options(path: &Path) -> FlushOptions {
 }
 
 struct Run {
+    exit_code: ExitCode,
     lines: Vec<Line>,
     facts: Facts,
 }
@@ -63,7 +64,7 @@ struct Run {
 impl Run {
     fn of(options: &FlushOptions) -> Self {
         let ear = Ear::default();
-        let Measured { facts, .. } = flush(options, &ear).expect("a run");
+        let Measured { facts, exit_code } = flush(options, &ear).expect("a run");
         let shares = ear.shares.into_inner().expect("no panic");
         assert!(shares.is_sorted() && shares.iter().all(|share| (0.0..=1.0).contains(share)));
         let lines = ear.lines.into_inner().expect("no panic");
@@ -72,7 +73,7 @@ impl Run {
             let text = line.to_json();
             assert!(serde_json::from_str::<Line>(&text).is_ok(), "{text}");
         }
-        Self { lines, facts: facts.into_iter().next().expect("one folder") }
+        Self { exit_code, lines, facts: facts.into_iter().next().expect("one folder") }
     }
 
     fn method(&self, name: &str) -> &Method {
@@ -119,11 +120,12 @@ fn measured(test: &str, format: &'static Format, mebibytes: u64) -> Option<(Imag
     Some((image, run))
 }
 
-const FLUSHED: [&str; 8] = [
-    "fsync",
+/// They carry the file's date, too: where an operation takes longer than the
+/// kernel's clock ticks, each has a new one, and the journal is written as well.
+const WITH_DATES: [&str; 2] = ["fsync", "O_SYNC"];
+const DATA_ALONE: [&str; 6] = [
     "fdatasync",
     "O_DSYNC",
-    "O_SYNC",
     "RWF_DSYNC",
     "O_DIRECT + O_DSYNC",
     "O_DIRECT + fdatasync",
@@ -133,7 +135,10 @@ const FLUSHED: [&str; 8] = [
 /// What holds on every file system: `kib` is the most that one operation of
 /// 4 KiB makes of it, `flushes` the most that it sends.
 fn holds_everywhere(run: &Run, kib: f64, flushes: f64) {
-    for name in FLUSHED {
+    let with_dates = WITH_DATES.map(|name| (name, kib + 20.0, flushes + 1.0));
+    for (name, kib, flushes) in
+        DATA_ALONE.map(|name| (name, kib, flushes)).into_iter().chain(with_dates)
+    {
         let (data, sent) = run.counted(name);
         assert!((3.9..kib).contains(&data), "{name}: {data} KiB");
         assert!((0.95..flushes).contains(&sent), "{name}: {sent} flushes");
@@ -246,6 +251,12 @@ fn memory_has_no_counters_and_that_is_what_is_said() {
     assert_eq!(method.reached, "not known: no counters for tmpfs");
     assert_eq!((method.device_kib_per_op, method.flushes_per_op), (None, None));
     assert_eq!((run.facts.flushes_per_op, run.facts.foreign_ratio), (None, None));
+    assert_eq!(run.exit_code, ExitCode::Incomplete);
+    let is_not_measured =
+        |line: &Line| matches!(line, Line::Verdict(one) if one.id == "NOT_MEASURED");
+    assert!(run.lines.iter().any(is_not_measured));
+    let last = run.lines.last().expect("lines");
+    assert!(matches!(last, Line::Summary(summary) if summary.exit_code == 5));
     assert!(is_empty(folder.path()));
 }
 
@@ -255,14 +266,11 @@ fn a_wish_to_stop_is_obeyed_and_leaves_nothing() {
     std::fs::write(folder.path().join("mine"), "precious").expect("write");
     for step in ["fdatasync", "replace + fsync + folder flush", "4 commits per flush", "2 threads"]
     {
-        let stops = Mutex::new(None);
-        let act = || *stops.lock().expect("no panic") = Some(());
+        let act = || Some(ExitCode::Interrupted);
         let ear = Ear { at_step: Some((step, &act)), ..Ear::default() };
-        // The wish comes with the step.
-        let ear = Stopping { ear, asked: &stops };
         let ended = flush(&options(folder.path()), &ear);
         assert!(matches!(ended, Err(Error::Interrupted(ExitCode::Interrupted))), "{step}");
-        let lines = ear.ear.lines.into_inner().expect("no panic");
+        let lines = ear.lines.into_inner().expect("no panic");
         assert!(matches!(lines[0], Line::Result(_)));
         assert!(!lines.iter().any(|line| matches!(line, Line::Summary(_))), "it was cut off");
     }
@@ -272,27 +280,6 @@ fn a_wish_to_stop_is_obeyed_and_leaves_nothing() {
         .collect();
     assert_eq!(left, [folder.path().join("mine")]);
     assert_eq!(std::fs::read(&left[0]).expect("read"), b"precious");
-}
-
-struct Stopping<'a> {
-    ear: Ear<'a>,
-    asked: &'a Mutex<Option<()>>,
-}
-
-impl Monitor for Stopping<'_> {
-    fn stop_requested(&self) -> Option<ExitCode> {
-        self.asked.lock().expect("no panic").map(|()| ExitCode::Interrupted)
-    }
-}
-
-impl Listener for Stopping<'_> {
-    fn measured(&self, line: &Line) {
-        self.ear.measured(line);
-    }
-
-    fn under_way(&self, step: &Step<'_>) {
-        self.ear.under_way(step);
-    }
 }
 
 #[test]
@@ -325,6 +312,7 @@ fn a_disk_that_fills_up_ends_the_run_with_its_place_and_leaves_nothing() {
         use std::io::Write as _;
         let mut file = std::fs::File::create(&other).expect("create");
         while file.write_all(&[7; 65536]).is_ok() {}
+        None
     };
     let ear = Ear { at_step: Some(("append + fsync", &fill)), ..Ear::default() };
     let error = flush(&options(image.root()), &ear).expect_err("no room");

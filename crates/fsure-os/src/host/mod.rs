@@ -6,6 +6,7 @@
 //! | `File` | [`Handle`]: how an open file is read |
 //! | `Root` | names below a folder, never through a link |
 //! | `attribute` | what a name has beside its content |
+//! | `machine` | the machine, and what else it is doing |
 //! | `memory` | room for direct reads |
 //! | `path` | a path's bytes and back |
 //! | `counters` | what a device was really asked to do |
@@ -14,6 +15,7 @@
 //! | `name` | what this host is called |
 //! | `priority` | whether others go first |
 //! | `ring` | many reads with one call, where there is such a thing |
+//! | `scratch` | folders of which nothing is left behind |
 //! | `stack` | what a folder lies on, layer by layer |
 //! | `volume` | which file system this is |
 //! | `write` | repairs below a folder |
@@ -35,6 +37,10 @@ mod macos;
 #[cfg(not(target_os = "linux"))]
 pub(crate) mod no_counters;
 #[cfg(not(target_os = "linux"))]
+pub(crate) mod no_mounts;
+#[cfg(not(target_os = "linux"))]
+pub(crate) mod no_passthrough;
+#[cfg(not(target_os = "linux"))]
 pub(crate) mod no_ring;
 #[cfg(not(target_os = "linux"))]
 pub(crate) mod no_stack;
@@ -50,15 +56,20 @@ use macos as system;
 #[cfg(windows)]
 use windows as system;
 
+#[cfg(all(test, target_os = "linux"))]
+pub(crate) use linux::did_not_run;
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{counters, ring, stack};
-pub(crate) use system::{File, device, durable, priority, volume};
+pub(crate) use linux::{counters, mounts, passthrough, ring, stack};
+pub(crate) use system::{File, device, durable, machine, priority, volume};
 #[cfg(unix)]
-pub(crate) use unix::{attribute, folder, lock, memory, name, open_files, path, write};
+pub(crate) use unix::{attribute, folder, lock, memory, name, open_files, path, scratch, write};
 #[cfg(windows)]
-pub(crate) use windows::{attribute, folder, lock, memory, name, open_files, path, write};
+pub(crate) use windows::{attribute, folder, lock, memory, name, open_files, path, scratch, write};
 #[cfg(not(target_os = "linux"))]
-pub(crate) use {no_counters as counters, no_ring as ring, no_stack as stack};
+pub(crate) use {
+    no_counters as counters, no_mounts as mounts, no_passthrough as passthrough, no_ring as ring,
+    no_stack as stack,
+};
 
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
 compile_error!("fsure-os speaks to Linux, macOS and Windows");

@@ -15,6 +15,7 @@ mod meta_line;
 pub mod metrics;
 pub mod protect;
 mod scrubbed;
+pub mod speed;
 pub mod text;
 mod totals;
 

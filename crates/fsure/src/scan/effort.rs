@@ -53,22 +53,22 @@ impl Default for Effort {
 
 /// What a device gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Share {
+pub(crate) struct Share {
     /// Readers.
-    pub(super) threads: usize,
+    pub(crate) threads: usize,
     /// Small files read with one call.
-    pub(super) batch: usize,
+    pub(crate) batch: usize,
     /// Readers that can be at work at once where none waits for a medium.
-    pub(super) cores: usize,
+    pub(crate) cores: usize,
     /// Readers that may wait for the medium at once; the others hash, or read
     /// from memory.
-    pub(super) heads: usize,
+    pub(crate) heads: usize,
 }
 
 impl Effort {
     /// What a device of that class gets, where so many files may be open. Several
     /// devices share them.
-    pub(super) fn share(&self, class: Class, open_files: usize) -> Share {
+    pub(crate) fn share(&self, class: Class, open_files: usize) -> Share {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let (threads, heads) = match class {
             // Measured with direct reads of small files: 1 thread 1.0 GB/s,

@@ -198,7 +198,7 @@ fn vouches_for_direct(answer: &Statx) -> bool {
 }
 
 #[cfg(test)]
-pub(super) use tests::did_not_run;
+pub(crate) use tests::did_not_run;
 
 #[cfg(test)]
 mod tests {

@@ -58,6 +58,13 @@ pub(crate) fn open_in_one_piece(
     }
 }
 
+/// Opens a folder in an open one, unless something is mounted there.
+pub(crate) fn open_same_mount(at: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
+    Ok(rustix::fs::openat2(at, name, flags, Mode::empty(), resolve)?)
+}
+
 /// Gives `take` the inode number and name of everything in a folder, until it
 /// returns false.
 pub(crate) fn each_name(

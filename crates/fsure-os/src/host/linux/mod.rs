@@ -1,19 +1,27 @@
 //! Linux.
 
 pub(crate) mod attribute;
+mod cgroup;
 pub(crate) mod counters;
 pub(crate) mod device;
 pub(crate) mod durable;
 mod extent;
 mod file;
 pub(crate) mod folder;
+pub(crate) mod machine;
 mod mount;
+pub(crate) mod mounts;
+pub(crate) mod passthrough;
 pub(crate) mod place;
 pub(crate) mod priority;
 pub(crate) mod ring;
+pub(crate) mod scratch;
 mod seek;
 pub(crate) mod stack;
 pub(crate) mod volume;
 pub(crate) mod write;
+mod zram;
 
 pub(crate) use file::File;
+#[cfg(test)]
+pub(crate) use file::did_not_run;

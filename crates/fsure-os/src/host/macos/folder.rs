@@ -43,6 +43,17 @@ pub(crate) fn open_in_one_piece(
     }
 }
 
+/// Opens a folder in an open one, unless something is mounted there: what is
+/// mounted is always another device here.
+pub(crate) fn open_same_mount(at: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = rustix::fs::openat(at, name, flags, Mode::empty())?;
+    if rustix::fs::fstat(&folder)?.st_dev != rustix::fs::fstat(at)?.st_dev {
+        return Err(Errno::XDEV.into());
+    }
+    Ok(folder)
+}
+
 /// Gives `take` the inode number and name of everything in a folder, until it
 /// returns false.
 pub(crate) fn each_name(

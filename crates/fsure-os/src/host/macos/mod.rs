@@ -5,8 +5,10 @@ pub(crate) mod device;
 pub(crate) mod durable;
 mod file;
 pub(crate) mod folder;
+pub(crate) mod machine;
 pub(crate) mod place;
 pub(crate) mod priority;
+pub(crate) mod scratch;
 pub(crate) mod volume;
 pub(crate) mod write;
 

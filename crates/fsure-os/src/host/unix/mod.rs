@@ -4,9 +4,11 @@ pub(crate) mod attribute;
 pub(crate) mod durable;
 pub(crate) mod folder;
 pub(crate) mod lock;
+pub(crate) mod machine;
 pub(crate) mod memory;
 pub(crate) mod path;
 mod place;
+pub(crate) mod scratch;
 pub(crate) mod write;
 
 use std::os::fd::OwnedFd;

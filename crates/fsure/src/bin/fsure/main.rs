@@ -17,7 +17,9 @@ mod roots;
 mod screen;
 mod scrub;
 mod seal;
+mod speed;
 mod status;
+mod sweep;
 mod trust;
 mod update;
 mod verify;
@@ -64,9 +66,12 @@ enum Command {
     Dupes(dupes::DupesArgs),
     Heal(heal::HealArgs),
     Protect(protect::ProtectArgs),
+    Speed(speed::SpeedArgs),
     Flush(flush::FlushArgs),
     #[command(hide = true)]
     Generate(generate::GenerateArgs),
+    #[command(hide = true)]
+    Sweep(sweep::SweepArgs),
 }
 
 /// How results are shown.
@@ -158,8 +163,10 @@ fn run() -> ExitCode {
         Command::Dupes(args) => dupes::run(args, &cli.output),
         Command::Heal(args) => heal::run(args, &cli.output),
         Command::Protect(args) => protect::run(args, &cli.output),
+        Command::Speed(args) => speed::run(args, &cli.output),
         Command::Flush(args) => flush::run(args, &cli.output),
         Command::Generate(args) => generate::run(args),
+        Command::Sweep(args) => sweep::run(args),
     }
 }
 

@@ -112,8 +112,9 @@ fn points<O: Operation>(
 ) -> Result<Measured> {
     let mut contenders = Vec::new();
     for x in at {
-        let made = site.or_not_run(&says(*x), make(*x))?;
-        contenders.extend(made.map(|made| Contender::new(says(*x), made)));
+        // What is refused here is refused for more, too.
+        let Some(made) = site.or_not_run(&says(*x), make(*x))? else { break };
+        contenders.push(Contender::new(says(*x), made));
     }
     site.measure(&mut contenders, span)?;
     site.clear()?;

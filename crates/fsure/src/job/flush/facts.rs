@@ -12,7 +12,7 @@ pub(super) fn of(file_system: &str, table: &Table, size: usize, slope: Vec<(u64,
     let quantile = |share| strongest.map_or(0.0, |tally| tally.latency.quantile_us(share));
     let median = |method| table.of(method).map(|tally: &Tally| tally.latency.quantile_us(0.5));
     Facts {
-        medium: Medium::Unknown,
+        medium: medium(file_system),
         file_system: file_system.to_owned(),
         write_cache: None,
         drive_cache_on: None,
@@ -26,5 +26,12 @@ pub(super) fn of(file_system: &str, table: &Table, size: usize, slope: Vec<(u64,
         dsync_us: median(Method::Dsync),
         weak_us: Method::weaker().and_then(median),
         cuts: None,
+    }
+}
+
+fn medium(file_system: &str) -> Medium {
+    match file_system {
+        "tmpfs" | "ramfs" => Medium::Memory,
+        _ => Medium::Unknown,
     }
 }

@@ -16,9 +16,9 @@ use base64::prelude::{BASE64_STANDARD, Engine as _};
 use fsure_os::durable::Method;
 
 use crate::results::{
-    Header, Line, Listener, Machine, Measurement, Noise, Summary, Target, VERSION,
+    Claim, Header, Line, Listener, Machine, Measurement, Noise, Summary, Target, VERSION,
 };
-use crate::words::durability::Facts;
+use crate::words::durability::{self, Facts};
 use crate::words::{Clock, Error, ExitCode, Result, units};
 pub use profiles::Pattern;
 use site::Site;
@@ -38,6 +38,9 @@ pub struct FlushOptions {
     pub threads: usize,
     /// Databases' own patterns.
     pub profiles: Vec<Pattern>,
+    /// A program that takes our files away if we are killed, see
+    /// [`fsure_os::scratch`].
+    pub guard: Option<PathBuf>,
     /// Where the time comes from.
     pub clock: Clock,
 }
@@ -50,6 +53,7 @@ impl Default for FlushOptions {
             size: 4096,
             threads: 8,
             profiles: Vec::new(),
+            guard: None,
             clock: Clock::default(),
         }
     }
@@ -76,7 +80,9 @@ pub fn flush(options: &FlushOptions, listener: &dyn Listener) -> Result<Measured
     let (mut rows, mut not_run) = (0, 0);
     for (path, used) in options.paths.iter().zip((0..).map(|place| each * place)) {
         let site = Site::new(path, options, listener, used, whole)?;
-        measured.facts.push(measure(&site)?);
+        let facts = measure(&site)?;
+        measured.exit_code = measured.exit_code.worse(judge(&site, &facts));
+        measured.facts.push(facts);
         rows += site.rows();
         not_run += site.not_run_rows();
     }
@@ -99,6 +105,20 @@ fn measure(site: &Site<'_>) -> Result<Facts> {
     let slope = curves::measure(site, span / 2)?;
     profiles::measure(site, span * 2)?;
     Ok(facts::of(&site.file_system, &table, options.size, slope))
+}
+
+/// Says what is to be believed, and how bad it is.
+fn judge(site: &Site<'_>, facts: &Facts) -> ExitCode {
+    let judgements = durability::judge(facts);
+    for judgement in &judgements {
+        site.say(&Line::Verdict(Claim {
+            target: site.target.clone(),
+            id: judgement.id.name().to_owned(),
+            grade: judgement.grade.name().to_owned(),
+            words: judgement.words.clone(),
+        }));
+    }
+    durability::exit_code(&judgements)
 }
 
 /// Options that make no sense.

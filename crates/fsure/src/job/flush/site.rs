@@ -10,6 +10,7 @@ use fsure_os::buffer::Buffer;
 use fsure_os::counters::Meter;
 use fsure_os::durable::{self, Folder, Method, Writer};
 use fsure_os::folder::Root;
+use fsure_os::scratch::Scratch;
 use fsure_os::volume;
 
 use super::FlushOptions;
@@ -33,7 +34,9 @@ pub(super) struct Site<'a> {
     pub(super) target: String,
     /// As it was given.
     folder: PathBuf,
-    scratch: Folder,
+    /// Goes before what it lies in.
+    made: Folder,
+    _scratch: Scratch,
     meter: Option<Meter>,
     /// The file system's type.
     pub(super) file_system: String,
@@ -80,12 +83,15 @@ impl<'a> Site<'a> {
         let meter = Meter::of(folder).doing("read the counters below", folder)?;
         let root = Root::open(folder).doing("open", folder)?;
         let file_system = volume::of(&root, b"").map(|volume| volume.kind);
-        let scratch = folder.join(format!(".fsure-flush-{}", std::process::id()));
-        let scratch = Folder::create(&scratch).doing("make", &scratch)?;
+        let scratch = Scratch::create(folder, options.guard.as_deref());
+        let scratch = scratch.doing("make a folder of our own in", folder)?;
+        let files = scratch.path().join("files");
+        let files = Folder::create(&files).doing("make", &files)?;
         Ok(Self {
             target: folder.display().to_string(),
             folder: folder.to_owned(),
-            scratch,
+            made: files,
+            _scratch: scratch,
             meter,
             file_system: file_system.unwrap_or_else(|_| "an unknown file system".to_owned()),
             options,
@@ -101,17 +107,17 @@ impl<'a> Site<'a> {
     /// A name for a file that nothing has yet.
     pub(super) fn path(&self) -> PathBuf {
         self.files.set(self.files.get() + 1);
-        self.scratch.path().join(self.files.get().to_string())
+        self.made.path().join(self.files.get().to_string())
     }
 
     /// Waits until the names in our folder are on the medium.
     pub(super) fn flush_names(&self) -> io::Result<()> {
-        self.scratch.flush()
+        self.made.flush()
     }
 
     /// Takes away what has been measured.
     pub(super) fn clear(&self) -> Result<()> {
-        self.scratch.clear().doing("empty", self.scratch.path())
+        self.made.clear().doing("empty", self.made.path())
     }
 
     /// A file of `length` bytes that are all on the medium, so that to write over
@@ -142,7 +148,7 @@ impl<'a> Site<'a> {
 
     /// Bytes that may still be written here.
     pub(super) fn room(&self) -> Result<u64> {
-        durable::room(self.scratch.path()).doing("ask for the free space of", &self.folder)
+        durable::room(self.made.path()).doing("ask for the free space of", &self.folder)
     }
 
     /// What ends the run, where something must.
@@ -150,12 +156,18 @@ impl<'a> Site<'a> {
         self.listener.stop_requested().map_or(Ok(()), |code| Err(Error::Interrupted(code)))
     }
 
+    /// Tells what was measured, or was not.
     pub(super) fn tell(&self, line: &Line) {
         let row = match line {
             Line::NotRun(_) => &self.not_run_rows,
             _ => &self.rows,
         };
         row.set(row.get() + 1);
+        self.say(line);
+    }
+
+    /// Tells what is known without measuring, or follows from it.
+    pub(super) fn say(&self, line: &Line) {
         self.listener.measured(line);
     }
 
@@ -172,7 +184,7 @@ impl<'a> Site<'a> {
     /// What a person should know, now and from the result.
     pub(super) fn warn(&self, words: String) {
         self.listener.warn(&words);
-        self.listener.measured(&Line::Warning { words });
+        self.say(&Line::Warning { words });
     }
 
     /// Whether the device may be told to force single writes through its cache.

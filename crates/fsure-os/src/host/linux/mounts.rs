@@ -1,0 +1,215 @@
+//! Mounts in a namespace of its own, which one thread has. See
+//! [`crate::mounts`].
+
+use std::ffi::{CString, OsStr};
+use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Sender, channel, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, unmount,
+};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
+
+pub use super::cgroup::Group;
+pub use super::zram::Zram;
+use crate::mounts::What;
+
+/// What was closed a moment ago may still be on its way: 1 s in all.
+const ATTEMPTS: u32 = 50;
+const PAUSE: Duration = Duration::from_millis(20);
+
+type Work = Box<dyn FnOnce() + Send>;
+
+/// A mount namespace, and the thread that is in it. What is mounted keeps it.
+#[derive(Clone, Debug)]
+pub struct Namespace(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    /// `None` once it is to end.
+    work: Mutex<Option<Sender<Work>>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Namespace {
+    /// A namespace with all the mounts of this thread's, none of which hears of
+    /// the other's changes from here on. Needs root.
+    pub fn new() -> io::Result<Self> {
+        let (work, works) = channel::<Work>();
+        let (entered, is_entered) = sync_channel(1);
+        let thread = std::thread::Builder::new().name("mounts".into()).spawn(move || {
+            let is_in = entered.send(enter());
+            if is_in.is_ok() {
+                works.into_iter().for_each(|work| work());
+            }
+        })?;
+        is_entered.recv().map_err(io::Error::other)??;
+        let (work, thread) = (Mutex::new(Some(work)), Mutex::new(Some(thread)));
+        Ok(Self(Arc::new(Inner { work, thread })))
+    }
+
+    /// Mounts something over a folder.
+    pub fn mount(&self, what: &What, at: &Path) -> io::Result<Mount> {
+        let (what, place) = (what.clone(), at.to_owned());
+        self.mount_by(at, move || attach(&what, &place))
+    }
+
+    /// Has something mounted over a folder by `attach`, in the namespace.
+    pub(super) fn mount_by(
+        &self,
+        at: &Path,
+        attach: impl FnOnce() -> io::Result<()> + Send + 'static,
+    ) -> io::Result<Mount> {
+        let place = at.to_owned();
+        let root = self.run(move || {
+            attach()?;
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let opened = rustix::fs::openat(CWD, &place, flags, Mode::empty());
+            opened.map_err(|errno| {
+                let _ = unmount(&place, UnmountFlags::empty());
+                io::Error::from(errno)
+            })
+        })??;
+        Ok(Mount { space: self.clone(), place: at.to_owned(), root: Some(root) })
+    }
+
+    /// Does something in the namespace. A process that it starts is in it, too.
+    pub(super) fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> io::Result<T> {
+        let (answer, answers) = sync_channel(1);
+        let gone = || io::Error::other("the thread that mounts has ended");
+        let works = self.0.work.lock().unwrap_or_else(PoisonError::into_inner);
+        let sent = works.as_ref().ok_or_else(gone)?.send(Box::new(move || {
+            // Nobody waits any more only where the process ends.
+            let _ = answer.send(work());
+        }));
+        sent.map_err(|_| gone())?;
+        drop(works);
+        answers.recv().map_err(|_| gone())
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // The thread ends when there is nothing more to come, and with it the
+        // namespace: when this returns, nothing is mounted any more.
+        drop(self.work.get_mut().unwrap_or_else(PoisonError::into_inner).take());
+        if let Some(thread) = self.thread.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Something mounted; unmounted when it is dropped, unless it is in use: then it
+/// is when the last mount of its namespace is.
+#[derive(Debug)]
+pub struct Mount {
+    space: Namespace,
+    place: PathBuf,
+    /// `None` once it is unmounted.
+    root: Option<OwnedFd>,
+}
+
+impl Mount {
+    /// A path that leads to it from everywhere, as long as it is mounted.
+    pub fn path(&self) -> PathBuf {
+        let root = self.root.as_ref().map_or(-1, |root| root.as_raw_fd());
+        format!("/proc/{}/fd/{root}", std::process::id()).into()
+    }
+
+    /// Unmounts it, and never lazily: fails where it is in use.
+    pub fn unmount(mut self) -> io::Result<()> {
+        self.end()
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        if self.root.take().is_none() {
+            return Ok(());
+        }
+        let place = self.place.clone();
+        self.space.run(move || {
+            let mut attempts = 0;
+            loop {
+                match unmount(&place, UnmountFlags::empty()) {
+                    Err(rustix::io::Errno::BUSY) if attempts < ATTEMPTS => attempts += 1,
+                    other => return Ok(other?),
+                }
+                std::thread::sleep(PAUSE);
+            }
+        })?
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        // What is in use goes with the namespace.
+        let _ = self.end();
+    }
+}
+
+fn enter() -> io::Result<()> {
+    let refused = |errno: rustix::io::Errno| match errno {
+        rustix::io::Errno::PERM => io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "needs root (CAP_SYS_ADMIN), to mount where nobody else sees it",
+        ),
+        other => other.into(),
+    };
+    // SAFETY: the mount namespace and the working folder become this thread's
+    // own; no descriptors are, and nothing else runs on it.
+    unsafe { unshare_unsafe(UnshareFlags::NEWNS) }.map_err(refused)?;
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    mount_change("/", private).map_err(refused)
+}
+
+fn attach(what: &What, at: &Path) -> io::Result<()> {
+    let plain = MountFlags::NODEV | MountFlags::NOSUID;
+    let (done, name) = match what {
+        What::Ram { bytes, huge } => {
+            let huge = if *huge { ",huge=within_size" } else { "" };
+            let options = c_string(format!("size={bytes},mode=0700{huge}").as_ref())?;
+            (mount("fsure", at, "tmpfs", plain, &*options), "a RAM disk".to_owned())
+        }
+        What::Bind(folder) => (mount_bind(folder, at), folder.display().to_string()),
+        What::Overlay { lower, upper, work } => {
+            let mut options = Vec::new();
+            for (key, path) in [("lowerdir=", lower), (",upperdir=", upper), (",workdir=", work)] {
+                options.extend_from_slice(key.as_bytes());
+                escape(path, &mut options);
+            }
+            let options = c_string(OsStr::from_bytes(&options))?;
+            (mount("fsure", at, "overlay", plain, &*options), "an overlay".to_owned())
+        }
+        What::Device { node, kind } => {
+            (mount(node, at, *kind, plain, None), node.display().to_string())
+        }
+    };
+    done.map_err(|errno| {
+        let error = io::Error::from(errno);
+        let at = at.display();
+        io::Error::new(error.kind(), format!("cannot mount {name} over {at}: {error}"))
+    })
+}
+
+/// What means something else in the options of an overlay.
+fn escape(path: &Path, options: &mut Vec<u8>) {
+    for byte in path.as_os_str().as_bytes() {
+        if b"\\:,".contains(byte) {
+            options.push(b'\\');
+        }
+        options.push(*byte);
+    }
+}
+
+fn c_string(text: &OsStr) -> io::Result<CString> {
+    Ok(CString::new(text.as_bytes())?)
+}

@@ -1,0 +1,15 @@
+//! macOS keeps nothing of ours beyond the process that made it.
+
+use std::io;
+
+use crate::scratch::Resource;
+
+/// What tells this run of the system from all others; asked for nothing here.
+pub(crate) fn boot() -> io::Result<String> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Nothing of the kind exists here.
+pub(crate) fn release(_: &Resource) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}

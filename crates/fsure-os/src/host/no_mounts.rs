@@ -1,0 +1,90 @@
+//! Where mounts of our own are not to be had, which is where no Linux is.
+
+use std::convert::Infallible as Never;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::mounts::What;
+use crate::scratch::Scratch;
+
+/// A mount namespace: there is none.
+#[derive(Clone, Debug)]
+pub struct Namespace(Never);
+
+/// Something mounted: nothing is.
+#[derive(Debug)]
+pub struct Mount(Never);
+
+impl Namespace {
+    /// Fails: only Linux has such a thing.
+    pub fn new() -> io::Result<Self> {
+        let why = "only Linux mounts something that nobody else sees";
+        Err(io::Error::new(io::ErrorKind::Unsupported, why))
+    }
+
+    /// Never called.
+    pub fn mount(&self, _: &What, _: &Path) -> io::Result<Mount> {
+        match self.0 {}
+    }
+}
+
+impl Mount {
+    /// Never called.
+    pub fn path(&self) -> PathBuf {
+        match self.0 {}
+    }
+
+    /// Never called.
+    pub fn unmount(self) -> io::Result<()> {
+        match self.0 {}
+    }
+}
+
+/// A zram device: there is none.
+#[derive(Debug)]
+pub struct Zram(Never);
+
+impl Zram {
+    /// Never called: there is no namespace.
+    pub fn create(
+        _: &Arc<Scratch>,
+        space: &Namespace,
+        _: (u64, u64),
+        _: &Path,
+    ) -> io::Result<Self> {
+        match space.0 {}
+    }
+
+    /// Never called.
+    pub fn path(&self) -> PathBuf {
+        match self.0 {}
+    }
+
+    /// Never called.
+    pub fn algorithm(&self) -> Option<String> {
+        match self.0 {}
+    }
+
+    /// Never called.
+    pub fn memory_bytes(&self) -> Option<u64> {
+        match self.0 {}
+    }
+}
+
+/// A control group: there is none.
+#[derive(Debug)]
+pub struct Group(Never);
+
+impl Group {
+    /// Fails: only Linux has such a thing.
+    pub fn create(_: &Arc<Scratch>, _: u64) -> io::Result<Self> {
+        let why = "only Linux limits the memory of a group of processes";
+        Err(io::Error::new(io::ErrorKind::Unsupported, why))
+    }
+
+    /// Never called.
+    pub fn take(&self, _: u32) -> io::Result<()> {
+        match self.0 {}
+    }
+}

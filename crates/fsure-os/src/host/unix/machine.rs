@@ -1,0 +1,27 @@
+//! What Linux and macOS say alike of the machine and this process.
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+/// See [`crate::machine::own_time`].
+pub(crate) fn own_time() -> Option<Duration> {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
+    // SAFETY: the structure is the call's own and outlives it.
+    if unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) } != 0 {
+        return None;
+    }
+    // SAFETY: the call has succeeded and filled it.
+    let usage = unsafe { usage.assume_init() };
+    let time = |time: libc::timeval| {
+        let seconds = Duration::from_secs(u64::try_from(time.tv_sec).ok()?);
+        Some(seconds + Duration::from_micros(u64::try_from(time.tv_usec).ok()?))
+    };
+    Some(time(usage.ru_utime)? + time(usage.ru_stime)?)
+}
+
+/// See [`crate::machine::free_bytes`].
+pub(crate) fn free_bytes(folder: &Path) -> io::Result<u64> {
+    let answer = rustix::fs::statvfs(folder)?;
+    Ok(answer.f_bavail.saturating_mul(answer.f_frsize))
+}

@@ -1,0 +1,123 @@
+//! Mounts of our own that nobody else sees, and that are gone with the process,
+//! however it ends.
+//!
+//! A mount namespace belongs to a thread and to those that it starts. So one
+//! thread is started for it and does nothing but mount and unmount; all others
+//! stay where they are, and reach a mount by its descriptor: [`Mount::path`] is
+//! good in every thread and in every process of this user, and leads nowhere
+//! once the mount is dropped.
+//!
+//! Linux only; elsewhere [`Namespace::new`] fails with `Unsupported`.
+
+use std::path::PathBuf;
+
+pub use crate::host::mounts::{Mount, Namespace};
+
+/// What can be mounted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A folder in memory.
+    Ram {
+        /// Bytes that it takes at most.
+        bytes: u64,
+        /// `huge=within_size`: in huge pages, as far as a file fills them.
+        huge: bool,
+    },
+    /// A folder at a second place.
+    Bind(PathBuf),
+    /// One folder over another, which stays as it is.
+    Overlay {
+        /// The one that is read.
+        lower: PathBuf,
+        /// Where changes go.
+        upper: PathBuf,
+        /// Room on the file system of `upper`.
+        work: PathBuf,
+    },
+    /// A block device.
+    Device {
+        /// Its node.
+        node: PathBuf,
+        /// Its file system: `ext4`.
+        kind: &'static str,
+    },
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+    use crate::host::did_not_run;
+
+    /// What is mounted, as this thread sees it.
+    fn mounted() -> String {
+        fs::read_to_string("/proc/self/mountinfo").unwrap()
+    }
+
+    fn make(folder: &Path, name: &str) -> PathBuf {
+        let path = folder.join(name);
+        fs::create_dir(&path).unwrap();
+        path
+    }
+
+    #[test]
+    fn nobody_else_sees_them_and_everybody_with_the_path_uses_them() {
+        let space = match Namespace::new() {
+            Ok(space) => space,
+            Err(error) => return did_not_run("nobody_else_sees_them", &error.to_string()),
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let place = make(folder.path(), "ram");
+        for huge in [false, true] {
+            let ram = space.mount(&What::Ram { bytes: 1 << 24, huge }, &place).unwrap();
+            fs::write(ram.path().join("file"), "content").unwrap();
+            let path = ram.path();
+            let read = std::thread::spawn(move || fs::read(path.join("file")).unwrap());
+            assert_eq!(read.join().unwrap(), b"content");
+            assert!(!place.join("file").exists(), "visible outside");
+            assert!(!mounted().contains(place.to_str().unwrap()));
+            let cat = std::process::Command::new("cat").arg(ram.path().join("file")).output();
+            assert_eq!(cat.unwrap().stdout, b"content");
+            assert!(fs::write(ram.path().join("large"), vec![1; 1 << 25]).is_err(), "no limit");
+            ram.unmount().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_bind_and_an_overlay_show_what_is_below() {
+        let space = match Namespace::new() {
+            Ok(space) => space,
+            Err(error) => return did_not_run("a_bind_and_an_overlay", &error.to_string()),
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let [ram, bound, over, lower] =
+            ["ram", "bound", "over", "lower"].map(|name| make(folder.path(), name));
+        fs::write(lower.join("old"), "below").unwrap();
+        let ram = space.mount(&What::Ram { bytes: 1 << 24, huge: false }, &ram).unwrap();
+        let bound = space.mount(&What::Bind(ram.path()), &bound).unwrap();
+        fs::write(bound.path().join("file"), "content").unwrap();
+        assert_eq!(fs::read(ram.path().join("file")).unwrap(), b"content");
+        let [upper, work] = ["upper", "work"].map(|name| make(&ram.path(), name));
+        let what = What::Overlay { lower: lower.clone(), upper: upper.clone(), work };
+        let over = space.mount(&what, &over).unwrap();
+        assert_eq!(fs::read(over.path().join("old")).unwrap(), b"below");
+        fs::write(over.path().join("old"), "above").unwrap();
+        assert_eq!(fs::read(lower.join("old")).unwrap(), b"below");
+        assert_eq!(fs::read(upper.join("old")).unwrap(), b"above");
+        let open = fs::File::open(bound.path().join("file")).unwrap();
+        // Never lazily: what is in use stays mounted, and says so.
+        assert!(bound.unmount().is_err());
+        drop(open);
+        over.unmount().unwrap();
+    }
+
+    #[test]
+    fn what_is_missing_is_said() {
+        let Ok(space) = Namespace::new() else { return };
+        let folder = tempfile::tempdir().unwrap();
+        let error = space.mount(&What::Bind("/nonexistent".into()), folder.path()).unwrap_err();
+        assert!(error.to_string().contains("/nonexistent"), "{error}");
+    }
+}

@@ -1,0 +1,44 @@
+//! What a measurement of streams has to know beside reading and writing: what
+//! of a file is in memory, how to get it out of there, and the way to nowhere.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+
+use crate::host::Handle;
+use crate::read::Source;
+
+impl<H: Handle> Source<H> {
+    /// Bytes of the file that are in the page cache, in whole pages; `None`
+    /// where that is not told.
+    pub fn in_memory(&self) -> Option<u64> {
+        self.file.resident_bytes(self.file.tells_residency(), 0..u64::MAX)
+    }
+
+    /// Asks the system to let go of what is in the page cache. It keeps what is
+    /// not written yet, and what it likes: whether it did so says
+    /// [`Source::in_memory`].
+    pub fn let_go(&self) {
+        self.file.drop_cached(0..u64::MAX);
+    }
+}
+
+/// Zeros from the system, to nowhere.
+#[derive(Debug)]
+pub struct Void {
+    zeros: File,
+    nowhere: File,
+}
+
+impl Void {
+    /// Opens both ends; fails where the system has no such files.
+    pub fn open() -> io::Result<Self> {
+        let zeros = File::open("/dev/zero")?;
+        Ok(Self { zeros, nowhere: OpenOptions::new().write(true).open("/dev/null")? })
+    }
+
+    /// Moves as many bytes as fit the block.
+    pub fn pass(&mut self, block: &mut [u8]) -> io::Result<()> {
+        self.zeros.read_exact(block)?;
+        self.nowhere.write_all(block)
+    }
+}

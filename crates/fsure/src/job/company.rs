@@ -1,0 +1,96 @@
+//! Where and in what company something is measured, for all jobs that measure,
+//! and what to make of that.
+
+use fsure_os::machine::{self, Moment};
+
+use crate::results::{Machine, Noise};
+
+/// This machine.
+pub(super) fn machine() -> Machine {
+    let known = machine::machine();
+    Machine {
+        host: fsure_os::plain::host(),
+        system: known.system.unwrap_or_else(|| "not known".to_owned()),
+        processor: known.processor,
+        cores: known.cores.unwrap_or(1),
+        memory_bytes: known.memory_bytes,
+        virtualization: known.virtualization,
+    }
+}
+
+/// What goes on beside a measurement.
+pub(super) struct Company {
+    before: Moment,
+}
+
+impl Company {
+    /// From now on.
+    pub(super) fn begin() -> Self {
+        Self { before: machine::moment() }
+    }
+
+    /// Until now.
+    pub(super) fn end(&self) -> Noise {
+        let now = machine::moment();
+        let others = now.since(&self.before);
+        Noise {
+            load_before: self.before.load,
+            load_after: now.load,
+            steal_percent: others.steal_percent,
+            others_percent: others.others_percent,
+        }
+    }
+}
+
+/// Percent of the processors' time that was others': from here on it shows in
+/// the figures.
+const OTHERS_MAX: f64 = 10.0;
+/// The same for what the hypervisor took: it takes it in long pieces.
+const STEAL_MAX: f64 = 2.0;
+
+/// What to do about a measurement in bad company.
+pub(super) fn advice(noise: &Noise, cores: usize) -> Vec<String> {
+    let mut advice = Vec::new();
+    if let Some(others) = noise.others_percent.filter(|others| *others >= OTHERS_MAX) {
+        advice.push(format!(
+            "other programs used {others:.0} % of the processors meanwhile: end them and measure \
+             once more, or believe only differences within this run"
+        ));
+    }
+    if let Some(steal) = noise.steal_percent.filter(|steal| *steal >= STEAL_MAX) {
+        advice.push(format!(
+            "the hypervisor gave {steal:.0} % of the processors' time to others: measure at \
+             another hour, or on a machine of its own"
+        ));
+    }
+    let load = noise.load_before.filter(|load| *load >= cores as f64 / 2.0);
+    if let Some(load) = load.filter(|_| noise.others_percent.is_none()) {
+        advice.push(format!(
+            "{load:.1} tasks were running on {cores} cores before this began: wait until they \
+             are done, and measure once more"
+        ));
+    }
+    advice
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_bad_company_is_told_of() {
+        let quiet = Noise {
+            load_before: Some(5.0),
+            load_after: None,
+            steal_percent: Some(0.1),
+            others_percent: Some(3.0),
+        };
+        assert_eq!(advice(&quiet, 2), [""; 0]);
+        let told = |noise| advice(&noise, 2).len();
+        assert_eq!(told(Noise { others_percent: Some(40.0), ..quiet }), 1);
+        assert_eq!(told(Noise { steal_percent: Some(9.0), ..quiet }), 1);
+        // What has just ended is in the load, so that it is the last to be asked.
+        assert_eq!(told(Noise { others_percent: None, ..quiet }), 1);
+        assert_eq!(told(Noise::default()), 0);
+    }
+}

@@ -1,0 +1,190 @@
+//! Whether two results differ: rung by rung by ranks, with the probability
+//! corrected for how many rungs there are (Holm, "A Simple Sequentially
+//! Rejective Multiple Test Procedure", 1979), or one of twenty would be a
+//! change of nothing.
+
+use serde::Serialize;
+
+use crate::results::{Header, Line, Measurement, Rung, Stored};
+use crate::sample::{Difference, difference};
+use crate::words::{Error, ExitCode, Result};
+
+/// What chance may bring about over all rungs together.
+const CHANCE: f64 = 0.05;
+/// A change by less than this nobody notices, however sure it is.
+const EFFECT: f64 = 0.05;
+
+/// A rung in both results.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Change {
+    /// The rung.
+    pub name: String,
+    /// The folder in the first result.
+    pub target: String,
+    /// The unit of both medians.
+    pub unit: String,
+    /// Median of the first.
+    pub before: f64,
+    /// Median of the second.
+    pub after: f64,
+    /// The second over the first.
+    pub ratio: f64,
+    /// Probability of such runs if nothing had changed, corrected for the number
+    /// of rungs; `null` where both have too few runs for any answer.
+    pub p: Option<f64>,
+    /// Whether it has changed: not by chance, and by enough to be noticed.
+    pub changed: bool,
+}
+
+/// Two results side by side.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Changes {
+    /// What makes them hard to compare: another machine, another setup.
+    pub unlike: Vec<String>,
+    /// The rungs of both, in the order of the first.
+    pub rungs: Vec<Change>,
+    /// Rungs of one of them only.
+    pub only_in_one: Vec<String>,
+}
+
+impl Changes {
+    /// How a command ends with this: 1 where anything has changed.
+    pub fn exit_code(&self) -> ExitCode {
+        match self.rungs.iter().any(|rung| rung.changed) {
+            true => ExitCode::Differences,
+            false => ExitCode::Clean,
+        }
+    }
+
+    /// Rungs with too few runs for any answer.
+    pub fn undecided(&self) -> usize {
+        self.rungs.iter().filter(|rung| rung.p.is_none()).count()
+    }
+}
+
+/// Compares two results of `speed`. Folders are paired in their order, so that
+/// one disk can be compared with another.
+pub fn compare_speed(before: &Stored, after: &Stored) -> Result<Changes> {
+    for stored in [before, after] {
+        if stored.header.kind != Measurement::Speed {
+            return Err(Error::Usage {
+                message: "that is no result of 'fsure speed'".to_owned(),
+                hint: Some("'fsure speed --save FILE' makes one".to_owned()),
+            });
+        }
+    }
+    let (first, second) = (rungs(before), rungs(after));
+    let twin = |rung: &Rung| {
+        let target = renamed(&rung.target, &before.header, &after.header);
+        second.iter().find(|other| other.name == rung.name && other.target == target)
+    };
+    let pairs: Vec<_> =
+        first.iter().filter_map(|rung| Some((*rung, *twin(rung)?))).filter(same_unit).collect();
+    let is_paired = |rung: &Rung| {
+        pairs.iter().any(|(one, two)| std::ptr::eq(*one, rung) || std::ptr::eq(*two, rung))
+    };
+    let single = first.iter().chain(&second).filter(|rung| !is_paired(rung));
+    Ok(Changes {
+        unlike: unlike(before, after),
+        rungs: judged(&pairs),
+        only_in_one: single.map(|rung| format!("{}, {}", rung.name, rung.target)).collect(),
+    })
+}
+
+fn same_unit(pair: &(&Rung, &Rung)) -> bool {
+    pair.0.unit == pair.1.unit
+}
+
+fn rungs(stored: &Stored) -> Vec<&Rung> {
+    let of_line = |line| match line {
+        &Line::Rung(ref rung) => Some(rung),
+        _ => None,
+    };
+    stored.lines.iter().filter_map(of_line).collect()
+}
+
+/// What a folder of the first result is called in the second.
+fn renamed<'a>(target: &'a str, before: &Header, after: &'a Header) -> &'a str {
+    let place = before.targets.iter().position(|known| known.path == target);
+    place.and_then(|place| after.targets.get(place)).map_or(target, |found| &found.path)
+}
+
+/// Holm's steps: the smallest probability is held against the number of all
+/// rungs, the next against one less.
+fn judged(pairs: &[(&Rung, &Rung)]) -> Vec<Change> {
+    let found: Vec<Option<Difference>> =
+        pairs.iter().map(|(before, after)| difference(&before.samples, &after.samples)).collect();
+    let mut order: Vec<usize> = (0..pairs.len()).filter(|place| found[*place].is_some()).collect();
+    let p_of = |place: usize| found[place].map_or(1.0, |difference| difference.p);
+    order.sort_by(|one, other| p_of(*one).total_cmp(&p_of(*other)));
+    let mut corrected = vec![None; pairs.len()];
+    let mut largest = 0.0_f64;
+    for (step, place) in order.iter().enumerate() {
+        let left = (order.len() - step) as f64;
+        largest = largest.max((p_of(*place) * left).min(1.0));
+        corrected[*place] = Some(largest);
+    }
+    let each = pairs.iter().zip(corrected);
+    each.map(|((before, after), p)| {
+        let can_tell = least_p(before.samples.len(), after.samples.len()) * pairs.len() as f64;
+        let p = p.filter(|_| can_tell < CHANCE);
+        let ratio = if before.median > 0.0 { after.median / before.median } else { 1.0 };
+        Change {
+            name: before.name.clone(),
+            target: before.target.clone(),
+            unit: before.unit.clone(),
+            before: before.median,
+            after: after.median,
+            ratio,
+            p,
+            changed: p.is_some_and(|p| p < CHANCE) && (ratio - 1.0).abs() >= EFFECT,
+        }
+    })
+    .collect()
+}
+
+/// The smallest probability that so many runs can have: all of the one before
+/// all of the other.
+fn least_p(before: usize, after: usize) -> f64 {
+    let ways = (1..=after).fold(1.0, |ways, n| ways * (before + n) as f64 / n as f64);
+    (2.0 / ways).min(1.0)
+}
+
+fn unlike(before: &Stored, after: &Stored) -> Vec<String> {
+    let mut unlike = Vec::new();
+    let mut held = |what: &str, one: &str, other: &str| {
+        if one != other {
+            unlike.push(format!("{what}: {one} before, {other} after"));
+        }
+    };
+    let (one, other) = (&before.header.machine, &after.header.machine);
+    held("machine", &one.host, &other.host);
+    held("system", &one.system, &other.system);
+    let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "not known".to_owned());
+    held("processor", &known(&one.processor), &known(&other.processor));
+    held("cores", &one.cores.to_string(), &other.cores.to_string());
+    held("program", &before.header.program, &after.header.program);
+    let setups = (&before.header.setup, &after.header.setup);
+    for (name, value) in setups.0 {
+        let twin = setups.1.iter().find(|(other, _)| other == name);
+        held(name, value, twin.map_or("not said", |(_, value)| value));
+    }
+    for (stored, which) in [(before, "first"), (after, "second")] {
+        if stored.summary.is_none() {
+            unlike.push(format!("the {which} result was cut off before its end"));
+        }
+    }
+    unlike
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_runs_prove_nothing() {
+        assert!((least_p(5, 5) - 2.0 / 252.0).abs() < 1e-12);
+        assert!((least_p(6, 6) - 2.0 / 924.0).abs() < 1e-12);
+        assert!(least_p(1, 1) >= 1.0);
+    }
+}

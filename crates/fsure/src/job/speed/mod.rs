@@ -1,0 +1,287 @@
+//! `speed`: how fast a folder's storage is, each step from nothing to a durable
+//! write by itself, and how far from it `verify` would be. What a figure means
+//! depends on what was truly measured, so that each rung says it, and shows it
+//! by the device's own counters.
+//!
+//! A family of rungs is a file: `memory`, `stream`, `small`, `verifying`. Each
+//! gives its rungs to [`ladder`]; the schedule knows no more of them than
+//! [`rung::Rung`].
+
+mod compare;
+mod memory;
+mod pool;
+mod rung;
+mod schedule;
+mod site;
+mod small;
+mod stream;
+mod verifying;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use fsure_os::scratch::Scratch;
+use fsure_os::{machine, path as os_path};
+
+use super::company::{self, Company};
+use crate::results::{
+    Header, Line, Listener, Measurement, Rung as RungLine, Step, Summary, Target, VERSION,
+};
+use crate::words::{Clock, Error, ExitCode, IoContext as _, Monitor, Result, units};
+
+pub use compare::{Change, Changes, compare_speed};
+
+use pool::Pool;
+use rung::{Go, Rung};
+use site::Site;
+
+/// What is written and hashed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Data {
+    /// What nothing can pack.
+    #[default]
+    Random,
+    /// Zeros, which flatter whatever packs or finds holes.
+    Zeros,
+    /// Words of a common text.
+    Text,
+}
+
+impl Data {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Random => "random",
+            Self::Zeros => "zeros",
+            Self::Text => "text",
+        }
+    }
+}
+
+/// What `speed` is told.
+#[derive(Clone, Debug)]
+pub struct SpeedOptions {
+    /// The program, for the result's first line: `fsure 0.1.0`.
+    pub program: String,
+    /// The folders.
+    pub targets: Vec<PathBuf>,
+    /// Bytes of each stream, unless space or memory allow less.
+    pub size: u64,
+    /// Runs of each rung; `None` for until each is narrow.
+    pub runs: Option<usize>,
+    /// Time for all of it, preparations included.
+    pub budget: Duration,
+    /// What is written and hashed.
+    pub data: Data,
+    /// Rungs wanted, by name or by its first words; empty for all.
+    pub rungs: Vec<String>,
+    /// The program that is called to remove what a killed run has left
+    /// ([`fsure_os::scratch`]); without one the next run does.
+    pub guard: Option<PathBuf>,
+    /// Where the time of the result comes from.
+    pub clock: Clock,
+}
+
+/// One run takes no longer than one part in this many of the budget, so that
+/// there is time for several rounds.
+const SLICES: f64 = 20.0;
+
+/// Measures, and tells the listener each line as soon as it is known. The answer
+/// is the exit code.
+pub fn speed(options: &SpeedOptions, listener: &dyn Listener) -> Result<ExitCode> {
+    let began = Instant::now();
+    let company = Company::begin();
+    let told = Told { listener, rungs: Mutex::default() };
+    let pool = Arc::new(Pool::new(options.data).doing("have memory for", "data".as_ref())?);
+    let places = Places::new(options, &pool)?;
+    let rungs = chosen(ladder(options, &pool, &places.sites), &options.rungs)?;
+    let machine = company::machine();
+    let cores = machine.cores;
+    told.measured(&Line::Result(header(options, machine, &places.sites)));
+    for words in &places.warnings {
+        warn(&told, words.clone());
+    }
+    let stop = || listener.stop_requested();
+    let go = Go { now: &|| began.elapsed(), end: options.budget, stop: &stop };
+    let climbed = schedule::climb(rungs, options.runs, &go, &told);
+    let lines = told.rungs.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    for site in &places.sites {
+        if let Some(limit) = verifying::limit(&site.target, &lines) {
+            told.measured(&Line::Limit(limit));
+        }
+    }
+    if !climbed.cut_short.is_empty() && listener.stop_requested().is_none() {
+        warn(&told, cut_short(&climbed.cut_short, options));
+    }
+    let noise = company.end();
+    for words in company::advice(&noise, cores) {
+        warn(&told, words);
+    }
+    let code = match listener.stop_requested() {
+        Some(code) => code,
+        None if climbed.measured == 0 => ExitCode::Incomplete,
+        None => ExitCode::Clean,
+    };
+    told.measured(&Line::Summary(Summary {
+        seconds: began.elapsed().as_secs_f64(),
+        noise,
+        measured: climbed.measured,
+        not_run: climbed.not_run,
+        exit_code: code.number(),
+    }));
+    Ok(code)
+}
+
+/// Hands on, and keeps the rungs for what follows from them.
+struct Told<'a> {
+    listener: &'a dyn Listener,
+    rungs: Mutex<Vec<RungLine>>,
+}
+
+impl Monitor for Told<'_> {
+    fn warn(&self, message: &str) {
+        self.listener.warn(message);
+    }
+
+    fn stop_requested(&self) -> Option<ExitCode> {
+        self.listener.stop_requested()
+    }
+}
+
+impl Listener for Told<'_> {
+    fn measured(&self, line: &Line) {
+        if let Line::Rung(rung) = line {
+            self.rungs.lock().unwrap_or_else(PoisonError::into_inner).push(rung.clone());
+        }
+        self.listener.measured(line);
+    }
+
+    fn under_way(&self, step: &Step<'_>) {
+        self.listener.under_way(step);
+    }
+}
+
+fn warn(listener: &dyn Listener, words: String) {
+    listener.measured(&Line::Warning { words });
+}
+
+fn cut_short(names: &[String], options: &SpeedOptions) -> String {
+    let budget = options.budget.as_secs_f64();
+    let wanted = match options.runs {
+        Some(runs) => format!("{runs} times"),
+        None => format!("until they were sure to {:.0} %", schedule::NARROW * 100.0),
+    };
+    format!(
+        "the budget of {budget:.0} s did not suffice to measure these rungs {wanted}: {}; \
+         '--budget {:.0}s' measures longer, '--rungs' less",
+        names.join("; "),
+        budget * 3.0
+    )
+}
+
+/// The folders, ready to be measured.
+struct Places {
+    sites: Vec<Arc<Site>>,
+    warnings: Vec<String>,
+}
+
+impl Places {
+    fn new(options: &SpeedOptions, pool: &Arc<Pool>) -> Result<Self> {
+        let (mut sites, mut warnings) = (Vec::new(), Vec::new());
+        let slice = options.budget.div_f64(SLICES);
+        for folder in &options.targets {
+            let folder = os_path::resolve(folder).doing("find", folder)?;
+            if !os_path::is_folder(&folder) {
+                let message = format!("{} is no folder", folder.display());
+                let hint = Some("speed measures the storage under a folder".to_owned());
+                return Err(Error::Usage { message, hint });
+            }
+            let scratch = Scratch::create(&folder, options.guard.as_deref());
+            let scratch = scratch.doing("make a folder to measure in", &folder)?;
+            let memory = machine::available_memory();
+            let bounded = Site::new(folder, scratch, (options.size, memory), slice, pool)?;
+            sites.push(Arc::new(bounded.site));
+            warnings.extend(bounded.why);
+        }
+        Ok(Self { sites, warnings })
+    }
+}
+
+/// All rungs that there are, in the order of the ladder.
+fn ladder(options: &SpeedOptions, pool: &Arc<Pool>, sites: &[Arc<Site>]) -> Vec<Box<dyn Rung>> {
+    let mut rungs = memory::rungs(pool, options.size);
+    for site in sites {
+        rungs.extend(stream::rungs(site));
+        rungs.extend(small::rungs(site));
+        rungs.push(Box::new(verifying::Verify::new(site)));
+    }
+    rungs
+}
+
+/// Those that are wanted: by their name, else by its first words.
+fn chosen(rungs: Vec<Box<dyn Rung>>, wanted: &[String]) -> Result<Vec<Box<dyn Rung>>> {
+    if wanted.is_empty() {
+        return Ok(rungs);
+    }
+    let names: Vec<String> = rungs.iter().map(|rung| rung.spec().name).collect();
+    let begins = |name: &str, wanted: &str| {
+        name.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    };
+    let is_wanted = |name: &String| {
+        wanted.iter().any(|wanted| match names.contains(wanted) {
+            true => name == wanted,
+            false => begins(name, wanted),
+        })
+    };
+    if let Some(unknown) = wanted.iter().find(|wanted| !names.iter().any(|n| begins(n, wanted))) {
+        let mut all = names.clone();
+        all.dedup();
+        return Err(Error::Usage {
+            message: format!("there is no rung '{unknown}'"),
+            hint: Some(format!("there are: {}", all.join(", "))),
+        });
+    }
+    Ok(rungs.into_iter().filter(|rung| is_wanted(&rung.spec().name)).collect())
+}
+
+fn header(options: &SpeedOptions, machine: crate::results::Machine, sites: &[Arc<Site>]) -> Header {
+    let target = |folder: &PathBuf| {
+        let path = folder.to_string_lossy().into_owned();
+        let encode = |bytes: &[u8]| base64::engine::general_purpose::STANDARD.encode(bytes);
+        let path_bytes = folder.to_str().is_none().then(|| encode(&os_path::bytes(folder)));
+        Target { path, path_bytes }
+    };
+    let runs = options.runs.map_or_else(
+        || format!("until sure to {:.0} %", schedule::NARROW * 100.0),
+        |runs| runs.to_string(),
+    );
+    let mut setup = vec![
+        ("size".to_owned(), units::size(options.size)),
+        ("data".to_owned(), options.data.name().to_owned()),
+        ("runs".to_owned(), runs),
+        ("budget".to_owned(), format!("{} s", options.budget.as_secs_f64())),
+    ];
+    if !options.rungs.is_empty() {
+        setup.push(("rungs".to_owned(), options.rungs.join(", ")));
+    }
+    for site in sites {
+        setup.push((format!("file system of {}", site.target), site.kind.clone()));
+        setup.push((format!("stream in {}", site.target), units::size(site.size)));
+    }
+    Header {
+        kind: Measurement::Speed,
+        version: VERSION,
+        program: options.program.clone(),
+        started: timestamp(&options.clock),
+        machine,
+        targets: sites.iter().map(|site| target(&site.folder)).collect(),
+        setup,
+    }
+}
+
+fn timestamp(clock: &Clock) -> String {
+    let now = jiff::Timestamp::from_second(clock.now_s()).unwrap_or_default();
+    now.to_string()
+}

@@ -1,0 +1,265 @@
+//! A folder that is measured: its storage, how much of it a measurement may
+//! use, and the file that all its rungs read.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use fsure_os::buffer::Buffer;
+use fsure_os::counters::Meter;
+use fsure_os::device::Device;
+use fsure_os::durable::{self, Method, Writer};
+use fsure_os::folder::Root;
+use fsure_os::opener::Opener;
+use fsure_os::read::{Source, Way};
+use fsure_os::scratch::Scratch;
+use fsure_os::{limit, path as os_path, volume};
+
+use super::pool::Pool;
+use super::rung::{Go, Spec, Tried};
+use crate::scan::Effort;
+use crate::words::{IoContext as _, Result, units};
+
+/// Direct requests: what saturates a fast disk from huge pages
+/// (`docs/method.md`).
+pub(super) const REQUEST: u64 = 4 << 20;
+/// Direct writes begin and end here; every disk's blocks divide it.
+pub(super) const GRAIN: u64 = 4096;
+/// Of the free space, all files of a folder's rungs together use one part in
+/// this many.
+const SPACE_SHARE: u64 = 4;
+/// Files of the stream's size that are there at the same time: the one that is
+/// read and the one that is being written.
+const STREAMS: u64 = 2;
+/// Below this there is nothing to be measured but the beginning and the end.
+const SIZE_MIN: u64 = 1 << 20;
+/// The trial that shows how slow the storage is.
+const TRIAL: Duration = Duration::from_millis(250);
+/// Bytes between two looks at the clock in it.
+const TRIAL_STEP: u64 = 1 << 20;
+
+/// A folder that is measured.
+pub(super) struct Site {
+    /// The folder.
+    pub(super) folder: PathBuf,
+    /// The same as text.
+    pub(super) target: String,
+    /// Where everything is made, on the folder's file system; gone with this.
+    pub(super) scratch: Scratch,
+    /// The file system's type.
+    pub(super) kind: String,
+    /// Its device's counters, where it has any.
+    pub(super) meter: Option<Meter>,
+    /// Bytes of a stream.
+    pub(super) size: u64,
+    /// Files of small-file rungs at most.
+    pub(super) files_max: u64,
+    /// What is written.
+    pub(super) pool: Arc<Pool>,
+    tree: Arc<Root>,
+    readers: OnceLock<usize>,
+}
+
+/// The name of the file that is read, in the tree that `verify` goes over.
+const STREAM: &str = "stream";
+
+/// What a folder's size was bounded by.
+pub(super) struct Bounded {
+    /// The folder.
+    pub(super) site: Site,
+    /// Why its streams are shorter than asked for.
+    pub(super) why: Option<String>,
+}
+
+impl Site {
+    /// Looks at a folder's storage, in whose scratch folder nothing is yet.
+    /// `slice` is how long one run may take.
+    pub(super) fn new(
+        folder: PathBuf,
+        scratch: Scratch,
+        (size, memory): (u64, Option<u64>),
+        slice: Duration,
+        pool: &Arc<Pool>,
+    ) -> Result<Bounded> {
+        let tree = scratch.path().join("tree");
+        os_path::make_folder(&tree).doing("make", &tree)?;
+        let tree = Arc::new(Root::open(&tree).doing("open", &tree)?);
+        let kind = volume::of(&tree, b"").map_or_else(|_| "unknown".to_owned(), |v| v.kind);
+        let path = scratch.path().to_owned();
+        let room = durable::room(&path).doing("ask for free space in", &path)?;
+        let meter = Meter::of(&path).ok().flatten();
+        let mut site = Self {
+            target: folder.to_string_lossy().into_owned(),
+            folder,
+            scratch,
+            kind,
+            meter,
+            size: 0,
+            // 4 KiB of content and up to as much for its name and inode, and
+            // two of the rungs have their files there at a time.
+            files_max: room / SPACE_SHARE / 2 / (4 * GRAIN),
+            pool: Arc::clone(pool),
+            tree,
+            readers: OnceLock::new(),
+        };
+        let limits = [
+            (size, String::new()),
+            (
+                room / SPACE_SHARE / STREAMS,
+                format!("{} are free, of which a quarter is used", units::size(room)),
+            ),
+            (
+                memory.map_or(u64::MAX, |memory| memory / 4),
+                format!("{} of memory are free", units::size(memory.unwrap_or_default())),
+            ),
+            site.bound_by_speed(slice, size.min(room / SPACE_SHARE)).doing("write in", &path)?,
+        ];
+        let (bytes, why) = limits.into_iter().min_by_key(|(bytes, _)| *bytes).unwrap_or_default();
+        site.size = bytes / GRAIN * GRAIN;
+        let why = (!why.is_empty()).then(|| {
+            format!(
+                "{}: streams of {} in place of {}: {why}",
+                site.target,
+                units::size(site.size),
+                units::size(size)
+            )
+        });
+        Ok(Bounded { site, why })
+    }
+
+    /// What the storage could take in the time of one run.
+    fn bound_by_speed(&self, slice: Duration, room: u64) -> std::io::Result<(u64, String)> {
+        let path = self.path().join("trial");
+        let writer = Writer::create(&path, Method::strongest())?;
+        let (began, mut done) = (Instant::now(), 0);
+        let tried = loop {
+            if done + TRIAL_STEP > room || began.elapsed() >= TRIAL {
+                break Ok(());
+            }
+            let written = writer.write(self.pool.at(done, TRIAL_STEP), done);
+            if let Err(error) = written.and_then(|()| writer.flush()) {
+                break Err(error);
+            }
+            done += TRIAL_STEP;
+        };
+        let seconds = began.elapsed().as_secs_f64();
+        drop(writer);
+        durable::remove(&path)?;
+        tried?;
+        let rate = done as f64 / seconds.max(1e-9);
+        let fits = (rate * slice.as_secs_f64()) as u64;
+        let why = format!(
+            "a trial of 1 MiB writes, each flushed, wrote {:.0} MiB/s, and a run is to take no \
+             more than {:.1} s of the budget",
+            units::mib_per_second(done, seconds),
+            slice.as_secs_f64()
+        );
+        Ok((if done == 0 { u64::MAX } else { fits.max(SIZE_MIN) }, why))
+    }
+
+    /// Whether streams make sense here; else why not.
+    pub(super) fn require_size(&self) -> Tried<()> {
+        if self.size >= SIZE_MIN {
+            return Ok(());
+        }
+        Err(super::rung::Refusal::NotHere(format!(
+            "too little space: a quarter of what is free has to hold two files of {}",
+            units::size(SIZE_MIN)
+        )))
+    }
+
+    /// Whether the folder lies in memory, with no device behind it.
+    pub(super) fn is_memory(&self) -> bool {
+        ["tmpfs", "ramfs"].contains(&&*self.kind)
+    }
+
+    /// A rung of this folder.
+    pub(super) fn spec(&self, name: &str, unit: &'static str) -> Spec {
+        Spec { name: name.to_owned(), target: self.target.clone(), unit }
+    }
+
+    /// The tree that is read and verified.
+    pub(super) fn tree(&self) -> PathBuf {
+        self.path().join("tree")
+    }
+
+    /// The scratch folder.
+    pub(super) fn path(&self) -> &Path {
+        self.scratch.path()
+    }
+
+    /// Readers that its storage wants, as `verify` would have them. Whether it
+    /// has heads is timed with what lies there, so it is asked once that does.
+    pub(super) fn readers(&self) -> usize {
+        *self.readers.get_or_init(|| {
+            let class = Device::of(&self.tree, b"").class(&self.tree, b"");
+            let share = Effort::default().share(class, limit::open_files());
+            share.threads.min(share.heads)
+        })
+    }
+
+    /// Takes as much memory as a stream has, and gives it back: what comes next
+    /// finds memory that was used a moment before. A virtual machine has to ask
+    /// its host for other memory, which was seen to halve the rate of a write.
+    pub(super) fn have_memory(&self) -> Tried<()> {
+        let mut memory = Buffer::new(self.size as usize)?;
+        memory.chunks_mut(GRAIN as usize).for_each(|page| page[0] = 1);
+        std::hint::black_box(&memory);
+        Ok(())
+    }
+
+    /// Opens the file that is read.
+    pub(super) fn open_stream(&self, first: Way) -> std::io::Result<Source> {
+        Ok(Opener::new(Arc::clone(&self.tree), first).open(STREAM.as_bytes(), false)?.0)
+    }
+
+    /// Writes the file that is read, if no other rung has.
+    pub(super) fn lay_out(&self, go: &Go<'_>) -> Tried<()> {
+        self.require_size()?;
+        let path = self.tree().join(STREAM);
+        if os_path::exists(&path) {
+            return Ok(());
+        }
+        let written = self.write_past_cache(&path, self.size, go);
+        if written.is_err() {
+            os_path::remove(&path, false);
+        }
+        written
+    }
+
+    /// Writes a file to the medium, past the cache where that is to be had, and
+    /// leaves nothing of it in memory.
+    pub(super) fn write_past_cache(&self, path: &Path, size: u64, go: &Go<'_>) -> Tried<()> {
+        let writer = match self.direct_writer(path) {
+            Ok(writer) => writer,
+            Err(error) if durable::is_refusal(&error) => Writer::create(path, Method::WriteOnly)?,
+            Err(error) => return Err(error.into()),
+        };
+        self.fill(&writer, size, REQUEST, go)?;
+        Ok(writer.settle()?)
+    }
+
+    /// A file for direct writes. Some file systems refuse those at the first
+    /// write only.
+    pub(super) fn direct_writer(&self, path: &Path) -> std::io::Result<Writer> {
+        let writer = Writer::create(path, Method::Direct)?;
+        if let Err(error) = writer.write(self.pool.at(0, GRAIN), 0) {
+            drop(writer);
+            durable::remove(path)?;
+            return Err(error);
+        }
+        Ok(writer)
+    }
+
+    /// Writes so many bytes of data from the beginning on.
+    pub(super) fn fill(&self, writer: &Writer, size: u64, block: u64, go: &Go<'_>) -> Tried<()> {
+        let mut at = 0;
+        while at < size {
+            let data = self.pool.at(at, block.min(size - at));
+            writer.write(data, at)?;
+            at += data.len() as u64;
+            go.check()?;
+        }
+        Ok(())
+    }
+}

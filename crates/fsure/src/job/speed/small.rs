@@ -1,0 +1,218 @@
+//! Many small files, where storage is no longer asked for bytes: names, inodes
+//! and, where each has to last, flushes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use fsure_os::buffer::Buffer;
+use fsure_os::durable::{self, Folder, Method, Writer};
+use fsure_os::folder::Root;
+use fsure_os::opener::Opener;
+use fsure_os::read::Way;
+
+use super::rung::{FILES_PER_S, Go, Refusal, Run, Rung, Spec, Stopwatch, Tried};
+use super::site::{GRAIN, Site};
+
+/// Files of a run, unless they take too long.
+const FILES: u64 = 1000;
+/// Replacements of a run; each is two flushes.
+const REPLACEMENTS: u64 = 100;
+/// The first run ends here, and the others do as many files.
+const ENOUGH: Duration = Duration::from_millis(500);
+
+/// Everything of this file, in the order of the ladder.
+pub(super) fn rungs(site: &Arc<Site>) -> Vec<Box<dyn Rung>> {
+    let files = FILES.min(site.files_max);
+    vec![
+        Box::new(Create { site: Arc::clone(site), files }),
+        Box::new(Replace { site: Arc::clone(site), files: REPLACEMENTS.min(files) }),
+        Box::new(ReadCold {
+            site: Arc::clone(site),
+            files,
+            opener: None,
+            folder: None,
+            is_direct: true,
+        }),
+    ]
+}
+
+/// A folder of a rung's own.
+fn folder(site: &Site, files: u64, name: &str) -> Tried<Folder> {
+    if files == 0 {
+        return Err(Refusal::NotHere("too little space for small files".to_owned()));
+    }
+    Ok(Folder::create(&site.path().join(name))?)
+}
+
+struct Create {
+    site: Arc<Site>,
+    files: u64,
+}
+
+impl Create {
+    fn create(&self, folder: &std::path::Path, watch: &Stopwatch<'_>, go: &Go<'_>) -> Tried<u64> {
+        for file in 0..self.files {
+            let writer = Writer::create(&folder.join(file.to_string()), Method::WriteOnly)?;
+            writer.write(self.site.pool.at(file * GRAIN, GRAIN), 0)?;
+            go.check()?;
+            if watch.elapsed() >= ENOUGH {
+                return Ok(file + 1);
+            }
+        }
+        Ok(self.files)
+    }
+}
+
+impl Rung for Create {
+    fn spec(&self) -> Spec {
+        self.site.spec("small files create", FILES_PER_S)
+    }
+
+    fn once(&mut self, go: &Go<'_>) -> Tried<Run> {
+        let folder = folder(&self.site, self.files, "create")?;
+        let watch = Stopwatch::start(self.site.meter.as_ref());
+        let made = self.create(folder.path(), &watch, go);
+        let run = made.map(|made| watch.stop(made))?;
+        self.files = run.amount;
+        Ok(run)
+    }
+
+    fn measured(&self) -> String {
+        format!(
+            "{} new files of 4 KiB in one folder, none of them flushed: memory, and what the \
+             file system does at once",
+            self.files
+        )
+    }
+}
+
+struct Replace {
+    site: Arc<Site>,
+    files: u64,
+}
+
+impl Rung for Replace {
+    fn spec(&self) -> Spec {
+        self.site.spec("small files replace durably", FILES_PER_S)
+    }
+
+    fn once(&mut self, go: &Go<'_>) -> Tried<Run> {
+        let folder = folder(&self.site, self.files, "replace")?;
+        let (draft, name) = (folder.path().join("draft"), folder.path().join("file"));
+        let watch = Stopwatch::start(self.site.meter.as_ref());
+        let mut done = 0;
+        while done < self.files && (done == 0 || watch.elapsed() < ENOUGH) {
+            let writer = Writer::create(&draft, Method::thorough())?;
+            writer.write(self.site.pool.at(done * GRAIN, GRAIN), 0)?;
+            writer.flush()?;
+            drop(writer);
+            durable::rename(&draft, &name)?;
+            match folder.flush() {
+                Err(error) if error.kind() == std::io::ErrorKind::Unsupported => {}
+                flushed => flushed?,
+            }
+            done += 1;
+            go.check()?;
+        }
+        let run = watch.stop(done);
+        self.files = done;
+        Ok(run)
+    }
+
+    fn measured(&self) -> String {
+        format!(
+            "a file of 4 KiB replaced {} times so that each would outlast a power cut: a draft, \
+             {}, its new name, and a flush of the folder",
+            self.files,
+            Method::thorough().name()
+        )
+    }
+}
+
+struct ReadCold {
+    site: Arc<Site>,
+    files: u64,
+    opener: Option<Opener>,
+    /// Gone with this.
+    folder: Option<Folder>,
+    is_direct: bool,
+}
+
+impl ReadCold {
+    fn make(&mut self, folder: &std::path::Path, go: &Go<'_>) -> Tried<()> {
+        let began = std::time::Instant::now();
+        for file in 0..self.files {
+            self.site.write_past_cache(&folder.join(file.to_string()), GRAIN, go)?;
+            if began.elapsed() >= 2 * ENOUGH {
+                self.files = file + 1;
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// One of the readers: which way the worst of its reads took.
+    fn read(&self, next: &AtomicUsize, go: &Go<'_>) -> Tried<Way> {
+        let opener = self.opener.as_ref().expect("prepared before it is run");
+        let (mut buffer, mut worst) = (Buffer::new(GRAIN as usize)?, Way::Direct);
+        loop {
+            let file = next.fetch_add(1, Ordering::Relaxed);
+            if file as u64 >= self.files {
+                return Ok(worst);
+            }
+            let (source, _) = opener.open(file.to_string().as_bytes(), false)?;
+            worst = worst.max(source.read_at(&mut buffer, 0, GRAIN as usize)?.way);
+            go.check()?;
+        }
+    }
+}
+
+impl Rung for ReadCold {
+    fn spec(&self) -> Spec {
+        self.site.spec("small files read cold", FILES_PER_S)
+    }
+
+    fn prepare(&mut self, go: &Go<'_>) -> Tried<()> {
+        if self.site.is_memory() {
+            return Err(Refusal::NotHere(format!("{} is memory: nothing is cold", self.site.kind)));
+        }
+        let folder = folder(&self.site, self.files, "cold")?;
+        self.make(folder.path(), go)?;
+        self.opener = Some(Opener::new(Arc::new(Root::open(folder.path())?), Way::Direct));
+        self.folder = Some(folder);
+        Ok(())
+    }
+
+    fn once(&mut self, go: &Go<'_>) -> Tried<Run> {
+        let opener = self.opener.as_ref().expect("prepared before it is run");
+        for file in 0..self.files {
+            opener.open(file.to_string().as_bytes(), false)?.0.let_go();
+        }
+        let next = AtomicUsize::new(0);
+        let watch = Stopwatch::start(self.site.meter.as_ref());
+        let way = std::thread::scope(|scope| {
+            let each = || self.read(&next, go);
+            let readers: Vec<_> = (0..self.site.readers()).map(|_| scope.spawn(each)).collect();
+            let ways = readers.into_iter().map(|reader| reader.join().expect("a reader"));
+            ways.reduce(|one, other| Ok(one?.max(other?))).unwrap_or(Ok(Way::Direct))
+        })?;
+        let run = watch.stop(self.files);
+        self.is_direct &= way == Way::Direct
+            && run.device.is_none_or(|device| device.read_bytes >= self.files * GRAIN);
+        Ok(run)
+    }
+
+    fn measured(&self) -> String {
+        let proof = match self.is_direct {
+            true => "contents from the device, past the page cache",
+            false => "not all contents came from the device: direct reads are refused here",
+        };
+        format!(
+            "{} files of 4 KiB opened and read by {} readers, one at a time each; {proof}, names \
+             and inodes from memory",
+            self.files,
+            self.site.readers()
+        )
+    }
+}

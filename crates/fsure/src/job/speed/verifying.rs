@@ -1,0 +1,121 @@
+//! The product itself as a rung: `verify` over the file that the other rungs
+//! read, with a record that lives as long as the measurement. Set against the
+//! device, it says how far the product is from the limit, and what holds it.
+
+use std::sync::Arc;
+
+use super::rung::{Go, MIB_PER_S, Refusal, Run, Rung, Spec, Stopwatch, Tried};
+use super::site::Site;
+use crate::catalog::Place;
+use crate::job::{Options, UpdateOptions, update, verify};
+use crate::results::{Limit, Rung as Line};
+use crate::words::{BytesByWay, Error, ExitCode, Monitor, Outcome, RelPath, Result, units};
+
+/// The rung's name.
+pub(super) const VERIFY: &str = "verify";
+
+/// From this share of the device's rate on, it is the device that holds
+/// `verify`: the rest is its beginning and its end.
+const IS_THE_DEVICE: f64 = 85.0;
+
+/// `verify` of a folder's file.
+pub(super) struct Verify {
+    site: Arc<Site>,
+    place: Place,
+    bytes: BytesByWay,
+}
+
+impl Verify {
+    /// Of the file that the other rungs of the folder read.
+    pub(super) fn new(site: &Arc<Site>) -> Self {
+        let catalog = site.path().join("catalog.db");
+        let place = Place { root: site.tree(), catalog, scope: RelPath::root() };
+        Self { site: Arc::clone(site), place, bytes: BytesByWay::default() }
+    }
+}
+
+/// Hands on the wish to stop, and nothing else.
+struct Quiet<'a, 'b>(&'a Go<'b>);
+
+impl Monitor for Quiet<'_, '_> {
+    fn stop_requested(&self) -> Option<ExitCode> {
+        self.0.check().is_err().then_some(ExitCode::Interrupted)
+    }
+}
+
+/// What is not as it should be: the run was stopped, or storage is so bad that
+/// there is nothing to be measured.
+fn require_clean(outcome: Result<Outcome>, go: &Go<'_>) -> Tried<Outcome> {
+    go.check()?;
+    let refused = |error: Error| Refusal::NotHere(error.to_string());
+    let outcome = outcome.map_err(refused)?;
+    match outcome.exit_code() {
+        ExitCode::Clean => Ok(outcome),
+        code => Err(Refusal::NotHere(format!(
+            "a file just written was not read as it was written (exit code {}): look at this \
+             disk before anything else",
+            code.number()
+        ))),
+    }
+}
+
+impl Rung for Verify {
+    fn spec(&self) -> Spec {
+        self.site.spec(VERIFY, MIB_PER_S)
+    }
+
+    fn prepare(&mut self, go: &Go<'_>) -> Tried<()> {
+        self.site.lay_out(go)?;
+        let outcome = update(&self.place, &UpdateOptions::default(), &Quiet(go));
+        require_clean(outcome, go).map(|_| ())
+    }
+
+    fn once(&mut self, go: &Go<'_>) -> Tried<Run> {
+        self.site.open_stream(fsure_os::read::Way::Direct)?.let_go();
+        let watch = Stopwatch::start(self.site.meter.as_ref());
+        let outcome = verify(&self.place, &Options::default(), &Quiet(go));
+        let run = watch.stop(self.site.size);
+        self.bytes = require_clean(outcome, go)?.bytes;
+        Ok(run)
+    }
+
+    fn measured(&self) -> String {
+        let size = self.site.size;
+        let way = match self.bytes.direct >= size {
+            true => "past the page cache",
+            false => "partly through the page cache, as direct reads are refused here",
+        };
+        format!(
+            "'fsure verify' of a file of {}: read {way}, hashed by blake3, judged, its date of \
+             verification noted; with its beginning and its end",
+            units::size(size)
+        )
+    }
+}
+
+/// What holds `verify`, from the rungs of one folder and the hash's.
+pub(super) fn limit(target: &str, lines: &[Line]) -> Option<Limit> {
+    let of = |name: &str, target: &str| {
+        lines.iter().find(|line| line.name == name && line.target == target)
+    };
+    let verify = of(VERIFY, target)?;
+    let device = of("disk read direct", target)?;
+    let memory = super::rung::MEMORY;
+    let hash = of("hash blake3 all cores", memory).or_else(|| of("hash blake3", memory));
+    let percent = 100.0 * verify.median / device.median;
+    let is_slow_hash = hash.is_some_and(|hash| hash.median <= device.median);
+    let limit = if percent >= IS_THE_DEVICE {
+        "the device"
+    } else if is_slow_hash {
+        "the hash"
+    } else {
+        "the cores"
+    };
+    Some(Limit {
+        target: target.to_owned(),
+        verify_mib_s: verify.median,
+        device_mib_s: device.median,
+        percent,
+        limit: limit.to_owned(),
+    })
+}
