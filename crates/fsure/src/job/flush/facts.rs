@@ -1,21 +1,32 @@
 //! What was measured, as the rules of the verdict want to have it.
 
 use fsure_os::durable::Method;
+use fsure_os::stack::{self, Stack};
 
 use super::methods::Table;
 use super::slice::Tally;
-use crate::words::durability::{Facts, Medium};
+use crate::results::Layer;
+use crate::words::durability::{Facts, Medium, WriteCache};
 
 /// All facts about a place.
-pub(super) fn of(file_system: &str, table: &Table, size: usize, slope: Vec<(u64, f64)>) -> Facts {
+pub(super) fn of(
+    stack: &Stack,
+    file_system: &str,
+    table: &Table,
+    size: usize,
+    slope: Vec<(u64, f64)>,
+) -> Facts {
     let strongest = table.of(Method::strongest());
     let quantile = |share| strongest.map_or(0.0, |tally| tally.latency.quantile_us(share));
     let median = |method| table.of(method).map(|tally: &Tally| tally.latency.quantile_us(0.5));
     Facts {
-        medium: medium(file_system),
+        medium: medium(stack.medium),
         file_system: file_system.to_owned(),
-        write_cache: None,
-        drive_cache_on: None,
+        write_cache: stack.is_write_back.map(|is_back| match is_back {
+            true => WriteCache::Back,
+            false => WriteCache::Through,
+        }),
+        drive_cache_on: stack.drive_cache_on,
         count: strongest.map_or(0, |tally| tally.latency.count()),
         spread_us: (quantile(0.1), quantile(0.9)),
         flush_us: median(Method::strongest()),
@@ -29,9 +40,26 @@ pub(super) fn of(file_system: &str, table: &Table, size: usize, slope: Vec<(u64,
     }
 }
 
-fn medium(file_system: &str) -> Medium {
-    match file_system {
-        "tmpfs" | "ramfs" => Medium::Memory,
-        _ => Medium::Unknown,
+/// The layers as they are stored.
+pub(super) fn layers(stack: &Stack, target: &str) -> Vec<Layer> {
+    let layers = stack.layers.iter().map(|layer| Layer {
+        target: target.to_owned(),
+        layer: layer.kind.to_owned(),
+        name: layer.name.clone(),
+        facts: layer.facts.iter().map(|(name, is)| ((*name).to_owned(), is.clone())).collect(),
+    });
+    layers.collect()
+}
+
+fn medium(medium: stack::Medium) -> Medium {
+    match medium {
+        stack::Medium::Nvme => Medium::Nvme,
+        stack::Medium::Solid => Medium::Ssd,
+        stack::Medium::Heads => Medium::Hdd,
+        stack::Medium::Virtual => Medium::Virtual,
+        stack::Medium::Loop => Medium::Loop,
+        stack::Medium::Remote => Medium::Remote,
+        stack::Medium::Memory => Medium::Memory,
+        stack::Medium::Unknown => Medium::Unknown,
     }
 }

@@ -14,12 +14,13 @@ use std::time::Duration;
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use fsure_os::durable::Method;
+use fsure_os::stack::Stack;
 
 use crate::results::{
     Claim, Header, Line, Listener, Machine, Measurement, Noise, Summary, Target, VERSION,
 };
 use crate::words::durability::{self, Facts};
-use crate::words::{Clock, Error, ExitCode, Result, units};
+use crate::words::{Clock, Error, ExitCode, IoContext as _, Result, units};
 pub use profiles::Pattern;
 use site::Site;
 
@@ -80,7 +81,11 @@ pub fn flush(options: &FlushOptions, listener: &dyn Listener) -> Result<Measured
     let (mut rows, mut not_run) = (0, 0);
     for (path, used) in options.paths.iter().zip((0..).map(|place| each * place)) {
         let site = Site::new(path, options, listener, used, whole)?;
-        let facts = measure(&site)?;
+        let stack = Stack::of(path).doing("find out what is below", path)?;
+        for layer in facts::layers(&stack, &site.target) {
+            site.say(&Line::Layer(layer));
+        }
+        let facts = measure(&site, &stack)?;
         measured.exit_code = measured.exit_code.worse(judge(&site, &facts));
         measured.facts.push(facts);
         rows += site.rows();
@@ -96,7 +101,7 @@ pub fn flush(options: &FlushOptions, listener: &dyn Listener) -> Result<Measured
     Ok(measured)
 }
 
-fn measure(site: &Site<'_>) -> Result<Facts> {
+fn measure(site: &Site<'_>, stack: &Stack) -> Result<Facts> {
     let (options, span) = (site.options, site.options.span);
     let methods = operations::room(Method::all().len(), options.size);
     site.need(methods.max(curves::room(options.threads, options.size)))?;
@@ -104,7 +109,7 @@ fn measure(site: &Site<'_>) -> Result<Facts> {
     site.clear()?;
     let slope = curves::measure(site, span / 2)?;
     profiles::measure(site, span * 2)?;
-    Ok(facts::of(&site.file_system, &table, options.size, slope))
+    Ok(facts::of(stack, &site.file_system, &table, options.size, slope))
 }
 
 /// Says what is to be believed, and how bad it is.
