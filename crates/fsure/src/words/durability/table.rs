@@ -202,7 +202,7 @@ fn virtual_disks_and_images() {
         (
             "a busy hour, in which a flush waits for the next tick of the clock",
             on(Virtual, 3987.0, 33.5).but(|facts| {
-                facts.slope = vec![(0, 3938.0), (16 << 20, 3065.0), (64 << 20, 632.0)]
+                facts.slope = vec![(0, 3938.0), (16 << 20, 3065.0), (64 << 20, 632.0)];
             }),
             &[(FreeFlush, Suspicious)],
             1,
