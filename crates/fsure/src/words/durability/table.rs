@@ -290,6 +290,8 @@ fn flushes_that_do_not_arrive() {
         ("merged at most", with(Some(Back), Some(0.5)), &[(Plausible, Fine)], 0),
         ("none, unknown cache", with(None, Some(0.0)), &[(NoFlushSent, Suspicious)], 1),
         ("not counted, write through", with(Some(Through), None), &[(ClaimsWt, Fine)], 0),
+        ("as slow as flash", on(Ssd, 900.0, 900.0).through(None), &[(ClaimsWt, Fine)], 0),
+        ("quicker", on(Ssd, 899.0, 899.0).through(None), &[(ClaimsWt, Suspicious)], 1),
         ("a quick one", on(Nvme, 15.0, 15.0).through(None), &[(ClaimsWt, Suspicious)], 1),
         ("a virtual one", on(Virtual, 1800.0, 60.0).through(None), &[(ClaimsWt, Suspicious)], 1),
         (
