@@ -13,8 +13,8 @@
 //! | [`place`] | where files begin on the disk |
 //! | [`read`] | what a file holds on its medium, and which way it was really read |
 //! | [`ring`] | many reads with one call |
-//! | [`stream`] | what of a file is in memory, and the way to nowhere |
 //! | [`stack`] | what a folder lies on, layer by layer |
+//! | [`stream`] | what of a file is in memory, and the way to nowhere |
 //! | [`volume`] | which file system this is |
 //! | [`pv`] | the experiment that all this began with |
 //! | [`mounts`] | mounts of our own, which are gone with the process |

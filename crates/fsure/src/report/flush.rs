@@ -9,13 +9,17 @@ use crate::words::units::size;
 /// Columns of a line, but for names and sentences that have no place to break.
 const WIDTH: usize = 96;
 
-/// The report on all lines of a result, in the order of its targets.
+/// The report on all lines of a result, in the order of its targets; nothing
+/// where there are none.
 pub fn text(lines: &[Line]) -> String {
     let mut targets: Vec<&str> = Vec::new();
     for target in lines.iter().filter_map(target) {
         if !targets.contains(&target) {
             targets.push(target);
         }
+    }
+    if targets.is_empty() {
+        return String::new();
     }
     let parts: Vec<_> = targets.iter().map(|target| of_target(target, lines)).collect();
     let mut report = parts.join("\n");
@@ -219,4 +223,137 @@ fn filled(start: &str, pieces: &[impl AsRef<str>], between: &str) -> String {
     text += line.trim_end();
     text.push('\n');
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::{Noise, Point, Summary};
+
+    fn lines() -> Vec<Line> {
+        let target = "/srv/\u{1b}[1mdb".to_owned();
+        let layer = |layer: &str, name: &str, facts: &[(&str, &str)]| {
+            let facts = facts.iter().map(|(name, is)| ((*name).to_owned(), (*is).to_owned()));
+            let (layer, name) = (layer.to_owned(), name.to_owned());
+            Line::Layer(Layer { target: target.clone(), layer, name, facts: facts.collect() })
+        };
+        let method = |name: &str, ops, p50_us, counted: Option<(f64, f64)>, reached: &str| {
+            Line::Method(Method {
+                name: name.to_owned(),
+                target: target.clone(),
+                ops,
+                p50_us,
+                p99_us: p50_us * 10.0,
+                max_us: 12_345.6,
+                p10_us: p50_us,
+                p90_us: p50_us,
+                count: 100,
+                device_kib_per_op: counted.map(|(kib, _)| kib),
+                flushes_per_op: counted.map(|(_, flushes)| flushes),
+                reached: reached.to_owned(),
+                histogram: Vec::new(),
+            })
+        };
+        let point = |x, y| Point { x, y, low: y / 2.0, high: y, flushes_per_op: Some(1.0 / x) };
+        vec![
+            layer("file system", "ext4", &[("at", "/srv"), ("options", "rw,relatime")]),
+            layer("disk", "vda", &[("model", "a model with a long name of many words"); 3]),
+            method("fsync", 46.0, 21_739.0, Some((4.0, 1.0)), "data and a flush"),
+            method("write only", 612_345.4, 1.63, None, "not known: no counters"),
+            Line::Curve(Curve {
+                name: "commits per flush".to_owned(),
+                target: target.clone(),
+                x: "commits per flush".to_owned(),
+                y: "commits/s".to_owned(),
+                points: vec![point(1.0, 46.0), point(64.0, 2_944.0)],
+                measured: "so many writes, then fdatasync".to_owned(),
+            }),
+            Line::Profile(Profile {
+                name: "etcd".to_owned(),
+                target: target.clone(),
+                passed: Some(false),
+                words: "99 % of the flushes took at most 30 ms; etcd asks for less than 10 ms"
+                    .to_owned(),
+                figures: Vec::new(),
+            }),
+            Line::NotRun(NotRun {
+                name: "RWF_DSYNC".to_owned(),
+                target: target.clone(),
+                why: "not to be had here: too old".to_owned(),
+            }),
+            Line::Verdict(Claim {
+                target,
+                id: "SLOW_FLUSH".to_owned(),
+                grade: "ok".to_owned(),
+                words: "Durability at the speed of a hard disk: ".to_owned()
+                    + &"many words ".repeat(8)
+                    + "and an end.",
+            }),
+            Line::Summary(Summary {
+                seconds: 20.0,
+                noise: Noise::default(),
+                measured: 3,
+                not_run: 1,
+                exit_code: 0,
+            }),
+        ]
+    }
+
+    const REPORT: &str = r"/srv/\x1b[1mdb
+
+Lies on
+  file system  ext4  at: /srv, options: rw,relatime
+  disk         vda   model: a model with a long name of many words,
+                     model: a model with a long name of many words,
+                     model: a model with a long name of many words
+
+Ways to make a write durable
+              per second  p50 us   p99 us  max us  KiB each  flushes each  reached the device
+  fsync             46.0  21,739  217,390  12,346      4.00          1.00  data and a flush
+  write only     612,345    1.63     16.3  12,346         ?             ?  not known: no counters
+
+Commits per flush, commits/s: so many writes, then fdatasync
+    commits per flush  commits/s       95 % sure  flushes each
+                    1       46.0    23.0 to 46.0          1.00
+                   64      2,944  1,472 to 2,944          0.02  ##############################
+
+Databases
+  etcd, FAILED: 99 % of the flushes took at most 30 ms; etcd asks for less than 10 ms
+
+Not run
+  RWF_DSYNC: not to be had here: too old
+
+Verdict
+  SLOW_FLUSH (ok): Durability at the speed of a hard disk: many words many words many words many
+  words many words many words many words many words and an end.
+";
+
+    #[test]
+    fn a_report() {
+        assert_eq!(text(&lines()), REPORT);
+    }
+
+    #[test]
+    fn verdicts_by_themselves_say_of_what() {
+        let told = verdicts(&lines());
+        assert!(told.starts_with("/srv/\\x1b[1mdb\n  SLOW_FLUSH (ok): Durability"), "{told}");
+        assert_eq!(told.lines().count(), 3, "{told}");
+    }
+
+    #[test]
+    fn a_run_that_was_cut_off_says_so() {
+        let mut cut = lines();
+        cut.pop();
+        assert!(text(&cut).ends_with("what stands above was measured, and no more.\n"));
+        assert_eq!(text(&[]), "", "and where nothing was measured, the error says all");
+    }
+
+    #[test]
+    fn figures_keep_three_digits() {
+        for (value, text) in
+            [(0.0, "0.00"), (1.634, "1.63"), (9.996, "10.0"), (99.96, "100"), (21_739.4, "21,739")]
+        {
+            assert_eq!(figure(value), text);
+        }
+    }
 }

@@ -107,7 +107,8 @@ mod tests {
     use super::*;
 
     const TABLE: &[u8] = b"27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard,barrier=0\n\
-        271 27 0:40 /@home /mnt/a\\040b\\134n\\012\xff rw,noatime shared:1 master:2 - btrfs /dev/sd\\040a rw,nobarrier,subvol=/@home\n\
+        271 27 0:40 /@home /mnt/a\\040b\\134n\\012\xff rw,noatime shared:1 master:2 - btrfs \
+        /dev/sd\\040a rw,nobarrier,subvol=/@home\n\
         30 27 0:41 / /m rw - tmpfs none\n";
 
     #[test]

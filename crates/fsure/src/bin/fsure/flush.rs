@@ -75,7 +75,11 @@ fn measure(args: &FlushArgs, output: &OutputArgs, screen: &Screen) -> Result<Exi
     let code = ended.as_ref().map_or_else(fsure::words::Error::exit_code, |done| done.exit_code);
     let (lines, code) = measuring.end(code);
     if !output.json {
-        screen.print(&if output.quiet { report::verdicts(&lines) } else { report::text(&lines) });
+        let report = if output.quiet { report::verdicts } else { report::text };
+        let report = report(&lines);
+        if !report.is_empty() {
+            screen.print(&report);
+        }
     }
     ended.map(|_| code)
 }

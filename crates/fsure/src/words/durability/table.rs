@@ -198,7 +198,21 @@ fn virtual_disks_and_images() {
             &[(Plausible, Fine)],
             0,
         ),
-        ("a host that waits", on(Virtual, 1800.0, 60.0), &[(Plausible, Fine)], 0),
+        ("a host that waits", on(Virtual, 1800.0, 60.0), &[(Unmeasured, NotMeasured)], 5),
+        (
+            "a busy hour, in which a flush waits for the next tick of the clock",
+            on(Virtual, 3987.0, 33.5).but(|facts| {
+                facts.slope = vec![(0, 3938.0), (16 << 20, 3065.0), (64 << 20, 632.0)];
+            }),
+            &[(FreeFlush, Suspicious)],
+            1,
+        ),
+        (
+            "the same, of which a tenth need not wait",
+            on(Virtual, 2000.0, 40.0).but(|facts| facts.spread_us = (75.3, 2200.0)),
+            &[(FreeFlush, Suspicious)],
+            1,
+        ),
         ("a host that throttles", on(Virtual, 1800.0, 1790.0), &[(FreeFlush, Suspicious)], 1),
         ("ext4 in an image, fdatasync", on(Loop, 165.0, 31.0), &[(Unmeasured, NotMeasured)], 5),
         (
@@ -219,7 +233,15 @@ fn virtual_disks_and_images() {
             &[(Unmeasured, NotMeasured)],
             5,
         ),
+        (
+            "an image on a busy machine: another hour would not help",
+            on(Loop, 3766.0, 11.0).but(|facts| facts.spread_us = (166.0, 8000.0)),
+            &[(Unmeasured, NotMeasured)],
+            5,
+        ),
     ]);
+    let busy = on(Loop, 3766.0, 11.0).but(|facts| facts.spread_us = (166.0, 8000.0));
+    assert!(judge(&busy)[0].words.contains("loop device"));
 }
 
 #[test]
@@ -268,6 +290,8 @@ fn flushes_that_do_not_arrive() {
         ("merged at most", with(Some(Back), Some(0.5)), &[(Plausible, Fine)], 0),
         ("none, unknown cache", with(None, Some(0.0)), &[(NoFlushSent, Suspicious)], 1),
         ("not counted, write through", with(Some(Through), None), &[(ClaimsWt, Fine)], 0),
+        ("as slow as flash", on(Ssd, 900.0, 900.0).through(None), &[(ClaimsWt, Fine)], 0),
+        ("quicker", on(Ssd, 899.0, 899.0).through(None), &[(ClaimsWt, Suspicious)], 1),
         ("a quick one", on(Nvme, 15.0, 15.0).through(None), &[(ClaimsWt, Suspicious)], 1),
         ("a virtual one", on(Virtual, 1800.0, 60.0).through(None), &[(ClaimsWt, Suspicious)], 1),
         (

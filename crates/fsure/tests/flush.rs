@@ -1,0 +1,147 @@
+//! `fsure flush` as its users meet it: the lines that programs read, the exit
+//! codes, what is saved, and what it says where nothing can be measured. Times
+//! mean nothing here.
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::path::Path;
+
+use rustix::mount::{MountFlags, mount_remount};
+use serde_json::Value;
+use support::{EXT4, Image, Mounted, Run, fsure, or_skip};
+
+const SHORT: [&str; 4] = ["--time", "0.04s", "--threads", "2"];
+
+fn flush(more: &[&str]) -> Run {
+    fsure(&[&["flush"], &SHORT[..], more].concat())
+}
+
+fn lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).expect("a JSON line")).collect()
+}
+
+fn of_type<'a>(lines: &'a [Value], name: &str) -> Vec<&'a Value> {
+    lines.iter().filter(|line| line["type"] == name).collect()
+}
+
+/// A tmpfs of so many KiB, where this machine lets us.
+fn memory(test: &str, kibibytes: u32) -> Option<(tempfile::TempDir, Mounted)> {
+    let folder = tempfile::tempdir().expect("make a folder");
+    let mounted = or_skip(test, Mounted::tmpfs(folder.path(), kibibytes))?;
+    Some((folder, mounted))
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+#[test]
+fn lines_for_programs_have_the_fields_agreed() {
+    let test = "lines_for_programs_have_the_fields_agreed";
+    let Some(image) = or_skip(test, Image::new(&EXT4, 256)) else { return };
+    let run = flush(&["--json", "--profile", "etcd", text(image.root())]);
+    let lines = lines(&run.stdout);
+    assert_eq!(lines[0]["type"], "result");
+    assert_eq!(lines[0]["kind"], "flush");
+    let layers = of_type(&lines, "layer");
+    let kinds: Vec<_> = layers.iter().map(|layer| &layer["layer"]).collect();
+    assert_eq!(kinds[..2], ["file system", "loop"], "{layers:?}");
+    assert_eq!(layers[0]["name"], "ext4");
+    assert!(kinds.len() > 2, "what the image lies on: {layers:?}");
+    let methods = of_type(&lines, "method");
+    assert!(methods.iter().any(|method| method["name"] == "fdatasync"));
+    for method in methods {
+        assert!(method["name"].is_string() && method["reached"].is_string(), "{method}");
+        let numbers = ["ops", "p50_us", "p99_us", "max_us", "device_kib_per_op", "flushes_per_op"];
+        for field in numbers {
+            assert!(method[field].is_number(), "{field} of {method}");
+        }
+    }
+    assert_eq!(of_type(&lines, "profile")[0]["name"], "etcd");
+    let verdict = of_type(&lines, "verdict");
+    assert!(verdict.iter().all(|line| line["words"].is_string()));
+    assert_eq!(verdict[0]["id"], "NOT_MEASURED", "a loop device says nothing of a drive");
+    let last = lines.last().expect("a line");
+    assert_eq!(last["type"], "summary");
+    assert_eq!((&last["exit_code"], run.code), (&Value::from(5), 5));
+    let left = image.root().read_dir().expect("list it").count();
+    assert_eq!(left, 0, "nothing is left behind");
+}
+
+#[test]
+fn memory_is_not_measured_and_the_report_says_why() {
+    let test = "memory_is_not_measured_and_the_report_says_why";
+    let Some((folder, _mounted)) = memory(test, 400 << 10) else { return };
+    let file = folder.path().join("a file");
+    std::fs::write(&file, "x").expect("write a file");
+    let run = flush(&["--quiet", text(&file)]);
+    assert_eq!((run.code, run.stderr.as_str()), (5, ""));
+    let said = format!("{}\n  NOT_MEASURED (not measured): ", text(folder.path()));
+    assert!(run.stdout.starts_with(&said), "a file stands for its folder: {}", run.stdout);
+    let run = flush(&[text(folder.path())]);
+    assert_eq!(run.code, 5);
+    for part in ["\nLies on\n  file system  tmpfs", "\n  fsync ", "tmpfs is in memory, and gone"] {
+        assert!(run.stdout.contains(part), "{part}: {}", run.stdout);
+    }
+    assert!(!run.stdout.contains("safe"), "{}", run.stdout);
+    let names: Vec<_> = folder.path().read_dir().expect("list it").collect();
+    assert_eq!(names.len(), 1, "{names:?}");
+}
+
+#[test]
+fn what_is_saved_is_what_is_printed_and_never_written_over() {
+    let test = "what_is_saved_is_what_is_printed_and_never_written_over";
+    let Some((folder, _mounted)) = memory(test, 400 << 10) else { return };
+    let saved = tempfile::tempdir().expect("make a folder");
+    let file = saved.path().join("result");
+    let run = flush(&["--json", "--save", text(&file), text(folder.path())]);
+    assert_eq!(run.code, 5);
+    let content = std::fs::read_to_string(&file).expect("read the result");
+    assert_eq!(content, run.stdout);
+    let stored = fsure::results::read(content.as_bytes()).expect("a result");
+    assert_eq!(stored.summary.expect("the end").exit_code, 5);
+    let again = flush(&["--save", text(&file), text(folder.path())]);
+    assert_eq!((again.code, again.stdout.as_str()), (5, ""));
+    assert!(again.stderr.contains("it is there already"), "{}", again.stderr);
+    assert_eq!(std::fs::read_to_string(&file).expect("read it"), content);
+}
+
+#[test]
+fn a_result_that_can_no_longer_be_saved_is_still_measured() {
+    let test = "a_result_that_can_no_longer_be_saved_is_still_measured";
+    let Some((folder, _mounted)) = memory(test, 400 << 10) else { return };
+    let Some((small, _small)) = memory(test, 4) else { return };
+    let file = small.path().join("result");
+    let run = flush(&["--json", "--save", text(&file), text(folder.path())]);
+    assert!(run.stderr.contains("the result is no longer saved"), "{}", run.stderr);
+    assert_eq!(run.code, 5);
+    assert_eq!(lines(&run.stdout).last().expect("a line")["type"], "summary");
+}
+
+#[test]
+fn where_nothing_can_be_measured_it_says_why() {
+    let test = "where_nothing_can_be_measured_it_says_why";
+    for (arguments, code, said) in [
+        (&["/no/such/place"][..], 5, "No such file"),
+        (&["--time", "5"], 2, "a time such as 1s"),
+        (&["--profile", "oracle"], 2, "etcd"),
+        (&["--threads", "0"], 2, "--threads"),
+        (&["--quick", "--time", "1s"], 2, "--quick"),
+    ] {
+        let run = fsure(&[&["flush"], arguments].concat());
+        assert_eq!((run.code, run.stdout.as_str()), (code, ""), "{arguments:?}");
+        assert!(run.stderr.contains(said), "{arguments:?}: {}", run.stderr);
+    }
+    let Some((full, _full)) = memory(test, 1 << 10) else { return };
+    let run = flush(&["--quiet", text(full.path())]);
+    assert_eq!(run.code, 5);
+    assert!(run.stderr.contains("are needed"), "{}", run.stderr);
+    assert!(run.stderr.contains("make room there"), "{}", run.stderr);
+    assert_eq!(full.path().read_dir().expect("list it").count(), 0);
+    let Some((fixed, _fixed)) = memory(test, 1 << 10) else { return };
+    mount_remount(fixed.path(), MountFlags::RDONLY, c"").expect("remount it");
+    let run = flush(&["--quiet", text(fixed.path())]);
+    assert_eq!(run.code, 5);
+    assert!(run.stderr.contains("mounted read-only"), "{}", run.stderr);
+}
