@@ -11,6 +11,7 @@ mod import;
 mod log;
 mod places;
 mod protect;
+mod report;
 mod roots;
 mod screen;
 mod scrub;
@@ -62,6 +63,7 @@ enum Command {
     Dupes(dupes::DupesArgs),
     Heal(heal::HealArgs),
     Protect(protect::ProtectArgs),
+    Report(report::ReportArgs),
     #[command(hide = true)]
     Generate(generate::GenerateArgs),
 }
@@ -155,6 +157,7 @@ fn run() -> ExitCode {
         Command::Dupes(args) => dupes::run(args, &cli.output),
         Command::Heal(args) => heal::run(args, &cli.output),
         Command::Protect(args) => protect::run(args, &cli.output),
+        Command::Report(args) => report::run(args, &cli.output),
         Command::Generate(args) => generate::run(args),
     }
 }
