@@ -36,7 +36,7 @@ pub enum Content {
     /// What `speed` or `flush` measured.
     Measured(Stored),
     /// What `verify`, `update`, `scrub` or `status` found.
-    Checked(Checked),
+    Checked(Box<Checked>),
 }
 
 /// Reads whatever a file of results holds; its first line says what that is.
@@ -47,7 +47,7 @@ pub fn read_any(input: impl BufRead) -> Result<Content, ReadError> {
     if first["type"] == "result" {
         return file::read_on(first, lines).map(Content::Measured);
     }
-    checked::read_on(first, lines).map(Content::Checked)
+    checked::read_on(first, lines).map(|found| Content::Checked(Box::new(found)))
 }
 
 /// The version of the format. It grows when a line changes its meaning; a

@@ -20,7 +20,7 @@ fn rung() -> Rung {
         outliers: vec![2],
         amount: 450 << 20,
         cpu_s_per_gib: Some(0.1),
-        device_read_bytes: Some(3 * 450 << 20),
+        device_read_bytes: Some((3 * 450) << 20),
         device_written_bytes: None,
         device_flushes: Some(0),
     }
@@ -138,7 +138,7 @@ fn measured(bytes: &[u8]) -> Stored {
 
 fn checked(text: &str) -> Checked {
     match read_any(text.as_bytes()).unwrap() {
-        Content::Checked(checked) => checked,
+        Content::Checked(checked) => *checked,
         Content::Measured(_) => panic!("no measurement"),
     }
 }

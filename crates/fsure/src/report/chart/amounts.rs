@@ -23,7 +23,7 @@ pub struct Amount {
 pub fn amounts(title: &str, amounts: &[Amount]) -> Chart {
     let longest = amounts.iter().map(|amount| amount.label.chars().count()).max().unwrap_or(0);
     let label = (longest as f64 * CHARACTER + 12.0).clamp(80.0, 300.0);
-    let characters_max = ((label - 12.0) / CHARACTER) as usize;
+    let characters_max = ((label - 12.0) / CHARACTER).round() as usize;
     let widest = amounts.iter().map(|amount| amount.words.chars().count()).max().unwrap_or(0);
     let room = (WIDTH - label - 20.0 - widest as f64 * CHARACTER).max(100.0);
     let largest = amounts.iter().map(|amount| amount.value).max().unwrap_or(0).max(1);

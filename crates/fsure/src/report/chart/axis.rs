@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn ticks_are_round() {
-        assert_eq!(axis(&[3.0, 290.0]).ticks(), [1.0, 10.0, 100.0].repeat(1)[..]);
+        assert_eq!(axis(&[3.0, 290.0]).ticks(), [1.0, 10.0, 100.0]);
         assert_eq!(axis(&[223.0]).ticks(), [0.0, 50.0, 100.0, 150.0, 200.0]);
         assert_eq!(axis(&[40.0, 20.0]).ticks(), [0.0, 10.0, 20.0, 30.0, 40.0]);
     }

@@ -37,7 +37,7 @@ pub fn ladder(title: &str, rungs: &[&Rung], scale: &[&Rung]) -> Chart {
     let unit = rungs.first().map_or("", |rung| rung.unit.as_str());
     let longest = rungs.iter().map(|rung| rung.name.chars().count()).max().unwrap_or(0);
     let label = (longest as f64 * CHARACTER + 52.0).clamp(120.0, 300.0);
-    let characters_max = ((label - 52.0) / CHARACTER) as usize;
+    let characters_max = ((label - 52.0) / CHARACTER).round() as usize;
     let values = scale.iter().chain(&rungs).flat_map(|rung| [rung.low, rung.median, rung.high]);
     let axis = Axis::of(values, (label, WIDTH - 76.0));
     let bottom = TOP + rungs.len() as f64 * ROW;

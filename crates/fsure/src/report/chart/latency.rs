@@ -17,7 +17,7 @@ const TOP: f64 = 34.0;
 pub fn latency(title: &str, methods: &[&Method]) -> Chart {
     let longest = methods.iter().map(|method| method.name.chars().count()).max().unwrap_or(0);
     let label = (longest as f64 * CHARACTER + 16.0).clamp(100.0, 260.0);
-    let characters_max = ((label - 16.0) / CHARACTER) as usize;
+    let characters_max = ((label - 16.0) / CHARACTER).round() as usize;
     let values = methods.iter().flat_map(|method| {
         let ends = method.histogram.iter().map(|bucket| bucket.0);
         ends.chain([method.p50_us, method.p99_us, method.max_us])

@@ -44,7 +44,7 @@ pub struct Report {
 #[derive(Serialize)]
 #[serde(tag = "is", rename_all = "kebab-case")]
 enum Section {
-    Measured(measured::Measured),
+    Measured(Box<measured::Measured>),
     Checked(Box<checked::Checked>),
 }
 
@@ -84,7 +84,7 @@ pub fn page(results: &[Named]) -> Result<Report, minijinja::Error> {
         .iter()
         .map(|named| match &named.content {
             Content::Measured(stored) => {
-                Section::Measured(measured::section(&named.file, stored, &mut charts))
+                Section::Measured(Box::new(measured::section(&named.file, stored, &mut charts)))
             }
             Content::Checked(found) => {
                 Section::Checked(Box::new(checked::section(&named.file, found, &mut charts)))
