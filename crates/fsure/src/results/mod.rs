@@ -34,7 +34,7 @@ pub use speed::{Eviction, Limit, NotRun, Rung, Series};
 #[derive(Clone, Debug, PartialEq)]
 pub enum Content {
     /// What `speed` or `flush` measured.
-    Measured(Stored),
+    Measured(Box<Stored>),
     /// What `verify`, `update`, `scrub` or `status` found.
     Checked(Box<Checked>),
 }
@@ -45,7 +45,7 @@ pub fn read_any(input: impl BufRead) -> Result<Content, ReadError> {
     let first = lines.next()?.ok_or(ReadError::Empty)?;
     let first: serde_json::Value = first.parse().ok().flatten().ok_or(ReadError::NotAResult)?;
     if first["type"] == "result" {
-        return file::read_on(first, lines).map(Content::Measured);
+        return file::read_on(first, lines).map(|stored| Content::Measured(Box::new(stored)));
     }
     checked::read_on(first, lines).map(|found| Content::Checked(Box::new(found)))
 }

@@ -131,7 +131,7 @@ fn stored() -> Vec<u8> {
 
 fn measured(bytes: &[u8]) -> Stored {
     match read_any(bytes).unwrap() {
-        Content::Measured(stored) => stored,
+        Content::Measured(stored) => *stored,
         Content::Checked(_) => panic!("a measurement"),
     }
 }
