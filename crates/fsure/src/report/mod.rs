@@ -3,6 +3,7 @@
 //! decided one floor up. What both faces say alike is in this file.
 
 pub mod age;
+pub mod chart;
 mod closing;
 pub mod compare;
 pub mod dupes;
@@ -13,6 +14,7 @@ pub mod listing;
 pub mod log;
 mod meta_line;
 pub mod metrics;
+pub mod page;
 pub mod protect;
 mod scrubbed;
 pub mod speed;

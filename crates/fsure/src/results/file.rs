@@ -3,6 +3,7 @@
 
 use std::io::{self, BufRead, Write};
 
+use super::lines::Lines;
 use super::{Header, Line, Summary, VERSION};
 
 /// A result as it was stored.
@@ -22,9 +23,15 @@ pub enum ReadError {
     /// The system refused.
     #[error("{0}")]
     Io(#[from] io::Error),
+    /// There is nothing in it.
+    #[error("it is empty")]
+    Empty,
     /// It does not begin as a result does.
-    #[error("not a result of fsure: line 1 has no \"type\":\"result\"")]
+    #[error("line 1 is no line that fsure writes")]
     NotAResult,
+    /// It is the report of a command that is not shown.
+    #[error("it is a report of 'fsure {0}', which cannot be shown")]
+    OtherCommand(String),
     /// It was written by a later program.
     #[error(
         "written by {program} in version {version} of the format; this program reads {VERSION}"
@@ -47,24 +54,26 @@ pub enum ReadError {
 
 /// Reads a result. A last line that is not whole is what a kill leaves, and no
 /// error; types of lines that this version does not know are passed over.
-pub fn read(mut input: impl BufRead) -> Result<Stored, ReadError> {
-    let mut text = String::new();
-    input.read_line(&mut text)?;
-    let header = header(&text)?;
+pub fn read(input: impl BufRead) -> Result<Stored, ReadError> {
+    let mut lines = Lines::new(input);
+    let first = lines.next()?.ok_or(ReadError::Empty)?;
+    let first = first.parse().ok().flatten().ok_or(ReadError::NotAResult)?;
+    read_on(first, lines)
+}
+
+/// Reads the rest of a result of which this is the first line.
+pub(super) fn read_on(
+    first: serde_json::Value,
+    mut rest: Lines<impl BufRead>,
+) -> Result<Stored, ReadError> {
+    let header = header(first)?;
     let (mut lines, mut summary) = (Vec::new(), None);
-    for number in 2.. {
-        text.clear();
-        if input.read_line(&mut text)? == 0 {
-            break;
-        }
-        match parse(&text) {
-            Ok(Some(Line::Summary(last))) => summary = Some(last),
-            Ok(Some(line)) => lines.push(line),
-            Ok(None) => {}
-            Err(_) if !text.ends_with('\n') => break,
-            Err(error) => {
-                return Err(ReadError::Damaged { line: number, why: error.to_string() });
-            }
+    while let Some(text) = rest.next()? {
+        let Some(value) = text.parse()? else { break };
+        match known(value).map_err(|error| text.damaged(error.to_string()))? {
+            Some(Line::Summary(last)) => summary = Some(last),
+            Some(line) => lines.push(line),
+            None => {}
         }
     }
     Ok(Stored { header, lines, summary })
@@ -72,8 +81,7 @@ pub fn read(mut input: impl BufRead) -> Result<Stored, ReadError> {
 
 /// The version is looked at first: what a later one means by the rest is not
 /// known.
-fn header(text: &str) -> Result<Header, ReadError> {
-    let value: serde_json::Value = serde_json::from_str(text).map_err(|_| ReadError::NotAResult)?;
+fn header(value: serde_json::Value) -> Result<Header, ReadError> {
     if value["type"] != "result" {
         return Err(ReadError::NotAResult);
     }
@@ -91,8 +99,7 @@ fn header(text: &str) -> Result<Header, ReadError> {
 }
 
 /// A line; `None` where its type is not known.
-fn parse(text: &str) -> serde_json::Result<Option<Line>> {
-    let value: serde_json::Value = serde_json::from_str(text)?;
+fn known(value: serde_json::Value) -> serde_json::Result<Option<Line>> {
     let known = [
         "result", "rung", "not-run", "series", "limit", "layer", "method", "curve", "profile",
         "verdict", "warning", "summary",

@@ -6,20 +6,49 @@
 //! These types are the format. They hold numbers and words and know nothing of
 //! options, jobs or reports; those come and go.
 //!
+//! What `verify` and its relatives print is read here, too, for the page that
+//! shows it; `report::json` writes it.
 
+mod checked;
 mod file;
 mod flush;
+mod lines;
 mod listener;
 mod machine;
 mod speed;
+#[cfg(test)]
+mod tests;
+
+use std::io::BufRead;
 
 use serde::{Deserialize, Serialize};
 
+pub use checked::{Age, Bar, Checked, Failure, Found, Oldest, Reason, Stat, Totals};
 pub use file::{ReadError, Saved, Stored, read};
 pub use flush::{Claim, Curve, Layer, Method, Point, Profile};
 pub use listener::{Listener, Step};
 pub use machine::{Machine, Noise};
 pub use speed::{Eviction, Limit, NotRun, Rung, Series};
+
+/// What a file of results may hold.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content {
+    /// What `speed` or `flush` measured.
+    Measured(Box<Stored>),
+    /// What `verify`, `update`, `scrub` or `status` found.
+    Checked(Box<Checked>),
+}
+
+/// Reads whatever a file of results holds; its first line says what that is.
+pub fn read_any(input: impl BufRead) -> Result<Content, ReadError> {
+    let mut lines = lines::Lines::new(input);
+    let first = lines.next()?.ok_or(ReadError::Empty)?;
+    let first: serde_json::Value = first.parse().ok().flatten().ok_or(ReadError::NotAResult)?;
+    if first["type"] == "result" {
+        return file::read_on(first, lines).map(|stored| Content::Measured(Box::new(stored)));
+    }
+    checked::read_on(first, lines).map(|found| Content::Checked(Box::new(found)))
+}
 
 /// The version of the format. It grows when a line changes its meaning; a
 /// reader passes over types of lines and fields that it does not know.

@@ -55,6 +55,14 @@ pub enum Error {
         /// What to do now.
         hint: &'static str,
     },
+    /// A file of results cannot be understood.
+    #[error("{} is no result that can be shown: {why}", .path.display())]
+    UnreadableResult {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
     /// The system refused something outside any single file of a tree.
     #[error("cannot {doing} {}: {source}", .path.display())]
     Io {
@@ -81,6 +89,7 @@ impl Error {
             Self::NoRecord { .. }
             | Self::EmptyRoot { .. }
             | Self::RecordNotWritten { .. }
+            | Self::UnreadableResult { .. }
             | Self::Io { .. } => ExitCode::Incomplete,
             Self::RecordUntrusted { .. } => ExitCode::RecordUntrusted,
             Self::Interrupted(code) => *code,
@@ -103,6 +112,11 @@ impl Error {
             Self::RecordUntrusted { hint, .. } | Self::RecordNotWritten { hint, .. } => {
                 Some((*hint).to_owned())
             }
+            Self::UnreadableResult { .. } => Some(
+                "'fsure speed' and 'fsure flush' save results with '--save FILE'; of verify, \
+                 update, scrub and status the output of '--json' is one"
+                    .to_owned(),
+            ),
             Self::Internal(_) => Some("please report this, with the command line".to_owned()),
             Self::Io { source, .. } => match source.kind() {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {

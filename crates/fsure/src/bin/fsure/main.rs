@@ -14,6 +14,7 @@ mod measuring;
 mod pass_through;
 mod places;
 mod protect;
+mod report;
 mod roots;
 mod screen;
 mod scrub;
@@ -69,6 +70,7 @@ enum Command {
     Protect(protect::ProtectArgs),
     Speed(speed::SpeedArgs),
     Flush(flush::FlushArgs),
+    Report(report::ReportArgs),
     #[command(hide = true)]
     Generate(generate::GenerateArgs),
     #[command(hide = true)]
@@ -168,6 +170,7 @@ fn run() -> ExitCode {
         Command::Protect(args) => protect::run(args, &cli.output),
         Command::Speed(args) => speed::run(args, &cli.output),
         Command::Flush(args) => flush::run(args, &cli.output),
+        Command::Report(args) => report::run(args, &cli.output),
         Command::Generate(args) => generate::run(args),
         Command::PassThrough(args) => pass_through::run(args),
         Command::Sweep(args) => sweep::run(args),

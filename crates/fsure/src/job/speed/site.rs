@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use fsure_os::buffer::Buffer;
 use fsure_os::counters::Meter;
 use fsure_os::device::Device;
-use fsure_os::durable::{self, Method, Writer};
+use fsure_os::durable::{Method, Writer};
 use fsure_os::folder::Root;
 use fsure_os::machine;
 use fsure_os::opener::Opener;
@@ -169,7 +169,7 @@ impl Site {
 
     /// Whether files of so many bytes may still be made.
     pub(super) fn require_room(&self, bytes: u64) -> Tried<()> {
-        let room = durable::room(self.path())?;
+        let room = machine::free_bytes(self.path())?;
         if bytes <= room / SPACE_SHARE {
             return Ok(());
         }

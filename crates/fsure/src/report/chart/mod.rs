@@ -1,0 +1,78 @@
+//! Charts as text: SVG written by hand, since a bar with a whisker is a few
+//! lines and a library for it many thousands. Each is a pure function of what
+//! was stored, says in words what it shows, can be read without colours, and
+//! serves as a part of the page and as a file of its own.
+
+mod amounts;
+mod axis;
+mod figures;
+mod ladder;
+mod latency;
+mod plot;
+mod svg;
+
+pub use amounts::{Amount, amounts};
+pub use figures::{figure, microseconds};
+pub use ladder::{ladder, ranks, sorted};
+pub use latency::latency;
+pub use plot::{curve, throughput};
+
+use svg::escaped;
+
+/// Colours as variables, for light and dark.
+pub const COLORS: &str = include_str!("colors.css");
+
+/// What the classes in a chart look like.
+pub const STYLE: &str = include_str!("chart.css");
+
+/// What stands at the beginning of every file that is written for a report, so
+/// that the next report may take its place.
+pub const MADE_HERE: &str = "<!-- made by fsure report -->";
+
+/// A chart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chart {
+    /// What it shows, as a heading.
+    pub title: String,
+    /// What it shows, in a sentence or two with the figures that matter.
+    pub description: String,
+    width: f64,
+    height: f64,
+    body: String,
+}
+
+impl Chart {
+    /// As a part of a page, in which `id` is used by nothing else.
+    pub fn inline(&self, id: &str) -> String {
+        let (title, description) = (escaped(&self.title), escaped(&self.description));
+        format!(
+            "<svg class=\"chart\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\" {}>\
+             <title id=\"{id}-t\">{title}</title><desc id=\"{id}-d\">{description}</desc>{}</svg>",
+            self.size(),
+            self.body
+        )
+    }
+
+    /// As a file.
+    pub fn alone(&self) -> String {
+        let (title, description) = (escaped(&self.title), escaped(&self.description));
+        format!(
+            "{MADE_HERE}\n<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" role=\"img\" \
+             aria-labelledby=\"t d\" {}>\n<title id=\"t\">{title}</title>\n\
+             <desc id=\"d\">{description}</desc>\n<style>\n{COLORS}{STYLE}\
+             svg {{ background: var(--paper); }}\n</style>\n{}</svg>\n",
+            self.size(),
+            self.body
+        )
+    }
+
+    fn size(&self) -> String {
+        let (width, height) = (self.width, self.height);
+        format!(
+            "viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" height=\"{height:.0}\""
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,66 @@
+//! Lines of bounded length: what calls itself a result may be a terabyte of
+//! something else on one line.
+
+use std::io::{BufRead, Read as _};
+
+use super::ReadError;
+
+/// The longest line, in bytes. The longest of ours, throughput over time, has
+/// some 30 for each point.
+pub(super) const LINE_MAX: u64 = 16 << 20;
+
+/// One line.
+pub(super) struct Text {
+    /// Its number, from 1.
+    pub(super) number: usize,
+    /// Its bytes, without the end of the line.
+    bytes: Vec<u8>,
+    /// Whether it has an end. The last line of a run that was killed has none.
+    pub(super) has_end: bool,
+}
+
+impl Text {
+    /// What stands in it; `Ok(None)` where it is not whole, as a kill leaves it.
+    pub(super) fn parse<T: serde::de::DeserializeOwned>(&self) -> Result<Option<T>, ReadError> {
+        match serde_json::from_slice(&self.bytes) {
+            Ok(value) => Ok(Some(value)),
+            Err(_) if !self.has_end => Ok(None),
+            Err(error) => Err(self.damaged(error.to_string())),
+        }
+    }
+
+    /// The error of a line in which this is wrong.
+    pub(super) fn damaged(&self, why: String) -> ReadError {
+        ReadError::Damaged { line: self.number, why }
+    }
+}
+
+/// The lines of an input.
+pub(super) struct Lines<R> {
+    input: R,
+    number: usize,
+}
+
+impl<R: BufRead> Lines<R> {
+    pub(super) fn new(input: R) -> Self {
+        Self { input, number: 0 }
+    }
+
+    /// The next line; `None` after the last.
+    pub(super) fn next(&mut self) -> Result<Option<Text>, ReadError> {
+        let mut bytes = Vec::new();
+        let mut limited = (&mut self.input).take(LINE_MAX + 1);
+        if limited.read_until(b'\n', &mut bytes)? == 0 {
+            return Ok(None);
+        }
+        self.number += 1;
+        let has_end = bytes.last() == Some(&b'\n');
+        if has_end {
+            bytes.pop();
+        } else if bytes.len() as u64 > LINE_MAX {
+            let why = format!("longer than {} MiB", LINE_MAX >> 20);
+            return Err(ReadError::Damaged { line: self.number, why });
+        }
+        Ok(Some(Text { number: self.number, bytes, has_end }))
+    }
+}

@@ -1,0 +1,72 @@
+//! `fsure report`: what stands on the page, that names stay text, and what is
+//! refused.
+
+mod support;
+
+use std::path::{Path, PathBuf};
+
+use support::fsure;
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/results").join(name)
+}
+
+fn all() -> Vec<String> {
+    let names = ["speed.jsonl", "flush-cut.jsonl", "verify.jsonl", "age.jsonl"];
+    names.map(|name| data(name).to_string_lossy().into_owned()).into()
+}
+
+fn report(results: &[String], page: &Path) -> support::Run {
+    let mut args = vec!["report".to_owned()];
+    args.extend_from_slice(results);
+    args.extend(["-o".to_owned(), page.to_string_lossy().into_owned()]);
+    fsure(&args)
+}
+
+#[test]
+fn the_page_shows_everything_and_names_stay_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    let run = report(&all(), &page);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    let html = std::fs::read_to_string(&page).unwrap();
+    assert_eq!(html.matches("<svg ").count(), 10);
+    assert_eq!(html.matches("<script").count(), 1);
+    assert_eq!(html.matches("data-verdict=").count(), 44);
+    for part in [
+        "default-src 'none'",
+        "void",
+        "memory copy",
+        "bindfs is not installed",
+        "verify would run at 98.2 % of this device",
+        "CUT OFF",
+        "FREE_FLUSH",
+        "SUSPICIOUS files",
+        "damaged bytes 1048576-3145728",
+        "bad\\xff",
+        "\\u{202e}",
+        "Verified longest ago: 2023-01-05 10:00:00, 2009&#x2f;a.tif",
+    ] {
+        assert!(html.contains(part), "{part}");
+    }
+    for part in ["<b>&", "alert(1)</script>", "\u{202e}", "\u{1b}", "NaN", "http:", "https:"] {
+        assert!(!html.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn only_a_page_is_replaced_and_only_results_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    assert_eq!(report(&all(), &page).code, 0);
+    assert_eq!(report(&all()[..1], &page).code, 0, "a page is replaced");
+    let other = folder.path().join("other");
+    std::fs::write(&other, "mine").unwrap();
+    let run = report(&all(), &other);
+    assert!(run.code == 2 && run.stderr.contains("was not made by"), "{}", run.stderr);
+    assert_eq!(std::fs::read(&other).unwrap(), b"mine");
+    let results = [other.to_string_lossy().into_owned()];
+    let run = report(&results, &page);
+    assert!(run.code == 5 && run.stderr.contains("is no result"), "{}", run.stderr);
+    assert_eq!(report(&["/nonexistent".to_owned()], &page).code, 5);
+}
