@@ -117,7 +117,7 @@ fn no_more_than_a_quarter_of_the_free_space_is_used() {
     };
     assert!(report.lines.iter().any(warning), "{report:?}");
 
-    let room = fsure_os::durable::room(image.root()).expect("free space");
+    let room = fsure_os::machine::free_bytes(image.root()).expect("free space");
     let filler = std::fs::File::create(image.root().join("filler")).expect("create");
     rustix::fs::fallocate(&filler, rustix::fs::FallocateFlags::empty(), 0, room - 2 * MIB)
         .expect("fill");

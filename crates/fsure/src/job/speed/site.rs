@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use fsure_os::buffer::Buffer;
 use fsure_os::counters::Meter;
 use fsure_os::device::Device;
-use fsure_os::durable::{Method, Writer};
+use fsure_os::durable::{self, Method, Writer};
 use fsure_os::folder::Root;
 use fsure_os::machine;
 use fsure_os::opener::Opener;
