@@ -133,7 +133,12 @@ fn memory_is_no_disk() {
     let Ok(folder) = tempfile::tempdir_in("/dev/shm") else {
         return support::skip("memory_is_no_disk", "there is no /dev/shm");
     };
-    for rung in ["disk write written", "disk write durable", "disk read direct"] {
+    for rung in [
+        "disk write written",
+        "disk write durable",
+        "disk read direct",
+        "small files replace durably",
+    ] {
         let (_, report) = measure(folder.path(), rung, &[]);
         let left = report.lines.iter().find(|line| line["type"] == "not-run").expect("not run");
         assert!(left["why"].as_str().expect("why").contains("tmpfs is memory"), "{left}");
