@@ -168,7 +168,10 @@ pub fn changes(changes: &Changes) -> String {
             (false, None) => "too few runs to tell",
             (false, Some(_)) => "the same, or less than can be told",
         };
-        let p = rung.p.map_or(String::new(), |p| format!(" (p = {p:.3})"));
+        let p = rung.p.map_or(String::new(), |p| match p {
+            ..0.001 => " (p < 0.001)".to_owned(),
+            _ => format!(" (p = {p:.3})"),
+        });
         let _ = writeln!(
             text,
             "{:<NAME$} {:>9} {:>9}  {percent:+.1} %: {word}{p}",
