@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{number, safe};
 use crate::job::Changes;
-use crate::results::{Line, Rung, Series, Summary};
+use crate::results::{Limit, Line, Rung, Series, Summary};
 use crate::words::units;
 
 /// Columns of the longest bar.
@@ -48,7 +48,8 @@ pub fn text(lines: &[Line]) -> String {
 
 const INTERVALS: &str = "\nThe figure is the median of the runs. The interval holds the true one \
                          with 95 %; below six runs\nit is all there was. Rungs that share a rank \
-                         cannot be told apart.\n";
+                         cannot be told apart.\nWhat a device did is by its counters: all \
+                         programs' requests count there.\n";
 
 /// The rungs of one unit, fastest first.
 fn ladder(text: &mut String, unit: &str, mut rungs: Vec<&Rung>) {
@@ -137,20 +138,28 @@ fn other_line(text: &mut String, line: &Line) {
         Line::NotRun(left) => {
             writeln!(text, "not run: {}, {}: {}", left.name, safe(&left.target), safe(&left.why))
         }
-        Line::Limit(limit) => writeln!(
-            text,
-            "\n{}: verify would run at {:.0} % of this device ({} of {} MiB/s); the limit is {}",
-            safe(&limit.target),
-            limit.percent,
-            figure(limit.verify_mib_s),
-            figure(limit.device_mib_s),
-            limit.limit
-        ),
+        Line::Limit(limit) => write!(text, "{}", of_limit(limit)),
         Line::Series(series) => write!(text, "{}", of_series(series)),
         Line::Warning { words } => writeln!(text, "note: {}", safe(words)),
         Line::Summary(summary) => writeln!(text, "{}", closing(summary)),
         _ => Ok(()),
     };
+}
+
+/// How far `verify` is from the device.
+fn of_limit(limit: &Limit) -> String {
+    let longer = match &*limit.limit {
+        "its beginning and end" => ": the file was short; '--size' and '--budget' make it longer",
+        _ => "",
+    };
+    format!(
+        "\n{}: verify would run at {:.0} % of this device ({} of {} MiB/s); the limit is {}{longer}\n",
+        safe(&limit.target),
+        limit.percent,
+        figure(limit.verify_mib_s),
+        figure(limit.device_mib_s),
+        safe(&limit.limit)
+    )
 }
 
 /// What has changed between two results.
