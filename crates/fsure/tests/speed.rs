@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use support::{BTRFS, EXT4, Format, Image, Report, XFS, fsure_json, or_skip};
+use support::{BTRFS, EXT4, Format, Image, Mounted, Report, XFS, fsure_json, or_skip};
 
 const MIB: u64 = 1 << 20;
 /// Bytes of a stream here, and counted runs.
@@ -147,6 +147,25 @@ fn memory_is_no_disk() {
         let left = report.lines.iter().find(|line| line["type"] == "not-run").expect("not run");
         assert!(left["why"].as_str().expect("why").contains("tmpfs is memory"), "{left}");
     }
+}
+
+/// What lies below an overlay may be memory, and is not called a device.
+#[test]
+fn an_overlay_is_no_device() {
+    let Ok(folder) = tempfile::tempdir_in("/dev/shm") else {
+        return support::skip("an_overlay_is_no_device", "there is no /dev/shm");
+    };
+    let [lower, upper, work, over] = ["lower", "upper", "work", "over"].map(|name| {
+        let path = folder.path().join(name);
+        std::fs::create_dir(&path).expect("make a folder");
+        path
+    });
+    let (lower, upper, work) = (lower.display(), upper.display(), work.display());
+    let options = format!("lowerdir={lower},upperdir={upper},workdir={work}");
+    let mounted = Mounted::new("overlay", &over, &options);
+    let Some(_mounted) = or_skip("an_overlay_is_no_device", mounted) else { return };
+    let (line, _) = measure(&over, "disk write written", &[]);
+    assert!(line["measured"].as_str().unwrap().contains("there is no device"), "{line}");
 }
 
 /// A run that goes on until it is told to stop.

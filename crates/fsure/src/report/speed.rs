@@ -47,9 +47,9 @@ pub fn text(lines: &[Line]) -> String {
 }
 
 const INTERVALS: &str = "\nThe figure is the median of the runs. The interval holds the true one \
-                         with 95 %; below six runs\nit is all there was. Rungs that share a rank \
-                         cannot be told apart.\nWhat a device did is by its counters: all \
-                         programs' requests count there.\n";
+                         with 95 %; below six runs\nit is all there was, and ranks may be chance. \
+                         Rungs that share a rank cannot be told apart.\nWhat a device did is by \
+                         its counters, where all programs' requests count.\n";
 
 /// The rungs of one unit, fastest first.
 fn ladder(text: &mut String, unit: &str, mut rungs: Vec<&Rung>) {

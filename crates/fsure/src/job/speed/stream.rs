@@ -66,6 +66,15 @@ impl Write {
         Writer::create(path, Method::SyncFileRange)
     }
 
+    /// Who has what was written and not flushed. Below an overlay or a network
+    /// there may be another's memory.
+    fn holder(&self) -> &'static str {
+        match self.site.meter {
+            Some(_) => "the device has it, its own cache may",
+            None => "there is no device with a counter that could show where it is",
+        }
+    }
+
     fn write(&self, writer: &Writer, go: &Go<'_>) -> Tried<Run> {
         let block = match self.way {
             Some(Method::Direct) => REQUEST,
@@ -126,12 +135,13 @@ impl Rung for Write {
             ),
             (Reach::Device, Some(Method::Direct)) => format!(
                 "a new file of {size} past the page cache (direct), 4 MiB at a time, not \
-                 flushed: the device has it, its own cache may"
+                 flushed: {}",
+                self.holder()
             ),
             (Reach::Device, _) => format!(
                 "a new file of {size} through the page cache and out of it again \
-                 (sync_file_range; direct writes are refused here), not flushed: the device has \
-                 it, its own cache may"
+                 (sync_file_range; direct writes are refused here), not flushed: {}",
+                self.holder()
             ),
             (Reach::Medium, _) => format!(
                 "a new file of {size}, 400 KiB at a time, and one flush at the end ({})",
