@@ -80,7 +80,8 @@ fn rungs_are_what_they_say(format: &'static Format) {
 
     let (line, _) = measure(root, "small files replace durably", &[]);
     let files = line["amount"].as_u64().expect("a count");
-    assert!(files > 0 && per_run(&line, "device_flushes") >= files, "{line}");
+    // A loop device is sent two for each commit of a journal, and there are two.
+    assert!(files > 0 && per_run(&line, "device_flushes") >= 3 * files, "{line}");
     let (line, _) = measure(root, "small files read cold", &[]);
     let files = line["amount"].as_u64().expect("a count");
     assert!(files > 0 && per_run(&line, "device_read_bytes") >= files * 4096, "{line}");
