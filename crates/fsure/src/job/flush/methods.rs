@@ -64,11 +64,11 @@ pub(super) fn measure(site: &Site<'_>) -> Result<Table> {
     if let Some(made) = site.or_not_run(&name, Create::replacing(site, size))? {
         contenders.push(Contender::with_tail(name, made));
     }
-    site.measure(&mut contenders, site.options.span)?;
+    let ended = site.measure(&mut contenders, site.options.span);
     let mut rows: Vec<_> = contenders.into_iter().map(|one| (one.name, one.tally)).collect();
     let idle = rows.remove(0).1.device_bytes_per_second();
     let table = Table { rows, idle };
-    for (name, tally) in &table.rows {
+    for (name, tally) in table.rows.iter().filter(|(_, tally)| tally.latency.count() > 0) {
         site.tell(&Line::Method(row(site, name, tally)));
     }
     if let Some(ratio) = table.foreign_ratio(size).filter(|ratio| *ratio > FOREIGN_MAX) {
@@ -80,7 +80,7 @@ pub(super) fn measure(site: &Site<'_>) -> Result<Table> {
             site.target
         ));
     }
-    Ok(table)
+    ended.map(|()| table)
 }
 
 const IDLE: &str = "others at work";
