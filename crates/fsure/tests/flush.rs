@@ -76,7 +76,10 @@ fn memory_is_not_measured_and_the_report_says_why() {
     let file = folder.path().join("a file");
     std::fs::write(&file, "x").expect("write a file");
     let run = flush(&["--quiet", text(&file)]);
-    assert_eq!((run.code, run.stderr.as_str()), (5, ""));
+    assert_eq!(run.code, 5);
+    // That the machine is busy may be said of any run.
+    let told = run.stderr.lines().filter(|line| !line.contains("other programs used"));
+    assert_eq!(told.collect::<Vec<_>>(), [""; 0]);
     let said = format!("{}\n  NOT_MEASURED (not measured): ", text(folder.path()));
     assert!(run.stdout.starts_with(&said), "a file stands for its folder: {}", run.stdout);
     let run = flush(&[text(folder.path())]);
