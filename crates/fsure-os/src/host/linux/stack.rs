@@ -20,7 +20,7 @@ pub(crate) fn of(folder: &Path) -> io::Result<Stack> {
 
 fn below(folder: &Path, depth: u32) -> io::Result<Stack> {
     let root = Root::open(folder)?;
-    let mount = mount::of(&root)?;
+    let mount = mount::at(root.descriptor())?;
     let devices = block_devices(&root, b"");
     let upper = mount.option("upperdir").filter(|_| mount.kind == "overlay" && depth > 0);
     let lower = if ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"].contains(&&*mount.kind) {
