@@ -126,7 +126,9 @@ fn a_result_that_can_no_longer_be_saved_is_still_measured() {
 fn where_nothing_can_be_measured_it_says_why() {
     let test = "where_nothing_can_be_measured_it_says_why";
     for (arguments, code, said) in [
-        (&["/no/such/place"][..], 5, "No such file"),
+        (&["/no/such/place"][..], 5, "cannot open the folder /no/such/place: No such file"),
+        // It is there, and even root makes nothing in it.
+        (&["/proc/self"], 5, "cannot make a folder of our own in /proc/self: "),
         (&["--time", "5"], 2, "a time such as 1s"),
         (&["--profile", "oracle"], 2, "etcd"),
         (&["--threads", "0"], 2, "--threads"),

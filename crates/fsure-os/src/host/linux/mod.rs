@@ -4,6 +4,7 @@ pub(crate) mod attribute;
 mod cgroup;
 pub(crate) mod counters;
 pub(crate) mod device;
+mod drive_cache;
 pub(crate) mod durable;
 mod extent;
 mod file;
