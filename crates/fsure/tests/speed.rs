@@ -134,7 +134,12 @@ fn memory_is_no_disk() {
     let Ok(folder) = tempfile::tempdir_in("/dev/shm") else {
         return support::skip("memory_is_no_disk", "there is no /dev/shm");
     };
-    for rung in ["disk write written", "disk write durable", "disk read direct"] {
+    for rung in [
+        "disk write written",
+        "disk write durable",
+        "disk read direct",
+        "small files replace durably",
+    ] {
         let (_, report) = measure(folder.path(), rung, &[]);
         let left = report.lines.iter().find(|line| line["type"] == "not-run").expect("not run");
         assert!(left["why"].as_str().expect("why").contains("tmpfs is memory"), "{left}");
@@ -142,11 +147,11 @@ fn memory_is_no_disk() {
 }
 
 /// A run that goes on until it is told to stop.
-fn start(folder: &Path) -> Child {
+fn start(folder: &Path, output: Stdio) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fsure"));
     command.arg("speed").arg(folder);
     command.args(["--json", "--rungs", "disk", "--size", "4M", "--runs", "1000", "--budget", "1h"]);
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("start fsure");
+    let child = command.stdin(Stdio::null()).stdout(output).spawn().expect("start fsure");
     wait_until("a stream is being read", || {
         let scratch = names(folder).into_iter().find(|name| name.starts_with(".fsure-scratch-"));
         scratch.is_some_and(|name| folder.join(name).join("tree/stream").exists())
@@ -169,7 +174,7 @@ fn folder_on_disk() -> tempfile::TempDir {
 #[test]
 fn an_interrupted_run_keeps_what_it_measured_and_leaves_nothing() {
     let folder = folder_on_disk();
-    let child = start(folder.path());
+    let child = start(folder.path(), Stdio::piped());
     kill_process(Pid::from_child(&child), Signal::INT).expect("interrupt");
     let output = child.wait_with_output().expect("wait");
     assert_eq!(output.status.code(), Some(130));
@@ -182,12 +187,16 @@ fn an_interrupted_run_keeps_what_it_measured_and_leaves_nothing() {
 }
 
 #[test]
-fn a_killed_run_leaves_nothing() {
+fn a_killed_run_leaves_nothing_but_the_lines_it_had() {
     let folder = folder_on_disk();
-    let mut child = start(folder.path());
+    let printed = tempfile::NamedTempFile::new().expect("a file");
+    let output = printed.reopen().expect("open it once more");
+    let mut child = start(folder.path(), output.into());
     child.kill().expect("kill");
     child.wait().expect("wait");
     wait_until("the guard has cleaned up", || names(folder.path()).is_empty());
+    let text = std::fs::read_to_string(printed.path()).expect("what was printed");
+    assert!(text.starts_with(r#"{"type":"result","#) && text.ends_with('\n'), "{text}");
 }
 
 /// The contract that programs rely on: names, fields, and the first and last

@@ -16,12 +16,15 @@ pub struct Spread {
     pub low: f64,
     /// Its upper end.
     pub high: f64,
-    /// Places of runs far from the others, in ascending order.
+    /// Places of runs far from the others, in ascending order; none below 6 runs.
     pub outliers: Vec<usize>,
 }
 
 /// Above this a run is an outlier: Iglewicz and Hoaglin's own figure.
 const OUTLIER_SCORE: f64 = 3.5;
+/// Of three runs, two are mostly close together, and the third is "far" by their
+/// distance: so it was for 13 of 38 handfuls of three and four that were measured.
+const OUTLIER_RUNS: usize = 6;
 
 impl Spread {
     /// Of one run or more; `None` of none.
@@ -83,7 +86,7 @@ fn outliers(runs: &[f64], median: f64) -> Vec<usize> {
     let mut distances: Vec<_> = runs.iter().map(|run| (run - median).abs()).collect();
     distances.sort_by(f64::total_cmp);
     let spread = self::median(&distances);
-    if spread == 0.0 {
+    if runs.len() < OUTLIER_RUNS || spread == 0.0 {
         return Vec::new();
     }
     let score = |run: f64| 0.6745 * (run - median).abs() / spread;
@@ -214,6 +217,7 @@ mod tests {
         assert_eq!(spread.outliers, [3]);
         assert!((spread.median - 10.05).abs() < 1e-9);
         assert!(Spread::of(&[5.0; 9]).unwrap().outliers.is_empty());
+        assert!(Spread::of(&[10.0, 10.01, 10.9]).unwrap().outliers.is_empty());
     }
 
     /// Against scipy 1.16, `mannwhitneyu`.

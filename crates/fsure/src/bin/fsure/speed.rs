@@ -41,7 +41,7 @@ pub(crate) struct SpeedArgs {
     /// What is written and hashed
     #[arg(long, value_enum, value_name = "KIND", default_value = "random")]
     data: DataArg,
-    /// Only these rungs, by name or by its first words: 'disk,hash blake3'
+    /// Only these rungs, by the first words of their names: 'disk,hash blake3'
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     rungs: Vec<String>,
     /// Also read a set twice this size through the page cache and past it, with

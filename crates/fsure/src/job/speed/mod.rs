@@ -77,7 +77,7 @@ pub struct SpeedOptions {
     pub budget: Duration,
     /// What is written and hashed.
     pub data: Data,
-    /// Rungs wanted, by name or by its first words; empty for all.
+    /// Rungs wanted, by the first words of their names; empty for all.
     pub rungs: Vec<String>,
     /// Read a set twice as large as this through the page cache and past it, with
     /// so much memory.
@@ -246,29 +246,28 @@ fn ladder(options: &SpeedOptions, pool: &Arc<Pool>, sites: &[Arc<Site>]) -> Vec<
     rungs
 }
 
-/// Those that are wanted: by their name, else by its first words.
+/// Those that are wanted, by the first words of their names. A whole name is
+/// the first words of others, too, so that `fuse` is each that FUSE serves.
 fn chosen(rungs: Vec<Box<dyn Rung>>, wanted: &[String]) -> Result<Vec<Box<dyn Rung>>> {
     if wanted.is_empty() {
         return Ok(rungs);
     }
-    let names: Vec<String> = rungs.iter().map(|rung| rung.spec().name).collect();
     let begins = |name: &str, wanted: &str| {
         name.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
     };
-    let is_wanted = |name: &String| {
-        wanted.iter().any(|wanted| match names.contains(wanted) {
-            true => name == wanted,
-            false => begins(name, wanted),
-        })
-    };
+    let mut names: Vec<String> = Vec::new();
+    for name in rungs.iter().map(|rung| rung.spec().name) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
     if let Some(unknown) = wanted.iter().find(|wanted| !names.iter().any(|n| begins(n, wanted))) {
-        let mut all = names.clone();
-        all.dedup();
         return Err(Error::Usage {
             message: format!("there is no rung '{unknown}'"),
-            hint: Some(format!("there are: {}", all.join(", "))),
+            hint: Some(format!("there are: {}", names.join(", "))),
         });
     }
+    let is_wanted = |name: &str| wanted.iter().any(|wanted| begins(name, wanted));
     Ok(rungs.into_iter().filter(|rung| is_wanted(&rung.spec().name)).collect())
 }
 

@@ -324,10 +324,15 @@ impl Rung for Mounted {
 
     fn measured(&self) -> String {
         let size = units::size(self.stage.size);
-        let what = match self.what {
-            Act::FirstWrite => format!("a new file of {size} in memory used a moment before"),
-            Act::Rewrite => format!("a file of {size} written over, in memory that it has"),
-            Act::Read => format!("a file of {size} read"),
+        let what = match (self.what, self.stage.kind) {
+            (Act::FirstWrite, Kind::Ram { .. }) => {
+                format!("a new file of {size} in memory used a moment before")
+            }
+            (Act::FirstWrite, _) => format!(
+                "a new file of {size} in memory used a moment before, written only, not read"
+            ),
+            (Act::Rewrite, _) => format!("a file of {size} written over, in memory that it has"),
+            (Act::Read, _) => format!("a file of {size} read"),
         };
         format!("{what}, 400 KiB at a time: {}", self.way())
     }

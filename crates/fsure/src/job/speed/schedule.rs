@@ -116,6 +116,9 @@ impl Climber<'_> {
                 }
                 self.tell(turn);
             }
+            // What a signal ends beside this process, such as a server, fails
+            // for no reason of its own.
+            Err(_) if (self.go.stop)().is_some() => self.end(turn, Refusal::Stopped),
             Err(refusal) => self.end(turn, refusal),
         }
         After::Done
@@ -153,20 +156,28 @@ impl Climber<'_> {
         }
         let why = match refusal {
             Refusal::NotHere(why) => why,
-            Refusal::NoTime if turn.warm_up.is_some() => format!(
-                "its warm-up took {:.1} s, which the budget did not have once more; '--budget' \
-                 makes it longer, '--size' the run shorter",
-                turn.longest.as_secs_f64()
-            ),
-            Refusal::NoTime => {
-                "the budget was spent; '--budget' makes it longer, '--rungs' leaves others out"
-                    .to_owned()
-            }
+            Refusal::NoTime => self.no_time(turn),
             Refusal::Stopped => "interrupted".to_owned(),
         };
         self.climbed.not_run += 1;
         let (name, target) = (spec.name, spec.target);
         self.listener.measured(&Line::NotRun(NotRun { name, target, why }));
+    }
+
+    fn no_time(&self, turn: &Turn) -> String {
+        let left = self.go.end.saturating_sub((self.go.now)());
+        if turn.warm_up.is_some() && !left.is_zero() {
+            return format!(
+                "its warm-up took {:.1} s, and {:.1} s of the budget were left; '--budget' makes \
+                 it longer, '--size' the run shorter",
+                turn.longest.as_secs_f64(),
+                left.as_secs_f64()
+            );
+        }
+        let after = if turn.warm_up.is_some() { " after its warm-up" } else { "" };
+        format!(
+            "the budget was spent{after}; '--budget' makes it longer, '--rungs' leaves others out"
+        )
     }
 
     fn warn(&self, words: String) {

@@ -147,7 +147,11 @@ fn what_had_no_counted_run_is_left_out_and_says_why() {
     let left = world.left_out();
     let why = |name: &str| left.iter().find(|left| left.0 == name).unwrap().1.clone();
     assert!(why("never").starts_with("the budget was spent"), "{left:?}");
-    assert!(why("slow").starts_with("its warm-up took 0.6 s"), "{left:?}");
+    assert!(why("slow").starts_with("the budget was spent after its warm-up"), "{left:?}");
+    let world = self::world(None);
+    world.climb(vec![fake(world, "slow", &[600])], None, 1000);
+    let why = &world.left_out()[0].1;
+    assert!(why.starts_with("its warm-up took 0.6 s, and 0.4 s of the budget were left"), "{why}");
 }
 
 #[test]
@@ -160,6 +164,28 @@ fn a_stop_keeps_what_was_measured() {
     let left = world.left_out();
     assert_eq!((left.len(), left[0].1.as_str()), (1, "interrupted"));
     assert_ne!(left[0].0, rungs[0].name);
+}
+
+#[test]
+fn what_breaks_by_the_stop_is_interrupted() {
+    struct Served(&'static World);
+    impl Rung for Served {
+        fn spec(&self) -> super::super::rung::Spec {
+            fake(self.0, "served", &[]).spec()
+        }
+
+        fn once(&mut self, _go: &Go<'_>) -> super::super::rung::Tried<Run> {
+            self.0.turns.lock().unwrap().push("the signal".to_owned());
+            Err(Refusal::NotHere("not connected".to_owned()))
+        }
+
+        fn measured(&self) -> String {
+            String::new()
+        }
+    }
+    let world = world(Some(1));
+    world.climb(vec![Box::new(Served(world))], None, 1000);
+    assert_eq!(world.left_out(), [("served".to_owned(), "interrupted".to_owned())]);
 }
 
 #[test]

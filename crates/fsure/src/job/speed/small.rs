@@ -108,6 +108,14 @@ impl Rung for Replace {
         self.site.spec("small files replace durably", FILES_PER_S)
     }
 
+    fn prepare(&mut self, _go: &Go<'_>) -> Tried<()> {
+        if self.site.is_memory() {
+            let why = format!("{} is memory: nothing of it outlasts a power cut", self.site.kind);
+            return Err(Refusal::NotHere(why));
+        }
+        Ok(())
+    }
+
     fn once(&mut self, go: &Go<'_>) -> Tried<Run> {
         let is_first = self.folder.is_none();
         let folder = match self.folder.take() {
