@@ -4,6 +4,7 @@
 //! | module | question |
 //! |---|---|
 //! | [`attribute`] | mode, owner, access lists and extended attributes of a name |
+//! | [`block`] | a disk made of a program, for file systems to be mounted from |
 //! | [`buffer`] | memory that direct reads can use at full speed |
 //! | [`device`] | which disks a file system is on, and how they want to be read |
 //! | [`folder`] | which names are below a root, and what they are |
@@ -25,6 +26,7 @@
 
 mod absent;
 pub mod attribute;
+pub mod block;
 pub mod buffer;
 pub mod device;
 pub mod folder;

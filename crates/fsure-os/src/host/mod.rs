@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `File` | [`Handle`]: how an open file is read |
 //! | `Root` | names below a folder, never through a link |
+//! | `block` | a disk made of a program |
 //! | `attribute` | what a name has beside its content |
 //! | `memory` | room for direct reads |
 //! | `path` | a path's bytes and back |
@@ -30,6 +31,8 @@ mod linux;
 #[cfg(target_os = "macos")]
 mod macos;
 #[cfg(not(target_os = "linux"))]
+pub(crate) mod no_block;
+#[cfg(not(target_os = "linux"))]
 pub(crate) mod no_ring;
 #[cfg(unix)]
 mod unix;
@@ -44,14 +47,14 @@ use macos as system;
 use windows as system;
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::ring;
-#[cfg(not(target_os = "linux"))]
-pub(crate) use no_ring as ring;
+pub(crate) use linux::{block, ring};
 pub(crate) use system::{File, device, priority, volume};
 #[cfg(unix)]
 pub(crate) use unix::{attribute, folder, lock, memory, name, open_files, path, write};
 #[cfg(windows)]
 pub(crate) use windows::{attribute, folder, lock, memory, name, open_files, path, write};
+#[cfg(not(target_os = "linux"))]
+pub(crate) use {no_block as block, no_ring as ring};
 
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
 compile_error!("fsure-os speaks to Linux, macOS and Windows");

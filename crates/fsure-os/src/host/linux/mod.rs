@@ -1,6 +1,7 @@
 //! Linux.
 
 pub(crate) mod attribute;
+pub(crate) mod block;
 pub(crate) mod device;
 mod extent;
 mod file;
