@@ -301,7 +301,10 @@ mod tests {
         let served = match serve(disk.clone(), folder.path()) {
             Ok(served) => served,
             Err(error) => {
-                return did_not_run("a file system on a disk of ours", &format!("no FUSE: {error}"));
+                return did_not_run(
+                    "a file system on a disk of ours",
+                    &format!("no FUSE: {error}"),
+                );
             }
         };
         let device = match Loop::attach(served.file()) {
