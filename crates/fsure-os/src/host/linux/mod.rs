@@ -1,6 +1,7 @@
 //! Linux.
 
 pub(crate) mod attribute;
+pub(crate) mod block;
 mod cgroup;
 pub(crate) mod counters;
 pub(crate) mod device;
