@@ -73,7 +73,7 @@ impl Monitor for Measuring<'_> {
 impl Listener for Measuring<'_> {
     fn measured(&self, line: &Line) {
         if self.json {
-            self.screen.print(&line.to_json());
+            self.screen.print_now(&line.to_json());
         }
         let mut saved = locked(&self.saved);
         let mut kept = locked(&self.kept);

@@ -128,6 +128,12 @@ impl Screen {
         self.put(report.trim_end_matches('\n'));
     }
 
+    /// Prints a line that is not to be lost, should the run be killed.
+    pub(crate) fn print_now(&self, line: &str) {
+        self.put(line);
+        locked(&self.output).flush();
+    }
+
     /// Says what ended the run, and what to do now; with `--json` also on
     /// standard output.
     pub(crate) fn error(&self, error: &Error) {
