@@ -91,7 +91,8 @@ pub fn flush(options: &FlushOptions, listener: &dyn Listener) -> Result<Measured
         measured.ended_by = Some(error);
     }
     let noise = company.end();
-    for words in company::advice(&noise, cores) {
+    let advice = (rows.measured > 0).then(|| company::advice(&noise, cores));
+    for words in advice.into_iter().flatten() {
         listener.warn(&words);
         listener.measured(&Line::Warning { words });
     }
