@@ -31,7 +31,8 @@ pub struct Moment {
     pub load: Option<f64>,
     /// Time of all processors together since the machine was started.
     pub processors: Option<Processors>,
-    /// Processor time of this process, user and system.
+    /// Processor time of this process, user and system, and of those that it
+    /// has started and waited for, where that is told: they measure for it.
     pub own: Option<Duration>,
 }
 
@@ -64,7 +65,8 @@ pub fn machine() -> Machine {
 
 /// Asks what it is doing.
 pub fn moment() -> Moment {
-    Moment { load: host::load(), processors: host::processors(), own: own_time() }
+    let own = own_time().map(|own| own + host::children_time().unwrap_or_default());
+    Moment { load: host::load(), processors: host::processors(), own }
 }
 
 /// Processor time of this process so far, user and system, all its threads.
@@ -136,6 +138,17 @@ mod tests {
         }
         assert!(free_bytes(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap() > 0);
         assert!(free_bytes(Path::new("/nonexistent/folder")).is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_helper_is_no_other() {
+        let before = moment().own.unwrap();
+        let own = own_time().unwrap();
+        let works = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+        assert!(std::process::Command::new("sh").args(["-c", works]).status().unwrap().success());
+        let helper = (moment().own.unwrap() - before).saturating_sub(own_time().unwrap() - own);
+        assert!(helper > Duration::from_millis(5), "{helper:?}");
     }
 
     #[test]

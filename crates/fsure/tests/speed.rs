@@ -118,6 +118,10 @@ fn no_more_than_a_quarter_of_the_free_space_is_used() {
     };
     assert!(report.lines.iter().any(warning), "{report:?}");
 
+    let (_, report) = measure(image.root(), "pv", &["--pv"]);
+    let left = report.lines.iter().find(|line| line["type"] == "not-run").expect("not run");
+    assert!(left["why"].as_str().expect("why").contains("has to fit a quarter"), "{left}");
+
     let room = fsure_os::machine::free_bytes(image.root()).expect("free space");
     let filler = std::fs::File::create(image.root().join("filler")).expect("create");
     rustix::fs::fallocate(&filler, rustix::fs::FallocateFlags::empty(), 0, room - 2 * MIB)
@@ -262,6 +266,14 @@ fn what_is_not_there_is_a_wrong_command_line() {
     assert_eq!(report.code, 2);
     assert!(report.stderr.contains("disk write cached"), "{report:?}");
     let (_, report) = measure(&folder.path().join("none"), "void", &[]);
+    assert_eq!(report.code, 2, "{report:?}");
+    let here = folder.path().to_str().expect("UTF-8");
+    let (_, report) = measure(&folder.path().join("."), "void", &[here]);
+    assert_eq!(report.code, 2, "{report:?}");
+    assert!(report.stderr.contains("is given twice"), "{report:?}");
+    // A result that never began is in nobody's way.
+    let (saved, none) = (folder.path().join("saved"), folder.path().join("none"));
+    let (_, report) = measure(&none, "void", &["--save", saved.to_str().expect("UTF-8")]);
     assert_eq!(report.code, 2, "{report:?}");
     assert_eq!(names(folder.path()), [""; 0]);
 }

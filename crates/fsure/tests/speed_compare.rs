@@ -46,7 +46,10 @@ fn save(folder: &Path, name: &str, host: &str, disk: &str, rungs: Vec<Line>) -> 
         started: "2026-01-01T00:00:00Z".to_owned(),
         machine,
         targets: vec![Target { path: disk.to_owned(), path_bytes: None }],
-        setup: vec![("size".to_owned(), "450.0 MiB".to_owned())],
+        setup: vec![
+            ("size".to_owned(), "450.0 MiB".to_owned()),
+            (format!("file system of {disk}"), "ext4".to_owned()),
+        ],
     });
     let (measured, exit_code) = (rungs.len() as u64, 0);
     let noise = Noise::default();
@@ -87,7 +90,7 @@ fn what_has_changed_is_told_and_chance_is_not() {
     let run = compare(&before, &after, false);
     assert_eq!(run.code, 1, "{run:?}");
     let line = |name: &str| run.stdout.lines().find(|line| line.starts_with(name)).unwrap();
-    assert!(line("disk read direct").contains("-30.0 %: slower"), "{run:?}");
+    assert!(line("disk read direct").contains("-30.0 %: slower (p < 0.001)"), "{run:?}");
     for same in ["void", "disk write durable"] {
         assert!(line(same).contains("the same"), "{run:?}");
     }
@@ -114,6 +117,23 @@ fn few_runs_decide_nothing_and_another_machine_is_said_first() {
     assert!(run.stdout.starts_with("not alike: machine: here before, there after\n"), "{run:?}");
     assert!(run.stdout.contains("too few runs to tell"), "{run:?}");
     assert!(run.stdout.contains("'fsure speed --runs 10"), "{run:?}");
+}
+
+#[test]
+fn nothing_in_common_is_no_proof_of_sameness() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let one = |name: &str| vec![rung(name, "memory", runs(9.0))];
+    let before = save(folder.path(), "a", "here", "/a", one("void"));
+    let after = save(folder.path(), "b", "here", "/a", one("bind"));
+    let text = std::fs::read_to_string(&after).expect("read");
+    let larger = text
+        .replace(r#""memory_bytes":null"#, r#""memory_bytes":1073741824"#)
+        .replace(r#"["size","#, r#"["rungs","bind"],["size","#);
+    std::fs::write(&after, larger).expect("write");
+    let run = compare(&before, &after, false);
+    assert_eq!(run.code, 5, "{run:?}");
+    assert!(run.stdout.contains("not alike: memory: not known before, 1.0 GiB after"), "{run:?}");
+    assert!(run.stdout.contains("not alike: rungs: not said before, bind after"), "{run:?}");
 }
 
 #[test]

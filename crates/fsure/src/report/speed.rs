@@ -9,7 +9,7 @@ use serde_json::json;
 use super::rank::{MEANING, ranks};
 use super::{number, safe};
 use crate::job::Changes;
-use crate::results::{Line, Rung, Series, Summary};
+use crate::results::{Limit, Line, Rung, Series, Summary};
 use crate::words::units;
 
 /// Columns of the longest bar.
@@ -50,7 +50,8 @@ pub fn text(lines: &[Line]) -> String {
 }
 
 const INTERVALS: &str = "\nThe figure is the median of the runs. The interval holds the true one \
-                         with 95 %; below six runs\nit is all there was. ";
+                         with 95 %; below six runs\nit is all there was. What a device did is by \
+                         its counters: all programs' requests count there.\n";
 
 /// The rungs of one unit, fastest first.
 fn ladder(text: &mut String, unit: &str, mut rungs: Vec<&Rung>) {
@@ -125,20 +126,28 @@ fn other_line(text: &mut String, line: &Line) {
         Line::NotRun(left) => {
             writeln!(text, "not run: {}, {}: {}", left.name, safe(&left.target), safe(&left.why))
         }
-        Line::Limit(limit) => writeln!(
-            text,
-            "\n{}: verify would run at {:.0} % of this device ({} of {} MiB/s); the limit is {}",
-            safe(&limit.target),
-            limit.percent,
-            figure(limit.verify_mib_s),
-            figure(limit.device_mib_s),
-            limit.limit
-        ),
+        Line::Limit(limit) => write!(text, "{}", of_limit(limit)),
         Line::Series(series) => write!(text, "{}", of_series(series)),
         Line::Warning { words } => writeln!(text, "note: {}", safe(words)),
         Line::Summary(summary) => writeln!(text, "{}", closing(summary)),
         _ => Ok(()),
     };
+}
+
+/// How far `verify` is from the device.
+fn of_limit(limit: &Limit) -> String {
+    let longer = match &*limit.limit {
+        "its beginning and end" => ": the file was short; '--size' and '--budget' make it longer",
+        _ => "",
+    };
+    format!(
+        "\n{}: verify would run at {:.0} % of this device ({} of {} MiB/s); the limit is {}{longer}\n",
+        safe(&limit.target),
+        limit.percent,
+        figure(limit.verify_mib_s),
+        figure(limit.device_mib_s),
+        safe(&limit.limit)
+    )
 }
 
 /// What has changed between two results.
@@ -156,7 +165,10 @@ pub fn changes(changes: &Changes) -> String {
             (false, None) => "too few runs to tell",
             (false, Some(_)) => "the same, or less than can be told",
         };
-        let p = rung.p.map_or(String::new(), |p| format!(" (p = {p:.3})"));
+        let p = rung.p.map_or(String::new(), |p| match p {
+            ..0.001 => " (p < 0.001)".to_owned(),
+            _ => format!(" (p = {p:.3})"),
+        });
         let _ = writeln!(
             text,
             "{:<NAME$} {:>9} {:>9}  {percent:+.1} %: {word}{p}",

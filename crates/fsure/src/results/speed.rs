@@ -98,6 +98,7 @@ pub struct Limit {
     pub device_mib_s: f64,
     /// The one of the other.
     pub percent: f64,
-    /// What holds it back: `the device`, `the hash`, `the cores`.
+    /// What holds it back: `the device`, `the hash`, `the cores`, or, where the file
+    /// was too short to tell, `its beginning and end`.
     pub limit: String,
 }

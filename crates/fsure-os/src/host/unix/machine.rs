@@ -6,9 +6,18 @@ use std::time::Duration;
 
 /// See [`crate::machine::own_time`].
 pub(crate) fn own_time() -> Option<Duration> {
+    used(libc::RUSAGE_SELF)
+}
+
+/// Of the processes that this one has started and waited for.
+pub(crate) fn children_time() -> Option<Duration> {
+    used(libc::RUSAGE_CHILDREN)
+}
+
+fn used(by: libc::c_int) -> Option<Duration> {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
     // SAFETY: the structure is the call's own and outlives it.
-    if unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) } != 0 {
+    if unsafe { libc::getrusage(by, usage.as_mut_ptr()) } != 0 {
         return None;
     }
     // SAFETY: the call has succeeded and filled it.

@@ -3,7 +3,7 @@
 //! that is killed has told and saved what it measured.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fsure::report::safe;
@@ -18,6 +18,7 @@ pub(crate) struct Measuring<'a> {
     json: bool,
     live: Option<Live<'a>>,
     saved: Mutex<Option<Saved<Box<dyn Write + Send>>>>,
+    save: Option<PathBuf>,
     kept: Mutex<Kept>,
 }
 
@@ -34,12 +35,17 @@ impl<'a> Measuring<'a> {
     pub(crate) fn begin(screen: &'a Screen, json: bool, save: Option<&Path>) -> Result<Self> {
         let saved = save.map(create).transpose()?;
         let kept = Mutex::new(Kept { lines: Vec::new(), code: ExitCode::Clean });
-        Ok(Self { screen, json, live: screen.live_line(), saved: Mutex::new(saved), kept })
+        let (live, save) = (screen.live_line(), save.map(Path::to_owned));
+        Ok(Self { screen, json, live, saved: Mutex::new(saved), save, kept })
     }
 
     /// All lines, and the exit code of the run, which was to end with `code`.
     pub(crate) fn end(self, code: ExitCode) -> (Vec<Line>, ExitCode) {
         let kept = self.kept.into_inner().unwrap_or_else(PoisonError::into_inner);
+        // Empty, it would only be in the way of the next attempt.
+        if let Some(path) = self.save.filter(|_| kept.lines.is_empty()) {
+            fsure_os::path::remove(&path, false);
+        }
         (kept.lines, code.worse(kept.code))
     }
 }

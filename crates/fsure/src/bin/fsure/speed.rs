@@ -62,7 +62,8 @@ enum Sub {
     /// Say which rungs have changed between two results that were saved
     ///
     /// By ranks, corrected for the number of rungs, and only what differs by 5 %
-    /// or more. Exit codes: 0 nothing has changed, 1 something has.
+    /// or more. Exit codes: 0 nothing has changed, 1 something has, 5 the two have no
+    /// rung in common.
     Compare(CompareArgs),
 }
 

@@ -49,8 +49,17 @@ pub(super) fn measure(site: &Site, cache: u64, go: &Go<'_>, listener: &dyn Liste
             }
         }
     }
+    // The rungs to come need the room.
+    for name in FILES {
+        os_path::remove(&site.path().join(FOLDER).join(name), false);
+    }
     left_out
 }
+
+/// Where both files are.
+const FOLDER: &str = "cache";
+/// What is read, and what was in memory before.
+const FILES: [&str; 2] = ["set", "planted"];
 
 /// One way, made ready.
 struct Experiment<'a> {
@@ -68,7 +77,7 @@ struct Experiment<'a> {
 
 impl<'a> Experiment<'a> {
     fn new(site: &'a Site, cache: u64, way: Way, go: &Go<'_>) -> Tried<Self> {
-        let (set, planted) = (cache * SET, cache / PLANTED_SHARE);
+        let (set, planted) = (cache.saturating_mul(SET), cache / PLANTED_SHARE);
         let folder = lay_out(site, set, planted, go)?;
         let (group, cache) = limited(site, cache, set)?;
         let open = |name: &str, way| -> Tried<Source> {
@@ -77,7 +86,7 @@ impl<'a> Experiment<'a> {
             source.let_go();
             Ok(source)
         };
-        let (planted, stream) = (open("planted", Way::Cached)?, open("set", way)?);
+        let (planted, stream) = (open(FILES[1], Way::Cached)?, open(FILES[0], way)?);
         let buffer = Buffer::new(REQUEST as usize)?;
         Ok(Self { site, way, cache, set, planted, stream, buffer, group })
     }
@@ -143,9 +152,9 @@ fn no_cpu_time() -> Refusal {
 
 /// Writes both files, if the other way has not.
 fn lay_out(site: &Site, set: u64, planted: u64, go: &Go<'_>) -> Tried<PathBuf> {
-    let folder = site.path().join("cache");
+    let folder = site.path().join(FOLDER);
     os_path::make_folder(&folder)?;
-    for (name, size) in [("set", set), ("planted", planted)] {
+    for (name, size) in FILES.into_iter().zip([set, planted]) {
         let path = folder.join(name);
         if os_path::exists(&path) {
             continue;

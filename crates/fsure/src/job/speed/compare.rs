@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::super::company;
 use crate::results::{Header, Line, Measurement, Rung, Stored};
 use crate::sample::{Difference, difference};
-use crate::words::{Error, ExitCode, Result};
+use crate::words::{Error, ExitCode, Result, units};
 
 /// What chance may bring about over all rungs together.
 const CHANCE: f64 = 0.05;
@@ -49,10 +49,12 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// How a command ends with this: 1 where anything has changed.
+    /// How a command ends with this: 1 where anything has changed, and 5 where
+    /// there was nothing to be compared.
     pub fn exit_code(&self) -> ExitCode {
         match self.rungs.iter().any(|rung| rung.changed) {
             true => ExitCode::Differences,
+            false if self.rungs.is_empty() => ExitCode::Incomplete,
             false => ExitCode::Clean,
         }
     }
@@ -166,11 +168,20 @@ fn unlike(before: &Stored, after: &Stored) -> Vec<String> {
     let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "not known".to_owned());
     held("processor", &known(&one.processor), &known(&other.processor));
     held("cores", &one.cores.to_string(), &other.cores.to_string());
+    let memory = |bytes: Option<u64>| known(&bytes.map(units::size));
+    held("memory", &memory(one.memory_bytes), &memory(other.memory_bytes));
+    held("virtual machine", &known(&one.virtualization), &known(&other.virtualization));
     held("program", &before.header.program, &after.header.program);
-    let setups = (&before.header.setup, &after.header.setup);
-    for (name, value) in setups.0 {
-        let twin = setups.1.iter().find(|(other, _)| other == name);
-        held(name, value, twin.map_or("not said", |(_, value)| value));
+    let setups = (setup(before, after), &after.header.setup);
+    let of = |setup: &[(String, String)], name: &str| {
+        let found = setup.iter().find(|(known, _)| known == name);
+        found.map_or_else(|| "not said".to_owned(), |(_, value)| value.clone())
+    };
+    for (name, value) in &setups.0 {
+        held(name, value, &of(setups.1, name));
+    }
+    for (name, value) in setups.1.iter().filter(|(name, _)| of(&setups.0, name) == "not said") {
+        held(name, "not said", value);
     }
     for (stored, which) in [(before, "first"), (after, "second")] {
         match &stored.summary {
@@ -182,6 +193,20 @@ fn unlike(before: &Stored, after: &Stored) -> Vec<String> {
         }
     }
     unlike
+}
+
+/// The setup of the first, with its folders called as in the second.
+fn setup(before: &Stored, after: &Stored) -> Vec<(String, String)> {
+    let renamed = |name: &String| {
+        let targets = before.header.targets.iter().zip(&after.header.targets);
+        let mut named = targets.filter_map(|(old, new)| {
+            let what = name.strip_suffix(&old.path).filter(|what| what.ends_with(' '))?;
+            Some(format!("{what}{}", new.path))
+        });
+        named.next().unwrap_or_else(|| name.clone())
+    };
+    let setup = before.header.setup.iter();
+    setup.map(|(name, value)| (renamed(name), value.clone())).collect()
 }
 
 #[cfg(test)]

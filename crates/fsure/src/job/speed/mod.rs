@@ -19,7 +19,7 @@ mod small;
 mod stream;
 mod verifying;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -213,8 +213,17 @@ fn check(options: &SpeedOptions) -> Result<()> {
 
 /// The folders, ready to be measured.
 fn sites(options: &SpeedOptions, pool: &Arc<Pool>) -> Result<Vec<Arc<Site>>> {
-    let one = |folder: &PathBuf| {
-        let folder = os_path::resolve(folder).doing("find", folder)?;
+    let resolved = |folder: &PathBuf| os_path::resolve(folder).doing("find", folder);
+    let folders = options.targets.iter().map(resolved).collect::<Result<Vec<_>>>()?;
+    // A line names its folder by text, so that two of one name are one.
+    let twin = |place: usize| folders[..place].iter().any(|f| text(f) == text(&folders[place]));
+    if let Some(place) = (1..folders.len()).find(|place| twin(*place)) {
+        return Err(Error::Usage {
+            message: format!("{} is given twice", folders[place].display()),
+            hint: Some("each folder is measured once, '--runs' measures more often".to_owned()),
+        });
+    }
+    let one = |folder: PathBuf| {
         if !os_path::is_folder(&folder) {
             let message = format!("{} is no folder", folder.display());
             let hint = Some("speed measures the storage under a folder".to_owned());
@@ -225,7 +234,12 @@ fn sites(options: &SpeedOptions, pool: &Arc<Pool>) -> Result<Vec<Arc<Site>>> {
         let (memory, slice) = (machine::available_memory(), options.budget.div_f64(SLICES));
         Site::new(folder, scratch, (options.size, memory), slice, pool).map(Arc::new)
     };
-    options.targets.iter().map(one).collect()
+    folders.iter().cloned().map(one).collect()
+}
+
+/// A folder as the lines of the result name it.
+fn text(folder: &Path) -> String {
+    folder.to_string_lossy().into_owned()
 }
 
 /// All rungs that there are, in the order of the ladder.
@@ -273,7 +287,7 @@ fn chosen(rungs: Vec<Box<dyn Rung>>, wanted: &[String]) -> Result<Vec<Box<dyn Ru
 
 fn header(options: &SpeedOptions, machine: crate::results::Machine, sites: &[Arc<Site>]) -> Header {
     let target = |folder: &PathBuf| {
-        let path = folder.to_string_lossy().into_owned();
+        let path = text(folder);
         let encode = |bytes: &[u8]| base64::engine::general_purpose::STANDARD.encode(bytes);
         let path_bytes = folder.to_str().is_none().then(|| encode(&os_path::bytes(folder)));
         Target { path, path_bytes }

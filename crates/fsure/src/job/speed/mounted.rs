@@ -356,6 +356,7 @@ impl Rung for Pv {
     }
 
     fn once(&mut self, go: &Go<'_>) -> Tried<Run> {
+        self.site.require_room(pv::BYTES)?;
         let path = self.site.path().join("pv");
         let watch = Stopwatch::start(self.site.meter.as_ref());
         let written = pv::write(&path, &|| go.check().is_ok());

@@ -32,6 +32,8 @@ const SPACE_SHARE: u64 = 4;
 /// Files of the stream's size that are there at the same time: the one that is
 /// read and the one that is being written.
 const STREAMS: u64 = 2;
+/// Of that, small files have one part in this many, and the streams have the rest.
+const SMALL_SHARE: u64 = 16;
 /// Below this there is nothing to be measured but the beginning and the end.
 const SIZE_MIN: u64 = 1 << 20;
 /// The trial that shows how slow the storage is.
@@ -61,6 +63,8 @@ pub(super) struct Site {
     pub(super) files_max: u64,
     /// What is written.
     pub(super) pool: Arc<Pool>,
+    /// Bytes that were free before anything was made.
+    room: u64,
     tree: Arc<Root>,
     readers: OnceLock<usize>,
 }
@@ -85,8 +89,9 @@ impl Site {
         let path = scratch.path().to_owned();
         let room = machine::free_bytes(&path).doing("ask for free space in", &path)?;
         let meter = Meter::of(&path).ok().flatten();
+        let (share, small) = (room / SPACE_SHARE, room / SPACE_SHARE / SMALL_SHARE);
         let mut site = Self {
-            target: folder.to_string_lossy().into_owned(),
+            target: super::text(&folder),
             folder,
             scratch: Arc::new(scratch),
             kind,
@@ -95,22 +100,23 @@ impl Site {
             bounded: None,
             // 4 KiB of content and up to as much for its name and inode, and
             // two of the rungs have their files there at a time.
-            files_max: room / SPACE_SHARE / 2 / (4 * GRAIN),
+            files_max: small / 2 / (4 * GRAIN),
             pool: Arc::clone(pool),
+            room,
             tree,
             readers: OnceLock::new(),
         };
         let limits = [
             (size, String::new()),
             (
-                room / SPACE_SHARE / STREAMS,
+                (share - small) / STREAMS,
                 format!("{} are free, of which a quarter is used", units::size(room)),
             ),
             (
                 memory.map_or(u64::MAX, |memory| memory / 4),
                 format!("{} of memory are free", units::size(memory.unwrap_or_default())),
             ),
-            site.bound_by_speed(slice, size.min(room / SPACE_SHARE)).doing("write in", &path)?,
+            site.bound_by_speed(slice, size.min(share)).doing("write in", &path)?,
         ];
         let (bytes, why) = limits.into_iter().min_by_key(|(bytes, _)| *bytes).unwrap_or_default();
         site.size = bytes / GRAIN * GRAIN;
@@ -169,14 +175,15 @@ impl Site {
 
     /// Whether files of so many bytes may still be made.
     pub(super) fn require_room(&self, bytes: u64) -> Tried<()> {
-        let room = machine::free_bytes(self.path())?;
-        if bytes <= room / SPACE_SHARE {
+        let used = self.room.saturating_sub(machine::free_bytes(self.path())?);
+        if used.saturating_add(bytes) <= self.room / SPACE_SHARE {
             return Ok(());
         }
         Err(super::rung::Refusal::NotHere(format!(
-            "a file of {} is more than a quarter of the {} that are free",
+            "too little space for a file of {}: all that is written here at a time has to fit a \
+             quarter of the {} that were free",
             units::size(bytes),
-            units::size(room)
+            units::size(self.room)
         )))
     }
 

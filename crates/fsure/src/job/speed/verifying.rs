@@ -22,6 +22,11 @@ const IS_THE_DEVICE: f64 = 85.0;
 /// share of the hash's own rate; where it does not, something else does.
 const HASH_SHARE: f64 = 0.5;
 
+/// What `verify` does before the first byte and behind the last took 40 ms
+/// (measured: 138 MiB in 83 ms at 1.7 GB/s, 1 GiB of the same disk at 3.0 GB/s).
+/// In a run of this many seconds that is less than what the device may lack.
+const LONG_ENOUGH_S: f64 = 0.25;
+
 /// `verify` of a folder's file.
 pub(super) struct Verify {
     site: Arc<Site>,
@@ -111,8 +116,11 @@ pub(super) fn limit(target: &str, lines: &[Line]) -> Option<Limit> {
     let is_slow_hash = hash.is_some_and(|hash| {
         hash.median <= device.median && verify.median >= HASH_SHARE * hash.median
     });
+    let seconds = verify.amount as f64 / units::MIB as f64 / verify.median;
     let limit = if percent >= IS_THE_DEVICE {
         "the device"
+    } else if seconds < LONG_ENOUGH_S {
+        "its beginning and end"
     } else if is_slow_hash {
         "the hash"
     } else {
@@ -144,7 +152,7 @@ mod tests {
             samples: vec![median],
             warm_up: Vec::new(),
             outliers: Vec::new(),
-            amount: 1,
+            amount: 450 << 20,
             cpu_s_per_gib: None,
             device_read_bytes: None,
             device_written_bytes: None,
@@ -166,6 +174,7 @@ mod tests {
         assert_eq!(told(70.0, 1000.0, 100.0), Some((7, "the hash".to_owned())));
         assert_eq!(told(70.0, 100.0, 900.0), Some((70, "the cores".to_owned())));
         assert_eq!(told(34.0, 100.0, 99.0), Some((34, "the cores".to_owned())));
+        assert_eq!(told(2000.0, 4000.0, 9000.0), Some((50, "its beginning and end".to_owned())));
         assert_eq!(limit("/a", &[line(VERIFY, "/a", 1.0)]), None);
     }
 }
