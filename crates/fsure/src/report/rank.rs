@@ -42,7 +42,7 @@ pub(super) fn ranks(rungs: &[&Rung]) -> Vec<Rank> {
     rungs.iter().map(rank).collect()
 }
 
-/// What the ranks mean.
-pub(super) const MEANING: &str = "A rank such as 2-3 says that the interval has a value in common with \
-                           another's, so neither may be called the faster; - says that there \
-                           were fewer than three runs.";
+/// What the ranks mean, in two lines.
+pub(super) const MEANING: &str = "A rank such as 2-3: the interval has a value in common with \
+                                  another's, so neither may be called the\nfaster. A rank of -: \
+                                  there were fewer than three runs.";
