@@ -4,6 +4,7 @@
 //! | module | question |
 //! |---|---|
 //! | [`attribute`] | mode, owner, access lists and extended attributes of a name |
+//! | [`block`] | a disk made of a program, for file systems to be mounted from |
 //! | [`buffer`] | memory that direct reads can use at full speed |
 //! | [`counters`] | what a device was really asked to do |
 //! | [`device`] | which disks a file system is on, and how they want to be read |
@@ -36,6 +37,7 @@
 
 mod absent;
 pub mod attribute;
+pub mod block;
 pub mod buffer;
 pub mod cgroup;
 pub mod counters;

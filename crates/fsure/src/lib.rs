@@ -13,13 +13,16 @@ pub mod words;
 
 // Floor 2: machines
 pub mod catalog;
+pub mod commit;
+pub mod drive;
 pub mod exchange;
 pub mod parity;
 pub mod results;
 pub mod sample;
 pub mod tree;
 
-// Floor 3: the pipeline, and for whom a record is believed
+// Floor 3: the pipeline, what a cut shows, and for whom a record is believed
+pub mod powercut;
 pub mod scan;
 pub mod trust;
 

@@ -10,6 +10,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use fsure::job::{FlushOptions, Measured, Pattern, flush};
+use fsure::report::flush::text;
 use fsure::results::{Curve, Line, Listener, Method, Profile, Step};
 use fsure::words::durability::{Facts, Medium, WriteCache};
 use fsure::words::{Error, ExitCode, Monitor};
@@ -64,7 +65,8 @@ struct Run {
 impl Run {
     fn of(options: &FlushOptions) -> Self {
         let ear = Ear::default();
-        let Measured { facts, exit_code } = flush(options, &ear).expect("a run");
+        let Measured { facts, exit_code, ended_by } = flush(options, &ear).expect("a run");
+        assert!(ended_by.is_none(), "{ended_by:?}");
         let shares = ear.shares.into_inner().expect("no panic");
         assert!(shares.is_sorted() && shares.iter().all(|share| (0.0..=1.0).contains(share)));
         let lines = ear.lines.into_inner().expect("no panic");
@@ -106,6 +108,11 @@ impl Run {
         let counted = method.device_kib_per_op.zip(method.flushes_per_op);
         counted.unwrap_or_else(|| panic!("{name} was not counted"))
     }
+}
+
+/// What ended a run that cannot come to its end.
+fn failed(options: &FlushOptions, ear: &Ear<'_>) -> Error {
+    flush(options, ear).expect("a run").ended_by.expect("an error")
 }
 
 fn is_empty(folder: &Path) -> bool {
@@ -271,15 +278,33 @@ fn memory_has_no_counters_and_that_is_what_is_said() {
 fn a_wish_to_stop_is_obeyed_and_leaves_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("mine"), "precious").expect("write");
-    for step in ["fdatasync", "replace + fsync + folder flush", "4 commits per flush", "2 threads"]
-    {
-        let act = || Some(ExitCode::Interrupted);
+    // At its fourth turn it has had a warm-up and two that count.
+    for (step, rows) in [
+        ("fdatasync", &["write only", "fdatasync"][..]),
+        ("4 commits per flush", &["O_DSYNC"]),
+        ("2 threads", &["O_DIRECT"]),
+    ] {
+        let turns = Mutex::new(0);
+        let act = || {
+            let mut turns = turns.lock().expect("no panic");
+            *turns += 1;
+            (*turns == 4).then_some(ExitCode::Interrupted)
+        };
         let ear = Ear { at_step: Some((step, &act)), ..Ear::default() };
-        let ended = flush(&options(folder.path()), &ear);
-        assert!(matches!(ended, Err(Error::Interrupted(ExitCode::Interrupted))), "{step}");
+        let error = failed(&options(folder.path()), &ear);
+        assert!(matches!(error, Error::Interrupted(ExitCode::Interrupted)), "{step}");
         let lines = ear.lines.into_inner().expect("no panic");
         assert!(matches!(lines[0], Line::Result(_)));
-        assert!(!lines.iter().any(|line| matches!(line, Line::Summary(_))), "it was cut off");
+        for name in rows {
+            let is_told = |line: &Line| matches!(line, Line::Method(one) if one.name == *name);
+            assert!(lines.iter().any(is_told), "{step}: {name} had been measured");
+        }
+        let has_curve = lines.iter().any(|line| matches!(line, Line::Curve(_)));
+        assert_eq!(has_curve, step != "fdatasync", "{step}");
+        assert!(!lines.iter().any(|line| matches!(line, Line::Verdict(_))), "{step}");
+        let last = lines.last().expect("lines");
+        assert!(matches!(last, Line::Summary(it) if it.exit_code == 130 && it.measured > 0));
+        assert!(text(&lines).contains("did not come to its end"), "{step}");
     }
     let left: Vec<PathBuf> = std::fs::read_dir(folder.path())
         .expect("list")
@@ -293,7 +318,7 @@ fn a_wish_to_stop_is_obeyed_and_leaves_nothing() {
 fn where_there_is_too_little_room_nothing_is_begun() {
     let image = or_skip("flush without room", Image::new(&EXT4, 8));
     let Some(image) = image else { return };
-    let error = flush(&options(image.root()), &Ear::default()).expect_err("no room");
+    let error = failed(&options(image.root()), &Ear::default());
     let told = error.to_string();
     assert!(
         told.contains("are needed") && told.contains(&*image.root().to_string_lossy()),
@@ -303,9 +328,9 @@ fn where_there_is_too_little_room_nothing_is_begun() {
     assert!(error.hint().is_some_and(|hint| hint.contains("room")));
     assert!(is_empty(image.root()));
     rustix::mount::mount_remount(image.root(), MountFlags::RDONLY, "").expect("mount read-only");
-    let error = flush(&options(image.root()), &Ear::default()).expect_err("read-only");
+    let error = failed(&options(image.root()), &Ear::default());
     assert!(error.hint().is_some_and(|hint| hint.contains("read-only")), "{error}");
-    let error = flush(&options(&image.root().join("none")), &Ear::default()).expect_err("nowhere");
+    let error = failed(&options(&image.root().join("none")), &Ear::default());
     assert!(error.to_string().contains("/none"), "{error}");
 }
 
@@ -322,9 +347,11 @@ fn a_disk_that_fills_up_ends_the_run_with_its_place_and_leaves_nothing() {
         None
     };
     let ear = Ear { at_step: Some(("append + fsync", &fill)), ..Ear::default() };
-    let error = flush(&options(image.root()), &ear).expect_err("no room");
+    let error = failed(&options(image.root()), &ear);
     assert!(error.to_string().contains(&*image.root().to_string_lossy()), "{error}");
     assert!(error.hint().is_some_and(|hint| hint.contains("room")), "{error}");
     std::fs::remove_file(&other).expect("remove");
     assert!(is_empty(image.root()));
+    let lines = ear.lines.into_inner().expect("no panic");
+    assert!(matches!(lines.last(), Some(Line::Summary(it)) if it.exit_code == 5));
 }

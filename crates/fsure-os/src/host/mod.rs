@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `File` | [`Handle`]: how an open file is read |
 //! | `Root` | names below a folder, never through a link |
+//! | `block` | a disk made of a program |
 //! | `attribute` | what a name has beside its content |
 //! | `machine` | the machine, and what else it is doing |
 //! | `memory` | room for direct reads |
@@ -35,6 +36,8 @@ mod linux;
 #[cfg(target_os = "macos")]
 mod macos;
 #[cfg(not(target_os = "linux"))]
+pub(crate) mod no_block;
+#[cfg(not(target_os = "linux"))]
 pub(crate) mod no_counters;
 #[cfg(not(target_os = "linux"))]
 pub(crate) mod no_mounts;
@@ -57,14 +60,17 @@ use windows as system;
 #[cfg(all(test, target_os = "linux"))]
 pub(crate) use linux::did_not_run;
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{counters, mounts, ring, stack};
+pub(crate) use linux::{block, counters, mounts, ring, stack};
 pub(crate) use system::{File, device, durable, machine, priority, volume};
 #[cfg(unix)]
 pub(crate) use unix::{attribute, folder, lock, memory, name, open_files, path, scratch, write};
 #[cfg(windows)]
 pub(crate) use windows::{attribute, folder, lock, memory, name, open_files, path, scratch, write};
 #[cfg(not(target_os = "linux"))]
-pub(crate) use {no_counters as counters, no_mounts as mounts, no_ring as ring, no_stack as stack};
+pub(crate) use {
+    no_block as block, no_counters as counters, no_mounts as mounts, no_ring as ring,
+    no_stack as stack,
+};
 
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
 compile_error!("fsure-os speaks to Linux, macOS and Windows");

@@ -23,11 +23,24 @@ pub fn text(lines: &[Line]) -> String {
     }
     let parts: Vec<_> = targets.iter().map(|target| of_target(target, lines)).collect();
     let mut report = parts.join("\n");
-    if !lines.iter().any(|line| matches!(line, Line::Summary(_))) {
+    if !is_whole(lines) {
         report +=
             "\nThe run did not come to its end: what stands above was measured, and no more.\n";
     }
     report
+}
+
+/// Whether the run came to its end: one that was stopped or failed has a last
+/// line, but not a verdict on each target.
+fn is_whole(lines: &[Line]) -> bool {
+    let judged = |path: &str| {
+        lines.iter().any(|line| matches!(line, Line::Verdict(one) if one.target == path))
+    };
+    let is_judged = |line: &Line| match line {
+        Line::Result(header) => header.targets.iter().all(|target| judged(&target.path)),
+        _ => true,
+    };
+    lines.iter().any(|line| matches!(line, Line::Summary(_))) && lines.iter().all(is_judged)
 }
 
 /// What to believe of each target, and nothing else.

@@ -16,6 +16,7 @@ mod meta_line;
 pub mod metrics;
 pub mod page;
 pub mod protect;
+mod rank;
 mod scrubbed;
 pub mod speed;
 pub mod text;

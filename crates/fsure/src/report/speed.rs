@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 
+use super::rank::{MEANING, ranks};
 use super::{number, safe};
 use crate::job::Changes;
 use crate::results::{Limit, Line, Rung, Series, Summary};
@@ -39,6 +40,8 @@ pub fn text(lines: &[Line]) -> String {
     }
     if !rungs.is_empty() {
         text.push_str(INTERVALS);
+        text.push_str(MEANING);
+        text.push('\n');
     }
     for line in lines {
         other_line(&mut text, line);
@@ -47,9 +50,8 @@ pub fn text(lines: &[Line]) -> String {
 }
 
 const INTERVALS: &str = "\nThe figure is the median of the runs. The interval holds the true one \
-                         with 95 %; below six runs\nit is all there was, and ranks may be chance. \
-                         Rungs that share a rank cannot be told apart.\nWhat a device did is by \
-                         its counters, where all programs' requests count.\n";
+                         with 95 %; below six runs\nit is all there was. What a device did is by \
+                         its counters: all programs' requests count there.\n";
 
 /// The rungs of one unit, fastest first.
 fn ladder(text: &mut String, unit: &str, mut rungs: Vec<&Rung>) {
@@ -79,20 +81,6 @@ fn ladder(text: &mut String, unit: &str, mut rungs: Vec<&Rung>) {
         };
         let _ = writeln!(text, "      {place}{}{}", safe(&rung.measured), asides(rung));
     }
-}
-
-/// The ranks of rungs that are sorted by their medians. Those whose intervals
-/// hang together, be it by a third's, share one.
-fn ranks(rungs: &[&Rung]) -> Vec<usize> {
-    let (mut ranks, mut rank, mut lowest) = (Vec::new(), 1, f64::INFINITY);
-    for (place, rung) in rungs.iter().enumerate() {
-        if rung.high < lowest {
-            rank = place + 1;
-        }
-        lowest = lowest.min(rung.low);
-        ranks.push(rank);
-    }
-    ranks
 }
 
 /// What else is to be known of a rung.
@@ -311,11 +299,14 @@ mod tests {
             rung("twin", 85.0, 95.0, 99.0),
             rung("slow", 1.0, 2.0, 3.0),
         );
-        assert_eq!(ranks(&[&fast, &twin, &slow]), [1, 1, 3]);
+        let once = Rung { runs: 1, ..rung("once", 500.0, 500.0, 500.0) };
+        let shown: Vec<_> =
+            ranks(&[&once, &fast, &twin, &slow]).iter().map(ToString::to_string).collect();
+        assert_eq!(shown, ["-", "1-2", "1-2", "3"]);
         let text = text(&[slow, twin, fast].map(Line::Rung));
         let ranks: Vec<_> = text.lines().filter_map(|line| line.trim().split_once("  ")).collect();
         let order: Vec<_> = ranks.iter().map(|(rank, _)| *rank).collect();
-        assert_eq!(order, ["rank", "1", "1", "3"], "{text}");
+        assert_eq!(order, ["rank", "1-2", "1-2", "3"], "{text}");
         assert!(text.contains("per run the device wrote 1.0 MiB, flushed 1.0 times"), "{text}");
         assert!(text.contains("warm-up 90.0; far from the others: 110"), "{text}");
     }

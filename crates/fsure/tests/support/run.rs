@@ -29,13 +29,22 @@ const NOBODY: &str = "/nonexistent";
 
 /// Runs `fsure` for a user whose own files lie in `home`.
 pub fn fsure_of(home: &Path, args: &[impl AsRef<OsStr>]) -> Run {
-    let output = Command::new(env!("CARGO_BIN_EXE_fsure"))
-        .args(args)
-        .env("XDG_CONFIG_HOME", home.join("config"))
-        .env("XDG_STATE_HOME", home.join("state"))
-        .stdin(Stdio::null())
-        .output()
-        .expect("start fsure");
+    ended(command(home).args(args))
+}
+
+/// Runs `fsure` with one more variable in its environment.
+pub fn fsure_with((name, value): (&str, &OsStr), args: &[impl AsRef<OsStr>]) -> Run {
+    ended(command(Path::new(NOBODY)).env(name, value).args(args))
+}
+
+fn command(home: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fsure"));
+    command.env("XDG_CONFIG_HOME", home.join("config")).env("XDG_STATE_HOME", home.join("state"));
+    command
+}
+
+fn ended(command: &mut Command) -> Run {
+    let output = command.stdin(Stdio::null()).output().expect("start fsure");
     Run {
         code: code(output.status),
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),

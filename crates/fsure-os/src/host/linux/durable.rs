@@ -80,15 +80,31 @@ impl Writer {
         Ok(())
     }
 
+    /// By the C library's calls: what was preloaded before it to do nothing
+    /// (eatmydata) does nothing here, too, as for every other program, and shows.
     pub(crate) fn flush(&self) -> io::Result<()> {
         match self.method {
-            Method::Fsync => retry_on_intr(|| rustix::fs::fsync(&self.file))?,
-            Method::Fdatasync | Method::DirectFdatasync | Method::Ring => self.settle()?,
-            Method::Syncfs => retry_on_intr(|| rustix::fs::syncfs(&self.file))?,
-            Method::SyncFileRange => self.sync_file_range()?,
-            _ => {}
+            Method::Fsync => self.call(libc::fsync),
+            Method::Fdatasync | Method::DirectFdatasync | Method::Ring => {
+                self.call(libc::fdatasync)
+            }
+            Method::Syncfs => self.call(libc::syncfs),
+            Method::SyncFileRange => self.sync_file_range(),
+            _ => Ok(()),
         }
-        Ok(())
+    }
+
+    fn call(&self, flush: unsafe extern "C" fn(libc::c_int) -> libc::c_int) -> io::Result<()> {
+        loop {
+            // SAFETY: it is one of the calls above, with an open descriptor.
+            if unsafe { flush(self.file.as_raw_fd()) } == 0 {
+                return Ok(());
+            }
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        }
     }
 
     pub(crate) fn commit(&self, data: &[u8], at: u64) -> io::Result<()> {
@@ -100,6 +116,8 @@ impl Writer {
         self.flush()
     }
 
+    /// By the system call itself, past whatever was preloaded: what is left
+    /// behind here would be counted for the next method.
     pub(crate) fn settle(&self) -> io::Result<()> {
         Ok(retry_on_intr(|| rustix::fs::fdatasync(&self.file))?)
     }

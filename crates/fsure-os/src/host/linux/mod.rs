@@ -1,9 +1,11 @@
 //! Linux.
 
 pub(crate) mod attribute;
+pub(crate) mod block;
 mod cgroup;
 pub(crate) mod counters;
 pub(crate) mod device;
+mod drive_cache;
 pub(crate) mod durable;
 mod extent;
 mod file;

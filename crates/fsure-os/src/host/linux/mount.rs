@@ -1,10 +1,9 @@
 //! The mount that a folder is in, from the mount table (proc(5), `mountinfo`).
 
 use std::io;
+use std::os::fd::BorrowedFd;
 
 use rustix::fs::{AtFlags, StatxFlags};
-
-use crate::host::folder::Root;
 
 /// One mount, with the table's escapes undone. Bytes that are no text are
 /// replaced: this is shown, and nothing is opened by it but what overlays name.
@@ -24,11 +23,14 @@ pub(super) struct Mount {
     pub(super) own_options: String,
 }
 
-/// The mount that a folder is in.
-pub(super) fn of(root: &Root) -> io::Result<Mount> {
-    let flags = StatxFlags::MNT_ID;
-    let answer = rustix::fs::statx(root.descriptor(), c"", AtFlags::EMPTY_PATH, flags)?;
-    let table = std::fs::read("/proc/self/mountinfo")?;
+/// The mount that an open folder is in. Fails where the kernel is too old to say
+/// which (before Linux 5.8).
+pub(super) fn at(folder: BorrowedFd<'_>) -> io::Result<Mount> {
+    let answer = rustix::fs::statx(folder, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID)?;
+    if answer.stx_mask & StatxFlags::MNT_ID.bits() == 0 {
+        return Err(io::Error::new(io::ErrorKind::Unsupported, "too old to say which mount"));
+    }
+    let table = std::fs::read("/proc/thread-self/mountinfo")?;
     find(&table, answer.stx_mnt_id)
         .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "not in the mount table"))
 }

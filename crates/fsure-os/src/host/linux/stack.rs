@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::device::{block_devices, whole};
+use super::drive_cache;
 use super::mount::{self, Mount};
 use crate::device::Device;
 use crate::host::folder::Root;
@@ -20,7 +21,7 @@ pub(crate) fn of(folder: &Path) -> io::Result<Stack> {
 
 fn below(folder: &Path, depth: u32) -> io::Result<Stack> {
     let root = Root::open(folder)?;
-    let mount = mount::of(&root)?;
+    let mount = mount::at(root.descriptor())?;
     let devices = block_devices(&root, b"");
     let upper = mount.option("upperdir").filter(|_| mount.kind == "overlay" && depth > 0);
     let lower = if ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"].contains(&&*mount.kind) {
@@ -161,12 +162,27 @@ fn of_disk(folder: &Path) -> (Layer, Stack) {
         Medium::Remote => "network",
         _ => "disk",
     };
+    let mut stack = Stack::on(medium, Vec::new());
     if medium == Medium::Virtual {
         facts.push(("virtual", "what is below is the host's".to_owned()));
     } else if kind == "disk" {
-        facts.push(("its own word on its cache", "not asked".to_owned()));
+        let is_on = drive_cache::is_on(folder, transport);
+        facts.push(("its own word on its cache", own_word(&is_on)));
+        stack.drive_cache_on = is_on.ok();
     }
-    (Layer { kind, name: disk, facts }, Stack::on(medium, Vec::new()))
+    (Layer { kind, name: disk, facts }, stack)
+}
+
+/// What a drive has said of its volatile cache.
+fn own_word(is_on: &io::Result<bool>) -> String {
+    match is_on {
+        Ok(true) => "on".to_owned(),
+        Ok(false) => "off".to_owned(),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            "not known: only root may ask".to_owned()
+        }
+        Err(error) => format!("not known: {error}"),
+    }
 }
 
 /// How a disk is reached, from the path of its folder in sysfs.
@@ -295,6 +311,19 @@ mod tests {
             ("/sys/devices/virtual/block/nbd0", "network"),
         ] {
             assert_eq!(transport(Path::new(path)), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_a_drive_did_not_say_is_not_known() {
+        let errno = |errno| Err(io::Error::from_raw_os_error(errno));
+        for (is_on, said) in [
+            (Ok(true), "on"),
+            (Ok(false), "off"),
+            (errno(libc::EACCES), "not known: only root may ask"),
+            (errno(libc::ENOTTY), "not known: Inappropriate ioctl for device (os error 25)"),
+        ] {
+            assert_eq!(own_word(&is_on), said);
         }
     }
 

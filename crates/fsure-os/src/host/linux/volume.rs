@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt;
 
 use rustix::fs::{AtFlags, OFlags, StatxFlags};
 
+use super::mount;
 use crate::host::folder::Root;
 use crate::volume::Volume;
 
@@ -22,28 +23,13 @@ pub(crate) fn of(root: &Root, path: &[u8]) -> io::Result<Volume> {
             .or_else(|_| root.open_at(path, OFlags::PATH | OFlags::DIRECTORY))?;
         opened.as_fd()
     };
-    let answer = rustix::fs::statx(folder, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID)?;
-    let has_mount_id = answer.stx_mask & StatxFlags::MNT_ID.bits() != 0;
-    let kind = has_mount_id.then(|| kind_of_mount(answer.stx_mnt_id)).flatten();
-    let kind = match kind {
-        Some(kind) => kind,
-        None => format!("{:#x}", rustix::fs::fstatfs(folder)?.f_type),
+    let kind = match mount::at(folder) {
+        Ok(mount) => mount.kind,
+        Err(_) => format!("{:#x}", rustix::fs::fstatfs(folder)?.f_type),
     };
+    let answer = rustix::fs::statx(folder, c"", AtFlags::EMPTY_PATH, StatxFlags::empty())?;
     let device = rustix::fs::makedev(answer.stx_dev_major, answer.stx_dev_minor);
     Ok(Volume::new(kind, uuid_by_ioctl(folder).or_else(|| uuid_by_device(device))))
-}
-
-/// The type of a mount, from the mount table (proc(5), `mountinfo`).
-fn kind_of_mount(mount_id: u64) -> Option<String> {
-    let table = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
-    table.lines().find_map(|line| {
-        let (id, rest) = line.split_once(' ')?;
-        if id.parse() != Ok(mount_id) {
-            return None;
-        }
-        let (_, kind) = rest.split_once(" - ")?;
-        kind.split(' ').next().map(str::to_owned)
-    })
 }
 
 /// `FS_IOC_GETFSUUID` (Linux 6.9): needs no rights and sees through mounts.
@@ -79,6 +65,10 @@ fn uuid_by_device(device: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::did_not_run;
+    use crate::mounts::{Namespace, What};
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
     use std::path::Path;
 
     #[test]
@@ -86,5 +76,27 @@ mod tests {
         let root = Root::open(Path::new("/proc")).unwrap();
         assert_eq!(of(&root, b"").unwrap().kind, "proc");
         assert_eq!(of(&root, b"self").ok(), None, "never through a link");
+    }
+
+    /// A line of the table that is no UTF-8 says nothing of the others.
+    #[test]
+    fn a_mount_with_a_name_that_is_no_text_hides_no_kind() {
+        let test = "a_mount_with_a_name_that_is_no_text_hides_no_kind";
+        let space = match Namespace::new() {
+            Ok(space) => space,
+            Err(error) => return did_not_run(test, &error.to_string()),
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let odd = folder.path().join(OsStr::from_bytes(b"a mount\n\xff"));
+        std::fs::create_dir(&odd).unwrap();
+        let _mounted = space.mount(&What::Ram { bytes: 4096, huge: false }, &odd).unwrap();
+        let kinds = space.run(move || {
+            let kind = |path: &Path| of(&Root::open(path).unwrap(), b"").unwrap().kind;
+            // The table of this thread, which is not that of the process.
+            let table = std::fs::read("/proc/thread-self/mountinfo").unwrap();
+            assert!(std::str::from_utf8(&table).is_err(), "the name is in the table");
+            [kind(Path::new("/proc")), kind(&odd)]
+        });
+        assert_eq!(kinds.unwrap(), ["proc", "tmpfs"]);
     }
 }

@@ -81,7 +81,10 @@ fn measure(args: &FlushArgs, output: &OutputArgs, screen: &Screen) -> Result<Exi
             screen.print(&report);
         }
     }
-    ended.map(|_| code)
+    if let Some(error) = ended?.ended_by {
+        screen.error(&error);
+    }
+    Ok(code)
 }
 
 impl FlushArgs {

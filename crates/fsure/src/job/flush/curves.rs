@@ -26,9 +26,6 @@ const BRIEF: Duration = Duration::from_secs(1);
 /// Bytes written at once where there are many.
 const PIECE: usize = 1 << 20;
 
-/// A curve's points so far: x, and what was measured there.
-type Measured = Vec<(f64, Tally)>;
-
 /// How many points there are, for so many threads.
 pub(super) fn count(threads: usize) -> usize {
     BATCHES.len() + 2 * powers(threads).count() + DIRTY.len()
@@ -56,11 +53,14 @@ fn powers(most: usize) -> impl Iterator<Item = usize> {
 
 fn batches(site: &Site<'_>, span: Duration) -> Result<()> {
     let flush = Method::strongest();
-    let made = |batch| Ok(Overwrite::new(site, flush, site.options.size)?.in_batches(batch));
-    let points = points(site, &BATCHES, |batch| format!("{batch} commits per flush"), made, span)?;
     let name = "commits per flush";
-    let measured = format!("so many writes of {} bytes, then {}", site.options.size, flush.name());
-    tell(site, [name, name, "commits/s"], points, Tally::rates, measured);
+    let shape = Shape {
+        names: [name, name, "commits/s"],
+        value: Tally::rates,
+        measured: format!("so many writes of {} bytes, then {}", site.options.size, flush.name()),
+    };
+    let made = |batch| Ok(Overwrite::new(site, flush, site.options.size)?.in_batches(batch));
+    shape.points(site, &BATCHES, |batch| format!("{batch} commits per flush"), made, span)?;
     Ok(())
 }
 
@@ -68,15 +68,21 @@ fn threads(site: &Site<'_>, span: Duration) -> Result<()> {
     let counts: Vec<u64> = powers(site.options.threads).map(|count| count as u64).collect();
     let flush = Method::strongest().name();
     let says = |count: u64| format!("{count} threads");
-    let own = points(site, &counts, says, |count| Threads::apart(site, count), span)?;
-    let measured = format!("each thread writes to a file of its own, then {flush}");
-    tell(site, ["threads", "threads", "commits/s"], own, Tally::rates, measured);
-    let shared = points(site, &counts, says, |count| Threads::together(site, count), span)?;
-    let measured = format!(
-        "all threads write to one file; who comes while a {flush} is under way waits for the \
-         next one, which is for all who wait"
-    );
-    tell(site, ["group commit", "threads", "commits/s"], shared, Tally::rates, measured);
+    let own = Shape {
+        names: ["threads", "threads", "commits/s"],
+        value: Tally::rates,
+        measured: format!("each thread writes to a file of its own, then {flush}"),
+    };
+    own.points(site, &counts, says, |count| Threads::apart(site, count), span)?;
+    let shared = Shape {
+        names: ["group commit", "threads", "commits/s"],
+        value: Tally::rates,
+        measured: format!(
+            "all threads write to one file; who comes while a {flush} is under way waits for the \
+             next one, which is for all who wait"
+        ),
+    };
+    shared.points(site, &counts, says, |count| Threads::together(site, count), span)?;
     Ok(())
 }
 
@@ -90,59 +96,62 @@ fn slope(site: &Site<'_>, span: Duration) -> Result<Vec<(u64, f64)>> {
     };
     let most = site.room()? / DIRTY_SHARE;
     let sizes: Vec<_> = DIRTY.into_iter().filter(|bytes| *bytes <= most).collect();
+    let shape = Shape {
+        names: [name, "bytes", "us"],
+        value: Tally::medians_us,
+        measured: "so many bytes written past the page cache, then the time of fdatasync alone"
+            .to_owned(),
+    };
     let made = |bytes| Flushing::new(site, method, bytes, span);
-    let points = points(site, &sizes, |bytes| format!("{name}: {bytes}"), made, span)?;
-    let medians = points.iter().filter_map(|(bytes, tally)| {
-        tally.medians_us().map(|spread| (*bytes as u64, spread.median))
-    });
-    let medians = medians.collect();
-    let measured =
-        "so many bytes written past the page cache, then the time of fdatasync alone".to_owned();
-    tell(site, [name, "bytes", "us"], points, Tally::medians_us, measured);
-    Ok(medians)
+    let points = shape.points(site, &sizes, |bytes| format!("{name}: {bytes}"), made, span)?;
+    Ok(points.into_iter().map(|point| (point.x as u64, point.y)).collect())
 }
 
-/// Measures all points of a curve in turns.
-fn points<O: Operation>(
-    site: &Site<'_>,
-    at: &[u64],
-    says: impl Fn(u64) -> String,
-    make: impl Fn(u64) -> io::Result<O>,
-    span: Duration,
-) -> Result<Measured> {
-    let mut contenders = Vec::new();
-    for x in at {
-        // What is refused here is refused for more, too.
-        let Some(made) = site.or_not_run(&says(*x), make(*x))? else { break };
-        contenders.push(Contender::new(says(*x), made));
-    }
-    site.measure(&mut contenders, span)?;
-    site.clear()?;
-    let x_of = |name: &str| at.iter().find(|x| says(**x) == name);
-    let points =
-        contenders.into_iter().filter_map(|one| Some((*x_of(&one.name)? as f64, one.tally)));
-    Ok(points.collect())
-}
-
-fn tell(
-    site: &Site<'_>,
-    [name, x, y]: [&str; 3],
-    points: Measured,
-    value: impl Fn(&Tally) -> Option<Spread>,
+/// A curve that is to be measured.
+struct Shape {
+    /// Its own, and those of x and y.
+    names: [&'static str; 3],
+    value: fn(&Tally) -> Option<Spread>,
     measured: String,
-) {
-    let points = points.iter().filter_map(|(x, tally)| {
-        let Spread { median, low, high, .. } = value(tally)?;
-        Some(Point { x: *x, y: median, low, high, flushes_per_op: tally.flushes() })
-    });
-    site.tell(&Line::Curve(Curve {
-        name: name.to_owned(),
-        target: site.target.clone(),
-        x: x.to_owned(),
-        y: y.to_owned(),
-        points: points.collect(),
-        measured,
-    }));
+}
+
+impl Shape {
+    /// Measures all points in turns, and tells those that there are.
+    fn points<O: Operation>(
+        &self,
+        site: &Site<'_>,
+        at: &[u64],
+        says: impl Fn(u64) -> String,
+        make: impl Fn(u64) -> io::Result<O>,
+        span: Duration,
+    ) -> Result<Vec<Point>> {
+        let mut contenders = Vec::new();
+        for x in at {
+            // What is refused here is refused for more, too.
+            let Some(made) = site.or_not_run(&says(*x), make(*x))? else { break };
+            contenders.push(Contender::new(says(*x), made));
+        }
+        let ended = site.measure(&mut contenders, span);
+        let x_of = |name: &str| at.iter().find(|x| says(**x) == name);
+        let points = contenders.into_iter().filter_map(|one| {
+            let (x, tally) = (*x_of(&one.name)? as f64, one.tally);
+            let Spread { median, low, high, .. } = (self.value)(&tally)?;
+            Some(Point { x, y: median, low, high, flushes_per_op: tally.flushes() })
+        });
+        let points: Vec<_> = points.collect();
+        if !points.is_empty() {
+            self.tell(site, points.clone());
+        }
+        ended?;
+        site.clear()?;
+        Ok(points)
+    }
+
+    fn tell(&self, site: &Site<'_>, points: Vec<Point>) {
+        let [name, x, y] = self.names.map(str::to_owned);
+        let (target, measured) = (site.target.clone(), self.measured.clone());
+        site.tell(&Line::Curve(Curve { name, target, x, y, points, measured }));
+    }
 }
 
 /// A flush behind so many bytes that the drive already has.

@@ -64,14 +64,15 @@ pub(super) fn measure(site: &Site<'_>) -> Result<Table> {
     if let Some(made) = site.or_not_run(&name, Create::replacing(site, size))? {
         contenders.push(Contender::with_tail(name, made));
     }
-    site.measure(&mut contenders, site.options.span)?;
+    let ended = site.measure(&mut contenders, site.options.span);
     let mut rows: Vec<_> = contenders.into_iter().map(|one| (one.name, one.tally)).collect();
     let idle = rows.remove(0).1.device_bytes_per_second();
     let table = Table { rows, idle };
-    for (name, tally) in &table.rows {
-        site.tell(&Line::Method(row(site, name, tally)));
+    let foreign = table.foreign_ratio(size).filter(|ratio| *ratio > FOREIGN_MAX);
+    for (name, tally) in table.rows.iter().filter(|(_, tally)| tally.latency.count() > 0) {
+        site.tell(&Line::Method(row(site, name, tally, foreign.is_some())));
     }
-    if let Some(ratio) = table.foreign_ratio(size).filter(|ratio| *ratio > FOREIGN_MAX) {
+    if let Some(ratio) = foreign {
         let rate = units::size(table.idle.unwrap_or_default() as u64);
         site.warn(format!(
             "others had the device of {} write {rate} a second while nothing was measured, \
@@ -80,12 +81,12 @@ pub(super) fn measure(site: &Site<'_>) -> Result<Table> {
             site.target
         ));
     }
-    Ok(table)
+    ended.map(|()| table)
 }
 
 const IDLE: &str = "others at work";
 
-fn row(site: &Site<'_>, name: &str, tally: &Tally) -> results::Method {
+fn row(site: &Site<'_>, name: &str, tally: &Tally, is_shared: bool) -> results::Method {
     let latency = &tally.latency;
     let [p10_us, p50_us, p90_us, p99_us] =
         [0.1, 0.5, 0.9, 0.99].map(|share| latency.quantile_us(share));
@@ -107,6 +108,7 @@ fn row(site: &Site<'_>, name: &str, tally: &Tally) -> results::Method {
             flushes: tally.flushes(),
             size: site.options.size as f64,
             may_be_forced: site.takes_forced() && method.is_some_and(|method| method.is_forced()),
+            is_shared,
         }
         .words(&site.file_system),
         histogram: latency.buckets(),
@@ -122,6 +124,9 @@ struct Reached {
     /// Whether the device may have been told to force the write through its
     /// cache, which nothing counts.
     may_be_forced: bool,
+    /// Whether others had the device at work beyond [`FOREIGN_MAX`], so that what
+    /// was counted need not be ours.
+    is_shared: bool,
 }
 
 impl Reached {
@@ -133,11 +138,20 @@ impl Reached {
         // Half of it: a file system that packs may write less than it was given.
         let has_data = bytes >= self.size / 2.0;
         let Some(flushes) = self.flushes else {
-            let data = if has_data { "data" } else { "nothing yet" };
+            let data = match has_data {
+                true if self.is_shared => "data, of ours or others'",
+                true => "data",
+                false => "nothing yet",
+            };
             return format!("{data}; flushes are not counted");
         };
         let many = flushes.round();
         match (has_data, flushes >= NO_FLUSHES) {
+            (true, true) if self.is_shared => {
+                "data, no flush of ours to be told from others'".to_owned()
+            }
+            (false, true) if self.is_shared => "a flush, of ours or others'; no data".to_owned(),
+            (true, false) if self.is_shared => "data, of ours or others'; no flush".to_owned(),
             (true, true) if many >= 2.0 => format!("data and {many} flushes"),
             (true, true) if flushes >= 0.5 => "data and a flush".to_owned(),
             (true, true) => format!("data, and a flush for every {:.0}", 1.0 / flushes),
@@ -158,7 +172,8 @@ mod tests {
     #[test]
     fn what_reached_the_device_is_what_the_counters_say() {
         let words = |bytes, flushes, may_be_forced| {
-            Reached { bytes, flushes, size: 4096.0, may_be_forced }.words("tmpfs")
+            let is_shared = false;
+            Reached { bytes, flushes, size: 4096.0, may_be_forced, is_shared }.words("tmpfs")
         };
         for (bytes, flushes, forced, expected) in [
             (None, None, false, "not known: no counters for tmpfs"),
@@ -173,6 +188,23 @@ mod tests {
             (Some(12.0), Some(0.0), true, "nothing yet"),
         ] {
             assert_eq!(words(bytes, flushes, forced), expected);
+        }
+    }
+
+    #[test]
+    fn where_others_are_at_work_nothing_is_claimed_for_us() {
+        for (bytes, flushes, expected) in [
+            (None, None, "not known: no counters for ext4"),
+            (Some(4096.0), None, "data, of ours or others'; flushes are not counted"),
+            (Some(4200.0), Some(1.05), "data, no flush of ours to be told from others'"),
+            (Some(4096.0), Some(0.33), "data, no flush of ours to be told from others'"),
+            (Some(4096.0), Some(0.02), "data, of ours or others'; no flush"),
+            (Some(12.0), Some(0.33), "a flush, of ours or others'; no data"),
+            (Some(12.0), Some(0.0), "nothing yet"),
+        ] {
+            let reached =
+                Reached { bytes, flushes, size: 4096.0, may_be_forced: true, is_shared: true };
+            assert_eq!(reached.words("ext4"), expected);
         }
     }
 }

@@ -62,47 +62,80 @@ impl Default for FlushOptions {
 }
 
 /// What came of it; the lines were told.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Measured {
     /// How the run ends.
     pub exit_code: ExitCode,
-    /// What is known of each folder, in the order given.
+    /// What is known of each folder that was measured to its end, in the order
+    /// given.
     pub facts: Vec<Facts>,
+    /// What ended the run before its end.
+    pub ended_by: Option<Error>,
 }
 
 /// Measures each folder, and tells every line of the result as soon as it is
-/// known. Nothing is left behind, and nothing that is there is written to.
+/// known, and where something ends the run early what was measured until then.
+/// Nothing is left behind, and nothing that is there is written to. Fails where
+/// the options make no sense.
 pub fn flush(options: &FlushOptions, listener: &dyn Listener) -> Result<Measured> {
     check(options)?;
     let (began, company) = (options.clock.watch(), Company::begin());
     let machine = company::machine();
     let cores = machine.cores;
     listener.measured(&Line::Result(header(options, machine)));
-    let each = planned(options);
-    let whole = each * u32::try_from(options.paths.len()).unwrap_or(u32::MAX);
-    let mut measured = Measured { exit_code: ExitCode::Clean, facts: Vec::new() };
-    let (mut rows, mut not_run) = (0, 0);
-    for (path, used) in options.paths.iter().zip((0..).map(|place| each * place)) {
-        let site = Site::new(path, options, listener, used, whole)?;
-        let facts = measure(&site)?;
-        measured.exit_code = measured.exit_code.worse(judge(&site, &facts));
-        measured.facts.push(facts);
-        rows += site.rows();
-        not_run += site.not_run_rows();
+    let mut rows = Rows::default();
+    let mut measured = Measured { exit_code: ExitCode::Clean, facts: Vec::new(), ended_by: None };
+    if let Err(error) = each(options, listener, &mut measured, &mut rows) {
+        // A verdict on a folder before counts for more than what came behind it.
+        measured.exit_code = measured.exit_code.worse(error.exit_code());
+        measured.ended_by = Some(error);
     }
     let noise = company.end();
-    for words in company::advice(&noise, cores) {
+    let advice = (rows.measured > 0).then(|| company::advice(&noise, cores));
+    for words in advice.into_iter().flatten() {
         listener.warn(&words);
         listener.measured(&Line::Warning { words });
     }
     listener.measured(&Line::Summary(Summary {
         seconds: began.elapsed().as_secs_f64(),
         noise,
-        measured: rows,
-        not_run,
+        measured: rows.measured,
+        not_run: rows.not_run,
         exit_code: measured.exit_code.number(),
     }));
     Ok(measured)
+}
+
+/// Lines told so far, whatever ends the run.
+#[derive(Default)]
+struct Rows {
+    measured: u64,
+    not_run: u64,
+}
+
+/// Measures one folder after the other. What is wrong with any of them is found
+/// before the first is measured.
+fn each(
+    options: &FlushOptions,
+    listener: &dyn Listener,
+    measured: &mut Measured,
+    rows: &mut Rows,
+) -> Result<()> {
+    let each = planned(options);
+    let whole = each * u32::try_from(options.paths.len()).unwrap_or(u32::MAX);
+    let used = (0..).map(|place| each * place);
+    let sites = options.paths.iter().zip(used);
+    let sites = sites.map(|(path, used)| Site::new(path, options, listener, used, whole));
+    let sites: Vec<_> = sites.collect::<Result<_>>()?;
+    for site in sites {
+        let facts = measure(&site);
+        rows.measured += site.rows();
+        rows.not_run += site.not_run_rows();
+        let facts = facts?;
+        measured.exit_code = measured.exit_code.worse(judge(&site, &facts));
+        measured.facts.push(facts);
+    }
+    Ok(())
 }
 
 fn measure(site: &Site<'_>) -> Result<Facts> {

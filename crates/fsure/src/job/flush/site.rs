@@ -81,13 +81,15 @@ impl<'a> Site<'a> {
         used: Duration,
         whole: Duration,
     ) -> Result<Self> {
-        let root = Root::open(folder).doing("open", folder)?;
-        let meter = Meter::of(folder).doing("find the counters of what is below", folder)?;
-        let file_system = volume::of(&root, b"").map(|volume| volume.kind);
+        let root = Root::open(folder).doing("open the folder", folder)?;
         let scratch = Scratch::create(folder, options.guard.as_deref());
         let scratch = scratch.doing("make a folder of our own in", folder)?;
         let files = scratch.path().join("files");
         let files = Folder::create(&files).doing("make", &files)?;
+        // Asked last: a folder that is not there or not ours has no counters
+        // either, and that would say less.
+        let meter = Meter::of(folder).doing("find the counters of what is below", folder)?;
+        let file_system = volume::of(&root, b"").map(|volume| volume.kind);
         Ok(Self {
             target: folder.display().to_string(),
             folder: folder.to_owned(),

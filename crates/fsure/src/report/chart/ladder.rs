@@ -5,6 +5,7 @@ use super::Chart;
 use super::axis::Axis;
 use super::figures::figure;
 use super::svg::{CHARACTER, Canvas, WIDTH, clipped};
+use crate::report::rank::{Rank, ranks};
 use crate::results::Rung;
 
 const ROW: f64 = 26.0;
@@ -16,17 +17,6 @@ pub fn sorted<'a>(rungs: &[&'a Rung]) -> Vec<&'a Rung> {
     let mut sorted = rungs.to_vec();
     sorted.sort_by(|one, two| two.median.total_cmp(&one.median));
     sorted
-}
-
-/// The first and the last rank that each rung may have: they are one where its
-/// interval has no value in common with another's.
-pub fn ranks(rungs: &[&Rung]) -> Vec<(usize, usize)> {
-    let rank = |rung: &Rung| {
-        let faster = rungs.iter().filter(|other| other.low > rung.high).count();
-        let slower = rungs.iter().filter(|other| other.high < rung.low).count();
-        (faster + 1, rungs.len() - slower)
-    };
-    rungs.iter().map(|rung| rank(rung)).collect()
 }
 
 /// The rungs of one target and one unit. All of `scale` fit on the axis, so
@@ -48,9 +38,7 @@ pub fn ladder(title: &str, rungs: &[&Rung], scale: &[&Rung]) -> Chart {
     }
     for (place, (rung, rank)) in rungs.iter().zip(&ranks).enumerate() {
         let middle = TOP + (place as f64 + 0.5) * ROW;
-        let text =
-            if rank.0 == rank.1 { rank.0.to_string() } else { format!("{}–{}", rank.0, rank.1) };
-        canvas.text(30.0, middle + 4.0, "soft end", &text);
+        canvas.text(30.0, middle + 4.0, "soft end", &rank.to_string());
         canvas.text(label - 8.0, middle + 4.0, "end", &clipped(&rung.name, characters_max));
         draw(&mut canvas, &axis, rung, middle);
         let overlaps = rungs.get(place + 1).is_some_and(|next| next.high >= rung.low);
@@ -93,9 +81,9 @@ fn draw(canvas: &mut Canvas, axis: &Axis, rung: &Rung, middle: f64) {
     canvas.text(right + 9.0, middle + 4.0, "strong", &figure(rung.median));
 }
 
-fn description(rungs: &[&Rung], ranks: &[(usize, usize)], unit: &str) -> String {
+fn description(rungs: &[&Rung], ranks: &[Rank], unit: &str) -> String {
     let rows = rungs.iter().zip(ranks).map(|(rung, rank)| {
-        let tie = if rank.0 == rank.1 { "" } else { ", not ranked against its neighbours" };
+        let tie = if !rank.is_shared() { "" } else { ", not ranked against its neighbours" };
         let (median, low, high) = (figure(rung.median), figure(rung.low), figure(rung.high));
         format!("{} {median} {unit} ({low} to {high}{tie})", rung.name)
     });

@@ -13,7 +13,7 @@ mod svg;
 
 pub use amounts::{Amount, amounts};
 pub use figures::{figure, microseconds};
-pub use ladder::{ladder, ranks, sorted};
+pub use ladder::{ladder, sorted};
 pub use latency::latency;
 pub use plot::{curve, throughput};
 

@@ -131,8 +131,7 @@ fn no_value_leaves_the_paper_or_is_no_number() {
 fn overlapping_intervals_share_their_ranks() {
     let rungs = [rung("a", 9.0, 10.0, 11.0), rung("b", 7.0, 8.0, 9.5), rung("c", 1.0, 2.0, 3.0)];
     let rungs: Vec<_> = rungs.iter().collect();
-    assert_eq!(ranks(&rungs), [(1, 2), (1, 2), (3, 3)]);
     let chart = ladder("t", &rungs, &rungs).alone();
     assert_eq!(chart.matches("class=\"tie\"").count(), 1);
-    assert_eq!(text_of(&chart).matches("1–2").count(), 2);
+    assert_eq!(text_of(&chart).matches("1-2").count(), 2);
 }

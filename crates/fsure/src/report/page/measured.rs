@@ -3,9 +3,8 @@
 use serde::Serialize;
 
 use super::{Charts, Figure};
-use crate::report::chart::{
-    curve, figure, ladder, latency, microseconds, ranks, sorted, throughput,
-};
+use crate::report::chart::{curve, figure, ladder, latency, microseconds, sorted, throughput};
+use crate::report::rank::{Rank, ranks};
 use crate::results::{Claim, Layer, Limit, Line, Machine, Measurement, Noise, NotRun, Profile};
 use crate::results::{Method, Rung, Series, Stored};
 use crate::words::units;
@@ -170,7 +169,7 @@ fn ladders(rungs: &[&Rung], charts: &mut Charts) -> Vec<Ladder> {
     ladders
 }
 
-fn rung_row(rung: &Rung, (first, last): (usize, usize)) -> RungRow {
+fn rung_row(rung: &Rung, rank: Rank) -> RungRow {
     let runs = match rung.outliers.len() {
         0 => rung.runs.to_string(),
         far => format!("{} ({far} far off)", rung.runs),
@@ -183,7 +182,7 @@ fn rung_row(rung: &Rung, (first, last): (usize, usize)) -> RungRow {
     ];
     let device: Vec<_> = device.into_iter().flatten().collect();
     RungRow {
-        rank: if first == last { first.to_string() } else { format!("{first}–{last}") },
+        rank: rank.to_string(),
         name: rung.name.clone(),
         measured: rung.measured.clone(),
         median: figure(rung.median),

@@ -16,6 +16,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::chart::{COLORS, Chart, MADE_HERE, STYLE};
 use super::safe;
+use crate::report::rank::MEANING;
 use crate::results::Content;
 
 const TEMPLATE: &str = include_str!("page.html");
@@ -105,6 +106,7 @@ pub fn page(results: &[Named]) -> Result<Report, minijinja::Error> {
         script_hash => hash(SCRIPT),
         style => Value::from_safe_string(style),
         script => Value::from_safe_string(SCRIPT.to_owned()),
+        rank_meaning => MEANING,
         sections => Serde(sections),
     })?;
     Ok(Report { html, charts: charts.0 })

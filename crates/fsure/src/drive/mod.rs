@@ -1,0 +1,238 @@
+//! A simulated drive: what a power cut loses can be tried here as often as one
+//! likes, and seen again by its seed.
+//!
+//! A drive keeps two images. One is what its host sees: every acknowledged
+//! write. The other is what is on the medium. Between them lie the writes that
+//! are acknowledged and not durable, in their order; the drive's
+//! [`Personality`] says when they become so, and a [`Cut`] which of the rest
+//! survive. Time is handed in, so that tests need none.
+
+mod cut;
+mod history;
+mod image;
+mod latency;
+mod pending;
+mod personality;
+mod random;
+
+use std::time::Duration;
+
+pub use cut::{Cut, SECTOR};
+pub use history::{Event, History};
+pub use image::{Image, PAGE};
+pub use latency::Latency;
+use pending::Pending;
+pub use personality::Personality;
+pub use random::Random;
+
+/// How a drive behaves.
+#[derive(Clone, Debug)]
+pub struct Traits {
+    /// When acknowledged writes become durable.
+    pub personality: Personality,
+    /// How long it takes over what it does.
+    pub latency: Latency,
+    /// Writes that succeed before one fails; `None`: none fails.
+    pub writes_before_error: Option<u64>,
+    /// Writes that fail from then on before all is well again.
+    pub errors: u64,
+    /// Whether to remember everything, so that each flush boundary can be looked
+    /// at afterwards. Costs the memory of every write.
+    pub remembers: bool,
+}
+
+impl Traits {
+    /// A drive of this personality that takes no time and never fails.
+    pub fn new(personality: Personality) -> Self {
+        Self {
+            personality,
+            latency: Latency::NONE,
+            writes_before_error: None,
+            errors: 0,
+            remembers: false,
+        }
+    }
+}
+
+/// Why a request failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DriveError {
+    /// The drive was told to fail here.
+    #[error("the simulated drive fails this request")]
+    Told,
+    /// Behind the end.
+    #[error("behind the end of the simulated drive")]
+    OutOfRange,
+}
+
+/// What a drive was asked for so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Writes acknowledged.
+    pub writes: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Flushes acknowledged.
+    pub flushes: u64,
+    /// Requests that failed.
+    pub errors: u64,
+}
+
+/// A simulated drive. `now` is the time since it was switched on, and never
+/// goes back.
+#[derive(Debug)]
+pub struct Drive {
+    traits: Traits,
+    /// What the host reads.
+    seen: Image,
+    /// What a cut leaves, whatever else it loses.
+    medium: Image,
+    pending: Pending,
+    /// Grows with every flush: writes of one epoch have no order among them.
+    epoch: u64,
+    /// When what was flushed last began to wait, for a drive that defers.
+    flush_due: Option<Duration>,
+    flushed_at: Option<Duration>,
+    history: Option<History>,
+    counts: Counts,
+}
+
+impl Drive {
+    /// A drive that holds this.
+    pub fn new(traits: Traits, content: Image) -> Self {
+        let history = traits.remembers.then(|| History::new(content.clone()));
+        Self {
+            traits,
+            seen: content.clone(),
+            medium: content,
+            pending: Pending::default(),
+            epoch: 0,
+            flush_due: None,
+            flushed_at: None,
+            history,
+            counts: Counts::default(),
+        }
+    }
+
+    /// Its size in bytes.
+    pub fn size(&self) -> u64 {
+        self.seen.size()
+    }
+
+    /// What it was asked for so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Everything that happened, if it was to remember that.
+    pub fn history(&self) -> Option<&History> {
+        self.history.as_ref()
+    }
+
+    /// Reads as its host does.
+    pub fn read(&self, offset: u64, target: &mut [u8]) -> Result<(), DriveError> {
+        self.seen.read(offset, target).ok_or(DriveError::OutOfRange)
+    }
+
+    /// Takes a write; the answer is how long it takes until it is acknowledged.
+    pub fn write(
+        &mut self,
+        now: Duration,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<Duration, DriveError> {
+        self.settle(now);
+        self.may_fail()?;
+        self.seen.write(offset, data).ok_or(DriveError::OutOfRange)?;
+        self.pending.push(now, self.epoch, offset, data);
+        if let Some(history) = &mut self.history {
+            history.wrote(offset, data);
+        }
+        self.counts.writes += 1;
+        self.counts.bytes += data.len() as u64;
+        self.settle(now);
+        Ok(self.traits.latency.write)
+    }
+
+    /// Takes a flush; the answer is how long it takes until it is acknowledged.
+    /// What it makes durable, the personality decides.
+    pub fn flush(&mut self, now: Duration) -> Result<Duration, DriveError> {
+        self.settle(now);
+        let waiting = self.pending.bytes();
+        let is_done = match self.traits.personality {
+            Personality::Honest => true,
+            Personality::Protected | Personality::Lying { .. } => false,
+            Personality::Defer { longest } => {
+                let is_long_ago = self.flushed_at.is_none_or(|then| now - then >= longest);
+                if !is_long_ago && self.flush_due.is_none() {
+                    self.flush_due = self.flushed_at.map(|then| then + longest);
+                }
+                is_long_ago
+            }
+        };
+        self.epoch += 1;
+        if let Some(history) = &mut self.history {
+            history.flushed();
+        }
+        self.counts.flushes += 1;
+        if !is_done {
+            return Ok(Duration::ZERO);
+        }
+        self.pending.settle_all(&mut self.medium);
+        (self.flushed_at, self.flush_due) = (Some(now), None);
+        Ok(self.traits.latency.of_flush(waiting))
+    }
+
+    /// What is on the medium when the power is cut now.
+    pub fn cut(&mut self, now: Duration, cut: Cut, random: &mut Random) -> Image {
+        self.settle(now);
+        let mut image = self.medium.clone();
+        cut.leave(&self.pending, &mut image, random);
+        image
+    }
+
+    /// Bytes acknowledged and not durable.
+    pub fn volatile_bytes(&self) -> u64 {
+        self.pending.bytes()
+    }
+
+    /// Lets the drive do what it does by itself.
+    fn settle(&mut self, now: Duration) {
+        match self.traits.personality {
+            Personality::Honest => {}
+            Personality::Protected => self.pending.settle_all(&mut self.medium),
+            Personality::Lying { lag } => {
+                if let Some(until) = lag.and_then(|lag| now.checked_sub(lag)) {
+                    self.pending.settle_until(until, &mut self.medium);
+                }
+            }
+            Personality::Defer { .. } => {
+                if let Some(due) = self.flush_due.filter(|due| *due <= now) {
+                    // What came before it was due; later writes wait for the next.
+                    self.pending.settle_until(due, &mut self.medium);
+                    (self.flushed_at, self.flush_due) = (Some(due), None);
+                }
+            }
+        }
+    }
+
+    fn may_fail(&mut self) -> Result<(), DriveError> {
+        let Some(left) = &mut self.traits.writes_before_error else {
+            return Ok(());
+        };
+        if *left > 0 {
+            *left -= 1;
+            return Ok(());
+        }
+        if self.traits.errors == 0 {
+            self.traits.writes_before_error = None;
+            return Ok(());
+        }
+        self.traits.errors -= 1;
+        self.counts.errors += 1;
+        Err(DriveError::Told)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,236 @@
+//! What a cut has shown: what the witness remembers against what is there.
+//!
+//! Only what was acknowledged is owed. That a write which was not is there is
+//! no fault, and neither is a later one in the place of an acknowledged one. An
+//! acknowledgement that the witness did not hear any more makes the test
+//! weaker and never wrong.
+
+use std::collections::BTreeMap;
+
+use super::{BLOCK, Stamp, Unstamped};
+use crate::drive::SECTOR;
+
+/// A write that was acknowledged, as the witness remembers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acknowledged {
+    /// What was written.
+    pub stamp: Stamp,
+    /// When the witness heard of it, milliseconds before it heard the last of
+    /// the writer.
+    pub age_ms: u64,
+}
+
+/// A block that was found after the cut.
+#[derive(Clone, Copy, Debug)]
+pub struct Found<'a> {
+    /// The file, by number.
+    pub file: u32,
+    /// Where in the file.
+    pub offset: u64,
+    /// Its content; shorter where the file ends.
+    pub block: &'a [u8],
+}
+
+/// What became of an acknowledged write that is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    /// An older version of the block is there, whole.
+    Old,
+    /// Nothing is there: zeros, or the file is shorter, or is gone.
+    Lost,
+    /// Sectors of two versions, or of one and something else.
+    Torn,
+    /// Something that belongs elsewhere.
+    Misdirected,
+}
+
+/// What a cut has shown of one method of making writes durable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Judged {
+    /// Blocks for which a write was acknowledged.
+    pub acknowledged: u64,
+    /// Of these: an older version.
+    pub old: u64,
+    /// Nothing.
+    pub lost: u64,
+    /// Torn.
+    pub torn: u64,
+    /// Something that belongs elsewhere.
+    pub misdirected: u64,
+    /// Faults of writes that were acknowledged before another which is there:
+    /// order was not kept.
+    pub reordered: u64,
+    /// The age of the oldest acknowledgement that does not hold, in
+    /// milliseconds; `None` where all hold.
+    pub oldest_ms: Option<u64>,
+}
+
+impl Judged {
+    /// Acknowledgements that do not hold.
+    pub fn faults(&self) -> u64 {
+        self.old + self.lost + self.torn + self.misdirected
+    }
+}
+
+/// Judges a run, for each method by itself: of all acknowledged writes the last
+/// of each block is owed. `found` need not be in any order; what is not in it is
+/// lost.
+pub fn judge<'a>(
+    run: [u8; 16],
+    acknowledged: impl IntoIterator<Item = Acknowledged>,
+    found: impl IntoIterator<Item = Found<'a>>,
+) -> BTreeMap<u32, Judged> {
+    let mut owed = BTreeMap::<(u32, u64), Acknowledged>::new();
+    for write in acknowledged {
+        let place = (write.stamp.file, write.stamp.offset);
+        let last = owed.entry(place).or_insert(write);
+        if write.stamp.number > last.stamp.number {
+            *last = write;
+        }
+    }
+    let mut faults: BTreeMap<_, _> = owed.keys().map(|place| (*place, Some(Fault::Lost))).collect();
+    let mut latest_there = 0;
+    for block in found {
+        let place = (block.file, block.offset);
+        if let Some(owed) = owed.get(&place) {
+            let fault = look(run, owed, block);
+            if fault.is_none() {
+                latest_there = latest_there.max(owed.stamp.number);
+            }
+            faults.insert(place, fault);
+        }
+    }
+    let mut judged = BTreeMap::<u32, Judged>::new();
+    for (place, write) in &owed {
+        let entry = judged.entry(write.stamp.method).or_default();
+        entry.count(write, faults[place], latest_there);
+    }
+    judged
+}
+
+impl Judged {
+    fn count(&mut self, write: &Acknowledged, fault: Option<Fault>, latest_there: u64) {
+        self.acknowledged += 1;
+        let Some(fault) = fault else { return };
+        match fault {
+            Fault::Old => self.old += 1,
+            Fault::Lost => self.lost += 1,
+            Fault::Torn => self.torn += 1,
+            Fault::Misdirected => self.misdirected += 1,
+        }
+        self.reordered += u64::from(write.stamp.number < latest_there);
+        self.oldest_ms = self.oldest_ms.max(Some(write.age_ms));
+    }
+}
+
+/// What is wrong with a block, if anything.
+fn look(run: [u8; 16], owed: &Acknowledged, found: Found<'_>) -> Option<Fault> {
+    let mut versions = Vec::with_capacity(BLOCK / SECTOR);
+    let mut nothing = 0;
+    for place in 0..BLOCK / SECTOR {
+        let sector = found.block.get(place * SECTOR..(place + 1) * SECTOR);
+        let offset = found.offset + (place * SECTOR) as u64;
+        match sector.map_or(Err(Unstamped::Zero), Stamp::read) {
+            Err(Unstamped::Zero) => nothing += 1,
+            // Half a sector that was not written whole, or one of another run.
+            Err(Unstamped::Foreign) => return Some(Fault::Torn),
+            Ok(stamp) if stamp.run != run => nothing += 1,
+            Ok(stamp) if (stamp.file, stamp.offset) != (found.file, offset) => {
+                return Some(Fault::Misdirected);
+            }
+            Ok(stamp) => versions.push(stamp.number),
+        }
+    }
+    let oldest = versions.iter().min().copied();
+    match oldest {
+        None => Some(Fault::Lost),
+        Some(_) if nothing > 0 => Some(Fault::Torn),
+        // A later write that was not acknowledged may be torn, and older than
+        // what is owed is nothing.
+        Some(oldest) if oldest >= owed.stamp.number => None,
+        Some(oldest) if versions.iter().all(|number| *number == oldest) => Some(Fault::Old),
+        Some(_) => Some(Fault::Torn),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RUN: [u8; 16] = [1; 16];
+
+    fn stamp(place: u64, number: u64) -> Stamp {
+        Stamp { run: RUN, file: 1, method: 5, offset: place * BLOCK as u64, number }
+    }
+
+    fn block(stamp: Stamp) -> Vec<u8> {
+        let mut block = vec![0; BLOCK];
+        stamp.fill(&mut block);
+        block
+    }
+
+    /// Ten blocks, each written twice: write 1 to 10, then 11 to 20, all
+    /// acknowledged, one per millisecond.
+    fn acknowledged() -> Vec<Acknowledged> {
+        let writes = (1..=20_u64).map(|number| stamp((number - 1) % 10, number));
+        writes.map(|stamp| Acknowledged { stamp, age_ms: 20 - stamp.number }).collect()
+    }
+
+    /// What the judgement is if `spoil` was done to the blocks.
+    fn after(spoil: impl FnOnce(&mut Vec<Vec<u8>>)) -> Judged {
+        let mut blocks: Vec<_> = (0..10).map(|place| block(stamp(place, place + 11))).collect();
+        spoil(&mut blocks);
+        let found = (0..).zip(&blocks).map(|(place, block)| Found {
+            file: 1,
+            offset: place * BLOCK as u64,
+            block,
+        });
+        judge(RUN, acknowledged(), found)[&5]
+    }
+
+    #[test]
+    fn what_is_there_is_owed_no_more() {
+        let all = Judged { acknowledged: 10, ..Judged::default() };
+        assert_eq!(after(|_| {}), all);
+        assert_eq!(after(|blocks| blocks[3] = block(stamp(3, 99))), all, "a later one is there");
+        let torn_later = |blocks: &mut Vec<Vec<u8>>| {
+            let later = block(stamp(3, 99));
+            blocks[3][..1024].copy_from_slice(&later[..1024]);
+        };
+        assert_eq!(after(torn_later), all, "one that nobody acknowledged may be torn");
+    }
+
+    #[test]
+    fn each_fault_is_told_from_the_others() {
+        let one = |spoil: &dyn Fn(&mut Vec<Vec<u8>>)| after(|blocks| spoil(blocks));
+        let old = one(&|blocks| blocks[0] = block(stamp(0, 1)));
+        assert_eq!((old.old, old.reordered, old.oldest_ms), (1, 1, Some(9)));
+        let last = one(&|blocks| blocks[9] = block(stamp(9, 10)));
+        assert_eq!((last.old, last.reordered, last.oldest_ms), (1, 0, Some(0)));
+        let zero = one(&|blocks| blocks[4].fill(0));
+        assert_eq!((zero.lost, zero.faults()), (1, 1));
+        let short = one(&|blocks| blocks.truncate(7));
+        assert_eq!((short.lost, short.reordered, short.oldest_ms), (3, 0, Some(2)));
+        let torn = one(&|blocks| {
+            let before = block(stamp(2, 3));
+            blocks[2][512..1024].copy_from_slice(&before[512..1024]);
+        });
+        assert_eq!((torn.torn, torn.faults()), (1, 1));
+        let half = one(&|blocks| blocks[2][700..].fill(0));
+        assert_eq!((half.torn, half.faults()), (1, 1));
+        let elsewhere = one(&|blocks| blocks[2] = block(stamp(7, 18)));
+        assert_eq!((elsewhere.misdirected, elsewhere.faults()), (1, 1));
+        let other_run = one(&|blocks| {
+            blocks[2] = block(Stamp { run: [9; 16], ..stamp(2, 13) });
+        });
+        assert_eq!((other_run.lost, other_run.faults()), (1, 1));
+    }
+
+    #[test]
+    fn each_method_is_judged_by_itself() {
+        let other = Acknowledged { stamp: Stamp { method: 6, ..stamp(77, 50) }, age_ms: 1 };
+        let writes = acknowledged().into_iter().chain([other]);
+        let judged = judge(RUN, writes, []);
+        assert_eq!((judged[&5].lost, judged[&6].lost), (10, 1));
+    }
+}

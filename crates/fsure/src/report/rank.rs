@@ -1,0 +1,48 @@
+//! Which rung may be called faster than which: only those whose intervals have
+//! no value in common, and none that ran too rarely to have an interval.
+
+use std::fmt;
+
+use crate::results::Rung;
+
+/// Runs below which the range of a rung says too little of it: with two, the
+/// median is as likely outside of it as inside.
+const RUNS_MIN: usize = 3;
+
+/// The ranks that a rung may have, the fastest being 1; none where it ran too
+/// rarely.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Rank(Option<(usize, usize)>);
+
+impl Rank {
+    /// Whether the rung is neither faster nor slower than some other.
+    pub(super) fn is_shared(self) -> bool {
+        self.0.is_none_or(|(first, last)| first != last)
+    }
+}
+
+impl fmt::Display for Rank {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            None => f.pad("-"),
+            Some((first, last)) if first == last => f.pad(&first.to_string()),
+            Some((first, last)) => f.pad(&format!("{first}-{last}")),
+        }
+    }
+}
+
+/// The rank of each rung among these.
+pub(super) fn ranks(rungs: &[&Rung]) -> Vec<Rank> {
+    let ranked: Vec<_> = rungs.iter().filter(|rung| rung.runs >= RUNS_MIN).collect();
+    let rank = |rung: &&Rung| {
+        let faster = ranked.iter().filter(|other| other.low > rung.high).count();
+        let slower = ranked.iter().filter(|other| other.high < rung.low).count();
+        Rank((rung.runs >= RUNS_MIN).then_some((faster + 1, ranked.len() - slower)))
+    };
+    rungs.iter().map(rank).collect()
+}
+
+/// What the ranks mean, in two lines.
+pub(super) const MEANING: &str = "A rank such as 2-3: the interval has a value in common with \
+                                  another's, so neither may be called the\nfaster. A rank of -: \
+                                  there were fewer than three runs.";
