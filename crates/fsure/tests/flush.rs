@@ -132,6 +132,7 @@ fn where_nothing_can_be_measured_it_says_why() {
         (&["/no/such/place"][..], 5, "cannot open the folder /no/such/place: No such file"),
         // It is there, and even root makes nothing in it.
         (&["/proc/self"], 5, "cannot make a folder of our own in /proc/self: "),
+        (&["/tmp", "/etc", "/tmp"], 2, "two folders have the name /tmp in the result"),
         (&["--time", "5"], 2, "a time such as 1s"),
         (&["--profile", "oracle"], 2, "etcd"),
         (&["--threads", "0"], 2, "--threads"),
