@@ -212,3 +212,19 @@ fn a_run_that_is_interrupted_says_what_it_had() {
     assert_eq!(of_type(&lines, "summary")[0]["exit_code"], 130);
     assert_eq!(folder.path().read_dir().expect("list it").count(), 0);
 }
+
+/// FUSE keeps what is removed while it is open, under another name.
+#[test]
+fn on_fuse_nothing_is_left_behind() {
+    let test = "on_fuse_nothing_is_left_behind";
+    let [below, above] = [(); 2].map(|()| tempfile::tempdir().expect("make a folder"));
+    let mounted = Command::new("bindfs").args([below.path(), above.path()]).status();
+    if !mounted.is_ok_and(|status| status.success()) {
+        return support::skip(test, "bindfs does not mount");
+    }
+    let run = flush(&["--quiet", text(above.path())]);
+    let ended = Command::new("umount").arg(above.path()).status();
+    assert!(ended.is_ok_and(|status| status.success()), "unmount it");
+    assert!(run.stdout.contains("NOT_MEASURED"), "{}", run.stdout);
+    assert_eq!(below.path().read_dir().expect("list it").count(), 0);
+}
