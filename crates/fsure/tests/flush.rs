@@ -132,6 +132,7 @@ fn where_nothing_can_be_measured_it_says_why() {
         (&["/no/such/place"][..], 5, "cannot open the folder /no/such/place: No such file"),
         // It is there, and even root makes nothing in it.
         (&["/proc/self"], 5, "cannot make a folder of our own in /proc/self: "),
+        (&["/tmp", "/etc", "/tmp"], 2, "two folders have the name /tmp in the result"),
         (&["--time", "5"], 2, "a time such as 1s"),
         (&["--profile", "oracle"], 2, "etcd"),
         (&["--threads", "0"], 2, "--threads"),
@@ -210,4 +211,20 @@ fn a_run_that_is_interrupted_says_what_it_had() {
     assert!(!of_type(&lines, "method").is_empty());
     assert_eq!(of_type(&lines, "summary")[0]["exit_code"], 130);
     assert_eq!(folder.path().read_dir().expect("list it").count(), 0);
+}
+
+/// FUSE keeps what is removed while it is open, under another name.
+#[test]
+fn on_fuse_nothing_is_left_behind() {
+    let test = "on_fuse_nothing_is_left_behind";
+    let [below, above] = [(); 2].map(|()| tempfile::tempdir().expect("make a folder"));
+    let mounted = Command::new("bindfs").args([below.path(), above.path()]).status();
+    if !mounted.is_ok_and(|status| status.success()) {
+        return support::skip(test, "bindfs does not mount");
+    }
+    let run = flush(&["--quiet", text(above.path())]);
+    let ended = Command::new("umount").arg(above.path()).status();
+    assert!(ended.is_ok_and(|status| status.success()), "unmount it");
+    assert!(run.stdout.contains("NOT_MEASURED"), "{}", run.stdout);
+    assert_eq!(below.path().read_dir().expect("list it").count(), 0);
 }

@@ -98,6 +98,10 @@ impl Mount {
             Some("nobarrier")
         } else if self.option("barrier") == Some("0") {
             Some("barrier=0")
+        } else if self.kind == "overlay"
+            && (self.option("volatile").is_some() || self.option("fsync") == Some("volatile"))
+        {
+            Some("volatile")
         } else {
             None
         }
@@ -123,6 +127,11 @@ mod tests {
         assert_eq!(mount.no_barrier(), Some("nobarrier"));
         let root = find(TABLE, 27).unwrap();
         assert_eq!((&*root.kind, root.no_barrier()), ("ext4", Some("barrier=0")));
+        for option in ["volatile", "fsync=volatile"] {
+            let own_options = format!("rw,upperdir=/u,{option}");
+            let overlay = Mount { kind: "overlay".to_owned(), own_options, ..root.clone() };
+            assert_eq!(overlay.no_barrier(), Some("volatile"), "{option}");
+        }
         assert_eq!(find(TABLE, 2), None, "a number that begins others");
         assert_eq!(find(TABLE, 30), None, "a line that was cut off");
     }

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
@@ -26,8 +27,8 @@ pub(crate) struct Place {
     parent: OwnedFd,
     folder: OwnedFd,
     name: CString,
-    /// Held by the process that the folder belongs to.
-    _lock: Option<OwnedFd>,
+    /// Held by the process that the folder belongs to, until it removes it.
+    lock: Mutex<Option<OwnedFd>>,
 }
 
 impl Place {
@@ -55,7 +56,7 @@ impl Place {
         // Somebody who had the lock before may have removed it.
         let now = stat_at(place.folder.as_fd(), &c_string(LOCK.as_bytes())?)?;
         let is_it = now.inode == stat_descriptor(&lock)?.inode;
-        Ok(is_it.then_some(Self { _lock: Some(lock), ..place }))
+        Ok(is_it.then_some(Self { lock: Mutex::new(Some(lock)), ..place }))
     }
 
     /// One that another process holds.
@@ -64,7 +65,7 @@ impl Place {
         let parent = rustix::fs::openat(CWD, parent, flags, Mode::empty())?;
         let name = c_string(name.as_bytes())?;
         let folder = rustix::fs::openat(&parent, &*name, flags | OFlags::NOFOLLOW, Mode::empty())?;
-        Ok(Self { parent, folder, name, _lock: None })
+        Ok(Self { parent, folder, name, lock: Mutex::default() })
     }
 
     /// Adds lines to what is registered.
@@ -98,6 +99,10 @@ impl Place {
 
     /// Removes it with all that is in it.
     pub(crate) fn remove(&self) -> io::Result<()> {
+        empty(self.folder.as_fd(), &[LOCK])?;
+        // What is open when it is removed stays, on FUSE and NFS, under another
+        // name until it is closed, and the folder with it.
+        drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner).take());
         empty(self.folder.as_fd(), &[])?;
         unlink(self.parent.as_fd(), &self.name, AtFlags::REMOVEDIR)
     }

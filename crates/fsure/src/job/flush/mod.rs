@@ -178,6 +178,13 @@ fn check(options: &FlushOptions) -> Result<()> {
     if options.span.is_zero() {
         return refuse("no time to measure in", "1s for each method is the default");
     }
+    // The lines of a result tell folders apart by these.
+    let mut names: Vec<_> = options.paths.iter().map(|path| target(path).path).collect();
+    names.sort();
+    if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+        let message = format!("two folders have the name {} in the result", twice[0]);
+        return refuse(&message, "measure them one after the other");
+    }
     Ok(())
 }
 

@@ -211,8 +211,12 @@ impl<'a> Case<'a> {
             return None;
         }
         if self.facts.medium == Medium::Loop {
-            let words = "a flush reaches the loop device, and what it costs there says nothing of the drive below. Run this in the folder of the loop device's file.";
-            return Some(not_measured(words.to_owned()));
+            let reach = match self.flushes {
+                Some(_) => "a flush reaches the loop device",
+                None => "whether a flush reaches the loop device is not counted",
+            };
+            let words = "and what it costs there says nothing of the drive below. Run this in the folder of the loop device's file.";
+            return Some(not_measured(format!("{reach}, {words}")));
         }
         if let Some(why) = self.unreliable() {
             return Some(not_measured(why));

@@ -241,7 +241,9 @@ fn virtual_disks_and_images() {
         ),
     ]);
     let busy = on(Loop, 3766.0, 11.0).but(|facts| facts.spread_us = (166.0, 8000.0));
-    assert!(judge(&busy)[0].words.contains("loop device"));
+    assert!(judge(&busy)[0].words.contains("a flush reaches the loop device"));
+    let volatile = busy.but(|facts| facts.flushes_per_op = None);
+    assert!(judge(&volatile)[0].words.contains("whether a flush reaches"), "an overlay on it");
 }
 
 #[test]
