@@ -180,7 +180,8 @@ def pairs():
     lay_out = f"head -c {SIZE} /dev/urandom > x && sync x && "
     # In the large pages that reading ahead makes, and not as it was written.
     read_in = "dd of=x oflag=nocache conv=notrunc count=0 2> /dev/null && cat x > /dev/null && "
-    big = f"--bs=1M --size={SIZE} --ioengine=io_uring --iodepth=16 --direct=1"
+    # As much in flight as our readers have, 32 MiB.
+    big = f"--bs=1M --size={SIZE} --ioengine=io_uring --iodepth=32 --direct=1"
     small = "--size=16M --bs=4k --ioengine=psync --time_based --runtime=1 --overwrite=1"
     found = [
         Pair(
