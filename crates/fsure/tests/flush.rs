@@ -96,6 +96,18 @@ fn memory_is_not_measured_and_the_report_says_why() {
 }
 
 #[test]
+fn the_summary_is_the_last_line_whatever_ends_the_run() {
+    let run = flush(&["--json", "/a folder that is not there"]);
+    let lines = lines(&run.stdout);
+    let last = lines.last().expect("a line");
+    assert_eq!((&last["type"], &last["exit_code"]), (&"summary".into(), &Value::from(5)));
+    let words = of_type(&lines, "warning")[0]["words"].as_str().expect("words");
+    assert!(words.starts_with("the run ended early: cannot "), "{words}");
+    assert!(run.stderr.contains("/a folder that is not there"), "{}", run.stderr);
+    assert_eq!(run.code, 5);
+}
+
+#[test]
 fn what_is_saved_is_what_is_printed_and_never_written_over() {
     let test = "what_is_saved_is_what_is_printed_and_never_written_over";
     let Some((folder, _mounted)) = memory(test, 400 << 10) else { return };

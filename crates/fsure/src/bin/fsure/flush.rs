@@ -81,8 +81,11 @@ fn measure(args: &FlushArgs, output: &OutputArgs, screen: &Screen) -> Result<Exi
             screen.print(&report);
         }
     }
-    if let Some(error) = ended?.ended_by {
-        screen.error(&error);
+    match ended?.ended_by {
+        // It is among the lines, of which the summary is the last.
+        Some(error) if output.json => screen.warn(&error.to_string()),
+        Some(error) => screen.error(&error),
+        None => {}
     }
     Ok(code)
 }

@@ -88,6 +88,8 @@ pub fn flush(options: &FlushOptions, listener: &dyn Listener) -> Result<Measured
     if let Err(error) = each(options, listener, &mut measured, &mut rows) {
         // A verdict on a folder before counts for more than what came behind it.
         measured.exit_code = measured.exit_code.worse(error.exit_code());
+        // The summary comes last, whatever ends the run.
+        listener.measured(&Line::Warning { words: format!("the run ended early: {error}") });
         measured.ended_by = Some(error);
     }
     let noise = company.end();
