@@ -4,6 +4,12 @@
 use fsure_os::machine::{self, Moment};
 
 use crate::results::{Machine, Noise};
+use crate::words::Clock;
+
+/// Now, as the first line of a result tells it.
+pub(super) fn timestamp(clock: &Clock) -> String {
+    jiff::Timestamp::from_second(clock.now_s()).unwrap_or_default().to_string()
+}
 
 /// This machine.
 pub(super) fn machine() -> Machine {

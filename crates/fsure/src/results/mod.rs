@@ -20,7 +20,9 @@ mod speed;
 mod tests;
 
 use std::io::BufRead;
+use std::path::Path;
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use serde::{Deserialize, Serialize};
 
 pub use checked::{Age, Bar, Checked, Failure, Found, Oldest, Reason, Stat, Totals};
@@ -124,6 +126,16 @@ pub struct Target {
     /// Its bytes in base64, where they are no valid UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path_bytes: Option<String>,
+}
+
+impl Target {
+    /// A path as the lines of a result name it.
+    pub fn of(path: &Path) -> Self {
+        let bytes = fsure_os::path::bytes(path);
+        let path_bytes =
+            std::str::from_utf8(&bytes).is_err().then(|| BASE64_STANDARD.encode(&bytes));
+        Self { path: path.to_string_lossy().into_owned(), path_bytes }
+    }
 }
 
 /// The last line of a result. A result without one was cut off.

@@ -9,10 +9,9 @@ mod profiles;
 mod site;
 mod slice;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use base64::prelude::{BASE64_STANDARD, Engine as _};
 use fsure_os::durable::Method;
 use fsure_os::stack::Stack;
 
@@ -181,7 +180,7 @@ fn check(options: &FlushOptions) -> Result<()> {
         return refuse("no time to measure in", "1s for each method is the default");
     }
     // The lines of a result tell folders apart by these.
-    let mut names: Vec<_> = options.paths.iter().map(|path| target(path).path).collect();
+    let mut names: Vec<_> = options.paths.iter().map(|path| Target::of(path).path).collect();
     names.sort();
     if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
         let message = format!("two folders have the name {} in the result", twice[0]);
@@ -203,24 +202,17 @@ fn planned(options: &FlushOptions) -> Duration {
 }
 
 fn header(options: &FlushOptions, machine: Machine) -> Header {
-    let now = jiff::Timestamp::from_second(options.clock.now_s()).unwrap_or_default();
     Header {
         kind: Measurement::Flush,
         version: VERSION,
         program: concat!("fsure ", env!("CARGO_PKG_VERSION")).to_owned(),
-        started: now.to_string(),
+        started: company::timestamp(&options.clock),
         machine,
-        targets: options.paths.iter().map(|path| target(path)).collect(),
+        targets: options.paths.iter().map(|path| Target::of(path)).collect(),
         setup: vec![
             ("time for each method".to_owned(), format!("{} s", options.span.as_secs_f64())),
             ("size of a write".to_owned(), units::size(options.size as u64)),
             ("threads".to_owned(), options.threads.to_string()),
         ],
     }
-}
-
-fn target(path: &Path) -> Target {
-    let bytes = fsure_os::path::bytes(path);
-    let path_bytes = std::str::from_utf8(&bytes).is_err().then(|| BASE64_STANDARD.encode(&bytes));
-    Target { path: path.display().to_string(), path_bytes }
 }

@@ -23,7 +23,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use base64::Engine as _;
 use fsure_os::scratch::Scratch;
 use fsure_os::{machine, path as os_path};
 
@@ -286,12 +285,6 @@ fn chosen(rungs: Vec<Box<dyn Rung>>, wanted: &[String]) -> Result<Vec<Box<dyn Ru
 }
 
 fn header(options: &SpeedOptions, machine: crate::results::Machine, sites: &[Arc<Site>]) -> Header {
-    let target = |folder: &PathBuf| {
-        let path = text(folder);
-        let encode = |bytes: &[u8]| base64::engine::general_purpose::STANDARD.encode(bytes);
-        let path_bytes = folder.to_str().is_none().then(|| encode(&os_path::bytes(folder)));
-        Target { path, path_bytes }
-    };
     let runs = options.runs.map_or_else(
         || format!("until sure to {:.0} %", schedule::NARROW * 100.0),
         |runs| runs.to_string(),
@@ -313,14 +306,9 @@ fn header(options: &SpeedOptions, machine: crate::results::Machine, sites: &[Arc
         kind: Measurement::Speed,
         version: VERSION,
         program: options.program.clone(),
-        started: timestamp(&options.clock),
+        started: company::timestamp(&options.clock),
         machine,
-        targets: sites.iter().map(|site| target(&site.folder)).collect(),
+        targets: sites.iter().map(|site| Target::of(&site.folder)).collect(),
         setup,
     }
-}
-
-fn timestamp(clock: &Clock) -> String {
-    let now = jiff::Timestamp::from_second(clock.now_s()).unwrap_or_default();
-    now.to_string()
 }
