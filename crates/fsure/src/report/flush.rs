@@ -2,7 +2,7 @@
 //! durable costs there, and last what to believe of it, since the last lines
 //! are what is still on the terminal.
 
-use super::{count, safe};
+use super::{count, figure, safe};
 use crate::results::{Claim, Curve, Layer, Line, Method, NotRun, Profile};
 use crate::words::units::size;
 
@@ -147,15 +147,6 @@ fn table(rows: &[Vec<String>]) -> String {
         text.push('\n');
     }
     text
-}
-
-/// Three digits where there are fewer than that before the point.
-fn figure(value: f64) -> String {
-    match value {
-        value if value < 9.995 => format!("{value:.2}"),
-        value if value < 99.95 => format!("{value:.1}"),
-        value => count(value.round() as u64),
-    }
 }
 
 fn heading(curve: &Curve) -> String {

@@ -56,6 +56,15 @@ fn number(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(number), if number == 1 { one } else { many })
 }
 
+/// Three digits where there are fewer than that before the point.
+fn figure(value: f64) -> String {
+    match value {
+        value if value < 9.995 => format!("{value:.2}"),
+        value if value < 99.95 => format!("{value:.1}"),
+        value => count(value.round() as u64),
+    }
+}
+
 #[cfg(test)]
 mod samples {
     //! Findings and entries for the tests of this floor.

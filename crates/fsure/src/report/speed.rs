@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use serde_json::json;
 
 use super::rank::{MEANING, ranks};
-use super::{number, safe};
+use super::{figure, number, safe};
 use crate::job::Changes;
 use crate::results::{Limit, Line, Rung, Series, Summary};
 use crate::words::units;
@@ -256,15 +256,6 @@ fn closing(summary: &Summary) -> String {
         let _ = write!(text, "; {what}: {value}");
     }
     text
-}
-
-/// Three digits that mean something, and thousands separated.
-fn figure(value: f64) -> String {
-    match value {
-        ..10.0 => format!("{value:.2}"),
-        ..100.0 => format!("{value:.1}"),
-        _ => super::count(value.round() as u64),
-    }
 }
 
 #[cfg(test)]
