@@ -58,6 +58,14 @@ pub fn make_folder(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Makes a folder as [`make_folder`], and waits until it has its name, where the
+/// system has a call for that: what is durable in a folder whose own name is not is
+/// nowhere.
+pub fn make_lasting_folder(path: &Path) -> io::Result<()> {
+    make_folder(path)?;
+    crate::host::path::flush_name(path)
+}
+
 /// Takes back a file that turned out not to be wanted, and then its folder if
 /// `with_folder` says that it was made for it. What is not there is no error.
 pub fn remove(file: &Path, with_folder: bool) {

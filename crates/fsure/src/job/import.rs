@@ -224,7 +224,7 @@ impl Import<'_> {
 fn open_or_create(place: &Place, open: &OpenRoot, monitor: &dyn Monitor) -> Result<Catalog> {
     let own_folder = place.root.join(OWN_FOLDER);
     if place.is_inside() && !os_path::exists(&own_folder) {
-        os_path::make_folder(&own_folder).map_err(|error| Error::RecordNotWritten {
+        os_path::make_lasting_folder(&own_folder).map_err(|error| Error::RecordNotWritten {
             catalog: place.catalog.clone(),
             why: error.to_string(),
             hint: "'--catalog FILE' keeps the record in another place",

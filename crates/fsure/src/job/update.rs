@@ -184,7 +184,7 @@ fn open_or_create(
     let own_folder = place.root.join(OWN_FOLDER);
     let makes_folder = place.is_inside() && !os_path::exists(&own_folder);
     if makes_folder {
-        os_path::make_folder(&own_folder).map_err(|error| Error::RecordNotWritten {
+        os_path::make_lasting_folder(&own_folder).map_err(|error| Error::RecordNotWritten {
             catalog: place.catalog.clone(),
             why: error.to_string(),
             hint: "'--catalog FILE' keeps the record in another place",

@@ -113,7 +113,7 @@ fn connect(file: &Path, more: OpenFlags) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
     let connection = Connection::open_with_flags(file, flags)?;
     connection.busy_timeout(PATIENCE)?;
-    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "synchronous", "EXTRA")?;
     connection.pragma_update(None, "fullfsync", true)?;
     connection.pragma_update(None, "trusted_schema", false)?;
     Ok(connection)

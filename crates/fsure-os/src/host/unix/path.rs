@@ -24,6 +24,11 @@ pub(crate) fn canonical(path: &Path) -> io::Result<PathBuf> {
 /// Gives a file another name in the same folder, and waits until it has it.
 pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     std::fs::rename(from, to)?;
-    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
+    flush_name(to)
+}
+
+/// Waits until a name is on the medium.
+pub(crate) fn flush_name(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     std::fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }

@@ -68,6 +68,11 @@ pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     if done == 0 { Err(last_error()) } else { Ok(()) }
 }
 
+/// There is no call for it: NTFS logs names in their order.
+pub(crate) fn flush_name(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
 /// A path in the form that has no limit of length, with a zero behind it.
 fn system_name(path: &Path) -> io::Result<Vec<u16>> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
