@@ -13,7 +13,15 @@ use crate::host::lock::{stat, stat_path, without_following};
 /// A lock that is held until it is dropped, or the process ends in any way.
 #[derive(Debug)]
 pub struct Lock {
-    _file: File,
+    file: File,
+}
+
+impl Drop for Lock {
+    /// Said aloud: what another thread is just starting has a copy of the descriptor
+    /// until its `exec`, and closing ours alone would leave it locked that long.
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
+    }
 }
 
 /// The answer to an attempt to lock.
@@ -27,6 +35,8 @@ pub enum Attempt {
 
 /// What a lock file begins with: nothing else is ever overwritten.
 const MARK: &str = "process ";
+/// The longest that one gets: the number of a process has ten digits.
+const LONGEST: usize = MARK.len() + 10;
 
 /// Tries to lock the file at `path`, which is made where it does not exist
 /// and stays behind afterwards.
@@ -59,7 +69,7 @@ pub fn attempt(path: &Path) -> io::Result<Attempt> {
             // Who holds it is a courtesy; a full disk must not refuse the lock.
             let _ = file.set_len(0);
             let _ = file.rewind().and_then(|()| write!(file, "{MARK}{}", std::process::id()));
-            Ok(Attempt::Locked(Lock { _file: file }))
+            Ok(Attempt::Locked(Lock { file }))
         }
         Err(TryLockError::WouldBlock) if start.is_empty() => {
             Ok(Attempt::HeldBy("a process that does not say which".to_owned()))
@@ -76,9 +86,11 @@ fn start_of(file: &mut File) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&start).into_owned())
 }
 
-/// Whether a file is a lock file, or is going to be one.
+/// Whether a file is a lock file, or is going to be one. A cut of the power may
+/// leave one that has its length and no content yet: a few zeros.
 fn is_ours(start: &str) -> bool {
-    start.starts_with(MARK) || MARK.starts_with(start)
+    let is_blank = start.len() <= LONGEST && start.bytes().all(|byte| byte == 0);
+    start.starts_with(MARK) || MARK.starts_with(start) || is_blank
 }
 
 #[cfg(test)]
@@ -96,6 +108,26 @@ mod tests {
         }
         drop(lock);
         assert!(matches!(attempt(&path).unwrap(), Attempt::Locked(_)));
+    }
+
+    #[test]
+    fn it_is_free_at_once_whoever_has_a_copy() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let Attempt::Locked(lock) = attempt(&path).unwrap() else { panic!("not locked") };
+        let _copy = lock.file.try_clone().unwrap();
+        drop(lock);
+        assert!(matches!(attempt(&path).unwrap(), Attempt::Locked(_)));
+    }
+
+    #[test]
+    fn one_that_a_cut_left_blank_is_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        std::fs::write(&path, [0; 13]).unwrap();
+        assert!(matches!(attempt(&path).unwrap(), Attempt::Locked(_)));
+        std::fs::write(&path, [0; 100]).unwrap();
+        assert!(attempt(&path).is_err(), "a file of somebody's");
     }
 
     #[cfg(unix)]
