@@ -49,13 +49,28 @@ pub(crate) fn open_in_one_piece(
                 std::thread::sleep(std::time::Duration::from_millis(attempts));
             }
             // Before Linux 5.6, and in some containers.
-            Err(Errno::NOSYS) => {
-                let flags = flags | OFlags::NOFOLLOW;
-                return Ok(rustix::fs::openat(at, &*path, flags, Mode::empty())?);
-            }
+            Err(Errno::NOSYS) => return open_name_by_name(at, path.to_bytes(), flags),
             other => return Ok(other?),
         }
     }
+}
+
+/// The same where the kernel follows links on the way or does not follow them, and cannot
+/// be told which: one folder after another.
+fn open_name_by_name(at: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
+    let mut folder: Option<OwnedFd> = None;
+    let mut names = path.split(|byte| *byte == b'/').peekable();
+    while let Some(name) = names.next() {
+        // An absolute path begins with none.
+        if matches!(name, b"" | b"..") {
+            return Err(Errno::XDEV.into());
+        }
+        let flags = if names.peek().is_some() { PARENT | OFlags::CLOEXEC } else { flags };
+        let at = folder.as_ref().map_or(at, AsFd::as_fd);
+        let flags = flags | OFlags::NOFOLLOW;
+        folder = Some(rustix::fs::openat(at, &*c_string(name)?, flags, Mode::empty())?);
+    }
+    folder.ok_or_else(|| Errno::NOENT.into())
 }
 
 /// Opens a folder in an open one, unless something is mounted there.
@@ -126,4 +141,34 @@ pub(crate) fn stat_from(answer: &Statx) -> Stat {
 
 fn nanoseconds(time: StatxTimestamp) -> i64 {
     time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{MetadataExt as _, symlink};
+
+    use super::*;
+
+    #[test]
+    fn no_link_is_followed_name_by_name_either() {
+        let tree = tempfile::tempdir().unwrap();
+        let outside = tempfile::tempdir().unwrap();
+        for folder in [outside.path().join("a"), tree.path().join("real/a")] {
+            std::fs::create_dir_all(folder).unwrap();
+        }
+        symlink(outside.path(), tree.path().join("link")).unwrap();
+        symlink("real", tree.path().join("near")).unwrap();
+        let root = std::fs::File::open(tree.path()).unwrap();
+        for open in [open_in_one_piece, open_name_by_name] {
+            let open = |path: &[u8]| open(root.as_fd(), path, OFlags::RDONLY);
+            for path in ["real/a", "real", "."] {
+                let opened = std::fs::File::from(open(path.as_bytes()).unwrap());
+                let there = std::fs::metadata(tree.path().join(path)).unwrap();
+                assert_eq!(opened.metadata().unwrap().ino(), there.ino(), "{path}");
+            }
+            for path in ["link/a", "near/a", "link", "../x", "/etc", "none"] {
+                assert!(open(path.as_bytes()).is_err(), "{path}");
+            }
+        }
+    }
 }
