@@ -148,8 +148,9 @@ fn of_disk(folder: &Path) -> (Layer, Stack) {
     let text = |file: &str| word(&folder.join(file)).filter(|word| !word.starts_with("0x"));
     let model = text("device/model").or_else(|| text("device/name"));
     let vendor = text("device/vendor");
-    let firmware = text("device/firmware_rev").or_else(|| text("device/rev"));
-    let serial = text("serial").or_else(|| text("device/serial"));
+    let pages = Pages::of(&folder.join("device"));
+    let firmware = text("device/firmware_rev").or(pages.firmware).or_else(|| text("device/rev"));
+    let serial = text("serial").or_else(|| text("device/serial")).or(pages.serial);
     let maker = [vendor.as_deref(), model.as_deref()].map(Option::unwrap_or_default).join(" ");
     let named = [("vendor", vendor), ("model", model), ("serial", serial), ("firmware", firmware)];
     facts.extend(named.into_iter().filter_map(|(name, value)| Some((name, value?))));
@@ -171,6 +172,35 @@ fn of_disk(folder: &Path) -> (Layer, Stack) {
         stack.drive_cache_on = is_on.ok();
     }
     (Layer { kind, name: disk, facts }, stack)
+}
+
+/// What a SCSI or ATA drive has said of itself, in pages that the kernel keeps.
+#[derive(Debug, PartialEq, Eq)]
+struct Pages {
+    serial: Option<String>,
+    firmware: Option<String>,
+}
+
+impl Pages {
+    fn of(device: &Path) -> Self {
+        let page = |name: &str| fs::read(device.join(name)).unwrap_or_default();
+        Self::read(&page("vpd_pg80"), &page("vpd_pg89"))
+    }
+
+    /// Page 80h (SPC-4, 7.8.15) holds the serial number behind 4 bytes; page 89h
+    /// (SAT-3, 12.4.2) what an ATA drive says of itself behind 60, in words of
+    /// which each has its two letters swapped, and the firmware in 23 to 26. Of
+    /// it the standard inquiry has half: `rev` is 4 letters long.
+    fn read(serial: &[u8], ata: &[u8]) -> Self {
+        let swapped = |bytes: &[u8]| -> Vec<u8> {
+            bytes.chunks_exact(2).flat_map(|pair| [pair[1], pair[0]]).collect()
+        };
+        let firmware = ata.get(60 + 2 * 23..60 + 2 * 27).map(swapped);
+        Self {
+            serial: serial.get(4..).and_then(trimmed),
+            firmware: firmware.and_then(|firmware| trimmed(&firmware)),
+        }
+    }
 }
 
 /// What a drive has said of its volatile cache.
@@ -264,8 +294,12 @@ fn name(folder: &Path) -> String {
 
 /// What a file of sysfs says; `None` where it says nothing.
 fn word(file: &Path) -> Option<String> {
-    let bytes = fs::read(file).ok()?;
-    let text = String::from_utf8_lossy(&bytes);
+    trimmed(&fs::read(file).ok()?)
+}
+
+/// Text without what fills it up; `None` where nothing else is there.
+fn trimmed(bytes: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(bytes);
     let text = text.trim_matches(['\n', ' ', '\0']);
     (!text.is_empty()).then(|| text.to_owned())
 }
@@ -325,6 +359,17 @@ mod tests {
         ] {
             assert_eq!(own_word(&is_on), said);
         }
+    }
+
+    #[test]
+    fn a_drive_says_its_serial_number_and_firmware_in_pages() {
+        let mut ata = vec![0; 60 + 512];
+        ata[60 + 46..60 + 54].copy_from_slice(b"3MCR20 1");
+        let pages = Pages::read(b"\0\x80\0\x08 S3Z9NB0", &ata);
+        let text = |text: &str| Some(text.to_owned());
+        assert_eq!(pages, Pages { serial: text("S3Z9NB0"), firmware: text("M3RC021 ".trim()) });
+        assert_eq!(Pages::read(b"", b""), Pages { serial: None, firmware: None });
+        assert_eq!(Pages::read(b"\0\x80\0\x04    ", &ata[..70]), Pages::read(b"", b""));
     }
 
     #[test]
