@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::mounts::{Mount, Namespace};
 use super::scratch::release;
@@ -12,6 +13,8 @@ use crate::scratch::{Resource, Scratch};
 
 /// Reading it adds a device.
 const ADD: &str = "/sys/class/zram-control/hot_add";
+/// How long a device may be open to who looks what is on it now, as udev does.
+const LOOKED_AT: Duration = Duration::from_secs(2);
 /// What compresses fastest; the kernel's own choice where it has it not.
 const ALGORITHM: &str = "lz4";
 
@@ -91,6 +94,13 @@ impl Drop for Zram {
 
 impl Drop for Device {
     fn drop(&mut self) {
+        let begun = Instant::now();
+        let is_busy = |error: &io::Error| error.kind() == io::ErrorKind::ResourceBusy;
+        let mut released = release(&self.resource);
+        while begun.elapsed() < LOOKED_AT && released.as_ref().is_err_and(is_busy) {
+            std::thread::sleep(Duration::from_millis(10));
+            released = release(&self.resource);
+        }
         // What is still in use is left to whoever removes the scratch folder.
         if release(&self.resource).is_ok() {
             let _ = self.scratch.released(&self.resource);
