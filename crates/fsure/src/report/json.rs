@@ -5,13 +5,12 @@
 //! Names are exact: `path` holds the text, and where the bytes are no valid
 //! UTF-8, `path_bytes` holds them in base64 and `path` is only for the eye.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Serialize;
 
 use super::meta_line::MetaLine;
 use super::timestamp;
 use super::totals::Totals;
+pub(super) use crate::words::text_and_bytes;
 use crate::words::{ByteRange, Entry, Error, ExitCode, Finding, Outcome, Spelling, merge_ranges};
 
 /// The line of one finding below `root`; no line end.
@@ -176,14 +175,6 @@ struct ErrorLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
     exit_code: u8,
-}
-
-/// The bytes as text, and in base64 where the text alone would lose some.
-pub(super) fn text_and_bytes(bytes: &[u8]) -> (String, Option<String>) {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => (text.to_owned(), None),
-        Err(_) => (String::from_utf8_lossy(bytes).into_owned(), Some(BASE64.encode(bytes))),
-    }
 }
 
 pub(super) fn rfc3339(time_ns: i64) -> String {

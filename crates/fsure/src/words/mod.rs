@@ -45,7 +45,7 @@ pub use monitor::{Monitor, Progress, Silent};
 pub use outcome::{
     BytesByWay, GRAVE_FINDINGS_MAX, Offline, Outcome, RecordedLeftOut, Stop, Tallies, Tally,
 };
-pub use path::{RelPath, Shown, escape};
+pub use path::{RelPath, Shown, escape, exact, text_and_bytes};
 pub use protected::{Parity, Protected};
 pub use record::Record;
 pub use remedy::{Cure, Healing, Origin, Remedy};

@@ -3,6 +3,9 @@
 
 use std::fmt;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+
 /// A path relative to its root: raw bytes, `/` between components, never
 /// absolute, never with `.` or `..`; the empty path is the root itself.
 ///
@@ -124,6 +127,20 @@ pub fn escape(bytes: &[u8]) -> String {
         }
     }
     text
+}
+
+/// A name as programs get it: the bytes as text, and in base64 where the text alone
+/// would lose some.
+pub fn text_and_bytes(bytes: &[u8]) -> (String, Option<String>) {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => (text.to_owned(), None),
+        Err(_) => (String::from_utf8_lossy(bytes).into_owned(), Some(BASE64.encode(bytes))),
+    }
+}
+
+/// The bytes of a name that programs got.
+pub fn exact(text: String, bytes: Option<String>) -> Vec<u8> {
+    bytes.and_then(|bytes| BASE64.decode(bytes).ok()).unwrap_or(text.into_bytes())
 }
 
 fn push_escaped(text: &mut String, character: char) {

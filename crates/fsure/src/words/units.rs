@@ -75,11 +75,12 @@ pub fn parse_size(text: &str) -> Option<u64> {
     (bytes < u64::MAX as f64).then_some(bytes as u64)
 }
 
-/// A span of time as people write it: `90s`, `1.5h`, `5m`, `30d`. `None` for
+/// A span of time as people write it: `200ms`, `90s`, `1.5h`, `5m`, `30d`. `None` for
 /// anything else, a bare number too.
 pub fn parse_span(text: &str) -> Option<Duration> {
     let (number, unit) = split_unit(text)?;
     let seconds = match unit {
+        "ms" => 0.001,
         "s" => 1.0,
         "m" | "min" => 60.0,
         "h" => 3_600.0,
