@@ -181,6 +181,16 @@ impl OutputArgs {
     /// The screen for a command, which stops at the first signal and lets the
     /// second end the process at once.
     fn screen(&self, all: bool, hide: &'static [fsure::words::Verdict]) -> Screen {
+        self.screen_on(listen(), all, hide)
+    }
+
+    /// The screen for a command that is asked to stop by `stop`.
+    fn screen_on(
+        &self,
+        stop: Arc<AtomicUsize>,
+        all: bool,
+        hide: &'static [fsure::words::Verdict],
+    ) -> Screen {
         let settings = screen::Settings {
             json: self.json,
             quiet: self.quiet,
@@ -195,7 +205,7 @@ impl OutputArgs {
             all,
             hide,
         };
-        Screen::new(settings, listen())
+        Screen::new(settings, stop)
     }
 }
 

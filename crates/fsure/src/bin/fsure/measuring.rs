@@ -6,10 +6,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use fsure::report::safe;
 use fsure::results::{Line, Listener, Saved, Step};
 use fsure::words::{ExitCode, IoContext as _, Monitor, Result};
 
+use super::screen::progress::step_line;
 use super::screen::{Live, Screen};
 
 /// A listener that keeps, prints and saves.
@@ -93,8 +93,7 @@ impl Listener for Measuring<'_> {
 
     fn under_way(&self, step: &Step<'_>) {
         if let Some(live) = &self.live {
-            let percent = (step.share.clamp(0.0, 1.0) * 100.0).floor();
-            live.say(format!("{percent}%: {}", safe(step.what)));
+            live.say(step_line(step.what, step.share));
         }
     }
 }

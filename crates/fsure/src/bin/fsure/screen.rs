@@ -5,7 +5,7 @@
 //! run: the record matters more than the listing. Nothing here panics on a
 //! failed write, as `println!` would.
 
-mod progress;
+pub(crate) mod progress;
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};

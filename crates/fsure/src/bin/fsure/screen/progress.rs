@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use fsure::report::count;
+use fsure::report::{count, safe};
 use fsure::words::{Progress, RelPath, units};
 
 /// What progress is measured by, for one root.
@@ -95,6 +95,12 @@ fn percent(progress: &Progress) -> String {
         (true, 0) => "100%".to_owned(),
         (true, _) => format!("{}%", (done * 100 / total).min(100)),
     }
+}
+
+/// What is under way, and how much of all is done, 0 to 1.
+pub(crate) fn step_line(what: &str, share: f64) -> String {
+    let percent = (share.clamp(0.0, 1.0) * 100.0).floor();
+    format!("{percent}%: {}", safe(what))
 }
 
 #[cfg(test)]
