@@ -1,6 +1,8 @@
 //! Which of the writes that are acknowledged and not durable survive a cut.
 
-use super::pending::{Pending, Write};
+use std::str::FromStr;
+
+use super::pending::{Change, Pending};
 use super::{Image, Random};
 
 /// What a drive writes whole or not at all, in bytes.
@@ -48,40 +50,55 @@ impl Cut {
         // One of the moments before, between and after all writes.
         let moment = random.below(count + 1);
         let epoch = Self::epoch(pending, random);
-        for (place, write) in (0..).zip(pending.iter()) {
+        for (place, waiting) in (0..).zip(pending.iter()) {
             let survives = match self {
                 Self::None => false,
                 Self::All | Self::Torn => true,
                 Self::Prefix => place < moment,
-                Self::Epoch => write.epoch < epoch || write.epoch == epoch && random.coin(),
+                Self::Epoch => waiting.epoch < epoch || waiting.epoch == epoch && random.coin(),
                 Self::Random => random.coin(),
             };
-            if survives && self == Self::Torn {
-                tear(write, medium, random);
-            } else if survives {
-                medium.write(write.offset, &write.data).expect("the drive has taken it");
+            if self == Self::Torn && !waiting.is_durable {
+                tear(&waiting.change, medium, random);
+            } else if survives || waiting.is_durable {
+                waiting.change.make(medium).expect("the drive has taken it");
             }
         }
     }
 
     /// The epoch in which the order ends.
     fn epoch(pending: &Pending, random: &mut Random) -> u64 {
-        let first = pending.iter().map(|write| write.epoch).min().unwrap_or(0);
-        let last = pending.iter().map(|write| write.epoch).max().unwrap_or(0);
+        let first = pending.iter().map(|waiting| waiting.epoch).min().unwrap_or(0);
+        let last = pending.iter().map(|waiting| waiting.epoch).max().unwrap_or(0);
         first + random.below(last - first + 1)
     }
 }
 
-/// Leaves each sector of a write to chance.
-fn tear(write: &Write, medium: &mut Image, random: &mut Random) {
-    let mut done = 0;
-    while done < write.data.len() {
-        let offset = write.offset + done as u64;
-        let to_boundary = SECTOR - offset as usize % SECTOR;
-        let end = (done + to_boundary).min(write.data.len());
+/// Leaves each sector of a change to chance.
+fn tear(change: &Change, medium: &mut Image, random: &mut Random) {
+    let sector = SECTOR as u64;
+    let end = change.offset + change.length();
+    let mut from = change.offset;
+    while from < end {
+        let to = (from / sector * sector + sector).min(end);
         if random.coin() {
-            medium.write(offset, &write.data[done..end]).expect("the drive has taken it");
+            change.part(from, to).make(medium).expect("the drive has taken it");
         }
-        done = end;
+        from = to;
+    }
+}
+
+/// A name that no variant has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no variant is called {0:?}: there are none, all, prefix, epoch, random and torn")]
+pub struct UnknownCut(String);
+
+impl FromStr for Cut {
+    type Err = UnknownCut;
+
+    /// The inverse of [`Cut::name`].
+    fn from_str(text: &str) -> Result<Self, UnknownCut> {
+        let found = Self::ALL.into_iter().find(|cut| cut.name() == text);
+        found.ok_or_else(|| UnknownCut(text.to_owned()))
     }
 }

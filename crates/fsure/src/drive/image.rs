@@ -27,6 +27,20 @@ impl Image {
         self.size
     }
 
+    /// Makes it longer, with zeroes, or shorter.
+    pub fn resize(&mut self, size: u64) {
+        let pages = usize::try_from(size.div_ceil(PAGE as u64)).expect("fits the address space");
+        self.pages.resize(pages, None);
+        let kept = size as usize % PAGE;
+        if size < self.size
+            && kept > 0
+            && let Some(Some(last)) = self.pages.last_mut()
+        {
+            Arc::make_mut(last)[kept..].fill(0);
+        }
+        self.size = size;
+    }
+
     /// Reads; `None` if that goes behind the end.
     #[must_use]
     pub fn read(&self, offset: u64, target: &mut [u8]) -> Option<()> {
@@ -52,6 +66,22 @@ impl Image {
             let page = self.pages[page].get_or_insert_with(|| Arc::new([0; PAGE]));
             Arc::make_mut(page)[from..from + count].copy_from_slice(&data[done..done + count]);
             done += count;
+        }
+        Some(())
+    }
+
+    /// Makes a range zero and lets go of its whole pages; `None`, and nothing is
+    /// done, if that goes behind the end.
+    #[must_use]
+    pub fn zero(&mut self, offset: u64, length: u64) -> Option<()> {
+        let length = usize::try_from(length).ok()?;
+        self.is_within(offset, length)?;
+        for (page, from, count) in pieces(offset, length) {
+            match &mut self.pages[page] {
+                whole if count == PAGE => *whole = None,
+                Some(page) => Arc::make_mut(page)[from..from + count].fill(0),
+                None => {}
+            }
         }
         Some(())
     }

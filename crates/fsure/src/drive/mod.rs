@@ -17,13 +17,18 @@ mod random;
 
 use std::time::Duration;
 
-pub use cut::{Cut, SECTOR};
-pub use history::{Event, History};
+pub use cut::{Cut, SECTOR, UnknownCut};
+pub use history::{Boundary, Event, History};
 pub use image::{Image, PAGE};
 pub use latency::Latency;
-use pending::Pending;
-pub use personality::Personality;
+pub use pending::{Change, What};
+use pending::{Pending, Waiting};
+pub use personality::{Personality, UnknownDrive};
 pub use random::Random;
+
+/// Bytes of its cache: beyond them a drive makes the oldest durable by itself,
+/// whatever it promises. A host that never flushes would have all memory else.
+pub const CACHE: usize = 128 << 20;
 
 /// How a drive behaves.
 #[derive(Clone, Debug)]
@@ -32,7 +37,7 @@ pub struct Traits {
     pub personality: Personality,
     /// How long it takes over what it does.
     pub latency: Latency,
-    /// Writes that succeed before one fails; `None`: none fails.
+    /// Writes and trims that succeed before one fails; `None`: none fails.
     pub writes_before_error: Option<u64>,
     /// Writes that fail from then on before all is well again.
     pub errors: u64,
@@ -72,6 +77,8 @@ pub struct Counts {
     pub writes: u64,
     /// Bytes of them.
     pub bytes: u64,
+    /// Trims acknowledged.
+    pub trims: u64,
     /// Flushes acknowledged.
     pub flushes: u64,
     /// Requests that failed.
@@ -119,6 +126,11 @@ impl Drive {
         self.seen.size()
     }
 
+    /// When its writes become durable.
+    pub fn personality(&self) -> Personality {
+        self.traits.personality
+    }
+
     /// What it was asked for so far.
     pub fn counts(&self) -> Counts {
         self.counts
@@ -141,16 +153,42 @@ impl Drive {
         offset: u64,
         data: &[u8],
     ) -> Result<Duration, DriveError> {
-        self.settle(now);
-        self.may_fail()?;
-        self.seen.write(offset, data).ok_or(DriveError::OutOfRange)?;
-        self.pending.push(now, self.epoch, offset, data);
-        if let Some(history) = &mut self.history {
-            history.wrote(offset, data);
-        }
-        self.counts.writes += 1;
-        self.counts.bytes += data.len() as u64;
-        self.settle(now);
+        self.take(now, Change { offset, what: What::Data(data.into()) }, false)?;
+        self.count_write(data);
+        Ok(self.traits.latency.write)
+    }
+
+    /// Takes a write that is to be on the medium when it is acknowledged (`FUA`),
+    /// whatever was before it. A drive that does not do that for a flush does not
+    /// for one write either.
+    pub fn write_fua(
+        &mut self,
+        now: Duration,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<Duration, DriveError> {
+        let is_honest = self.traits.personality == Personality::Honest;
+        self.take(now, Change { offset, what: What::Data(data.into()) }, is_honest)?;
+        self.count_write(data);
+        let write = self.traits.latency.write;
+        Ok(match self.traits.personality {
+            Personality::Honest => write + self.traits.latency.of_flush(data.len() as u64),
+            // As a driver does it for a drive that has no such write.
+            Personality::Defer { .. } => write + self.settle_by_flush(now),
+            Personality::Protected | Personality::Lying { .. } => write,
+        })
+    }
+
+    /// Takes a trim: the range is zero from then on, as soon and as surely as
+    /// after a write.
+    pub fn trim(
+        &mut self,
+        now: Duration,
+        offset: u64,
+        length: u64,
+    ) -> Result<Duration, DriveError> {
+        self.take(now, Change { offset, what: What::Zeroes(length) }, false)?;
+        self.counts.trims += 1;
         Ok(self.traits.latency.write)
     }
 
@@ -158,29 +196,15 @@ impl Drive {
     /// What it makes durable, the personality decides.
     pub fn flush(&mut self, now: Duration) -> Result<Duration, DriveError> {
         self.settle(now);
-        let waiting = self.pending.bytes();
-        let is_done = match self.traits.personality {
-            Personality::Honest => true,
-            Personality::Protected | Personality::Lying { .. } => false,
-            Personality::Defer { longest } => {
-                let is_long_ago = self.flushed_at.is_none_or(|then| now - then >= longest);
-                if !is_long_ago && self.flush_due.is_none() {
-                    self.flush_due = self.flushed_at.map(|then| then + longest);
-                }
-                is_long_ago
-            }
-        };
         self.epoch += 1;
-        if let Some(history) = &mut self.history {
-            history.flushed();
-        }
+        self.note(Event::Flushed);
         self.counts.flushes += 1;
-        if !is_done {
-            return Ok(Duration::ZERO);
-        }
-        self.pending.settle_all(&mut self.medium);
-        (self.flushed_at, self.flush_due) = (Some(now), None);
-        Ok(self.traits.latency.of_flush(waiting))
+        Ok(self.settle_by_flush(now))
+    }
+
+    /// Notes in the history that everything up to a number was said to be safe.
+    pub fn mark(&mut self, number: u64) {
+        self.note(Event::Marked(number));
     }
 
     /// What is on the medium when the power is cut now.
@@ -193,13 +217,71 @@ impl Drive {
 
     /// Bytes acknowledged and not durable.
     pub fn volatile_bytes(&self) -> u64 {
-        self.pending.bytes()
+        self.pending.volatile_bytes()
+    }
+
+    /// Is of another kind from now on. What a former kind has made durable stays.
+    pub fn change_personality(&mut self, now: Duration, personality: Personality) {
+        self.settle(now);
+        self.traits.personality = personality;
+        (self.flushed_at, self.flush_due) = (None, None);
+        self.settle(now);
+    }
+
+    /// Fails so many changes after so many more that succeed, and none besides.
+    pub fn fail_after(&mut self, writes: u64, errors: u64) {
+        (self.traits.writes_before_error, self.traits.errors) = (Some(writes), errors);
+    }
+
+    fn take(&mut self, now: Duration, change: Change, is_durable: bool) -> Result<(), DriveError> {
+        self.settle(now);
+        self.may_fail()?;
+        change.make(&mut self.seen).ok_or(DriveError::OutOfRange)?;
+        self.note(Event::Changed(change.clone()));
+        self.pending.push(Waiting { at: now, epoch: self.epoch, is_durable, change });
+        self.pending.settle_beyond(CACHE, &mut self.medium);
+        self.settle(now);
+        Ok(())
+    }
+
+    fn count_write(&mut self, data: &[u8]) {
+        self.counts.writes += 1;
+        self.counts.bytes += data.len() as u64;
+    }
+
+    fn note(&mut self, event: Event) {
+        if let Some(history) = &mut self.history {
+            history.note(event);
+        }
+    }
+
+    /// Does for a flush what the personality does for one, and says how long that
+    /// takes.
+    fn settle_by_flush(&mut self, now: Duration) -> Duration {
+        let waiting = self.pending.volatile_bytes();
+        let is_done = match self.traits.personality {
+            Personality::Honest => true,
+            Personality::Protected | Personality::Lying { .. } => false,
+            Personality::Defer { longest } => {
+                let is_long_ago = self.flushed_at.is_none_or(|then| now - then >= longest);
+                if !is_long_ago && self.flush_due.is_none() {
+                    self.flush_due = self.flushed_at.map(|then| then + longest);
+                }
+                is_long_ago
+            }
+        };
+        if !is_done {
+            return Duration::ZERO;
+        }
+        self.pending.settle_all(&mut self.medium);
+        (self.flushed_at, self.flush_due) = (Some(now), None);
+        self.traits.latency.of_flush(waiting)
     }
 
     /// Lets the drive do what it does by itself.
     fn settle(&mut self, now: Duration) {
         match self.traits.personality {
-            Personality::Honest => {}
+            Personality::Honest => self.pending.settle_durable(&mut self.medium),
             Personality::Protected => self.pending.settle_all(&mut self.medium),
             Personality::Lying { lag } => {
                 if let Some(until) = lag.and_then(|lag| now.checked_sub(lag)) {
@@ -234,5 +316,7 @@ impl Drive {
     }
 }
 
+#[cfg(test)]
+mod model;
 #[cfg(test)]
 mod tests;

@@ -1,53 +1,147 @@
-//! Writes that are acknowledged and not on the medium, in their order.
+//! Changes that are acknowledged and not on the medium, in their order.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::Image;
 
-/// One of them.
+/// A change of what a drive holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Where it begins.
+    pub offset: u64,
+    /// What is there from then on.
+    pub what: What,
+}
+
+/// What a change leaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// What was written.
+    Data(Arc<[u8]>),
+    /// So many zero bytes, after a trim.
+    Zeroes(u64),
+}
+
+impl Change {
+    /// Its bytes.
+    pub fn length(&self) -> u64 {
+        match &self.what {
+            What::Data(data) => data.len() as u64,
+            What::Zeroes(length) => *length,
+        }
+    }
+
+    /// Makes it in an image; `None` if that goes behind the end.
+    #[must_use]
+    pub(super) fn make(&self, image: &mut Image) -> Option<()> {
+        match &self.what {
+            What::Data(data) => image.write(self.offset, data),
+            What::Zeroes(length) => image.zero(self.offset, *length),
+        }
+    }
+
+    /// Its bytes from one offset on the drive to another, as a change of its own.
+    pub(super) fn part(&self, from: u64, to: u64) -> Self {
+        let what = match &self.what {
+            // Within what is in memory.
+            What::Data(data) => {
+                let range = (from - self.offset) as usize..(to - self.offset) as usize;
+                What::Data(data[range].into())
+            }
+            What::Zeroes(_) => What::Zeroes(to - from),
+        };
+        Self { offset: from, what }
+    }
+}
+
+/// One that waits.
 #[derive(Clone, Debug)]
-pub(super) struct Write {
+pub(super) struct Waiting {
     /// When it was acknowledged.
     pub(super) at: Duration,
     /// How many flushes were before it.
     pub(super) epoch: u64,
-    pub(super) offset: u64,
-    pub(super) data: Box<[u8]>,
+    /// Whether it was promised to survive: it waits only for its turn, since
+    /// older changes of the same place must not come after it.
+    pub(super) is_durable: bool,
+    pub(super) change: Change,
+}
+
+impl Waiting {
+    fn held(&self) -> usize {
+        let data = match &self.change.what {
+            What::Data(data) => data.len(),
+            What::Zeroes(_) => 0,
+        };
+        size_of::<Self>() + data
+    }
 }
 
 /// All of them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pending {
-    writes: VecDeque<Write>,
-    bytes: u64,
+    changes: VecDeque<Waiting>,
+    volatile_bytes: u64,
+    /// Bytes of memory that they take.
+    held: usize,
 }
 
 impl Pending {
-    pub(super) fn push(&mut self, at: Duration, epoch: u64, offset: u64, data: &[u8]) {
-        self.bytes += data.len() as u64;
-        self.writes.push_back(Write { at, epoch, offset, data: data.into() });
+    pub(super) fn push(&mut self, waiting: Waiting) {
+        if !waiting.is_durable {
+            self.volatile_bytes += waiting.change.length();
+        }
+        self.held += waiting.held();
+        self.changes.push_back(waiting);
     }
 
-    pub(super) fn bytes(&self) -> u64 {
-        self.bytes
+    /// Brings the oldest to the medium until the rest takes no more memory than
+    /// that.
+    pub(super) fn settle_beyond(&mut self, most: usize, medium: &mut Image) {
+        while self.held > most && self.settle_first(medium) {}
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Write> {
-        self.writes.iter()
+    /// Bytes that a cut may take.
+    pub(super) fn volatile_bytes(&self) -> u64 {
+        self.volatile_bytes
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Waiting> {
+        self.changes.iter()
     }
 
     /// Brings all to the medium.
     pub(super) fn settle_all(&mut self, medium: &mut Image) {
-        self.settle_until(Duration::MAX, medium);
+        self.settle_while(|_| true, medium);
     }
 
     /// Brings what was acknowledged until then to the medium.
     pub(super) fn settle_until(&mut self, until: Duration, medium: &mut Image) {
-        while self.writes.front().is_some_and(|write| write.at <= until) {
-            let write = self.writes.pop_front().expect("just seen");
-            self.bytes -= write.data.len() as u64;
-            medium.write(write.offset, &write.data).expect("the drive has taken it");
+        self.settle_while(|waiting| waiting.at <= until, medium);
+    }
+
+    /// Brings what is durable and has nothing before it to the medium.
+    pub(super) fn settle_durable(&mut self, medium: &mut Image) {
+        self.settle_while(|_| false, medium);
+    }
+
+    fn settle_while(&mut self, is_due: impl Fn(&Waiting) -> bool, medium: &mut Image) {
+        let is_due = |waiting: &Waiting| waiting.is_durable || is_due(waiting);
+        while self.changes.front().is_some_and(is_due) {
+            self.settle_first(medium);
         }
+    }
+
+    /// Brings the oldest to the medium; whether there was one.
+    fn settle_first(&mut self, medium: &mut Image) -> bool {
+        let Some(waiting) = self.changes.pop_front() else { return false };
+        if !waiting.is_durable {
+            self.volatile_bytes -= waiting.change.length();
+        }
+        self.held -= waiting.held();
+        waiting.change.make(medium).expect("the drive has taken it");
+        true
     }
 }

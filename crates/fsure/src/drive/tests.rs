@@ -89,7 +89,7 @@ proptest! {
         let boundaries: Vec<_> = drive.history().unwrap().at_flushes().collect();
         prop_assert_eq!(boundaries.len() as u64, flushed);
         if let Some(last) = boundaries.last() {
-            prop_assert_eq!(&content(last), &after[durable].2);
+            prop_assert_eq!(&content(&last.image), &after[durable].2);
         }
     }
 
@@ -222,7 +222,7 @@ fn a_drive_fails_when_told_and_recovers() {
     assert_eq!(answers.next().unwrap(), Err(DriveError::Told));
     assert!(answers.next().unwrap().is_ok());
     assert_eq!(drive.write(Duration::ZERO, SIZE, b"x"), Err(DriveError::OutOfRange));
-    let counts = Counts { writes: 3, bytes: 3, flushes: 0, errors: 1 };
+    let counts = Counts { writes: 3, bytes: 3, errors: 1, ..Counts::default() };
     assert_eq!(drive.counts(), counts);
 }
 
@@ -234,4 +234,27 @@ fn an_apple_drive_flushes_46_times_a_second() {
     let wait = wait + drive.flush(Duration::ZERO).unwrap();
     let per_second = 1.0 / wait.as_secs_f64();
     assert!((45.0..47.0).contains(&per_second), "{per_second}");
+}
+
+/// A host that never flushes, or is lied to, would have all memory else.
+#[test]
+fn a_cache_is_finite_and_its_oldest_leaves_it_first() {
+    const PIECE: usize = 8 << 20;
+    for personality in [Personality::Honest, Personality::Lying { lag: None }] {
+        let mut drive = Drive::new(Traits::new(personality), Image::new(2 * PIECE as u64));
+        for value in 0..=40 {
+            let offset = if value == 0 { 0 } else { PIECE as u64 };
+            drive.write(Duration::ZERO, offset, &vec![value + 1; PIECE]).unwrap();
+            assert!(drive.volatile_bytes() <= CACHE as u64);
+        }
+        let image = drive.cut(Duration::ZERO, Cut::None, &mut Random::new(1));
+        let at = |offset| {
+            let mut byte = [0];
+            image.read(offset, &mut byte).unwrap();
+            byte[0]
+        };
+        assert_eq!(at(0), 1, "the oldest is durable");
+        // One less than fit, for what each takes besides its bytes.
+        assert_eq!(usize::from(at(PIECE as u64)), 41 - (CACHE / PIECE - 1), "in order");
+    }
 }
