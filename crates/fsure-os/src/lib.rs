@@ -20,6 +20,7 @@
 //! | [`pv`] | the experiment that all this began with |
 //! | [`mounts`] | mounts of our own, which are gone with the process |
 //! | [`passthrough`] | a folder seen through FUSE |
+//! | [`family`] | a program and all that it starts, which end together |
 //! | [`zram`] | a compressed disk in memory |
 //! | [`cgroup`] | a machine with less memory |
 //! | [`scratch`] | folders of our own, of which nothing is left behind |
@@ -43,6 +44,7 @@ pub mod cgroup;
 pub mod counters;
 pub mod device;
 pub mod durable;
+pub mod family;
 pub mod folder;
 mod host;
 pub mod limit;

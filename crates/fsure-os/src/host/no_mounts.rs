@@ -1,6 +1,7 @@
 //! Where mounts of our own are not to be had, which is where no Linux is.
 
 use std::convert::Infallible as Never;
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -114,4 +115,14 @@ impl Passthrough {
 /// Fails: only Linux has such a thing.
 pub fn serve(_: &Path, _: &Path, _: bool, _: impl io::Write) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "only Linux is served through FUSE"))
+}
+
+/// Fails: only Linux has process namespaces.
+pub fn outer(_: u32, _: &Path, _: &[OsString]) -> io::Result<u8> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "only Linux has process namespaces"))
+}
+
+/// Fails: only Linux has process namespaces.
+pub fn first(_: &Path, _: &[OsString]) -> io::Result<u8> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "only Linux has process namespaces"))
 }

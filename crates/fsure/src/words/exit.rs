@@ -26,6 +26,8 @@ pub enum ExitCode {
     Healed,
     /// 70: a fault of this program (`EX_SOFTWARE` of `sysexits.h`).
     Internal,
+    /// That of a program which was run for the caller.
+    Program(u8),
     /// 130: interrupted (128 + SIGINT), state saved.
     Interrupted,
     /// 143: terminated (128 + SIGTERM), state saved.
@@ -45,6 +47,7 @@ impl ExitCode {
             Self::RecordUntrusted => 6,
             Self::Healed => 7,
             Self::Internal => 70,
+            Self::Program(code) => code,
             Self::Interrupted => 130,
             Self::Terminated => 143,
         }
@@ -58,10 +61,10 @@ impl ExitCode {
 
     fn rank(self) -> u8 {
         match self {
-            Self::Clean => 0,
+            Self::Clean | Self::Program(0) => 0,
             Self::Differences => 1,
             Self::Healed => 2,
-            Self::Incomplete => 3,
+            Self::Incomplete | Self::Program(_) => 3,
             Self::Unread => 4,
             Self::Damage => 5,
             Self::RecordUntrusted => 6,

@@ -8,6 +8,7 @@ pub(crate) mod device;
 mod drive_cache;
 pub(crate) mod durable;
 mod extent;
+mod family;
 mod file;
 pub(crate) mod folder;
 pub(crate) mod machine;

@@ -18,6 +18,7 @@ use rustix::mount::{
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 pub use super::cgroup::Group;
+pub use super::family::{first, outer};
 pub use super::passthrough::{Passthrough, serve};
 pub use super::zram::Zram;
 use crate::mounts::What;

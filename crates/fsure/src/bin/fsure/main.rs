@@ -5,6 +5,7 @@ mod compare;
 mod dupes;
 mod effort;
 mod export;
+mod family;
 mod flush;
 mod generate;
 mod heal;
@@ -71,6 +72,8 @@ enum Command {
     Speed(speed::SpeedArgs),
     Flush(flush::FlushArgs),
     Report(report::ReportArgs),
+    #[command(hide = true)]
+    Family(family::FamilyArgs),
     #[command(hide = true)]
     Generate(generate::GenerateArgs),
     #[command(hide = true)]
@@ -171,6 +174,7 @@ fn run() -> ExitCode {
         Command::Speed(args) => speed::run(args, &cli.output),
         Command::Flush(args) => flush::run(args, &cli.output),
         Command::Report(args) => report::run(args, &cli.output),
+        Command::Family(args) => family::run(args),
         Command::Generate(args) => generate::run(args),
         Command::PassThrough(args) => pass_through::run(args),
         Command::Sweep(args) => sweep::run(args),
