@@ -9,6 +9,7 @@
 //! | [`counters`] | what a device was really asked to do |
 //! | [`device`] | which disks a file system is on, and how they want to be read |
 //! | [`durable`] | the ways of making a write durable |
+//! | [`files`] | a file system made of a program, for other programs to use |
 //! | [`folder`] | which names are below a root, and what they are |
 //! | [`opener`] | how a file can be read, before it is |
 //! | [`place`] | where files begin on the disk |
@@ -45,6 +46,7 @@ pub mod counters;
 pub mod device;
 pub mod durable;
 pub mod family;
+pub mod files;
 pub mod folder;
 mod host;
 pub mod limit;

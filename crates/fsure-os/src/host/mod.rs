@@ -40,6 +40,8 @@ pub(crate) mod no_block;
 #[cfg(not(target_os = "linux"))]
 pub(crate) mod no_counters;
 #[cfg(not(target_os = "linux"))]
+pub(crate) mod no_files;
+#[cfg(not(target_os = "linux"))]
 pub(crate) mod no_mounts;
 #[cfg(not(target_os = "linux"))]
 pub(crate) mod no_ring;
@@ -60,7 +62,7 @@ use windows as system;
 #[cfg(all(test, target_os = "linux"))]
 pub(crate) use linux::did_not_run;
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{block, counters, mounts, ring, stack};
+pub(crate) use linux::{block, counters, files, mounts, ring, stack};
 pub(crate) use system::{File, device, durable, machine, priority, volume};
 #[cfg(unix)]
 pub(crate) use unix::{attribute, folder, lock, memory, name, open_files, path, scratch, write};
@@ -68,8 +70,8 @@ pub(crate) use unix::{attribute, folder, lock, memory, name, open_files, path, s
 pub(crate) use windows::{attribute, folder, lock, memory, name, open_files, path, scratch, write};
 #[cfg(not(target_os = "linux"))]
 pub(crate) use {
-    no_block as block, no_counters as counters, no_mounts as mounts, no_ring as ring,
-    no_stack as stack,
+    no_block as block, no_counters as counters, no_files as files, no_mounts as mounts,
+    no_ring as ring, no_stack as stack,
 };
 
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]

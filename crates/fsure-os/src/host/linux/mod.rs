@@ -10,6 +10,7 @@ pub(crate) mod durable;
 mod extent;
 mod family;
 mod file;
+pub(crate) mod files;
 pub(crate) mod folder;
 pub(crate) mod machine;
 mod mount;

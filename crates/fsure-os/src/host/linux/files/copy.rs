@@ -1,0 +1,70 @@
+//! What a file system of ours holds, as a folder on a real one.
+
+use std::collections::HashMap;
+use std::fs::{self, File, FileTimes, Permissions};
+use std::io;
+use std::os::unix::fs::{FileExt as _, PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use crate::files::{Answer, Attributes, Files, ROOT, Sort};
+
+/// Bytes that are copied at once.
+const PIECE: usize = 1 << 20;
+/// What is copied of a mode. The owners are not, and to run a file as its owner, or
+/// as a group, would mean another one then: this process's.
+const MODE: u32 = 0o777;
+
+pub(crate) fn copy_out(files: &impl Files, to: &Path) -> io::Result<()> {
+    let mut copy = Copy { files, made: HashMap::new() };
+    copy.folder(ROOT, to)
+}
+
+struct Copy<'a, F> {
+    files: &'a F,
+    /// Where each inode was put that has more names to come.
+    made: HashMap<u64, PathBuf>,
+}
+
+impl<F: Files> Copy<'_, F> {
+    fn folder(&mut self, inode: u64, to: &Path) -> io::Result<()> {
+        fs::create_dir(to)?;
+        for name in told(self.files.list(inode))? {
+            let place = to.join(&name.name);
+            let is = told(self.files.attributes(name.inode))?;
+            if let Some(made) = self.made.get(&name.inode) {
+                fs::hard_link(made, &place)?;
+                continue;
+            }
+            if matches!(is.sort, Sort::File | Sort::Link) && is.links > 1 {
+                self.made.insert(name.inode, place.clone());
+            }
+            match is.sort {
+                Sort::Folder => self.folder(name.inode, &place)?,
+                Sort::File => self.file(&is, &place)?,
+                Sort::Link => symlink(told(self.files.target(name.inode))?, &place)?,
+                // They hold nothing.
+                Sort::Fifo | Sort::Socket => {}
+            }
+        }
+        // Last: a folder that may not be written may still be filled.
+        let is = told(self.files.attributes(inode))?;
+        fs::set_permissions(to, Permissions::from_mode(is.mode & MODE))
+    }
+
+    fn file(&self, is: &Attributes, to: &Path) -> io::Result<()> {
+        let file = File::create_new(to)?;
+        file.set_len(is.size)?;
+        for offset in (0..is.size).step_by(PIECE) {
+            let data = told(self.files.read(is.inode, offset, PIECE))?;
+            if data.iter().any(|byte| *byte != 0) {
+                file.write_all_at(&data, offset)?;
+            }
+        }
+        file.set_permissions(Permissions::from_mode(is.mode & MODE))?;
+        file.set_times(FileTimes::new().set_modified(is.modified))
+    }
+}
+
+fn told<T>(answer: Answer<T>) -> io::Result<T> {
+    answer.map_err(|refusal| io::Error::other(format!("the file system is not sound: {refusal:?}")))
+}

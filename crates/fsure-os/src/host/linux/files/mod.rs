@@ -1,0 +1,122 @@
+//! A file system of ours in a folder: who serves it, and who sees it. See
+//! [`crate::files`].
+
+mod copy;
+mod fuse;
+mod guard;
+mod public;
+mod space;
+mod view;
+
+use std::fmt;
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::sync::Arc;
+
+use fuser::{BackgroundSession, Config, Session, SessionACL};
+
+use crate::files::{Clocked, Files};
+pub(crate) use copy::copy_out;
+pub(super) use fuse::Kind;
+pub(super) use public::{Public, require_unused};
+use space::{Space, enter};
+use view::View;
+
+const REMEDY: &str = "a front needs /dev/fuse, and root, or user name spaces and a /dev/fuse that \
+                      this user may open (chmod 666 /dev/fuse), or fusermount3 (package fuse3)";
+
+pub(crate) struct Front {
+    place: PathBuf,
+    seen: Seen,
+}
+
+/// By whom it is seen.
+enum Seen {
+    /// By those who are in a name space, which is ended before the session is
+    /// joined.
+    By(Option<Space>, Option<BackgroundSession>),
+    ByAll {
+        _mount: Public,
+    },
+}
+
+impl fmt::Debug for Front {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Front").field(&self.place).finish()
+    }
+}
+
+impl Front {
+    pub(crate) fn private(files: Arc<Clocked<impl Files>>, at: &Path) -> io::Result<Self> {
+        let place = at.canonicalize()?;
+        let (space, device) = match Space::with_mount(&place) {
+            Ok(made) => made,
+            // Even a user name space is refused: the last that may mount.
+            Err(first) => {
+                return Self::shown(files, &place)
+                    .map_err(|last| refused(&format!("{first}; {last}")));
+            }
+        };
+        let mut config = Config::default();
+        config.acl = if space.is_for_all() { SessionACL::All } else { SessionACL::Owner };
+        let session = Session::from_fd(View::new(files), device, config.acl, config.clone());
+        let session = session.and_then(Session::spawn)?;
+        Ok(Self { place, seen: Seen::By(Some(space), Some(session)) })
+    }
+
+    pub(crate) fn public(files: Arc<Clocked<impl Files>>, at: &Path) -> io::Result<Self> {
+        let place = at.canonicalize()?;
+        require_unused(&place)?;
+        Self::shown(files, &place).map_err(|error| refused(&error.to_string()))
+    }
+
+    fn shown(files: Arc<Clocked<impl Files>>, place: &Path) -> io::Result<Self> {
+        let (acl, options) = if rustix::process::geteuid().is_root() {
+            (SessionACL::All, ",default_permissions,allow_other")
+        } else {
+            (SessionACL::Owner, ",default_permissions")
+        };
+        let kind = Kind { name: "files", options };
+        let _mount = Public::new(View::new(files), place, kind, acl)?;
+        Ok(Self { place: place.to_owned(), seen: Seen::ByAll { _mount } })
+    }
+
+    pub(crate) fn place(&self) -> &Path {
+        &self.place
+    }
+
+    pub(crate) fn start(&self, mut command: Command) -> io::Result<Child> {
+        let Seen::By(Some(space), _) = &self.seen else {
+            return command.current_dir(&self.place).spawn();
+        };
+        let (spaces, root) = (space.spaces(), space.root().as_raw_fd());
+        // SAFETY: between fork and exec only system calls are made, on
+        // descriptors that are open as long as this is borrowed.
+        unsafe { command.pre_exec(move || enter(spaces, Some(root))) };
+        command.spawn()
+    }
+}
+
+/// What to do where nobody lets us mount. Not a question of permission to a
+/// place, so of no such kind.
+pub(in crate::host::linux) fn refused(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, format!("{REMEDY}; here: {}", why.trim()))
+}
+
+pub(crate) fn owner() -> (u32, u32) {
+    (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw())
+}
+
+impl Drop for Front {
+    fn drop(&mut self) {
+        let Seen::By(space, session) = &mut self.seen else { return };
+        let is_ended = space.take().is_none_or(|space| space.end().is_ok());
+        if let Some(session) = session.take().filter(|_| is_ended) {
+            // Where it is in use it is served as long as we live.
+            let _ = session.join();
+        }
+    }
+}
