@@ -1,13 +1,14 @@
-//! A block device made of a program: what a file system does to its disk goes
-//! to a [`Block`] of ours. A file behind FUSE is the disk, and a loop device
-//! over it is what file systems are mounted from: a flush of theirs arrives as
-//! a flush, and a write when it is written and not later.
+//! A disk made of a program: what is asked of it comes to a [`Block`] of ours.
+//! It is the only file of a folder of FUSE's, from which a file system is
+//! mounted by a loop device ([`crate::stand`]): a flush of that arrives as a
+//! flush, and a write when it is written and not later.
 
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::host;
+use crate::mounts::Namespace;
 
 /// A disk. Requests come from one thread at a time.
 pub trait Block: Send + Sync + 'static {
@@ -25,35 +26,29 @@ pub trait Block: Send + Sync + 'static {
 }
 
 /// A disk that is being served as the only file of a folder, until this is
-/// dropped. Needs `/dev/fuse`, and root or a mount name space of one's own.
+/// dropped.
+///
+/// No thread of this process may touch that file: one that waits for an answer
+/// of its own process could not be killed. Other processes may.
 #[derive(Debug)]
 pub struct Served(host::block::Served);
 
-/// Serves a disk as the file `disk` in a folder, over whatever is there.
-pub fn serve(block: Arc<dyn Block>, folder: &Path) -> io::Result<Served> {
-    Ok(Served(host::block::serve(block, folder)?))
+/// Serves a disk as the file `disk` in a folder, over whatever is there, for
+/// the processes of a namespace. Needs `/dev/fuse`.
+pub fn serve(block: Arc<dyn Block>, space: &Namespace, folder: &Path) -> io::Result<Served> {
+    Ok(Served(host::block::serve(block, space, folder)?))
+}
+
+/// Serves a disk as the file `disk` in a folder for all processes. Needs
+/// `/dev/fuse`, and root or `fusermount3`. Fails with `ResourceBusy` where something
+/// is mounted there, and with `DirectoryNotEmpty`.
+pub fn publish(block: Arc<dyn Block>, folder: &Path) -> io::Result<Served> {
+    Ok(Served(host::block::publish(block, folder)?))
 }
 
 impl Served {
     /// The file.
     pub fn file(&self) -> &Path {
         self.0.file()
-    }
-}
-
-/// A loop device over a file, until this is dropped and nobody has it mounted.
-/// It goes by itself, too, when the process ends. Needs root.
-#[derive(Debug)]
-pub struct Loop(host::block::Loop);
-
-impl Loop {
-    /// Makes one.
-    pub fn attach(file: &Path) -> io::Result<Self> {
-        Ok(Self(host::block::Loop::attach(file)?))
-    }
-
-    /// The device, such as `/dev/loop0`.
-    pub fn device(&self) -> &Path {
-        self.0.device()
     }
 }

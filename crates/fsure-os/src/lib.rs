@@ -21,6 +21,7 @@
 //! | [`pv`] | the experiment that all this began with |
 //! | [`mounts`] | mounts of our own, which are gone with the process |
 //! | [`passthrough`] | a folder seen through FUSE |
+//! | [`stand`] | a real file system on a disk made of a program |
 //! | [`family`] | a program and all that it starts, which end together |
 //! | [`zram`] | a compressed disk in memory |
 //! | [`cgroup`] | a machine with less memory |
@@ -64,6 +65,7 @@ pub mod read;
 pub mod ring;
 pub mod scratch;
 pub mod stack;
+pub mod stand;
 mod stat;
 pub mod stream;
 pub mod volume;

@@ -6,6 +6,7 @@ use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
 use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -38,6 +39,11 @@ struct Inner {
     /// `None` once it is to end.
     work: Mutex<Option<Sender<Work>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
+    /// The namespace itself. When this process is killed, the kernel closes this
+    /// together with the other descriptors and unmounts only then, when a disk
+    /// of ours has been given up ([`crate::block`]). Held by threads alone, the
+    /// last of them would unmount first, and wait for that disk for ever.
+    _held: OwnedFd,
 }
 
 impl Namespace {
@@ -52,9 +58,9 @@ impl Namespace {
                 works.into_iter().for_each(|work| work());
             }
         })?;
-        is_entered.recv().map_err(io::Error::other)??;
+        let held = is_entered.recv().map_err(io::Error::other)??;
         let (work, thread) = (Mutex::new(Some(work)), Mutex::new(Some(thread)));
-        Ok(Self(Arc::new(Inner { work, thread })))
+        Ok(Self(Arc::new(Inner { work, thread, _held: held })))
     }
 
     /// Mounts something over a folder.
@@ -80,6 +86,11 @@ impl Namespace {
             })
         })??;
         Ok(Mount { space: self.clone(), place: at.to_owned(), root: Some(root) })
+    }
+
+    /// Starts a process that is in the namespace, and keeps it.
+    pub fn spawn(&self, mut command: Command) -> io::Result<Child> {
+        self.run(move || command.spawn())?
     }
 
     /// Does something in the namespace. A process that it starts is in it, too.
@@ -158,7 +169,8 @@ impl Drop for Mount {
     }
 }
 
-fn enter() -> io::Result<()> {
+/// Has the calling thread enter a namespace of its own.
+fn enter() -> io::Result<OwnedFd> {
     let refused = |errno: rustix::io::Errno| match errno {
         rustix::io::Errno::PERM => io::Error::new(
             io::ErrorKind::PermissionDenied,
@@ -170,7 +182,9 @@ fn enter() -> io::Result<()> {
     // own; no descriptors are, and nothing else runs on it.
     unsafe { unshare_unsafe(UnshareFlags::NEWNS) }.map_err(refused)?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-    mount_change("/", private).map_err(refused)
+    mount_change("/", private).map_err(refused)?;
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    Ok(rustix::fs::openat(CWD, "/proc/thread-self/ns/mnt", flags, Mode::empty())?)
 }
 
 fn attach(what: &What, at: &Path) -> io::Result<()> {

@@ -1,0 +1,304 @@
+//! A real file system on a disk of ours, where nobody else sees it: made by
+//! `mkfs`, mounted by `mount` from the file that FUSE shows, and used by
+//! programs that end with it ([`crate::family`]).
+//!
+//! All that touches the file system is another process: a thread of ours that
+//! waits for the disk could not be killed, since the disk is ours, too. Whatever
+//! ends this process, the kernel then ends the others, and with the last one the
+//! namespace with its mounts, and the loop device with those.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use crate::block::{self, Block, Served};
+use crate::family::{Family, Lines, Task};
+use crate::mounts::Namespace;
+use crate::scratch::Scratch;
+
+/// Where programs for administrators are, for users whose path leaves it out.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// A file that was closed a moment ago may still be on its way: 2 s in all.
+const ATTEMPTS: u32 = 100;
+const PAUSE: Duration = Duration::from_millis(20);
+/// The exit code of `mount` where it was the mount that failed, and not `mount` by
+/// itself: 1 permissions, 2 the system, 4 a fault of its own.
+const MOUNT_FAILED: i32 = 32;
+/// What it says then where it is not the image's fault.
+const NOT_THE_IMAGE: [&str; 10] = [
+    "loop device",
+    "must be superuser",
+    "unknown filesystem type",
+    "Cannot allocate memory",
+    "Out of memory",
+    "Too many open files",
+    "Resource temporarily unavailable",
+    "Interrupted system call",
+    "Operation not permitted",
+    "Permission denied",
+];
+
+/// A file system that can be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileSystem {
+    /// ext4.
+    Ext4,
+    /// XFS.
+    Xfs,
+    /// btrfs.
+    Btrfs,
+}
+
+impl FileSystem {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Ext4, Self::Xfs, Self::Btrfs];
+
+    /// As `mount -t` and `mkfs.*` call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ext4 => "ext4",
+            Self::Xfs => "xfs",
+            Self::Btrfs => "btrfs",
+        }
+    }
+
+    /// Bytes that it needs: what `mkfs` asks for (300 MiB, 109 MiB) with room.
+    pub fn least_bytes(self) -> u64 {
+        match self {
+            Self::Ext4 => 16 << 20,
+            Self::Xfs => 304 << 20,
+            Self::Btrfs => 128 << 20,
+        }
+    }
+
+    /// Options without which a copy does not mount beside its original, which has
+    /// the same identity.
+    fn beside(self) -> &'static str {
+        match self {
+            Self::Xfs => "loop,nouuid",
+            // btrfs gives the second a passing identity by itself, from Linux 6.7 on.
+            Self::Ext4 | Self::Btrfs => "loop",
+        }
+    }
+
+    /// Everything is initialised now and not by the kernel in the background,
+    /// and nothing is discarded: the disk is new.
+    fn make(self) -> &'static [&'static str] {
+        match self {
+            Self::Ext4 => &[
+                "-q",
+                "-F",
+                "-b",
+                "4096",
+                "-E",
+                "nodiscard,lazy_itable_init=0,lazy_journal_init=0",
+            ],
+            Self::Xfs => &["-q", "-f", "-K"],
+            Self::Btrfs => &["-q", "-f", "-K"],
+        }
+    }
+}
+
+/// Room for stands: a folder of which nothing is left behind.
+#[derive(Debug)]
+pub struct Site {
+    scratch: Scratch,
+    program: PathBuf,
+    count: AtomicU32,
+}
+
+impl Site {
+    /// Room in `folder`. `program` is this program's own file, or one that knows
+    /// its hidden commands.
+    pub fn create(folder: &Path, program: &Path) -> io::Result<Arc<Self>> {
+        let scratch = Scratch::create(folder, Some(program))?;
+        // A program may give up root, as databases do, and has to get there still.
+        #[cfg(unix)]
+        std::fs::set_permissions(
+            scratch.path(),
+            std::os::unix::fs::PermissionsExt::from_mode(0o711),
+        )?;
+        Ok(Arc::new(Self { scratch, program: program.to_owned(), count: AtomicU32::new(0) }))
+    }
+
+    /// A new folder in it, gone with it.
+    pub fn folder(&self) -> io::Result<PathBuf> {
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        let path = self.scratch.path().join(number.to_string());
+        std::fs::create_dir(&path)?;
+        Ok(path)
+    }
+
+    /// The program with the hidden commands.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+}
+
+/// Why there is no stand.
+#[derive(Debug, thiserror::Error)]
+pub enum MountError {
+    /// What is on the disk cannot be mounted.
+    #[error("the file system cannot be mounted: {0}")]
+    Unmountable(String),
+    /// This machine cannot do it.
+    #[error(transparent)]
+    Refused(#[from] io::Error),
+}
+
+/// A disk that is served.
+#[derive(Debug)]
+struct Front {
+    served: Served,
+    space: Namespace,
+}
+
+impl Front {
+    fn new(site: &Site, block: Arc<dyn Block>) -> io::Result<Self> {
+        let space = Namespace::new()?;
+        let folder = site.folder()?;
+        let served = block::serve(block, &space, &folder).map_err(|error| {
+            let why = format!("a simulated disk needs FUSE (/dev/fuse, 'modprobe fuse'): {error}");
+            io::Error::new(error.kind(), why)
+        })?;
+        Ok(Self { served, space })
+    }
+
+    fn run(&self, program: &str, arguments: &[&str], paths: &[&Path]) -> io::Result<Output> {
+        let mut command = Command::new(program);
+        command.args(arguments).args(paths).env("PATH", PATH).env("LC_ALL", "C");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        // A Ctrl-C is ours alone: what it does to `mount` would look like an image
+        // that does not mount.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let started = self.space.spawn(command).map_err(|error| {
+            let remedy = match program {
+                "mkfs.ext4" => ": install e2fsprogs",
+                "mkfs.xfs" => ": install xfsprogs",
+                "mkfs.btrfs" => ": install btrfs-progs",
+                _ => "",
+            };
+            io::Error::new(error.kind(), format!("cannot start {program}{remedy}: {error}"))
+        })?;
+        started.wait_with_output()
+    }
+}
+
+/// Makes a file system on a disk.
+pub fn format(site: &Site, block: Arc<dyn Block>, system: FileSystem) -> io::Result<()> {
+    if block.size() < system.least_bytes() {
+        let (name, mebibytes) = (system.name(), system.least_bytes() >> 20);
+        let why = format!("a disk for {name} needs {mebibytes} MiB");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    }
+    let front = Front::new(site, block)?;
+    let program = format!("mkfs.{}", system.name());
+    let output = front.run(&program, system.make(), &[front.served.file()])?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(io::Error::other(format!("{program} failed: {}", words(&output))))
+}
+
+/// A disk of ours with its file system mounted, until this is dropped.
+#[derive(Debug)]
+pub struct Stand {
+    site: Arc<Site>,
+    front: Front,
+    place: PathBuf,
+}
+
+impl Stand {
+    /// Mounts the file system of a disk. `options` are those of `mount`, or
+    /// empty.
+    pub fn mount(
+        site: &Arc<Site>,
+        block: Arc<dyn Block>,
+        system: FileSystem,
+        options: &str,
+    ) -> Result<Self, MountError> {
+        let front = Front::new(site, block)?;
+        let place = site.folder()?;
+        let mut all = system.beside().to_owned();
+        if !options.is_empty() {
+            all = format!("{all},{options}");
+        }
+        let arguments = ["-n", "-t", system.name(), "-o", &all];
+        let output = front.run("mount", &arguments, &[front.served.file(), &place])?;
+        // Made before the answer is looked at, so that the folder goes with it.
+        let stand = Self { site: Arc::clone(site), front, place };
+        if output.status.success() {
+            return Ok(stand);
+        }
+        let words = words(&output);
+        let name = format!("mount: {}: ", stand.place.display());
+        let words = words.strip_prefix(&name).unwrap_or(&words).to_owned();
+        if is_the_image(output.status.code(), &String::from_utf8_lossy(&output.stderr)) {
+            return Err(MountError::Unmountable(words));
+        }
+        Err(MountError::Refused(io::Error::other(format!("mount failed: {words}"))))
+    }
+
+    /// Where it is, for the programs that are started in it.
+    pub fn place(&self) -> &Path {
+        &self.place
+    }
+
+    /// Starts a program that sees the file system.
+    pub fn spawn(&self, task: &Task, output: Lines, error: Lines) -> io::Result<Family> {
+        let start = |command| self.front.space.spawn(command);
+        Family::spawn(start, self.site.program(), task, output, error)
+    }
+}
+
+impl Drop for Stand {
+    fn drop(&mut self) {
+        // What is in use after that goes with its namespace.
+        for _ in 0..ATTEMPTS {
+            match self.front.run("umount", &["-n"], &[&self.place]) {
+                Ok(output) if words(&output).contains("busy") => std::thread::sleep(PAUSE),
+                _ => break,
+            }
+        }
+    }
+}
+
+/// Whether it is what is on the disk that a `mount` has failed for. In doubt it is
+/// not: that an image does not mount is a loss.
+fn is_the_image(code: Option<i32>, said: &str) -> bool {
+    code == Some(MOUNT_FAILED) && !NOT_THE_IMAGE.iter().any(|part| said.contains(part))
+}
+
+/// What a program said last.
+fn words(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr);
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty());
+    line.map_or_else(|| format!("it ended with {}", output.status), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_that_cannot_is_told_from_an_image_that_does_not_mount() {
+        let torn = "mount: /x: wrong fs type, bad option, bad superblock on /dev/loop0.\n\
+                    dmesg(1) may have more information after failed mount system call.\n";
+        assert!(is_the_image(Some(32), torn));
+        assert!(is_the_image(
+            Some(32),
+            "mount: /x: mount(2) system call failed: \
+                                        Structure needs cleaning."
+        ));
+        for code in [None, Some(1), Some(2), Some(4), Some(8)] {
+            assert!(!is_the_image(code, torn), "{code:?}");
+        }
+        let said = "mount: /x: mount(2) system call failed: Cannot allocate memory.\n";
+        assert!(!is_the_image(Some(32), said));
+        assert!(!is_the_image(Some(32), "mount: /x: failed to setup loop device for /y.\n"));
+    }
+}
