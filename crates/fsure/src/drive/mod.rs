@@ -6,8 +6,11 @@
 //! are acknowledged and not durable, in their order; the drive's
 //! [`Personality`] says when they become so, and a [`Cut`] which of the rest
 //! survive. Time is handed in, so that tests need none.
+//!
+//! [`files`] is the same for files and names instead of blocks.
 
 mod cut;
+pub mod files;
 mod history;
 mod image;
 mod latency;

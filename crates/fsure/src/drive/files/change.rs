@@ -1,0 +1,279 @@
+//! Changes of a file system. Those of one inode's content are in order among
+//! themselves, those of names likewise; content and names know nothing of each
+//! other, and neither does the content of two files.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use super::super::{Random, SECTOR};
+use super::view::View;
+
+/// Bytes of memory for a name, besides its letters.
+const NAME: usize = 64;
+
+/// A name in a folder.
+pub(super) type Place = (u64, OsString);
+
+/// A change.
+#[derive(Clone, Debug)]
+pub(super) enum Change {
+    /// Bytes of a file.
+    Write { inode: u64, offset: u64, data: Arc<[u8]> },
+    /// A range of a file that reads as zero.
+    Zero { inode: u64, offset: u64, length: u64 },
+    /// The length of a file.
+    Size { inode: u64, size: u64 },
+    /// Mode, owner and times.
+    Set { inode: u64, set: Known },
+    /// What names stand for, all of them or none: a rename has two.
+    Names(Vec<(Place, Option<u64>)>),
+}
+
+/// What is known of an inode besides its content.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known {
+    pub(super) mode: u32,
+    pub(super) uid: u32,
+    pub(super) gid: u32,
+    pub(super) accessed: SystemTime,
+    pub(super) modified: SystemTime,
+}
+
+impl Change {
+    /// Makes it in a view; returns the inodes that lost a name. What it is about
+    /// may not be there: then nothing is.
+    pub(super) fn make(&self, view: &mut View, at: SystemTime) -> Vec<u64> {
+        match self {
+            Self::Write { inode, offset, data } => write(view, *inode, *offset, data, at),
+            Self::Zero { inode, offset, length } => {
+                if let Some(inode) = view.get_mut(*inode) {
+                    let end = offset.saturating_add(*length).min(inode.content.size());
+                    let length = end.saturating_sub(*offset);
+                    inode.content.zero(*offset, length).unwrap_or_default();
+                    (inode.modified, inode.changed) = (at, at);
+                }
+            }
+            Self::Size { inode, size } => {
+                if let Some(inode) = view.get_mut(*inode) {
+                    inode.content.resize(*size);
+                    (inode.modified, inode.changed) = (at, at);
+                }
+            }
+            Self::Set { inode, set } => {
+                if let Some(inode) = view.get_mut(*inode) {
+                    (inode.mode, inode.uid, inode.gid) = (set.mode, set.uid, set.gid);
+                    (inode.accessed, inode.modified) = (set.accessed, set.modified);
+                    inode.changed = at;
+                }
+            }
+            Self::Names(names) => {
+                return names
+                    .iter()
+                    .filter_map(|((folder, name), to)| view.name((*folder, name), *to, at))
+                    .collect();
+            }
+        }
+        Vec::new()
+    }
+
+    /// Makes some of its sectors, where it has any, and all or nothing of the
+    /// rest.
+    fn tear(&self, view: &mut View, at: SystemTime, random: &mut Random) {
+        let Self::Write { inode, offset, data } = self else {
+            if random.coin() {
+                self.make(view, at);
+            }
+            return;
+        };
+        let mut done = 0;
+        while done < data.len() {
+            let from = *offset + done as u64;
+            let end = (done + SECTOR - from as usize % SECTOR).min(data.len());
+            if random.coin() {
+                write(view, *inode, from, &data[done..end], at);
+            }
+            done = end;
+        }
+    }
+
+    fn inodes(&self) -> impl Iterator<Item = u64> {
+        let names = if let Self::Names(names) = self { &names[..] } else { &[] };
+        names.iter().filter_map(|(_, to)| *to)
+    }
+}
+
+fn write(view: &mut View, inode: u64, offset: u64, data: &[u8], at: SystemTime) {
+    let Some(inode) = view.get_mut(inode) else { return };
+    let end = offset + data.len() as u64;
+    if end > inode.content.size() {
+        inode.content.resize(end);
+    }
+    inode.content.write(offset, data).expect("it was made long enough");
+    (inode.modified, inode.changed) = (at, at);
+}
+
+/// One that is not durable.
+#[derive(Clone, Debug)]
+pub(super) struct Waiting {
+    /// Its place among all.
+    pub(super) number: u64,
+    /// When it was acknowledged, since the beginning and on the clock.
+    pub(super) now: Duration,
+    pub(super) at: SystemTime,
+    /// How many syncs were before it.
+    pub(super) epoch: u64,
+    pub(super) change: Change,
+}
+
+impl Waiting {
+    /// Its bytes of content.
+    pub(super) fn bytes(&self) -> u64 {
+        match &self.change {
+            Change::Write { data, .. } => data.len() as u64,
+            _ => 0,
+        }
+    }
+
+    fn held(&self) -> usize {
+        let more = match &self.change {
+            Change::Write { data, .. } => data.len(),
+            Change::Names(names) => names.iter().map(|(place, _)| NAME + place.1.len()).sum(),
+            _ => 0,
+        };
+        size_of::<Self>() + more
+    }
+}
+
+/// All of them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pending {
+    contents: BTreeMap<u64, VecDeque<Waiting>>,
+    names: VecDeque<Waiting>,
+    /// How many of the names stand for each inode.
+    named: HashMap<u64, u32>,
+    /// Bytes of memory that all of them take.
+    held: usize,
+}
+
+impl Pending {
+    pub(super) fn push(&mut self, waiting: Waiting) {
+        for inode in waiting.change.inodes() {
+            *self.named.entry(inode).or_default() += 1;
+        }
+        self.held += waiting.held();
+        let queue = match &waiting.change {
+            Change::Names(_) => &mut self.names,
+            Change::Write { inode, .. }
+            | Change::Zero { inode, .. }
+            | Change::Size { inode, .. }
+            | Change::Set { inode, .. } => self.contents.entry(*inode).or_default(),
+        };
+        queue.push_back(waiting);
+    }
+
+    /// Whether an inode is to get a name.
+    pub(super) fn will_name(&self, inode: u64) -> bool {
+        self.named.contains_key(&inode)
+    }
+
+    pub(super) fn forget(&mut self, inode: u64) {
+        let gone = self.contents.remove(&inode).into_iter().flatten();
+        self.held -= gone.map(|waiting| waiting.held()).sum::<usize>();
+    }
+
+    /// Bytes of memory that all of them take.
+    pub(super) fn held(&self) -> usize {
+        self.held
+    }
+
+    /// All, in their order.
+    pub(super) fn in_order(&self) -> Vec<&Waiting> {
+        let mut all: Vec<_> = self.contents.values().flatten().chain(&self.names).collect();
+        all.sort_unstable_by_key(|waiting| waiting.number);
+        all
+    }
+
+    /// Bytes of content that a cut may take, and names.
+    pub(super) fn volatile(&self) -> (u64, u64) {
+        let bytes = self.contents.values().flatten().map(Waiting::bytes).sum();
+        (bytes, self.names.len() as u64)
+    }
+
+    /// Takes out what one file has until then.
+    pub(super) fn content(&mut self, inode: u64, until: Duration) -> Vec<Waiting> {
+        let Some(queue) = self.contents.get_mut(&inode) else { return Vec::new() };
+        let due = queue.partition_point(|waiting| waiting.now <= until);
+        let taken: Vec<_> = queue.drain(..due).collect();
+        if queue.is_empty() {
+            self.contents.remove(&inode);
+        }
+        self.held -= taken.iter().map(Waiting::held).sum::<usize>();
+        taken
+    }
+
+    /// Takes out the names until then: all, or those of one folder and what they
+    /// follow from.
+    pub(super) fn names(&mut self, folder: Option<u64>, until: Duration) -> Vec<Waiting> {
+        let due = self.names.partition_point(|waiting| waiting.now <= until);
+        let taken = match folder {
+            None => self.names.drain(..due).collect(),
+            Some(folder) => self.names_of(folder, due),
+        };
+        self.held -= taken.iter().map(Waiting::held).sum::<usize>();
+        for inode in taken.iter().flat_map(|waiting: &Waiting| waiting.change.inodes()) {
+            if let Some(count) = self.named.get_mut(&inode) {
+                *count -= 1;
+                if *count == 0 {
+                    self.named.remove(&inode);
+                }
+            }
+        }
+        taken
+    }
+
+    fn names_of(&mut self, folder: u64, due: usize) -> Vec<Waiting> {
+        // A rename out of another folder takes along what made its old name:
+        // that may not come after it.
+        let mut places = BTreeSet::<&Place>::new();
+        let mut is_taken = vec![false; self.names.len()];
+        for (place, waiting) in self.names.iter().enumerate().take(due).rev() {
+            let Change::Names(names) = &waiting.change else { continue };
+            if names.iter().any(|(place, _)| place.0 == folder || places.contains(place)) {
+                is_taken[place] = true;
+                places.extend(names.iter().map(|(place, _)| place));
+            }
+        }
+        let (mut taken, mut left) = (Vec::new(), VecDeque::new());
+        for (waiting, is_taken) in self.names.drain(..).zip(is_taken) {
+            if is_taken { taken.push(waiting) } else { left.push_back(waiting) }
+        }
+        self.names = left;
+        taken
+    }
+
+    /// When the oldest was acknowledged.
+    pub(super) fn oldest(&self) -> Option<Duration> {
+        let contents = self.contents.values().filter_map(VecDeque::front);
+        contents.chain(self.names.front()).map(|waiting| waiting.now).min()
+    }
+
+    /// Takes out everything until then.
+    pub(super) fn all(&mut self, until: Duration) -> Vec<Waiting> {
+        let inodes: Vec<_> = self.contents.keys().copied().collect();
+        let mut taken: Vec<_> =
+            inodes.into_iter().flat_map(|inode| self.content(inode, until)).collect();
+        taken.extend(self.names(None, until));
+        taken
+    }
+}
+
+/// Makes one torn, or as a whole.
+pub(super) fn survive(waiting: &Waiting, is_torn: bool, view: &mut View, random: &mut Random) {
+    if is_torn {
+        waiting.change.tear(view, waiting.at, random);
+    } else {
+        waiting.change.make(view, waiting.at);
+    }
+}

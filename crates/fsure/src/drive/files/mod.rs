@@ -1,0 +1,324 @@
+//! A simulated drive of files and names: what a cut may leave of a folder,
+//! where nobody knows of blocks.
+//!
+//! It keeps two views, as a [`Drive`](super::Drive) keeps two images, and
+//! between them the changes that are acknowledged and not durable. A sync of a
+//! file is about that file, a sync of a folder about its names; what else one
+//! does is the [`Mode`].
+
+mod change;
+mod requests;
+mod view;
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::time::{Duration, SystemTime};
+
+use fsure_os::files::{Answer, New, ROOT, Refusal, Sort};
+
+use super::{CACHE, Cut, Latency, Personality, Random};
+use change::{Change, Pending, Waiting, survive};
+use view::{Inode, View};
+
+/// What a sync promises besides what it was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// What POSIX does, and no more: the content of a file by a sync of the file,
+    /// its name by one of the folder. What was not synced may survive in any
+    /// order. A rename is there as a whole or not at all.
+    Strict,
+    /// What file systems with one journal do, such as ext4: any sync makes all
+    /// names durable that were given before it, and names survive in their order.
+    Journal,
+}
+
+impl Mode {
+    /// Its name on the command line and in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Strict => "strict",
+            Self::Journal => "journal",
+        }
+    }
+}
+
+/// How such a drive behaves.
+#[derive(Clone, Copy, Debug)]
+pub struct FileTraits {
+    /// When acknowledged changes become durable.
+    pub personality: Personality,
+    /// What else a sync does.
+    pub mode: Mode,
+    /// How long writes and syncs take.
+    pub latency: Latency,
+    /// Bytes that there is room for.
+    pub room: u64,
+    /// Who owns the top folder: user and group.
+    pub owner: (u32, u32),
+}
+
+/// What such a drive was asked for so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileCounts {
+    /// Writes acknowledged.
+    pub writes: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Changes of names acknowledged.
+    pub names: u64,
+    /// Syncs acknowledged.
+    pub syncs: u64,
+    /// Requests that failed because they were told to.
+    pub errors: u64,
+}
+
+/// A simulated drive of files. It answers the requests of
+/// [`Files`](fsure_os::files::Files).
+#[derive(Clone, Debug)]
+pub struct FileDrive {
+    traits: FileTraits,
+    /// When it was switched on, by the clock.
+    begun: SystemTime,
+    seen: View,
+    medium: View,
+    pending: Pending,
+    next_inode: u64,
+    next_change: u64,
+    epoch: u64,
+    /// Bytes of what is seen.
+    used: u64,
+    /// What is to be synced when that is due, for a drive that defers.
+    deferred: BTreeSet<u64>,
+    sync_due: Option<Duration>,
+    synced_at: Option<Duration>,
+    /// Writes until one fails, and how many do then.
+    failing: Option<(u64, u64)>,
+    /// The highest number up to which everything was said to be safe.
+    marked: u64,
+    counts: FileCounts,
+}
+
+impl FileDrive {
+    /// An empty one, switched on at a time of the clock.
+    pub fn new(traits: FileTraits, begun: SystemTime) -> Self {
+        let (uid, gid) = traits.owner;
+        let top = New { sort: Sort::Folder, mode: 0o755, uid, gid, target: OsStr::new("") };
+        let mut view = View::default();
+        view.add(ROOT, Inode::new(&top, begun));
+        Self::holding(traits, begun, view)
+    }
+
+    fn holding(traits: FileTraits, begun: SystemTime, view: View) -> Self {
+        Self {
+            traits,
+            begun,
+            medium: view.clone(),
+            pending: Pending::default(),
+            next_inode: view.last() + 1,
+            next_change: 0,
+            epoch: 0,
+            used: view.bytes(),
+            seen: view,
+            deferred: BTreeSet::new(),
+            sync_due: None,
+            synced_at: None,
+            failing: None,
+            marked: 0,
+            counts: FileCounts::default(),
+        }
+    }
+
+    /// How it behaves.
+    pub fn traits(&self) -> &FileTraits {
+        &self.traits
+    }
+
+    /// A drive of another kind that holds what is seen of this one, all of it
+    /// durable.
+    pub fn as_another(&self, personality: Personality, latency: Latency) -> Self {
+        let traits = FileTraits { personality, latency, ..self.traits };
+        Self::holding(traits, self.begun, self.seen.clone())
+    }
+
+    /// What it was asked for so far.
+    pub fn counts(&self) -> FileCounts {
+        self.counts
+    }
+
+    /// Bytes of content acknowledged and not durable, and changes of names.
+    pub fn volatile(&self) -> (u64, u64) {
+        self.pending.volatile()
+    }
+
+    /// Notes that everything up to a number was said to be safe.
+    pub fn mark(&mut self, number: u64) {
+        self.marked = self.marked.max(number);
+    }
+
+    /// The highest mark so far; 0: none.
+    pub fn marked(&self) -> u64 {
+        self.marked
+    }
+
+    /// Is of another kind from now on. What a former kind has made durable stays.
+    pub fn change_personality(&mut self, now: Duration, personality: Personality) {
+        self.settle(now);
+        self.traits.personality = personality;
+        self.deferred.clear();
+        (self.synced_at, self.sync_due) = (None, None);
+        self.settle(now);
+    }
+
+    /// Fails so many writes after so many more that succeed, and none besides.
+    pub fn fail_after(&mut self, writes: u64, errors: u64) {
+        self.failing = Some((writes, errors));
+    }
+
+    /// What is there when the power is cut now and comes back: a drive that has
+    /// seen nothing else.
+    pub fn cut(&mut self, now: Duration, cut: Cut, random: &mut Random) -> Self {
+        self.settle(now);
+        let mut left = self.medium.clone();
+        let waiting = self.pending.in_order();
+        let survives = self.survivors(&waiting, cut, random);
+        for (waiting, _) in waiting.iter().zip(survives).filter(|(_, survives)| *survives) {
+            let is_ordered = self.is_ordered(waiting);
+            survive(waiting, cut == Cut::Torn && !is_ordered, &mut left, random);
+        }
+        Self::holding(self.traits, self.begun + now, left.reachable())
+    }
+
+    /// Whether a change never overtakes another of its kind.
+    fn is_ordered(&self, waiting: &Waiting) -> bool {
+        self.traits.mode == Mode::Journal && matches!(waiting.change, Change::Names(_))
+    }
+
+    /// Which of them survive. Where names are in order, those do that are before
+    /// a moment.
+    fn survivors(&self, waiting: &[&Waiting], cut: Cut, random: &mut Random) -> Vec<bool> {
+        let moment = random.below(waiting.len() as u64 + 1);
+        let names = waiting.iter().filter(|waiting| self.is_ordered(waiting)).count() as u64;
+        let mut names_left = random.below(names + 1);
+        let first = waiting.first().map_or(0, |waiting| waiting.epoch);
+        let last = waiting.last().map_or(0, |waiting| waiting.epoch);
+        let epoch = first + random.below(last - first + 1);
+        let mut is_open = true;
+        let mut survives = |place: u64, waiting: &Waiting| match cut {
+            Cut::None => false,
+            Cut::All => true,
+            Cut::Prefix => place < moment,
+            Cut::Epoch if waiting.epoch != epoch => waiting.epoch < epoch,
+            Cut::Epoch if self.is_ordered(waiting) => {
+                is_open &= random.coin();
+                is_open
+            }
+            Cut::Epoch => random.coin(),
+            Cut::Random | Cut::Torn if self.is_ordered(waiting) => {
+                let is_before = names_left > 0;
+                names_left = names_left.saturating_sub(1);
+                is_before
+            }
+            Cut::Random => random.coin(),
+            Cut::Torn => true,
+        };
+        (0..).zip(waiting).map(|(place, waiting)| survives(place, waiting)).collect()
+    }
+
+    /// Takes a change that the view has been asked about.
+    fn take(&mut self, now: Duration, change: Change) {
+        let at = self.begun + now;
+        change.make(&mut self.seen, at);
+        if self.traits.personality == Personality::Protected {
+            let lost = change.make(&mut self.medium, at);
+            lost.into_iter().for_each(|inode| self.bury(inode));
+            return;
+        }
+        let (number, epoch) = (self.next_change, self.epoch);
+        self.next_change += 1;
+        self.pending.push(Waiting { number, now, at, epoch, change });
+        // The older half at a time: to look for the oldest takes a while.
+        while self.pending.held() > CACHE
+            && let Some(oldest) = self.pending.oldest()
+        {
+            self.settle_all((oldest + now) / 2);
+        }
+    }
+
+    /// Makes durable what a sync of a file or a folder does; returns its bytes.
+    fn settle_by_sync(&mut self, inode: u64, until: Duration) -> u64 {
+        let is_folder = self.seen.get(inode).is_some_and(|inode| inode.sort == Sort::Folder);
+        let mut taken = self.pending.content(inode, until);
+        match self.traits.mode {
+            Mode::Journal => taken.extend(self.pending.names(None, until)),
+            Mode::Strict if is_folder => taken.extend(self.pending.names(Some(inode), until)),
+            Mode::Strict => {}
+        }
+        let bytes = taken.iter().map(Waiting::bytes).sum();
+        self.make_durable(taken);
+        bytes
+    }
+
+    fn make_durable(&mut self, taken: Vec<Waiting>) {
+        for waiting in taken {
+            for inode in waiting.change.make(&mut self.medium, waiting.at) {
+                self.bury(inode);
+            }
+        }
+    }
+
+    /// Lets the drive do what it does by itself.
+    fn settle(&mut self, now: Duration) {
+        match self.traits.personality {
+            Personality::Honest => {}
+            Personality::Protected => self.settle_all(now),
+            Personality::Lying { lag } => {
+                if let Some(until) = lag.and_then(|lag| now.checked_sub(lag)) {
+                    self.settle_all(until);
+                }
+            }
+            Personality::Defer { .. } => {
+                if let Some(due) = self.sync_due.filter(|due| *due <= now) {
+                    for inode in std::mem::take(&mut self.deferred) {
+                        self.settle_by_sync(inode, due);
+                    }
+                    (self.synced_at, self.sync_due) = (Some(due), None);
+                }
+            }
+        }
+    }
+
+    fn settle_all(&mut self, until: Duration) {
+        let taken = self.pending.all(until);
+        self.make_durable(taken);
+    }
+
+    /// Drops an inode that nothing leads to any more, now or after a cut.
+    fn bury(&mut self, inode: u64) {
+        let is_left = self.seen.get(inode).is_some()
+            || self.medium.get(inode).is_some_and(|inode| inode.links > 0)
+            || self.pending.will_name(inode)
+            || inode == ROOT;
+        if !is_left {
+            self.medium.drop_inode(inode);
+            self.pending.forget(inode);
+        }
+    }
+
+    fn may_fail(&mut self) -> Answer<()> {
+        let Some((left, errors)) = &mut self.failing else { return Ok(()) };
+        if *left > 0 {
+            *left -= 1;
+            return Ok(());
+        }
+        if *errors == 0 {
+            self.failing = None;
+            return Ok(());
+        }
+        *errors -= 1;
+        self.counts.errors += 1;
+        Err(Refusal::Failed)
+    }
+}
+
+#[cfg(test)]
+mod tests;

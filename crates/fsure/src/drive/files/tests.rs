@@ -1,0 +1,366 @@
+//! What a sync promises, in each mode, over known protocols and random requests.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::time::UNIX_EPOCH;
+
+use fsure_os::files::{Files, Ranging, Renaming, Setting};
+use proptest::prelude::*;
+
+use super::*;
+
+const NOW: Duration = Duration::ZERO;
+
+fn drive(personality: Personality, mode: Mode) -> FileDrive {
+    let traits = FileTraits {
+        personality,
+        mode,
+        latency: Latency::NONE,
+        room: 1 << 20,
+        owner: (1000, 1000),
+    };
+    FileDrive::new(traits, UNIX_EPOCH)
+}
+
+fn make(drive: &mut FileDrive, folder: u64, name: &str, sort: Sort) -> u64 {
+    let new = New { sort, mode: 0o644, uid: 1, gid: 1, target: OsStr::new("where") };
+    drive.make(NOW, (folder, OsStr::new(name)), &new).unwrap().inode
+}
+
+fn all(drive: &FileDrive, name: &str) -> Option<Vec<u8>> {
+    let found = drive.look_up(ROOT, OsStr::new(name)).ok()?;
+    Some(drive.read(found.inode, 0, 1 << 20).unwrap())
+}
+
+/// How many of `rounds` a protocol loses at worst of all cuts; 0: none.
+fn lost(mut drive: FileDrive, rounds: u64, mut round: impl FnMut(&mut FileDrive, u64)) -> u64 {
+    for number in 1..=rounds {
+        round(&mut drive, number);
+    }
+    let mut worst = 0;
+    for cut in Cut::ALL {
+        for seed in 0..20 {
+            let left = drive.cut(NOW, cut, &mut Random::new(seed));
+            let last = all(&left, "file").and_then(|all| all.last().copied()).unwrap_or(0);
+            worst = worst.max(rounds - u64::from(last));
+        }
+    }
+    worst
+}
+
+/// Appends a byte to a file, whose name is durable, and syncs it.
+fn append(drive: &mut FileDrive, number: u64) {
+    let file = match drive.look_up(ROOT, OsStr::new("file")) {
+        Ok(found) => found.inode,
+        Err(_) => {
+            let file = make(drive, ROOT, "file", Sort::File);
+            drive.sync(NOW, ROOT).unwrap();
+            file
+        }
+    };
+    drive.write(NOW, file, number - 1, &[number as u8]).unwrap();
+    drive.sync(NOW, file).unwrap();
+}
+
+/// Replaces a file by a new one, and syncs that and perhaps the folder.
+fn replace(drive: &mut FileDrive, number: u64, syncs_folder: bool) {
+    let draft = make(drive, ROOT, "draft", Sort::File);
+    drive.write(NOW, draft, 0, &[number as u8]).unwrap();
+    drive.sync(NOW, draft).unwrap();
+    let (from, to) = (OsStr::new("draft"), OsStr::new("file"));
+    drive.rename(NOW, (ROOT, from), (ROOT, to), Renaming::Replace).unwrap();
+    if syncs_folder {
+        drive.sync(NOW, ROOT).unwrap();
+    }
+}
+
+/// The table of the prototype, by our own model.
+#[test]
+fn protocols_lose_what_they_are_known_to_lose() {
+    let (honest, lying) = (Personality::Honest, Personality::Lying { lag: None });
+    for mode in [Mode::Strict, Mode::Journal] {
+        assert_eq!(lost(drive(honest, mode), 9, append), 0, "{}", mode.name());
+        assert_eq!(lost(drive(lying, mode), 9, append), 9, "{}", mode.name());
+        let with_folder = |drive: &mut _, number| replace(drive, number, true);
+        assert_eq!(lost(drive(honest, mode), 9, with_folder), 0, "{}", mode.name());
+        assert_eq!(lost(drive(lying, mode), 9, with_folder), 9, "{}", mode.name());
+        assert_eq!(lost(drive(Personality::Protected, mode), 9, append), 0);
+    }
+    // Nobody has promised a name; a journal has written all but the last.
+    let without = |drive: &mut _, number| replace(drive, number, false);
+    assert_eq!(lost(drive(honest, Mode::Strict), 9, without), 9);
+    assert_eq!(lost(drive(honest, Mode::Journal), 9, without), 1);
+}
+
+#[test]
+fn a_name_without_content_is_an_empty_file_with_its_mode() {
+    let mut drive = drive(Personality::Honest, Mode::Strict);
+    let file = make(&mut drive, ROOT, "file", Sort::File);
+    drive.write(NOW, file, 0, b"content").unwrap();
+    drive.sync(NOW, ROOT).unwrap();
+    let left = drive.cut(NOW, Cut::None, &mut Random::new(1));
+    assert_eq!(all(&left, "file").unwrap(), b"");
+    let found = left.look_up(ROOT, OsStr::new("file")).unwrap();
+    assert_eq!((found.mode, found.uid, found.links), (0o644, 1, 1));
+    drive.sync(NOW, file).unwrap();
+    let left = drive.cut(NOW, Cut::None, &mut Random::new(1));
+    assert_eq!(all(&left, "file").unwrap(), b"content");
+}
+
+#[test]
+fn a_deferred_sync_is_done_when_it_is_due() {
+    let longest = Duration::from_secs(1);
+    let mut drive = drive(Personality::Defer { longest }, Mode::Strict);
+    append(&mut drive, 1);
+    // Done at once was the first, of the folder; that of the file waits.
+    let left = |drive: &mut FileDrive, ms| {
+        let left = drive.cut(Duration::from_millis(ms), Cut::None, &mut Random::new(1));
+        all(&left, "file").unwrap().len()
+    };
+    assert_eq!(left(&mut drive, 999), 0);
+    assert_eq!(left(&mut drive, 1000), 1);
+    let mut drive = super::tests::drive(Personality::Lying { lag: Some(longest) }, Mode::Strict);
+    append(&mut drive, 1);
+    assert!(all(&drive.cut(NOW, Cut::None, &mut Random::new(1)), "file").is_none());
+    assert_eq!(left(&mut drive, 1000), 1);
+}
+
+/// What has been removed and synced takes no room, here and on the medium.
+#[test]
+fn what_is_gone_is_gone() {
+    for mode in [Mode::Strict, Mode::Journal] {
+        let mut drive = drive(Personality::Honest, mode);
+        for number in 1..200 {
+            replace(&mut drive, number, true);
+            let gone = (ROOT + 1..drive.next_inode - 1).collect::<Vec<_>>();
+            gone.into_iter().for_each(|inode| drive.forget(inode));
+        }
+        assert_eq!((drive.seen.count(), drive.medium.count()), (2, 2), "{}", mode.name());
+        assert_eq!((drive.used, drive.volatile()), (1, (0, 0)), "{}", mode.name());
+    }
+}
+
+#[test]
+fn a_full_drive_and_a_failing_one_say_so() {
+    let mut drive = drive(Personality::Honest, Mode::Strict);
+    let file = make(&mut drive, ROOT, "file", Sort::File);
+    assert_eq!(drive.write(NOW, file, 1 << 20, b"x"), Err(Refusal::TooLarge));
+    drive.write(NOW, file, 0, &vec![1; 1 << 20]).unwrap();
+    let other = make(&mut drive, ROOT, "other", Sort::File);
+    assert_eq!(drive.write(NOW, other, 0, b"x"), Err(Refusal::NoRoom));
+    assert_eq!(drive.room().free, 0);
+    drive.set(NOW, file, &Setting { size: Some(1), ..Setting::default() }).unwrap();
+    drive.fail_after(1, 1);
+    assert!(drive.write(NOW, other, 0, b"x").is_ok());
+    assert_eq!(drive.write(NOW, other, 0, b"y"), Err(Refusal::Failed));
+    assert!(drive.write(NOW, other, 0, b"z").is_ok());
+    assert_eq!(drive.counts().errors, 1);
+}
+
+#[test]
+fn requests_that_cannot_be_are_refused() {
+    let mut drive = drive(Personality::Honest, Mode::Journal);
+    let folder = make(&mut drive, ROOT, "folder", Sort::Folder);
+    let file = make(&mut drive, folder, "file", Sort::File);
+    let name = |name: &'static str| OsStr::new(name);
+    assert_eq!(drive.remove(NOW, (ROOT, name("folder")), true), Err(Refusal::NotEmpty));
+    assert_eq!(drive.remove(NOW, (ROOT, name("folder")), false), Err(Refusal::IsAFolder));
+    assert_eq!(drive.remove(NOW, (folder, name("file")), true), Err(Refusal::NotAFolder));
+    assert_eq!(drive.look_up(file, name("x")).unwrap_err(), Refusal::NotAFolder);
+    let (from, to) = ((folder, name("file")), (ROOT, name("folder")));
+    assert_eq!(drive.rename(NOW, from, to, Renaming::Refuse), Err(Refusal::Exists));
+    assert_eq!(drive.rename(NOW, from, to, Renaming::Replace), Err(Refusal::IsAFolder));
+    assert_eq!(drive.rename(NOW, to, from, Renaming::Replace), Err(Refusal::NotAFolder));
+    let nothing = (ROOT, name("nothing"));
+    assert_eq!(drive.rename(NOW, from, nothing, Renaming::Exchange), Err(Refusal::NotFound));
+    let long = "x".repeat(256);
+    let long = (ROOT, OsStr::new(&long));
+    assert_eq!(drive.link(NOW, file, long).unwrap_err(), Refusal::NameTooLong);
+    assert_eq!(drive.link(NOW, folder, nothing).unwrap_err(), Refusal::Invalid);
+    drive.link(NOW, file, nothing).unwrap();
+    assert_eq!(drive.attributes(file).unwrap().links, 2);
+    drive.write(NOW, file, 0, b"12345678").unwrap();
+    drive.range(NOW, file, (2, 100), Ranging::Zero).unwrap();
+    drive.range(NOW, file, (0, 10), Ranging::Reserve).unwrap();
+    assert_eq!(drive.read(file, 0, 99).unwrap(), b"12\0\0\0\0\0\0\0\0");
+}
+
+/// A request, by numbers that are taken modulo what there is.
+#[derive(Clone, Debug)]
+enum Ask {
+    Make { at: usize, name: u8, is_folder: bool },
+    Write { at: usize, offset: u64, length: usize },
+    Truncate { at: usize, size: u64 },
+    Rename { from: usize, to: usize, name: u8, renaming: Renaming },
+    Link { of: usize, at: usize, name: u8 },
+    Remove { of: usize },
+    Sync { of: usize },
+}
+
+fn asks() -> impl Strategy<Value = Vec<Ask>> {
+    let at = || 0..64_usize;
+    let renaming = prop_oneof![Just(Renaming::Replace), Just(Renaming::Exchange)];
+    let ask = prop_oneof![
+        4 => (at(), 0..4_u8, any::<bool>())
+            .prop_map(|(at, name, is_folder)| Ask::Make { at, name, is_folder }),
+        4 => (at(), 0..3000_u64, 1..2000_usize)
+            .prop_map(|(at, offset, length)| Ask::Write { at, offset, length }),
+        1 => (at(), 0..3000_u64).prop_map(|(at, size)| Ask::Truncate { at, size }),
+        3 => (at(), at(), 0..4_u8, renaming)
+            .prop_map(|(from, to, name, renaming)| Ask::Rename { from, to, name, renaming }),
+        1 => (at(), at(), 0..4_u8).prop_map(|(of, at, name)| Ask::Link { of, at, name }),
+        2 => at().prop_map(|of| Ask::Remove { of }),
+        4 => at().prop_map(|of| Ask::Sync { of }),
+    ];
+    prop::collection::vec(ask, 1..80)
+}
+
+/// All names with what they stand for: path, folder, name, inode, sort.
+fn tree(drive: &FileDrive) -> Vec<(OsString, u64, OsString, u64, Sort)> {
+    let (mut found, mut folders) = (Vec::new(), vec![(OsString::new(), ROOT)]);
+    while let Some((path, folder)) = folders.pop() {
+        for name in drive.list(folder).unwrap() {
+            let mut path = path.clone();
+            path.push("/");
+            path.push(&name.name);
+            if name.sort == Sort::Folder {
+                folders.push((path.clone(), name.inode));
+            }
+            found.push((path, folder, name.name, name.inode, name.sort));
+        }
+    }
+    found
+}
+
+/// Does a request if it can be done; what the kernel never asks is left out.
+fn ask(drive: &mut FileDrive, number: u8, ask: &Ask) {
+    let tree = tree(drive);
+    let folders: Vec<_> = std::iter::once(ROOT)
+        .chain(tree.iter().filter(|name| name.4 == Sort::Folder).map(|name| name.3))
+        .collect();
+    let files: Vec<_> =
+        tree.iter().filter(|name| name.4 == Sort::File).map(|name| name.3).collect();
+    let folder = |at: usize| folders[at % folders.len()];
+    let file = |at: usize| (!files.is_empty()).then(|| files[at % files.len()]);
+    let entry = |at: usize| (!tree.is_empty()).then(|| &tree[at % tree.len()]);
+    let letter = |name: u8| OsString::from(char::from(b'a' + name).to_string());
+    let _ = match *ask {
+        Ask::Make { at, name, is_folder } => {
+            let sort = if is_folder { Sort::Folder } else { Sort::File };
+            let new = New { sort, mode: 0o700, uid: 1, gid: 1, target: OsStr::new("") };
+            drive.make(NOW, (folder(at), &letter(name)), &new).map(drop)
+        }
+        Ask::Write { at, offset, length } => {
+            file(at).map_or(Ok(()), |file| drive.write(NOW, file, offset, &vec![number; length]))
+        }
+        Ask::Truncate { at, size } => file(at).map_or(Ok(()), |file| {
+            let setting = Setting { size: Some(size), ..Setting::default() };
+            drive.set(NOW, file, &setting).map(drop)
+        }),
+        Ask::Rename { from, to, name, renaming } => entry(from).map_or(Ok(()), |of| {
+            // The kernel keeps a folder out of itself, either way.
+            let (to, name) = (folder(to), letter(name));
+            let path = tree.iter().find(|name| name.3 == to).map(|name| name.0.clone());
+            let within = |inner: &OsString, outer: &OsString| {
+                inner.as_encoded_bytes().starts_with(outer.as_encoded_bytes())
+            };
+            let inside = path.is_some_and(|path| within(&path, &of.0));
+            let there = tree.iter().find(|there| there.1 == to && there.2 == name);
+            if inside || there.is_some_and(|there| within(&of.0, &there.0)) {
+                return Ok(());
+            }
+            drive.rename(NOW, (of.1, &of.2), (to, &name), renaming)?;
+            if let Some(there) = there {
+                drive.forget(there.3);
+            }
+            Ok(())
+        }),
+        Ask::Link { of, at, name } => file(of)
+            .map_or(Ok(()), |file| drive.link(NOW, file, (folder(at), &letter(name))).map(drop)),
+        Ask::Remove { of } => entry(of).map_or(Ok(()), |of| {
+            drive.remove(NOW, (of.1, &of.2), of.4 == Sort::Folder)?;
+            drive.forget(of.3);
+            Ok(())
+        }),
+        Ask::Sync { of } => {
+            let of = entry(of).map_or(ROOT, |of| of.3);
+            drive.sync(NOW, of).map(drop)
+        }
+    };
+}
+
+/// Paths of files with their content.
+fn contents(drive: &FileDrive) -> BTreeMap<OsString, Vec<u8>> {
+    let files = tree(drive).into_iter().filter(|name| name.4 == Sort::File);
+    files.map(|name| (name.0, drive.read(name.3, 0, 1 << 20).unwrap())).collect()
+}
+
+/// Whether names, links and sizes fit each other.
+fn is_sound(drive: &FileDrive) -> Result<(), String> {
+    let tree = tree(drive);
+    for (path, _, _, inode, sort) in &tree {
+        let names = tree.iter().filter(|name| name.3 == *inode).count();
+        let links = drive.attributes(*inode).unwrap().links as usize;
+        if names != links {
+            return Err(format!("{path:?}: {names} names, {links} links, {sort:?}"));
+        }
+    }
+    let mut inodes: Vec<_> = tree.iter().map(|name| name.3).collect();
+    inodes.sort_unstable();
+    inodes.dedup();
+    let bytes = inodes.iter().map(|inode| drive.attributes(*inode).unwrap().size).sum::<u64>();
+    (bytes == drive.used).then_some(()).ok_or_else(|| format!("{} of {bytes}", drive.used))
+}
+
+proptest! {
+    /// Whatever a cut leaves is a sound file system; after a sync of everything
+    /// nothing is lost, and where nothing was synced `none` leaves nothing.
+    #[test]
+    fn a_cut_leaves_a_sound_file_system(asks in asks(), seed: u64, strict: bool) {
+        let mode = if strict { Mode::Strict } else { Mode::Journal };
+        for personality in [Personality::Honest, Personality::Lying { lag: None }] {
+            let mut drive = drive(personality, mode);
+            for (number, request) in (1..).zip(&asks) {
+                ask(&mut drive, number, request);
+            }
+            prop_assert_eq!(is_sound(&drive), Ok(()));
+            for cut in Cut::ALL {
+                let left = drive.cut(NOW, cut, &mut Random::new(seed));
+                prop_assert_eq!(is_sound(&left), Ok(()), "{}", cut.name());
+                let again = drive.cut(NOW, cut, &mut Random::new(seed));
+                prop_assert_eq!(contents(&left), contents(&again), "{}", cut.name());
+            }
+            let left = drive.cut(NOW, Cut::All, &mut Random::new(seed));
+            prop_assert_eq!(contents(&left), contents(&drive));
+            let none = drive.cut(NOW, Cut::None, &mut Random::new(seed));
+            if personality != Personality::Honest {
+                prop_assert_eq!(tree(&none), vec![]);
+            }
+            for name in tree(&drive) {
+                drive.sync(NOW, name.3).unwrap();
+            }
+            drive.sync(NOW, ROOT).unwrap();
+            if personality == Personality::Honest {
+                for cut in Cut::ALL {
+                    let left = drive.cut(NOW, cut, &mut Random::new(seed));
+                    prop_assert_eq!(contents(&left), contents(&drive), "{}", cut.name());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_cache_is_finite_and_its_oldest_leaves_it_first() {
+    let mut drive = drive(Personality::Lying { lag: None }, Mode::Strict);
+    let file = make(&mut drive, ROOT, "file", Sort::File);
+    for number in 0..=200_u8 {
+        let now = Duration::from_millis(u64::from(number));
+        drive.write(now, file, 0, &vec![number; 1 << 20]).unwrap();
+        assert!(drive.volatile().0 <= CACHE as u64);
+    }
+    let left = drive.cut(Duration::from_secs(1), Cut::None, &mut Random::new(1));
+    let content = all(&left, "file").unwrap();
+    // Half of them leave at a time.
+    assert!((201 - 128..201 - 62).contains(&i32::from(content[0])), "{}", content[0]);
+}
