@@ -21,7 +21,8 @@ pub mod results;
 pub mod sample;
 pub mod tree;
 
-// Floor 3: the pipeline, what a cut shows, and for whom a record is believed
+// Floor 3: the pipeline, drives in use, what a cut shows, and for whom a record is believed
+pub mod crash;
 pub mod powercut;
 pub mod scan;
 pub mod trust;

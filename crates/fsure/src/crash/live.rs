@@ -1,0 +1,102 @@
+//! A simulated drive that others use while it is cut: the clock runs, requests
+//! take the time that the drive would take, and an image of what a cut would
+//! leave can be had at any moment without stopping anything.
+
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use fsure_os::block::Block;
+
+use crate::drive::{Counts, Cut, Drive, DriveError, Image, Random, Traits};
+
+/// What the system sleeps too long by, roughly: shorter times are waited for.
+const SLEEPABLE: Duration = Duration::from_micros(200);
+
+/// A drive that was switched on when this was made.
+#[derive(Debug)]
+pub struct Live {
+    drive: Mutex<Drive>,
+    switched_on: Instant,
+    size: u64,
+}
+
+impl Live {
+    /// Switches a drive on that holds this.
+    pub fn new(traits: Traits, content: Image) -> Self {
+        let size = content.size();
+        let drive = Mutex::new(Drive::new(traits, content));
+        Self { drive, switched_on: Instant::now(), size }
+    }
+
+    /// What is on the medium if the power is cut now. The drive goes on.
+    pub fn cut(&self, cut: Cut, random: &mut Random) -> Image {
+        let mut drive = self.lock();
+        drive.cut(self.switched_on.elapsed(), cut, random)
+    }
+
+    /// What it was asked for so far.
+    pub fn counts(&self) -> Counts {
+        self.lock().counts()
+    }
+
+    /// Does something with the drive while no request is under way.
+    pub fn with<T>(&self, act: impl FnOnce(&mut Drive, Duration) -> T) -> T {
+        let mut drive = self.lock();
+        act(&mut drive, self.switched_on.elapsed())
+    }
+
+    /// Takes a write that is to be on the medium when this returns.
+    pub fn write_fua(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        let took = self.with(|drive, now| drive.write_fua(now, offset, data));
+        wait(took.map_err(refused)?);
+        Ok(())
+    }
+
+    /// Takes a trim.
+    pub fn trim(&self, offset: u64, length: u64) -> io::Result<()> {
+        let took = self.with(|drive, now| drive.trim(now, offset, length));
+        wait(took.map_err(refused)?);
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Drive> {
+        self.drive.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Block for Live {
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn read(&self, offset: u64, target: &mut [u8]) -> io::Result<()> {
+        self.lock().read(offset, target).map_err(refused)
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        let took = self.with(|drive, now| drive.write(now, offset, data));
+        wait(took.map_err(refused)?);
+        Ok(())
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        let took = self.with(Drive::flush);
+        wait(took.map_err(refused)?);
+        Ok(())
+    }
+}
+
+fn refused(error: DriveError) -> io::Error {
+    io::Error::other(error)
+}
+
+fn wait(time: Duration) {
+    if time >= SLEEPABLE {
+        return std::thread::sleep(time);
+    }
+    let begun = Instant::now();
+    while begun.elapsed() < time {
+        std::hint::spin_loop();
+    }
+}

@@ -1,0 +1,8 @@
+//! A simulated drive in use: under a real file system, with a program on it,
+//! cut while that runs.
+
+mod folder;
+mod live;
+
+pub use folder::{Folder, MountedFolder, SYNCFS};
+pub use live::Live;
