@@ -3,6 +3,7 @@
 //!
 //! | module | question |
 //! |---|---|
+//! | [`append`] | files that only grow, durably |
 //! | [`attribute`] | mode, owner, access lists and extended attributes of a name |
 //! | [`block`] | a disk made of a program, for file systems to be mounted from |
 //! | [`buffer`] | memory that direct reads can use at full speed |
@@ -11,6 +12,7 @@
 //! | [`durable`] | the ways of making a write durable |
 //! | [`files`] | a file system made of a program, for other programs to use |
 //! | [`folder`] | which names are below a root, and what they are |
+//! | [`net`] | TCP, with an end to every wait |
 //! | [`opener`] | how a file can be read, before it is |
 //! | [`place`] | where files begin on the disk |
 //! | [`read`] | what a file holds on its medium, and which way it was really read |
@@ -39,6 +41,7 @@
 //! system knows stands in `host`, in a folder of its name.
 
 mod absent;
+pub mod append;
 pub mod attribute;
 pub mod block;
 pub mod buffer;
@@ -54,6 +57,7 @@ pub mod limit;
 pub mod lock;
 pub mod machine;
 pub mod mounts;
+pub mod net;
 pub mod opener;
 pub mod passthrough;
 pub mod path;

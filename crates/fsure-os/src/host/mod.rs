@@ -8,6 +8,7 @@
 //! | `block` | a disk made of a program |
 //! | `attribute` | what a name has beside its content |
 //! | `machine` | the machine, and what else it is doing |
+//! | `long_queue` | more callers at once |
 //! | `memory` | room for direct reads |
 //! | `path` | a path's bytes and back |
 //! | `counters` | what a device was really asked to do |
@@ -65,9 +66,13 @@ pub(crate) use linux::did_not_run;
 pub(crate) use linux::{block, counters, files, mounts, ring, stack};
 pub(crate) use system::{File, device, durable, machine, priority, volume};
 #[cfg(unix)]
-pub(crate) use unix::{attribute, folder, lock, memory, name, open_files, path, scratch, write};
+pub(crate) use unix::{
+    attribute, folder, lock, long_queue, memory, name, open_files, path, scratch, write,
+};
 #[cfg(windows)]
-pub(crate) use windows::{attribute, folder, lock, memory, name, open_files, path, scratch, write};
+pub(crate) use windows::{
+    attribute, folder, lock, long_queue, memory, name, open_files, path, scratch, write,
+};
 #[cfg(not(target_os = "linux"))]
 pub(crate) use {
     no_block as block, no_counters as counters, no_files as files, no_mounts as mounts,

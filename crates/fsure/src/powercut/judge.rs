@@ -57,6 +57,8 @@ pub struct Judged {
     pub torn: u64,
     /// Something that belongs elsewhere.
     pub misdirected: u64,
+    /// Blocks there whose write was not acknowledged: no fault.
+    pub extra: u64,
     /// Faults of writes that were acknowledged before another which is there:
     /// order was not kept.
     pub reordered: u64,
@@ -72,40 +74,65 @@ impl Judged {
     }
 }
 
-/// Judges a run, for each method by itself: of all acknowledged writes the last
-/// of each block is owed. `found` need not be in any order; what is not in it is
-/// lost.
-pub fn judge<'a>(
+/// The judgement of a run, for each method by itself: of all acknowledged writes
+/// the last of each block is owed. What is there is shown to it block by block, in
+/// any order; what is not shown is lost.
+#[derive(Debug)]
+pub struct Judge {
     run: [u8; 16],
-    acknowledged: impl IntoIterator<Item = Acknowledged>,
-    found: impl IntoIterator<Item = Found<'a>>,
-) -> BTreeMap<u32, Judged> {
-    let mut owed = BTreeMap::<(u32, u64), Acknowledged>::new();
-    for write in acknowledged {
-        let place = (write.stamp.file, write.stamp.offset);
-        let last = owed.entry(place).or_insert(write);
-        if write.stamp.number > last.stamp.number {
-            *last = write;
-        }
-    }
-    let mut faults: BTreeMap<_, _> = owed.keys().map(|place| (*place, Some(Fault::Lost))).collect();
-    let mut latest_there = 0;
-    for block in found {
-        let place = (block.file, block.offset);
-        if let Some(owed) = owed.get(&place) {
-            let fault = look(run, owed, block);
-            if fault.is_none() {
-                latest_there = latest_there.max(owed.stamp.number);
+    owed: BTreeMap<(u32, u64), Owed>,
+    latest_there: u64,
+    extra: BTreeMap<u32, u64>,
+}
+
+#[derive(Debug)]
+struct Owed {
+    write: Acknowledged,
+    fault: Option<Fault>,
+}
+
+impl Judge {
+    /// Before anything was looked at.
+    pub fn new(run: [u8; 16], acknowledged: impl IntoIterator<Item = Acknowledged>) -> Self {
+        let mut owed = BTreeMap::new();
+        for write in acknowledged {
+            let place = (write.stamp.file, write.stamp.offset);
+            let first = || Owed { write, fault: Some(Fault::Lost) };
+            let last = owed.entry(place).or_insert_with(first);
+            if write.stamp.number > last.write.stamp.number {
+                last.write = write;
             }
-            faults.insert(place, fault);
+        }
+        Self { run, owed, latest_there: 0, extra: BTreeMap::new() }
+    }
+
+    /// Looks at a block.
+    pub fn found(&mut self, block: Found<'_>) {
+        let there = whole(self.run, block);
+        let owed = self.owed.get_mut(&(block.file, block.offset));
+        let number = owed.as_ref().map_or(0, |owed| owed.write.stamp.number);
+        if let Some(stamp) = there.filter(|stamp| stamp.number > number) {
+            *self.extra.entry(stamp.method).or_default() += 1;
+        }
+        let Some(owed) = owed else { return };
+        owed.fault = look(self.run, &owed.write, block);
+        if owed.fault.is_none() {
+            self.latest_there = self.latest_there.max(number);
         }
     }
-    let mut judged = BTreeMap::<u32, Judged>::new();
-    for (place, write) in &owed {
-        let entry = judged.entry(write.stamp.method).or_default();
-        entry.count(write, faults[place], latest_there);
+
+    /// What it comes to.
+    pub fn judged(self) -> BTreeMap<u32, Judged> {
+        let mut judged = BTreeMap::<u32, Judged>::new();
+        for owed in self.owed.values() {
+            let entry = judged.entry(owed.write.stamp.method).or_default();
+            entry.count(&owed.write, owed.fault, self.latest_there);
+        }
+        for (method, extra) in self.extra {
+            judged.entry(method).or_default().extra = extra;
+        }
+        judged
     }
-    judged
 }
 
 impl Judged {
@@ -121,6 +148,19 @@ impl Judged {
         self.reordered += u64::from(write.stamp.number < latest_there);
         self.oldest_ms = self.oldest_ms.max(Some(write.age_ms));
     }
+}
+
+/// What a block is, where all of it is of one write that belongs there.
+fn whole(run: [u8; 16], found: Found<'_>) -> Option<Stamp> {
+    let first = Stamp::read(found.block.get(..SECTOR)?).ok()?;
+    let belongs = Stamp { run, file: found.file, offset: found.offset, ..first };
+    let is_whole = found.block.len() == BLOCK && first == belongs;
+    let mut sectors = (0..).zip(found.block.chunks(SECTOR));
+    let is_of_first = |(place, sector): (u64, &[u8])| {
+        let offset = first.offset + place * SECTOR as u64;
+        Stamp::read(sector) == Ok(Stamp { offset, ..first })
+    };
+    (is_whole && sectors.all(is_of_first)).then_some(first)
 }
 
 /// What is wrong with a block, if anything.
@@ -180,19 +220,21 @@ mod tests {
     fn after(spoil: impl FnOnce(&mut Vec<Vec<u8>>)) -> Judged {
         let mut blocks: Vec<_> = (0..10).map(|place| block(stamp(place, place + 11))).collect();
         spoil(&mut blocks);
-        let found = (0..).zip(&blocks).map(|(place, block)| Found {
-            file: 1,
-            offset: place * BLOCK as u64,
-            block,
-        });
-        judge(RUN, acknowledged(), found)[&5]
+        let mut judge = Judge::new(RUN, acknowledged());
+        for (place, block) in (0..).zip(&blocks) {
+            judge.found(Found { file: 1, offset: place * BLOCK as u64, block });
+        }
+        judge.judged()[&5]
     }
 
     #[test]
     fn what_is_there_is_owed_no_more() {
         let all = Judged { acknowledged: 10, ..Judged::default() };
         assert_eq!(after(|_| {}), all);
-        assert_eq!(after(|blocks| blocks[3] = block(stamp(3, 99))), all, "a later one is there");
+        let later = after(|blocks| blocks[3] = block(stamp(3, 99)));
+        assert_eq!(later, Judged { extra: 1, ..all }, "a later one is there");
+        let more = after(|blocks| blocks.push(block(stamp(10, 99))));
+        assert_eq!(more, Judged { extra: 1, ..all }, "and one that nobody heard of");
         let torn_later = |blocks: &mut Vec<Vec<u8>>| {
             let later = block(stamp(3, 99));
             blocks[3][..1024].copy_from_slice(&later[..1024]);
@@ -230,7 +272,7 @@ mod tests {
     fn each_method_is_judged_by_itself() {
         let other = Acknowledged { stamp: Stamp { method: 6, ..stamp(77, 50) }, age_ms: 1 };
         let writes = acknowledged().into_iter().chain([other]);
-        let judged = judge(RUN, writes, []);
+        let judged = Judge::new(RUN, writes).judged();
         assert_eq!((judged[&5].lost, judged[&6].lost), (10, 1));
     }
 }

@@ -1,13 +1,29 @@
 //! The test of real hardware: one machine writes and has its power cut, another,
 //! the witness, remembers what was acknowledged. What is written says by itself
 //! what it is, so that after the cut lost, old, torn, misdirected and reordered
-//! writes are told apart.
-//!
-//! This module holds what both machines share and what needs no network: the
-//! stamps in the data, and the judgement.
+//! writes are told apart. `docs/powercut.md` is the contract.
 
+mod device;
+mod frame;
 mod judge;
+mod line;
+mod log;
+mod record;
 mod stamp;
+mod witness;
 
-pub use judge::{Acknowledged, Fault, Found, Judged, judge};
+pub use device::Device;
+pub use frame::{Secret, VERSION};
+pub use judge::{Acknowledged, Fault, Found, Judge, Judged};
+pub use line::{Kept, Line, Listener, Method, RunBegins, State, Summary};
+pub use record::{Opened, Run, run_name, run_of};
 pub use stamp::{BLOCK, Stamp, Unstamped};
+pub use witness::{WitnessOptions, witness};
+
+use crate::words::Clock;
+
+/// Now, to the millisecond.
+fn timestamp(clock: &Clock) -> String {
+    let now = jiff::Timestamp::from_millisecond(clock.now_ns() / 1_000_000);
+    format!("{:.3}", now.unwrap_or_default())
+}

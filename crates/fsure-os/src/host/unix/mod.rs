@@ -45,6 +45,14 @@ pub(super) fn if_stale(error: std::io::Error) -> std::io::Error {
     if Errno::from_io_error(&error) == Some(Errno::STALE) { not_that_file() } else { error }
 }
 
+/// Lets as many callers wait as the system allows, and not the 128 of the
+/// standard library: each that finds no room calls again only after a second.
+pub(crate) fn long_queue(listener: &std::net::TcpListener) {
+    // SAFETY: an open descriptor and a number. Where it is refused, the queue is
+    // as long as it was.
+    let _ = unsafe { libc::listen(std::os::fd::AsRawFd::as_raw_fd(listener), 4096) };
+}
+
 /// See [`crate::limit::open_files`].
 pub(crate) fn open_files() -> usize {
     use rustix::process::{Resource, getrlimit, setrlimit};

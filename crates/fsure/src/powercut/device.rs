@@ -1,0 +1,110 @@
+//! Which drive a result is of. A result that is kept under the wrong name would
+//! say of a drive what it never did; so one that is not sure has none.
+
+use fsure_os::stack::{Layer, Stack};
+use serde::{Deserialize, Serialize};
+
+/// A drive, as it names itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Device {
+    /// Its serial number.
+    pub serial: String,
+    /// Its firmware, where it says.
+    pub firmware: Option<String>,
+    /// Its model, where it says.
+    pub model: Option<String>,
+}
+
+impl Device {
+    /// The drive that a folder lies on: the one disk in the end, with nothing in
+    /// between that has a cache or a mind of its own. Else why there is none.
+    pub fn below(stack: &Stack) -> Result<Self, String> {
+        let of_kind = |kind: &str| stack.layers.iter().any(|layer| layer.kind == kind);
+        for kind in ["loop", "memory", "network"] {
+            if of_kind(kind) {
+                return Err(format!("there is a layer of the kind '{kind}' below the folder"));
+            }
+        }
+        if let Some(held) = stack.layers.iter().find_map(|layer| fact(layer, "flushes")) {
+            return Err(format!("flushes are {held}"));
+        }
+        let mut disks = stack.layers.iter().filter(|layer| layer.kind == "disk");
+        let (Some(disk), None) = (disks.next(), disks.next()) else {
+            return Err("there is not one disk below the folder, as far as is known".to_owned());
+        };
+        let serial = fact(disk, "serial")
+            .filter(|serial| is_one_of_many(serial))
+            .ok_or_else(|| format!("the disk {} does not tell its serial number", disk.name))?;
+        Ok(Self { serial, firmware: fact(disk, "firmware"), model: fact(disk, "model") })
+    }
+
+    /// Whether it is the same drive with the same firmware. By its model, too: whole
+    /// series of boxes for drives have one serial number.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let all = |device: &Self| {
+            [Some(device.serial.clone()), device.firmware.clone(), device.model.clone()]
+        };
+        all(self) == all(other)
+    }
+}
+
+/// Whether this can be the serial number of one drive: `000000000000` is what those
+/// say that have none.
+fn is_one_of_many(serial: &str) -> bool {
+    let mut letters = serial.chars().filter(|letter| letter.is_alphanumeric());
+    let first = letters.next();
+    first.is_some() && (letters.clone().next().is_none() || letters.any(|l| Some(l) != first))
+}
+
+fn fact(layer: &Layer, name: &str) -> Option<String> {
+    layer.facts.iter().find(|fact| fact.0 == name).map(|fact| fact.1.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fsure_os::stack::Medium;
+
+    fn layer(kind: &'static str, facts: &[(&'static str, &str)]) -> Layer {
+        let facts = facts.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        Layer { kind, name: "x".to_owned(), facts }
+    }
+
+    fn below(layers: Vec<Layer>) -> Result<Device, String> {
+        let medium = Medium::Unknown;
+        Device::below(&Stack { layers, medium, is_write_back: None, drive_cache_on: None })
+    }
+
+    #[test]
+    fn only_a_drive_that_is_known_has_a_name() {
+        let system = || layer("file system", &[]);
+        let disk = || layer("disk", &[("serial", "S"), ("model", "M")]);
+        let known = Device { serial: "S".into(), firmware: None, model: Some("M".into()) };
+        assert_eq!(below(vec![system(), layer("partition", &[]), disk()]), Ok(known.clone()));
+        assert_eq!(below(vec![system(), layer("dm", &[]), disk()]), Ok(known));
+        let held = layer("file system", &[("flushes", "kept from the disk by nobarrier")]);
+        for (layers, why) in [
+            (vec![system(), layer("loop", &[]), disk()], "loop"),
+            (vec![system(), disk(), disk()], "not one disk"),
+            (vec![system()], "not one disk"),
+            (vec![system(), layer("disk", &[("model", "M")])], "serial number"),
+            (vec![held, disk()], "nobarrier"),
+            (vec![system(), layer("disk", &[("serial", "000000000000")])], "serial number"),
+            (vec![system(), layer("disk", &[("serial", " -- ")])], "serial number"),
+        ] {
+            let said = below(layers).unwrap_err();
+            assert!(said.contains(why), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_box_of_another_model_is_another_drive() {
+        let device = |model: &str| Device {
+            serial: "0123456789ABCDEF".to_owned(),
+            firmware: Some("0100".to_owned()),
+            model: Some(model.to_owned()),
+        };
+        assert!(device("M1").is_same(&device("M1")));
+        assert!(!device("M1").is_same(&device("M2")));
+    }
+}

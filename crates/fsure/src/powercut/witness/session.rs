@@ -1,0 +1,262 @@
+//! What a witness does for those who have proved to know the secret: it listens
+//! to writers, and tells checkers.
+
+use std::io;
+use std::sync::{Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use fsure_os::path as os_path;
+
+use super::super::frame::{BODY_MAX, Kind, PATIENCE, Receiver, Sender, broken, refused};
+use super::super::log::{self, Log};
+use super::super::record::{self, Asked, OWED, Opened, Record, Run, Told};
+use super::{Caller, Line, Witness, is_gone, locked};
+
+/// How long what was heard may not be on the medium.
+const BATCH: Duration = Duration::from_millis(25);
+/// How many runs to name to who asks for one that is not there.
+const NAMED: usize = 5;
+
+impl Witness<'_> {
+    /// Listens to a writer for as long as the connection is there. However long
+    /// it says nothing, its run goes on: a flush may take its time.
+    pub(super) fn listen_to(
+        &self,
+        caller: Caller,
+        opened: &Opened,
+        sender: &mut Sender,
+    ) -> io::Result<()> {
+        let run = record::run_of(&opened.run).ok_or_else(|| broken("a run without a name"))?;
+        let stream = caller.stream.second()?;
+        self.take_over(run, stream)?;
+        let listened = self.record(run, caller, opened, sender);
+        locked(&self.writers).remove(&run);
+        self.writer_has_gone.notify_all();
+        listened
+    }
+
+    /// Waits until an earlier connection of the same writer has come to its end:
+    /// what it had received is read, and the log has one author.
+    fn take_over(&self, run: Run, stream: fsure_os::net::Stream) -> io::Result<()> {
+        let writers = locked(&self.writers);
+        if let Some(earlier) = writers.get(&run) {
+            earlier.end();
+        }
+        let is_there = |writers: &mut super::Writers| writers.contains_key(&run);
+        let waited = self.writer_has_gone.wait_timeout_while(writers, PATIENCE, is_there);
+        let (mut writers, _) = waited.unwrap_or_else(std::sync::PoisonError::into_inner);
+        if is_there(&mut writers) {
+            // Which it will not be for ever: the writer is to call again.
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        writers.insert(run, stream);
+        Ok(())
+    }
+
+    fn record(
+        &self,
+        run: Run,
+        caller: Caller,
+        opened: &Opened,
+        sender: &mut Sender,
+    ) -> io::Result<()> {
+        self.end_replaced(opened, &caller.stream)?;
+        let log = Log::open(&self.options.folder, &run, opened, &self.options.clock)?;
+        if log.memory.is_ended {
+            return Err(refused(b"this run has come to its end"));
+        }
+        let acked = |log: &Log| log.memory.acked.values().sum();
+        self.listener.told(&Line::Writer {
+            run: opened.run.clone(),
+            host: opened.host.clone(),
+            folder: opened.folder.clone(),
+            acked: acked(&log),
+        });
+        sender.send(Kind::Welcome, &log.memory.next.to_le_bytes())?;
+        let hearing = Hearing::new(log)?;
+        let Caller { id, stream, mut receiver, .. } = caller;
+        let (hearing, stream) = (&hearing, &stream);
+        let heard = std::thread::scope(|scope| {
+            let confirms = || {
+                let confirmed = hearing.confirm(sender);
+                // Nothing is heard that cannot be confirmed.
+                stream.end_reading();
+                confirmed
+            };
+            let named = std::thread::Builder::new().name("confirm".into());
+            let confirms = named.spawn_scoped(scope, confirms)?;
+            let heard = self.hear(hearing, id, &mut receiver);
+            hearing.end();
+            let confirmed = confirms.join().unwrap_or_else(|_| Err(broken("an internal fault")));
+            // That the log failed says more than that the connection is gone.
+            confirmed.and(heard)
+        });
+        let state = locked(&hearing.state);
+        let (acked, is_ended) = (acked(&state.log), state.log.memory.is_ended);
+        self.listener.told(&Line::Silence { run: opened.run.clone(), acked, is_ended });
+        heard
+    }
+
+    /// Ends the runs whose files a writer is going to remove, or a check of them
+    /// would find that all is lost. The connection of one whose power was cut is
+    /// there still, as far as this machine knows.
+    fn end_replaced(&self, opened: &Opened, stream: &fsure_os::net::Stream) -> io::Result<()> {
+        for run in opened.replaces.iter().filter_map(|name| record::run_of(name)) {
+            if !os_path::exists(&log::path_of(&self.options.folder, &run)) {
+                continue;
+            }
+            self.take_over(run, stream.second()?)?;
+            let ended = self.end_run(run);
+            locked(&self.writers).remove(&run);
+            self.writer_has_gone.notify_all();
+            ended?;
+        }
+        Ok(())
+    }
+
+    fn end_run(&self, run: Run) -> io::Result<()> {
+        let Self { options, .. } = self;
+        // By a log that is damaged nothing is judged.
+        let Ok((first, memory)) = log::read(&options.folder, &run) else { return Ok(()) };
+        if memory.is_ended {
+            return Ok(());
+        }
+        let mut log = Log::open(&options.folder, &run, &first, &options.clock)?;
+        let mut end = Vec::new();
+        Record::End.put(&mut end);
+        log.records(memory.next, &end, &[Record::End])?;
+        log.file()?.sync()
+    }
+
+    fn hear(&self, hearing: &Hearing, id: u64, receiver: &mut Receiver) -> io::Result<()> {
+        loop {
+            let (kind, body) = receiver.receive(None)?;
+            locked(&self.present).heard(id);
+            match kind {
+                Kind::Records => hearing.records(&body)?,
+                Kind::Ping => hearing.ping()?,
+                _ => return Err(broken("a frame out of its turn")),
+            }
+        }
+    }
+
+    /// Tells a checker all of a run.
+    pub(super) fn tell(&self, asked: &Asked, sender: &mut Sender) -> io::Result<()> {
+        let run = self.find(asked)?;
+        let (opened, memory) = log::read(&self.options.folder, &run)?;
+        self.listener.told(&Line::Asked { run: opened.run.clone() });
+        let told = Told {
+            opened,
+            acked: memory.acked.clone(),
+            heard_ms: memory.heard_ms,
+            is_ended: memory.is_ended,
+        };
+        sender.send(Kind::Run, &serde_json::to_vec(&told).expect("plain text"))?;
+        let mut body = Vec::with_capacity(BODY_MAX);
+        for write in memory.owed(run) {
+            record::put_owed(&write, &mut body);
+            if body.len() + OWED > BODY_MAX {
+                sender.send(Kind::Owed, &body)?;
+                body.clear();
+            }
+        }
+        sender.send(Kind::Owed, &body)?;
+        sender.send(Kind::Done, &[])
+    }
+
+    /// The run that is asked for: by its name, else the last of that folder of
+    /// that machine.
+    fn find(&self, asked: &Asked) -> io::Result<Run> {
+        let runs = log::runs(&self.options.folder)?;
+        let found = runs.iter().rfind(|opened| match &asked.run {
+            Some(name) => opened.run == *name,
+            None => (&opened.host, &opened.folder) == (&asked.host, &asked.folder),
+        });
+        if let Some(run) = found.and_then(|opened| record::run_of(&opened.run)) {
+            return Ok(run);
+        }
+        let what = match &asked.run {
+            Some(run) => format!("the run {run}"),
+            None => format!("a run of {} on {}", asked.folder, asked.host),
+        };
+        let last = runs.iter().rev().take(NAMED);
+        let last = last.map(|run| format!("{} ({} on {})", run.run, run.folder, run.host));
+        let last: Vec<_> = last.collect();
+        let last = if last.is_empty() { "none".to_owned() } else { last.join(", ") };
+        Err(refused(
+            format!("the witness knows nothing of {what}; its last are: {last}").as_bytes(),
+        ))
+    }
+}
+
+/// A writer that is listened to.
+struct Hearing {
+    state: Mutex<State>,
+    changed: Condvar,
+    file: fsure_os::append::Growing,
+}
+
+struct State {
+    log: Log,
+    is_dirty: bool,
+    is_over: bool,
+}
+
+impl Hearing {
+    fn new(log: Log) -> io::Result<Self> {
+        let file = log.file()?;
+        // The first entry of this connection is not on the medium yet.
+        let state = Mutex::new(State { log, is_dirty: true, is_over: false });
+        Ok(Self { state, changed: Condvar::new(), file })
+    }
+
+    fn records(&self, body: &[u8]) -> io::Result<()> {
+        let (first, body) = record::numbered(body).ok_or_else(|| broken("no number"))?;
+        let records = Record::all(body).ok_or_else(|| broken("no records"))?;
+        let mut state = locked(&self.state);
+        if !state.log.memory.can_take(first) {
+            return Err(broken("records are left out, or come behind the end"));
+        }
+        state.log.records(first, body, &records)?;
+        self.touched(&mut state);
+        Ok(())
+    }
+
+    fn ping(&self) -> io::Result<()> {
+        let mut state = locked(&self.state);
+        state.log.heard()?;
+        self.touched(&mut state);
+        Ok(())
+    }
+
+    fn touched(&self, state: &mut State) {
+        state.is_dirty = true;
+        self.changed.notify_all();
+    }
+
+    fn end(&self) {
+        locked(&self.state).is_over = true;
+        self.changed.notify_all();
+    }
+
+    /// Brings to the medium what was heard, and says so, until it is over.
+    fn confirm(&self, sender: &mut Sender) -> io::Result<()> {
+        loop {
+            let began = Instant::now();
+            let state = locked(&self.state);
+            let rests = |state: &mut State| !state.is_dirty && !state.is_over;
+            let waited = self.changed.wait_while(state, rests);
+            let mut state = waited.unwrap_or_else(std::sync::PoisonError::into_inner);
+            let (next, is_over) = (state.log.memory.next, state.is_over);
+            state.is_dirty = false;
+            drop(state);
+            self.file.sync()?;
+            match sender.send(Kind::Recorded, &next.to_le_bytes()) {
+                Err(error) if !is_gone(&error) => return Err(error),
+                Err(_) if !is_over => return Ok(()),
+                _ if is_over => return Ok(()),
+                _ => std::thread::sleep(BATCH.saturating_sub(began.elapsed())),
+            }
+        }
+    }
+}
