@@ -17,6 +17,7 @@
 //! | [`place`] | where files begin on the disk |
 //! | [`read`] | what a file holds on its medium, and which way it was really read |
 //! | [`ring`] | many reads with one call |
+//! | [`shell`] | a command of the user's own |
 //! | [`stack`] | what a folder lies on, layer by layer |
 //! | [`stream`] | what of a file is in memory, and the way to nowhere |
 //! | [`volume`] | which file system this is |
@@ -68,6 +69,7 @@ pub mod pv;
 pub mod read;
 pub mod ring;
 pub mod scratch;
+pub mod shell;
 pub mod stack;
 pub mod stand;
 mod stat;

@@ -58,6 +58,14 @@ pub fn make_folder(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Removes a folder in which there is nothing; one that is not there is no error.
+pub fn remove_empty_folder(path: &Path) -> io::Result<()> {
+    match std::fs::remove_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
 /// Makes a folder as [`make_folder`], and waits until it has its name, where the
 /// system has a call for that: what is durable in a folder whose own name is not is
 /// nowhere.

@@ -29,6 +29,18 @@ pub fn names(folder: &Path) -> io::Result<Vec<Vec<u8>>> {
     Ok(names)
 }
 
+/// Whether a name stands for a folder itself, and no link to one, that is this
+/// user's; on a file system that gives all files to one user, for any folder.
+pub fn is_own_folder(path: &Path) -> bool {
+    crate::host::path::is_own_folder(path)
+}
+
+/// Removes the files of a folder that `is_ours` is true of, by name. The folder is
+/// not opened through a link.
+pub fn remove_files(folder: &Path, is_ours: &dyn Fn(&[u8]) -> bool) -> io::Result<()> {
+    crate::host::path::remove_files(folder, is_ours)
+}
+
 /// The name of this host, as far as it is known and text.
 pub fn host() -> String {
     crate::host::name()

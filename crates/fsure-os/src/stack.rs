@@ -86,6 +86,19 @@ impl Stack {
     }
 }
 
+/// A word for the mount that a folder is in, which none has after it, nor any
+/// after a restart of the system: where it is the same as before, what lies below
+/// was not cut off in between. `None` where that is not told.
+pub fn life(folder: &Path) -> Option<String> {
+    host::stack::life(folder)
+}
+
+/// A word for this run of the system, which no other run of it has. `None` where
+/// that is not told.
+pub fn boot() -> Option<String> {
+    host::scratch::boot().ok()
+}
+
 /// A volatile cache on either side is one; none is one only where both say so.
 #[cfg(any(target_os = "linux", test))]
 fn either(one: Option<bool>, other: Option<bool>) -> Option<bool> {
@@ -119,6 +132,21 @@ mod tests {
         ]);
         assert_eq!((mixed.medium, mixed.is_write_back), (Medium::Unknown, None));
         assert_eq!(Stack::beside(Vec::new()).medium, Medium::Unknown);
+    }
+
+    #[test]
+    fn a_mount_has_one_life() {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        assert_eq!(life(here), life(&here.join("src")));
+        if let Some(own) = life(here) {
+            assert_ne!(Some(own), life(Path::new("/proc")));
+        }
+    }
+
+    #[test]
+    fn a_system_has_one_run_at_a_time() {
+        assert!(boot().is_some_and(|boot| !boot.is_empty()));
+        assert_eq!(boot(), boot());
     }
 
     #[test]

@@ -4,21 +4,27 @@
 //! writes are told apart. `docs/powercut.md` is the contract.
 
 mod device;
+mod files;
 mod frame;
 mod judge;
 mod line;
+mod link;
 mod log;
+mod plan;
 mod record;
 mod stamp;
 mod witness;
+mod write;
 
 pub use device::Device;
 pub use frame::{Secret, VERSION};
 pub use judge::{Acknowledged, Fault, Found, Judge, Judged};
 pub use line::{Kept, Line, Listener, Method, RunBegins, State, Summary};
+pub use plan::{Pattern, Way};
 pub use record::{Opened, Run, run_name, run_of};
 pub use stamp::{BLOCK, Stamp, Unstamped};
 pub use witness::{WitnessOptions, witness};
+pub use write::{WriteOptions, write};
 
 use crate::words::Clock;
 

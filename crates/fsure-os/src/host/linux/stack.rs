@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{AtFlags, StatxFlags};
+
 use super::device::{block_devices, whole};
 use super::drive_cache;
 use super::mount::{self, Mount};
@@ -17,6 +19,18 @@ const DEPTH_MAX: u32 = 12;
 
 pub(crate) fn of(folder: &Path) -> io::Result<Stack> {
     below(folder, DEPTH_MAX)
+}
+
+/// See [`crate::stack::life`]: the mount's number that is never used again (Linux
+/// 6.8) in a life of the system.
+pub(crate) fn life(folder: &Path) -> Option<String> {
+    // STATX_MNT_ID_UNIQUE, which rustix has no name for.
+    let unique = StatxFlags::from_bits_retain(0x4000);
+    let root = Root::open(folder).ok()?;
+    let answer = rustix::fs::statx(root.descriptor(), c"", AtFlags::EMPTY_PATH, unique).ok()?;
+    let boot = word(Path::new("/proc/sys/kernel/random/boot_id"))?;
+    let is_told = answer.stx_mask & unique.bits() != 0;
+    is_told.then(|| format!("{boot} {}", answer.stx_mnt_id))
 }
 
 fn below(folder: &Path, depth: u32) -> io::Result<Stack> {

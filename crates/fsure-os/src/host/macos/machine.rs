@@ -21,7 +21,7 @@ pub(crate) fn machine() -> Machine {
     }
 }
 
-fn text(name: &CStr) -> Option<String> {
+pub(super) fn text(name: &CStr) -> Option<String> {
     let bytes = value(name)?;
     let text = CStr::from_bytes_until_nul(&bytes).ok()?.to_str().ok()?;
     (!text.is_empty()).then(|| text.to_owned())

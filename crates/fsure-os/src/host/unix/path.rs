@@ -4,7 +4,12 @@ use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat};
+
+use crate::host::system::folder::each_name;
 
 /// A path's raw bytes.
 pub(crate) fn bytes(path: &Path) -> Cow<'_, [u8]> {
@@ -19,6 +24,31 @@ pub(crate) fn from_bytes(bytes: &[u8]) -> Cow<'_, Path> {
 /// The path without any link in it, from the system's root.
 pub(crate) fn canonical(path: &Path) -> io::Result<PathBuf> {
     std::fs::canonicalize(path)
+}
+
+/// See [`crate::plain::is_own_folder`].
+pub(crate) fn is_own_folder(path: &Path) -> bool {
+    let Ok(is) = std::fs::symlink_metadata(path) else { return false };
+    let around = path.parent().and_then(|around| std::fs::metadata(around).ok());
+    let user = rustix::process::geteuid().as_raw();
+    is.is_dir() && (is.uid() == user || around.is_some_and(|around| around.uid() == is.uid()))
+}
+
+/// See [`crate::plain::remove_files`].
+pub(crate) fn remove_files(folder: &Path, is_ours: &dyn Fn(&[u8]) -> bool) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = openat(CWD, folder, flags, Mode::empty())?;
+    let mut ours = Vec::new();
+    each_name(&folder, &mut |_, name| {
+        if is_ours(name.to_bytes()) {
+            ours.push(name.to_owned());
+        }
+        true
+    })?;
+    for name in ours {
+        unlinkat(&folder, &*name, AtFlags::empty())?;
+    }
+    Ok(())
 }
 
 /// Gives a file another name in the same folder, and waits until it has it.

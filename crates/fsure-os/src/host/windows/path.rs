@@ -34,6 +34,22 @@ pub(crate) fn from_bytes(bytes: &[u8]) -> Cow<'_, Path> {
     })
 }
 
+/// See [`crate::plain::is_own_folder`]; whose it is, is not asked here.
+pub(crate) fn is_own_folder(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir())
+}
+
+/// See [`crate::plain::remove_files`].
+pub(crate) fn remove_files(folder: &Path, is_ours: &dyn Fn(&[u8]) -> bool) -> io::Result<()> {
+    if !is_own_folder(folder) {
+        return Err(io::ErrorKind::NotADirectory.into());
+    }
+    for name in crate::plain::names(folder)?.iter().filter(|name| is_ours(name)) {
+        std::fs::remove_file(folder.join(from_bytes(name)))?;
+    }
+    Ok(())
+}
+
 /// The path without any link in it, from its drive or its server. The form
 /// that the system gives for it is of no use to people.
 pub(crate) fn canonical(path: &Path) -> io::Result<PathBuf> {

@@ -7,6 +7,11 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use windows_sys::Wdk::System::SystemInformation::{
+    NtQuerySystemInformation, SystemTimeOfDayInformation,
+};
+use windows_sys::Win32::System::WindowsProgramming::SYSTEM_TIMEOFDAY_INFORMATION;
+
 use crate::scratch::{LOCK, REGISTERED, Resource};
 
 /// A scratch folder.
@@ -101,9 +106,27 @@ pub(crate) fn leave_session() -> io::Result<()> {
     Ok(())
 }
 
-/// What tells this run of the system from all others; asked for nothing here.
+/// What tells this run of the system from all others: when it was started, by the
+/// clock as it was then. With the clock the system sets that time anew, and says by
+/// how much.
 pub(crate) fn boot() -> io::Result<String> {
-    Err(io::ErrorKind::Unsupported.into())
+    let mut told = SYSTEM_TIMEOFDAY_INFORMATION::default();
+    let length = size_of_val(&told) as u32;
+    // SAFETY: room of the length given.
+    let status = unsafe {
+        NtQuerySystemInformation(
+            SystemTimeOfDayInformation,
+            (&raw mut told).cast(),
+            length,
+            std::ptr::null_mut(),
+        )
+    };
+    if status != 0 {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    let number = |at: usize| i64::from_le_bytes(told.Reserved1[at..at + 8].try_into().expect("8"));
+    let (started, moved) = (number(0), number(32));
+    Ok(started.wrapping_sub(moved).to_string())
 }
 
 /// Nothing of the kind exists here.

@@ -1,0 +1,336 @@
+//! The files of a run, and one write to them: each says to the witness first that
+//! it begins, and then, once the way has returned, that it is durable.
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use fsure_os::buffer::Buffer;
+use fsure_os::durable::{self, Names, Writer};
+use fsure_os::lock::{self, Attempt, Lock};
+use fsure_os::{path as os_path, plain};
+
+use super::link::Link;
+use super::plan::{Pattern, Way};
+use super::record::{self, Record, Run, Write};
+use super::{BLOCK, Stamp};
+use crate::drive::Random;
+
+/// Blocks of a file that is written over.
+const OVERWRITTEN: u64 = 256;
+/// Blocks of a file that grows.
+const GROWN: u64 = 1024;
+/// Files that have grown, at most, and files of one block; half of them go.
+const GROWN_FILES: usize = 8;
+const CREATED_FILES: usize = 512;
+
+/// What a run's folder begins with.
+const PREFIX: &str = "fsure-powercut-";
+/// The file by which a check says that it was made.
+const CHECKED: &str = "checked";
+
+/// The file by which a writer says that it came to its end, where the witness could
+/// not be told.
+const ENDED: &str = "ended";
+/// The file that a writer holds locked.
+const WRITING: &str = "writing";
+
+/// The folder of a run.
+pub(super) fn folder_of(folder: &Path, run: &Run) -> PathBuf {
+    folder_named(folder, &record::run_name(run))
+}
+
+/// The name of a file.
+pub(super) fn name_of(file: u32) -> String {
+    format!("{file:08}")
+}
+
+/// The file of a name.
+pub(super) fn file_of(name: &[u8]) -> Option<u32> {
+    let file = std::str::from_utf8(name).ok()?.parse().ok()?;
+    (name_of(file).as_bytes() == name).then_some(file)
+}
+
+/// Says that a run was checked, so that the next may take its place. What could
+/// not be said so only means that somebody will ask.
+pub(super) fn mark_checked(run_folder: &Path) {
+    let _ = plain::create_new(&run_folder.join(CHECKED));
+}
+
+/// Says that a run came to its end without a cut. What could not be said so is the
+/// user's word, as after any other stop.
+pub(super) fn mark_ended(run_folder: &Path) {
+    let _ = plain::create_new(&run_folder.join(ENDED));
+}
+
+/// Whether its writer has said that a run came to its end.
+pub(super) fn is_ended(run_folder: &Path) -> bool {
+    os_path::exists(&run_folder.join(ENDED))
+}
+
+/// Whether a writer of this machine is still at work on a run: then nothing was
+/// cut, and what is there changes while one looks at it.
+pub(super) fn is_being_written(run_folder: &Path) -> bool {
+    let file = run_folder.join(WRITING);
+    os_path::exists(&file) && matches!(lock::attempt(&file), Ok(Attempt::HeldBy(_)))
+}
+
+/// What is in a folder under names such as those of runs.
+#[derive(Debug, Default)]
+pub(super) struct Earlier {
+    /// Runs of this user, by name.
+    pub(super) runs: Vec<String>,
+    /// What is none: what somebody else has put there, or has set aside.
+    pub(super) others: Vec<PathBuf>,
+}
+
+/// Earlier runs in a folder.
+pub(super) fn earlier(folder: &Path) -> io::Result<Earlier> {
+    let mut earlier = Earlier::default();
+    for name in plain::names(folder)? {
+        let Some(rest) = name.strip_prefix(PREFIX.as_bytes()) else { continue };
+        let run = std::str::from_utf8(rest).ok().filter(|run| record::run_of(run).is_some());
+        let path = folder.join(os_path::from_bytes(&name));
+        match run {
+            Some(run) if plain::is_own_folder(&path) => earlier.runs.push(run.to_owned()),
+            _ => earlier.others.push(path),
+        }
+    }
+    Ok(earlier)
+}
+
+/// The folder of a run by its name.
+pub(super) fn folder_named(folder: &Path, run: &str) -> PathBuf {
+    folder.join(format!("{PREFIX}{run}"))
+}
+
+/// Whether a check of a run was made.
+pub(super) fn is_checked(run_folder: &Path) -> bool {
+    os_path::exists(&run_folder.join(CHECKED))
+}
+
+/// Removes a run's folder with its files; what is none of them stays, and so does
+/// then the folder.
+pub(super) fn remove(run_folder: &Path) -> io::Result<()> {
+    let is_mark = |name: &[u8]| name == CHECKED.as_bytes();
+    // The mark goes last: what is interrupted can be done again.
+    plain::remove_files(run_folder, &is_ours)?;
+    if !plain::names(run_folder)?.iter().all(|name| is_mark(name)) {
+        return Ok(());
+    }
+    plain::remove_files(run_folder, &is_mark)?;
+    os_path::remove_empty_folder(run_folder)
+}
+
+/// Whether a name in a run's folder is one that a writer gives, but for the mark.
+fn is_ours(name: &[u8]) -> bool {
+    let file = name.strip_suffix(b".new").unwrap_or(name);
+    file_of(file).is_some() || [WRITING.as_bytes(), ENDED.as_bytes()].contains(&name)
+}
+
+/// The files of a run.
+pub(super) struct Files<'a> {
+    run: Run,
+    folder: PathBuf,
+    /// `None` where the system has no flush of a folder.
+    names: Option<Names>,
+    link: &'a Link<'a>,
+    block: Buffer,
+    lanes: Vec<Lane>,
+    grown: VecDeque<u32>,
+    created: VecDeque<u32>,
+    next_file: u32,
+    /// Of the last write.
+    pub(super) number: u64,
+    /// `None` where the file system has no locks.
+    _lock: Option<Lock>,
+}
+
+/// The files of one way.
+struct Lane {
+    way: Way,
+    overwritten: (u32, Writer),
+    growing: Option<(u32, Writer, u64)>,
+    renamed: u32,
+}
+
+impl<'a> Files<'a> {
+    /// Makes the folder of a run in another, durably.
+    pub(super) fn create(folder: &Path, run: Run, link: &'a Link<'a>) -> io::Result<Self> {
+        let path = folder_of(folder, &run);
+        os_path::make_folder(&path)?;
+        let lock = match lock::attempt(&path.join(WRITING)) {
+            Ok(Attempt::Locked(lock)) => Some(lock),
+            _ => None,
+        };
+        let flush = |folder: &Path| {
+            let names = Names::open(folder)?;
+            names.flush().map(|()| names)
+        };
+        let names = match flush(folder).and_then(|_| flush(&path)) {
+            Ok(names) => Some(names),
+            Err(error) if durable::is_refusal(&error) => None,
+            Err(error) => return Err(error),
+        };
+        Ok(Self {
+            run,
+            folder: path,
+            names,
+            link,
+            block: Buffer::new(2 * BLOCK)?,
+            lanes: Vec::new(),
+            grown: VecDeque::new(),
+            created: VecDeque::new(),
+            next_file: 0,
+            number: 0,
+            _lock: lock,
+        })
+    }
+
+    /// Where they are.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Whether names can be made durable here.
+    pub(super) fn has_names(&self) -> bool {
+        self.names.is_some()
+    }
+
+    /// Makes what a way needs. False where it is not to be had here.
+    pub(super) fn prepare(&mut self, way: Way) -> io::Result<bool> {
+        let file = self.take_file();
+        match self.blank(file, way) {
+            Ok(writer) => {
+                let renamed = self.take_file();
+                let overwritten = (file, writer);
+                self.lanes.push(Lane { way, overwritten, growing: None, renamed });
+                Ok(true)
+            }
+            Err(error) if durable::is_refusal(&error) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// How many ways there are.
+    pub(super) fn ways(&self) -> usize {
+        self.lanes.len()
+    }
+
+    fn blank(&self, file: u32, way: Way) -> io::Result<Writer> {
+        let writer = Writer::create(&self.path(file), way.method)?;
+        // The second block of the buffer is never written to.
+        let blank = &self.block[BLOCK..2 * BLOCK];
+        (0..OVERWRITTEN).try_for_each(|block| writer.write(blank, block * BLOCK as u64))?;
+        writer.commit(blank, 0)?;
+        writer.settle()?;
+        self.flush_names()?;
+        Ok(writer)
+    }
+
+    fn path(&self, file: u32) -> PathBuf {
+        self.folder.join(name_of(file))
+    }
+
+    fn take_file(&mut self) -> u32 {
+        self.next_file += 1;
+        self.next_file
+    }
+
+    fn flush_names(&self) -> io::Result<()> {
+        self.names.as_ref().map_or(Ok(()), Names::flush)
+    }
+
+    /// One write by a way, whose place is among those that were prepared.
+    pub(super) fn write(
+        &mut self,
+        lane: usize,
+        pattern: Pattern,
+        random: &mut Random,
+    ) -> io::Result<()> {
+        match pattern {
+            Pattern::Overwrite => {
+                let offset = random.below(OVERWRITTEN) * BLOCK as u64;
+                let write = self.begin(lane, self.lanes[lane].overwritten.0, offset);
+                self.lanes[lane].overwritten.1.commit(&self.block[..BLOCK], offset)?;
+                self.acknowledge(write);
+            }
+            Pattern::Append => self.append(lane)?,
+            Pattern::Create => {
+                let file = self.take_file();
+                let write = self.begin(lane, file, 0);
+                self.put(lane, &self.path(file))?;
+                self.flush_names()?;
+                self.acknowledge(write);
+                self.created.push_back(file);
+            }
+            Pattern::Rename => {
+                let file = self.lanes[lane].renamed;
+                let write = self.begin(lane, file, 0);
+                let (path, new) = (self.path(file), self.folder.join(name_of(file) + ".new"));
+                self.put(lane, &new)?;
+                durable::rename(&new, &path)?;
+                self.flush_names()?;
+                self.acknowledge(write);
+            }
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, lane: usize) -> io::Result<()> {
+        let is_full = self.lanes[lane].growing.as_ref().is_none_or(|growing| growing.2 == GROWN);
+        if is_full {
+            let file = self.take_file();
+            let writer = Writer::create(&self.path(file), self.lanes[lane].way.method)?;
+            self.flush_names()?;
+            let full = self.lanes[lane].growing.replace((file, writer, 0));
+            self.grown.extend(full.map(|full| full.0));
+        }
+        let growing = self.lanes[lane].growing.as_ref();
+        let (file, offset) =
+            growing.map_or((0, 0), |growing| (growing.0, growing.2 * BLOCK as u64));
+        let write = self.begin(lane, file, offset);
+        if let Some((_, writer, blocks)) = &mut self.lanes[lane].growing {
+            writer.commit(&self.block[..BLOCK], offset)?;
+            *blocks += 1;
+        }
+        self.acknowledge(write);
+        Ok(())
+    }
+
+    /// A new file of one block.
+    fn put(&self, lane: usize, path: &Path) -> io::Result<()> {
+        Writer::create(path, self.lanes[lane].way.method)?.commit(&self.block[..BLOCK], 0)
+    }
+
+    /// Fills the block, and says that it is going to be written.
+    fn begin(&mut self, lane: usize, file: u32, offset: u64) -> Write {
+        self.number += 1;
+        let (number, method) = (self.number, self.lanes[lane].way.number);
+        Stamp { run: self.run, file, method, offset, number }.fill(&mut self.block[..BLOCK]);
+        let write = Write { number, file, method, offset };
+        self.link.tell(Record::Begin(write));
+        write
+    }
+
+    fn acknowledge(&self, write: Write) {
+        self.link.tell(Record::Ack(write.number));
+    }
+
+    /// Files that there are too many of, no more owed once this is recorded.
+    pub(super) fn forget(&mut self) -> Vec<u32> {
+        let mut forgotten = Vec::new();
+        for (files, most) in [(&mut self.grown, GROWN_FILES), (&mut self.created, CREATED_FILES)] {
+            if files.len() >= most {
+                forgotten.extend(files.drain(..most / 2));
+            }
+        }
+        forgotten.iter().for_each(|file| self.link.tell(Record::Forget(*file)));
+        forgotten
+    }
+
+    /// Removes files that are forgotten.
+    pub(super) fn drop(&self, files: &[u32]) -> io::Result<()> {
+        files.iter().try_for_each(|file| durable::remove(&self.path(*file)))
+    }
+}

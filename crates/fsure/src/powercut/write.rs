@@ -1,0 +1,454 @@
+//! The writer: it writes until its power is cut, and never waits for the network
+//! between a write and its flush.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use fsure_os::folder::Root;
+use fsure_os::shell::Running;
+use fsure_os::stack::{self, Medium, Stack};
+use fsure_os::{path as os_path, plain, volume};
+
+use super::files::{self, Files};
+use super::line::{Line, Listener, RunBegins};
+use super::link::{Link, State};
+use super::plan::{Pattern, Way};
+use super::record::{self, Opened, Record, Run};
+use super::{Device, Secret};
+use crate::drive::Random;
+use crate::words::{Clock, Error, ExitCode, IoContext as _, Result};
+
+/// What a writer is to do.
+#[derive(Clone, Debug)]
+pub struct WriteOptions {
+    /// A folder on the drive in question.
+    pub folder: PathBuf,
+    /// The witness, `HOST:PORT`.
+    pub witness: String,
+    /// What it wants to be known.
+    pub secret: Secret,
+    /// The ways to try.
+    pub ways: Vec<Way>,
+    /// The patterns to try.
+    pub patterns: Vec<Pattern>,
+    /// What chance begins with; `None`: anything.
+    pub seed: Option<u64>,
+    /// A command that cuts the power.
+    pub cut: Option<String>,
+    /// The least and the longest wait before it.
+    pub wait: (Duration, Duration),
+    /// How long to write, where no power is cut.
+    pub span: Option<Duration>,
+    /// Where the time comes from.
+    pub clock: Clock,
+}
+
+/// Records ahead of the witness: two for each write.
+const WINDOW: usize = 2 * 1024;
+/// How long a witness may take to be there at first.
+const FIRST_WAIT: Duration = Duration::from_secs(10);
+/// How long it may take over the end; after a signal, the command waits for 5 s.
+const LAST_WAIT: Duration = Duration::from_secs(30);
+const LAST_WAIT_ASKED: Duration = Duration::from_secs(4);
+/// How often to look at everything but the drive.
+const LOOK: Duration = Duration::from_millis(100);
+/// Rest before a cut, and behind a command that cuts; milliseconds of a turn and
+/// of a rest in between.
+const REST: Duration = Duration::from_secs(5);
+const TURN_MS: (u64, u64) = (100, 3_000);
+const REST_MS: (u64, u64) = (1_000, 5_000);
+/// One turn in so many is followed by a rest, one cut in so many comes in one.
+const RESTS: u64 = 8;
+const RESTING_CUTS: u64 = 4;
+
+/// Writes until the power is cut, or something else ends it.
+pub fn write(options: &WriteOptions, listener: &dyn Listener) -> Result<ExitCode> {
+    let folder = os_path::without_links(&options.folder).doing("find", &options.folder)?;
+    let stack = Stack::of(&folder).doing("ask what is below", &folder)?;
+    refuse_memory(&folder, &stack)?;
+    let earlier = files::earlier(&folder).doing("list", &folder)?;
+    refuse_unchecked(&folder, &earlier)?;
+    let options = &WriteOptions { ways: ways_on(options, &stack, listener), ..options.clone() };
+    let run = random_run()?;
+    let device = Device::below(&stack);
+    let replaces = earlier.runs;
+    let opened = Opened { replaces, ..opened(options, &folder, &run, device.as_ref().ok()) };
+    let link = Link::new(&options.witness, &options.secret, &opened);
+    std::thread::scope(|scope| {
+        scope.spawn(|| link.serve());
+        let written = begin(options, listener, &folder, run, &link, device);
+        link.close();
+        written
+    })
+}
+
+fn refuse_memory(folder: &Path, stack: &Stack) -> Result<()> {
+    if stack.medium != Medium::Memory {
+        return Ok(());
+    }
+    Err(Error::Usage {
+        message: format!("{} is in memory: a power cut leaves nothing of it", folder.display()),
+        hint: Some("name a folder on the drive in question".to_owned()),
+    })
+}
+
+/// What nobody has looked at is evidence.
+fn refuse_unchecked(folder: &Path, earlier: &files::Earlier) -> Result<()> {
+    if let Some(other) = earlier.others.first() {
+        return Err(Error::Usage {
+            message: format!(
+                "{} is no run's folder of yours, and was not checked",
+                other.display()
+            ),
+            hint: Some("give it another name, or name another folder".to_owned()),
+        });
+    }
+    let mut folders = earlier.runs.iter().map(|run| files::folder_named(folder, run));
+    let Some(unchecked) = folders.find(|run| !files::is_checked(run)) else { return Ok(()) };
+    Err(Error::Usage {
+        message: format!("{} is of a run that was not checked", unchecked.display()),
+        hint: Some("'fsure powercut check' it, or remove that folder".to_owned()),
+    })
+}
+
+/// What was asked for, but for what this file system itself does not keep.
+fn ways_on(options: &WriteOptions, stack: &Stack, listener: &dyn Listener) -> Vec<Way> {
+    let (kept, lost): (Vec<Way>, Vec<_>) =
+        options.ways.iter().partition(|way| way.is_kept_on(stack));
+    for way in lost {
+        let name = way.name;
+        listener
+            .warn(&format!("{name} is left out: on XFS it loses writes whatever the drive does"));
+    }
+    kept
+}
+
+fn random_run() -> Result<Run> {
+    let mut run = Run::default();
+    getrandom::fill(&mut run).map_err(|error| Error::Internal(error.to_string()))?;
+    Ok(run)
+}
+
+fn opened(options: &WriteOptions, folder: &Path, run: &Run, device: Option<&Device>) -> Opened {
+    Opened {
+        run: record::run_name(run),
+        program: concat!("fsure ", env!("CARGO_PKG_VERSION")).to_owned(),
+        host: plain::host(),
+        folder: folder.to_string_lossy().into_owned(),
+        device: device.cloned(),
+        volume: volume_of(folder),
+        life: stack::life(folder),
+        boot: stack::boot(),
+        started: super::timestamp(&options.clock),
+        replaces: Vec::new(),
+    }
+}
+
+/// The mark of the file system that a folder is in.
+pub(super) fn volume_of(folder: &Path) -> Option<String> {
+    volume::of(&Root::open(folder).ok()?, b"").ok()?.uuid
+}
+
+/// Makes everything, and writes.
+fn begin(
+    options: &WriteOptions,
+    listener: &dyn Listener,
+    folder: &Path,
+    run: Run,
+    link: &Link<'_>,
+    device: std::result::Result<Device, String>,
+) -> Result<ExitCode> {
+    wait_for_witness(options, listener, link)?;
+    // The witness knows by now that nothing is owed of these.
+    for run in &link.opened.replaces {
+        let earlier = files::folder_named(folder, run);
+        files::remove(&earlier).doing("remove", &earlier)?;
+    }
+    let seed = options.seed.unwrap_or_else(|| u64::from_le_bytes(*run.first_chunk().expect("16")));
+    let mut files =
+        Files::create(folder, run, link).doing("make the files of the run in", folder)?;
+    let mut ways = Vec::new();
+    for way in &options.ways {
+        if files.prepare(*way).doing("make the files of the run in", folder)? {
+            ways.push(way.name.to_owned());
+        } else {
+            listener.warn(&format!("{} is not to be had here, and is left out", way.name));
+        }
+    }
+    let mut patterns = options.patterns.clone();
+    if !files.has_names() {
+        patterns.retain(|pattern| !pattern.needs_names());
+        listener.warn("this system cannot flush names: create and rename are left out");
+    }
+    if files.ways() == 0 || patterns.is_empty() {
+        files::remove(files.folder()).doing("remove", files.folder())?;
+        return Err(Error::Usage {
+            message: "of what was asked for nothing is to be had here".to_owned(),
+            hint: Some("'--methods' and '--patterns' say what to try".to_owned()),
+        });
+    }
+    listener.told(&Line::Run(RunBegins {
+        run: record::run_name(&run),
+        folder: files.folder().to_string_lossy().into_owned(),
+        unknown: device.as_ref().err().cloned(),
+        device: device.ok(),
+        methods: ways,
+        patterns: patterns.iter().map(|pattern| pattern.name().to_owned()).collect(),
+        seed,
+    }));
+    let mut random = Random::new(seed);
+    let cutter = Cutter::new(options, &mut random);
+    let began = Instant::now();
+    let mut writer =
+        Writer { options, listener, link, files, patterns, random, cutter, began, looked: began };
+    let ended = writer.write();
+    writer.end(&record::run_name(&run), ended)
+}
+
+fn wait_for_witness(
+    options: &WriteOptions,
+    listener: &dyn Listener,
+    link: &Link<'_>,
+) -> Result<()> {
+    let began = Instant::now();
+    loop {
+        let why = match link.state().0 {
+            State::Heard => return Ok(()),
+            State::Away(why) if began.elapsed() < FIRST_WAIT => why,
+            State::Away(why) | State::Refused(why) => {
+                return Err(no_witness(&options.witness, &why));
+            }
+        };
+        if let Some(code) = listener.stop_requested() {
+            return Err(Error::Interrupted(code));
+        }
+        listener.under_way(&format!("waiting for the witness: {why}"));
+        std::thread::sleep(LOOK / 5);
+    }
+}
+
+/// Why the witness is of no use.
+pub(super) fn no_witness(address: &str, why: &str) -> Error {
+    Error::Usage {
+        message: format!("the witness at {address} does not hear us: {why}"),
+        hint: Some(
+            "start 'fsure powercut witness' there, with the same token, and see that nothing \
+             between the machines keeps its port closed"
+                .to_owned(),
+        ),
+    }
+}
+
+/// Why writing came to an end.
+enum Ended {
+    Asked(ExitCode),
+    OnTime,
+    Failed(Error),
+}
+
+struct Writer<'a> {
+    options: &'a WriteOptions,
+    listener: &'a dyn Listener,
+    link: &'a Link<'a>,
+    files: Files<'a>,
+    patterns: Vec<Pattern>,
+    random: Random,
+    cutter: Option<Cutter>,
+    began: Instant,
+    looked: Instant,
+}
+
+impl Writer<'_> {
+    fn write(&mut self) -> Ended {
+        loop {
+            let way = self.random.below(self.files.ways() as u64) as usize;
+            let turn = between(&mut self.random, TURN_MS);
+            let rest = between(&mut self.random, REST_MS);
+            let rests = self.random.below(RESTS) == 0;
+            if let Err(ended) = self.turn(way, turn) {
+                return ended;
+            }
+            if rests && let Err(ended) = self.rest(Instant::now() + rest) {
+                return ended;
+            }
+        }
+    }
+
+    /// One way has the drive for itself.
+    fn turn(&mut self, way: usize, span: Duration) -> std::result::Result<(), Ended> {
+        let until = Instant::now() + span;
+        while Instant::now() < until {
+            if self.looked.elapsed() >= LOOK {
+                self.look()?;
+            }
+            while !self.link.wait(WINDOW, LOOK) {
+                self.look()?;
+            }
+            let pattern = self.random.below(self.patterns.len() as u64) as usize;
+            let written = self.files.write(way, self.patterns[pattern], &mut self.random);
+            written.map_err(|error| self.failed("write to", error))?;
+            let forgotten = self.files.forget();
+            if forgotten.is_empty() {
+                continue;
+            }
+            while !self.link.wait(0, LOOK) {
+                self.look()?;
+            }
+            self.files.drop(&forgotten).map_err(|error| self.failed("remove a file of", error))?;
+        }
+        Ok(())
+    }
+
+    fn failed(&self, doing: &'static str, source: std::io::Error) -> Ended {
+        Ended::Failed(Error::Io { doing, path: self.files.folder().to_owned(), source })
+    }
+
+    /// Everything is durable, and nothing is written.
+    fn rest(&mut self, until: Instant) -> std::result::Result<(), Ended> {
+        while Instant::now() < until {
+            self.look()?;
+            std::thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
+        }
+        Ok(())
+    }
+
+    /// Looks at everything but the drive.
+    fn look(&mut self) -> std::result::Result<(), Ended> {
+        self.looked = Instant::now();
+        let (state, oldest) = self.link.state();
+        if let State::Refused(why) = &state {
+            return Err(Ended::Failed(no_witness(&self.options.witness, why)));
+        }
+        if let Some(code) = self.listener.stop_requested() {
+            return Err(Ended::Asked(code));
+        }
+        if self.options.span.is_some_and(|span| self.began.elapsed() >= span) {
+            return Err(Ended::OnTime);
+        }
+        self.tell(&state, oldest);
+        self.cut()
+    }
+
+    fn tell(&self, state: &State, oldest: Option<Duration>) {
+        let (count, seconds) = (self.files.number, self.began.elapsed().as_secs_f64());
+        let rate = count as f64 / seconds.max(0.001);
+        let mut words = format!("{count} writes acknowledged, {rate:.0} per second; ");
+        let _ = match (state, oldest) {
+            (State::Away(why), Some(oldest)) => {
+                write!(words, "the witness is away for {} s: {why}", oldest.as_secs())
+            }
+            (State::Away(why), None) => write!(words, "the witness is away: {why}"),
+            (_, Some(oldest)) => {
+                write!(words, "the oldest not recorded: {} ms", oldest.as_millis())
+            }
+            (_, None) => write!(words, "all recorded"),
+        };
+        self.listener.under_way(&words);
+    }
+
+    /// Starts the command that cuts the power when its time has come, and looks
+    /// what became of it.
+    fn cut(&mut self) -> std::result::Result<(), Ended> {
+        let Some(cutter) = &mut self.cutter else { return Ok(()) };
+        let (rests, at) = (cutter.rests, self.began + cutter.after);
+        if let Some(running) = &mut cutter.running {
+            return match running.ended() {
+                Ok(None) => Ok(()),
+                Ok(Some(true)) => {
+                    self.cutter = None;
+                    self.listener.warn("the command has ended, and the power is still there");
+                    Ok(())
+                }
+                Ok(Some(false)) => Err(cut_failed("it says that it has failed")),
+                Err(error) => Err(cut_failed(&error.to_string())),
+            };
+        }
+        let now = Instant::now();
+        if rests && !cutter.is_resting && now + REST >= at {
+            cutter.is_resting = true;
+            // The command is started in there, and has time to work.
+            return self.rest(at + REST);
+        }
+        if now >= at {
+            let seconds = self.began.elapsed().as_secs_f64();
+            self.listener.told(&Line::Cutting { seconds, is_resting: rests });
+            let started = Running::start(&cutter.line);
+            cutter.running = Some(started.map_err(|error| cut_failed(&error.to_string()))?);
+        }
+        Ok(())
+    }
+
+    /// What is left of a run: nothing where it is over, all of it where this may
+    /// be the cut.
+    fn end(mut self, run: &str, ended: Ended) -> Result<ExitCode> {
+        self.cutter = None;
+        let may_be_cut = may_be_cut(&ended);
+        if !may_be_cut {
+            self.link.tell(Record::End);
+        }
+        let is_asked = matches!(ended, Ended::Asked(_));
+        let patience = if is_asked { LAST_WAIT_ASKED } else { LAST_WAIT };
+        let is_recorded = self.link.wait(0, patience);
+        let is_ended = !may_be_cut && is_recorded;
+        self.listener.told(&Line::Written {
+            run: run.to_owned(),
+            acked: self.files.number,
+            seconds: self.began.elapsed().as_secs_f64(),
+            is_ended,
+        });
+        if is_ended {
+            files::remove(self.files.folder()).doing("remove", self.files.folder())?;
+        } else if !is_recorded {
+            self.listener.warn("the witness has not recorded the end: the files stay");
+            if !may_be_cut {
+                files::mark_ended(self.files.folder());
+            }
+        }
+        match ended {
+            Ended::Asked(code) => Ok(code),
+            Ended::OnTime => Ok(ExitCode::Clean),
+            Ended::Failed(error) => Err(error),
+        }
+    }
+}
+
+/// Whether the drive has gone: what else ends a run is no cut.
+fn may_be_cut(ended: &Ended) -> bool {
+    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+    let Ended::Failed(Error::Io { source, .. }) = ended else { return false };
+    !matches!(source.kind(), StorageFull | QuotaExceeded)
+}
+
+fn cut_failed(why: &str) -> Ended {
+    Ended::Failed(Error::Usage {
+        message: format!("the command that should cut the power: {why}"),
+        hint: None,
+    })
+}
+
+/// When and how to cut the power.
+struct Cutter {
+    line: String,
+    after: Duration,
+    /// Whether nothing is to be written before it.
+    rests: bool,
+    is_resting: bool,
+    running: Option<Running>,
+}
+
+impl Cutter {
+    fn new(options: &WriteOptions, random: &mut Random) -> Option<Self> {
+        let (least, longest) = options.wait;
+        let milliseconds = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
+        let after = between(random, (milliseconds(least), milliseconds(longest)));
+        let rests = random.below(RESTING_CUTS) == 0;
+        let line = options.cut.clone()?;
+        Some(Self { line, after, rests, is_resting: false, running: None })
+    }
+}
+
+/// A span of at least and at most so many milliseconds.
+fn between(random: &mut Random, (least, most): (u64, u64)) -> Duration {
+    Duration::from_millis(least + random.below(most.saturating_sub(least) + 1))
+}
