@@ -5,7 +5,7 @@
 use std::io;
 
 use crate::Stat;
-pub use crate::host::folder::{Root, is_denied, is_gone, is_other_kind, is_out_of_means};
+pub use crate::host::folder::{Root, is_denied, is_gone, is_lost, is_other_kind, is_out_of_means};
 
 /// Names one behind the other: a tree has millions, and an allocation for each
 /// costs as much as asking the system what it stands for.

@@ -3,10 +3,12 @@
 //! what it is, so that after the cut lost, old, torn, misdirected and reordered
 //! writes are told apart. `docs/powercut.md` is the contract.
 
+mod check;
 mod device;
 mod files;
 mod frame;
 mod judge;
+mod kept;
 mod line;
 mod link;
 mod log;
@@ -16,9 +18,11 @@ mod stamp;
 mod witness;
 mod write;
 
+pub use check::{CheckOptions, check};
 pub use device::Device;
 pub use frame::{Secret, VERSION};
 pub use judge::{Acknowledged, Fault, Found, Judge, Judged};
+pub use kept::kept;
 pub use line::{Kept, Line, Listener, Method, RunBegins, State, Summary};
 pub use plan::{Pattern, Way};
 pub use record::{Opened, Run, run_name, run_of};

@@ -22,6 +22,9 @@ pub(crate) const PARENT: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
 /// What the system says of an attribute that a file does not have.
 pub(crate) const NO_ATTRIBUTE: Errno = Errno::NOATTR;
 
+/// What a medium that cannot be read, or what is on it, answers with.
+pub(crate) const DAMAGED: &[Errno] = &[Errno::IO, Errno::BADMSG];
+
 /// Opens a path without following any link in it; the empty one is the folder
 /// itself.
 pub(crate) fn open_in_one_piece(

@@ -15,7 +15,7 @@ use super::place;
 use crate::Stat;
 use crate::folder::{Listing, NameAt, Names, read_all};
 use crate::host::system::folder::{
-    NO_ATTRIBUTE, PARENT, each_name, open_in_one_piece, stat_at, stat_descriptor,
+    DAMAGED, NO_ATTRIBUTE, PARENT, each_name, open_in_one_piece, stat_at, stat_descriptor,
 };
 use crate::place::Places;
 
@@ -244,6 +244,12 @@ pub fn is_gone(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::NOENT | Errno::NOTDIR))
 }
 
+/// Whether an error means that the medium, or the file system on it, does not give
+/// back what it had: the name is gone, or cannot be read.
+pub fn is_lost(error: &io::Error) -> bool {
+    is_gone(error) || Errno::from_io_error(error).is_some_and(|errno| DAMAGED.contains(&errno))
+}
+
 /// Whether an error means that the name stands for another kind of thing than
 /// it did: a link, a socket, or something that others keep to themselves now.
 pub fn is_other_kind(error: &io::Error) -> bool {
@@ -298,6 +304,14 @@ mod tests {
         assert_eq!(root.stat(b"b").unwrap().size, 5);
         assert_eq!(root.link_target(b"l").unwrap(), b"nowhere");
         assert!(is_gone(&root.stat(b"none").unwrap_err()));
+    }
+
+    #[test]
+    fn what_we_are_short_of_is_no_loss() {
+        let is_lost = |errno: Errno| is_lost(&errno.into());
+        assert!([Errno::NOENT, Errno::NOTDIR, Errno::IO, Errno::BADMSG].into_iter().all(is_lost));
+        let ours = [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::INTR, Errno::LOOP];
+        assert!(!ours.into_iter().chain([Errno::ACCESS]).any(is_lost));
     }
 
     #[test]

@@ -240,6 +240,23 @@ pub fn is_gone(error: &io::Error) -> bool {
     )
 }
 
+/// Whether an error means that the medium, or the file system on it, does not give
+/// back what it had: the name is gone, or cannot be read.
+pub fn is_lost(error: &io::Error) -> bool {
+    is_gone(error)
+        || matches!(
+            code(error),
+            Some(
+                win::ERROR_CRC
+                    | win::ERROR_IO_DEVICE
+                    | win::ERROR_READ_FAULT
+                    | win::ERROR_SECTOR_NOT_FOUND
+                    | win::ERROR_FILE_CORRUPT
+                    | win::ERROR_DISK_CORRUPT
+            )
+        )
+}
+
 /// Whether an error means that the name stands for another kind of thing than
 /// it did: a link, or something that others keep to themselves now.
 pub fn is_other_kind(error: &io::Error) -> bool {
