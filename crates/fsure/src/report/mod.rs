@@ -15,6 +15,7 @@ pub mod log;
 mod meta_line;
 pub mod metrics;
 pub mod page;
+pub mod powercut;
 pub mod protect;
 mod rank;
 mod scrubbed;

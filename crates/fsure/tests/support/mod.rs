@@ -24,6 +24,7 @@ pub mod layout;
 mod meanwhile;
 #[cfg(target_os = "linux")]
 mod mounted;
+pub mod powercut;
 mod record;
 mod run;
 pub mod scrub;

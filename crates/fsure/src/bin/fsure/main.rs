@@ -14,6 +14,7 @@ mod log;
 mod measuring;
 mod pass_through;
 mod places;
+mod powercut;
 mod protect;
 mod report;
 mod roots;
@@ -71,6 +72,7 @@ enum Command {
     Protect(protect::ProtectArgs),
     Speed(speed::SpeedArgs),
     Flush(flush::FlushArgs),
+    Powercut(powercut::PowercutArgs),
     Report(report::ReportArgs),
     #[command(hide = true)]
     Family(family::FamilyArgs),
@@ -173,6 +175,7 @@ fn run() -> ExitCode {
         Command::Protect(args) => protect::run(args, &cli.output),
         Command::Speed(args) => speed::run(args, &cli.output),
         Command::Flush(args) => flush::run(args, &cli.output),
+        Command::Powercut(args) => powercut::run(args, &cli.output),
         Command::Report(args) => report::run(args, &cli.output),
         Command::Family(args) => family::run(args),
         Command::Generate(args) => generate::run(args),

@@ -17,12 +17,22 @@ const TEXT_MAX: u64 = 1 << 20;
 
 /// The file that remembers what was seen signed; its folder is made.
 pub(crate) fn memory() -> Result<PathBuf> {
+    let hint = "set XDG_STATE_HOME; verify can do with '--head' or '--at-least'";
+    Ok(state("what was signed", hint)?.join("trust.db"))
+}
+
+/// The file that remembers what cuts of the power have shown of each drive; its
+/// folder is made.
+pub(crate) fn cuts() -> Result<PathBuf> {
+    Ok(state("what cuts have shown", "set XDG_STATE_HOME")?.join("powercut.jsonl"))
+}
+
+/// The folder of what is remembered; it is made.
+fn state(what: &str, hint: &str) -> Result<PathBuf> {
     let Ok(base) = etcetera::choose_base_strategy() else {
         return Err(Error::Usage {
-            message: "there is no home folder to remember in what was signed".to_owned(),
-            hint: Some(
-                "set XDG_STATE_HOME; verify can do with '--head' or '--at-least'".to_owned(),
-            ),
+            message: format!("there is no home folder to remember in {what}"),
+            hint: Some(hint.to_owned()),
         });
     };
     let folder = base.state_dir().unwrap_or_else(|| base.data_dir()).join("fsure");
@@ -30,7 +40,7 @@ pub(crate) fn memory() -> Result<PathBuf> {
     for folder in above.into_iter().rev() {
         os_path::make_folder(folder).doing("make", folder)?;
     }
-    Ok(folder.join("trust.db"))
+    Ok(folder)
 }
 
 /// The user's own configuration; none is as good as an empty one.

@@ -1,0 +1,177 @@
+//! `powercut` for a person: what comes to pass, line by line, and what a check
+//! comes to.
+
+use super::{count, safe};
+use crate::powercut::{Line, Method, RunBegins, State, Summary};
+use crate::words::durability::thresholds::CUTS_MIN;
+
+/// The words of a line; no line end. The methods of a check make a table, of
+/// which `is_first` gets the head.
+pub fn text(line: &Line, is_first: bool) -> String {
+    match line {
+        Line::Listening { address } => format!("listening at {address}"),
+        Line::Writer { run, host, folder, acked: 0 } => {
+            format!("run {} begins: {} on {}", safe(run), safe(folder), safe(host))
+        }
+        Line::Writer { run, acked, .. } => {
+            format!("run {} is heard again, after {} writes", safe(run), count(*acked))
+        }
+        Line::Silence { run, acked, is_ended: true } => {
+            format!("run {} has come to its end: {} writes", safe(run), count(*acked))
+        }
+        Line::Silence { run, acked, is_ended: false } => {
+            let acked = count(*acked);
+            format!("run {} is silent: {acked} writes acknowledged, and kept", safe(run))
+        }
+        Line::Asked { run } => format!("run {} is checked", safe(run)),
+        Line::Run(run) => begins(run),
+        Line::Cutting { seconds, is_resting } => {
+            let how = if *is_resting { "at rest" } else { "while writing" };
+            format!("after {seconds:.1} s, {how}: the command that cuts the power is started")
+        }
+        Line::Written { run, acked, seconds, is_ended } => {
+            let (run, acked) = (safe(run), count(*acked));
+            let how = match is_ended {
+                true => "it is over: there is nothing to check",
+                false => "if the power was cut, check it now",
+            };
+            format!("run {run}: {acked} writes in {seconds:.1} s; {how}")
+        }
+        Line::Method(method) if is_first => format!("{HEAD}\n{}", row(method)),
+        Line::Method(method) => row(method),
+        Line::Summary(summary) => self::summary(summary),
+    }
+}
+
+fn begins(run: &RunBegins) -> String {
+    let drive = match (&run.device, &run.unknown) {
+        (Some(device), _) => format!(
+            "drive: {}, serial {}, firmware {}",
+            safe(device.model.as_deref().unwrap_or("model not known")),
+            safe(&device.serial),
+            safe(device.firmware.as_deref().unwrap_or("not known"))
+        ),
+        (None, why) => format!(
+            "the result cannot be attributed to a drive, and will not be kept: {}",
+            safe(why.as_deref().unwrap_or("nothing is known of it"))
+        ),
+    };
+    format!(
+        "run {} in {}\n{drive}\nmethods: {}\npatterns: {}\nCut the power at any moment now, then \
+         start again, mount, and 'fsure powercut check'.",
+        safe(&run.run),
+        safe(&run.folder),
+        run.methods.join(", "),
+        run.patterns.join(", ")
+    )
+}
+
+const HEAD: &str = "method                        acked   lost    old   torn  misdirected  reordered  \
+                    oldest  extra";
+
+fn row(method: &Method) -> String {
+    let oldest = method.oldest_lost_ms.map_or("-".to_owned(), |ms| format!("{ms} ms"));
+    format!(
+        "{:24} {:>10} {:>6} {:>6} {:>6} {:>12} {:>10} {:>7} {:>6}",
+        safe(&method.method),
+        count(method.acked),
+        count(method.lost),
+        count(method.old),
+        count(method.torn),
+        count(method.misdirected),
+        count(method.reordered),
+        oldest,
+        count(method.extra),
+    )
+}
+
+fn summary(summary: &Summary) -> String {
+    let acked = count(summary.acked);
+    let mut text = match summary.state {
+        State::Passed => format!("passed: all that {acked} acknowledged writes left is there"),
+        State::Failed => format!(
+            "FAILED: {} blocks do not hold what was acknowledged last, of {acked} acknowledged \
+             writes: do not trust this storage with anything that is nowhere else",
+            count(summary.failed)
+        ),
+        State::NothingShown => "nothing is shown".to_owned(),
+    };
+    if let Some(why) = &summary.why {
+        text += &format!("\n{}", safe(why));
+    }
+    if let Some(cuts) = &summary.cuts {
+        let (made, lost) = (count(cuts.made), count(cuts.lost));
+        text += &format!("\nthis drive: {made} cuts so far, {lost} blocks lost");
+        if cuts.lost == 0 && cuts.made < CUTS_MIN {
+            text += &format!("; it takes {CUTS_MIN} to settle it, so go on cutting");
+        }
+    }
+    if summary.state == State::Passed && summary.read == "cached" {
+        text += "\nread through the page cache: only after a restart of the machine that says \
+                 what is on the medium";
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::powercut::{Device, Kept};
+
+    fn method() -> Method {
+        Method {
+            method: "direct-fdatasync".to_owned(),
+            acked: 51_234,
+            lost: 7,
+            old: 0,
+            torn: 1,
+            misdirected: 0,
+            reordered: 3,
+            oldest_lost_ms: Some(1_204),
+            extra: 1,
+        }
+    }
+
+    #[test]
+    fn a_table_has_its_columns_below_each_other() {
+        let told = text(&Line::Method(method()), true);
+        let lines: Vec<_> = told.lines().collect();
+        assert_eq!(lines.len(), 2);
+        for (name, figure) in
+            [("acked", "51,234"), ("lost", "7"), ("reordered", "3"), ("extra", "1")]
+        {
+            let end = lines[0].find(name).unwrap() + name.len();
+            assert!(lines[1][..end].ends_with(figure), "{name}:\n{told}");
+        }
+        assert_eq!(text(&Line::Method(method()), false), lines[1]);
+    }
+
+    #[test]
+    fn a_check_says_what_to_do_now() {
+        let device =
+            Device { serial: "S".to_owned(), firmware: None, model: Some("\u{1b}".to_owned()) };
+        let passed = Summary {
+            run: Some("r".to_owned()),
+            state: State::Passed,
+            acked: 1_000,
+            failed: 0,
+            heard_ms: 5,
+            read: "cached",
+            device: Some(device),
+            cuts: Some(Kept { made: 3, acknowledged: 3_000, lost: 0 }),
+            why: None,
+            exit_code: 0,
+        };
+        let told = text(&Line::Summary(passed.clone()), false);
+        for part in ["passed: all that 1,000", "3 cuts so far", "go on cutting", "page cache"] {
+            assert!(told.contains(part), "{told}");
+        }
+        let failed = Summary { state: State::Failed, failed: 2, cuts: None, ..passed.clone() };
+        let told = text(&Line::Summary(failed), false);
+        assert!(told.starts_with("FAILED: 2 blocks"), "{told}");
+        let why = Some("a \u{1b}[1m reason".to_owned());
+        let nothing = Summary { state: State::NothingShown, why, cuts: None, ..passed };
+        let told = text(&Line::Summary(nothing), false);
+        assert_eq!(told, "nothing is shown\na \\x1b[1m reason");
+    }
+}
