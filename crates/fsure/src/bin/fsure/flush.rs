@@ -8,9 +8,9 @@ use fsure::job::{FlushOptions, Pattern, flush};
 use fsure::report::flush as report;
 use fsure::words::{ExitCode, Result, units};
 
-use super::OutputArgs;
 use super::measuring::Measuring;
 use super::screen::Screen;
+use super::{OutputArgs, places};
 
 /// What it costs to have a write on the medium, and whether to believe it
 ///
@@ -106,6 +106,7 @@ impl FlushArgs {
             threads: usize::from(self.threads),
             profiles: self.profile.iter().map(pattern).collect(),
             guard: std::env::current_exe().ok(),
+            cuts: places::cuts_if_any(),
             ..defaults
         }
     }

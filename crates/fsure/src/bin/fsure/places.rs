@@ -27,6 +27,13 @@ pub(crate) fn cuts() -> Result<PathBuf> {
     Ok(state("what cuts have shown", "set XDG_STATE_HOME")?.join("powercut.jsonl"))
 }
 
+/// The same where it is there already.
+pub(crate) fn cuts_if_any() -> Option<PathBuf> {
+    let base = etcetera::choose_base_strategy().ok()?;
+    let folder = base.state_dir().unwrap_or_else(|| base.data_dir()).join("fsure");
+    Some(folder.join("powercut.jsonl")).filter(|file| os_path::exists(file))
+}
+
 /// The folder of what is remembered; it is made.
 fn state(what: &str, hint: &str) -> Result<PathBuf> {
     let Ok(base) = etcetera::choose_base_strategy() else {

@@ -16,10 +16,11 @@ use fsure_os::durable::Method;
 use fsure_os::stack::Stack;
 
 use super::company::{self, Company};
+use crate::powercut::{self, Device};
 use crate::results::{
     Claim, Header, Line, Listener, Machine, Measurement, Summary, Target, VERSION,
 };
-use crate::words::durability::{self, Facts};
+use crate::words::durability::{self, Cuts, Facts};
 use crate::words::{Clock, Error, ExitCode, IoContext as _, Result, units};
 pub use profiles::Pattern;
 use site::Site;
@@ -42,6 +43,8 @@ pub struct FlushOptions {
     /// A program that takes our files away if we are killed, see
     /// [`fsure_os::scratch`].
     pub guard: Option<PathBuf>,
+    /// Where `powercut check` keeps what cuts have shown of each drive.
+    pub cuts: Option<PathBuf>,
     /// Where the time comes from.
     pub clock: Clock,
 }
@@ -55,6 +58,7 @@ impl Default for FlushOptions {
             threads: 8,
             profiles: Vec::new(),
             guard: None,
+            cuts: None,
             clock: Clock::default(),
         }
     }
@@ -151,7 +155,20 @@ fn measure(site: &Site<'_>) -> Result<Facts> {
     site.clear()?;
     let slope = curves::measure(site, span / 2)?;
     profiles::measure(site, span * 2)?;
-    Ok(facts::of(&stack, &site.file_system, &table, options.size, slope))
+    let cuts = cuts(site, &stack);
+    Ok(Facts { cuts, ..facts::of(&stack, &site.file_system, &table, options.size, slope) })
+}
+
+/// What cuts have shown of the drive below, where it is one that is known.
+fn cuts(site: &Site<'_>, stack: &Stack) -> Option<Cuts> {
+    let (file, device) = (site.options.cuts.as_ref()?, Device::below(stack).ok()?);
+    let powercut::Kept { made, acknowledged, lost } = powercut::kept(file, &device)
+        .inspect_err(|error| {
+            let words = format!("what cuts have shown is not known: {}: {error}", file.display());
+            site.warn(words);
+        })
+        .ok()?;
+    Some(Cuts { made, acknowledged, lost })
 }
 
 /// Says what is to be believed, and how bad it is.
