@@ -29,6 +29,7 @@ mod speed;
 mod status;
 mod update;
 mod verify;
+pub mod workload;
 
 pub use against::verify_against;
 pub use age::age;

@@ -27,6 +27,7 @@ mod sweep;
 mod trust;
 mod update;
 mod verify;
+mod workload;
 
 use std::io::Write as _;
 use std::panic::catch_unwind;
@@ -82,6 +83,8 @@ enum Command {
     PassThrough(pass_through::PassThroughArgs),
     #[command(hide = true)]
     Sweep(sweep::SweepArgs),
+    #[command(hide = true)]
+    Workload(workload::WorkloadArgs),
 }
 
 /// How results are shown.
@@ -181,6 +184,7 @@ fn run() -> ExitCode {
         Command::Generate(args) => generate::run(args),
         Command::PassThrough(args) => pass_through::run(args),
         Command::Sweep(args) => sweep::run(args),
+        Command::Workload(args) => workload::run(args),
     }
 }
 

@@ -1,0 +1,95 @@
+//! `fsure workload`, hidden: the programs that come with `fsure crash`, and what
+//! checks them. Processes of their own, since what a user's program may do to a
+//! simulated drive is what they are to do.
+
+use std::io::{self, Write as _};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use fsure::job::workload::{self, Ended, Workload};
+use fsure::words::ExitCode;
+
+/// Run a workload of `fsure crash`, or check what a cut left of it
+#[derive(Args)]
+pub(crate) struct WorkloadArgs {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Write into an empty folder, and print `ACK n` when all up to n is safe
+    Run {
+        /// Which one
+        #[arg(value_parser = named)]
+        name: &'static Workload,
+        /// Where
+        folder: PathBuf,
+    },
+    /// Print `LAST n` if all up to n is there; exit with 1 if it is corrupt
+    Check {
+        /// Which one
+        #[arg(value_parser = named)]
+        name: &'static Workload,
+        /// Where
+        folder: PathBuf,
+        /// The highest number acknowledged
+        #[arg(long, value_name = "N")]
+        acked: u64,
+    },
+}
+
+/// A workload by its name, or which there are.
+pub(crate) fn named(name: &str) -> Result<&'static Workload, String> {
+    workload::workload(name).ok_or_else(|| {
+        let names: Vec<_> = workload::WORKLOADS.iter().map(|workload| workload.name).collect();
+        format!("it is one of {}", names.join(", "))
+    })
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &WorkloadArgs) -> ExitCode {
+    match &args.command {
+        Command::Run { name, folder } => {
+            let mut acknowledge = |number| match say(&format!("ACK {number}\n")) {
+                Ok(()) => ControlFlow::Continue(()),
+                // Nobody listens any more.
+                Err(_) => ControlFlow::Break(()),
+            };
+            match workload::run(name, folder, &mut acknowledge) {
+                Ok(Ended::Stopped) => ExitCode::Clean,
+                Ok(Ended::Full) => {
+                    tell("there is no room left");
+                    ExitCode::Clean
+                }
+                Err(error) => {
+                    tell(&error.to_string());
+                    error.exit_code()
+                }
+            }
+        }
+        Command::Check { name, folder, acked } => {
+            let checked = workload::check(name, folder, *acked);
+            if let Some(why) = checked.corrupt {
+                tell(&why);
+                return ExitCode::Differences;
+            }
+            match checked.last.map(|last| say(&format!("LAST {last}\n"))) {
+                Some(Err(_)) => ExitCode::Incomplete,
+                _ => ExitCode::Clean,
+            }
+        }
+    }
+}
+
+fn say(line: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(line.as_bytes())?;
+    stdout.flush()
+}
+
+fn tell(words: &str) {
+    // Where this fails there is nobody left to tell.
+    let _ = writeln!(io::stderr(), "{words}");
+}

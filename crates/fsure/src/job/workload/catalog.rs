@@ -1,0 +1,253 @@
+//! Our own record: `update` of a tree that grows, over and over, with the record
+//! in the tree and both on the drive, as most people have it. The files are
+//! flushed before an update reads them, so that whatever does not hold after a
+//! cut is the record's fault. Short updates commit at their end; each fourth is
+//! slowed down, so that a cut comes between two of the commits that it makes a
+//! second apart; each eighth is followed by a `verify`, which writes to every row.
+//!
+//! Two promises, so two variants. What anybody can see to be committed is there
+//! after a cut: another connection looks, as another program would, and what it
+//! sees is acknowledged. And an update that is cut loses at most about a second
+//! of its work: there a file is acknowledged when it is told as recorded, and the
+//! age of the oldest one lost is how much work that was.
+//!
+//! Nothing else is flushed while an update runs: on a journalling file system
+//! that would make the record's names durable, too, and hide that it had not
+//! asked for it.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use fsure_os::durable::{Method, Names, Writer};
+use fsure_os::path as os_path;
+
+use super::{Acks, Last, numbered, sqlite};
+use crate::catalog::{Catalog, OWN_CATALOG, Place};
+use crate::job::{Options, UpdateOptions, update, verify};
+use crate::scan::{Effort, Rate};
+use crate::words::{
+    Error, ExitCode, Finding, IoContext as _, Monitor, Outcome, RelPath, Result, Stop, Verdict,
+};
+
+const TREE: &str = "tree";
+const FILES: u64 = 20;
+/// A slow update has files for three seconds, of 4.6 KB on average.
+const SLOW_FILES: u64 = 150;
+/// Bytes read in a second, then.
+const SLOWNESS: u64 = 230_000;
+/// Looks for commits.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// Enough for a minute; then it ends, since a check reads them all.
+const FILES_MAX: u64 = 3000;
+
+/// What is acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Acknowledges {
+    /// Records that another connection sees.
+    Committed,
+    /// Records as they are told.
+    Told,
+}
+
+fn place(root: PathBuf) -> Place {
+    Place { catalog: root.join(OWN_CATALOG), root, scope: RelPath::root() }
+}
+
+pub(super) fn run(acknowledges: Acknowledges, folder: &Path, acks: &mut Acks<'_>) -> Result<()> {
+    let folder = os_path::resolve(folder).doing("find", folder)?;
+    let root = folder.join(TREE);
+    make_folder(&root, &folder)?;
+    let place = place(root);
+    let watch = Watch {
+        acknowledges,
+        acks: Mutex::new(acks),
+        told: AtomicU64::new(0),
+        seen: AtomicU64::new(0),
+        is_stopped: AtomicBool::new(false),
+    };
+    let mut files = 0;
+    for round in 1.. {
+        let is_slow = round % 4 == 0;
+        let end = files + if is_slow { SLOW_FILES } else { FILES };
+        add_files(&place.root, round, files..end)?;
+        files = end;
+        let updated = watch.update(&place, is_slow)?;
+        if watch.is_stopped.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        refuse_failure(&place, updated)?;
+        if round % 8 == 0 {
+            let verified = verify(&place, &Options::default(), &watch)?;
+            if watch.is_stopped.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            refuse_failure(&place, verified)?;
+        }
+        if files >= FILES_MAX {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn make_folder(folder: &Path, within: &Path) -> Result<()> {
+    os_path::make_folder(folder).doing("make", folder)?;
+    flush_names(within)
+}
+
+fn flush_names(folder: &Path) -> Result<()> {
+    let flushed = Names::open(folder).and_then(|names| names.flush());
+    flushed.doing("flush the folder", folder)
+}
+
+/// Files in a folder of their own, durable with their names.
+fn add_files(root: &Path, round: u64, numbers: std::ops::Range<u64>) -> Result<()> {
+    let folder = root.join(format!("round-{round:05}"));
+    make_folder(&folder, root)?;
+    let mut made = Vec::new();
+    for number in numbers {
+        let path = folder.join(format!("{number:06}"));
+        // Of many sizes, some of them more than a block.
+        let mut data = vec![0; 100 + (number * 997 % 9000) as usize];
+        numbered::fill(&mut data, number);
+        let written = Writer::create(&path, Method::Fsync).and_then(|writer| {
+            writer.write(&data, 0)?;
+            Ok(writer)
+        });
+        made.push(written.doing("write", &path)?);
+    }
+    made.iter().try_for_each(Writer::flush).doing("flush the files in", &folder)?;
+    flush_names(&folder)
+}
+
+/// Anything but new files is a fault of the workload or of the record.
+fn refuse_failure(place: &Place, outcome: Outcome) -> Result<()> {
+    match outcome.stopped {
+        None => Ok(()),
+        Some(Stop::RecordFailed(why)) => Err(Error::RecordNotWritten {
+            catalog: place.catalog.clone(),
+            why,
+            hint: "give the drive more room",
+        }),
+        Some(other) => Err(Error::Internal(format!("an update ended early: {other:?}"))),
+    }
+}
+
+/// Listens to the updates, and acknowledges.
+struct Watch<'a, 'b> {
+    acknowledges: Acknowledges,
+    acks: Mutex<&'a mut Acks<'b>>,
+    told: AtomicU64,
+    seen: AtomicU64,
+    is_stopped: AtomicBool,
+}
+
+impl Watch<'_, '_> {
+    fn say(&self, number: u64) {
+        let mut acks = self.acks.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.is_stopped.load(Ordering::Relaxed) && acks.say(number) == ControlFlow::Break(()) {
+            self.is_stopped.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn update(&self, place: &Place, is_slow: bool) -> Result<Outcome> {
+        let rate = Arc::new(Rate::new(is_slow.then_some(SLOWNESS)));
+        let common = Options { effort: Effort { rate, ..Effort::default() }, ..Options::default() };
+        let options = UpdateOptions { common, ..UpdateOptions::default() };
+        if self.acknowledges == Acknowledges::Told {
+            return update(place, &options, self);
+        }
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    self.look(place);
+                    std::thread::sleep(LOOK_EVERY);
+                }
+                self.look(place);
+            });
+            let updated = update(place, &options, self);
+            is_over.store(true, Ordering::Relaxed);
+            updated
+        })
+    }
+
+    /// Acknowledges what is committed; before the first commit there is nothing
+    /// to open.
+    fn look(&self, place: &Place) {
+        let files = Catalog::open(&place.catalog, None).map_or(0, |catalog| catalog.files());
+        if files > self.seen.fetch_max(files, Ordering::Relaxed) {
+            self.say(files);
+        }
+    }
+}
+
+impl Monitor for Watch<'_, '_> {
+    fn finding(&self, finding: &Finding) {
+        if finding.verdict != Verdict::New || !finding.recorded_now {
+            return;
+        }
+        let told = self.told.fetch_add(1, Ordering::Relaxed) + 1;
+        if self.acknowledges == Acknowledges::Told {
+            self.say(told);
+        }
+    }
+
+    fn stop_requested(&self) -> Option<ExitCode> {
+        self.is_stopped.load(Ordering::Relaxed).then_some(ExitCode::Interrupted)
+    }
+}
+
+pub(super) fn check(folder: &Path, acked: u64) -> Last {
+    let place = place(folder.join(TREE));
+    if !place.is_recorded() {
+        let gone = format!("there is no record, and {acked} files were acknowledged");
+        return if acked == 0 { Ok(0) } else { Err(gone) };
+    }
+    match sqlite::objection(&place.catalog) {
+        Ok((_, Some(why))) => return Err(format!("the record fails SQLite's {why}")),
+        Err(error) => return Err(format!("the record cannot be opened: {error}")),
+        Ok((_, None)) => {}
+    }
+    look(&place).unwrap_or_else(|error| Err(error.to_string()))
+}
+
+/// Has everything recorded read and judged. Files that are not recorded yet are
+/// new, and that is all there may be to say.
+fn look(place: &Place) -> Result<Last> {
+    let strange = Strange::default();
+    let outcome = verify(place, &Options::default(), &strange)?;
+    if let Some(why) = outcome.record_untrusted {
+        return Ok(Err(format!("the record cannot be trusted: {why}")));
+    }
+    if let Some(offline) = outcome.offline {
+        return Ok(Err(format!("the tree looks offline: {offline:?}")));
+    }
+    if let Some(strange) = strange.0.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Ok(Err(strange));
+    }
+    let mut catalog = Catalog::open(&place.catalog, None)?;
+    let audit = catalog.audit()?;
+    if !audit.is_clean() {
+        return Ok(Err(format!("the record fails its audit: {audit:?}")));
+    }
+    Ok(Ok(catalog.files()))
+}
+
+/// The first finding that there should not be.
+#[derive(Default)]
+struct Strange(Mutex<Option<String>>);
+
+impl Monitor for Strange {
+    fn finding(&self, finding: &Finding) {
+        if matches!(finding.verdict, Verdict::Ok | Verdict::New | Verdict::Ignored) {
+            return;
+        }
+        let path = os_path::from_bytes(finding.path.as_bytes());
+        let told = format!("{} is {}", path.display(), finding.verdict.name());
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(told);
+    }
+}

@@ -1,0 +1,128 @@
+//! Programs to cut the power of, and what checks what a cut leaves of them: the
+//! ways of making data durable that are taken to be right, those that are known
+//! to be wrong, SQLite, and our own record.
+//!
+//! They keep to the contract of `docs/crash.md` as any program of a user's does;
+//! a workload that knew of the drive below it would prove nothing.
+
+mod append;
+mod catalog;
+mod numbered;
+mod overwrite;
+mod rename;
+mod sqlite;
+mod table;
+
+use std::io::{self, Read as _};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use fsure_os::durable::Method;
+use fsure_os::plain;
+
+use crate::words::{Error, Result};
+pub use table::{Expect, WORKLOADS, Workload, workload};
+
+/// What a workload does.
+#[derive(Clone, Copy, Debug)]
+enum Work {
+    Append(Method),
+    Overwrite(Method),
+    Rename(rename::Steps),
+    Sqlite(sqlite::Pragmas),
+    Catalog(catalog::Acknowledges),
+}
+
+/// Who is told of an acknowledgement, and says whether to go on.
+pub type Listen<'a> = &'a mut (dyn FnMut(u64) -> ControlFlow<()> + Send);
+
+/// Why a workload ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It was told to, or has done enough.
+    Stopped,
+    /// There is no room left.
+    Full,
+}
+
+/// What a check found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checked {
+    /// Everything up to this number is there, where that can be said.
+    pub last: Option<u64>,
+    /// What is wrong, if anything is.
+    pub corrupt: Option<String>,
+}
+
+/// The number up to which all is there, or what is wrong.
+type Last = std::result::Result<u64, String>;
+
+/// Acknowledgements a second, at most. What is never flushed would fill a small
+/// volume in seconds, and whoever reads the lines would be what is measured.
+const RATE: u32 = 4000;
+
+/// Says what is safe, no faster than [`RATE`].
+struct Acks<'a> {
+    listen: Listen<'a>,
+    next: Instant,
+}
+
+impl Acks<'_> {
+    fn say(&mut self, number: u64) -> ControlFlow<()> {
+        let now = Instant::now();
+        if let Some(early) = self.next.checked_duration_since(now) {
+            std::thread::sleep(early);
+        }
+        self.next = self.next.max(now) + Duration::from_secs(1) / RATE;
+        (self.listen)(number)
+    }
+}
+
+/// Runs a workload in an empty folder until `listen` ends it or the disk is
+/// full.
+pub fn run(workload: &Workload, folder: &Path, listen: Listen<'_>) -> Result<Ended> {
+    let acks = &mut Acks { listen, next: Instant::now() };
+    let ended = match workload.work {
+        Work::Append(method) => append::run(method, folder, acks),
+        Work::Overwrite(method) => overwrite::run(method, folder, acks),
+        Work::Rename(steps) => rename::run(steps, folder, acks),
+        Work::Sqlite(pragmas) => sqlite::run(pragmas, folder, acks),
+        Work::Catalog(acknowledges) => catalog::run(acknowledges, folder, acks),
+    };
+    match ended {
+        Ok(()) => Ok(Ended::Stopped),
+        Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::StorageFull => {
+            Ok(Ended::Full)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Looks at what a cut left in the folder, after everything up to `acked` was
+/// acknowledged. A file that cannot be read is as corrupt as one that says
+/// something else.
+pub fn check(workload: &Workload, folder: &Path, acked: u64) -> Checked {
+    let last = match workload.work {
+        Work::Append(_) => append::check(folder),
+        Work::Overwrite(_) => overwrite::check(folder),
+        Work::Rename(steps) => rename::check(steps, folder),
+        Work::Sqlite(_) => sqlite::check(folder, acked),
+        Work::Catalog(_) => catalog::check(folder, acked),
+    };
+    match last {
+        Ok(last) => Checked { last: Some(last), corrupt: None },
+        Err(why) => Checked { last: None, corrupt: Some(why) },
+    }
+}
+
+/// All of a file; `None` where there is none.
+fn read(path: &Path) -> std::result::Result<Option<Vec<u8>>, String> {
+    let mut data = Vec::new();
+    let read = plain::open(path).and_then(|mut file| file.read_to_end(&mut data));
+    match read {
+        Ok(_) => Ok(Some(data)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("{} cannot be read: {error}", path.display())),
+    }
+}

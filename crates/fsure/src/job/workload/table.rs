@@ -1,0 +1,200 @@
+//! Which workloads there are, and what is to be expected of each: the claims that
+//! `fsure crash --matrix` holds against what it sees.
+
+use std::fmt;
+use std::time::Duration;
+
+use fsure_os::durable::Method;
+
+use super::Work;
+use super::catalog::Acknowledges;
+use super::rename::Steps;
+use super::sqlite::Pragmas;
+use crate::drive::Personality;
+
+/// What the cuts of a workload on a drive must look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expect {
+    /// Nothing acknowledged is lost.
+    NeverLoses,
+    /// At most the last acknowledgement is lost.
+    MayLoseLast,
+    /// At most what was acknowledged in this time before the cut is lost.
+    MayLoseUpTo(Duration),
+    /// Anything may be lost, but what is there is consistent.
+    MayLose,
+    /// At least one cut loses or corrupts something.
+    Fails,
+}
+
+impl fmt::Display for Expect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NeverLoses => f.write_str("loses nothing"),
+            Self::MayLoseLast => f.write_str("may lose the last"),
+            Self::MayLoseUpTo(time) => write!(f, "may lose {} s", time.as_secs_f64()),
+            Self::MayLose => f.write_str("stays consistent"),
+            Self::Fails => f.write_str("loses or corrupts"),
+        }
+    }
+}
+
+/// A program to cut the power of.
+#[derive(Debug)]
+pub struct Workload {
+    /// Its name: protocol, colon, variant.
+    pub name: &'static str,
+    /// What it does before it acknowledges.
+    pub does: &'static str,
+    /// What is expected of it on a drive that keeps its word.
+    honest: Expect,
+    pub(super) work: Work,
+}
+
+impl Workload {
+    /// The first part of its name.
+    pub fn protocol(&self) -> &'static str {
+        self.name.split(':').next().unwrap_or(self.name)
+    }
+
+    /// What is expected on a drive with a file system of this kind.
+    ///
+    /// A drive with protected cache owes what an honest one does: what the
+    /// system has not sent yet is as gone. On one that lies or defers, the
+    /// right protocols fail as well as the wrong ones; that they are seen to is
+    /// what makes "nothing lost" on the others worth something.
+    pub fn expect(&self, drive: Personality, file_system: &str) -> Expect {
+        if matches!(drive, Personality::Lying { .. } | Personality::Defer { .. }) {
+            return Expect::Fails;
+        }
+        match (self.name, file_system) {
+            // Its commit of the log sends a flush only where there is something
+            // in the log, which an overwrite in place need not leave there: 18
+            // of 40 cuts lost (kernel 6.18).
+            ("overwrite:syncfs", "xfs") => Expect::MayLose,
+            // The kernel does not tell a FUSE file system of it.
+            ("append:syncfs" | "overwrite:syncfs", "folder" | "folder-journal") => Expect::Fails,
+            // Nothing but a flush of the folder makes a name durable there, and
+            // that is all that POSIX promises.
+            ("rename:file", "folder") => Expect::MayLose,
+            _ => self.honest,
+        }
+    }
+}
+
+/// A workload by its name; a protocol alone stands for its first.
+pub fn workload(name: &str) -> Option<&'static Workload> {
+    let exact = WORKLOADS.iter().find(|workload| workload.name == name);
+    exact.or_else(|| WORKLOADS.iter().find(|workload| workload.protocol() == name))
+}
+
+const fn append(name: &'static str, does: &'static str, honest: Expect, by: Method) -> Workload {
+    Workload { name, does, honest, work: Work::Append(by) }
+}
+
+const fn overwrite(name: &'static str, does: &'static str, by: Method) -> Workload {
+    Workload { name, does, honest: Expect::NeverLoses, work: Work::Overwrite(by) }
+}
+
+const fn rename(
+    name: &'static str,
+    does: &'static str,
+    honest: Expect,
+    flushes: (bool, bool),
+    names: u64,
+) -> Workload {
+    let steps = Steps { flushes_file: flushes.0, flushes_folder: flushes.1, names };
+    Workload { name, does, honest, work: Work::Rename(steps) }
+}
+
+const fn sqlite(
+    name: &'static str,
+    does: &'static str,
+    honest: Expect,
+    (journal_mode, synchronous): (&'static str, &'static str),
+) -> Workload {
+    let pragmas = Pragmas { journal_mode, synchronous };
+    Workload { name, does, honest, work: Work::Sqlite(pragmas) }
+}
+
+const fn catalog(
+    name: &'static str,
+    does: &'static str,
+    honest: Expect,
+    acknowledges: Acknowledges,
+) -> Workload {
+    Workload { name, does, honest, work: Work::Catalog(acknowledges) }
+}
+
+/// A commit comes a second after the last one, and takes as long as the drive and
+/// the machine take: with seven processes to a core, 2.3 s were seen, and 0.8 s in
+/// the middle of all cuts.
+const ABOUT_A_SECOND: Duration = Duration::from_secs(3);
+
+/// All of them.
+///
+/// Where SQLite's promises are from: `sqlite.org/pragma.html#pragma_synchronous`
+/// (WAL with NORMAL may roll back, DELETE with FULL may lose the last commit and
+/// EXTRA does not). Those of the calls: their manual pages; a name is durable
+/// when its folder was flushed, `sync_file_range` promises nothing.
+pub const WORKLOADS: &[Workload] = &[
+    append("append:fsync", "100-byte records, fsync", Expect::NeverLoses, Method::Fsync),
+    append("append:fdatasync", "the same, fdatasync", Expect::NeverLoses, Method::Fdatasync),
+    append("append:dsync", "the same, O_DSYNC", Expect::NeverLoses, Method::Dsync),
+    append("append:syncfs", "the same, syncfs", Expect::NeverLoses, Method::Syncfs),
+    append("append:range", "the same, sync_file_range", Expect::Fails, Method::SyncFileRange),
+    append("append:none", "the same, no flush", Expect::Fails, Method::WriteOnly),
+    overwrite("overwrite:fsync", "4 KiB in place, fsync", Method::Fsync),
+    overwrite("overwrite:fdatasync", "the same, fdatasync", Method::Fdatasync),
+    overwrite("overwrite:syncfs", "the same, syncfs", Method::Syncfs),
+    rename(
+        "rename:full",
+        "new file, fsync, rename over one name, fsync of the folder",
+        Expect::NeverLoses,
+        (true, true),
+        1,
+    ),
+    rename("rename:file", "the same, folder not flushed", Expect::MayLoseLast, (true, false), 1),
+    rename("rename:bare", "the same, nothing flushed", Expect::Fails, (false, false), 1),
+    rename(
+        "rename:file-new",
+        "as rename:file, 1024 names in turn",
+        Expect::MayLose,
+        (true, false),
+        1024,
+    ),
+    rename(
+        "rename:bare-new",
+        "as rename:bare, 1024 names in turn",
+        Expect::Fails,
+        (false, false),
+        1024,
+    ),
+    sqlite(
+        "sqlite:wal-full",
+        "SQLite, journal_mode=WAL, synchronous=FULL",
+        Expect::NeverLoses,
+        ("WAL", "FULL"),
+    ),
+    sqlite("sqlite:wal-normal", "the same, NORMAL", Expect::MayLose, ("WAL", "NORMAL")),
+    sqlite(
+        "sqlite:delete-full",
+        "SQLite, journal_mode=DELETE, synchronous=FULL",
+        Expect::MayLoseLast,
+        ("DELETE", "FULL"),
+    ),
+    sqlite("sqlite:delete-extra", "the same, EXTRA", Expect::NeverLoses, ("DELETE", "EXTRA")),
+    sqlite("sqlite:off", "the same, OFF", Expect::Fails, ("DELETE", "OFF")),
+    catalog(
+        "catalog:committed",
+        "fsure update, what another connection sees committed",
+        Expect::NeverLoses,
+        Acknowledges::Committed,
+    ),
+    catalog(
+        "catalog:told",
+        "fsure update, each file as it is told",
+        Expect::MayLoseUpTo(ABOUT_A_SECOND),
+        Acknowledges::Told,
+    ),
+];
