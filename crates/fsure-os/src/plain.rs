@@ -2,7 +2,7 @@
 //! lists to be written so that nobody ever finds half of one.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// Opens a file to be read from its beginning.
@@ -18,6 +18,27 @@ pub fn open(path: &Path) -> io::Result<impl Read + use<>> {
 /// it returns.
 pub fn create_new(path: &Path) -> io::Result<impl Write + Send + use<>> {
     File::create_new(path)
+}
+
+/// Makes a file of `size` bytes, which must not be there yet, that holds these
+/// pieces at their places and nothing else: the rest is a hole, where the file
+/// system has such.
+pub fn sparse<'a>(
+    path: &Path,
+    size: u64,
+    pieces: impl Iterator<Item = (u64, &'a [u8])>,
+) -> io::Result<()> {
+    let mut file = File::create_new(path)?;
+    let fill = || {
+        file.set_len(size)?;
+        for (offset, piece) in pieces {
+            file.seek(SeekFrom::Start(offset))?;
+            file.write_all(piece)?;
+        }
+        file.sync_all()
+    };
+    // Half a file has the length of a whole one.
+    fill().inspect_err(|_| drop(std::fs::remove_file(path)))
 }
 
 /// The names in a folder, in the order of their bytes.
@@ -115,5 +136,16 @@ mod tests {
         assert_eq!(std::fs::read(&name).unwrap(), b"new");
         assert_eq!(names(folder.path()).unwrap(), [b"list"]);
         assert!(Beside::create(folder.path()).is_err());
+    }
+    #[test]
+    fn half_a_sparse_file_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("image");
+        let pieces = || [(0, &b"content"[..])].into_iter();
+        assert!(sparse(&path, u64::MAX, pieces()).is_err(), "no file is that long");
+        assert!(!path.exists());
+        sparse(&path, 100, pieces()).unwrap();
+        assert!(sparse(&path, 50, pieces()).is_err());
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), 100, "what was there stays");
     }
 }

@@ -6,6 +6,7 @@ pub mod age;
 pub mod chart;
 mod closing;
 pub mod compare;
+pub mod crash;
 pub mod dupes;
 pub mod flush;
 pub mod heal;

@@ -10,6 +10,7 @@
 //! shows it; `report::json` writes it.
 
 mod checked;
+mod crash;
 mod file;
 mod flush;
 mod lines;
@@ -26,6 +27,9 @@ use base64::prelude::{BASE64_STANDARD, Engine as _};
 use serde::{Deserialize, Serialize};
 
 pub use checked::{Age, Bar, Checked, Failure, Found, Oldest, Reason, Stat, Totals};
+pub use crash::{
+    Call, CrashCell, CrashLine, CrashSummary, CutMade, DriveTried, FlushAfterError, Memory, State,
+};
 pub use file::{ReadError, Saved, Stored, read};
 pub use flush::{Claim, Curve, Layer, Method, Point, Profile};
 pub use listener::{Listener, Step};

@@ -43,7 +43,10 @@ pub use meanwhile::{Meanwhile, Moment};
 #[cfg(target_os = "linux")]
 pub use mounted::Mounted;
 pub use record::{Recorded, Row, bytes, content};
-pub use run::{Report, Run, code, fsure, fsure_json, fsure_of, fsure_with, path_of, told};
+pub use run::{
+    Report, Run, cannot_crash, code, fsure, fsure_json, fsure_of, fsure_with, is_torn_superblock,
+    path_of, told,
+};
 #[cfg(target_os = "linux")]
 pub use traced::{Traced, traced};
 pub use tree::{AWKWARD, Tree, flip_byte, mtime_ns, set_mtime_ns};

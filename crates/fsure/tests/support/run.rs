@@ -52,6 +52,25 @@ fn ended(command: &mut Command) -> Run {
     }
 }
 
+/// Whether `fsure crash` said that this machine has not what it takes.
+pub fn cannot_crash(run: &Run) -> bool {
+    let cannot = ["needs root", "needs FUSE", "cannot start mkfs", "loop device"];
+    cannot.iter().any(|why| run.stderr.contains(why))
+}
+
+/// Whether a cut has torn the superblock of a btrfs, which has 4 KiB and is written
+/// with every commit: then it does not mount, and the cut says nothing of a program.
+pub fn is_torn_superblock(fs: &str, cut: &Value) -> bool {
+    let is = fs == "btrfs" && cut["variant"] == "torn" && cut["state"] == "unmountable";
+    if is {
+        super::skip(
+            "one torn cut on btrfs",
+            &format!("its superblock was torn: {}", cut["detail"]),
+        );
+    }
+    is
+}
+
 /// The exit code of a process, or 128 + the signal that ended it.
 pub fn code(status: ExitStatus) -> i32 {
     #[cfg(unix)]

@@ -2,6 +2,7 @@
 //! Each sub-command is a file of its own.
 
 mod compare;
+mod crash;
 mod dupes;
 mod effort;
 mod export;
@@ -74,6 +75,7 @@ enum Command {
     Speed(speed::SpeedArgs),
     Flush(flush::FlushArgs),
     Powercut(powercut::PowercutArgs),
+    Crash(crash::CrashArgs),
     Report(report::ReportArgs),
     #[command(hide = true)]
     Family(family::FamilyArgs),
@@ -179,6 +181,7 @@ fn run() -> ExitCode {
         Command::Speed(args) => speed::run(args, &cli.output),
         Command::Flush(args) => flush::run(args, &cli.output),
         Command::Powercut(args) => powercut::run(args, &cli.output),
+        Command::Crash(args) => crash::run(args, &cli.output),
         Command::Report(args) => report::run(args, &cli.output),
         Command::Family(args) => family::run(args),
         Command::Generate(args) => generate::run(args),

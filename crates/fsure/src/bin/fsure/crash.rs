@@ -1,0 +1,314 @@
+//! `fsure crash`.
+
+use std::collections::hash_map::RandomState;
+use std::ffi::OsString;
+use std::hash::{BuildHasher as _, Hasher as _};
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use clap::{Args, ValueEnum};
+use fsure::drive::files::Mode;
+use fsure::drive::{Cut, Latency, Personality};
+use fsure::job::workload::Workload;
+use fsure::job::{CrashListener, CrashOptions, Front, crash};
+use fsure::report::crash as report;
+use fsure::results::CrashLine;
+use fsure::words::{Clock, Error, ExitCode, IoContext as _, Monitor, Result, units};
+use fsure_os::stand::FileSystem;
+
+use super::OutputArgs;
+use super::screen::progress::step_line;
+use super::screen::{Live, Screen};
+use super::workload;
+
+/// Run a program on a simulated drive, cut its power, and check what is left
+///
+/// The program runs with the file system as its working folder and in $MNT, and
+/// says 'ACK n' on standard output when everything up to n is safe. Each cut is an
+/// image of the drive as the loss of power would leave it, mounted anew; the check
+/// runs in it with MNT and ACKED, says 'LAST n' when everything up to n is there,
+/// and ends with 0 where what is there is consistent. docs/crash.md has all of it.
+/// Exit codes: 0 every cut survived, 3 something was lost or damaged, 5 nothing
+/// was shown.
+#[derive(Args)]
+pub(crate) struct CrashArgs {
+    /// Drives: honest, plp (its cache survives), lying, lying:TIME (written after
+    /// that time), defer:TIME (flushes deferred, out of order)
+    /// [default: honest]
+    #[arg(long, value_name = "DRIVE", value_delimiter = ',')]
+    drive: Vec<Personality>,
+    /// The file system on the drive; a folder needs no root [default: folder]
+    #[arg(long, value_enum, value_name = "FS", value_delimiter = ',')]
+    fs: Vec<System>,
+    /// Run this program of ours, and its check; docs/crash.md lists them
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = workload::named,
+          conflicts_with_all = ["command", "check"])]
+    workload: Vec<&'static Workload>,
+    /// Options for 'mount', of a file system
+    #[arg(long, value_name = "OPTIONS", default_value = "")]
+    mount_options: String,
+    /// Size of the drive; it is held in memory as far as it is written
+    #[arg(long, value_name = "SIZE", default_value = "512M", value_parser = size)]
+    size: u64,
+    /// How long a drive takes, from what such drives were measured to
+    #[arg(long, value_enum, value_name = "KIND", default_value_t = Pace::None)]
+    latency: Pace,
+    /// The N-th write to the drive fails, from the program's start on
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    error_after: Option<u64>,
+    /// Cuts on each drive
+    #[arg(long, value_name = "N", default_value_t = 12,
+          value_parser = clap::value_parser!(u64).range(1..))]
+    cuts: u64,
+    /// Which of the writes survive that no flush has covered: those before a moment
+    /// (prefix), those before a flush and some until the next (epoch), some
+    /// (random), some sectors of some (torn) [default: all kinds in turn]
+    #[arg(long, value_name = "KIND", value_delimiter = ',',
+          value_parser = PossibleValuesParser::new(Cut::ALL.map(Cut::name))
+              .try_map(|name| name.parse::<Cut>()))]
+    variant: Vec<Cut>,
+    /// Instead of cutting at moments of chance: let the program run for TIME, and
+    /// then look at the drive after each flush that it was sent
+    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with_all = [
+        "cuts", "variant", "pause",
+    ])]
+    every_flush: Option<Duration>,
+    /// The longest time between a check and the next cut
+    #[arg(long, value_name = "TIME", default_value = "0.5s", value_parser = time)]
+    pause: Duration,
+    /// What chance begins with [default: another each time]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// A line for 'sh' that prepares the new file system; what it leaves is safe
+    #[arg(long, value_name = "LINE")]
+    prepare: Option<String>,
+    /// A line for 'sh' that looks at what a cut has left
+    #[arg(long, value_name = "LINE")]
+    check: Option<String>,
+    /// Keep the images of cuts that have shown a loss in this folder
+    #[arg(long, value_name = "FOLDER")]
+    keep: Option<PathBuf>,
+    /// The program and its arguments
+    #[arg(last = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+/// The largest drive: even empty, each image of it takes a five-hundredth.
+const SIZE_MAX: u64 = 64 << 30;
+
+/// A file system.
+#[derive(Clone, Copy, ValueEnum)]
+enum System {
+    /// A folder of our own that keeps what POSIX promises, and no more
+    Folder,
+    /// The same, where a sync makes all names durable, as one journal does
+    FolderJournal,
+    Ext4,
+    Xfs,
+    Btrfs,
+}
+
+/// A drive that was measured.
+#[derive(Clone, Copy, ValueEnum)]
+enum Pace {
+    /// No time at all
+    None,
+    /// A disk of 7200 revolutions a minute
+    Hdd,
+    /// A consumer's NVMe drive
+    Nvme,
+    /// Apple's, 21 ms a flush
+    Apple,
+}
+
+fn size(text: &str) -> std::result::Result<u64, String> {
+    let size = units::parse_size(text).ok_or("a size such as 512M or 2G")?;
+    if size > SIZE_MAX {
+        return Err(format!("at most {} GiB: it is held in memory", SIZE_MAX >> 30));
+    }
+    Ok(size)
+}
+
+fn time(text: &str) -> std::result::Result<Duration, String> {
+    units::parse_span(text).ok_or_else(|| "a time such as 1s or 0.5s".to_owned())
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &CrashArgs, output: &OutputArgs) -> ExitCode {
+    let screen = output.screen(false, &[]);
+    let code = try_it(args, output, &screen).unwrap_or_else(|error| {
+        screen.error(&error);
+        error.exit_code()
+    });
+    screen.end(code)
+}
+
+fn try_it(args: &CrashArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
+    args.refuse_several()?;
+    let options = args.options()?;
+    let telling = Telling {
+        screen,
+        json: output.json,
+        quiet: output.quiet,
+        live: screen.live_line(),
+        lines: Mutex::default(),
+    };
+    let ended = crash(&options, &telling).map(|crashed| crashed.exit_code);
+    let lines = telling.into_lines();
+    if !output.json && !output.quiet && !lines.is_empty() {
+        screen.print(&report::text(&lines));
+    }
+    ended
+}
+
+impl CrashArgs {
+    fn options(&self) -> Result<CrashOptions> {
+        let shell = |line: &Option<String>| match line {
+            Some(line) => ["sh", "-c", line].map(OsString::from).to_vec(),
+            None => Vec::new(),
+        };
+        if let Some(folder) = self.keep.as_ref().filter(|path| !fsure_os::path::is_folder(path)) {
+            return Err(Error::Usage {
+                message: format!("{} is no folder", folder.display()),
+                hint: Some("make it first: images are put into it".to_owned()),
+            });
+        }
+        let program = std::env::current_exe();
+        let options = CrashOptions {
+            drives: if self.drive.is_empty() {
+                vec![Personality::Honest]
+            } else {
+                self.drive.clone()
+            },
+            workload: None,
+            latency: self.latency.latency(),
+            front: self.front()?,
+            size: self.size,
+            variants: if self.variant.is_empty() {
+                Cut::ALL.to_vec()
+            } else {
+                self.variant.clone()
+            },
+            failing_write: self.error_after,
+            cuts: self.cuts,
+            every_flush: self.every_flush,
+            pause: self.pause,
+            seed: self.seed.unwrap_or_else(|| RandomState::new().build_hasher().finish() >> 32),
+            prepare: shell(&self.prepare),
+            command: self.command.clone(),
+            check: shell(&self.check),
+            keep: self.keep.clone(),
+            program: program.doing("find the file of", "this program".as_ref())?,
+            folder: std::env::temp_dir(),
+            clock: Clock::default(),
+        };
+        Ok(match self.workload.first() {
+            Some(workload) => options.with_workload(workload),
+            None => options,
+        })
+    }
+
+    /// Where the program finds the drive, where it is one place.
+    fn front(&self) -> Result<Front> {
+        let system = self.fs.first().copied().unwrap_or(System::Folder);
+        let front = system.front(&self.mount_options);
+        let needs_more = !self.mount_options.is_empty();
+        if needs_more && matches!(front, Front::Folder(_)) {
+            return Err(no_file_system());
+        }
+        Ok(front)
+    }
+
+    /// One at a time is what a run can do.
+    fn refuse_several(&self) -> Result<()> {
+        if self.fs.len() < 2 && self.workload.len() < 2 {
+            return Ok(());
+        }
+        Err(Error::Usage {
+            message: "one file system and one workload at a time".to_owned(),
+            hint: None,
+        })
+    }
+}
+
+fn no_file_system() -> Error {
+    Error::Usage {
+        message: "that needs a file system".to_owned(),
+        hint: Some("add '--fs ext4', '--fs xfs' or '--fs btrfs'".to_owned()),
+    }
+}
+
+impl System {
+    fn front(self, options: &str) -> Front {
+        let system = match self {
+            Self::Folder => return Front::Folder(Mode::Strict),
+            Self::FolderJournal => return Front::Folder(Mode::Journal),
+            Self::Ext4 => FileSystem::Ext4,
+            Self::Xfs => FileSystem::Xfs,
+            Self::Btrfs => FileSystem::Btrfs,
+        };
+        Front::Mounted { system, options: options.to_owned() }
+    }
+}
+
+impl Pace {
+    fn latency(self) -> Latency {
+        match self {
+            Self::None => Latency::NONE,
+            Self::Hdd => Latency::DISK_7200,
+            Self::Nvme => Latency::CONSUMER_NVME,
+            Self::Apple => Latency::APPLE,
+        }
+    }
+}
+
+/// A listener that keeps and prints.
+struct Telling<'a> {
+    screen: &'a Screen,
+    json: bool,
+    quiet: bool,
+    live: Option<Live<'a>>,
+    lines: Mutex<Vec<CrashLine>>,
+}
+
+impl Telling<'_> {
+    fn lines(&self) -> MutexGuard<'_, Vec<CrashLine>> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All lines; the live one is gone.
+    fn into_lines(self) -> Vec<CrashLine> {
+        self.lines.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Monitor for Telling<'_> {
+    fn warn(&self, message: &str) {
+        self.screen.warn(message);
+    }
+
+    fn stop_requested(&self) -> Option<ExitCode> {
+        self.screen.stop_requested()
+    }
+}
+
+impl CrashListener for Telling<'_> {
+    fn told(&self, line: &CrashLine) {
+        if self.json {
+            self.screen.print_now(&line.to_json());
+        } else if let (true, CrashLine::Cut(cut)) = (self.quiet, line)
+            && let Some(words) = report::loss(cut).filter(|_| !cut.twin)
+        {
+            self.screen.print_now(&words);
+        }
+        self.lines().push(line.clone());
+    }
+
+    fn under_way(&self, what: &str, share: f64) {
+        if let Some(live) = &self.live {
+            live.say(step_line(what, share));
+        }
+    }
+}

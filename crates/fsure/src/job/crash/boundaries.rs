@@ -1,0 +1,90 @@
+//! Every flush of a run, and not only moments that chance has chosen: the
+//! program runs for a while on a drive that remembers all it was asked for, and
+//! then each state that an honest drive may be caught in right after a flush is
+//! mounted and checked. What was acknowledged before that flush is owed.
+
+use std::time::Instant;
+
+use super::examine::examine;
+use super::medium::Content;
+use super::program::LOOK;
+use super::run::Run;
+use super::toothless;
+use crate::drive::{Boundary, History, Personality};
+use crate::results::{CrashLine, CutMade};
+use crate::words::{Error, IoContext as _, Result};
+
+/// What stands for the variant in results.
+const VARIANT: &str = "flush";
+
+/// Looks at every flush boundary.
+pub(super) fn every_flush(
+    run: &Run<'_>,
+    has_teeth: bool,
+    each: &mut dyn FnMut(&CutMade),
+) -> Result<()> {
+    let Some(history) = record(run)? else { return Ok(()) };
+    let all = history.marks().count() as u64;
+    for boundary in history.at_flushes() {
+        if run.listener.stop_requested().is_some() {
+            return Ok(());
+        }
+        let share = (boundary.number - 1) as f64 / all as f64;
+        let what = format!("the drive at flush {} of {all}", boundary.number);
+        run.listener.under_way(&what, share);
+        let Some(cut) = look(run, &boundary, has_teeth)? else { return Ok(()) };
+        each(&cut);
+        run.listener.told(&CrashLine::Cut(cut));
+    }
+    Ok(())
+}
+
+/// What a drive was asked for while the program ran on it for the options' time;
+/// `None` where the run is to end.
+fn record(run: &Run<'_>) -> Result<Option<History>> {
+    let Some(span) = run.options.every_flush else {
+        return Err(Error::Internal("no time for a run".to_owned()));
+    };
+    let mut going = run.start(Personality::Honest)?;
+    run.listener.under_way("recording every write", 0.0);
+    let begun = Instant::now();
+    while begun.elapsed() < span {
+        if run.listener.stop_requested().is_some() {
+            return Ok(None);
+        }
+        if let Some(ended) = going.program.ended().doing("wait for", &run.options.folder)? {
+            going.may_have_ended(ended)?;
+            break;
+        }
+        std::thread::sleep(LOOK);
+    }
+    Ok(going.drive.history())
+}
+
+/// Has one boundary looked at; `None` where the run is to end.
+fn look(run: &Run<'_>, boundary: &Boundary, has_teeth: bool) -> Result<Option<CutMade>> {
+    let acked = boundary.marked;
+    let left = Content::Blocks(boundary.image.clone());
+    let found = examine(run.options, run.site, &left, acked, run.listener);
+    let Some(state) = found.state else { return Ok(None) };
+    let state = toothless(state, has_teeth);
+    let mut cut = CutMade {
+        workload: run.options.workload.clone(),
+        n: boundary.number,
+        drive: Personality::Honest.to_string(),
+        fs: run.options.front.name().to_owned(),
+        variant: VARIANT.to_owned(),
+        acked,
+        lost: found.lost(state, acked),
+        // The drive has no clock for what it remembers.
+        oldest_lost_ms: None,
+        state,
+        twin: false,
+        detail: found.detail,
+        image: None,
+    };
+    if state.is_loss() {
+        cut.image = run.keep(&cut, &left);
+    }
+    Ok(Some(cut))
+}

@@ -1,0 +1,173 @@
+//! What a cut has left: mounted anew, on a drive that keeps its word, and
+//! looked at by the check.
+
+use std::sync::{Arc, Mutex};
+
+use fsure_os::family::Ended;
+use fsure_os::stand::{MountError, Site};
+
+use super::CrashOptions;
+use super::medium::{Content, Kind, Mounted};
+use super::program::{Command, Program, locked};
+use crate::results::State;
+use crate::words::Monitor;
+
+/// The first word of a check's line that says up to where all is there.
+const LAST: &str = "LAST";
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    /// `None`: the run was asked to end before anything was known.
+    pub(super) state: Option<State>,
+    /// Everything up to this is there; `None` where the check did not say.
+    pub(super) last: Option<u64>,
+    /// In words.
+    pub(super) detail: Option<String>,
+}
+
+impl Found {
+    fn new(state: State, detail: impl Into<String>) -> Self {
+        Self { state: Some(state), detail: Some(detail.into()), last: None }
+    }
+}
+
+impl Found {
+    /// How much of what was acknowledged is not there; `None` where that is not
+    /// known.
+    pub(super) fn lost(&self, state: State, acked: u64) -> Option<u64> {
+        match (state, self.last) {
+            (State::HarnessBroken, _) => None,
+            (State::Unmountable, _) => Some(acked),
+            (_, Some(last)) => Some(acked.saturating_sub(last)),
+            (State::Survived, None) => Some(0),
+            (_, None) => None,
+        }
+    }
+}
+
+/// Has what a cut left examined. That stays as it is.
+pub(super) fn examine(
+    options: &CrashOptions,
+    site: &Arc<Site>,
+    left: &Content,
+    acked: u64,
+    monitor: &dyn Monitor,
+) -> Found {
+    let mounted = match mount(options, site, left) {
+        Ok(mounted) => mounted,
+        Err(MountError::Unmountable(words)) => return Found::new(State::Unmountable, words),
+        Err(MountError::Refused(error)) => {
+            return Found::new(State::HarnessBroken, error.to_string());
+        }
+    };
+    let said = Arc::<Mutex<Said>>::default();
+    let keep = Arc::clone(&said);
+    let output = move |line: &[u8]| locked(&keep).hear(line);
+    let command = Command { words: &options.check, acked: Some(acked) };
+    let started = Program::start(&mounted, &command, Box::new(output));
+    let mut check = match started {
+        Ok(check) => check,
+        Err(error) => return Found::new(State::HarnessBroken, error.to_string()),
+    };
+    let ended = match check.wait(monitor) {
+        Ok(Some(ended)) => ended,
+        Ok(None) => return Found::default(),
+        Err(error) => return Found::new(State::HarnessBroken, error.to_string()),
+    };
+    let said = locked(&said).clone();
+    judge(ended, &said, acked, check.last_words().pop())
+}
+
+/// What a check has said.
+#[derive(Clone, Debug, Default)]
+struct Said {
+    last: Option<u64>,
+    /// Words on a line that says up to where, and not in a number.
+    unclear: Option<String>,
+}
+
+impl Said {
+    fn hear(&mut self, line: &[u8]) {
+        let text = String::from_utf8_lossy(line);
+        let mut words = text.split_ascii_whitespace();
+        if words.next() != Some(LAST) || !text.starts_with(LAST) {
+            return;
+        }
+        match (words.next().and_then(|number| number.parse().ok()), words.next()) {
+            (Some(number), None) => self.last = Some(number),
+            _ => {
+                self.unclear = Some(format!("the check printed no number: '{}'", text.trim_end()));
+            }
+        }
+    }
+}
+
+/// A second attempt is made for what might have been chance; the verdict that an
+/// image does not mount is too grave for one.
+fn mount(options: &CrashOptions, site: &Arc<Site>, left: &Content) -> Result<Mounted, MountError> {
+    let mount = || left.switch_on(Kind::HONEST).mount(site, &options.front);
+    mount().or_else(|_| mount())
+}
+
+/// What the end of a check means.
+fn judge(ended: Ended, said: &Said, acked: u64, words: Option<String>) -> Found {
+    let last = said.last;
+    let (state, detail) = match ended {
+        // As by `echo LAST $(cat file)` where the file is gone: it must not pass
+        // for a check that has nothing to say about this.
+        Ended::Code(0) if said.unclear.is_some() => (State::HarnessBroken, said.unclear.clone()),
+        Ended::Code(0) if last.is_some_and(|last| last < acked) => (State::Lost, None),
+        Ended::Code(0) => (State::Survived, None),
+        Ended::Code(code @ (126 | 127)) => {
+            let words = words.unwrap_or_else(|| format!("exit code {code}"));
+            (State::HarnessBroken, Some(format!("the check could not be run: {words}")))
+        }
+        Ended::Code(code) => {
+            (State::Corrupt, Some(words.unwrap_or_else(|| format!("the check ended with {code}"))))
+        }
+        Ended::Signal(signal) => {
+            (State::HarnessBroken, Some(format!("signal {signal} ended the check")))
+        }
+    };
+    Found { state: Some(state), last, detail }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_end_of_a_check_has_its_meaning() {
+        let state = |ended, last, acked| {
+            judge(ended, &Said { last, unclear: None }, acked, None).state.unwrap()
+        };
+        assert_eq!(state(Ended::Code(0), None, 9), State::Survived);
+        assert_eq!(state(Ended::Code(0), Some(9), 9), State::Survived);
+        assert_eq!(state(Ended::Code(0), Some(12), 9), State::Survived, "more than is owed");
+        assert_eq!(state(Ended::Code(0), Some(8), 9), State::Lost);
+        assert_eq!(state(Ended::Code(0), Some(0), 0), State::Survived, "nothing is owed");
+        assert_eq!(state(Ended::Code(1), Some(9), 9), State::Corrupt);
+        assert_eq!(state(Ended::Code(125), None, 0), State::Corrupt);
+        for broken in [Ended::Code(126), Ended::Code(127), Ended::Signal(11)] {
+            assert_eq!(state(broken, Some(9), 9), State::HarnessBroken);
+        }
+    }
+    #[test]
+    fn a_last_without_a_number_is_no_word_for_it() {
+        let heard = |lines: &[&str]| {
+            let mut said = Said::default();
+            lines.iter().for_each(|line| said.hear(line.as_bytes()));
+            judge(Ended::Code(0), &said, 9, None)
+        };
+        for line in ["LAST", "LAST ", "LAST -1", "LAST 9 8", "LAST x", "LAST 18446744073709551616"]
+        {
+            assert_eq!(heard(&[line]).state, Some(State::HarnessBroken), "{line}");
+            assert_eq!(heard(&["LAST 9", line]).state, Some(State::HarnessBroken), "{line}");
+        }
+        for line in ["LAST 9\r", "LAST  9 ", "LASTING", " LAST", "at LAST 3", ""] {
+            assert_eq!(heard(&[line]).state, Some(State::Survived), "{line}");
+        }
+        assert_eq!(heard(&["LAST 8"]).state, Some(State::Lost));
+    }
+}

@@ -1,0 +1,170 @@
+//! What is cut: a drive with a real file system on it, or a folder of files
+//! without one. The runner does not care which.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use fsure_os::family::{Family, Lines, Task};
+use fsure_os::stand::{self, FileSystem, MountError, Site, Stand};
+
+use crate::crash::{Folder, Live, MountedFolder};
+use crate::drive::files::{FileDrive, Mode};
+use crate::drive::{Cut, History, Image, Latency, Personality, Random, Traits};
+
+/// Where a program finds the simulated drive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Front {
+    /// Under a real file system. Needs root.
+    Mounted {
+        /// Which.
+        system: FileSystem,
+        /// Options of `mount`, or empty.
+        options: String,
+    },
+    /// As a folder of our own, file by file.
+    Folder(Mode),
+}
+
+impl Front {
+    /// Its name in results.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Mounted { system, .. } => system.name(),
+            Self::Folder(Mode::Strict) => "folder",
+            Self::Folder(Mode::Journal) => "folder-journal",
+        }
+    }
+
+    /// A new drive with nothing but what `mkfs` makes.
+    pub(super) fn format(
+        &self,
+        site: &Site,
+        size: u64,
+        personality: Personality,
+    ) -> io::Result<Drive> {
+        match self {
+            Self::Mounted { system, .. } => {
+                let drive = Arc::new(Live::new(Traits::new(personality), Image::new(size)));
+                stand::format(site, drive.clone(), *system)?;
+                Ok(Drive::Blocks(drive))
+            }
+            Self::Folder(mode) => {
+                Ok(Drive::Files(Folder::new(personality, *mode, Latency::NONE, size)))
+            }
+        }
+    }
+}
+
+/// What is on a drive that is switched off.
+#[derive(Debug)]
+pub(super) enum Content {
+    Blocks(Image),
+    Files(Box<FileDrive>),
+}
+
+/// How a drive is to be when it is switched on.
+#[derive(Clone, Copy)]
+pub(super) struct Kind {
+    pub(super) personality: Personality,
+    pub(super) latency: Latency,
+    /// Whether it keeps all that it is asked for.
+    pub(super) remembers: bool,
+}
+
+impl Kind {
+    /// One that keeps its word and takes no time.
+    pub(super) const HONEST: Self =
+        Self { personality: Personality::Honest, latency: Latency::NONE, remembers: false };
+}
+
+impl Content {
+    /// Switches a drive on that holds this.
+    pub(super) fn switch_on(&self, kind: Kind) -> Drive {
+        let Kind { personality, latency, remembers } = kind;
+        match self {
+            Self::Blocks(image) => {
+                let traits = Traits { latency, remembers, ..Traits::new(personality) };
+                Drive::Blocks(Arc::new(Live::new(traits, image.clone())))
+            }
+            Self::Files(files) => {
+                Drive::Files(Folder::holding(files.as_another(personality, latency)))
+            }
+        }
+    }
+}
+
+/// A drive that is switched on.
+#[derive(Clone, Debug)]
+pub(super) enum Drive {
+    Blocks(Arc<Live>),
+    Files(Folder),
+}
+
+impl Drive {
+    /// Has programs see it.
+    pub(super) fn mount(&self, site: &Arc<Site>, front: &Front) -> Result<Mounted, MountError> {
+        match (self, front) {
+            (Self::Blocks(drive), Front::Mounted { system, options }) => {
+                Ok(Mounted::Stand(Stand::mount(site, drive.clone(), *system, options)?))
+            }
+            (Self::Files(folder), _) => Ok(Mounted::Folder(folder.mount(site)?)),
+            (Self::Blocks(_), Front::Folder(_)) => unreachable!("formatted as a folder"),
+        }
+    }
+
+    /// What is left if the power is cut now. The drive goes on.
+    pub(super) fn cut(&self, cut: Cut, random: &mut Random) -> Content {
+        match self {
+            Self::Blocks(drive) => Content::Blocks(drive.cut(cut, random)),
+            Self::Files(folder) => Content::Files(Box::new(folder.cut(cut, random))),
+        }
+    }
+
+    /// Notes that everything up to a number was said to be safe.
+    pub(super) fn mark(&self, number: u64) {
+        match self {
+            Self::Blocks(drive) => drive.with(|drive, _| drive.mark(number)),
+            Self::Files(folder) => folder.mark(number),
+        }
+    }
+
+    /// Fails one write after so many more that succeed.
+    pub(super) fn fail_after(&self, writes: u64) {
+        match self {
+            Self::Blocks(drive) => drive.with(|drive, _| drive.fail_after(writes, 1)),
+            Self::Files(folder) => folder.with(|drive, _| drive.fail_after(writes, 1)),
+        }
+    }
+
+    /// All that it was asked for, where it remembers that.
+    pub(super) fn history(&self) -> Option<History> {
+        match self {
+            Self::Blocks(drive) => drive.with(|drive, _| drive.history().cloned()),
+            Self::Files(_) => None,
+        }
+    }
+}
+
+/// A drive that programs see, until this is dropped.
+#[derive(Debug)]
+pub(super) enum Mounted {
+    Stand(Stand),
+    Folder(MountedFolder),
+}
+
+impl Mounted {
+    pub(super) fn place(&self) -> &Path {
+        match self {
+            Self::Stand(stand) => stand.place(),
+            Self::Folder(folder) => folder.place(),
+        }
+    }
+
+    pub(super) fn spawn(&self, task: &Task, output: Lines, error: Lines) -> io::Result<Family> {
+        match self {
+            Self::Stand(stand) => stand.spawn(task, output, error),
+            Self::Folder(folder) => folder.spawn(task, output, error),
+        }
+    }
+}

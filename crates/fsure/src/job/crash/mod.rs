@@ -1,0 +1,317 @@
+//! `crash`: a program on a simulated drive, cut while it runs, and each time
+//! what is left is mounted and checked. `docs/crash.md` is the contract.
+
+mod acknowledged;
+mod boundaries;
+mod examine;
+mod medium;
+mod program;
+mod run;
+
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fsure_os::family::Ended;
+use fsure_os::stand::{MountError, Site};
+
+use crate::crash::SYNCFS;
+use crate::drive::{Cut, Latency, Personality, Random};
+use crate::job::workload::Workload;
+use crate::results::{CrashLine, CrashSummary, CutMade, DriveTried, State};
+use crate::words::{Clock, Error, ExitCode, IoContext as _, Monitor, Result};
+use boundaries::every_flush;
+pub use medium::Front;
+use medium::{Content, Kind, Mounted};
+use program::{Command, Program};
+use run::Run;
+
+/// Cuts of a twin, of which one has to show a loss.
+const TWIN_CUTS: u64 = 6;
+
+/// What to run, on what, and how often to cut it.
+#[derive(Clone, Debug)]
+pub struct CrashOptions {
+    /// The drives, each tried by itself.
+    pub drives: Vec<Personality>,
+    /// How long they take.
+    pub latency: Latency,
+    /// Which write of the program's fails, from 1 on; `None`: none does.
+    pub failing_write: Option<u64>,
+    /// Where the program finds them.
+    pub front: Front,
+    /// Bytes of a drive.
+    pub size: u64,
+    /// Which writes survive, in turn.
+    pub variants: Vec<Cut>,
+    /// Cuts for each drive.
+    pub cuts: u64,
+    /// Instead of cuts at moments of chance: look at every flush that an honest
+    /// drive is sent in this time.
+    pub every_flush: Option<Duration>,
+    /// The longest time between one check and the next cut.
+    pub pause: Duration,
+    /// What chance begins with.
+    pub seed: u64,
+    /// A program that is run to its end on the new file system; what it leaves
+    /// is on the medium when the first cut comes. May be empty.
+    pub prepare: Vec<OsString>,
+    /// The workload that it is, if it is one of ours.
+    pub workload: Option<String>,
+    /// The program.
+    pub command: Vec<OsString>,
+    /// The program that looks at what is left.
+    pub check: Vec<OsString>,
+    /// A folder for the images of cuts that have shown a loss.
+    pub keep: Option<PathBuf>,
+    /// This program's own file, for its hidden commands.
+    pub program: PathBuf,
+    /// Where there is room for mount points; nothing is stored there.
+    pub folder: PathBuf,
+    /// Where the time comes from.
+    pub clock: Clock,
+}
+
+impl CrashOptions {
+    /// The same with a program of ours, and its check.
+    #[must_use]
+    pub fn with_workload(self, workload: &Workload) -> Self {
+        let words = |words: &[&str]| {
+            let words = words.iter().map(OsString::from);
+            std::iter::once(self.program.clone().into()).chain(words).collect()
+        };
+        let command = words(&["workload", "run", workload.name, "."]);
+        let check = words(&["workload", "check", workload.name, ".", "--acked", "$ACKED"]);
+        Self { workload: Some(workload.name.to_owned()), command, check, ..self }
+    }
+}
+
+/// Who listens to a run.
+pub trait CrashListener: Monitor {
+    /// A line of the result, as soon as it is known.
+    fn told(&self, _line: &CrashLine) {}
+
+    /// What is under way, and how much of the run is done, 0 to 1.
+    fn under_way(&self, _what: &str, _share: f64) {}
+}
+
+/// What came of a run; the lines were told.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Crashed {
+    /// Each drive that was tried, in the order given.
+    pub drives: Vec<DriveTried>,
+    /// The last line.
+    pub summary: CrashSummary,
+    /// How the run ends.
+    pub exit_code: ExitCode,
+}
+
+/// Runs the program on each drive and cuts it. Nothing is left mounted. Fails
+/// where this machine cannot do it, or the program does not run.
+pub fn crash(options: &CrashOptions, listener: &dyn CrashListener) -> Result<Crashed> {
+    check(options)?;
+    let began = options.clock.watch();
+    if matches!(options.front, Front::Folder(_)) {
+        listener.told(&CrashLine::Warning { words: SYNCFS.to_owned() });
+    }
+    let site = site(options)?;
+    let base = prepared(options, &site, listener)?;
+    let mut tried = Vec::new();
+    let mut made = 0;
+    for (place, drive) in options.drives.iter().enumerate() {
+        let from = place as f64 / options.drives.len() as f64;
+        let run = Run { options, site: &site, base: &base, listener, from };
+        let one = try_drive(&run, *drive, &mut made)?;
+        listener.told(&CrashLine::Drive(one.clone()));
+        tried.push(one);
+        if listener.stop_requested().is_some() {
+            break;
+        }
+    }
+    let exit_code = listener.stop_requested().unwrap_or_else(|| code(&tried));
+    let seconds = began.elapsed().as_secs_f64();
+    let sum = |of: fn(&DriveTried) -> u64| tried.iter().map(of).sum();
+    let summary = CrashSummary {
+        seed: options.seed,
+        cuts: sum(|one| one.cuts),
+        losses: sum(DriveTried::losses),
+        harness_broken: sum(|one| one.harness_broken),
+        seconds,
+        cuts_per_minute: made as f64 / seconds * 60.0,
+        exit_code: exit_code.number(),
+        ..CrashSummary::default()
+    };
+    listener.told(&CrashLine::Summary(summary.clone()));
+    Ok(Crashed { drives: tried, summary, exit_code })
+}
+
+fn site(options: &CrashOptions) -> Result<Arc<Site>> {
+    Site::create(&options.folder, &options.program)
+        .doing("make room for mount points in", &options.folder)
+}
+
+fn check(options: &CrashOptions) -> Result<()> {
+    let usage = |message: &str, hint: &str| {
+        Err(Error::Usage { message: message.to_owned(), hint: Some(hint.to_owned()) })
+    };
+    if options.command.is_empty() {
+        return usage("nothing to run", "give a program after '--', or '--workload NAME'");
+    }
+    if options.check.is_empty() {
+        return usage(
+            "nothing would look at what is left",
+            "'--check LINE' is run by 'sh -c' in each image; '--check true' only mounts them",
+        );
+    }
+    if options.every_flush.is_some() && options.drives != [Personality::Honest] {
+        return usage(
+            "what a drive has right after a flush is known of an honest one only",
+            "leave '--drive' out",
+        );
+    }
+    let is_folder = matches!(options.front, Front::Folder(_));
+    if is_folder && (options.every_flush.is_some() || options.keep.is_some()) {
+        return usage(
+            "flushes are remembered, and images kept, of a drive under a file system only",
+            "add '--fs ext4', '--fs xfs' or '--fs btrfs'",
+        );
+    }
+    check_size(options)
+}
+
+fn check_size(options: &CrashOptions) -> Result<()> {
+    match &options.front {
+        Front::Mounted { system, .. } if options.size < system.least_bytes() => {
+            let (name, least) = (system.name(), system.least_bytes() >> 20);
+            Err(Error::Usage {
+                message: format!("a drive for {name} needs {least} MiB"),
+                hint: Some("leave '--size' out".to_owned()),
+            })
+        }
+        Front::Mounted { .. } | Front::Folder(_) => Ok(()),
+    }
+}
+
+/// A drive with the file system on it, and what is prepared, all of it on the
+/// medium.
+fn prepared(
+    options: &CrashOptions,
+    site: &Arc<Site>,
+    listener: &dyn CrashListener,
+) -> Result<Content> {
+    listener.under_way(&format!("making {}", options.front.name()), 0.0);
+    let (folder, front) = (&options.folder, &options.front);
+    let formatted = front.format(site, options.size, Personality::Protected);
+    let drive = formatted.map_err(rootless).doing("make a file system on a drive at", folder)?;
+    // Mounted once even without anything to prepare: what cannot be mounted now
+    // is no result of a cut.
+    let mounted = drive.mount(site, front).map_err(|error| unmounted(options, error))?;
+    if !options.prepare.is_empty() {
+        prepare(options, &mounted, listener)?;
+    }
+    // All of it is durable on a drive that protects its cache.
+    let now = || drive.cut(Cut::None, &mut Random::new(options.seed));
+    if let Err(error) = now().switch_on(Kind::HONEST).mount(site, front) {
+        let name = front.name();
+        let why = format!("this kernel does not mount a copy of {name} beside it: {error}");
+        let source = io::Error::new(io::ErrorKind::Unsupported, why);
+        return Err(Error::Io { doing: "mount a drive at", path: folder.clone(), source });
+    }
+    drop(mounted);
+    Ok(now())
+}
+
+/// With the way that needs no root, in place of a hint that is of no help here.
+fn rootless(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            io::Error::other(format!("{error}; without '--fs' it is a folder, which needs no root"))
+        }
+        _ => error,
+    }
+}
+
+fn unmounted(options: &CrashOptions, error: MountError) -> Error {
+    match error {
+        // Of another kind: the remedy is in its words.
+        MountError::Refused(error) => Error::Io {
+            doing: "mount a drive at",
+            path: options.folder.clone(),
+            source: io::Error::other(error),
+        },
+        MountError::Unmountable(words) => Error::Usage {
+            message: format!("a new {} does not mount: {words}", options.front.name()),
+            hint: Some("look at '--mount-options'".to_owned()),
+        },
+    }
+}
+
+fn prepare(options: &CrashOptions, mounted: &Mounted, listener: &dyn CrashListener) -> Result<()> {
+    listener.under_way("preparing", 0.0);
+    let failed = |why: String| Error::Usage {
+        message: format!("what was to be prepared failed: {why}"),
+        hint: Some("'--prepare LINE' is run by 'sh -c' in the new file system".to_owned()),
+    };
+    let command = Command { words: &options.prepare, acked: None };
+    let started = Program::start(mounted, &command, Box::new(|_: &[u8]| {}));
+    let mut program = started.map_err(|error| failed(error.to_string()))?;
+    match program.wait(listener).map_err(|error| failed(error.to_string()))? {
+        Some(Ended::Code(0)) => Ok(()),
+        None => Err(Error::Interrupted(listener.stop_requested().unwrap_or(ExitCode::Interrupted))),
+        Some(ended) => Err(failed(told(ended, &program.last_words()))),
+    }
+}
+
+/// The end of a program, in words.
+fn told(ended: Ended, last_words: &[String]) -> String {
+    let end = match ended {
+        Ended::Code(code) => format!("exit code {code}"),
+        Ended::Signal(signal) => format!("signal {signal}"),
+    };
+    if last_words.is_empty() { end } else { format!("{end}: {}", last_words.join(" | ")) }
+}
+
+/// One drive: first its twin, since where that shows no loss nothing does.
+fn try_drive(run: &Run<'_>, drive: Personality, made: &mut u64) -> Result<DriveTried> {
+    let mut tried = DriveTried {
+        drive: drive.to_string(),
+        fs: run.options.front.name().to_owned(),
+        ..DriveTried::default()
+    };
+    // A drive that lies has one, too: with other variants, or a lag, its own cuts may
+    // all survive.
+    (tried.twin_lost, tried.twin_acked) = run.twin(TWIN_CUTS, made)?;
+    let has_teeth = tried.twin_lost != Some(false);
+    let mut count = |cut: &CutMade| {
+        *made += 1;
+        tried.add(cut);
+    };
+    if run.options.every_flush.is_some() {
+        every_flush(run, has_teeth, &mut count)?;
+    } else {
+        run.cuts(drive, has_teeth, &mut count)?;
+    }
+    Ok(tried)
+}
+
+/// A loss counts for more than what could not be shown.
+fn code(tried: &[DriveTried]) -> ExitCode {
+    let of = |one: &DriveTried| {
+        if one.losses() > 0 {
+            ExitCode::Damage
+        } else if one.survived < one.cuts || one.cuts == 0 || one.owed_nothing() {
+            ExitCode::Incomplete
+        } else {
+            ExitCode::Clean
+        }
+    };
+    tried.iter().map(of).reduce(ExitCode::worse).unwrap_or(ExitCode::Incomplete)
+}
+
+/// What is known of a cut whose check has found nothing, where the twin has
+/// shown that it cannot.
+fn toothless(state: State, has_teeth: bool) -> State {
+    if state == State::Survived && !has_teeth { State::HarnessBroken } else { state }
+}

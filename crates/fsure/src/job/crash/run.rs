@@ -1,0 +1,278 @@
+//! A program on one drive, cut as often as asked. A cut takes an image while
+//! the program goes on; a program that ends is cut then, and started anew on a
+//! new drive.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use fsure_os::family::Ended;
+use fsure_os::stand::Site;
+
+use super::acknowledged::Acknowledged;
+use super::examine::examine;
+use super::medium::{Content, Drive, Kind, Mounted};
+use super::program::{Command, LOOK, Program};
+use super::{CrashListener, CrashOptions, told, toothless, unmounted};
+use crate::drive::{Cut, Personality, Random};
+use crate::results::{CrashLine, CutMade, State};
+use crate::words::{Error, IoContext as _, Result};
+
+/// How long a program may take over its first acknowledgement before it is cut
+/// without one.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// What a twin loses.
+const TWIN_VARIANTS: [Cut; 2] = [Cut::None, Cut::Random];
+
+/// What all drives have in common.
+pub(super) struct Run<'a> {
+    pub(super) options: &'a CrashOptions,
+    pub(super) site: &'a Arc<Site>,
+    /// What a new drive holds.
+    pub(super) base: &'a Content,
+    pub(super) listener: &'a dyn CrashListener,
+    /// How much of all is done when this begins, 0 to 1.
+    pub(super) from: f64,
+}
+
+/// Cuts to be made on a drive.
+struct Plan<'a> {
+    drive: Personality,
+    cuts: u64,
+    variants: &'a [Cut],
+    twin: bool,
+    has_teeth: bool,
+}
+
+/// A program under way on its drive. What is dropped first ends first.
+pub(super) struct Going {
+    pub(super) program: Program,
+    _mounted: Mounted,
+    pub(super) drive: Drive,
+    acknowledged: Arc<Acknowledged>,
+}
+
+impl Run<'_> {
+    /// Whether the check has noticed a loss in one of a few cuts of a lying drive,
+    /// `None` where nothing was cut; and the highest number that was acknowledged
+    /// before one.
+    pub(super) fn twin(&self, cuts: u64, made: &mut u64) -> Result<(Option<bool>, u64)> {
+        let drive = Personality::Lying { lag: None };
+        let plan = Plan { drive, cuts, variants: &TWIN_VARIANTS, twin: true, has_teeth: true };
+        let (mut has_lost, mut acked) = (None, 0);
+        self.make(&plan, &mut |cut| {
+            *made += 1;
+            acked = acked.max(cut.acked);
+            *has_lost.get_or_insert(false) |= is_noticed(cut.state);
+            !is_noticed(cut.state)
+        })?;
+        Ok((has_lost, acked))
+    }
+
+    /// All cuts of a drive.
+    pub(super) fn cuts(
+        &self,
+        drive: Personality,
+        has_teeth: bool,
+        each: &mut dyn FnMut(&CutMade),
+    ) -> Result<()> {
+        let (cuts, variants) = (self.options.cuts, &self.options.variants[..]);
+        let plan = Plan { drive, cuts, variants, twin: false, has_teeth };
+        self.make(&plan, &mut |cut| {
+            each(cut);
+            true
+        })
+    }
+
+    /// Makes the cuts of a plan, as long as `each` wants more.
+    fn make(&self, plan: &Plan<'_>, each: &mut dyn FnMut(&CutMade) -> bool) -> Result<()> {
+        let mut random = Random::new(self.options.seed);
+        let mut number = 0;
+        while number < plan.cuts && self.listener.stop_requested().is_none() {
+            let mut going = self.start(plan.drive)?;
+            loop {
+                let ended = self.wait(&mut going, &mut random)?;
+                number += 1;
+                let Some(cut) = self.cut(plan, &going, number, &mut random)? else {
+                    return Ok(());
+                };
+                let is_enough = !each(&cut);
+                self.listener.told(&CrashLine::Cut(cut));
+                if is_enough || number == plan.cuts {
+                    return Ok(());
+                }
+                if let Some(ended) = ended {
+                    going.may_have_ended(ended)?;
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A new drive with the program on it.
+    pub(super) fn start(&self, personality: Personality) -> Result<Going> {
+        let (options, folder) = (self.options, &self.options.folder);
+        let remembers = personality == Personality::Honest && options.every_flush.is_some();
+        let drive = self.base.switch_on(Kind { personality, latency: options.latency, remembers });
+        let mounted = drive.mount(self.site, &options.front);
+        let mounted = mounted.map_err(|error| unmounted(options, error))?;
+        if let Some(number) = options.failing_write {
+            drive.fail_after(number.saturating_sub(1));
+        }
+        let acknowledged = Arc::<Acknowledged>::default();
+        let (noted, marked) = (Arc::clone(&acknowledged), drive.clone());
+        let output = move |line: &[u8]| {
+            if let Some(number) = Acknowledged::number(line) {
+                noted.note(number);
+                if remembers {
+                    marked.mark(number);
+                }
+            }
+        };
+        let command = Command { words: &options.command, acked: None };
+        let program = Program::start(&mounted, &command, Box::new(output));
+        let program = program.doing("start the program on a drive at", folder)?;
+        Ok(Going { program, _mounted: mounted, drive, acknowledged })
+    }
+
+    /// Waits until the next cut is due: first for something to lose, then for as
+    /// long as chance will have it.
+    fn wait(&self, going: &mut Going, random: &mut Random) -> Result<Option<Ended>> {
+        let longest = u64::try_from(self.options.pause.as_micros()).unwrap_or(u64::MAX);
+        let pause = Duration::from_micros(random.below(longest));
+        let begun = Instant::now();
+        let mut due = None;
+        loop {
+            let ended = going.program.ended().doing("wait for", &self.options.folder)?;
+            if ended.is_some() || self.listener.stop_requested().is_some() {
+                return Ok(ended);
+            }
+            if due.is_none() && (going.acknowledged.highest() > 0 || begun.elapsed() >= PATIENCE) {
+                due = Some(Instant::now() + pause);
+            }
+            match due {
+                Some(due) if due <= Instant::now() => return Ok(None),
+                Some(due) => std::thread::sleep(LOOK.min(due - Instant::now())),
+                None => going.acknowledged.wait_for_first(LOOK),
+            }
+        }
+    }
+
+    /// Cuts, and has looked at what is left; `None` where the run is to end.
+    fn cut(
+        &self,
+        plan: &Plan<'_>,
+        going: &Going,
+        number: u64,
+        random: &mut Random,
+    ) -> Result<Option<CutMade>> {
+        let place = (number - 1) as usize % plan.variants.len();
+        let variant = plan.variants[place];
+        self.tell(plan, number);
+        // In this order: what is owed was acknowledged before the image is taken.
+        let acked = going.acknowledged.highest();
+        let left = going.drive.cut(variant, random);
+        // And not before: what is lost must not look younger than it was.
+        let at = Instant::now();
+        let found = examine(self.options, self.site, &left, acked, self.listener);
+        let Some(state) = found.state else { return Ok(None) };
+        let state = toothless(state, plan.has_teeth);
+        let lost = found.lost(state, acked);
+        let first_lost = lost.filter(|lost| *lost > 0).map(|lost| acked - lost);
+        let age = first_lost.and_then(|last| going.acknowledged.age_above(last, at));
+        let mut cut = CutMade {
+            workload: self.options.workload.clone(),
+            n: number,
+            drive: plan.drive.to_string(),
+            fs: self.options.front.name().to_owned(),
+            variant: variant.name().to_owned(),
+            acked,
+            lost,
+            oldest_lost_ms: age.map(milliseconds),
+            state,
+            twin: plan.twin,
+            detail: found.detail,
+            image: None,
+        };
+        if !plan.has_teeth && state == State::HarnessBroken {
+            let why = "the check found nothing wrong on a drive that lies, either";
+            cut.detail.get_or_insert_with(|| why.to_owned());
+        }
+        if !plan.twin && state.is_loss() {
+            cut.image = self.keep(&cut, &left);
+        }
+        Ok(Some(cut))
+    }
+
+    fn tell(&self, plan: &Plan<'_>, number: u64) {
+        let (cuts, drive) = (plan.cuts, plan.drive);
+        let system = self.options.front.name();
+        let what = if plan.twin {
+            format!("{drive} on {system}: whether the check notices a loss")
+        } else {
+            format!("{drive} on {system}: cut {number} of {cuts}")
+        };
+        let share = if plan.twin { 0.0 } else { (number - 1) as f64 / cuts as f64 };
+        self.listener.under_way(&what, self.from + share / self.options.drives.len() as f64);
+    }
+
+    /// Keeps an image where that was asked for; the answer is its file. What was
+    /// found counts without it, too.
+    pub(super) fn keep(&self, cut: &CutMade, left: &Content) -> Option<String> {
+        let (Some(folder), Content::Blocks(image)) = (&self.options.keep, left) else {
+            return None;
+        };
+        let (drive, fs, variant) = (cut.drive.replace(':', "-"), &cut.fs, &cut.variant);
+        let path = folder.join(format!("{drive}-{fs}-{}-{variant}.img", cut.n));
+        match fsure_os::plain::sparse(&path, image.size(), image.written()) {
+            Ok(()) => Some(path.to_string_lossy().into_owned()),
+            Err(error) => {
+                self.listener.warn(&format!("cannot keep an image in {}: {error}", path.display()));
+                None
+            }
+        }
+    }
+}
+
+/// Whether the check has noticed a loss. It has not seen what does not mount.
+fn is_noticed(state: State) -> bool {
+    matches!(state, State::Lost | State::Corrupt)
+}
+
+/// Begun ones count: rounded down, an age could pass for one that is allowed.
+fn milliseconds(age: Duration) -> u64 {
+    u64::try_from(age.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
+}
+
+impl Going {
+    /// A program may end at any time, as long as it does something first.
+    pub(super) fn may_have_ended(&self, ended: Ended) -> Result<()> {
+        if ended == Ended::Code(0) || self.acknowledged.highest() > 0 {
+            return Ok(());
+        }
+        let message = told(ended, &self.program.last_words());
+        let hint = "it is run with the file system as its working folder and in $MNT";
+        Err(Error::Usage {
+            message: format!("the program ended before it acknowledged anything: {message}"),
+            hint: Some(hint.to_owned()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_has_teeth_only_if_it_has_bitten() {
+        assert!([State::Lost, State::Corrupt].into_iter().all(is_noticed));
+        let others = [State::Survived, State::Unmountable, State::HarnessBroken];
+        assert!(!others.into_iter().any(is_noticed));
+    }
+
+    #[test]
+    fn an_age_is_never_rounded_down() {
+        let told = |nanoseconds| milliseconds(Duration::from_nanos(nanoseconds));
+        assert_eq!([told(0), told(1), told(1_000_000), told(1_000_001)], [0, 1, 1, 2]);
+    }
+}

@@ -1,0 +1,247 @@
+//! `crash` for a person: one row for each drive, then what was lost in words,
+//! and last what it means.
+
+use super::{count, number, safe};
+use crate::results::{
+    Call, CrashLine, CrashSummary, CutMade, DriveTried, FlushAfterError, Memory, State,
+};
+use crate::words::ExitCode;
+use crate::words::units::{microseconds, span};
+
+/// Losses that are told one by one.
+const TOLD: usize = 5;
+
+/// The report on all lines of a run.
+pub fn text(lines: &[CrashLine]) -> String {
+    let drives: Vec<_> = lines.iter().filter_map(drive).collect();
+    let mut report = if drives.is_empty() { String::new() } else { table(&drives) };
+    for drive in &drives {
+        report += &told(drive, lines);
+    }
+    for line in lines {
+        match line {
+            CrashLine::Summary(summary) => report += &closing(summary, &drives),
+            CrashLine::Warning { words } => report += &format!("warning: {}\n", safe(words)),
+            CrashLine::FlushAfterError(line) => report += &after_error(line),
+            CrashLine::Cut(_) | CrashLine::Drive(_) | CrashLine::Cell(_) => {}
+        }
+    }
+    report
+}
+
+/// The line of a cut that has shown a loss, or nothing at all; `None` for one
+/// that survived.
+pub fn loss(cut: &CutMade) -> Option<String> {
+    (cut.state != State::Survived)
+        .then(|| format!("{} on {}, {}", safe(&cut.drive), safe(&cut.fs), words(cut)))
+}
+
+fn drive(line: &CrashLine) -> Option<&DriveTried> {
+    if let CrashLine::Drive(drive) = line { Some(drive) } else { None }
+}
+
+fn table(drives: &[&DriveTried]) -> String {
+    let head = ["drive", "on", "cuts", "survived", "lost", "corrupt", "no mount", "unknown"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    rows[0].extend(["most lost", "oldest lost"].map(str::to_owned));
+    for one in drives {
+        let counts = [one.cuts, one.survived, one.lost, one.corrupt, one.unmountable];
+        let mut row = vec![safe(&one.drive), safe(&one.fs)];
+        row.extend(counts.iter().map(|number| count(*number)));
+        row.push(count(one.harness_broken));
+        row.push(if one.losses() > 0 { count(one.most_lost) } else { "-".to_owned() });
+        row.push(one.oldest_lost_ms.map_or_else(|| "-".to_owned(), age));
+        rows.push(row);
+    }
+    let widths: Vec<_> = (0..rows[0].len())
+        .map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
+        .collect();
+    let cell = |column: usize, text: &str| {
+        let width = widths[column];
+        if column < 2 { format!("{text:<width$}") } else { format!("{text:>width$}") }
+    };
+    let line = |row: &Vec<String>| {
+        let cells: Vec<_> = row.iter().enumerate().map(|(at, text)| cell(at, text)).collect();
+        format!("{}\n", cells.join("  ").trim_end())
+    };
+    rows.iter().map(line).collect()
+}
+
+/// What was lost on a drive, one by one, as far as that helps.
+fn told(drive: &DriveTried, lines: &[CrashLine]) -> String {
+    let cuts = lines.iter().filter_map(|line| match line {
+        CrashLine::Cut(cut) if !cut.twin && cut.state != State::Survived => Some(cut),
+        _ => None,
+    });
+    let own: Vec<_> = cuts.filter(|cut| cut.drive == drive.drive && cut.fs == drive.fs).collect();
+    if own.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("\n{} on {}\n", safe(&drive.drive), safe(&drive.fs));
+    for cut in own.iter().take(TOLD) {
+        text += &format!("  {}\n", words(cut));
+        if let Some(image) = &cut.image {
+            text += &format!("    image: {}\n", safe(image));
+        }
+    }
+    if own.len() > TOLD {
+        text += &format!("  and {} more\n", own.len() - TOLD);
+    }
+    text
+}
+
+fn words(cut: &CutMade) -> String {
+    let mut words = format!("cut {} ({}): {}", cut.n, cut.variant, cut.state.name());
+    if let Some(lost) = cut.lost.filter(|lost| *lost > 0) {
+        words += &format!(", {} of {} acknowledged lost", count(lost), count(cut.acked));
+    }
+    if let Some(oldest) = cut.oldest_lost_ms {
+        words += &format!(", the oldest {} old", age(oldest));
+    }
+    match &cut.detail {
+        Some(detail) => format!("{words}: {}", safe(detail)),
+        None => words,
+    }
+}
+
+pub(super) fn age(milliseconds: u64) -> String {
+    match milliseconds {
+        0..1000 => format!("{milliseconds} ms"),
+        _ => microseconds(milliseconds as f64 * 1000.0),
+    }
+}
+
+/// What a flush reports after a write that failed, call by call, and what
+/// follows for a program.
+fn after_error(line: &FlushAfterError) -> String {
+    let mut text = format!("{}: one write fails, and none after it\n", safe(&line.fs));
+    for Call { call, by, result } in &line.calls {
+        text += &format!("  {:<6} by {:<24} {}\n", safe(call), safe(by), safe(result));
+    }
+    let content = |memory| match memory {
+        Memory::Old => "the old content",
+        Memory::New => "the new content",
+        Memory::Neither => "neither content",
+    };
+    let (seen, left) = (content(line.in_memory), content(line.after_cut));
+    text += &format!("  the program reads {seen}; a cut leaves {left}\n\n");
+    text + match (line.reported, line.forgets) {
+        (_, true) => {
+            "A flush succeeds after the failure although the data are not on the medium: a\n\
+             program must not ask again and believe the answer, but stop and start over from\n\
+             what it knows to be safe.\n"
+        }
+        (true, false) => "No flush succeeds after the failure: a program is told no lie.\n",
+        (false, false) => "No flush has failed: nothing was shown.\n",
+    }
+}
+
+fn closing(summary: &CrashSummary, drives: &[&DriveTried]) -> String {
+    if drives.is_empty() && summary.cuts == 0 {
+        return String::new();
+    }
+    let mut text = String::from("\n");
+    for drive in drives {
+        text += &verdict(drive);
+    }
+    text + &pace(summary)
+}
+
+/// Whether the run came to its end, how fast it was, and how to have it again.
+pub(super) fn pace(summary: &CrashSummary) -> String {
+    let signals = [ExitCode::Interrupted, ExitCode::Terminated];
+    let is_early = signals.iter().any(|code| code.number() == summary.exit_code);
+    let early = match is_early {
+        true => "The run was ended early: what stands above was seen, and no more.\n",
+        false => "",
+    };
+    let (cuts, pace) = (number(summary.cuts, "cut", "cuts"), summary.cuts_per_minute);
+    format!(
+        "{early}{cuts} in {}, {pace:.0} a minute with their checks; seed {}\n",
+        span(summary.seconds),
+        summary.seed
+    )
+}
+
+/// What a drive has shown, in a sentence.
+fn verdict(drive: &DriveTried) -> String {
+    let (name, cuts) = (safe(&drive.drive), number(drive.cuts, "cut", "cuts"));
+    if drive.losses() > 0 {
+        let (lost, of) = (count(drive.losses()), drive.cuts);
+        return format!("{name}: {lost} of {of} cuts lost what was acknowledged, or damaged it\n");
+    }
+    if drive.cuts == 0 {
+        return format!("{name}: not cut\n");
+    }
+    if drive.survived < drive.cuts {
+        let broken = count(drive.harness_broken);
+        let mut text = format!("{name}: nothing is known of {broken} of {cuts}");
+        if drive.twin_lost == Some(false) {
+            text += ": on a lying drive the check noticed no loss, so that it proves nothing";
+        }
+        return format!("{text}\n");
+    }
+    if drive.owed_nothing() {
+        return format!(
+            "{name}: nothing is known: before none of {cuts} anything was acknowledged\n"
+        );
+    }
+    let mut text = format!("{name}: {cuts} survived");
+    if drive.acked == 0 {
+        text += ", and nothing was acknowledged: no loss could be noticed, only damage";
+    }
+    if drive.twin_lost == Some(true) {
+        text += "; on a lying drive the check noticed the loss";
+    }
+    format!("{text}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(state: State) -> CutMade {
+        CutMade {
+            workload: None,
+            n: 3,
+            drive: "lying".into(),
+            fs: "ext4".into(),
+            variant: "none".into(),
+            acked: 5000,
+            lost: Some(1234),
+            oldest_lost_ms: Some(4567),
+            state,
+            twin: false,
+            detail: None,
+            image: None,
+        }
+    }
+
+    #[test]
+    fn a_loss_is_told_with_its_age() {
+        let one = cut(State::Lost);
+        let mut drive =
+            DriveTried { drive: "lying".into(), fs: "ext4".into(), ..DriveTried::default() };
+        drive.add(&one);
+        let summary = CrashSummary { seed: 9, cuts: 1, losses: 1, ..CrashSummary::default() };
+        let lines = [CrashLine::Cut(one), CrashLine::Drive(drive), CrashLine::Summary(summary)];
+        let text = text(&lines);
+        for part in [
+            "cut 3 (none): lost, 1,234 of 5,000 acknowledged lost, the oldest 4.6 s old",
+            "lying: 1 of 1 cuts lost what was acknowledged",
+            "seed 9",
+        ] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+    }
+
+    #[test]
+    fn what_proves_nothing_says_so() {
+        let mut drive = DriveTried { twin_lost: Some(false), ..DriveTried::default() };
+        drive.add(&cut(State::HarnessBroken));
+        assert!(verdict(&drive).contains("proves nothing"), "{}", verdict(&drive));
+        let mut silent = DriveTried::default();
+        silent.add(&CutMade { acked: 0, lost: Some(0), ..cut(State::Survived) });
+        assert!(verdict(&silent).contains("nothing was acknowledged"));
+    }
+}

@@ -1,0 +1,259 @@
+//! The lines of `fsure crash --json`. They are an interface: `docs/crash.md`
+//! says what each means.
+
+use serde::{Deserialize, Serialize};
+
+/// What is known of a cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// All that was acknowledged is there, and consistent.
+    Survived,
+    /// Consistent, and something acknowledged is not there.
+    Lost,
+    /// The check says that what is there is not consistent.
+    Corrupt,
+    /// The file system does not mount.
+    Unmountable,
+    /// Nothing is known.
+    HarnessBroken,
+}
+
+impl State {
+    /// All of them, the worst last.
+    pub const ALL: [Self; 5] =
+        [Self::Survived, Self::Lost, Self::Corrupt, Self::Unmountable, Self::HarnessBroken];
+
+    /// The name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Survived => "survived",
+            Self::Lost => "lost",
+            Self::Corrupt => "corrupt",
+            Self::Unmountable => "unmountable",
+            Self::HarnessBroken => "harness-broken",
+        }
+    }
+
+    /// Whether the cut has shown that something is gone.
+    pub fn is_loss(self) -> bool {
+        matches!(self, Self::Lost | Self::Corrupt | Self::Unmountable)
+    }
+}
+
+/// One cut and what it left.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CutMade {
+    /// The workload, if it is one of ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload: Option<String>,
+    /// Its number on this drive, from 1.
+    pub n: u64,
+    /// The drive, as the command line names it.
+    pub drive: String,
+    /// The file system, or `folder`.
+    pub fs: String,
+    /// Which writes survived.
+    pub variant: String,
+    /// The highest number acknowledged before the cut; 0: none.
+    pub acked: u64,
+    /// Acknowledged and not there; `null` where the check did not say.
+    pub lost: Option<u64>,
+    /// The age at the cut of the oldest acknowledgement that does not hold, in
+    /// milliseconds.
+    pub oldest_lost_ms: Option<u64>,
+    /// What is known.
+    pub state: State,
+    /// Whether it is one of the twin's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub twin: bool,
+    /// What the check or `mount` said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// The file in which the image was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+}
+
+/// What all cuts of one program on one drive have shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DriveTried {
+    /// The drive, as the command line names it.
+    pub drive: String,
+    /// The file system, or `folder`.
+    pub fs: String,
+    /// Cuts made; those of the twin do not count.
+    pub cuts: u64,
+    /// Of them, by what is known.
+    pub survived: u64,
+    /// See [`State::Lost`].
+    pub lost: u64,
+    /// See [`State::Corrupt`].
+    pub corrupt: u64,
+    /// See [`State::Unmountable`].
+    pub unmountable: u64,
+    /// See [`State::HarnessBroken`].
+    pub harness_broken: u64,
+    /// The most that was acknowledged before a cut and not there.
+    pub most_lost: u64,
+    /// The greatest age of a lost acknowledgement, in milliseconds.
+    pub oldest_lost_ms: Option<u64>,
+    /// The highest number acknowledged before any cut.
+    pub acked: u64,
+    /// Whether the same on a lying drive was seen to lose: `null` where the run
+    /// was ended before.
+    pub twin_lost: Option<bool>,
+    /// The highest number acknowledged before any of the twin's cuts. Not told.
+    #[serde(skip)]
+    pub twin_acked: u64,
+}
+
+impl DriveTried {
+    /// Counts a cut.
+    pub fn add(&mut self, cut: &CutMade) {
+        self.cuts += 1;
+        *match cut.state {
+            State::Survived => &mut self.survived,
+            State::Lost => &mut self.lost,
+            State::Corrupt => &mut self.corrupt,
+            State::Unmountable => &mut self.unmountable,
+            State::HarnessBroken => &mut self.harness_broken,
+        } += 1;
+        self.acked = self.acked.max(cut.acked);
+        if cut.state.is_loss() {
+            self.most_lost = self.most_lost.max(cut.lost.unwrap_or(0));
+            self.oldest_lost_ms = self.oldest_lost_ms.max(cut.oldest_lost_ms);
+        }
+    }
+
+    /// Whether nothing could be lost, although the program does acknowledge: the
+    /// twin has shown a loss of which there was none to notice here.
+    pub fn owed_nothing(&self) -> bool {
+        self.acked == 0 && self.twin_acked > 0
+    }
+
+    /// Cuts that have shown a loss.
+    pub fn losses(&self) -> u64 {
+        self.lost + self.corrupt + self.unmountable
+    }
+}
+
+/// Which content of a file is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Memory {
+    /// That of before the failed write.
+    Old,
+    /// What was to be written.
+    New,
+    /// Something else, or it cannot be read.
+    #[default]
+    Neither,
+}
+
+/// A call, and what it returned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Call {
+    /// `write`, `fsync`, `open`.
+    pub call: String,
+    /// Which descriptor.
+    pub by: String,
+    /// `ok`, or the error.
+    pub result: String,
+}
+
+/// What a file system makes of one write that failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlushAfterError {
+    /// The file system.
+    pub fs: String,
+    /// What was called after the failure, in order.
+    pub calls: Vec<Call>,
+    /// What the program read after that.
+    pub in_memory: Memory,
+    /// What a cut left.
+    pub after_cut: Memory,
+    /// Whether a flush reported success although the content is not on the
+    /// medium: who asks again is told a lie.
+    pub forgets: bool,
+    /// Whether any flush reported the failure.
+    pub reported: bool,
+}
+
+impl FlushAfterError {
+    /// What follows from this.
+    pub fn new(fs: &str, calls: Vec<Call>, in_memory: Memory, after_cut: Memory) -> Self {
+        let mut flushes = calls.iter().filter(|call| call.call == "fsync");
+        let forgets = after_cut != Memory::New && flushes.any(|call| call.result == "ok");
+        let mut flushes = calls.iter().filter(|call| call.call == "fsync");
+        let reported = flushes.any(|call| call.result != "ok");
+        Self { fs: fs.to_owned(), calls, in_memory, after_cut, forgets, reported }
+    }
+}
+
+/// A cell of the matrix.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CrashCell {
+    /// The workload.
+    pub workload: String,
+    /// What all cuts have shown.
+    #[serde(flatten)]
+    pub tried: DriveTried,
+    /// What was to be expected, in words.
+    pub expected: String,
+    /// Whether it came out so.
+    pub as_expected: bool,
+}
+
+/// One line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum CrashLine {
+    /// A cut.
+    Cut(CutMade),
+    /// All cuts of a drive.
+    Drive(DriveTried),
+    /// The same, of a cell of the matrix.
+    Cell(CrashCell),
+    /// What a file system makes of one write that failed.
+    FlushAfterError(FlushAfterError),
+    /// Something a person should know.
+    Warning {
+        /// The sentence.
+        words: String,
+    },
+    /// The last line.
+    Summary(CrashSummary),
+}
+
+impl CrashLine {
+    /// The line, without its end.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("numbers and text")
+    }
+}
+
+/// The last line.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CrashSummary {
+    /// What chance began with.
+    pub seed: u64,
+    /// Cuts, without those of twins.
+    pub cuts: u64,
+    /// Of them, those that have shown a loss.
+    pub losses: u64,
+    /// Of them, those of which nothing is known.
+    pub harness_broken: u64,
+    /// How long the run took.
+    pub seconds: f64,
+    /// Cuts a minute, those of twins included, each with its check.
+    pub cuts_per_minute: f64,
+    /// Of the matrix: cells that were filled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cells: Option<u64>,
+    /// Of the matrix: cells that did not come out as was to be expected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unexpected: Option<u64>,
+    /// The exit code that the run ended with.
+    pub exit_code: u8,
+}
