@@ -5,7 +5,8 @@
 //! Files are made anew and never opened where something has the name: whoever
 //! measures writes over nobody's data.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use crate::host::durable as host;
@@ -158,6 +159,35 @@ impl Writer {
     /// method.
     pub fn settle(&self) -> io::Result<()> {
         self.0.settle()
+    }
+}
+
+/// A file that is there, opened once more: what a flush reports may depend on
+/// who asks.
+#[derive(Debug)]
+pub struct Reopened(File);
+
+impl Reopened {
+    /// Opens it to be read and written.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self(File::options().read(true).write(true).open(path)?))
+    }
+
+    /// Writes all of it at the beginning.
+    pub fn write(&mut self, data: &[u8]) -> io::Result<()> {
+        self.0.seek(SeekFrom::Start(0))?;
+        self.0.write_all(data)
+    }
+
+    /// Reads from the beginning.
+    pub fn read(&mut self, target: &mut [u8]) -> io::Result<()> {
+        self.0.seek(SeekFrom::Start(0))?;
+        self.0.read_exact(target)
+    }
+
+    /// `fsync`, `F_FULLFSYNC` on macOS, `FlushFileBuffers` on Windows.
+    pub fn flush(&self) -> io::Result<()> {
+        self.0.sync_all()
     }
 }
 

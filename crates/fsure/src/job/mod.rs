@@ -36,7 +36,9 @@ pub use against::verify_against;
 pub use age::age;
 pub use compare::{Side, compare};
 pub use config::UserConfig;
-pub use crash::{CrashListener, CrashOptions, Crashed, Front, crash};
+pub use crash::{
+    CrashListener, CrashOptions, Crashed, Front, ask_again_and_again, crash, fail_a_write,
+};
 pub use dupes::dupes;
 pub use export::{Exported, Target, export};
 pub use flush::{FlushOptions, Measured, Pattern, flush};

@@ -12,7 +12,7 @@ use clap::{Args, ValueEnum};
 use fsure::drive::files::Mode;
 use fsure::drive::{Cut, Latency, Personality};
 use fsure::job::workload::Workload;
-use fsure::job::{CrashListener, CrashOptions, Front, crash};
+use fsure::job::{CrashListener, CrashOptions, Front, crash, fail_a_write};
 use fsure::report::crash as report;
 use fsure::results::CrashLine;
 use fsure::words::{Clock, Error, ExitCode, IoContext as _, Monitor, Result, units};
@@ -90,6 +90,12 @@ pub(crate) struct CrashArgs {
     /// Keep the images of cuts that have shown a loss in this folder
     #[arg(long, value_name = "FOLDER")]
     keep: Option<PathBuf>,
+    /// Instead of cutting: what fsync reports after one write that failed
+    #[arg(long, value_enum, value_name = "ERROR", conflicts_with_all = [
+        "drive", "latency", "error_after", "cuts", "variant", "pause", "every_flush", "prepare", "check",
+        "keep", "command",
+    ])]
+    error: Option<Failure>,
     /// The program and its arguments
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -121,6 +127,13 @@ enum Pace {
     Nvme,
     /// Apple's, 21 ms a flush
     Apple,
+}
+
+/// How a drive fails.
+#[derive(Clone, Copy, ValueEnum)]
+enum Failure {
+    /// One write fails, and none after it
+    Eio,
 }
 
 fn size(text: &str) -> std::result::Result<u64, String> {
@@ -155,7 +168,13 @@ fn try_it(args: &CrashArgs, output: &OutputArgs, screen: &Screen) -> Result<Exit
         live: screen.live_line(),
         lines: Mutex::default(),
     };
-    let ended = crash(&options, &telling).map(|crashed| crashed.exit_code);
+    let ended = match args.error {
+        Some(Failure::Eio) => {
+            let child = [options.program.clone().into(), "flush-again".into()];
+            fail_a_write(&options, &child, &telling)
+        }
+        None => crash(&options, &telling).map(|crashed| crashed.exit_code),
+    };
     let lines = telling.into_lines();
     if !output.json && !output.quiet && !lines.is_empty() {
         screen.print(&report::text(&lines));
@@ -214,7 +233,7 @@ impl CrashArgs {
     fn front(&self) -> Result<Front> {
         let system = self.fs.first().copied().unwrap_or(System::Folder);
         let front = system.front(&self.mount_options);
-        let needs_more = !self.mount_options.is_empty();
+        let needs_more = self.error.is_some() || !self.mount_options.is_empty();
         if needs_more && matches!(front, Front::Folder(_)) {
             return Err(no_file_system());
         }

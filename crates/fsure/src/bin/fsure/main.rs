@@ -8,6 +8,7 @@ mod effort;
 mod export;
 mod family;
 mod flush;
+mod flush_again;
 mod generate;
 mod heal;
 mod import;
@@ -79,6 +80,8 @@ enum Command {
     Report(report::ReportArgs),
     #[command(hide = true)]
     Family(family::FamilyArgs),
+    #[command(hide = true)]
+    FlushAgain(flush_again::FlushAgainArgs),
     #[command(hide = true)]
     Generate(generate::GenerateArgs),
     #[command(hide = true)]
@@ -184,6 +187,7 @@ fn run() -> ExitCode {
         Command::Crash(args) => crash::run(args, &cli.output),
         Command::Report(args) => report::run(args, &cli.output),
         Command::Family(args) => family::run(args),
+        Command::FlushAgain(args) => flush_again::run(args),
         Command::Generate(args) => generate::run(args),
         Command::PassThrough(args) => pass_through::run(args),
         Command::Sweep(args) => sweep::run(args),

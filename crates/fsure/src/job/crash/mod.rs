@@ -4,6 +4,7 @@
 mod acknowledged;
 mod boundaries;
 mod examine;
+mod failing;
 mod medium;
 mod program;
 mod run;
@@ -23,6 +24,7 @@ use crate::job::workload::Workload;
 use crate::results::{CrashLine, CrashSummary, CutMade, DriveTried, State};
 use crate::words::{Clock, Error, ExitCode, IoContext as _, Monitor, Result};
 use boundaries::every_flush;
+pub use failing::{ask_again_and_again, fail_a_write};
 pub use medium::Front;
 use medium::{Content, Kind, Mounted};
 use program::{Command, Program};

@@ -1,0 +1,206 @@
+//! What `fsync` reports after a write that failed: whether a program that asks
+//! again is told that all is well when it is not ("fsyncgate", PostgreSQL's
+//! mailing list, 2018).
+//!
+//! A child keeps two descriptors of a file open, writes to it anew and asks
+//! for a flush again and again, by each of them and by a third that was opened
+//! later. The drive fails one write in between and none after it. Then it is cut, and
+//! what the file holds is compared with what the child was told.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use fsure_os::durable::Reopened;
+use fsure_os::family::Ended;
+use fsure_os::stand::Site;
+use fsure_os::{path, plain};
+
+use super::examine::examine;
+use super::medium::{Drive, Kind, Mounted};
+use super::program::{Command, LOOK, Program, locked};
+use super::{CrashListener, CrashOptions, prepared, site, told, unmounted};
+use crate::drive::{Cut, Random};
+use crate::results::{Call, CrashLine, CrashSummary, FlushAfterError, Memory, State};
+use crate::words::{Error, ExitCode, IoContext as _, Result};
+
+const FILE: &str = "file";
+const LENGTH: usize = 4096;
+/// What the file holds before the failure, and what is written then.
+const OLD: u8 = b'A';
+const NEW: u8 = b'B';
+/// What the child says when the next write is to fail.
+const READY: &[u8] = b"READY";
+/// What it says of a call: `CALL fsync, the descriptor that wrote: EIO`.
+const CALL: &str = "CALL ";
+/// What it says of the file as it sees it last: `SEEN B`.
+const SEEN: &[u8] = b"SEEN ";
+
+/// The child: says each line as it comes. The next write is to fail once `armed`
+/// is there.
+pub fn ask_again_and_again(folder: &Path, armed: &Path, say: &mut dyn FnMut(&str)) -> Result<()> {
+    let file = folder.join(FILE);
+    let open = || Reopened::open(&file).doing("open", &file);
+    let (mut writer, other) = (open()?, open()?);
+    say("READY");
+    while !path::exists(armed) {
+        std::thread::sleep(LOOK);
+    }
+    let mut told = |who: &str, call: &str, result: std::io::Result<()>| {
+        let result = match result {
+            Ok(()) => "ok".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        say(&format!("{CALL}{call}, {who}: {result}"));
+    };
+    told("the descriptor that wrote", "write", writer.write(&[NEW; LENGTH]));
+    for _ in 0..3 {
+        told("the descriptor that wrote", "fsync", writer.flush());
+    }
+    for _ in 0..2 {
+        told("another, opened before", "fsync", other.flush());
+    }
+    match Reopened::open(&file) {
+        Ok(late) => told("another, opened after", "fsync", late.flush()),
+        Err(error) => told("another, opened after", "open", Err(error)),
+    }
+    let mut seen = [0; LENGTH];
+    if writer.read(&mut seen).is_ok() {
+        say(&format!("SEEN {}", char::from(seen[0])));
+    }
+    Ok(())
+}
+
+/// Has a write fail on a drive with the options' file system, and a child ask
+/// for flushes. `child` is the command that does as [`ask_again_and_again`],
+/// without its two arguments. The exit code is that of a difference where a
+/// flush was said to have succeeded that had not.
+pub fn fail_a_write(
+    options: &CrashOptions,
+    child: &[OsString],
+    listener: &dyn CrashListener,
+) -> Result<ExitCode> {
+    let began = options.clock.watch();
+    let site = site(options)?;
+    let line = fail(options, child, &site, listener)?;
+    let code = match (line.reported, line.forgets) {
+        (_, true) => ExitCode::Differences,
+        (true, false) => ExitCode::Clean,
+        // Nothing failed, or nobody was told.
+        (false, false) => ExitCode::Incomplete,
+    };
+    listener.told(&CrashLine::FlushAfterError(line));
+    let (seed, seconds) = (options.seed, began.elapsed().as_secs_f64());
+    let summary =
+        CrashSummary { seed, seconds, exit_code: code.number(), ..CrashSummary::default() };
+    listener.told(&CrashLine::Summary(summary));
+    Ok(code)
+}
+
+fn fail(
+    options: &CrashOptions,
+    child: &[OsString],
+    site: &Arc<Site>,
+    listener: &dyn CrashListener,
+) -> Result<FlushAfterError> {
+    let text = char::from(OLD).to_string().repeat(LENGTH);
+    let prepare = format!("printf %s {text} > {FILE} && sync {FILE} .");
+    let prepare = ["sh", "-c", &prepare].map(Into::into).to_vec();
+    let options = &CrashOptions { prepare, ..options.clone() };
+    let drive = prepared(options, site, listener)?.switch_on(Kind::HONEST);
+    let mounted = drive.mount(site, &options.front);
+    let mounted = mounted.map_err(|error| unmounted(options, error))?;
+    let said = said_by(&mounted, options, child, (site, &drive), listener)?;
+    let after = after_cut(options, site, &drive, listener)?;
+    Ok(FlushAfterError::new(options.front.name(), said.calls, said.seen, after))
+}
+
+#[derive(Debug, Default)]
+struct Said {
+    calls: Vec<Call>,
+    seen: Memory,
+    is_ready: bool,
+}
+
+impl Said {
+    fn hear(&mut self, line: &[u8]) {
+        self.is_ready |= line == READY;
+        if let Some(seen) = line.strip_prefix(SEEN) {
+            self.seen = of(seen.first().copied());
+        }
+        let text = String::from_utf8_lossy(line);
+        let call = text.strip_prefix(CALL).and_then(|rest| rest.split_once(": "));
+        if let Some((call, result)) = call {
+            let (call, by) = call.split_once(", ").unwrap_or((call, ""));
+            let [call, by, result] = [call, by, result].map(str::to_owned);
+            self.calls.push(Call { call, by, result });
+        }
+    }
+}
+
+fn of(byte: Option<u8>) -> Memory {
+    match byte {
+        Some(NEW) => Memory::New,
+        Some(OLD) => Memory::Old,
+        _ => Memory::Neither,
+    }
+}
+
+fn said_by(
+    mounted: &Mounted,
+    options: &CrashOptions,
+    child: &[OsString],
+    (site, drive): (&Site, &Drive),
+    listener: &dyn CrashListener,
+) -> Result<Said> {
+    listener.under_way(&format!("{}: failing a write", options.front.name()), 0.5);
+    let armed = site.folder().doing("make a folder in", &options.folder)?.join("armed");
+    let words = [child, &[mounted.place().into(), armed.clone().into()]].concat();
+    let said = Arc::<Mutex<Said>>::default();
+    let heard = Arc::clone(&said);
+    let hear = move |line: &[u8]| locked(&heard).hear(line);
+    let command = Command { words: &words, acked: None };
+    let started = Program::start(mounted, &command, Box::new(hear));
+    let mut program = started.doing("start a program at", mounted.place())?;
+    let mut is_armed = false;
+    let ended = loop {
+        if let Some(ended) = program.ended().doing("wait for", mounted.place())? {
+            break ended;
+        }
+        if let Some(code) = listener.stop_requested() {
+            return Err(Error::Interrupted(code));
+        }
+        if !is_armed && locked(&said).is_ready {
+            drive.fail_after(0);
+            plain::create_new(&armed).map(drop).doing("make", &armed)?;
+            is_armed = true;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    };
+    if ended != Ended::Code(0) {
+        return Err(Error::Internal(told(ended, &program.last_words())));
+    }
+    drop(program);
+    Ok(std::mem::take(&mut *locked(&said)))
+}
+
+/// What the file holds when the power is cut after all that.
+fn after_cut(
+    options: &CrashOptions,
+    site: &Arc<Site>,
+    drive: &Drive,
+    listener: &dyn CrashListener,
+) -> Result<Memory> {
+    let left = drive.cut(Cut::None, &mut Random::new(options.seed));
+    let line = format!("head -c 1 {FILE} | grep -q {} && echo LAST 1", char::from(NEW));
+    let line = format!("{line}; head -c 1 {FILE} | grep -q {} && echo LAST 2", char::from(OLD));
+    let check = ["sh", "-c", &format!("{line}; exit 0")].map(Into::into).to_vec();
+    let found = examine(&CrashOptions { check, ..options.clone() }, site, &left, 0, listener);
+    match (found.state, found.last) {
+        (None, _) => Err(Error::Interrupted(ExitCode::Interrupted)),
+        (Some(State::Survived), Some(1)) => Ok(Memory::New),
+        (Some(State::Survived), Some(2)) => Ok(Memory::Old),
+        _ => Ok(Memory::Neither),
+    }
+}
