@@ -37,7 +37,8 @@ pub use age::age;
 pub use compare::{Side, compare};
 pub use config::UserConfig;
 pub use crash::{
-    CrashListener, CrashOptions, Crashed, Front, ask_again_and_again, crash, fail_a_write,
+    CrashListener, CrashOptions, Crashed, Front, MatrixOptions, ask_again_and_again, crash,
+    fail_a_write, matrix,
 };
 pub use dupes::dupes;
 pub use export::{Exported, Target, export};

@@ -13,6 +13,7 @@ pub mod heal;
 pub mod json;
 pub mod listing;
 pub mod log;
+pub mod matrix;
 mod meta_line;
 pub mod metrics;
 pub mod page;

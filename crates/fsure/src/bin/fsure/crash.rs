@@ -11,8 +11,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Args, ValueEnum};
 use fsure::drive::files::Mode;
 use fsure::drive::{Cut, Latency, Personality};
-use fsure::job::workload::Workload;
-use fsure::job::{CrashListener, CrashOptions, Front, crash, fail_a_write};
+use fsure::job::workload::{WORKLOADS, Workload};
+use fsure::job::{CrashListener, CrashOptions, Front, MatrixOptions, crash, fail_a_write};
 use fsure::report::crash as report;
 use fsure::results::CrashLine;
 use fsure::words::{Clock, Error, ExitCode, IoContext as _, Monitor, Result, units};
@@ -21,7 +21,7 @@ use fsure_os::stand::FileSystem;
 use super::OutputArgs;
 use super::screen::progress::step_line;
 use super::screen::{Live, Screen};
-use super::workload;
+use super::{matrix, workload};
 
 /// Run a program on a simulated drive, cut its power, and check what is left
 ///
@@ -36,16 +36,23 @@ use super::workload;
 pub(crate) struct CrashArgs {
     /// Drives: honest, plp (its cache survives), lying, lying:TIME (written after
     /// that time), defer:TIME (flushes deferred, out of order)
-    /// [default: honest]
+    /// [default: honest; of the matrix honest,lying,defer:1s]
     #[arg(long, value_name = "DRIVE", value_delimiter = ',')]
     drive: Vec<Personality>,
-    /// The file system on the drive; a folder needs no root [default: folder]
+    /// The file system on the drive; a folder needs no root [default: folder; of the
+    /// matrix ext4,xfs,btrfs]
     #[arg(long, value_enum, value_name = "FS", value_delimiter = ',')]
     fs: Vec<System>,
     /// Run this program of ours, and its check; docs/crash.md lists them
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = workload::named,
           conflicts_with_all = ["command", "check"])]
     workload: Vec<&'static Workload>,
+    /// A table of all workloads, or those named, on all file systems and drives,
+    /// each cell held against what is owed there
+    #[arg(long, conflicts_with_all = [
+        "command", "check", "prepare", "mount_options", "error", "error_after", "every_flush",
+    ])]
+    matrix: bool,
     /// Options for 'mount', of a file system
     #[arg(long, value_name = "OPTIONS", default_value = "")]
     mount_options: String,
@@ -104,6 +111,16 @@ pub(crate) struct CrashArgs {
 /// The largest drive: even empty, each image of it takes a five-hundredth.
 const SIZE_MAX: u64 = 64 << 30;
 
+/// The columns of the matrix.
+const MATRIX_DRIVES: [Personality; 3] = [
+    Personality::Honest,
+    Personality::Lying { lag: None },
+    Personality::Defer { longest: Duration::from_secs(1) },
+];
+
+/// Its file systems.
+const MATRIX_SYSTEMS: [System; 3] = [System::Ext4, System::Xfs, System::Btrfs];
+
 /// A file system.
 #[derive(Clone, Copy, ValueEnum)]
 enum System {
@@ -161,6 +178,9 @@ pub(crate) fn run(args: &CrashArgs, output: &OutputArgs) -> ExitCode {
 fn try_it(args: &CrashArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
     args.refuse_several()?;
     let options = args.options()?;
+    if args.matrix {
+        return matrix::run(&args.matrix(options), output, screen);
+    }
     let telling = Telling {
         screen,
         json: output.json,
@@ -195,12 +215,9 @@ impl CrashArgs {
             });
         }
         let program = std::env::current_exe();
+        let several = if self.matrix { &MATRIX_DRIVES[..] } else { &[Personality::Honest] };
         let options = CrashOptions {
-            drives: if self.drive.is_empty() {
-                vec![Personality::Honest]
-            } else {
-                self.drive.clone()
-            },
+            drives: if self.drive.is_empty() { several.to_vec() } else { self.drive.clone() },
             workload: None,
             latency: self.latency.latency(),
             front: self.front()?,
@@ -223,7 +240,7 @@ impl CrashArgs {
             folder: std::env::temp_dir(),
             clock: Clock::default(),
         };
-        Ok(match self.workload.first() {
+        Ok(match self.workload.first().filter(|_| !self.matrix) {
             Some(workload) => options.with_workload(workload),
             None => options,
         })
@@ -233,7 +250,7 @@ impl CrashArgs {
     fn front(&self) -> Result<Front> {
         let system = self.fs.first().copied().unwrap_or(System::Folder);
         let front = system.front(&self.mount_options);
-        let needs_more = self.error.is_some() || !self.mount_options.is_empty();
+        let needs_more = !self.matrix && (self.error.is_some() || !self.mount_options.is_empty());
         if needs_more && matches!(front, Front::Folder(_)) {
             return Err(no_file_system());
         }
@@ -242,13 +259,21 @@ impl CrashArgs {
 
     /// One at a time is what a run can do.
     fn refuse_several(&self) -> Result<()> {
-        if self.fs.len() < 2 && self.workload.len() < 2 {
+        if self.matrix || self.fs.len() < 2 && self.workload.len() < 2 {
             return Ok(());
         }
         Err(Error::Usage {
             message: "one file system and one workload at a time".to_owned(),
-            hint: None,
+            hint: Some("'--matrix' takes several".to_owned()),
         })
+    }
+
+    fn matrix(&self, each: CrashOptions) -> MatrixOptions {
+        let all = || WORKLOADS.iter().collect();
+        let workloads = if self.workload.is_empty() { all() } else { self.workload.clone() };
+        let systems = if self.fs.is_empty() { &MATRIX_SYSTEMS[..] } else { &self.fs };
+        let fronts = systems.iter().map(|system| system.front("")).collect();
+        MatrixOptions { workloads, fronts, each }
     }
 }
 

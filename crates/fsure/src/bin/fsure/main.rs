@@ -13,6 +13,7 @@ mod generate;
 mod heal;
 mod import;
 mod log;
+mod matrix;
 mod measuring;
 mod pass_through;
 mod places;

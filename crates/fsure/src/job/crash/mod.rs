@@ -5,6 +5,7 @@ mod acknowledged;
 mod boundaries;
 mod examine;
 mod failing;
+mod matrix;
 mod medium;
 mod program;
 mod run;
@@ -20,11 +21,11 @@ use fsure_os::stand::{MountError, Site};
 
 use crate::crash::SYNCFS;
 use crate::drive::{Cut, Latency, Personality, Random};
-use crate::job::workload::Workload;
 use crate::results::{CrashLine, CrashSummary, CutMade, DriveTried, State};
 use crate::words::{Clock, Error, ExitCode, IoContext as _, Monitor, Result};
 use boundaries::every_flush;
 pub use failing::{ask_again_and_again, fail_a_write};
+pub use matrix::{MatrixOptions, matrix};
 pub use medium::Front;
 use medium::{Content, Kind, Mounted};
 use program::{Command, Program};
@@ -74,20 +75,6 @@ pub struct CrashOptions {
     pub folder: PathBuf,
     /// Where the time comes from.
     pub clock: Clock,
-}
-
-impl CrashOptions {
-    /// The same with a program of ours, and its check.
-    #[must_use]
-    pub fn with_workload(self, workload: &Workload) -> Self {
-        let words = |words: &[&str]| {
-            let words = words.iter().map(OsString::from);
-            std::iter::once(self.program.clone().into()).chain(words).collect()
-        };
-        let command = words(&["workload", "run", workload.name, "."]);
-        let check = words(&["workload", "check", workload.name, ".", "--acked", "$ACKED"]);
-        Self { workload: Some(workload.name.to_owned()), command, check, ..self }
-    }
 }
 
 /// Who listens to a run.
