@@ -7,6 +7,7 @@
 //! | [`attribute`] | mode, owner, access lists and extended attributes of a name |
 //! | [`block`] | a disk made of a program, for file systems to be mounted from |
 //! | [`buffer`] | memory that direct reads can use at full speed |
+//! | [`control`] | a socket by which other programs ask this one |
 //! | [`counters`] | what a device was really asked to do |
 //! | [`device`] | which disks a file system is on, and how they want to be read |
 //! | [`durable`] | the ways of making a write durable |
@@ -47,6 +48,7 @@ pub mod attribute;
 pub mod block;
 pub mod buffer;
 pub mod cgroup;
+pub mod control;
 pub mod counters;
 pub mod device;
 pub mod durable;

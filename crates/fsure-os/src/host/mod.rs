@@ -67,11 +67,11 @@ pub(crate) use linux::{block, counters, files, mounts, ring, stack};
 pub(crate) use system::{File, device, durable, machine, priority, volume};
 #[cfg(unix)]
 pub(crate) use unix::{
-    attribute, folder, lock, long_queue, memory, name, open_files, path, scratch, write,
+    attribute, control, folder, lock, long_queue, memory, name, open_files, path, scratch, write,
 };
 #[cfg(windows)]
 pub(crate) use windows::{
-    attribute, folder, lock, long_queue, memory, name, open_files, path, scratch, write,
+    attribute, control, folder, lock, long_queue, memory, name, open_files, path, scratch, write,
 };
 #[cfg(not(target_os = "linux"))]
 pub(crate) use {

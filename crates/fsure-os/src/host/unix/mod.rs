@@ -1,6 +1,7 @@
 //! What Linux and macOS have in common: descriptors, `openat`, errno.
 
 pub(crate) mod attribute;
+pub(crate) mod control;
 pub(crate) mod durable;
 pub(crate) mod folder;
 pub(crate) mod lock;

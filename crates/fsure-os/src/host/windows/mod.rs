@@ -3,6 +3,7 @@
 
 pub(crate) mod attribute;
 mod call;
+pub(crate) mod control;
 pub(crate) mod device;
 pub(crate) mod durable;
 mod file;

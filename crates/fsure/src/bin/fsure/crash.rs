@@ -19,6 +19,7 @@ use fsure::words::{Clock, Error, ExitCode, IoContext as _, Monitor, Result, unit
 use fsure_os::stand::FileSystem;
 
 use super::OutputArgs;
+use super::crash_serve::ServeArgs;
 use super::screen::progress::step_line;
 use super::screen::{Live, Screen};
 use super::{matrix, workload};
@@ -103,6 +104,8 @@ pub(crate) struct CrashArgs {
         "keep", "command",
     ])]
     error: Option<Failure>,
+    #[command(flatten)]
+    serve: ServeArgs,
     /// The program and its arguments
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -178,6 +181,10 @@ pub(crate) fn run(args: &CrashArgs, output: &OutputArgs) -> ExitCode {
 fn try_it(args: &CrashArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
     args.refuse_several()?;
     let options = args.options()?;
+    if args.serve.is_asked_for() {
+        let drive = (&options.drives[..], options.latency, options.size);
+        return args.serve.run(screen, output.json, drive);
+    }
     if args.matrix {
         return matrix::run(&args.matrix(options), output, screen);
     }

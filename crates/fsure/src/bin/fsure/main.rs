@@ -3,6 +3,7 @@
 
 mod compare;
 mod crash;
+mod crash_serve;
 mod dupes;
 mod effort;
 mod export;

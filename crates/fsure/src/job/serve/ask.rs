@@ -1,0 +1,218 @@
+//! What can be asked on the control socket, and how it is done.
+
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use fsure_os::block::Block as _;
+use fsure_os::{files, plain};
+use serde::Deserialize;
+
+use super::told::{Of, Told};
+use crate::crash::{Folder, Live};
+use crate::drive::{Cut, Image, Personality, Random};
+
+/// The most bytes of one request.
+const DATA_MAX: u64 = 8 << 20;
+
+/// What is served.
+#[derive(Debug)]
+pub(super) enum Drive {
+    Blocks(Arc<Live>),
+    Files(Folder),
+}
+
+/// A request.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
+enum Ask {
+    // With braces: without them serde lets unknown fields pass.
+    Status {},
+    Cut { variant: String, seed: u64, to: PathBuf },
+    Personality { drive: String },
+    Fail { after: u64, times: Option<u64> },
+    Mark { n: u64 },
+    Flushes {},
+    Boundary { n: u64, to: PathBuf },
+    Read { offset: u64, length: u64 },
+    Write { offset: u64, data: String },
+    Fua { offset: u64, data: String },
+    Trim { offset: u64, length: u64 },
+    Flush {},
+    End {},
+}
+
+type Answer = Result<Option<Of>, String>;
+
+/// Answers a line, and says whether that was the last request. Files are never
+/// written below `place`, a folder that this process serves itself.
+pub(super) fn answer(drive: &Drive, place: Option<&Path>, line: Option<&str>) -> (String, bool) {
+    let asked = match line {
+        Some(line) => serde_json::from_str(line).map_err(|error| format!("no request: {error}")),
+        None => Err("no request: a line is UTF-8 and has 12 MiB at most".to_owned()),
+    };
+    let ends = matches!(asked, Ok(Ask::End {}));
+    let done = asked.and_then(|ask| match drive {
+        Drive::Blocks(live) => of_blocks(live, place, ask),
+        Drive::Files(folder) => of_files(folder, place, ask),
+    });
+    (done.map_or_else(Told::refused, Told::done).to_json(), ends)
+}
+
+fn of_blocks(live: &Live, place: Option<&Path>, ask: Ask) -> Answer {
+    let done = |done: std::io::Result<()>| match done {
+        Ok(()) => Ok(None),
+        Err(error) => Err(error.to_string()),
+    };
+    match ask {
+        Ask::Status {} => Ok(Some(live.with(|drive, _| {
+            let counts = drive.counts();
+            Of::Blocks {
+                drive: drive.personality().to_string(),
+                size: drive.size(),
+                writes: counts.writes,
+                bytes: counts.bytes,
+                trims: counts.trims,
+                flushes: counts.flushes,
+                errors: counts.errors,
+                volatile_bytes: drive.volatile_bytes(),
+            }
+        }))),
+        Ask::Cut { variant, seed, to } => {
+            let (cut, to) = (variant_of(&variant)?, outside(&to, place)?);
+            keep(&live.cut(cut, &mut Random::new(seed)), to)
+        }
+        Ask::Personality { drive } => {
+            let personality = personality(&drive)?;
+            live.with(|drive, now| drive.change_personality(now, personality));
+            Ok(None)
+        }
+        Ask::Fail { after, times } => {
+            live.with(|drive, _| drive.fail_after(after, times.unwrap_or(1)));
+            Ok(None)
+        }
+        Ask::Mark { n } => {
+            live.with(|drive, _| drive.mark(n));
+            Ok(None)
+        }
+        Ask::Flushes {} => live.with(|drive, _| {
+            let marked: Vec<_> = drive.history().into_iter().flat_map(|all| all.marks()).collect();
+            Ok(Some(Of::Flushes { flushes: marked.len() as u64, marked }))
+        }),
+        Ask::Boundary { n, to } => {
+            let to = outside(&to, place)?;
+            let found = live.with(|drive, _| drive.history().and_then(|all| all.at_flush(n)));
+            let found = found.ok_or_else(|| {
+                format!("no flush has the number {n}: there were {}", live.counts().flushes)
+            })?;
+            keep(&found.image, to)?;
+            Ok(Some(Of::Boundary { marked: found.marked }))
+        }
+        Ask::Read { offset, length } => {
+            let length = usize::try_from(length.min(DATA_MAX + 1)).unwrap_or(usize::MAX);
+            let mut data = vec![0; fits(length)?];
+            live.read(offset, &mut data).map_err(|error| error.to_string())?;
+            Ok(Some(Of::Data { data: BASE64.encode(data) }))
+        }
+        Ask::Write { offset, data } => done(live.write(offset, &bytes(&data)?)),
+        Ask::Fua { offset, data } => done(live.write_fua(offset, &bytes(&data)?)),
+        Ask::Trim { offset, length } => done(live.trim(offset, length)),
+        Ask::Flush {} => done(live.flush()),
+        Ask::End {} => Ok(None),
+    }
+}
+
+fn of_files(folder: &Folder, place: Option<&Path>, ask: Ask) -> Answer {
+    match ask {
+        Ask::Status {} => Ok(Some(folder.with(|drive, _| {
+            let (counts, traits) = (drive.counts(), drive.traits());
+            let (volatile_bytes, volatile_names) = drive.volatile();
+            Of::Files {
+                drive: traits.personality.to_string(),
+                mode: traits.mode.name(),
+                writes: counts.writes,
+                bytes: counts.bytes,
+                names: counts.names,
+                syncs: counts.syncs,
+                errors: counts.errors,
+                volatile_bytes,
+                volatile_names,
+                marked: drive.marked(),
+            }
+        }))),
+        Ask::Cut { variant, seed, to } => {
+            let (cut, to) = (variant_of(&variant)?, outside(&to, place)?);
+            let left = folder.cut(cut, &mut Random::new(seed));
+            files::copy_out(&left, to).map_err(|error| unwritten(to, &error))?;
+            Ok(None)
+        }
+        Ask::Personality { drive } => {
+            let personality = personality(&drive)?;
+            folder.with(|drive, now| drive.change_personality(now, personality));
+            Ok(None)
+        }
+        Ask::Fail { after, times } => {
+            folder.with(|drive, _| drive.fail_after(after, times.unwrap_or(1)));
+            Ok(None)
+        }
+        Ask::Mark { n } => {
+            folder.mark(n);
+            Ok(None)
+        }
+        Ask::End {} => Ok(None),
+        Ask::Flushes {}
+        | Ask::Boundary { .. }
+        | Ask::Read { .. }
+        | Ask::Write { .. }
+        | Ask::Fua { .. }
+        | Ask::Trim { .. }
+        | Ask::Flush {} => {
+            Err("a folder has no blocks: use '--front file', or the folder".to_owned())
+        }
+    }
+}
+
+fn variant_of(name: &str) -> Result<Cut, String> {
+    name.parse().map_err(|error: crate::drive::UnknownCut| error.to_string())
+}
+
+fn personality(name: &str) -> Result<Personality, String> {
+    name.parse().map_err(|error: crate::drive::UnknownDrive| error.to_string())
+}
+
+fn fits(length: usize) -> Result<usize, String> {
+    match length as u64 {
+        0..=DATA_MAX => Ok(length),
+        _ => Err("8 MiB at most are read or written at once".to_owned()),
+    }
+}
+
+fn bytes(data: &str) -> Result<Vec<u8>, String> {
+    let data = BASE64.decode(data).map_err(|error| format!("data is no base64: {error}"))?;
+    fits(data.len())?;
+    Ok(data)
+}
+
+/// A path that this process may touch: one below what it serves would have it
+/// wait for itself.
+fn outside<'a>(to: &'a Path, place: Option<&Path>) -> Result<&'a Path, String> {
+    let shown = to.display();
+    if !to.is_absolute() || to.components().any(|part| part == Component::ParentDir) {
+        return Err(format!("{shown}: give a path from the top, without '..'"));
+    }
+    match place.filter(|folder| to.starts_with(folder)) {
+        Some(_) => Err(format!("{shown} is on the drive itself: give a path beside it")),
+        None => Ok(to),
+    }
+}
+
+fn keep(image: &Image, to: &Path) -> Answer {
+    let kept = plain::sparse(to, image.size(), image.written());
+    kept.map_err(|error| unwritten(to, &error))?;
+    Ok(None)
+}
+
+fn unwritten(to: &Path, error: &std::io::Error) -> String {
+    format!("cannot write {}: {error}", to.display())
+}

@@ -1,0 +1,161 @@
+//! `serve`: a simulated drive by itself, for whoever wants to use it with
+//! programs of his own: as a file or a folder, and by a control socket.
+//! `docs/crash.md` is the contract.
+
+mod ask;
+mod told;
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fsure_os::block::{self, Served};
+use fsure_os::control::Control;
+use fsure_os::files::Front;
+
+use crate::crash::{Folder, Live, SYNCFS};
+use crate::drive::files::Mode;
+use crate::drive::{Image, Latency, Personality, Traits};
+use crate::words::{Error, IoContext as _, Monitor, Result};
+use ask::{Drive, answer};
+
+/// What to serve, and where.
+#[derive(Clone, Debug)]
+pub struct ServeOptions {
+    /// The control socket's name.
+    pub socket: PathBuf,
+    /// The drive.
+    pub drive: Personality,
+    /// How long it takes.
+    pub latency: Latency,
+    /// Its bytes; of a folder, what it has room for.
+    pub size: u64,
+    /// What it holds in the beginning; `None`: nothing.
+    pub image: Option<PathBuf>,
+    /// How other programs see it, beside the socket.
+    pub front: Shown,
+}
+
+/// How other programs see a drive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// By the control socket only.
+    Nowhere,
+    /// As the only file of a folder.
+    File(PathBuf),
+    /// As a folder.
+    Folder(PathBuf, Mode),
+}
+
+/// What holds a front, and where it is.
+enum Fronts {
+    Nowhere,
+    File(Served),
+    Folder(Front),
+}
+
+impl Fronts {
+    /// Where other programs find the drive.
+    fn place(&self) -> Option<&Path> {
+        match self {
+            Self::Nowhere => None,
+            Self::File(served) => Some(served.file()),
+            Self::Folder(front) => Some(front.place()),
+        }
+    }
+
+    /// The folder that this process must not touch.
+    fn folder(&self) -> Option<&Path> {
+        match self {
+            Self::File(served) => served.file().parent(),
+            Self::Nowhere | Self::Folder(_) => self.place(),
+        }
+    }
+}
+
+/// Serves a drive until a client or the monitor wants it to end. `ready` is told
+/// where the drive is to be found once it is.
+pub fn serve(
+    options: &ServeOptions,
+    monitor: &dyn Monitor,
+    ready: &dyn Fn(Option<&Path>),
+) -> Result<()> {
+    let drive = drive(options)?;
+    // First the socket: what has one is not served a second time.
+    let control = Control::listen(&options.socket).doing("listen on", &options.socket)?;
+    let front = front(options, &drive)?;
+    if let Drive::Files(_) = &drive {
+        monitor.warn(SYNCFS);
+    }
+    let is_over = AtomicBool::new(false);
+    ready(front.place());
+    control.serve(
+        &|line| {
+            let (told, ends) = answer(&drive, front.folder(), line);
+            is_over.fetch_or(ends, Ordering::Relaxed);
+            told
+        },
+        &|| is_over.load(Ordering::Relaxed) || monitor.stop_requested().is_some(),
+    );
+    Ok(())
+}
+
+fn drive(options: &ServeOptions) -> Result<Drive> {
+    if let Shown::Folder(_, mode) = options.front {
+        if options.image.is_some() {
+            return Err(Error::Usage {
+                message: "an image is of blocks, and a folder has none".to_owned(),
+                hint: Some("leave '--image' out, and copy into the folder".to_owned()),
+            });
+        }
+        let folder = Folder::new(options.drive, mode, options.latency, options.size);
+        return Ok(Drive::Files(folder));
+    }
+    let traits = Traits { latency: options.latency, remembers: true, ..Traits::new(options.drive) };
+    let content = match &options.image {
+        Some(path) => read(path, options.size)?,
+        None => Image::new(options.size),
+    };
+    Ok(Drive::Blocks(Arc::new(Live::new(traits, content))))
+}
+
+/// A file as the content of a drive, which is as long as the file at least.
+fn read(path: &Path, size: u64) -> Result<Image> {
+    const PIECE: usize = 1 << 20;
+    let mut file = fsure_os::plain::open(path).doing("open", path)?;
+    let mut image = Image::new(size);
+    let (mut piece, mut offset) = (vec![0; PIECE], 0_u64);
+    loop {
+        let read = file.read(&mut piece).doing("read", path)?;
+        if read == 0 {
+            break;
+        }
+        let end = offset + read as u64;
+        if end > image.size() {
+            image.resize(end);
+        }
+        // What is zero takes no room.
+        if piece[..read].iter().any(|byte| *byte != 0) {
+            image.write(offset, &piece[..read]).expect("it was made long enough");
+        }
+        offset = end;
+    }
+    Ok(image)
+}
+
+fn front(options: &ServeOptions, drive: &Drive) -> Result<Fronts> {
+    match (&options.front, drive) {
+        (Shown::File(at), Drive::Blocks(drive)) => {
+            let served = block::publish(drive.clone(), at);
+            Ok(Fronts::File(served.doing("serve a drive in", at)?))
+        }
+        (Shown::Folder(at, _), Drive::Files(folder)) => {
+            Ok(Fronts::Folder(folder.mount_at(at).doing("serve a drive in", at)?))
+        }
+        _ => Ok(Fronts::Nowhere),
+    }
+}
+
+#[cfg(test)]
+mod tests;
