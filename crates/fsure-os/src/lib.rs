@@ -9,6 +9,7 @@
 //! | [`buffer`] | memory that direct reads can use at full speed |
 //! | [`control`] | a socket by which other programs ask this one |
 //! | [`counters`] | what a device was really asked to do |
+//! | [`defer`] | a command whose `fsync` returns at once, and a flush that follows |
 //! | [`device`] | which disks a file system is on, and how they want to be read |
 //! | [`durable`] | the ways of making a write durable |
 //! | [`files`] | a file system made of a program, for other programs to use |
@@ -50,6 +51,7 @@ pub mod buffer;
 pub mod cgroup;
 pub mod control;
 pub mod counters;
+pub mod defer;
 pub mod device;
 pub mod durable;
 pub mod family;

@@ -208,7 +208,7 @@ fn is_ours(name: &str) -> bool {
     })
 }
 
-fn random() -> u64 {
+pub(crate) fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 

@@ -12,6 +12,7 @@
 //! | `memory` | room for direct reads |
 //! | `path` | a path's bytes and back |
 //! | `counters` | what a device was really asked to do |
+//! | `defer` | a command whose `fsync` returns at once |
 //! | `device` | the storage under a folder |
 //! | `durable` | the ways of making a write durable |
 //! | `name` | what this host is called |
@@ -41,6 +42,8 @@ pub(crate) mod no_block;
 #[cfg(not(target_os = "linux"))]
 pub(crate) mod no_counters;
 #[cfg(not(target_os = "linux"))]
+pub(crate) mod no_defer;
+#[cfg(not(target_os = "linux"))]
 pub(crate) mod no_files;
 #[cfg(not(target_os = "linux"))]
 pub(crate) mod no_mounts;
@@ -63,7 +66,7 @@ use windows as system;
 #[cfg(all(test, target_os = "linux"))]
 pub(crate) use linux::did_not_run;
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{block, counters, files, mounts, ring, stack};
+pub(crate) use linux::{block, counters, defer, files, mounts, ring, stack};
 pub(crate) use system::{File, device, durable, machine, priority, volume};
 #[cfg(unix)]
 pub(crate) use unix::{
@@ -75,8 +78,8 @@ pub(crate) use windows::{
 };
 #[cfg(not(target_os = "linux"))]
 pub(crate) use {
-    no_block as block, no_counters as counters, no_files as files, no_mounts as mounts,
-    no_ring as ring, no_stack as stack,
+    no_block as block, no_counters as counters, no_defer as defer, no_files as files,
+    no_mounts as mounts, no_ring as ring, no_stack as stack,
 };
 
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]

@@ -1,0 +1,41 @@
+//! Compiles the library that `fsure defer` loads into other programs, which goes
+//! into the command as bytes, so that the command stays one file. Cargo has no
+//! stable way to have one artifact inside of another.
+
+use std::env;
+use std::path::Path;
+use std::process::Command;
+
+/// The shim speaks to the kernel by numbers that it has for these.
+const KNOWN: [&str; 4] = ["x86_64", "aarch64", "riscv64", "loongarch64"];
+
+fn main() {
+    println!("cargo::rerun-if-changed=shim/shim.rs");
+    println!("cargo::rerun-if-changed=src/host/linux/defer/page.rs");
+    let variable = |name: &str| env::var(name).unwrap_or_default();
+    if variable("CARGO_CFG_TARGET_OS") != "linux" {
+        return;
+    }
+    let output = Path::new(&variable("OUT_DIR")).join("shim.so");
+    let is_known = KNOWN.contains(&&*variable("CARGO_CFG_TARGET_ARCH"));
+    if is_known && compile(&output) {
+        return;
+    }
+    // Empty, it is told by `fsure defer`, which has another way.
+    println!("cargo::warning=without a shim: 'fsure defer' has its seccomp backend only");
+    std::fs::write(&output, []).expect("write to the folder of the build");
+}
+
+fn compile(output: &Path) -> bool {
+    let variable = |name: &str| env::var(name).unwrap_or_default();
+    let mut rustc = Command::new(variable("RUSTC"));
+    rustc.args(["--edition=2024", "--crate-type=cdylib", "--crate-name=fsure_shim"]);
+    rustc.args(["-Cpanic=abort", "-Copt-level=s", "-Cstrip=symbols"]);
+    // No C library of ours: that of the program is there already.
+    rustc.args(["-Ctarget-feature=-crt-static", "-Clink-arg=-nostdlib"]);
+    rustc.args(["--target", &variable("TARGET"), "-o"]).arg(output).arg("shim/shim.rs");
+    if let Ok(linker) = env::var("RUSTC_LINKER") {
+        rustc.arg(format!("-Clinker={linker}"));
+    }
+    rustc.status().is_ok_and(|status| status.success())
+}

@@ -1,0 +1,250 @@
+//! A command that is deferred for: the shared page, the thread that flushes, and
+//! the two ways of meeting its calls. See [`crate::defer`].
+
+mod flusher;
+mod page;
+mod program;
+mod seccomp;
+mod shared;
+mod shim;
+mod storage;
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::net::UnixDatagram;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+use std::time::Instant;
+
+use super::relay::Relay;
+use crate::defer::{Backend, Deferred, Options};
+use flusher::Flusher;
+use seccomp::Listener;
+use shared::Shared;
+use storage::Storage;
+
+pub(crate) use storage::mount_of;
+
+/// Where the shim looks for the page; under seccomp, too, the mark of those that
+/// are deferred for.
+const PAGE: &str = "FSURE_DEFER";
+const PRELOAD: &str = "LD_PRELOAD";
+
+pub(crate) fn run(options: &Options, warn: &dyn Fn(&str)) -> io::Result<Deferred> {
+    let [name, arguments @ ..] = &options.command[..] else {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "no command"));
+    };
+    is_shown()?;
+    is_outermost()?;
+    let shim = shim_for(options.backend, name)?;
+    let backend = if shim.is_some() { Backend::Preload } else { Backend::Seccomp };
+    let storage = open(&options.folders)?;
+    let devices: Vec<_> = storage.iter().map(|one| one.device).collect();
+    let shared = Arc::new(Shared::new(options.longest, &devices)?);
+    let mut command = Command::new(name);
+    command.args(arguments);
+    let socket = prepare(&mut command, shim, &shared)?;
+    let began = Instant::now();
+    storage.iter().try_for_each(Storage::flush)?;
+    let heir = options.heir.as_ref().map(|heir| Heir::begin(heir, &options.folders));
+    let heir = heir.transpose()?;
+    let relay = Relay::begin();
+    let flusher = Flusher::begin(&shared, storage, began.elapsed());
+    let mut child = command.spawn().map_err(|error| not_started(name, &error))?;
+    let listener = socket.map(|socket| Listener::begin(&socket, &shared)).transpose();
+    if listener.is_err() {
+        // Nobody answers it.
+        let _ = child.kill();
+    }
+    let status = relay.wait(&mut child)?;
+    let tally = match listener? {
+        Some(listener) => attend(&listener, flusher, &shared, &relay, warn),
+        None => flusher.end(),
+    };
+    heir.map_or(Ok(()), |heir| heir.dismiss(tally.failure.is_none()))?;
+    Ok(outcome(backend, status, relay.asked(), &shared, tally))
+}
+
+/// The library to preload, where the command's calls are to be met by it. Where
+/// there is no place for that, and nobody has asked for it, they are met by seccomp.
+fn shim_for(wanted: Option<Backend>, name: &OsStr) -> io::Result<Option<PathBuf>> {
+    match wanted {
+        Some(Backend::Preload) => shim::file().map(Some),
+        Some(Backend::Seccomp) => Ok(None),
+        None => Ok(match program::backend_for(name)? {
+            Backend::Preload => shim::file().ok(),
+            Backend::Seccomp => None,
+        }),
+    }
+}
+
+/// Has the calls of a command come to us: by the library, or else by the filter,
+/// whose listener comes through what is returned.
+fn prepare(
+    command: &mut Command,
+    shim: Option<PathBuf>,
+    shared: &Shared,
+) -> io::Result<Option<UnixDatagram>> {
+    command.env(PAGE, shared.place());
+    let Some(shim) = shim else { return seccomp::prepare(command).map(Some) };
+    let mut preload = shim.into_os_string();
+    if let Some(others) = std::env::var_os(PRELOAD).filter(|others| !others.is_empty()) {
+        preload.push(":");
+        preload.push(others);
+    }
+    command.env(PRELOAD, preload);
+    Ok(None)
+}
+
+/// Answers those that the command has left behind, to whom a call without an answer
+/// would be a failed one, until the last has ended. A signal that asks us to end has
+/// their calls real from then on, and a second one does not wait for them.
+fn attend(
+    listener: &Listener,
+    flusher: Flusher,
+    shared: &Shared,
+    relay: &Relay,
+    warn: &dyn Fn(&str),
+) -> flusher::Tally {
+    let is_over = listener.wait_unless(|| relay.times() > 0);
+    let tally = flusher.end();
+    if is_over {
+        return tally;
+    }
+    let seen = relay.times();
+    let state = match &tally.failure {
+        None => "all is flushed, and their fsync is real".to_owned(),
+        Some(why) => format!("a background flush failed ({why}), and their fsync fails"),
+    };
+    warn(&format!(
+        "asked to end, and what the command has left behind still runs: {}. From now on {state}.          A second signal ends this; what they call without it fails",
+        left_behind(&shared.place())
+    ));
+    listener.wait_unless(|| relay.times() > seen);
+    tally
+}
+
+/// Those with our mark in their environment, in words.
+fn left_behind(mark: &OsStr) -> String {
+    const TOLD: usize = 8;
+    let mark = [PAGE.as_bytes(), b"=", mark.as_bytes()].concat();
+    let mut names = Vec::new();
+    for process in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let (place, number) = (process.path(), process.file_name());
+        let environment = std::fs::read(place.join("environ")).unwrap_or_default();
+        if environment.split(|byte| *byte == 0).any(|variable| variable == mark) {
+            let name = std::fs::read_to_string(place.join("comm")).unwrap_or_default();
+            names.push(format!("{} ({})", name.trim_end(), number.to_string_lossy()));
+        }
+    }
+    match names.len() {
+        0 => "processes with an environment of their own".to_owned(),
+        count if count > TOLD => {
+            format!("{} and {} more", names[..TOLD].join(", "), count - TOLD)
+        }
+        _ => names.join(", "),
+    }
+}
+
+/// Both backends go by the numbers of processes, ours and others'.
+fn is_shown() -> io::Result<()> {
+    let shown = std::fs::read_link("/proc/self").unwrap_or_default();
+    if shown == Path::new(&std::process::id().to_string()) {
+        return Ok(());
+    }
+    let why = "needs the /proc of this namespace: 'mount -t proc proc /proc'";
+    Err(io::Error::new(io::ErrorKind::Unsupported, why))
+}
+
+/// The flushes of one that is run by another would be deferred in turn, and what
+/// it calls durable would not be.
+fn is_outermost() -> io::Result<()> {
+    if std::env::var_os(PAGE).is_none() {
+        return Ok(());
+    }
+    let why = "is run by 'fsure defer' already: name its file systems there, by '--dir'";
+    Err(io::Error::new(io::ErrorKind::Unsupported, why))
+}
+
+/// The file systems of these folders, each once, with something to flush on
+/// each: so the first flush shows what one takes.
+fn open(folders: &[PathBuf]) -> io::Result<Vec<Storage>> {
+    let mut storage: Vec<Storage> = Vec::new();
+    for folder in folders {
+        let one = Storage::open(folder)?;
+        if storage.iter().all(|other| other.device != one.device) {
+            // Where it cannot be written to, nothing waits for a flush.
+            let _ = one.disturb(folder);
+            storage.push(one);
+        }
+    }
+    Ok(storage)
+}
+
+fn not_started(name: &OsStr, error: &io::Error) -> io::Error {
+    let why = format!("cannot start '{}': {error}", name.to_string_lossy());
+    io::Error::new(error.kind(), why)
+}
+
+fn outcome(
+    backend: Backend,
+    status: ExitStatus,
+    asked: Option<i32>,
+    shared: &Shared,
+    tally: flusher::Tally,
+) -> Deferred {
+    Deferred {
+        backend,
+        exit: status.code().and_then(|code| u8::try_from(code).ok()),
+        signal: status.signal(),
+        asked,
+        deferred: shared.deferred.load(SeqCst),
+        waited: shared.waited.load(SeqCst),
+        passed: shared.passed.load(SeqCst),
+        refused: shared.refused.load(SeqCst),
+        flushes: tally.flushes,
+        longest_flush: tally.longest_flush,
+        largest_lag: tally.largest_lag,
+        failure: tally.failure,
+    }
+}
+
+/// A process of ours that flushes if we are killed.
+struct Heir(Child);
+
+/// What it is told where it is not needed.
+const DISMISSED: &[u8] = b"d";
+
+impl Heir {
+    fn begin(program: &Path, folders: &[PathBuf]) -> io::Result<Self> {
+        let mut command = Command::new(program);
+        command.arg("outlive").args(folders).stdin(Stdio::piped()).stdout(Stdio::null());
+        // Not of the group to which a terminal sends its signals.
+        let child = command.stderr(Stdio::null()).process_group(0).spawn()?;
+        Ok(Self(child))
+    }
+
+    /// It has nothing to do, unless the last flush is not known to have been done.
+    fn dismiss(mut self, is_done: bool) -> io::Result<()> {
+        if let Some(mut input) = self.0.stdin.take().filter(|_| is_done) {
+            // Where it is gone already, nobody has been killed either.
+            let _ = io::Write::write_all(&mut input, DISMISSED);
+        }
+        self.0.wait().map(|_| ())
+    }
+}
+
+pub(crate) fn outlive(folders: &[PathBuf], mut input: impl io::Read) -> io::Result<()> {
+    let storage = folders.iter().map(|folder| Storage::open(folder));
+    let storage: Vec<_> = storage.collect::<io::Result<_>>()?;
+    let mut word = Vec::new();
+    input.read_to_end(&mut word)?;
+    if word == DISMISSED {
+        return Ok(());
+    }
+    storage.iter().try_for_each(Storage::flush)
+}
