@@ -11,6 +11,7 @@ mod company;
 mod compare;
 mod config;
 mod crash;
+mod defer;
 mod dupes;
 mod expected;
 mod export;
@@ -41,6 +42,7 @@ pub use crash::{
     CrashListener, CrashOptions, Crashed, Front, MatrixOptions, ask_again_and_again, crash,
     fail_a_write, matrix,
 };
+pub use defer::{DeferOptions, defer};
 pub use dupes::dupes;
 pub use export::{Exported, Target, export};
 pub use flush::{FlushOptions, Measured, Pattern, flush};

@@ -7,6 +7,7 @@ pub mod chart;
 mod closing;
 pub mod compare;
 pub mod crash;
+pub mod defer;
 pub mod dupes;
 pub mod flush;
 pub mod heal;

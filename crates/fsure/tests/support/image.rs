@@ -28,9 +28,9 @@ pub struct Format {
     /// As `mount -t` and `mkfs.*` call it.
     pub name: &'static str,
     /// The arguments of `mkfs`.
-    make: &'static [&'static str],
+    pub make: &'static [&'static str],
     /// Options of `mount`.
-    options: &'static str,
+    pub options: &'static str,
     /// The smallest size it can have, in MiB.
     pub mebibytes_min: u64,
     /// Files up to this size lie among the metadata.

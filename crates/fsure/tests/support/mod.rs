@@ -13,6 +13,8 @@
 #[cfg(target_os = "linux")]
 pub mod cache;
 #[cfg(target_os = "linux")]
+pub mod committer;
+#[cfg(target_os = "linux")]
 mod faulty;
 #[cfg(target_os = "linux")]
 pub mod forger;

@@ -4,6 +4,7 @@
 mod compare;
 mod crash;
 mod crash_serve;
+mod defer;
 mod dupes;
 mod effort;
 mod export;
@@ -79,6 +80,7 @@ enum Command {
     Flush(flush::FlushArgs),
     Powercut(powercut::PowercutArgs),
     Crash(crash::CrashArgs),
+    Defer(defer::DeferArgs),
     Report(report::ReportArgs),
     #[command(hide = true)]
     Family(family::FamilyArgs),
@@ -86,6 +88,8 @@ enum Command {
     FlushAgain(flush_again::FlushAgainArgs),
     #[command(hide = true)]
     Generate(generate::GenerateArgs),
+    #[command(hide = true)]
+    Outlive(defer::OutliveArgs),
     #[command(hide = true)]
     PassThrough(pass_through::PassThroughArgs),
     #[command(hide = true)]
@@ -187,10 +191,12 @@ fn run() -> ExitCode {
         Command::Flush(args) => flush::run(args, &cli.output),
         Command::Powercut(args) => powercut::run(args, &cli.output),
         Command::Crash(args) => crash::run(args, &cli.output),
+        Command::Defer(args) => defer::run(args, &cli.output),
         Command::Report(args) => report::run(args, &cli.output),
         Command::Family(args) => family::run(args),
         Command::FlushAgain(args) => flush_again::run(args),
         Command::Generate(args) => generate::run(args),
+        Command::Outlive(args) => defer::outlive(args),
         Command::PassThrough(args) => pass_through::run(args),
         Command::Sweep(args) => sweep::run(args),
         Command::Workload(args) => workload::run(args),

@@ -194,6 +194,11 @@ impl Screen {
         }
     }
 
+    /// Says something beside the output of another program.
+    pub(crate) fn note(&self, message: &str) {
+        self.complain("fsure", message);
+    }
+
     /// Says something that a person should know and that is no verdict.
     pub(crate) fn warn(&self, message: &str) {
         self.complain("fsure: warning", message);

@@ -1,0 +1,171 @@
+//! Which file systems keep the order of what they are given over a cut: those
+//! whose commits are whole prefixes. Pure, so that every row of the table in
+//! `docs/defer.md` is a test.
+
+use fsure_os::defer::Mounted;
+
+/// What a file system does with the order, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// What is there after a cut is what was there at one moment before it.
+    Kept,
+    /// It is not kept, or not known to be.
+    NotKept {
+        /// Why not.
+        why: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// There is nothing to defer, whatever the user forces.
+    Pointless {
+        /// Why.
+        why: String,
+        /// What to do.
+        remedy: String,
+    },
+}
+
+/// The judgement on one file system.
+pub(super) fn order(mounted: &Mounted) -> Order {
+    let has = |option: &str| mounted.options.iter().any(|other| other == option);
+    let point = quoted(&mounted.point);
+    let not_kept = |why: &str, remedy: String| Order::NotKept { why: why.to_owned(), remedy };
+    let pointless = |why: &str, remedy: &str| Order::Pointless {
+        why: why.to_owned(),
+        remedy: remedy.to_owned(),
+    };
+    match &*mounted.kind {
+        "tmpfs" | "ramfs" => pointless(
+            "it is memory: nothing there survives a cut, and 'fsync' costs nothing",
+            "run the command without 'fsure defer'",
+        ),
+        "zfs" => pointless(
+            "it defers by itself, and in order",
+            "'zfs set sync=disabled DATASET', and run the command without 'fsure defer'",
+        ),
+        "ext4" | "btrfs" if has("nobarrier") || has("barrier=0") => not_kept(
+            "it is mounted so that no flush reaches the disk",
+            format!("mount -o remount,barrier {point}"),
+        ),
+        "ext4" if has("data=journal") => Order::Kept,
+        "ext4" => not_kept(
+            "only what goes through its journal is in order, and that is its metadata",
+            ext4_remedy(mounted),
+        ),
+        "btrfs" => btrfs(mounted),
+        _ => not_kept(
+            "nothing keeps the order of its writes",
+            "use ext4 with data=journal or btrfs with flushoncommit,notreelog".to_owned(),
+        ),
+    }
+}
+
+fn btrfs(mounted: &Mounted) -> Order {
+    let has = |option: &str| mounted.options.iter().any(|other| other == option);
+    let point = quoted(&mounted.point);
+    if has("nodatacow") {
+        return Order::NotKept {
+            why: "it writes in place, which has no order".to_owned(),
+            remedy: format!("mount -o remount,datacow {point}"),
+        };
+    }
+    if mounted.in_place {
+        return Order::NotKept {
+            why: "new files there are written in place, which has no order".to_owned(),
+            remedy: "'chattr -C' on the folder, and then copy the files in it anew".to_owned(),
+        };
+    }
+    let missing: Vec<_> =
+        ["flushoncommit", "notreelog"].into_iter().filter(|option| !has(option)).collect();
+    if missing.is_empty() {
+        return Order::Kept;
+    }
+    Order::NotKept {
+        why: "its commits are not all of what was written before, or a file can get ahead of \
+              the others"
+            .to_owned(),
+        remedy: format!("mount -o remount,{} {point}", missing.join(",")),
+    }
+}
+
+/// The kernel does not change `data=` on a remount.
+fn ext4_remedy(mounted: &Mounted) -> String {
+    let (point, source) = (quoted(&mounted.point), quoted(&mounted.source));
+    if mounted.point == "/" {
+        return format!("tune2fs -o journal_data {source}, and boot again");
+    }
+    format!(
+        "umount {point} && mount -o data=journal {source} {point} (it cannot be changed on a \
+         remount); for good: tune2fs -o journal_data {source}, and mount it again"
+    )
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &str) -> String {
+    let is_plain =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | ':' | '@');
+    if !path.is_empty() && path.chars().all(is_plain) {
+        return path.to_owned();
+    }
+    format!("'{}'", path.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mounted(kind: &str, options: &str) -> Mounted {
+        Mounted {
+            kind: kind.to_owned(),
+            source: "/dev/sdb1".to_owned(),
+            point: "/srv/my data".to_owned(),
+            options: options.split(',').map(str::to_owned).collect(),
+            in_place: false,
+        }
+    }
+
+    fn remedy(kind: &str, options: &str) -> Option<String> {
+        match order(&mounted(kind, options)) {
+            Order::Kept => None,
+            Order::NotKept { remedy, .. } | Order::Pointless { remedy, .. } => Some(remedy),
+        }
+    }
+
+    #[test]
+    fn what_keeps_the_order_and_what_to_do_about_the_rest() {
+        for (kind, options, expected) in [
+            ("ext4", "rw,relatime,data=journal", None),
+            ("ext4", "rw,data=journal,nobarrier", Some("remount,barrier '/srv/my data'")),
+            ("ext4", "rw,data=journal,barrier=0", Some("remount,barrier '/srv/my data'")),
+            ("ext4", "rw,relatime", Some("umount '/srv/my data' && mount -o data=journal /dev/")),
+            ("ext4", "rw,data=ordered", Some("tune2fs -o journal_data /dev/sdb1")),
+            ("btrfs", "rw,flushoncommit,notreelog,space_cache=v2", None),
+            ("btrfs", "rw,notreelog", Some("mount -o remount,flushoncommit '/srv/my data'")),
+            ("btrfs", "rw,flushoncommit", Some("remount,notreelog '/srv")),
+            ("btrfs", "rw", Some("remount,flushoncommit,notreelog '/srv")),
+            ("btrfs", "rw,flushoncommit,notreelog,nodatacow", Some("remount,datacow")),
+            ("btrfs", "rw,flushoncommit,notreelog,nobarrier", Some("remount,barrier")),
+            ("xfs", "rw", Some("ext4 with data=journal")),
+            ("overlay", "rw,data=journal", Some("ext4 with data=journal")),
+            ("zfs", "rw", Some("sync=disabled")),
+            ("tmpfs", "rw", Some("without 'fsure defer'")),
+        ] {
+            match (remedy(kind, options), expected) {
+                (None, None) => {}
+                (Some(is), Some(part)) => assert!(is.contains(part), "{kind} {options}: {is}"),
+                (is, _) => panic!("{kind} {options}: {is:?} and not {expected:?}"),
+            }
+        }
+        let root = Mounted { point: "/".to_owned(), ..mounted("ext4", "rw") };
+        assert!(matches!(order(&root), Order::NotKept { remedy, .. } if remedy.contains("boot")));
+        let in_place = Mounted { in_place: true, ..mounted("btrfs", "flushoncommit,notreelog") };
+        assert!(matches!(order(&in_place), Order::NotKept { remedy, .. } if remedy.contains("-C")));
+    }
+
+    #[test]
+    fn a_path_is_one_word_of_a_shell() {
+        assert_eq!(quoted("/srv/a-b_c.d"), "/srv/a-b_c.d");
+        assert_eq!(quoted("/srv/it's"), r"'/srv/it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+}

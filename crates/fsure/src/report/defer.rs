@@ -1,0 +1,186 @@
+//! `defer` in words and as JSON: what was deferred, and whether the bound held.
+
+use std::time::Duration;
+
+use fsure_os::defer::{Backend, Deferred};
+use serde::Serialize;
+
+use super::{count, number};
+use crate::words::ExitCode;
+use crate::words::units::microseconds;
+
+/// How the run ends, see `docs/defer.md`.
+pub fn exit_code(done: &Deferred) -> ExitCode {
+    const SIGINT: i32 = 2;
+    const SIGTERM: i32 = 15;
+    match (&done.failure, done.asked, done.exit, done.signal) {
+        (Some(_), ..) => ExitCode::Damage,
+        (None, Some(SIGINT), ..) => ExitCode::Interrupted,
+        (None, Some(SIGTERM), ..) => ExitCode::Terminated,
+        (None, _, Some(code), _) => ExitCode::Program(code),
+        (None, _, None, signal) => {
+            let code = u8::try_from(128 + signal.unwrap_or(0)).unwrap_or(u8::MAX);
+            ExitCode::Program(code)
+        }
+    }
+}
+
+/// The report for a person.
+pub fn text(done: &Deferred, longest: Duration) -> String {
+    let how = match done.backend {
+        Backend::Preload => "a preloaded library",
+        Backend::Seccomp => "seccomp",
+    };
+    let mut text = format!(
+        "Deferred: {} by {how}, {} waited, {} for other file systems.\n\
+         Flushed: {}, the longest {}; largest lag {} of {}.\n",
+        number(done.deferred, "call", "calls"),
+        count(done.waited),
+        count(done.passed),
+        number(done.flushes, "time", "times"),
+        time(done.longest_flush),
+        time(done.largest_lag),
+        time(longest),
+    );
+    if done.largest_lag > longest {
+        text += "BOUND EXCEEDED: a flush took longer than those before it had.\n";
+    }
+    match &done.failure {
+        Some(why) => {
+            text += &format!(
+                "FLUSH FAILED: {why}. What was acknowledged before may be lost; every call since \
+                 has failed ({}).\n",
+                count(done.refused)
+            );
+        }
+        None if done.deferred > 0 => text += "All of it is on the medium.\n",
+        None => {}
+    }
+    text
+}
+
+/// What is to be known even where no report is wanted: that a promise was broken.
+pub fn warnings(done: &Deferred, longest: Duration) -> Vec<String> {
+    let failed = done.failure.as_ref().map(|why| format!("a background flush failed: {why}"));
+    let exceeded = (done.largest_lag > longest).then(|| {
+        let (lag, longest) = (time(done.largest_lag), time(longest));
+        format!("BOUND EXCEEDED: what was acknowledged was durable {lag} later, not {longest}")
+    });
+    failed.into_iter().chain(exceeded).collect()
+}
+
+fn time(time: Duration) -> String {
+    microseconds(time.as_secs_f64() * 1e6)
+}
+
+#[derive(Serialize)]
+struct Summary<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    command: &'a str,
+    backend: &'a str,
+    max_loss_ms: f64,
+    deferred: u64,
+    waited: u64,
+    passed: u64,
+    refused: u64,
+    flushes: u64,
+    longest_flush_ms: f64,
+    largest_lag_ms: f64,
+    command_exit: Option<u8>,
+    command_signal: Option<i32>,
+    failure: Option<&'a str>,
+    exit_code: u8,
+}
+
+/// The line for a program.
+pub fn json_line(done: &Deferred, longest: Duration) -> String {
+    let ms = |time: Duration| (time.as_secs_f64() * 1e6).round() / 1e3;
+    let summary = Summary {
+        kind: "summary",
+        command: "defer",
+        backend: match done.backend {
+            Backend::Preload => "preload",
+            Backend::Seccomp => "seccomp",
+        },
+        max_loss_ms: ms(longest),
+        deferred: done.deferred,
+        waited: done.waited,
+        passed: done.passed,
+        refused: done.refused,
+        flushes: done.flushes,
+        longest_flush_ms: ms(done.longest_flush),
+        largest_lag_ms: ms(done.largest_lag),
+        command_exit: done.exit,
+        command_signal: done.signal,
+        failure: done.failure.as_deref(),
+        exit_code: exit_code(done).number(),
+    };
+    serde_json::to_string(&summary).expect("numbers and text under fixed names")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn done() -> Deferred {
+        Deferred {
+            backend: Backend::Preload,
+            exit: Some(7),
+            signal: None,
+            asked: None,
+            deferred: 51_234,
+            waited: 3,
+            passed: 2,
+            refused: 0,
+            flushes: 41,
+            longest_flush: Duration::from_micros(22_400),
+            largest_lag: Duration::from_micros(523_900),
+            failure: None,
+        }
+    }
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn a_report() {
+        assert_eq!(
+            text(&done(), SECOND),
+            "Deferred: 51,234 calls by a preloaded library, 3 waited, 2 for other file systems.\n\
+             Flushed: 41 times, the longest 22.4 ms; largest lag 524 ms of 1.0 s.\n\
+             All of it is on the medium.\n"
+        );
+        let late = Deferred { largest_lag: 2 * SECOND, ..done() };
+        assert!(text(&late, SECOND).contains("BOUND EXCEEDED"));
+        assert!(warnings(&done(), SECOND).is_empty());
+        let [warning] = &warnings(&late, SECOND)[..] else { panic!("one") };
+        assert!(warning.contains("durable 2.0 s later, not 1.0 s"), "{warning}");
+        let failed = Deferred { failure: Some("I/O error".to_owned()), ..done() };
+        assert!(text(&failed, SECOND).contains("FLUSH FAILED: I/O error"));
+        assert!(!text(&failed, SECOND).contains("on the medium"));
+        assert_eq!(warnings(&failed, SECOND), ["a background flush failed: I/O error"]);
+    }
+
+    #[test]
+    fn a_line() {
+        assert_eq!(
+            json_line(&done(), SECOND),
+            "{\"type\":\"summary\",\"command\":\"defer\",\"backend\":\"preload\",\
+             \"max_loss_ms\":1000.0,\"deferred\":51234,\"waited\":3,\"passed\":2,\"refused\":0,\"flushes\":41,\
+             \"longest_flush_ms\":22.4,\"largest_lag_ms\":523.9,\"command_exit\":7,\
+             \"command_signal\":null,\"failure\":null,\"exit_code\":7}"
+        );
+    }
+
+    #[test]
+    fn the_code_is_the_commands_unless_we_know_worse() {
+        let code = |done: &Deferred| exit_code(done).number();
+        assert_eq!(code(&done()), 7);
+        assert_eq!(code(&Deferred { exit: None, signal: Some(9), ..done() }), 137);
+        assert_eq!(code(&Deferred { asked: Some(15), ..done() }), 143);
+        assert_eq!(code(&Deferred { asked: Some(2), ..done() }), 130);
+        assert_eq!(code(&Deferred { asked: Some(1), ..done() }), 7);
+        let failed = Some("I/O error".to_owned());
+        assert_eq!(code(&Deferred { asked: Some(2), failure: failed, ..done() }), 3);
+    }
+}
