@@ -24,6 +24,7 @@
 //! | [`stream`] | what of a file is in memory, and the way to nowhere |
 //! | [`volume`] | which file system this is |
 //! | [`pv`] | the experiment that all this began with |
+//! | [`memory`] | how much memory there is, who may have it, and how short it is |
 //! | [`mounts`] | mounts of our own, which are gone with the process |
 //! | [`passthrough`] | a folder seen through FUSE |
 //! | [`stand`] | a real file system on a disk made of a program |
@@ -61,6 +62,7 @@ mod host;
 pub mod limit;
 pub mod lock;
 pub mod machine;
+pub mod memory;
 pub mod mounts;
 pub mod net;
 pub mod opener;

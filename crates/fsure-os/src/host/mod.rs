@@ -10,6 +10,7 @@
 //! | `machine` | the machine, and what else it is doing |
 //! | `long_queue` | more callers at once |
 //! | `memory` | room for direct reads |
+//! | `memory_use` | memory, and who has it |
 //! | `path` | a path's bytes and back |
 //! | `counters` | what a device was really asked to do |
 //! | `defer` | a command whose `fsync` returns at once |
@@ -46,6 +47,8 @@ pub(crate) mod no_defer;
 #[cfg(not(target_os = "linux"))]
 pub(crate) mod no_files;
 #[cfg(not(target_os = "linux"))]
+pub(crate) mod no_memory_use;
+#[cfg(not(target_os = "linux"))]
 pub(crate) mod no_mounts;
 #[cfg(not(target_os = "linux"))]
 pub(crate) mod no_ring;
@@ -66,7 +69,7 @@ use windows as system;
 #[cfg(all(test, target_os = "linux"))]
 pub(crate) use linux::did_not_run;
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{block, counters, defer, files, mounts, ring, stack};
+pub(crate) use linux::{block, counters, defer, files, memory_use, mounts, ring, stack};
 pub(crate) use system::{File, device, durable, machine, priority, volume};
 #[cfg(unix)]
 pub(crate) use unix::{
@@ -79,7 +82,7 @@ pub(crate) use windows::{
 #[cfg(not(target_os = "linux"))]
 pub(crate) use {
     no_block as block, no_counters as counters, no_defer as defer, no_files as files,
-    no_mounts as mounts, no_ring as ring, no_stack as stack,
+    no_memory_use as memory_use, no_mounts as mounts, no_ring as ring, no_stack as stack,
 };
 
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]

@@ -45,11 +45,8 @@ fn processor(cpuinfo: &str) -> Option<String> {
         .filter(|name| !name.is_empty())
 }
 
-/// A line of `/proc/meminfo`, which counts in KiB.
 fn memory(key: &str) -> Option<u64> {
-    let table = read("/proc/meminfo");
-    let line = table.lines().find_map(|line| line.strip_prefix(key))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+    super::memory_use::kib(&read("/proc/meminfo"), key)
 }
 
 /// See [`crate::machine::available_memory`].

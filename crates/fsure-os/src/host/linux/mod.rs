@@ -14,6 +14,7 @@ mod file;
 pub(crate) mod files;
 pub(crate) mod folder;
 pub(crate) mod machine;
+pub(crate) mod memory_use;
 mod mount;
 pub(crate) mod mounts;
 mod passthrough;
