@@ -30,6 +30,7 @@
 //! | [`stand`] | a real file system on a disk made of a program |
 //! | [`family`] | a program and all that it starts, which end together |
 //! | [`zram`] | a compressed disk in memory |
+//! | [`ramfs`] | a folder in memory over one on a disk, and who holds either |
 //! | [`cgroup`] | a machine with less memory |
 //! | [`scratch`] | folders of our own, of which nothing is left behind |
 //! | [`limit`] | how many files may be open at once |
@@ -72,6 +73,7 @@ pub mod place;
 pub mod plain;
 pub mod priority;
 pub mod pv;
+pub mod ramfs;
 pub mod read;
 pub mod ring;
 pub mod scratch;

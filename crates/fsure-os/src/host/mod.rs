@@ -18,6 +18,7 @@
 //! | `durable` | the ways of making a write durable |
 //! | `name` | what this host is called |
 //! | `priority` | whether others go first |
+//! | `ramfs` | a folder in memory over one on a disk |
 //! | `ring` | many reads with one call, where there is such a thing |
 //! | `scratch` | folders of which nothing is left behind |
 //! | `stack` | what a folder lies on, layer by layer |
@@ -51,6 +52,8 @@ pub(crate) mod no_memory_use;
 #[cfg(not(target_os = "linux"))]
 pub(crate) mod no_mounts;
 #[cfg(not(target_os = "linux"))]
+pub(crate) mod no_ramfs;
+#[cfg(not(target_os = "linux"))]
 pub(crate) mod no_ring;
 #[cfg(not(target_os = "linux"))]
 pub(crate) mod no_stack;
@@ -69,7 +72,7 @@ use windows as system;
 #[cfg(all(test, target_os = "linux"))]
 pub(crate) use linux::did_not_run;
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{block, counters, defer, files, memory_use, mounts, ring, stack};
+pub(crate) use linux::{block, counters, defer, files, memory_use, mounts, ramfs, ring, stack};
 pub(crate) use system::{File, device, durable, machine, priority, volume};
 #[cfg(unix)]
 pub(crate) use unix::{
@@ -82,7 +85,8 @@ pub(crate) use windows::{
 #[cfg(not(target_os = "linux"))]
 pub(crate) use {
     no_block as block, no_counters as counters, no_defer as defer, no_files as files,
-    no_memory_use as memory_use, no_mounts as mounts, no_ring as ring, no_stack as stack,
+    no_memory_use as memory_use, no_mounts as mounts, no_ramfs as ramfs, no_ring as ring,
+    no_stack as stack,
 };
 
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]

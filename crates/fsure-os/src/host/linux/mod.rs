@@ -20,6 +20,7 @@ pub(crate) mod mounts;
 mod passthrough;
 pub(crate) mod place;
 pub(crate) mod priority;
+pub(crate) mod ramfs;
 mod relay;
 pub(crate) mod ring;
 pub(crate) mod scratch;

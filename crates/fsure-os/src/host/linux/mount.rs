@@ -9,6 +9,10 @@ use rustix::fs::{AtFlags, StatxFlags};
 /// replaced: this is shown, and nothing is opened by it but what overlays name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mount {
+    /// Its number, which no other mount has meanwhile.
+    pub(super) id: u64,
+    /// The device of the file system, as the kernel knows it: major, minor.
+    pub(super) device: (u32, u32),
     /// The folder of the file system that is mounted, `/` where it is all.
     pub(super) root: String,
     /// Where.
@@ -35,6 +39,12 @@ pub(super) fn at(folder: BorrowedFd<'_>) -> io::Result<Mount> {
         .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "not in the mount table"))
 }
 
+/// All mounts that this thread sees, in the order in which they were made.
+pub(super) fn all() -> io::Result<Vec<Mount>> {
+    let table = std::fs::read("/proc/thread-self/mountinfo")?;
+    Ok(table.split(|byte| *byte == b'\n').filter_map(parse).collect())
+}
+
 fn find(table: &[u8], id: u64) -> Option<Mount> {
     let id = id.to_string();
     let mut lines = table.split(|byte| *byte == b'\n');
@@ -49,7 +59,10 @@ fn parse(line: &[u8]) -> Option<Mount> {
     // Between the options and the dash stand as many fields as there are.
     let dash = fields.iter().skip(6).position(|field| field == "-")? + 6;
     let field = |place: usize| fields.get(place).cloned();
+    let (major, minor) = fields.get(2)?.split_once(':')?;
     Some(Mount {
+        id: fields.first()?.parse().ok()?,
+        device: (major.parse().ok()?, minor.parse().ok()?),
         root: field(3)?,
         point: field(4)?,
         options: field(5)?,
@@ -61,6 +74,11 @@ fn parse(line: &[u8]) -> Option<Mount> {
 
 /// Undoes `\040` and its like.
 fn unescape(field: &[u8]) -> String {
+    String::from_utf8_lossy(&unescape_bytes(field)).into_owned()
+}
+
+/// The same as bytes, where something is to be opened by them.
+pub(super) fn unescape_bytes(field: &[u8]) -> Vec<u8> {
     let (mut bytes, mut rest) = (Vec::new(), field);
     while let Some((first, after)) = rest.split_first() {
         let octal = after
@@ -70,7 +88,7 @@ fn unescape(field: &[u8]) -> String {
         bytes.push(octal.unwrap_or(*first));
         rest = if octal.is_some() { &after[3..] } else { after };
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+    bytes
 }
 
 impl Mount {
@@ -123,6 +141,7 @@ mod tests {
         assert_eq!(mount.point, "/mnt/a b\\n\n\u{fffd}");
         assert_eq!((&*mount.root, &*mount.kind, &*mount.source), ("/@home", "btrfs", "/dev/sd a"));
         assert_eq!(mount.all_options(), "rw,noatime,nobarrier,subvol=/@home");
+        assert_eq!((mount.id, mount.device), (271, (0, 40)));
         assert_eq!(mount.option("subvol"), Some("/@home"));
         assert_eq!(mount.no_barrier(), Some("nobarrier"));
         let root = find(TABLE, 27).unwrap();

@@ -21,8 +21,10 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 pub use super::cgroup::Group;
 pub use super::family::{first, outer};
 pub use super::passthrough::{Passthrough, serve};
+use super::ramfs::Detached;
 pub use super::zram::Zram;
 use crate::mounts::What;
+use crate::ramfs::Ram;
 
 /// What was closed a moment ago may still be on its way: 1 s in all.
 const ATTEMPTS: u32 = 50;
@@ -190,12 +192,12 @@ fn enter() -> io::Result<OwnedFd> {
 fn attach(what: &What, at: &Path) -> io::Result<()> {
     let plain = MountFlags::NODEV | MountFlags::NOSUID;
     let (done, name) = match what {
+        // As a RAM folder's, so that what is measured here is what is had there.
         What::Ram { bytes, huge } => {
-            let huge = if *huge { ",huge=within_size" } else { "" };
-            let options = c_string(format!("size={bytes},mode=0700{huge}").as_ref())?;
-            (mount("fsure", at, "tmpfs", plain, &*options), "a RAM disk".to_owned())
+            let ram = Ram::disk("fsure".to_owned(), *bytes, *huge);
+            (Detached::ram(&ram, at).and_then(|ram| ram.publish(at)), "a RAM disk".to_owned())
         }
-        What::Bind(folder) => (mount_bind(folder, at), folder.display().to_string()),
+        What::Bind(folder) => (plainly(mount_bind(folder, at)), folder.display().to_string()),
         What::Overlay { lower, upper, work } => {
             let mut options = Vec::new();
             for (key, path) in [("lowerdir=", lower), (",upperdir=", upper), (",workdir=", work)] {
@@ -203,17 +205,20 @@ fn attach(what: &What, at: &Path) -> io::Result<()> {
                 escape(path, &mut options);
             }
             let options = c_string(OsStr::from_bytes(&options))?;
-            (mount("fsure", at, "overlay", plain, &*options), "an overlay".to_owned())
+            (plainly(mount("fsure", at, "overlay", plain, &*options)), "an overlay".to_owned())
         }
         What::Device { node, kind } => {
-            (mount(node, at, *kind, plain, None), node.display().to_string())
+            (plainly(mount(node, at, *kind, plain, None)), node.display().to_string())
         }
     };
-    done.map_err(|errno| {
-        let error = io::Error::from(errno);
+    done.map_err(|error| {
         let at = at.display();
         io::Error::new(error.kind(), format!("cannot mount {name} over {at}: {error}"))
     })
+}
+
+fn plainly(done: rustix::io::Result<()>) -> io::Result<()> {
+    Ok(done?)
 }
 
 /// What means something else in the options of an overlay.

@@ -1,0 +1,216 @@
+//! A folder in memory that is put over a folder on a disk at one stroke, and
+//! what has to be known of the machine before that and before it is taken away:
+//! what is mounted, who holds it, who writes below it.
+//!
+//! Nothing here ever unmounts lazily: what a program writes into a mount that
+//! has no name any more is lost without a word. And nothing is made read-only by
+//! the mount alone: a container that has a copy of the mount would go on writing.
+//! [`set_read_only`] speaks to the file system, which is the same in all of them,
+//! and is refused as long as anything is open for writing anywhere.
+//!
+//! Linux only; elsewhere everything here fails with `Unsupported`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+pub use crate::host::ramfs::{
+    Bare, Detached, block_devices_on, holders, holders_of_mounts, is_of_our_users, mount_at,
+    mounted_elsewhere, mounts, reconfigure, room, set_read_only, survey, unmount, ways,
+    writable_elsewhere,
+};
+
+/// A folder in memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ram {
+    /// What the mount table says that it is: `fsure:ID`.
+    pub source: String,
+    /// Bytes that it takes at most.
+    pub bytes: u64,
+    /// Names that it takes at most.
+    pub inodes: u64,
+    /// In huge pages as far as a file fills them (`huge=within_size`): a large file is
+    /// written six times as fast for it, and a small one takes no more.
+    pub huge: bool,
+}
+
+/// A name takes a page at least, unless it is empty.
+#[cfg(target_os = "linux")]
+const PAGE: u64 = 4096;
+#[cfg(target_os = "linux")]
+const INODES_LEAST: u64 = 1 << 10;
+
+#[cfg(target_os = "linux")]
+impl Ram {
+    /// One that is filled by anybody, with as many names as it has pages.
+    pub(crate) fn disk(source: String, bytes: u64, huge: bool) -> Self {
+        Self { source, bytes, inodes: (bytes / PAGE).max(INODES_LEAST), huge }
+    }
+}
+
+/// One line of the mount table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mounted {
+    /// Its number, as long as it is mounted.
+    pub id: u64,
+    /// The mount that it is on.
+    pub parent: u64,
+    /// The file system, as `stat` numbers it.
+    pub device: u64,
+    /// The folder of the file system that is mounted.
+    pub root: PathBuf,
+    /// Where.
+    pub point: PathBuf,
+    /// The group of mounts of which each has what is mounted in any.
+    pub shared: Option<u64>,
+    /// The group of which it has what is mounted there, and not the other way round.
+    pub master: Option<u64>,
+    /// Options of this mount.
+    pub options: Vec<String>,
+    /// The file system's type.
+    pub kind: String,
+    /// What is mounted.
+    pub source: String,
+    /// Options of the file system.
+    pub own_options: Vec<String>,
+}
+
+/// How a process holds something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum How {
+    /// It is open for writing, or mapped from a file that is.
+    Writes,
+    /// A folder is open.
+    Folder,
+    /// It works in it.
+    Works,
+    /// It is its root.
+    Root,
+    /// It is open for reading, or mapped.
+    Reads,
+}
+
+impl How {
+    /// For a person, behind the process.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Writes => "writes to",
+            Self::Folder => "has open the folder",
+            Self::Works => "works in",
+            Self::Root => "has as its root",
+            Self::Reads => "reads",
+        }
+    }
+}
+
+/// A process that holds something.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Holder {
+    /// The process.
+    pub process: u32,
+    /// Its command.
+    pub command: String,
+    /// How.
+    pub how: How,
+    /// What, as that process sees it.
+    pub path: PathBuf,
+}
+
+impl std::fmt::Display for Holder {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { process, command, how, path } = self;
+        write!(to, "process {process} ({command}) {} {}", how.words(), path.display())
+    }
+}
+
+/// A process in a mount namespace where a file system is still mounted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Elsewhere {
+    /// One of the processes in there.
+    pub process: u32,
+    /// Its command.
+    pub command: String,
+    /// Where it is mounted there.
+    pub point: PathBuf,
+}
+
+/// Ways to a folder, or to what is in it, beside its own path: who writes by these goes
+/// on writing to the disk when something is put over that.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ways {
+    /// Among our mounts.
+    pub here: Vec<PathBuf>,
+    /// Among those of other processes: the mount that leads there.
+    pub elsewhere: Vec<Elsewhere>,
+}
+
+/// One entry as it was when it was looked at: what it would take for it to be
+/// written without this changing is a file system that lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// The inode.
+    pub inode: u64,
+    /// Bytes.
+    pub size: u64,
+    /// The last change of content or metadata, in nanoseconds since 1970.
+    pub changed: i128,
+}
+
+/// What is below a folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Survey {
+    /// Its file system, as `stat` numbers it.
+    pub device: u64,
+    /// The folder's own inode.
+    pub inode: u64,
+    /// Regular files.
+    pub files: u64,
+    /// Inodes of any kind, itself included.
+    pub inodes: BTreeSet<u64>,
+    /// Bytes of memory that its content takes, in whole pages.
+    pub bytes: u64,
+    /// Files that have names elsewhere, too.
+    pub linked_outside: Vec<PathBuf>,
+    /// What cannot be changed: immutable or append-only.
+    pub frozen: Vec<PathBuf>,
+    /// Device nodes.
+    pub devices: Vec<PathBuf>,
+    /// Sockets.
+    pub sockets: Vec<PathBuf>,
+    /// Programs that run as somebody else.
+    pub setuid: Vec<PathBuf>,
+    /// Folders on which something else is mounted.
+    pub mounts: Vec<PathBuf>,
+    /// What could not be looked at, and why.
+    pub unread: Vec<String>,
+    /// Every entry but the folder itself, by its path below it.
+    pub looks: BTreeMap<PathBuf, Look>,
+}
+
+impl Survey {
+    /// Paths of what is not as it was at an earlier survey, what is new and gone
+    /// included; at most `count`.
+    pub fn differences(&self, before: &Self, count: usize) -> Vec<PathBuf> {
+        let changed =
+            self.looks.iter().filter(|(path, look)| before.looks.get(*path) != Some(look));
+        let gone = before.looks.keys().filter(|path| !self.looks.contains_key(*path));
+        changed.map(|(path, _)| path).chain(gone).take(count).cloned().collect()
+    }
+}
+
+/// How full a file system is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Room {
+    /// All bytes.
+    pub bytes: u64,
+    /// Those taken.
+    pub used: u64,
+    /// All inodes.
+    pub inodes: u64,
+    /// Those taken.
+    pub inodes_used: u64,
+}
+
+/// Whether a path is one or the other, or one above or below the other.
+pub fn is_kin(one: &Path, other: &Path) -> bool {
+    one.starts_with(other) || other.starts_with(one)
+}
