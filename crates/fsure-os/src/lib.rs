@@ -25,6 +25,7 @@
 //! | [`volume`] | which file system this is |
 //! | [`pv`] | the experiment that all this began with |
 //! | [`memory`] | how much memory there is, who may have it, and how short it is |
+//! | [`mirror`] | a folder of which another is kept a copy |
 //! | [`mounts`] | mounts of our own, which are gone with the process |
 //! | [`passthrough`] | a folder seen through FUSE |
 //! | [`stand`] | a real file system on a disk made of a program |
@@ -64,6 +65,7 @@ pub mod limit;
 pub mod lock;
 pub mod machine;
 pub mod memory;
+pub mod mirror;
 pub mod mounts;
 pub mod net;
 pub mod opener;

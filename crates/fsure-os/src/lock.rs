@@ -9,6 +9,7 @@ use std::path::Path;
 
 use crate::Kind;
 use crate::host::lock::{stat, stat_path, without_following};
+use crate::mirror::Side;
 
 /// A lock that is held until it is dropped, or the process ends in any way.
 #[derive(Debug)]
@@ -46,7 +47,18 @@ const LONGEST: usize = MARK.len() + 10;
 pub fn attempt(path: &Path) -> io::Result<Attempt> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
-    let mut file = without_following(&mut options).open(path)?;
+    let file = without_following(&mut options).open(path)?;
+    take(file, path, &|| stat_path(path).map(|there| there.inode).ok())
+}
+
+/// As [`attempt`], of a path in a folder: no part of it is a link, whoever changes
+/// it meanwhile.
+pub fn attempt_in(side: &Side, path: &str) -> io::Result<Attempt> {
+    let file = side.open_or_create(path.as_bytes())?;
+    take(file, Path::new(path), &|| side.facts(path.as_bytes()).map(|there| there.inode).ok())
+}
+
+fn take(mut file: File, path: &Path, inode: &dyn Fn() -> Option<u64>) -> io::Result<Attempt> {
     let (locked, now) = (file.try_lock(), stat(&file)?);
     let is_held = matches!(locked, Err(TryLockError::WouldBlock));
     let start = match start_of(&mut file) {
@@ -62,7 +74,7 @@ pub fn attempt(path: &Path) -> io::Result<Attempt> {
     }
     match locked {
         // Somebody took the file away before it was locked.
-        Ok(()) if stat_path(path).map(|there| there.inode).ok() != Some(now.inode) => {
+        Ok(()) if inode() != Some(now.inode) => {
             Ok(Attempt::HeldBy("one that is just ending".to_owned()))
         }
         Ok(()) => {

@@ -214,3 +214,7 @@ pub struct Room {
 pub fn is_kin(one: &Path, other: &Path) -> bool {
     one.starts_with(other) || other.starts_with(one)
 }
+
+#[cfg(all(test, target_os = "linux"))]
+#[path = "ramfs_tests.rs"]
+mod tests;

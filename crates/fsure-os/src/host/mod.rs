@@ -50,6 +50,8 @@ pub(crate) mod no_files;
 #[cfg(not(target_os = "linux"))]
 pub(crate) mod no_memory_use;
 #[cfg(not(target_os = "linux"))]
+pub(crate) mod no_mirror;
+#[cfg(not(target_os = "linux"))]
 pub(crate) mod no_mounts;
 #[cfg(not(target_os = "linux"))]
 pub(crate) mod no_ramfs;
@@ -72,7 +74,9 @@ use windows as system;
 #[cfg(all(test, target_os = "linux"))]
 pub(crate) use linux::did_not_run;
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{block, counters, defer, files, memory_use, mounts, ramfs, ring, stack};
+pub(crate) use linux::{
+    block, counters, defer, files, memory_use, mirror, mounts, ramfs, ring, stack,
+};
 pub(crate) use system::{File, device, durable, machine, priority, volume};
 #[cfg(unix)]
 pub(crate) use unix::{
@@ -85,8 +89,8 @@ pub(crate) use windows::{
 #[cfg(not(target_os = "linux"))]
 pub(crate) use {
     no_block as block, no_counters as counters, no_defer as defer, no_files as files,
-    no_memory_use as memory_use, no_mounts as mounts, no_ramfs as ramfs, no_ring as ring,
-    no_stack as stack,
+    no_memory_use as memory_use, no_mirror as mirror, no_mounts as mounts, no_ramfs as ramfs,
+    no_ring as ring, no_stack as stack,
 };
 
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]

@@ -15,6 +15,7 @@ pub(crate) mod files;
 pub(crate) mod folder;
 pub(crate) mod machine;
 pub(crate) mod memory_use;
+pub(crate) mod mirror;
 mod mount;
 pub(crate) mod mounts;
 mod passthrough;

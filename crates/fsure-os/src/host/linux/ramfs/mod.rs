@@ -22,6 +22,7 @@ use rustix::mount::{
 };
 
 pub use disks::block_devices_on;
+pub(super) use holders::living;
 pub use holders::{holders, holders_of_mounts, mounted_elsewhere, writable_elsewhere};
 pub use survey::survey;
 pub use table::{mount_at, mounts};
