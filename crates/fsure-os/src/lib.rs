@@ -30,6 +30,7 @@
 //! | [`passthrough`] | a folder seen through FUSE |
 //! | [`stand`] | a real file system on a disk made of a program |
 //! | [`family`] | a program and all that it starts, which end together |
+//! | [`watch`] | which folders of a file system have changed |
 //! | [`zram`] | a compressed disk in memory |
 //! | [`ramfs`] | a folder in memory over one on a disk, and who holds either |
 //! | [`cgroup`] | a machine with less memory |
@@ -85,6 +86,7 @@ pub mod stand;
 mod stat;
 pub mod stream;
 pub mod volume;
+pub mod watch;
 #[cfg(any(windows, test))]
 mod wide;
 pub mod write;

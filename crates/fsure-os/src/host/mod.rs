@@ -23,6 +23,7 @@
 //! | `scratch` | folders of which nothing is left behind |
 //! | `stack` | what a folder lies on, layer by layer |
 //! | `volume` | which file system this is |
+//! | `watch` | which folders have changed |
 //! | `write` | repairs below a folder |
 //! | `is_gone`, ... | what an error means |
 //!
@@ -59,6 +60,8 @@ pub(crate) mod no_ramfs;
 pub(crate) mod no_ring;
 #[cfg(not(target_os = "linux"))]
 pub(crate) mod no_stack;
+#[cfg(not(target_os = "linux"))]
+pub(crate) mod no_watch;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
@@ -75,7 +78,7 @@ use windows as system;
 pub(crate) use linux::did_not_run;
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{
-    block, counters, defer, files, memory_use, mirror, mounts, ramfs, ring, stack,
+    block, counters, defer, files, memory_use, mirror, mounts, ramfs, ring, stack, watch,
 };
 pub(crate) use system::{File, device, durable, machine, priority, volume};
 #[cfg(unix)]
@@ -90,7 +93,7 @@ pub(crate) use windows::{
 pub(crate) use {
     no_block as block, no_counters as counters, no_defer as defer, no_files as files,
     no_memory_use as memory_use, no_mirror as mirror, no_mounts as mounts, no_ramfs as ramfs,
-    no_ring as ring, no_stack as stack,
+    no_ring as ring, no_stack as stack, no_watch as watch,
 };
 
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]

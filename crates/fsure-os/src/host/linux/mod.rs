@@ -10,6 +10,7 @@ mod drive_cache;
 pub(crate) mod durable;
 mod extent;
 mod family;
+mod fanotify;
 mod file;
 pub(crate) mod files;
 pub(crate) mod folder;
@@ -28,6 +29,7 @@ pub(crate) mod scratch;
 mod seek;
 pub(crate) mod stack;
 pub(crate) mod volume;
+pub(crate) mod watch;
 pub(crate) mod write;
 mod zram;
 
