@@ -22,6 +22,7 @@
 //! | [`shell`] | a command of the user's own |
 //! | [`stack`] | what a folder lies on, layer by layer |
 //! | [`stream`] | what of a file is in memory, and the way to nowhere |
+//! | [`tracing`] | which folders all programs use, and how |
 //! | [`volume`] | which file system this is |
 //! | [`pv`] | the experiment that all this began with |
 //! | [`memory`] | how much memory there is, who may have it, and how short it is |
@@ -85,6 +86,7 @@ pub mod stack;
 pub mod stand;
 mod stat;
 pub mod stream;
+pub mod tracing;
 pub mod volume;
 pub mod watch;
 #[cfg(any(windows, test))]

@@ -22,6 +22,7 @@
 //! | `ring` | many reads with one call, where there is such a thing |
 //! | `scratch` | folders of which nothing is left behind |
 //! | `stack` | what a folder lies on, layer by layer |
+//! | `tracing` | what all programs do to folders |
 //! | `volume` | which file system this is |
 //! | `watch` | which folders have changed |
 //! | `write` | repairs below a folder |
@@ -61,6 +62,8 @@ pub(crate) mod no_ring;
 #[cfg(not(target_os = "linux"))]
 pub(crate) mod no_stack;
 #[cfg(not(target_os = "linux"))]
+pub(crate) mod no_tracing;
+#[cfg(not(target_os = "linux"))]
 pub(crate) mod no_watch;
 #[cfg(unix)]
 mod unix;
@@ -78,7 +81,7 @@ use windows as system;
 pub(crate) use linux::did_not_run;
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{
-    block, counters, defer, files, memory_use, mirror, mounts, ramfs, ring, stack, watch,
+    block, counters, defer, files, memory_use, mirror, mounts, ramfs, ring, stack, tracing, watch,
 };
 pub(crate) use system::{File, device, durable, machine, priority, volume};
 #[cfg(unix)]
@@ -93,7 +96,7 @@ pub(crate) use windows::{
 pub(crate) use {
     no_block as block, no_counters as counters, no_defer as defer, no_files as files,
     no_memory_use as memory_use, no_mirror as mirror, no_mounts as mounts, no_ramfs as ramfs,
-    no_ring as ring, no_stack as stack, no_watch as watch,
+    no_ring as ring, no_stack as stack, no_tracing as tracing, no_watch as watch,
 };
 
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]

@@ -1,0 +1,776 @@
+// What is read, written and made durable, by folder: runs inside of the Linux
+// kernel, for `fsure hot`.
+//
+// Raw tracepoints with BTF only: they are the same function calls on every
+// architecture, and some kernels refuse all other ways of tracing. Of the
+// kernel's structures only the members that are used are declared; where they
+// lie is settled when the program is loaded (CO-RE), so the object that is
+// committed runs on kernels that it was not built for.
+//
+// A fault of ours must not cost the system anything: nothing here writes to
+// memory that is not ours, and every map is bounded; what finds no room is
+// counted in `lost`.
+//
+// Built by `./build`, which says with what.
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef int s32;
+typedef long long s64;
+
+#define SEC(name) __attribute__((section(name), used))
+#define INLINE static inline __attribute__((always_inline))
+// Once in the object, however often it is called.
+#define ONCE static __attribute__((noinline))
+#define KERNEL __attribute__((preserve_access_index))
+
+// ---- the kernel, as far as it is used ----
+
+struct super_block { u32 s_dev; unsigned long s_magic; } KERNEL;
+struct hlist_node { struct hlist_node *next; } KERNEL;
+struct hlist_head { struct hlist_node *first; } KERNEL;
+struct inode {
+	u16 i_mode;
+	struct super_block *i_sb;
+	unsigned long i_ino;
+	struct hlist_head i_dentry;
+} KERNEL;
+struct qstr { const unsigned char *name; } KERNEL;
+struct dentry {
+	struct dentry *d_parent;
+	struct qstr d_name;
+	struct inode *d_inode;
+	union { struct hlist_node d_alias; } d_u;
+} KERNEL;
+struct path { struct dentry *dentry; } KERNEL;
+struct file { struct inode *f_inode; u32 f_flags; struct path f_path; } KERNEL;
+struct fdtable { u32 max_fds; struct file **fd; } KERNEL;
+struct files_struct { struct fdtable *fdt; } KERNEL;
+struct task_struct { u32 flags; struct files_struct *files; } KERNEL;
+struct address_space { struct inode *host; } KERNEL;
+struct folio { struct address_space *mapping; u32 _nr_pages; } KERNEL;
+enum pageflags { PG_head = 6 };
+struct io_uring_cqe { s32 res; } KERNEL;
+struct io_kiocb { struct file *file; u8 opcode; } KERNEL;
+
+// Names that some kernels have and others do not: whatever stands behind three
+// underscores is no part of a name.
+struct folio___5_18 { u32 _folio_nr_pages; } KERNEL;
+struct dentry___flat { struct hlist_node d_alias; } KERNEL;
+struct pt_regs___x86 { unsigned long di, si, dx, r9; } KERNEL;
+struct pt_regs___arm64 { unsigned long regs[31]; } KERNEL;
+struct thread_info___x86 { u32 status; } KERNEL;
+struct thread_info___arm64 { unsigned long flags; } KERNEL;
+struct task_struct___x86 { struct thread_info___x86 thread_info; } KERNEL;
+struct task_struct___arm64 { struct thread_info___arm64 thread_info; } KERNEL;
+
+#define EXISTS(member) __builtin_preserve_field_info(member, 2)
+#define OFFSET(member) __builtin_preserve_field_info(member, 0)
+
+static void *(*map_get)(void *, const void *) = (void *)1;
+static long (*map_put)(void *, const void *, const void *, u64) = (void *)2;
+static long (*map_remove)(void *, const void *) = (void *)3;
+static u64 (*now)(void) = (void *)5;
+static u64 (*thread_and_process)(void) = (void *)14;
+static long (*process_name)(void *, u32) = (void *)16;
+static u64 (*current_task)(void) = (void *)35;
+static long (*read_user)(void *, u32, const void *) = (void *)112;
+static long (*read_kernel)(void *, u32, const void *) = (void *)113;
+static long (*read_kernel_text)(void *, u32, const void *) = (void *)115;
+static void *(*ring_reserve)(void *, u64, u64) = (void *)131;
+static void (*ring_submit)(void *, u64) = (void *)132;
+
+#define READ(to, from) read_kernel(&(to), sizeof(to), &(from))
+#define ADD(to, amount) __sync_fetch_and_add(&(to), (amount))
+
+// ---- what is told, the same in hot.rs ----
+
+// A folder. Numbers alone would not do: of a btrfs they are the same in each
+// of its subvolumes.
+struct folder { u64 inode; u64 ino; u64 dev; };
+
+struct counts {
+	u64 reads, bytes_read, read_ns;
+	u64 writes, bytes_written, write_ns;
+	u64 fsyncs, fsync_ns;
+	u64 synced_write_ns;
+	u64 bytes_missed, missed_ns;
+	u64 bytes_mapped;
+	u32 last_process, is_named;
+};
+
+#define NAMES 4096
+#define NAME 256
+#define DEPTH 64
+
+// A folder's names up to the root of its file system, the last one first, each
+// with a zero behind it.
+struct name { struct folder folder; u32 length; u32 is_whole; u8 names[NAMES]; };
+
+struct process { struct folder folder; u64 tgid; };
+struct process_is { u8 name[16]; };
+
+enum lost { LOST_FOLDERS, LOST_CALLS, LOST_NAMES, LOST_PROCESSES, LOST_32_BIT, LOST_KINDS };
+
+// ---- what is told to us, before this is loaded ----
+
+volatile const u32 own_process = 0;
+volatile const u32 page_size = 4096;
+volatile const u32 o_direct = 040000;
+volatile const u32 o_dsync = 010000;
+
+#define CALLS 512
+volatile const u8 operations[CALLS] = {};
+
+enum operation {
+	NONE, READS, WRITES, SYNCS, SENDFILE, COPIES, RING, AIO, CHANGES,
+	WRITES_FLAGGED,
+};
+
+// ---- what is under way ----
+
+struct call {
+	struct folder from, to;
+	u64 inode; // that is read
+	u64 began;
+	u64 pointers; // of io_submit
+	u32 operation;
+	u32 flags;
+	u32 ring_operation;
+	u32 missed;
+};
+#define DIRECT 1
+#define DURABLE 2
+
+struct request { u64 began; u32 tgid; u32 unused; };
+
+#define MAP(map, kind, entries, key_type, value_type)                         \
+	struct {                                                              \
+		int (*type)[kind];                                            \
+		int (*max_entries)[entries];                                  \
+		key_type *key;                                                \
+		value_type *value;                                            \
+	} map SEC(".maps")
+
+MAP(folders, 1, 32768, struct folder, struct counts);
+MAP(processes, 1, 65536, struct process, struct process_is);
+MAP(calls, 1, 16384, u64, struct call);
+MAP(requests, 1, 16384, u64, struct request);
+MAP(lost, 2, LOST_KINDS, u32, u64);
+struct {
+	int (*type)[27];
+	int (*max_entries)[1 << 22];
+} names SEC(".maps");
+
+INLINE void lose(u32 what)
+{
+	u64 *count = map_get(&lost, &what);
+	if (count)
+		ADD(*count, 1);
+}
+
+// File systems that are no storage: what is read there was never on a disk.
+INLINE int is_pseudo(u64 magic)
+{
+	switch (magic) {
+	case 0x9fa0: // proc
+	case 0x62656572: // sysfs
+	case 0x27e0eb: // cgroup
+	case 0x63677270: // cgroup2
+	case 0x64626720: // debugfs
+	case 0x74726163: // tracefs
+	case 0x73636673: // securityfs
+	case 0xcafe4a11: // bpf
+	case 0x62656570: // configfs
+	case 0x19800202: // mqueue
+	case 0x6e736673: // namespaces
+	case 0xf97cff8c: // selinux
+	case 0x50494446: // pidfd
+		return 1;
+	}
+	return 0;
+}
+
+// The folder that a dentry is, as a key. False where it is none of storage.
+INLINE int key_of(struct dentry *dentry, struct folder *key)
+{
+	struct inode *inode = 0;
+	struct super_block *super = 0;
+	unsigned long ino = 0, magic = 0;
+	u32 dev = 0;
+	u16 mode = 0;
+
+	READ(inode, dentry->d_inode);
+	if (!inode)
+		return 0;
+	READ(mode, inode->i_mode);
+	READ(super, inode->i_sb);
+	if ((mode & 0170000) != 0040000 || !super)
+		return 0;
+	READ(ino, inode->i_ino);
+	READ(dev, super->s_dev);
+	READ(magic, super->s_magic);
+	key->inode = (u64)inode;
+	key->ino = ino;
+	key->dev = dev;
+	return !is_pseudo(magic);
+}
+
+ONCE void tell_name(struct dentry *dentry, struct folder *key, struct counts *counts)
+{
+	struct name *name = ring_reserve(&names, sizeof(*name), 0);
+	u32 used = 0;
+
+	if (!name) {
+		// The next that happens in this folder tries again.
+		lose(LOST_NAMES);
+		return;
+	}
+	counts->is_named = 1;
+	name->folder = *key;
+	name->is_whole = 0;
+	for (int depth = 0; depth < DEPTH; depth++) {
+		struct dentry *parent = 0;
+		const unsigned char *text = 0;
+		READ(parent, dentry->d_parent);
+		if (parent == dentry || !parent) {
+			name->is_whole = 1;
+			break;
+		}
+		READ(text, dentry->d_name.name);
+		if (used > NAMES - NAME)
+			break;
+		long length = read_kernel_text(name->names + used, NAME, text);
+		if (length <= 1 || length > NAME)
+			break;
+		used += length;
+		dentry = parent;
+	}
+	name->length = used;
+	ring_submit(name, 0);
+}
+
+// What is counted of a folder, which is named at first sight.
+INLINE struct counts *counts_of(struct dentry *dentry, struct folder *key)
+{
+	struct counts *counts = map_get(&folders, key);
+	if (!counts) {
+		struct counts none = {};
+		map_put(&folders, key, &none, 1);
+		counts = map_get(&folders, key);
+		if (!counts) {
+			lose(LOST_FOLDERS);
+			return 0;
+		}
+	}
+	if (!counts->is_named)
+		tell_name(dentry, key, counts);
+	return counts;
+}
+
+ONCE void count_process(struct counts *counts, struct folder *key, u32 tgid)
+{
+	struct process process = { .folder = *key, .tgid = tgid };
+	struct process_is is = {};
+
+	if (counts->last_process == tgid)
+		return;
+	counts->last_process = tgid;
+	if (map_get(&processes, &process))
+		return;
+	process_name(is.name, sizeof(is.name));
+	if (map_put(&processes, &process, &is, 0))
+		lose(LOST_PROCESSES);
+}
+
+// The folder of an open file, named and with this process in it. False where
+// the file is neither a plain file nor a folder.
+ONCE int folder_of(struct file *file, struct folder *key, u64 *inode_out, u32 *flags, u32 tgid)
+{
+	struct inode *inode = 0;
+	struct dentry *dentry = 0;
+	u32 open_flags = 0;
+	u16 mode = 0;
+
+	READ(inode, file->f_inode);
+	if (!inode)
+		return 0;
+	READ(mode, inode->i_mode);
+	READ(dentry, file->f_path.dentry);
+	READ(open_flags, file->f_flags);
+	if ((mode & 0170000) == 0100000)
+		READ(dentry, dentry->d_parent);
+	else if ((mode & 0170000) != 0040000)
+		return 0;
+	if (!key_of(dentry, key))
+		return 0;
+	struct counts *counts = counts_of(dentry, key);
+	if (!counts)
+		return 0;
+	count_process(counts, key, tgid);
+	*inode_out = (u64)inode;
+	if (open_flags & o_direct)
+		*flags |= DIRECT;
+	if (open_flags & o_dsync)
+		*flags |= DURABLE;
+	return 1;
+}
+
+INLINE struct file *file_of(u32 fd)
+{
+	struct task_struct *task = (void *)current_task();
+	struct files_struct *files = 0;
+	struct fdtable *table = 0;
+	struct file **all = 0, *file = 0;
+	u32 count = 0;
+
+	READ(files, task->files);
+	if (!files)
+		return 0;
+	READ(table, files->fdt);
+	READ(count, table->max_fds);
+	READ(all, table->fd);
+	if (fd < count)
+		READ(file, all[fd]);
+	return file;
+}
+
+// ---- counting what ended ----
+
+INLINE void count_read(struct folder *key, u64 bytes, u64 ns, u32 flags, u32 missed)
+{
+	struct counts *counts = map_get(&folders, key);
+	if (!counts)
+		return;
+	ADD(counts->reads, 1);
+	ADD(counts->bytes_read, bytes);
+	ADD(counts->read_ns, ns);
+	// A direct read passes the cache by.
+	if (flags & DIRECT)
+		ADD(counts->bytes_missed, bytes);
+	if (missed || flags & DIRECT)
+		ADD(counts->missed_ns, ns);
+}
+
+INLINE void count_write(struct folder *key, u64 bytes, u64 ns, u32 flags)
+{
+	struct counts *counts = map_get(&folders, key);
+	if (!counts)
+		return;
+	ADD(counts->writes, 1);
+	ADD(counts->bytes_written, bytes);
+	ADD(counts->write_ns, ns);
+	if (flags & (DIRECT | DURABLE))
+		ADD(counts->synced_write_ns, ns);
+}
+
+INLINE void count_sync(struct folder *key, u64 ns)
+{
+	struct counts *counts = map_get(&folders, key);
+	if (!counts)
+		return;
+	ADD(counts->fsyncs, 1);
+	ADD(counts->fsync_ns, ns);
+}
+
+// ---- system calls ----
+
+// Programs of 32 bits have other numbers for their calls.
+INLINE int is_32_bit(void)
+{
+	struct task_struct *task = (void *)current_task();
+	struct task_struct___x86 *x86 = (void *)task;
+	struct task_struct___arm64 *arm64 = (void *)task;
+
+	if (EXISTS(x86->thread_info.status)) {
+		u32 status = 0;
+		READ(status, x86->thread_info.status);
+		return status & 2;
+	}
+	if (EXISTS(((struct pt_regs___arm64 *)0)->regs)) {
+		unsigned long flags = 0;
+		READ(flags, arm64->thread_info.flags);
+		return (flags >> 22) & 1;
+	}
+	return 0;
+}
+
+struct arguments { u64 first, second, third, sixth; };
+
+INLINE void read_arguments(void *registers, struct arguments *to)
+{
+	struct pt_regs___x86 *x86 = registers;
+	struct pt_regs___arm64 *arm64 = registers;
+
+	if (EXISTS(x86->di)) {
+		READ(to->first, x86->di);
+		READ(to->second, x86->si);
+		READ(to->third, x86->dx);
+		READ(to->sixth, x86->r9);
+	} else if (EXISTS(arm64->regs)) {
+		u64 all[6] = {};
+		read_kernel(all, sizeof(all), &arm64->regs);
+		to->first = all[0];
+		to->second = all[1];
+		to->third = all[2];
+		to->sixth = all[5];
+	}
+}
+
+SEC("tp_btf/sys_enter")
+int hot_enter(u64 *context)
+{
+	void *registers = (void *)context[0];
+	u64 number = context[1];
+	u64 thread = thread_and_process();
+	u32 tgid = thread >> 32;
+	struct arguments is = {};
+	struct call call = {};
+	struct file *file;
+	int known = 1;
+
+	if (!registers || number >= CALLS || tgid == own_process)
+		return 0;
+	call.operation = operations[number & (CALLS - 1)];
+	if (call.operation == NONE)
+		return 0;
+	if (is_32_bit()) {
+		lose(LOST_32_BIT);
+		return 0;
+	}
+	read_arguments(registers, &is);
+	if (call.operation == WRITES_FLAGGED) {
+		// RWF_DSYNC, RWF_SYNC
+		call.flags = is.sixth & 6 ? DURABLE : 0;
+		call.operation = WRITES;
+	}
+	if (call.operation == AIO)
+		call.pointers = is.third;
+	if (call.operation <= COPIES) {
+		u32 from = call.operation == SENDFILE ? is.second : is.first;
+		u32 to = call.operation == SENDFILE ? is.first : is.third;
+		u64 inode;
+		file = file_of(from);
+		known = file && folder_of(file, &call.from, &call.inode, &call.flags, tgid);
+		if (call.operation >= SENDFILE) {
+			file = file_of(to);
+			// Who reads and who writes: they have flags of their own.
+			u32 flags = 0;
+			if (file && folder_of(file, &call.to, &inode, &flags, tgid))
+				known = 1;
+			if (flags & DURABLE)
+				call.flags |= DURABLE;
+		}
+	}
+	if (!known)
+		return 0;
+	call.began = now();
+	if (map_put(&calls, &thread, &call, 0))
+		lose(LOST_CALLS);
+	return 0;
+}
+
+// The kernel's `struct iocb`, which programs fill.
+struct iocb { u64 data; u32 key, flags; u16 operation; u16 priority; u32 fd; u64 buffer, bytes; };
+#define AIO_MOST 64
+
+// Requests that were taken. How long they take is not seen, nor what they moved
+// in the end; that is nearly always what they asked for.
+INLINE void count_aio(u64 pointers, s64 taken, u32 tgid)
+{
+	for (int place = 0; place < AIO_MOST; place++) {
+		struct iocb iocb = {}, *at = 0;
+		struct folder key = {};
+		u32 flags = 0;
+		u64 inode = 0;
+		if (place >= taken)
+			return;
+		read_user(&at, sizeof(at), (void *)(pointers + place * 8));
+		if (read_user(&iocb, sizeof(iocb), at))
+			continue;
+		struct file *file = file_of(iocb.fd);
+		if (!file || !folder_of(file, &key, &inode, &flags, tgid))
+			continue;
+		// PREAD 0, PWRITE 1, FSYNC 2, FDSYNC 3, PREADV 7, PWRITEV 8; of a
+		// vector it says the number of its parts.
+		if (iocb.operation == 0 || iocb.operation == 7)
+			count_read(&key, iocb.operation ? 0 : iocb.bytes, 0, flags, 0);
+		else if (iocb.operation == 1 || iocb.operation == 8)
+			count_write(&key, iocb.operation == 1 ? iocb.bytes : 0, 0, flags);
+		else if (iocb.operation == 2 || iocb.operation == 3)
+			count_sync(&key, 0);
+	}
+	if (taken > AIO_MOST)
+		lose(LOST_CALLS);
+}
+
+SEC("tp_btf/sys_exit")
+int hot_exit(u64 *context)
+{
+	s64 result = context[1];
+	u64 thread = thread_and_process();
+	struct call *known = map_get(&calls, &thread);
+	struct call call;
+
+	if (!known)
+		return 0;
+	call = *known;
+	map_remove(&calls, &thread);
+	u64 ns = now() - call.began;
+	if (result < 0)
+		return 0;
+	switch (call.operation) {
+	case READS:
+		count_read(&call.from, result, ns, call.flags, call.missed);
+		break;
+	case WRITES:
+		count_write(&call.from, result, ns, call.flags);
+		break;
+	case SYNCS:
+		count_sync(&call.from, ns);
+		break;
+	case SENDFILE:
+	case COPIES:
+		// The time is that of both; it counts once, where it is written.
+		if (call.from.inode)
+			count_read(&call.from, result, call.to.inode ? 0 : ns, call.flags & DIRECT, call.missed);
+		if (call.to.inode)
+			count_write(&call.to, result, ns, call.flags & DURABLE);
+		break;
+	case AIO:
+		count_aio(call.pointers, result, thread >> 32);
+		break;
+	}
+	return 0;
+}
+
+// ---- io_uring ----
+
+INLINE u32 ring_operation(u8 opcode)
+{
+	switch (opcode) {
+	case 1: case 4: case 22: case 49: case 60:
+		return READS;
+	case 2: case 5: case 23: case 61:
+		return WRITES;
+	case 3: case 8:
+		return SYNCS;
+	}
+	return NONE;
+}
+
+SEC("tp_btf/io_uring_submit_req")
+int hot_submit(u64 *context)
+{
+	struct io_kiocb *request = (void *)context[0];
+	u64 key = (u64)request;
+	u64 thread = thread_and_process();
+	struct request is = { .tgid = thread >> 32 };
+	u8 opcode = 0;
+
+	if (!request || is.tgid == own_process)
+		return 0;
+	READ(opcode, request->opcode);
+	struct call *call = map_get(&calls, &thread);
+	// What it is doing from now on is done for this request.
+	if (call)
+		call->ring_operation = ring_operation(opcode);
+	if (ring_operation(opcode) == NONE)
+		return 0;
+	is.began = now();
+	if (map_put(&requests, &key, &is, 0))
+		lose(LOST_CALLS);
+	return 0;
+}
+
+INLINE int complete(struct io_kiocb *request, s32 result)
+{
+	u64 key = (u64)request;
+	struct request *known = map_get(&requests, &key), is;
+	struct folder folder = {};
+	struct file *file = 0;
+	u32 flags = 0;
+	u64 inode;
+	u8 opcode = 0;
+
+	if (!known)
+		return 0;
+	is = *known;
+	map_remove(&requests, &key);
+	READ(opcode, request->opcode);
+	READ(file, request->file);
+	if (result < 0 || !file || !folder_of(file, &folder, &inode, &flags, is.tgid))
+		return 0;
+	u64 ns = now() - is.began;
+	switch (ring_operation(opcode)) {
+	case READS:
+		count_read(&folder, result, ns, flags, 0);
+		break;
+	case WRITES:
+		count_write(&folder, result, ns, flags);
+		break;
+	case SYNCS:
+		count_sync(&folder, ns);
+		break;
+	}
+	return 0;
+}
+
+// Since Linux 6.11 or so: (ring, request, entry of the completion queue).
+SEC("tp_btf/io_uring_complete")
+int hot_complete(u64 *context)
+{
+	struct io_uring_cqe *entry = (void *)context[2];
+	s32 result = -1;
+
+	if (!entry)
+		return 0;
+	READ(result, entry->res);
+	return complete((void *)context[1], result);
+}
+
+// Since Linux 5.17: (ring, request, data, result, flags, ..). Later kernels
+// refuse it, since they have three arguments; in earlier ones the second is no
+// request that is known, and nothing is counted.
+SEC("tp_btf/io_uring_complete")
+int hot_complete_old(u64 *context)
+{
+	return complete((void *)context[1], context[3]);
+}
+
+// ---- pages ----
+
+ONCE u64 bytes_of(struct folio *folio)
+{
+	struct folio___5_18 *older = (void *)folio;
+	unsigned long flags = 0;
+	u32 pages = 0;
+
+	// In each kernel so far they come first.
+	read_kernel(&flags, sizeof(flags), folio);
+	if (!(flags >> __builtin_preserve_enum_value(*(typeof(enum pageflags) *)PG_head, 1) & 1))
+		return page_size;
+	if (EXISTS(folio->_nr_pages))
+		READ(pages, folio->_nr_pages);
+	else if (EXISTS(older->_folio_nr_pages))
+		READ(pages, older->_folio_nr_pages);
+	return (u64)page_size * (pages ? pages : 1);
+}
+
+#define IO_WORKER 0x10
+#define KERNEL_THREAD 0x200000
+
+// The folder of a plain file of which only the inode is known: of several
+// links, one.
+INLINE struct counts *counts_of_inode(struct inode *inode, struct folder *key)
+{
+	struct hlist_node *first = 0;
+	struct dentry *dentry, *parent = 0;
+	u16 mode = 0;
+
+	READ(mode, inode->i_mode);
+	READ(first, inode->i_dentry.first);
+	if ((mode & 0170000) != 0100000 || !first)
+		return 0;
+	if (EXISTS(((struct dentry *)0)->d_u.d_alias))
+		dentry = (void *)first - OFFSET(((struct dentry *)0)->d_u.d_alias);
+	else
+		dentry = (void *)first - OFFSET(((struct dentry___flat *)0)->d_alias);
+	READ(parent, dentry->d_parent);
+	if (!parent || !key_of(parent, key))
+		return 0;
+	return counts_of(parent, key);
+}
+
+INLINE u32 task_flags(void)
+{
+	struct task_struct *task = (void *)current_task();
+	u32 flags = 0;
+
+	READ(flags, task->flags);
+	return flags;
+}
+
+// A page that was not in memory is about to be read, unless it is about to be
+// written to.
+SEC("tp_btf/mm_filemap_add_to_page_cache")
+int hot_miss(u64 *context)
+{
+	struct folio *folio = (void *)context[0];
+	u64 thread = thread_and_process();
+	struct call *call = map_get(&calls, &thread);
+	struct address_space *mapping = 0;
+	struct inode *inode = 0;
+	struct folder key = {};
+	struct counts *counts;
+
+	if (!folio || thread >> 32 == own_process || task_flags() & (IO_WORKER | KERNEL_THREAD))
+		return 0;
+	READ(mapping, folio->mapping);
+	READ(inode, mapping->host);
+	if (!inode)
+		return 0;
+	if (call) {
+		u32 operation = call->operation;
+		if (operation == RING)
+			operation = call->ring_operation;
+		int is_copy = operation == SENDFILE || operation == COPIES;
+		if (operation == WRITES || operation == CHANGES || operation == AIO)
+			return 0;
+		if (is_copy && call->inode != (u64)inode)
+			return 0;
+		if (call->inode == (u64)inode) {
+			call->missed = 1;
+			key = call->from;
+			counts = map_get(&folders, &key);
+			if (counts)
+				ADD(counts->bytes_missed, bytes_of(folio));
+			return 0;
+		}
+	}
+	counts = counts_of_inode(inode, &key);
+	if (!counts)
+		return 0;
+	ADD(counts->bytes_missed, bytes_of(folio));
+	count_process(counts, &key, thread >> 32);
+	return 0;
+}
+
+// A page became dirty. In no call that writes, a store through a mapping did
+// it.
+SEC("tp_btf/writeback_dirty_folio")
+int hot_dirty(u64 *context)
+{
+	struct folio *folio = (void *)context[0];
+	struct address_space *mapping = (void *)context[1];
+	u64 thread = thread_and_process();
+	struct call *call = map_get(&calls, &thread);
+	struct inode *inode = 0;
+	struct folder key = {};
+	struct counts *counts;
+
+	// Some kernels say of their arguments that they can be missing, and load
+	// nothing that does not look.
+	if (!folio || !mapping)
+		return 0;
+	if (thread >> 32 == own_process || task_flags() & (IO_WORKER | KERNEL_THREAD))
+		return 0;
+	if (call && call->operation != READS && call->operation != SYNCS)
+		return 0;
+	READ(inode, mapping->host);
+	counts = inode ? counts_of_inode(inode, &key) : 0;
+	if (!counts)
+		return 0;
+	ADD(counts->bytes_mapped, bytes_of(folio));
+	count_process(counts, &key, thread >> 32);
+	return 0;
+}
+
+// So that a test can tell whether the object was made of this.
+const char source_of_this[] SEC("source") = SOURCE;
+
+// Helpers that read the kernel's memory are for programs under a licence that
+// suits the kernel; this one is the same as that of all the rest.
+char license_of_this[] SEC("license") = "Dual MIT/GPL";

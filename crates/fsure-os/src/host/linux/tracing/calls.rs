@@ -1,0 +1,71 @@
+//! Which system calls are counted, and as what: their numbers differ from one
+//! architecture to the other, so the programs in the kernel are told.
+
+use libc::c_long;
+
+/// Numbers from here on are not looked at; they end below 480 on all
+/// architectures that fsure runs on.
+const CALLS: usize = 512;
+
+/// What a call is counted as: `enum operation` of `hot.bpf.c`.
+#[derive(Clone, Copy)]
+enum Operation {
+    Reads = 1,
+    Writes = 2,
+    Syncs = 3,
+    SendFile = 4,
+    Copies = 5,
+    Ring = 6,
+    Aio = 7,
+    /// Not counted: pages that become dirty in it are no stores through a mapping.
+    Changes = 8,
+    /// A write with flags of its own.
+    WritesFlagged = 9,
+}
+
+const COUNTED: [(c_long, Operation); 22] = [
+    (libc::SYS_read, Operation::Reads),
+    (libc::SYS_pread64, Operation::Reads),
+    (libc::SYS_readv, Operation::Reads),
+    (libc::SYS_preadv, Operation::Reads),
+    (libc::SYS_preadv2, Operation::Reads),
+    (libc::SYS_write, Operation::Writes),
+    (libc::SYS_pwrite64, Operation::Writes),
+    (libc::SYS_writev, Operation::Writes),
+    (libc::SYS_pwritev, Operation::Writes),
+    (libc::SYS_pwritev2, Operation::WritesFlagged),
+    (libc::SYS_fsync, Operation::Syncs),
+    (libc::SYS_fdatasync, Operation::Syncs),
+    (libc::SYS_sync_file_range, Operation::Syncs),
+    (libc::SYS_syncfs, Operation::Syncs),
+    (libc::SYS_sendfile, Operation::SendFile),
+    (libc::SYS_copy_file_range, Operation::Copies),
+    (libc::SYS_splice, Operation::Copies),
+    (libc::SYS_io_uring_enter, Operation::Ring),
+    (libc::SYS_io_submit, Operation::Aio),
+    (libc::SYS_fallocate, Operation::Changes),
+    (libc::SYS_ftruncate, Operation::Changes),
+    (libc::SYS_truncate, Operation::Changes),
+];
+
+/// What each call is counted as, by its number.
+pub(super) fn table() -> [u8; CALLS] {
+    let mut table = [0; CALLS];
+    for (number, operation) in COUNTED {
+        if let Some(entry) = usize::try_from(number).ok().and_then(|at| table.get_mut(at)) {
+            *entry = operation as u8;
+        }
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_call_has_a_place_of_its_own() {
+        let known = table().iter().filter(|entry| **entry > 0).count();
+        assert_eq!(known, COUNTED.len());
+    }
+}

@@ -1,0 +1,100 @@
+//! What all programs do to folders, on Linux: eBPF, or fanotify where that is
+//! not to be had.
+
+mod calls;
+mod ebpf;
+mod names;
+mod notify;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ebpf::Kernel;
+use notify::Notify;
+
+use crate::tracing::{Counts, Folder, Place, Process, Seen, Source};
+
+/// See [`crate::tracing::Tracer`].
+pub(crate) struct Tracer {
+    watching: Watching,
+    fell_back: Option<String>,
+}
+
+enum Watching {
+    Kernel(Box<Kernel>),
+    Notify(Notify),
+}
+
+impl Tracer {
+    pub(crate) fn begin(below: &[PathBuf], source: Option<Source>) -> io::Result<Self> {
+        let notify =
+            |fell_back| Ok(Self { watching: Watching::Notify(Notify::begin(below)?), fell_back });
+        if source == Some(Source::Fanotify) {
+            return notify(None);
+        }
+        match Kernel::begin(below) {
+            Ok(kernel) => {
+                Ok(Self { watching: Watching::Kernel(Box::new(kernel)), fell_back: None })
+            }
+            Err(error) if source == Some(Source::Ebpf) => Err(error),
+            Err(error) => notify(Some(error.to_string())),
+        }
+    }
+
+    pub(crate) fn source(&self) -> Source {
+        match self.watching {
+            Watching::Kernel(_) => Source::Ebpf,
+            Watching::Notify(_) => Source::Fanotify,
+        }
+    }
+
+    pub(crate) fn fell_back(&self) -> Option<&str> {
+        self.fell_back.as_deref()
+    }
+
+    pub(crate) fn watch(&mut self, time: Duration) -> io::Result<()> {
+        match &mut self.watching {
+            Watching::Kernel(kernel) => kernel.watch(time),
+            Watching::Notify(notify) => notify.watch(time),
+        }
+    }
+
+    pub(crate) fn end(self) -> io::Result<Seen> {
+        match self.watching {
+            Watching::Kernel(kernel) => kernel.end(),
+            Watching::Notify(notify) => notify.end(),
+        }
+    }
+}
+
+/// What was seen, each place once: a folder can have had several numbers.
+#[derive(Default)]
+struct Folders(BTreeMap<Place, Folder>);
+
+impl Folders {
+    fn add(&mut self, place: Place, counts: &Counts, by: impl IntoIterator<Item = Process>) {
+        let folder = self.0.entry(place.clone()).or_insert_with(|| Folder {
+            place,
+            counts: Counts::default(),
+            processes: BTreeSet::new(),
+        });
+        folder.counts.add(counts);
+        folder.processes.extend(by);
+    }
+
+    fn all(self) -> Vec<Folder> {
+        self.0.into_values().collect()
+    }
+}
+
+/// See [`crate::tracing::is_in_memory`].
+pub(crate) fn is_in_memory(folder: &Path) -> io::Result<bool> {
+    const TMPFS: i64 = 0x0102_1994;
+    const RAMFS: i64 = 0x8584_58f6;
+    let kind = rustix::fs::statfs(folder)?.f_type;
+    Ok([TMPFS, RAMFS].contains(&(kind as i64)))
+}

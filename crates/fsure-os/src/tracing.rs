@@ -1,0 +1,173 @@
+//! Which folders are read, written and made durable, by whom, and how long that
+//! takes: all of a machine's programs, watched for a while.
+//!
+//! Two sources. Programs in the kernel (eBPF, `bpf/hot.bpf.c`) count every call
+//! and its time. Where they are not to be had, fanotify says in which folders
+//! something happened; it merges events, so its counts are the least that can
+//! have been. What a source cannot see is part of its answer.
+//!
+//! Linux only; elsewhere [`Tracer::begin`] fails with `Unsupported`.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::host;
+
+/// Who tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Programs of ours in the kernel: every call, its bytes, its time.
+    Ebpf,
+    /// The kernel's file notifications: merged, no bytes, no time, no `fsync`.
+    Fanotify,
+}
+
+impl Source {
+    /// Its name, as options and results have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ebpf => "ebpf",
+            Self::Fanotify => "fanotify",
+        }
+    }
+}
+
+/// What was done in a folder: to the files that are directly in it, and to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Calls that read, and were no failure; requests of `io_uring` and libaio
+    /// are calls, here and below.
+    pub reads: u64,
+    /// Bytes that they read, from memory or not.
+    pub bytes_read: u64,
+    /// How long they took, nanoseconds.
+    pub read_ns: u64,
+    /// Calls that wrote.
+    pub writes: u64,
+    /// Bytes that they wrote.
+    pub bytes_written: u64,
+    /// How long they took.
+    pub write_ns: u64,
+    /// Calls that made something durable: `fsync`, `fdatasync`,
+    /// `sync_file_range`, `syncfs`.
+    pub fsyncs: u64,
+    /// How long they took.
+    pub fsync_ns: u64,
+    /// How long writes took that went to the device themselves: `O_SYNC`,
+    /// `O_DSYNC`, `O_DIRECT`. Part of `write_ns`.
+    pub synced_write_ns: u64,
+    /// Bytes that had to be fetched from the device, read-ahead included.
+    pub bytes_missed: u64,
+    /// How long reads took that had to wait for some of them. Part of `read_ns`.
+    pub missed_ns: u64,
+    /// Bytes of pages that became dirty by stores through mappings.
+    pub bytes_mapped: u64,
+}
+
+impl Counts {
+    /// Adds what was done elsewhere, or by another name.
+    pub fn add(&mut self, other: &Self) {
+        self.reads += other.reads;
+        self.bytes_read += other.bytes_read;
+        self.read_ns += other.read_ns;
+        self.writes += other.writes;
+        self.bytes_written += other.bytes_written;
+        self.write_ns += other.write_ns;
+        self.fsyncs += other.fsyncs;
+        self.fsync_ns += other.fsync_ns;
+        self.synced_write_ns += other.synced_write_ns;
+        self.bytes_missed += other.bytes_missed;
+        self.missed_ns += other.missed_ns;
+        self.bytes_mapped += other.bytes_mapped;
+    }
+
+    /// Whether nothing was done.
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Where something was done.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// The folder has this path, which led to it a moment ago.
+    At(PathBuf),
+    /// No path leads to it from here: it is deleted, was moved, or is in a mount
+    /// that this process does not see.
+    Unseen {
+        /// The device of its file system: major and minor number.
+        device: (u32, u32),
+        /// Its number there.
+        ino: u64,
+    },
+}
+
+/// A process that did something.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Process {
+    /// What it was called.
+    pub name: String,
+    /// Its number.
+    pub id: u32,
+}
+
+/// One folder, and what was done in it.
+#[derive(Clone, Debug)]
+pub struct Folder {
+    /// Where.
+    pub place: Place,
+    /// What.
+    pub counts: Counts,
+    /// By whom.
+    pub processes: BTreeSet<Process>,
+}
+
+/// What a source has seen.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// Folders in no order, each path once.
+    pub folders: Vec<Folder>,
+    /// What the source cannot see, one sentence each.
+    pub blind: Vec<String>,
+    /// What it could have seen and did not, for want of room: what, how often.
+    pub lost: Vec<(&'static str, u64)>,
+}
+
+/// Watches from its beginning until its end.
+pub struct Tracer(host::tracing::Tracer);
+
+impl Tracer {
+    /// Begins to watch. `below` are folders that matter, all where there are
+    /// none; a source that has to be told watches no others. Without `source`,
+    /// the best that is to be had.
+    pub fn begin(below: &[PathBuf], source: Option<Source>) -> io::Result<Self> {
+        host::tracing::Tracer::begin(below, source).map(Self)
+    }
+
+    /// Who tells.
+    pub fn source(&self) -> Source {
+        self.0.source()
+    }
+
+    /// Why it is not the best one, where it was not asked for.
+    pub fn fell_back(&self) -> Option<&str> {
+        self.0.fell_back()
+    }
+
+    /// Lets time pass, and takes what comes.
+    pub fn watch(&mut self, time: Duration) -> io::Result<()> {
+        self.0.watch(time)
+    }
+
+    /// Ends, and tells what was seen.
+    pub fn end(self) -> io::Result<Seen> {
+        self.0.end()
+    }
+}
+
+/// Whether a folder lies in memory by itself (tmpfs, ramfs).
+pub fn is_in_memory(folder: &Path) -> io::Result<bool> {
+    host::tracing::is_in_memory(folder)
+}
