@@ -11,6 +11,7 @@ pub mod defer;
 pub mod dupes;
 pub mod flush;
 pub mod heal;
+pub mod hot;
 pub mod json;
 pub mod listing;
 pub mod log;

@@ -1,5 +1,6 @@
 //! Floor 1: plain data and pure functions, each word with one meaning.
 
+pub mod advice;
 mod ages;
 mod clock;
 mod difference;

@@ -13,6 +13,7 @@ mod flush;
 mod flush_again;
 mod generate;
 mod heal;
+mod hot;
 mod import;
 mod log;
 mod matrix;
@@ -81,6 +82,7 @@ enum Command {
     Powercut(powercut::PowercutArgs),
     Crash(crash::CrashArgs),
     Defer(defer::DeferArgs),
+    Hot(hot::HotArgs),
     Report(report::ReportArgs),
     #[command(hide = true)]
     Family(family::FamilyArgs),
@@ -192,6 +194,7 @@ fn run() -> ExitCode {
         Command::Powercut(args) => powercut::run(args, &cli.output),
         Command::Crash(args) => crash::run(args, &cli.output),
         Command::Defer(args) => defer::run(args, &cli.output),
+        Command::Hot(args) => hot::run(args, &cli.output),
         Command::Report(args) => report::run(args, &cli.output),
         Command::Family(args) => family::run(args),
         Command::FlushAgain(args) => flush_again::run(args),

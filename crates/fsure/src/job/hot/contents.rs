@@ -1,0 +1,168 @@
+//! What is in a folder, as far as advice on it needs to know: how much, and
+//! whose promises it may hold. By names only: no file is opened.
+
+use std::path::Path;
+
+use fsure_os::folder::Root;
+use fsure_os::place::Places;
+use fsure_os::{Kind, Stat};
+
+use crate::words::advice::Risk;
+
+/// More names are not looked at: what has them takes longer to be copied than
+/// anybody wants to wait.
+const MOST: u64 = 200_000;
+
+/// What a folder holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Contents {
+    /// Bytes in memory: each file takes whole pages, each name a little.
+    /// `None` where not all of it was seen.
+    pub(super) size: Option<u64>,
+    pub(super) risk: Risk,
+}
+
+/// Looks at all names in and below a folder, in its own file system.
+pub(super) fn contents(path: &Path) -> Contents {
+    let path_risk = if is_cache(path) { Risk::Cache } else { Risk::Unknown };
+    let mut sum = Sum { risk: path_risk, ..Sum::default() };
+    let whole = Root::open(path).and_then(|root| {
+        let device = root.stat(b"")?.device;
+        let mut left = vec![Vec::new()];
+        while let Some(folder) = left.pop() {
+            let listing = root.list(&folder, Places::No, &|| {})?;
+            for (name, stat) in &listing.entries {
+                let (name, Ok(stat)) = (listing.names.get(*name), stat) else {
+                    return Ok(false);
+                };
+                sum.take(name, stat);
+                if stat.kind == Kind::Folder && stat.device == device {
+                    let slash: &[u8] = if folder.is_empty() { b"" } else { b"/" };
+                    left.push([&folder, slash, name].concat());
+                }
+            }
+            if listing.error.is_some() || sum.names > MOST {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    });
+    Contents { size: whole.is_ok_and(|whole| whole).then_some(sum.bytes), risk: sum.risk }
+}
+
+#[derive(Default)]
+struct Sum {
+    names: u64,
+    bytes: u64,
+    risk: Risk,
+}
+
+/// A page: what a file takes at least, and a folder or a link.
+const PAGE: u64 = 4096;
+
+impl Sum {
+    fn take(&mut self, name: &[u8], stat: &Stat) {
+        self.names += 1;
+        self.bytes += if stat.kind == Kind::File { stat.size.next_multiple_of(PAGE) } else { PAGE };
+        self.risk = self.risk.max(risk_of(name));
+    }
+}
+
+/// Names that a database gives to its files, or part of them.
+const DATABASE: [&str; 18] = [
+    ".db",
+    ".db3",
+    ".sqlite",
+    ".sqlite3",
+    ".ibd",
+    ".frm",
+    ".mdb",
+    ".wt",
+    ".ldb",
+    ".sst",
+    ".rdb",
+    ".aof",
+    "-wal",
+    "-journal",
+    "pg_version",
+    "ibdata1",
+    "pg_control",
+    ".fdb",
+];
+
+const LOG: [&str; 3] = [".log", ".journal", "syslog"];
+
+/// Names at the top of somebody's work.
+const SOURCE: [&str; 9] = [
+    ".git",
+    ".hg",
+    ".svn",
+    "cargo.toml",
+    "package.json",
+    "makefile",
+    "cmakelists.txt",
+    "pyproject.toml",
+    "go.mod",
+];
+
+fn risk_of(name: &[u8]) -> Risk {
+    let name = name.to_ascii_lowercase();
+    let ends = |all: &[&str]| all.iter().any(|end| name.ends_with(end.as_bytes()));
+    let is = |all: &[&str]| all.iter().any(|one| name == one.as_bytes());
+    if ends(&DATABASE) {
+        Risk::Database
+    } else if is(&SOURCE) {
+        Risk::Source
+    } else if ends(&LOG) {
+        Risk::Log
+    } else if is(&["cachedir.tag"]) {
+        Risk::Cache
+    } else {
+        Risk::Unknown
+    }
+}
+
+/// Whether the names that lead there say that it can be made again.
+fn is_cache(path: &Path) -> bool {
+    const NAMES: [&str; 7] =
+        ["cache", ".cache", "caches", "tmp", "node_modules", "__pycache__", "target"];
+    let mut parts = path.components().map(|part| part.as_os_str().to_string_lossy().to_lowercase());
+    parts.any(|part| NAMES.contains(&&*part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_gravest_name_decides() {
+        for (name, risk) in [
+            ("Cargo.toml", Risk::Source),
+            ("app.log", Risk::Log),
+            ("places.sqlite-wal", Risk::Database),
+            ("PG_VERSION", Risk::Database),
+            ("CACHEDIR.TAG", Risk::Cache),
+            ("letter.txt", Risk::Unknown),
+        ] {
+            assert_eq!(risk_of(name.as_bytes()), risk, "{name}");
+        }
+        assert!(is_cache(Path::new("/home/a/.cache/b")));
+        assert!(!is_cache(Path::new("/home/cached")));
+    }
+
+    #[test]
+    fn pages_are_counted_and_nothing_beside_the_folder() {
+        let folder = tempfile::tempdir().expect("make a folder");
+        let work = folder.path().join("work");
+        std::fs::create_dir_all(work.join("a/b")).expect("make folders");
+        std::fs::write(work.join("a/b/one"), vec![1; 4097]).expect("write");
+        std::fs::write(work.join("empty"), "").expect("write");
+        std::fs::write(folder.path().join("x.sqlite"), "").expect("write");
+        let found = contents(&work);
+        // Two folders, two pages of a file, and none.
+        assert_eq!(found.size, Some(2 * PAGE + 2 * PAGE));
+        assert_ne!(found.risk, Risk::Database);
+        assert_eq!(contents(folder.path()).risk, Risk::Database);
+        assert_eq!(contents(&folder.path().join("none")).size, None);
+    }
+}

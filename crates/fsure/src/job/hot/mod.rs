@@ -1,0 +1,250 @@
+//! `hot`: which folders programs wait for, and what memory would save them.
+//! Nothing is written anywhere, and nobody is held up.
+
+mod contents;
+mod tree;
+
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use fsure_os::tracing::{Folder, Place, Source, Tracer, is_in_memory};
+
+use contents::Contents;
+
+use crate::results::{Listener, Step};
+use crate::words::advice::{self as words, Advice, Use, WORTH};
+use crate::words::{Clock, Error, ExitCode, IoContext as _, Result};
+pub use tree::{Node, durable_ns, waited_ns};
+
+/// What to watch, and for how long.
+#[derive(Clone, Debug)]
+pub struct HotOptions {
+    /// Folders that matter, with all that is below them; the whole machine where
+    /// there are none.
+    pub below: Vec<PathBuf>,
+    /// How long.
+    pub span: Duration,
+    /// Who tells; `None` for the best that is to be had.
+    pub source: Option<Source>,
+    /// Where the time comes from.
+    pub clock: Clock,
+}
+
+impl Default for HotOptions {
+    fn default() -> Self {
+        Self {
+            below: Vec::new(),
+            span: Duration::from_secs(30),
+            source: None,
+            clock: Clock::default(),
+        }
+    }
+}
+
+/// What was seen.
+#[derive(Clone, Debug)]
+pub struct Hot {
+    /// Who told.
+    pub source: Source,
+    /// Why it was not the best source.
+    pub fell_back: Option<String>,
+    /// How long it was watched.
+    pub seconds: f64,
+    /// The folders, from the root of all on.
+    pub tree: Node,
+    /// Folders that no path leads to.
+    pub unseen: Vec<Folder>,
+    /// Folders with something to gain, those with most of it first. None where
+    /// the source tells no times.
+    pub advised: Vec<Advised>,
+    /// What the source cannot see.
+    pub blind: Vec<String>,
+    /// What it lost.
+    pub lost: Vec<(&'static str, u64)>,
+    /// What ended it before its time.
+    pub ended_by: Option<ExitCode>,
+}
+
+/// An advice on a folder and all below it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Advised {
+    /// Where.
+    pub path: PathBuf,
+    /// What it is founded on.
+    pub seen: Use,
+    /// What to do, and why.
+    pub said: words::Advised,
+}
+
+impl Hot {
+    /// Seconds per hour, of so many nanoseconds in the time that was watched.
+    pub fn per_hour(&self, ns: u64) -> f64 {
+        if self.seconds > 0.0 { ns as f64 / 1e9 * 3600.0 / self.seconds } else { 0.0 }
+    }
+
+    /// What to do with a folder: what was said of the nearest one around it.
+    /// `None` where the source tells no times.
+    pub fn advice_on(&self, path: &Path) -> Option<Advice> {
+        if self.source != Source::Ebpf {
+            return None;
+        }
+        let around = self.advised.iter().filter(|one| path.starts_with(&one.path));
+        let nearest = around.max_by_key(|one| one.path.components().count());
+        Some(nearest.map_or(Advice::Leave, |one| one.said.advice))
+    }
+}
+
+/// Watches for as long as asked, or until the listener wants an end; what was
+/// seen until then is the answer.
+pub fn hot(options: &HotOptions, listener: &dyn Listener) -> Result<Hot> {
+    let below = resolved(&options.below)?;
+    let everything = PathBuf::from("/");
+    let place = below.first().unwrap_or(&everything);
+    let mut tracer = Tracer::begin(&below, options.source)
+        .map_err(|error| cannot(options.source, place, error))?;
+    let began = options.clock.watch();
+    let mut ended_by = None;
+    while ended_by.is_none() && began.elapsed() < options.span {
+        let left = options.span.saturating_sub(began.elapsed());
+        tracer.watch(left.min(SLICE)).doing("watch", place)?;
+        ended_by = listener.stop_requested();
+        let share = began.elapsed().as_secs_f64() / options.span.as_secs_f64();
+        listener.under_way(&Step { what: "watching what programs read and write", share });
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    let (source, fell_back) = (tracer.source(), tracer.fell_back().map(str::to_owned));
+    let seen = tracer.end().doing("watch", place)?;
+    let (seen_at, unseen): (Vec<_>, Vec<_>) =
+        seen.folders.into_iter().partition(|folder| matches!(folder.place, Place::At(_)));
+    let tree = tree::tree(&only(seen_at, &below));
+    let (blind, lost) = (seen.blind, seen.lost);
+    let advised = Vec::new();
+    let mut hot = Hot { source, fell_back, seconds, tree, unseen, advised, blind, lost, ended_by };
+    if source == Source::Ebpf {
+        hot.advised = advice(&hot);
+    }
+    Ok(hot)
+}
+
+/// What to do with folders where there is something to gain; and that there is
+/// nothing to do with the busiest of the others, which is news to many.
+fn advice(hot: &Hot) -> Vec<Advised> {
+    let least = (WORTH / 3600.0 * hot.seconds * 1e9) as u64;
+    let candidates = tree::candidates(&hot.tree, least);
+    let mut advised: Vec<_> = candidates.into_iter().map(|node| advised_on(hot, node)).collect();
+    let busiest = tree::busiest(&hot.tree).into_iter();
+    let others = busiest.filter(|node| !advised.iter().any(|one| node.path.starts_with(&one.path)));
+    let others: Vec<_> = others.take(OTHERS).map(|node| advised_on(hot, node)).collect();
+    advised.extend(others);
+    advised
+}
+
+/// So many busy folders are said to be fine as they are.
+const OTHERS: usize = 3;
+
+/// How soon a wish to stop is heard.
+const SLICE: Duration = Duration::from_millis(100);
+
+/// The folders as the kernel names them: without links.
+fn resolved(folders: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let one = |path: &PathBuf| {
+        let found = fsure_os::path::resolve(path).doing("look at", path)?;
+        if !fsure_os::path::is_folder(&found) {
+            let message = format!("{} is no folder", path.display());
+            let hint = Some("name a folder that is there".to_owned());
+            return Err(Error::Usage { message, hint });
+        }
+        Ok(found)
+    };
+    folders.iter().map(one).collect()
+}
+
+fn cannot(source: Option<Source>, place: &Path, error: std::io::Error) -> Error {
+    let hint = match source {
+        Some(Source::Ebpf) => "run it as root, or with '--source fanotify', which tells less",
+        _ => "name them ('fsure hot DIR'), or run it as root to see all, with times",
+    };
+    if error.kind() == std::io::ErrorKind::PermissionDenied {
+        return Error::Usage { message: error.to_string(), hint: Some(hint.to_owned()) };
+    }
+    let source = match source {
+        Some(Source::Ebpf) => {
+            let words = format!("{error}; '--source fanotify' tells less and needs less");
+            std::io::Error::new(error.kind(), words)
+        }
+        _ => error,
+    };
+    Error::Io { doing: "watch", path: place.to_owned(), source }
+}
+
+/// Those that are in or below one of the folders, all where there are none.
+fn only(folders: Vec<Folder>, below: &[PathBuf]) -> Vec<Folder> {
+    let is_asked = |folder: &Folder| match &folder.place {
+        Place::At(path) => below.is_empty() || below.iter().any(|one| path.starts_with(one)),
+        Place::Unseen { .. } => true,
+    };
+    folders.into_iter().filter(is_asked).collect()
+}
+
+fn advised_on(hot: &Hot, node: &Node) -> Advised {
+    let (durable, missed) = (hot.per_hour(durable_ns(&node.all)), hot.per_hour(node.all.missed_ns));
+    // Of what is left as it is nobody wants to know how large it is.
+    let is_worth = durable + missed >= WORTH;
+    let contents = if is_worth { contents::contents(&node.path) } else { Contents::default() };
+    let seen = Use {
+        durable,
+        missed,
+        is_in_memory: is_in_memory(&node.path).unwrap_or(false),
+        is_of_the_system: is_of_the_system(&node.path),
+        size: contents.size,
+        available: fsure_os::machine::available_memory(),
+        risk: contents.risk,
+    };
+    Advised { path: node.path.clone(), seen, said: words::advise(&seen) }
+}
+
+/// Whether the machine needs it to start, or nearly all else is below it.
+fn is_of_the_system(path: &Path) -> bool {
+    const TREES: [&str; 10] =
+        ["bin", "boot", "dev", "etc", "lib", "lib64", "proc", "sbin", "sys", "usr"];
+    const TOPS: [&str; 3] = ["/", "/home", "/var"];
+    let mut parts = path.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_string_lossy()),
+        _ => None,
+    });
+    let is_in_tree = parts.next().is_some_and(|first| TREES.contains(&&*first));
+    is_in_tree || TOPS.iter().any(|top| path == Path::new(top))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::words::Silent;
+
+    #[test]
+    fn folders_of_the_system_are_known() {
+        for (path, is) in [
+            ("/", true),
+            ("/usr/share/x", true),
+            ("/home", true),
+            ("/home/user", false),
+            ("/users", false),
+            ("/var/lib", false),
+        ] {
+            assert_eq!(is_of_the_system(Path::new(path)), is, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_folder_is_refused_before_anything_is_watched() {
+        let folder = tempfile::tempdir().expect("make a folder");
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").expect("write");
+        let watch = |path: &Path| {
+            let options = HotOptions { below: vec![path.to_owned()], ..HotOptions::default() };
+            hot(&options, &Silent).expect_err("refused")
+        };
+        assert_eq!(watch(&file).exit_code(), ExitCode::Usage);
+        assert_eq!(watch(&folder.path().join("none")).exit_code(), ExitCode::Usage);
+    }
+}

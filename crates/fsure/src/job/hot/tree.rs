@@ -1,0 +1,185 @@
+//! What was seen, as a tree: what a folder would save in memory is what all
+//! below it would, since it is bound whole.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path, PathBuf};
+
+use fsure_os::tracing::{Counts, Folder, Place, Process};
+
+/// A folder that is in use, or has one below it.
+#[derive(Clone, Debug, Default)]
+pub struct Node {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What was done in it directly.
+    pub own: Counts,
+    /// The same with all that is below it.
+    pub all: Counts,
+    /// Who did what was done in it directly.
+    pub own_processes: BTreeSet<Process>,
+    /// Who did any of it.
+    pub processes: BTreeSet<Process>,
+    /// Folders in it, in the order of their names.
+    pub children: Vec<Self>,
+}
+
+/// How long programs waited for the device: all that memory can save.
+pub fn waited_ns(counts: &Counts) -> u64 {
+    durable_ns(counts) + counts.missed_ns
+}
+
+/// How long they waited for what they wrote to be durable.
+pub fn durable_ns(counts: &Counts) -> u64 {
+    counts.fsync_ns + counts.synced_write_ns
+}
+
+/// The tree below `/`, or whatever the first component is elsewhere.
+pub(super) fn tree(folders: &[Folder]) -> Node {
+    let mut root = Branch::default();
+    for folder in folders {
+        let Place::At(path) = &folder.place else { continue };
+        let mut branch = &mut root;
+        for part in path.components().filter(|part| *part != Component::RootDir) {
+            branch = branch.children.entry(PathBuf::from(part.as_os_str())).or_default();
+        }
+        branch.own.add(&folder.counts);
+        branch.processes.extend(folder.processes.iter().cloned());
+    }
+    root.into_node(PathBuf::from("/"))
+}
+
+#[derive(Default)]
+struct Branch {
+    own: Counts,
+    processes: BTreeSet<Process>,
+    children: BTreeMap<PathBuf, Self>,
+}
+
+impl Branch {
+    fn into_node(self, path: PathBuf) -> Node {
+        let (mut all, mut processes) = (self.own, self.processes.clone());
+        let children = self.children.into_iter();
+        let children: Vec<_> =
+            children.map(|(name, branch)| branch.into_node(path.join(name))).collect();
+        for child in &children {
+            all.add(&child.all);
+            processes.extend(child.processes.iter().cloned());
+        }
+        Node { path, own: self.own, all, own_processes: self.processes, processes, children }
+    }
+}
+
+/// The folders to give advice on, those with most to gain first: as small as
+/// they can be while they hold nearly all of what there is to gain around them.
+/// What is less than `least` is not worth any.
+pub(super) fn candidates(root: &Node, least: u64) -> Vec<&Node> {
+    let mut found = vec![];
+    descend(root, least.max(1), &mut found);
+    found.sort_by_key(|node| std::cmp::Reverse(waited_ns(&node.all)));
+    found
+}
+
+/// Folders in which something was done directly, those with most bytes first.
+pub(super) fn busiest(root: &Node) -> Vec<&Node> {
+    let mut found = vec![];
+    let mut left = vec![root];
+    while let Some(node) = left.pop() {
+        if bytes(&node.own) > 0 {
+            found.push(node);
+        }
+        left.extend(&node.children);
+    }
+    found.sort_by_key(|node| std::cmp::Reverse(bytes(&node.own)));
+    found
+}
+
+fn bytes(counts: &Counts) -> u64 {
+    counts.bytes_read + counts.bytes_written + counts.bytes_mapped
+}
+
+/// A folder is divided while one below it holds so much of its gain, percent.
+const NEARLY_ALL: u64 = 80;
+
+/// So high up there are other people's folders beside each other.
+const SHALLOW: usize = 2;
+
+fn descend<'a>(node: &'a Node, least: u64, found: &mut Vec<&'a Node>) {
+    let here = waited_ns(&node.all);
+    if here < least {
+        return;
+    }
+    let holds_it = |child: &&Node| waited_ns(&child.all) * 100 >= here * NEARLY_ALL;
+    if let Some(child) = node.children.iter().find(holds_it) {
+        return descend(child, least, found);
+    }
+    let own = waited_ns(&node.own);
+    let is_one = depth(&node.path) >= SHALLOW || own * 2 >= here;
+    if is_one || own >= least {
+        found.push(node);
+    }
+    if !is_one {
+        for child in &node.children {
+            descend(child, least, found);
+        }
+    }
+}
+
+fn depth(path: &Path) -> usize {
+    path.components().filter(|part| matches!(part, Component::Normal(_))).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(path: &str, fsync_ns: u64, missed_ns: u64) -> Folder {
+        let process = Process { name: "p".to_owned(), id: path.len() as u32 };
+        Folder {
+            place: Place::At(PathBuf::from(path)),
+            counts: Counts { fsyncs: 1, fsync_ns, missed_ns, ..Counts::default() },
+            processes: [process].into(),
+        }
+    }
+
+    fn names(nodes: &[&Node]) -> Vec<String> {
+        nodes.iter().map(|node| node.path.display().to_string()).collect()
+    }
+
+    #[test]
+    fn a_folder_has_what_is_below_it() {
+        let unseen = Place::Unseen { device: (8, 1), ino: 2 };
+        let gone = Folder { place: unseen, ..folder("/", 100, 0) };
+        let all = [folder("/a/b", 3, 1), folder("/a", 5, 0), folder("/", 1, 0), gone];
+        let root = tree(&all);
+        assert_eq!((root.own.fsync_ns, root.all.fsync_ns, root.all.fsyncs), (1, 9, 3));
+        let a = &root.children[0];
+        assert_eq!((a.path.as_path(), waited_ns(&a.own)), (Path::new("/a"), 5));
+        assert_eq!((waited_ns(&a.all), durable_ns(&a.all)), (9, 8));
+        assert_eq!(a.processes.len(), 2);
+        assert_eq!(a.children[0].path, Path::new("/a/b"));
+    }
+
+    #[test]
+    fn advice_is_for_the_folder_that_holds_it_and_not_for_all_above() {
+        // A database of many folders, beside a little of others'.
+        let mut all: Vec<_> =
+            (0..10).map(|n| folder(&format!("/var/lib/db/base/{n}"), 100, 0)).collect();
+        all.push(folder("/var/lib/db/wal", 900, 0));
+        all.push(folder("/var/lib/other", 30, 0));
+        assert_eq!(names(&candidates(&tree(&all), 40)), ["/var/lib/db"]);
+        // Two that have nothing to do with each other.
+        all.push(folder("/home/user/project/.git", 1500, 0));
+        let found = names(&candidates(&tree(&all), 40));
+        assert_eq!(found, ["/var/lib/db", "/home/user/project/.git"]);
+        assert!(candidates(&tree(&[folder("/a", 0, 0)]), 0).is_empty(), "nothing to gain");
+    }
+
+    #[test]
+    fn what_is_done_high_up_itself_is_found_there() {
+        let all = [folder("/tmp", 600, 0), folder("/tmp/a", 200, 0), folder("/tmp/b", 200, 0)];
+        assert_eq!(names(&candidates(&tree(&all), 40)), ["/tmp"]);
+        let spread = [folder("/tmp", 1, 0), folder("/tmp/a", 500, 0), folder("/tmp/b", 499, 0)];
+        assert_eq!(names(&candidates(&tree(&spread), 40)), ["/tmp/a", "/tmp/b"]);
+        assert_eq!(names(&candidates(&tree(&spread), 1)), ["/tmp", "/tmp/a", "/tmp/b"]);
+    }
+}

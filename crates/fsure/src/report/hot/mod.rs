@@ -1,0 +1,224 @@
+//! `hot` for a person: a tree of the folders that programs wait for, and what to
+//! do about them.
+
+mod json;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use fsure_os::tracing::{Counts, Folder, Place, Source};
+
+pub use json::{advice_lines, folder_lines, summary_line};
+
+use super::{count, figure, safe};
+use crate::job::{Advised, Hot, Node, durable_ns, waited_ns};
+use crate::words::advice::Advice;
+use crate::words::escape;
+use crate::words::units::size;
+
+/// What makes a folder hot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum By {
+    /// The time for which programs wait for the device: what memory saves.
+    #[default]
+    Saved,
+    /// Bytes written, which wear out a medium.
+    Written,
+    /// Bytes read.
+    Read,
+    /// Calls.
+    Calls,
+}
+
+impl By {
+    /// How hot, by this first, and by the others where that is the same.
+    fn heat(self, counts: &Counts) -> [u64; 4] {
+        let saved = waited_ns(counts);
+        let written = counts.bytes_written + counts.bytes_mapped;
+        let (read, calls) = (counts.bytes_read, calls(counts));
+        match self {
+            Self::Saved => [saved, written, read, calls],
+            Self::Written => [written, saved, read, calls],
+            Self::Read => [read, saved, written, calls],
+            Self::Calls => [calls, saved, written, read],
+        }
+    }
+}
+
+fn calls(counts: &Counts) -> u64 {
+    counts.reads + counts.writes + counts.fsyncs
+}
+
+/// Lines of a tree, at most: what fits a screen.
+const ROWS: usize = 25;
+
+/// Lines about folders that no path leads to.
+const UNSEEN: usize = 3;
+
+/// The tree, hottest first, and what is to be known of it.
+pub fn text(hot: &Hot, by: By) -> String {
+    let mut report = String::new();
+    let shown = hottest(&hot.tree, by);
+    if shown.is_empty() && hot.unseen.is_empty() {
+        report += "Nothing was read or written.\n";
+    } else {
+        let mut rows = vec![HEAD.map(str::to_owned).to_vec()];
+        tree_rows(hot, &hot.tree, &shown, (by, 0, Path::new("")), &mut rows);
+        let mut unseen: Vec<_> = hot.unseen.iter().collect();
+        unseen.sort_by_key(|folder| std::cmp::Reverse(by.heat(&folder.counts)));
+        for folder in unseen.iter().take(UNSEEN) {
+            rows.push(row(hot, &folder.counts, folder.processes.len(), "", name_of(folder)));
+        }
+        report += &table(&rows);
+        if unseen.len() > UNSEEN {
+            let more = count((unseen.len() - UNSEEN) as u64);
+            report += &format!("and {more} more that are deleted or not visible\n");
+        }
+    }
+    report + &closing(hot)
+}
+
+const HEAD: [&str; 10] = [
+    "saves s/h",
+    "fsync ms",
+    "fsyncs",
+    "written",
+    "read",
+    "missed",
+    "calls",
+    "programs",
+    "advice",
+    "folder",
+];
+
+/// The hottest folders, and all that lead to them.
+fn hottest(root: &Node, by: By) -> BTreeSet<PathBuf> {
+    let (mut all, mut left) = (vec![], vec![root]);
+    while let Some(node) = left.pop() {
+        if is_shown(node) {
+            all.push((by.heat(&node.all), &node.path));
+        }
+        left.extend(&node.children);
+    }
+    all.sort_by(|a, b| b.cmp(a));
+    all.into_iter().take(ROWS).map(|(_, path)| path.clone()).collect()
+}
+
+/// Whether there is more to it than that it leads to one other.
+fn is_shown(node: &Node) -> bool {
+    !node.own.is_nothing() || node.children.len() > 1
+}
+
+/// The rows of a node and all below it; `above` is the node that is shown around
+/// it, and how deep that is.
+fn tree_rows(
+    hot: &Hot,
+    node: &Node,
+    shown: &BTreeSet<PathBuf>,
+    (by, depth, above): (By, usize, &Path),
+    rows: &mut Vec<Vec<String>>,
+) {
+    let (mut depth, mut above) = (depth, above);
+    if shown.contains(&node.path) {
+        let advice = hot.advised.iter().find(|one| one.path == node.path);
+        let advice = advice.map_or("", |one| one.said.advice.name());
+        let name = node.path.strip_prefix(above).unwrap_or(&node.path);
+        let name = format!("{}{}", "  ".repeat(depth), shown_path(name));
+        rows.push(row(hot, &node.all, node.processes.len(), advice, name));
+        (depth, above) = (depth + 1, &node.path);
+    }
+    let mut children: Vec<_> = node.children.iter().collect();
+    children.sort_by_key(|child| std::cmp::Reverse(by.heat(&child.all)));
+    for child in children {
+        tree_rows(hot, child, shown, (by, depth, above), rows);
+    }
+}
+
+fn shown_path(path: &Path) -> String {
+    escape(&fsure_os::path::bytes(path)).clone()
+}
+
+/// A folder that no path leads to, by its numbers.
+fn name_of(folder: &Folder) -> String {
+    match &folder.place {
+        Place::At(path) => shown_path(path),
+        Place::Unseen { device: (major, minor), ino } => {
+            format!("<deleted or not visible> {major}:{minor}:{ino}")
+        }
+    }
+}
+
+fn row(hot: &Hot, counts: &Counts, programs: usize, advice: &str, name: String) -> Vec<String> {
+    // What a source cannot tell is no zero.
+    let told = |text: String| if hot.source == Source::Ebpf { text } else { "?".to_owned() };
+    vec![
+        told(figure(hot.per_hour(waited_ns(counts)))),
+        told(figure(durable_ns(counts) as f64 / 1e6)),
+        told(count(counts.fsyncs)),
+        told(size(counts.bytes_written + counts.bytes_mapped)),
+        told(size(counts.bytes_read)),
+        told(size(counts.bytes_missed)),
+        count(calls(counts)),
+        count(programs as u64),
+        advice.to_owned(),
+        name,
+    ]
+}
+
+/// All to the right but for the last two columns.
+fn table(rows: &[Vec<String>]) -> String {
+    let columns = HEAD.len();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: Vec<_> = (0..columns).filter_map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
+            if column + 2 < columns { format!("{cell:>width$}") } else { format!("{cell:width$}") }
+        });
+        text += cells.collect::<Vec<_>>().join("  ").trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+/// Who told, for how long, and what he did not.
+fn closing(hot: &Hot) -> String {
+    let mut text = format!("Watched for {:.1} s by {}.", hot.seconds, hot.source.name());
+    if let Some(why) = &hot.fell_back {
+        text += &format!(" eBPF is not to be had: {}.", safe(why));
+    }
+    text += &format!(" Not seen: {}.", safe(&hot.blind.join("; ")));
+    for (what, times) in &hot.lost {
+        text += &format!(" LOST: {} {what}.", count(*times));
+    }
+    if hot.ended_by.is_some() {
+        text += " It was ended early.";
+    }
+    text + "\n"
+}
+
+/// What to do, folder by folder.
+pub fn advice_text(hot: &Hot) -> String {
+    if hot.source != Source::Ebpf {
+        return "No advice: without times nobody knows what memory would save.\n".to_owned()
+            + &closing(hot);
+    }
+    let mut text: String = hot.advised.iter().map(paragraph).collect();
+    if hot.advised.is_empty() {
+        text += "Nothing was read or written.\n";
+    }
+    text + &closing(hot)
+}
+
+fn paragraph(one: &Advised) -> String {
+    let name = one.said.advice.name();
+    let mut facts = format!("saves {} s per hour", figure(one.seen.durable + one.seen.missed));
+    if one.said.advice != Advice::Leave {
+        let needs = one.seen.size.map_or("more than was counted".to_owned(), size);
+        facts += &format!("; needs {needs}; holds: {}", one.seen.risk.name());
+    }
+    format!("{name:7}  {}\n         {facts}\n         {}\n", shown_path(&one.path), one.said.why)
+}
+
+#[cfg(test)]
+mod tests;

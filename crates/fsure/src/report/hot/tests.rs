@@ -1,0 +1,107 @@
+//! What was seen on a machine that is not there.
+
+use fsure_os::tracing::Process;
+
+use super::*;
+use crate::words::advice::{self, Use};
+
+fn node(path: &str, own: Counts, children: Vec<Node>) -> Node {
+    let mut all = own;
+    children.iter().for_each(|child| all.add(&child.all));
+    let processes: BTreeSet<_> = [Process { name: "db\u{1b}".to_owned(), id: 7 }].into();
+    let own_processes = processes.clone();
+    Node { path: PathBuf::from(path), own, all, own_processes, processes, children }
+}
+
+fn hot(source: Source) -> Hot {
+    let log = Counts { fsyncs: 100, fsync_ns: 1_500_000_000, writes: 100, ..Counts::default() };
+    let data = Counts { reads: 2, bytes_read: 1 << 20, missed_ns: 5_000_000, ..Counts::default() };
+    let far = node("/srv/db/\u{1b}data", data, vec![]);
+    let db = node("/srv/db", Counts::default(), vec![node("/srv/db/log", log, vec![]), far]);
+    let tree = node("/", Counts::default(), vec![node("/srv", Counts::default(), vec![db])]);
+    let seen = Use { durable: 180.0, size: Some(1 << 20), ..Use::default() };
+    let said = advice::advise(&seen);
+    let unseen = Folder {
+        place: Place::Unseen { device: (254, 0), ino: 12 },
+        counts: Counts { writes: 1, bytes_written: 4096, ..Counts::default() },
+        processes: BTreeSet::new(),
+    };
+    let is_best = source == Source::Ebpf;
+    Hot {
+        source,
+        fell_back: (!is_best).then(|| "refused".to_owned()),
+        seconds: 30.0,
+        tree,
+        unseen: vec![unseen],
+        advised: if is_best {
+            vec![Advised { path: PathBuf::from("/srv/db"), seen, said }]
+        } else {
+            vec![]
+        },
+        blind: vec!["an msync".to_owned()],
+        lost: vec![("names", 3)],
+        ended_by: None,
+    }
+}
+
+#[test]
+fn the_tree_has_the_hottest_first_and_nothing_that_only_leads_there() {
+    let text = text(&hot(Source::Ebpf), By::Saved);
+    let lines: Vec<_> = text.lines().collect();
+    assert!(lines[0].ends_with("advice  folder"), "{text}");
+    assert!(lines[1].ends_with("bind    /srv/db"), "{text}");
+    assert!(lines[1].trim_start().starts_with("181  "), "seconds per hour: {text}");
+    assert!(lines[2].ends_with("  log"), "{text}");
+    assert!(lines[3].ends_with("  \\x1bdata"), "{text}");
+    assert!(lines[4].ends_with("<deleted or not visible> 254:0:12"), "{text}");
+    assert_eq!(
+        lines[5..],
+        ["Watched for 30.0 s by ebpf. Not seen: an msync. LOST: 3 names."],
+        "{text}"
+    );
+    let read = super::text(&hot(Source::Ebpf), By::Read);
+    assert!(read.find("data").unwrap() < read.find("log").unwrap(), "{read}");
+}
+
+#[test]
+fn what_a_source_does_not_tell_is_no_zero() {
+    let hot = hot(Source::Fanotify);
+    let text = text(&hot, By::Saved);
+    let log = text.lines().find(|line| line.contains("log")).unwrap();
+    let cells: Vec<_> = log.split_whitespace().collect();
+    assert_eq!(cells, ["?", "?", "?", "?", "?", "?", "200", "1", "log"]);
+    assert!(text.contains("by fanotify. eBPF is not to be had: refused."), "{text}");
+    assert!(advice_text(&hot).starts_with("No advice"));
+    let line: serde_json::Value = serde_json::from_str(&folder_lines(&hot, By::Saved)[0]).unwrap();
+    for field in ["fsync_ms", "bytes_written", "bytes_read", "fsyncs", "advice"] {
+        assert!(line[field].is_null(), "{field}: {line}");
+    }
+    assert_eq!(line["writes"], 100);
+}
+
+#[test]
+fn lines_for_programs_are_the_folders_own() {
+    let hot = hot(Source::Ebpf);
+    let lines: Vec<serde_json::Value> = folder_lines(&hot, By::Saved)
+        .iter()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let paths: Vec<_> = lines.iter().map(|line| line["path"].as_str().unwrap()).collect();
+    let gone = "<deleted or not visible> 254:0:12";
+    assert_eq!(paths, ["/srv/db/log", "/srv/db/\u{1b}data", gone]);
+    assert_eq!((&lines[0]["fsync_ms"], &lines[0]["advice"]), (&1500.0.into(), &"bind".into()));
+    assert_eq!((&lines[2]["is_visible"], &lines[2]["advice"]), (&false.into(), &().into()));
+    let advice: serde_json::Value = serde_json::from_str(&advice_lines(&hot)[0]).unwrap();
+    assert_eq!((&advice["type"], &advice["memory_bytes"]), (&"advice".into(), &(1 << 20).into()));
+    let last = summary_line(&hot, crate::words::ExitCode::Clean);
+    let last: serde_json::Value = serde_json::from_str(&last).unwrap();
+    assert_eq!((&last["source"], &last["writes"]), (&"ebpf".into(), &101.into()));
+    assert_eq!(last["lost"][0]["count"], 3);
+}
+
+#[test]
+fn advice_says_what_it_costs() {
+    let text = advice_text(&hot(Source::Ebpf));
+    let start = "bind     /srv/db\n         saves 180 s per hour; needs 1.0 MiB; holds: unknown\n";
+    assert!(text.starts_with(start), "{text}");
+}

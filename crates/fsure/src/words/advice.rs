@@ -1,0 +1,211 @@
+//! What to do with a folder that is in use: a pure function of what was seen
+//! there and of what is in it.
+//!
+//! Memory saves the time for which programs wait for the device: flushes, writes
+//! that go through at once, and reads of what is not in memory. All other reads
+//! and writes are memory's already, by the page cache, however many there are.
+
+use super::units;
+
+/// What a folder holds, as far as its loss would matter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Risk {
+    /// Nothing in it says what it is.
+    #[default]
+    Unknown,
+    /// What its programs can make again.
+    Cache,
+    /// Lines that matter most after a crash.
+    Log,
+    /// Somebody's work.
+    Source,
+    /// Files of a database, whose flushes are promises to others.
+    Database,
+}
+
+impl Risk {
+    /// Its name, as results have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Cache => "cache",
+            Self::Log => "log",
+            Self::Source => "source",
+            Self::Database => "database",
+        }
+    }
+}
+
+/// What to do with a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advice {
+    /// `fsure ram bind`: flushes cost nothing then, and hold a little later.
+    Bind,
+    /// `fsure ram pin`: reads come from memory, and nothing can be lost.
+    Pin,
+    /// Nothing: there is not enough to gain.
+    Leave,
+    /// Not into memory, although there is something to gain.
+    Exclude,
+}
+
+impl Advice {
+    /// Its name, as results have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bind => "bind",
+            Self::Pin => "pin",
+            Self::Leave => "leave",
+            Self::Exclude => "exclude",
+        }
+    }
+}
+
+/// What is known of a folder and all that is below it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Use {
+    /// Seconds per hour for which programs wait for writes to be durable.
+    pub durable: f64,
+    /// Seconds per hour for which they wait for reads from the device.
+    pub missed: f64,
+    /// Whether it is in memory already.
+    pub is_in_memory: bool,
+    /// Whether the machine needs it to start, or all else is below it.
+    pub is_of_the_system: bool,
+    /// Bytes in it; `None` where they were not all found.
+    pub size: Option<u64>,
+    /// Memory that is free for it; `None` where that is not told.
+    pub available: Option<u64>,
+    /// What it holds.
+    pub risk: Risk,
+}
+
+/// An advice, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Advised {
+    /// What to do.
+    pub advice: Advice,
+    /// In words.
+    pub why: String,
+}
+
+/// Less than this, in seconds per hour, is not worth a folder in memory: 0.3 %
+/// of the time, which no one notices.
+pub const WORTH: f64 = 10.0;
+
+/// So much of the memory that is free may be taken, as one over this: what is
+/// left is the page cache of all others.
+const SHARE: u64 = 2;
+
+/// What to do with a folder.
+pub fn advise(seen: &Use) -> Advised {
+    let gain = seen.durable + seen.missed;
+    let said = |advice, why: String| Advised { advice, why };
+    if seen.is_in_memory {
+        return said(Advice::Leave, "it is in memory already".to_owned());
+    }
+    if gain < WORTH {
+        let why = "programs hardly wait for the device here: what they read and write is in \
+                   memory already, by the page cache";
+        return said(Advice::Leave, why.to_owned());
+    }
+    if seen.is_of_the_system {
+        let why = "the machine needs it to start, or all else is below it: look at the folders \
+                   in it";
+        return said(Advice::Exclude, why.to_owned());
+    }
+    if let Some(why) = no_room(seen) {
+        return said(Advice::Exclude, why);
+    }
+    if seen.missed > seen.durable {
+        let why = "programs wait for reads: kept in the page cache there is no second copy, and \
+                   nothing can be lost";
+        return said(Advice::Pin, why.to_owned());
+    }
+    of_writes(seen.risk)
+}
+
+/// Why it does not fit.
+fn no_room(seen: &Use) -> Option<String> {
+    let Some(size) = seen.size else {
+        return Some("it is too large to be counted in a moment, and so for memory".to_owned());
+    };
+    let available = seen.available?;
+    (size > available / SHARE).then(|| {
+        let (size, available) = (units::size(size), units::size(available));
+        format!("it needs {size}; {available} of memory are free, of which half is the most")
+    })
+}
+
+/// Where programs wait for what they write.
+fn of_writes(risk: Risk) -> Advised {
+    let (advice, why) = match risk {
+        Risk::Database => (
+            Advice::Exclude,
+            "programs wait for flushes, and a database promises others what it has flushed: in \
+             memory the last transactions can be lost; bind it only where they do not matter",
+        ),
+        Risk::Log => (
+            Advice::Bind,
+            "programs wait for flushes; after a power cut the last lines are missing, for up to \
+             --max-loss",
+        ),
+        Risk::Source => (
+            Advice::Bind,
+            "programs wait for flushes; after a power cut the work of the last --max-loss is \
+             missing",
+        ),
+        Risk::Cache => {
+            (Advice::Bind, "programs wait for flushes of what can be made again: little to lose")
+        }
+        Risk::Unknown => (
+            Advice::Bind,
+            "programs wait for flushes; in memory one holds only after up to --max-loss, so ask \
+             what relies on it",
+        ),
+    };
+    Advised { advice, why: why.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::words::units::{GIB, MIB};
+
+    const HOT: Use = Use {
+        durable: 100.0,
+        missed: 1.0,
+        is_in_memory: false,
+        is_of_the_system: false,
+        size: Some(MIB),
+        available: Some(GIB),
+        risk: Risk::Unknown,
+    };
+
+    #[test]
+    fn each_fact_decides_where_it_should() {
+        let read = Use { durable: 1.0, missed: 100.0, ..HOT };
+        for (seen, advice, word) in [
+            (HOT, Advice::Bind, "--max-loss"),
+            (Use { risk: Risk::Cache, ..HOT }, Advice::Bind, "made again"),
+            (Use { risk: Risk::Log, ..HOT }, Advice::Bind, "last lines"),
+            (Use { risk: Risk::Source, ..HOT }, Advice::Bind, "work"),
+            (Use { risk: Risk::Database, ..HOT }, Advice::Exclude, "promises"),
+            (read, Advice::Pin, "second copy"),
+            (Use { risk: Risk::Database, ..read }, Advice::Pin, "nothing can be lost"),
+            (Use { durable: 8.9, missed: 1.0, ..HOT }, Advice::Leave, "hardly"),
+            (Use { durable: 9.1, missed: 1.0, ..HOT }, Advice::Bind, ""),
+            (Use { is_in_memory: true, ..HOT }, Advice::Leave, "already"),
+            (Use { is_of_the_system: true, ..HOT }, Advice::Exclude, "folders in it"),
+            (Use { size: None, ..HOT }, Advice::Exclude, "too large"),
+            (Use { size: Some(GIB / 2 + 1), ..HOT }, Advice::Exclude, "1.0 GiB"),
+            (Use { size: Some(GIB / 2), ..HOT }, Advice::Bind, ""),
+            (Use { available: None, ..HOT }, Advice::Bind, ""),
+            (Use { is_of_the_system: true, durable: 0.0, ..HOT }, Advice::Leave, ""),
+        ] {
+            let advised = advise(&seen);
+            assert_eq!(advised.advice, advice, "{seen:?}");
+            assert!(advised.why.contains(word), "{seen:?}: {}", advised.why);
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! `fsure hot` as its users meet it: counts of what this test does itself, the
+//! lines that programs read, what is said without root, and an early end. That
+//! each kind of call is counted is tested in `fsure-os`.
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::fs::File;
+use std::io::Read as _;
+use std::os::unix::fs::{FileExt as _, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use support::{Mounted, Run, code, fsure, or_skip, skip};
+
+/// A folder whose path has no link in it.
+fn folder() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("make a folder");
+    let path = folder.path().canonicalize().expect("resolve it");
+    (folder, path)
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+/// `fsure hot`, and what else it is told; without an end.
+fn command(sub: &[&str], args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fsure"));
+    command.arg("hot").args(sub).args(["--for", "1h"]).args(args);
+    command.env("XDG_CONFIG_HOME", "/nonexistent").stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Does `work` while it is watched, and ends that early. `None`, loudly, where
+/// it cannot be watched here.
+fn watched(test: &str, mut command: Command, work: impl Fn()) -> Option<Run> {
+    let mut started = Started(Some(command.spawn().expect("start fsure")));
+    let begun = Instant::now();
+    loop {
+        let child = started.0.as_mut().expect("it is there");
+        if is_watching(child) {
+            break;
+        }
+        if child.try_wait().expect("ask for it").is_some() {
+            skip(test, &started.ended().stderr);
+            return None;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(120), "it does not begin to watch");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    work();
+    let child = started.0.as_ref().expect("it is there");
+    kill_process(Pid::from_child(child), Signal::INT).expect("send a signal");
+    Some(started.ended())
+}
+
+/// Killed where a test fails before it ends it: it would watch for an hour.
+struct Started(Option<Child>);
+
+impl Started {
+    fn ended(mut self) -> Run {
+        ended(self.0.take().expect("it is there"))
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.0.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Whether it has what it watches with: a program in the kernel whose link is
+/// there, or marks.
+fn is_watching(child: &Child) -> bool {
+    let list = |what: &str| std::fs::read_dir(format!("/proc/{}/{what}", child.id()));
+    let links = list("fd").into_iter().flatten().flatten();
+    let names = links.filter_map(|link| std::fs::read_link(link.path()).ok());
+    let is_link = |name: &PathBuf| {
+        let name = name.to_string_lossy();
+        name.contains("bpf_link") || name.contains("raw-tracepoint")
+    };
+    let infos = list("fdinfo").into_iter().flatten().flatten();
+    let mut infos = infos.filter_map(|info| std::fs::read_to_string(info.path()).ok());
+    let is_mark = |line: &str| line.starts_with("fanotify ") && line.contains(" mask:");
+    // Two programs count calls, each attached by a link; others come behind.
+    names.filter(is_link).count() >= 2 || infos.any(|info| info.lines().any(is_mark))
+}
+
+fn ended(child: Child) -> Run {
+    let output = child.wait_with_output().expect("wait for fsure");
+    Run {
+        code: code(output.status),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// All lines, of which the last is the summary.
+fn lines(run: &Run) -> Vec<Value> {
+    let lines: Vec<Value> =
+        run.stdout.lines().map(|line| serde_json::from_str(line).expect("a JSON line")).collect();
+    let last = lines.last().expect("a line");
+    assert_eq!((&last["type"], &last["exit_code"]), (&"summary".into(), &run.code.into()));
+    lines
+}
+
+fn of_path<'a>(lines: &'a [Value], path: &Path) -> &'a Value {
+    let line = lines.iter().find(|line| line["path"] == text(path));
+    line.unwrap_or_else(|| panic!("{} is not among {lines:#?}", path.display()))
+}
+
+/// Ten writes of 100 bytes, four reads, three flushes.
+fn work_in(folder: &Path) {
+    std::fs::create_dir_all(folder).expect("make a folder");
+    let file = File::create(folder.join("file")).expect("make a file");
+    for place in 0..10 {
+        file.write_all_at(&[1; 100], place * 100).expect("write");
+    }
+    (0..3).for_each(|_| file.sync_all().expect("flush"));
+    let mut file = File::open(folder.join("file")).expect("open it");
+    (0..4).for_each(|_| file.read_exact(&mut [0; 50]).expect("read"));
+}
+
+#[test]
+fn what_was_done_is_told_exactly_and_for_programs() {
+    let test = "what_was_done_is_told_exactly_and_for_programs";
+    let (_folder, path) = folder();
+    let work = || {
+        work_in(&path.join("a/b"));
+        std::fs::write(path.join("a/file"), "12345").expect("write");
+    };
+    let command = command(&[], &["--json", "--source", "ebpf", text(&path)]);
+    let Some(run) = watched(test, command, work) else { return };
+    assert_eq!(run.code, 130, "{}", run.stderr);
+    let lines = lines(&run);
+    let b = of_path(&lines, &path.join("a/b"));
+    for (field, value) in [
+        ("writes", 10),
+        ("bytes_written", 1000),
+        ("reads", 4),
+        ("bytes_read", 200),
+        ("fsyncs", 3),
+        ("processes", 1),
+    ] {
+        assert_eq!(b[field], value, "{field}: {b:#}");
+    }
+    assert!(b["fsync_ms"].as_f64().expect("a number") > 0.0, "{b:#}");
+    assert!(["bind", "pin", "leave", "exclude"].contains(&b["advice"].as_str().expect("words")));
+    assert_eq!(b["type"], "folder");
+    let a = of_path(&lines, &path.join("a"));
+    assert_eq!((&a["bytes_written"], &a["below"]["bytes_written"]), (&5.into(), &1005.into()));
+    assert_eq!(lines[0]["path"], text(&path.join("a/b")), "hottest first");
+    let summary = &lines[lines.len() - 1];
+    assert_eq!((&summary["source"], &summary["ended_early"]), (&"ebpf".into(), &true.into()));
+    assert_eq!(summary["fell_back"], Value::Null);
+    // A machine that does much else fills the ring of names, and each is told again.
+    let lost = summary["lost"].as_array().expect("a list");
+    let is_again = |line: &Value| line["what"].as_str().expect("words").starts_with("names");
+    assert!(lost.iter().all(is_again), "{lost:?}");
+    assert!(summary["seconds"].as_f64().expect("a number") > 0.0);
+    assert!(!summary["not_seen"].as_array().expect("a list").is_empty());
+}
+
+#[test]
+fn a_folder_is_told_under_the_path_that_was_asked_about() {
+    let test = "a_folder_is_told_under_the_path_that_was_asked_about";
+    let (_folder, path) = folder();
+    let [one, other] = ["one", "other"].map(|name| path.join(name));
+    std::fs::create_dir(&one).expect("make a folder");
+    std::fs::create_dir(&other).expect("make a folder");
+    let Some(_mounted) = or_skip(test, Mounted::bind(&one, &other)) else { return };
+    let command = command(&[], &["--json", "--source", "ebpf", text(&one)]);
+    let Some(run) = watched(test, command, || work_in(&one.join("a"))) else { return };
+    assert_eq!(of_path(&lines(&run), &one.join("a"))["writes"], 10);
+}
+
+#[test]
+fn who_does_not_know_its_own_number_leaves_nobody_out_and_says_so() {
+    let test = "who_does_not_know_its_own_number";
+    let (_folder, path) = folder();
+    let output = Command::new("unshare")
+        .args(["--pid", "--fork", "--kill-child", env!("CARGO_BIN_EXE_fsure")])
+        .args(["hot", "--json", "--source", "ebpf", "--for", "100ms", text(&path)])
+        .output();
+    let output = match output {
+        Ok(output) if output.status.success() => output,
+        other => return skip(test, &format!("{other:?}")),
+    };
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("which process is fsure itself"), "{said}");
+}
+
+#[test]
+fn notifications_tell_less_and_say_so() {
+    let test = "notifications_tell_less_and_say_so";
+    let (_folder, path) = folder();
+    let command = command(&[], &["--json", "--source", "fanotify", text(&path)]);
+    let Some(run) = watched(test, command, || work_in(&path)) else { return };
+    let lines = lines(&run);
+    let told = of_path(&lines, &path);
+    for (field, most) in [("writes", 10), ("reads", 4)] {
+        let count = told[field].as_u64().expect("a number");
+        assert!((1..=most).contains(&count), "{field}: {told:#}");
+    }
+    for field in ["fsync_ms", "bytes_written", "bytes_read", "fsyncs", "advice"] {
+        assert!(told[field].is_null(), "{field}: {told:#}");
+    }
+    let summary = &lines[lines.len() - 1];
+    assert_eq!((&summary["source"], &summary["bytes_read"]), (&"fanotify".into(), &Value::Null));
+    let blind = summary["not_seen"].to_string();
+    for what in ["merged", "mappings", "io_uring", "fsync"] {
+        assert!(blind.contains(what), "{what}: {blind}");
+    }
+}
+
+/// Somebody who may do nothing.
+fn as_nobody(command: &mut Command) {
+    use std::os::unix::process::CommandExt as _;
+    if rustix::process::geteuid().is_root() {
+        command.uid(65_534).gid(65_534);
+    }
+}
+
+#[test]
+fn without_root_named_folders_are_watched_and_no_others() {
+    let test = "without_root_named_folders_are_watched_and_no_others";
+    let (_folder, path) = folder();
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o777)).expect("open it to all");
+    let mut everything = command(&[], &[]);
+    as_nobody(&mut everything);
+    let Ok(child) = everything.spawn() else {
+        return skip(test, "somebody without rights cannot start the program where it is");
+    };
+    let run = ended(child);
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    for words in ["without root only folders that are named", "hint: name them", "as root"] {
+        assert!(run.stderr.contains(words), "{words}: {}", run.stderr);
+    }
+    let mut exact = command(&[], &["--source", "ebpf", text(&path)]);
+    as_nobody(&mut exact);
+    let run = ended(exact.spawn().expect("start fsure"));
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    assert!(run.stderr.contains("hint: run it as root, or with '--source fanotify'"));
+    let mut named = command(&[], &["--json", text(&path)]);
+    as_nobody(&mut named);
+    let Some(run) = watched(test, named, || work_in(&path)) else { return };
+    let lines = lines(&run);
+    assert!(of_path(&lines, &path)["writes"].as_u64().expect("a number") >= 1);
+    let summary = &lines[lines.len() - 1];
+    assert_eq!(summary["source"], "fanotify");
+    let why = summary["fell_back"].as_str().expect("words");
+    assert!(why.contains("refuses"), "{why}");
+}
+
+/// Where nobody else sees it, the kernel does not tell its types.
+#[test]
+fn without_the_types_of_the_kernel_notifications_tell() {
+    let test = "without_the_types_of_the_kernel_notifications_tell";
+    let (_folder, path) = folder();
+    let script = "mount -t tmpfs none /sys/kernel/btf && exec \"$@\"";
+    let hidden = |args: &[&str]| {
+        let mut command = Command::new("unshare");
+        command.args(["-m", "sh", "-c", script, "sh", env!("CARGO_BIN_EXE_fsure"), "hot"]);
+        let output = command.args(args).output().expect("start unshare");
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned(), output.stderr)
+    };
+    let (code, _, words) = hidden(&["--for", "100ms", "--source", "ebpf", text(&path)]);
+    let words = String::from_utf8_lossy(&words);
+    if !words.contains("fsure: ") {
+        return skip(test, &words);
+    }
+    assert_eq!(code, Some(5), "{words}");
+    for part in ["the kernel does not tell its types", "'--source fanotify'"] {
+        assert!(words.contains(part), "{part}: {words}");
+    }
+    let (code, lines, _) = hidden(&["--for", "100ms", "--json", text(&path)]);
+    assert_eq!(code, Some(0), "{lines}");
+    let summary: Value = serde_json::from_str(lines.trim_end()).expect("one line");
+    assert_eq!(summary["source"], "fanotify");
+    let why = summary["fell_back"].as_str().expect("words");
+    assert!(why.starts_with("the kernel does not tell its types"), "{why}");
+}
+
+#[test]
+fn advice_is_given_where_programs_wait() {
+    let test = "advice_is_given_where_programs_wait";
+    let (_folder, path) = folder();
+    if fsure_os::tracing::is_in_memory(&path).expect("ask") {
+        return skip(test, "the folder for temporary files is in memory: set TMPDIR");
+    }
+    let flush = |name: &str| {
+        let file = File::create(path.join(name)).expect("make a file");
+        let began = std::time::Instant::now();
+        while began.elapsed() < Duration::from_millis(300) {
+            file.write_all_at(b"x", 0).expect("write");
+            file.sync_all().expect("flush");
+        }
+    };
+    let words = command(&["advise"], &[text(&path)]);
+    let json = command(&["advise"], &["--json", text(&path)]);
+    let Some(run) = watched(test, words, || flush("queue")) else { return };
+    let start = format!("bind     {}\n         saves ", path.display());
+    assert!(run.stdout.starts_with(&start), "{}", run.stdout);
+    let Some(run) = watched(test, json, || flush("orders.sqlite")) else { return };
+    let lines = lines(&run);
+    let line = of_path(&lines, &path);
+    assert_eq!((&line["type"], &line["advice"]), (&"advice".into(), &"exclude".into()), "{line}");
+    assert_eq!((&line["risk"], &line["memory_bytes"]), (&"database".into(), &8192.into()));
+    assert!(line["saves_s_per_hour"].as_f64().expect("a number") > 10.0, "{line}");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let (_folder, path) = folder();
+    let file = path.join("file");
+    std::fs::write(&file, "").expect("write");
+    for args in [
+        &["hot", "--for", "0s"][..],
+        &["hot", "--for", "5"],
+        &["hot", "--by", "colour"],
+        &["hot", text(&file)],
+        &["hot", "/a folder that is not there"],
+    ] {
+        let run = fsure(args);
+        assert_eq!((run.code, &*run.stdout), (2, ""), "{args:?}: {}", run.stderr);
+    }
+}
+
+/// Whoever edits the source has to build it, and no one else needs a compiler.
+#[test]
+fn the_object_for_the_kernel_was_made_of_its_source() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fsure-os/bpf");
+    let read = |name: &str| std::fs::read(folder.join(name)).expect("read it");
+    let digest = Sha256::digest(read("hot.bpf.c"));
+    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let object = read("hot.bpf.o");
+    let has = object.windows(digest.len()).any(|part| part == digest.as_bytes());
+    assert!(has, "hot.bpf.c was edited: run crates/fsure-os/bpf/build");
+    assert!(object.len() < 100_000, "{} bytes", object.len());
+}
