@@ -14,6 +14,7 @@
 //! | [`durable`] | the ways of making a write durable |
 //! | [`files`] | a file system made of a program, for other programs to use |
 //! | [`folder`] | which names are below a root, and what they are |
+//! | [`inside`] | a command that sees folders in memory in the place of others |
 //! | [`net`] | TCP, with an end to every wait |
 //! | [`opener`] | how a file can be read, before it is |
 //! | [`place`] | where files begin on the disk |
@@ -63,6 +64,7 @@ pub mod family;
 pub mod files;
 pub mod folder;
 mod host;
+pub mod inside;
 pub mod limit;
 pub mod lock;
 pub mod machine;

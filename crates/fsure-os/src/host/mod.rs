@@ -7,6 +7,7 @@
 //! | `Root` | names below a folder, never through a link |
 //! | `block` | a disk made of a program |
 //! | `attribute` | what a name has beside its content |
+//! | `inside` | a command that sees folders in memory in the place of others |
 //! | `machine` | the machine, and what else it is doing |
 //! | `long_queue` | more callers at once |
 //! | `memory` | room for direct reads |
@@ -50,6 +51,8 @@ pub(crate) mod no_defer;
 #[cfg(not(target_os = "linux"))]
 pub(crate) mod no_files;
 #[cfg(not(target_os = "linux"))]
+pub(crate) mod no_inside;
+#[cfg(not(target_os = "linux"))]
 pub(crate) mod no_memory_use;
 #[cfg(not(target_os = "linux"))]
 pub(crate) mod no_mirror;
@@ -81,7 +84,8 @@ use windows as system;
 pub(crate) use linux::did_not_run;
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{
-    block, counters, defer, files, memory_use, mirror, mounts, ramfs, ring, stack, tracing, watch,
+    block, counters, defer, files, inside, memory_use, mirror, mounts, ramfs, ring, stack, tracing,
+    watch,
 };
 pub(crate) use system::{File, device, durable, machine, priority, volume};
 #[cfg(unix)]
@@ -95,8 +99,9 @@ pub(crate) use windows::{
 #[cfg(not(target_os = "linux"))]
 pub(crate) use {
     no_block as block, no_counters as counters, no_defer as defer, no_files as files,
-    no_memory_use as memory_use, no_mirror as mirror, no_mounts as mounts, no_ramfs as ramfs,
-    no_ring as ring, no_stack as stack, no_tracing as tracing, no_watch as watch,
+    no_inside as inside, no_memory_use as memory_use, no_mirror as mirror, no_mounts as mounts,
+    no_ramfs as ramfs, no_ring as ring, no_stack as stack, no_tracing as tracing,
+    no_watch as watch,
 };
 
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]

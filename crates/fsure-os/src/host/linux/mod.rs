@@ -14,6 +14,7 @@ mod fanotify;
 mod file;
 pub(crate) mod files;
 pub(crate) mod folder;
+pub(crate) mod inside;
 pub(crate) mod machine;
 pub(crate) mod memory_use;
 pub(crate) mod mirror;

@@ -1,0 +1,63 @@
+//! Where no command can be shown folders that others do not see, which is where no
+//! Linux is.
+
+use std::convert::Infallible as Never;
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use crate::family::Ended;
+use crate::inside::Cover;
+
+fn unsupported<T>() -> io::Result<T> {
+    let why = "only Linux shows a command a folder that nobody else sees";
+    Err(io::Error::new(io::ErrorKind::Unsupported, why))
+}
+
+/// Name spaces: there are none.
+#[derive(Debug)]
+pub(crate) struct Inside(Never);
+
+impl Inside {
+    pub(crate) fn enter(_: &[Cover], _: &[OsString]) -> io::Result<Self> {
+        unsupported()
+    }
+
+    pub(crate) fn keep(&self, _: Command) -> io::Result<Child> {
+        match self.0 {}
+    }
+
+    pub(crate) fn run(&self) -> io::Result<Ended> {
+        match self.0 {}
+    }
+
+    pub(crate) fn kill(&self) -> io::Result<()> {
+        match self.0 {}
+    }
+}
+
+/// Whether anything lives in them.
+#[derive(Debug)]
+pub(crate) struct Alive(Never);
+
+impl Alive {
+    pub(crate) fn open(_: i32) -> io::Result<Self> {
+        unsupported()
+    }
+
+    pub(crate) fn has_ended(&self, _: Duration) -> io::Result<bool> {
+        match self.0 {}
+    }
+}
+
+/// Nothing is given to anybody.
+pub(crate) fn named(_: i32) -> Option<PathBuf> {
+    None
+}
+
+/// Nobody asks where nothing is covered.
+pub(crate) fn outputs() -> Vec<PathBuf> {
+    Vec::new()
+}

@@ -1,0 +1,102 @@
+//! A command that sees folders in memory in the place of folders on a disk, and
+//! nobody else does. It needs no root: where we may not mount, we have a user name
+//! space of our own, in which the command is who it was.
+//!
+//! ```text
+//! we                        the process that the user sees
+//!  ├─ first                 process 1 of a process name space; dies with us
+//!  │   └─ the command       ... and all that it starts, which die with the first
+//!  └─ a keeper              outlives us: holds both sides by descriptor
+//! ```
+//!
+//! The mounts are gone with the first process, and what was in memory with the last
+//! descriptor of it. So a keeper that finds the first process ended has both sides
+//! for itself: nobody writes any more. Ctrl-C and Ctrl-Z are the command's.
+//!
+//! Linux only; elsewhere [`Inside::enter`] fails with `Unsupported`.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+pub use crate::family::Ended;
+use crate::host;
+
+/// A folder to be covered.
+#[derive(Clone, Debug)]
+pub struct Cover {
+    /// Where it is, without links.
+    pub place: PathBuf,
+    /// Bytes that may be in it at most, in memory.
+    pub bytes: u64,
+}
+
+/// Name spaces in which folders are covered. Dropping it ends all that is in them.
+#[derive(Debug)]
+pub struct Inside(host::inside::Inside);
+
+impl Inside {
+    /// Covers folders, with empty ones as yet, for `command`. Each folder is locked
+    /// for as long as this or a keeper lives; `WouldBlock` where another has it.
+    pub fn enter(covers: &[Cover], command: &[OsString]) -> io::Result<Self> {
+        host::inside::Inside::enter(covers, command).map(Self)
+    }
+
+    /// Starts a keeper, which goes on when its terminal is gone or this process is;
+    /// what it says comes through a pipe.
+    /// Its last arguments are what it opens: the first process, for [`Alive`], and
+    /// for each folder its disk side and its memory, for [`side`].
+    pub fn keep(&self, program: &OsStr, arguments: &[OsString]) -> io::Result<Child> {
+        let mut keeper = Command::new(program);
+        keeper.args(arguments).current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped());
+        self.0.keep(keeper)
+    }
+
+    /// Starts the command, in the working folder, and waits until it has ended. From
+    /// here on signals are the command's.
+    pub fn run(&self) -> io::Result<Ended> {
+        self.0.run()
+    }
+
+    /// Ends all that is in them at once.
+    pub fn kill(&self) -> io::Result<()> {
+        self.0.kill()
+    }
+}
+
+/// Whether anything in the name spaces lives.
+#[derive(Debug)]
+pub struct Alive(host::inside::Alive);
+
+impl Alive {
+    /// By the argument that the keeper was given.
+    pub fn open(argument: i32) -> io::Result<Self> {
+        host::inside::Alive::open(argument).map(Self)
+    }
+
+    /// Waits until nothing does, and says whether that is so.
+    pub fn has_ended(&self, at_most: Duration) -> io::Result<bool> {
+        self.0.has_ended(at_most)
+    }
+}
+
+/// A path to what a keeper was given, by the descriptor: its name can lead elsewhere by
+/// the time it is opened. It ends with a slash, so that no other begins with it.
+pub fn side(argument: i32) -> PathBuf {
+    format!("/proc/self/fd/{argument}/").into()
+}
+
+/// Its name for messages, where it has one.
+pub fn name(argument: i32) -> Option<PathBuf> {
+    host::inside::named(argument)
+}
+
+/// The files that this process's output goes to.
+pub fn outputs() -> Vec<PathBuf> {
+    host::inside::outputs()
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests;
