@@ -22,6 +22,7 @@
 //! | [`ring`] | many reads with one call |
 //! | [`shell`] | a command of the user's own |
 //! | [`stack`] | what a folder lies on, layer by layer |
+//! | [`still`] | a file system made to hold still |
 //! | [`stream`] | what of a file is in memory, and the way to nowhere |
 //! | [`tracing`] | which folders all programs use, and how |
 //! | [`volume`] | which file system this is |
@@ -87,6 +88,7 @@ pub mod shell;
 pub mod stack;
 pub mod stand;
 mod stat;
+pub mod still;
 pub mod stream;
 pub mod tracing;
 pub mod volume;

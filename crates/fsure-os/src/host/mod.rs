@@ -24,6 +24,7 @@
 //! | `scratch` | folders of which nothing is left behind |
 //! | `stack` | what a folder lies on, layer by layer |
 //! | `tracing` | what all programs do to folders |
+//! | `still` | a file system made to hold still |
 //! | `volume` | which file system this is |
 //! | `watch` | which folders have changed |
 //! | `write` | repairs below a folder |
@@ -65,6 +66,8 @@ pub(crate) mod no_ring;
 #[cfg(not(target_os = "linux"))]
 pub(crate) mod no_stack;
 #[cfg(not(target_os = "linux"))]
+pub(crate) mod no_still;
+#[cfg(not(target_os = "linux"))]
 pub(crate) mod no_tracing;
 #[cfg(not(target_os = "linux"))]
 pub(crate) mod no_watch;
@@ -84,8 +87,8 @@ use windows as system;
 pub(crate) use linux::did_not_run;
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{
-    block, counters, defer, files, inside, memory_use, mirror, mounts, ramfs, ring, stack, tracing,
-    watch,
+    block, counters, defer, files, inside, memory_use, mirror, mounts, ramfs, ring, stack, still,
+    tracing, watch,
 };
 pub(crate) use system::{File, device, durable, machine, priority, volume};
 #[cfg(unix)]
@@ -100,8 +103,8 @@ pub(crate) use windows::{
 pub(crate) use {
     no_block as block, no_counters as counters, no_defer as defer, no_files as files,
     no_inside as inside, no_memory_use as memory_use, no_mirror as mirror, no_mounts as mounts,
-    no_ramfs as ramfs, no_ring as ring, no_stack as stack, no_tracing as tracing,
-    no_watch as watch,
+    no_ramfs as ramfs, no_ring as ring, no_stack as stack, no_still as still,
+    no_tracing as tracing, no_watch as watch,
 };
 
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]

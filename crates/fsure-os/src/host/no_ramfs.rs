@@ -22,6 +22,11 @@ impl Detached {
     }
 
     /// Fails: only Linux has such a thing.
+    pub fn xfs(_: u32, _: &Path) -> io::Result<Self> {
+        no()
+    }
+
+    /// Fails: only Linux has such a thing.
     pub fn clone_of(_: &Path) -> io::Result<Self> {
         no()
     }
@@ -125,5 +130,30 @@ pub fn writable_elsewhere(_: &str) -> io::Result<Vec<Elsewhere>> {
 
 /// Fails: only Linux is asked.
 pub fn block_devices_on(_: &dyn Fn(u64, u64) -> bool) -> io::Result<Vec<PathBuf>> {
+    no()
+}
+
+/// Fails: only Linux has such a thing.
+pub fn can_make_xfs() -> io::Result<()> {
+    no()
+}
+
+/// Fails: only Linux has such a thing.
+pub fn add_zram() -> io::Result<u32> {
+    no()
+}
+
+/// Fails: only Linux has such a thing.
+pub fn make_xfs(_: u32, _: u64, _: &str) -> io::Result<()> {
+    no()
+}
+
+/// Fails: only Linux has such a thing.
+pub fn is_xfs_of(_: u32, _: &str) -> io::Result<bool> {
+    no()
+}
+
+/// Fails: only Linux has such a thing.
+pub fn remove_zram(_: u32, _: &str) -> io::Result<()> {
     no()
 }

@@ -29,6 +29,7 @@ pub(crate) mod ring;
 pub(crate) mod scratch;
 mod seek;
 pub(crate) mod stack;
+pub(crate) mod still;
 pub(crate) mod tracing;
 pub(crate) mod volume;
 pub(crate) mod watch;

@@ -41,19 +41,11 @@ impl Zram {
         (bytes, limit): (u64, u64),
         at: &Path,
     ) -> io::Result<Self> {
-        let number = std::fs::read_to_string(ADD).map_err(because)?;
-        let number = number.trim().parse().map_err(io::Error::other)?;
+        let number = add()?;
         let device = Device { resource: Resource::Zram(number), scratch: Arc::clone(scratch) };
         scratch.register(&device.resource)?;
-        let set = |name: &str, value: &str| {
-            let file = format!("/sys/block/zram{number}/{name}");
-            std::fs::write(&file, value)
-                .map_err(|error| io::Error::new(error.kind(), format!("{file}: {error}")))
-        };
-        // Only before the size is set.
-        let _ = set("comp_algorithm", ALGORITHM);
-        set("disksize", &bytes.to_string())?;
-        set("mem_limit", &limit.to_string())?;
+        size(number, bytes)?;
+        set(number, "mem_limit", &limit.to_string())?;
         let node = PathBuf::from(format!("/dev/zram{number}"));
         make_file_system(&node)?;
         let mount = space.mount(&What::Device { node, kind: "ext4" }, at)?;
@@ -102,10 +94,29 @@ impl Drop for Device {
             released = release(&self.resource);
         }
         // What is still in use is left to whoever removes the scratch folder.
-        if release(&self.resource).is_ok() {
+        if released.is_ok() {
             let _ = self.scratch.released(&self.resource);
         }
     }
+}
+
+/// Adds a device; its number.
+pub(super) fn add() -> io::Result<u32> {
+    let number = std::fs::read_to_string(ADD).map_err(because)?;
+    number.trim().parse().map_err(io::Error::other)
+}
+
+/// Gives a device that was added its size in bytes.
+pub(super) fn size(number: u32, bytes: u64) -> io::Result<()> {
+    // Only before the size is set.
+    let _ = set(number, "comp_algorithm", ALGORITHM);
+    set(number, "disksize", &bytes.to_string())
+}
+
+fn set(number: u32, name: &str, value: &str) -> io::Result<()> {
+    let file = format!("/sys/block/zram{number}/{name}");
+    std::fs::write(&file, value)
+        .map_err(|error| io::Error::new(error.kind(), format!("{file}: {error}")))
 }
 
 fn because(error: io::Error) -> io::Error {

@@ -26,6 +26,7 @@ use rustix::termios::{isatty, tcgetpgrp, tcsetpgrp};
 
 use super::relay::Relay;
 use crate::inside::{Cover, Ended};
+pub(super) use first::copy;
 use first::{Plan, Word};
 
 /// Name spaces, and their first process.

@@ -6,6 +6,7 @@ mod holders;
 mod survey;
 mod table;
 mod ways;
+mod zram;
 
 use std::fmt::Display;
 use std::io;
@@ -27,6 +28,7 @@ pub use holders::{holders, holders_of_mounts, mounted_elsewhere, writable_elsewh
 pub use survey::survey;
 pub use table::{mount_at, mounts};
 pub use ways::ways;
+pub use zram::{add_zram, can_make_xfs, is_xfs_of, make_xfs, remove_zram};
 
 use crate::ramfs::{Ram, Room};
 
