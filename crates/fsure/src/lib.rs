@@ -21,9 +21,10 @@ pub mod results;
 pub mod sample;
 pub mod tree;
 
-// Floor 3: the pipeline, drives in use, what a cut shows, and for whom a record is believed
+// Floor 3: the pipeline, drives in use, what a cut shows, RAM folders, whom a record believes
 pub mod crash;
 pub mod powercut;
+pub mod ram;
 pub mod scan;
 pub mod trust;
 

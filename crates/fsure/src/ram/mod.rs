@@ -1,0 +1,18 @@
+//! RAM folders: a folder whose programs see it in memory, and a disk side that is
+//! always one whole generation, at most so much behind as was agreed on.
+//!
+//! This is the engine and nothing around it: two folders, reached in any way. Who
+//! mounts them, and who sees which, is a matter of `job::ram`. The formats and the
+//! promise are in `docs/ram.md`.
+
+mod content;
+mod index;
+mod journal;
+mod look;
+mod own;
+mod recover;
+mod step;
+
+pub use look::Changes;
+pub use own::OWN;
+pub use recover::{Recovered, recover};
