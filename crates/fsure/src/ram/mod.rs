@@ -6,13 +6,23 @@
 //! promise are in `docs/ram.md`.
 
 mod content;
+mod draft;
+mod engine;
+mod fill;
 mod index;
 mod journal;
 mod look;
 mod own;
+mod pace;
 mod recover;
+mod restore;
+mod rounds;
 mod step;
+mod turns;
 
+pub use engine::{Depth, Engine, Generation, Stillness, Tracker, Untracked};
+pub use fill::Filling;
 pub use look::Changes;
 pub use own::OWN;
+pub use pace::Pace;
 pub use recover::{Recovered, recover};

@@ -1,0 +1,322 @@
+//! One RAM folder, from its filling to its end: the two sides, what the disk side
+//! holds, and how a generation comes to it. `docs/ram.md` says why in these steps.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use fsure_os::mirror::{Facts, Side};
+
+use super::draft::{Draft, Planned};
+use super::index::Index;
+use super::journal::{Done, Journal};
+use super::look::Changes;
+use super::own::{Disk, OWN, trash};
+use super::restore::Missed;
+use super::rounds::{Rounds, rounds};
+use super::turns::Turns;
+use crate::words::{IoContext as _, RelPath, Result};
+
+/// Says what has changed since it was asked last.
+pub trait Tracker {
+    /// Never too little; [`Changes::Unknown`] is always true.
+    fn take(&mut self) -> Changes;
+}
+
+/// Knows nothing: everything is looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Untracked;
+
+impl Tracker for Untracked {
+    fn take(&mut self) -> Changes {
+        Changes::Unknown
+    }
+}
+
+/// Knows nothing at first.
+struct First<'a>(&'a mut dyn Tracker, bool);
+
+impl Tracker for First<'_> {
+    fn take(&mut self) -> Changes {
+        if std::mem::replace(&mut self.1, true) { self.0.take() } else { Changes::Unknown }
+    }
+}
+
+/// A RAM side that can be made to hold still: its writers wait.
+pub trait Stillness {
+    /// From here on nothing changes.
+    fn freeze(&self) -> io::Result<()>;
+    /// Lets the writers go on.
+    fn thaw(&self) -> io::Result<()>;
+}
+
+/// What is looked at besides what has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// Files with other dates or sizes, those that are mapped, those whose dates are
+    /// too young to be relied on, and of all others some in their turn.
+    Dates,
+    /// Every file is hashed.
+    Everything,
+}
+
+/// What has become of one attempt to bring the disk side up to date.
+#[derive(Clone, Debug)]
+pub struct Generation {
+    /// Its number; that of the last one where nothing had changed.
+    pub number: u64,
+    /// What was changed before this moment is on the disk.
+    pub began: Instant,
+    /// How long it took, to the end.
+    pub took: Duration,
+    /// How long until it counted.
+    pub committed: Duration,
+    /// Bytes written as content.
+    pub written: u64,
+    /// Names made or changed.
+    pub changed: u64,
+    /// Names removed.
+    pub removed: u64,
+    /// Files that were written whenever they were read: the disk side keeps their
+    /// last whole version.
+    pub unsettled: Vec<RelPath>,
+    /// How far apart the moments are of which its files are; `None` where all are of
+    /// one moment.
+    pub spread: Option<Duration>,
+    /// Where what it removed is kept, where that was suspiciously much.
+    pub trash: Option<PathBuf>,
+    /// Folders that stay on the disk side, because something is in them that was
+    /// never in RAM.
+    pub kept: Vec<RelPath>,
+    /// Names of the disk side that somebody else has changed there. What was in the way
+    /// is in the trash, and what is in RAM is there again.
+    pub changed_outside: Vec<RelPath>,
+}
+
+/// One RAM folder.
+pub struct Engine {
+    pub(super) disk: Disk,
+    pub(super) ram: Side,
+    /// The disk side, as far as it counts.
+    pub(super) index: Index,
+    pub(super) generation: u64,
+    /// Nobody has told what changed since the last generation.
+    pub(super) is_blind: bool,
+    /// The disk side is not what the index says: somebody else has been there.
+    pub(super) is_adrift: bool,
+    /// Looked at again, whatever their dates say.
+    pub(super) again: BTreeSet<RelPath>,
+    /// Not found by the last generation, and kept.
+    pub(super) missed: Missed,
+    pub(super) mapped: Mapped,
+    pub(super) turns: Turns,
+    /// Counts, and is not applied: an error was in the way.
+    pub(super) pending: Option<Journal>,
+    /// The disk side's files when they were copied into RAM.
+    pub(super) filled: BTreeMap<RelPath, Facts>,
+}
+
+/// Files that are mapped for writing, as far as was asked. The first store into a
+/// page moves the file's date and no later one does, so what is mapped is hashed
+/// every time; and so is once more, when it is asked again, what was dated since it
+/// was asked last: it may have been mapped, written and let go in between.
+#[derive(Default)]
+pub(super) struct Mapped {
+    inodes: BTreeSet<u64>,
+    /// Mapped when it was asked last; they may have been written just before they
+    /// were let go.
+    last: BTreeSet<u64>,
+    dated: BTreeSet<RelPath>,
+    /// When it was asked last, and how long that took: 0.2 ms for each process.
+    asked: Option<(Instant, Duration)>,
+}
+
+impl Mapped {
+    /// Asks, unless that would take more than 5 % of the time; then the files that
+    /// are to be looked at because of it.
+    fn ask(&mut self, ram: &Side) -> Result<BTreeSet<RelPath>> {
+        let now = Instant::now();
+        if self.asked.is_some_and(|(at, took)| now.duration_since(at) < took * 20) {
+            return Ok(BTreeSet::new());
+        }
+        let mapped = ram.mapped().doing("see what is mapped in", Path::new("/proc"))?;
+        self.asked = Some((now, now.elapsed()));
+        self.inodes = &mapped | &self.last;
+        self.last = mapped;
+        Ok(std::mem::take(&mut self.dated))
+    }
+}
+
+/// The files that a generation changes.
+fn files_of(planned: &Planned) -> Vec<RelPath> {
+    let files = planned
+        .changed
+        .iter()
+        .filter(|(_, entry)| entry.as_ref().is_some_and(super::index::Entry::is_file));
+    files.map(|(path, _)| path.clone()).collect()
+}
+
+impl Engine {
+    /// The number of the last generation.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Files, and the bytes in them, at the last generation.
+    pub fn size(&self) -> (usize, u64) {
+        (self.index.files(), self.index.bytes())
+    }
+
+    /// Brings the disk side up to date. When this returns without an error, what was
+    /// changed before [`Generation::began`] is on the medium, but for what is
+    /// unsettled. After an error the disk side is the last generation.
+    pub fn sync(
+        &mut self,
+        tracker: &mut dyn Tracker,
+        depth: Depth,
+        stillness: Option<&dyn Stillness>,
+    ) -> Result<Generation> {
+        let mut done = self.attempt(tracker, depth, stillness);
+        if let (Ok(first), true) = (&done, self.is_adrift) {
+            // What is missing there comes at once: this one was to bring it.
+            let changed = first.changed_outside.clone();
+            done = self.attempt(tracker, depth, stillness);
+            if let Ok(second) = &mut done {
+                second.changed_outside.splice(..0, changed);
+            }
+        }
+        if done.is_err() {
+            // The tracker has told what it knew; and what was staged only takes room,
+            // perhaps the room that was missing.
+            self.is_blind = true;
+            if self.pending.is_none() {
+                let _ = self.disk.clear_stage();
+            }
+        }
+        done
+    }
+
+    fn attempt(
+        &mut self,
+        tracker: &mut dyn Tracker,
+        depth: Depth,
+        stillness: Option<&dyn Stillness>,
+    ) -> Result<Generation> {
+        let began = Instant::now();
+        let changed_outside = self.finish_pending()?.changed;
+        if self.is_adrift {
+            self.look_anew()?;
+        }
+        self.disk.clear_stage()?;
+        // Kept until a generation was made with them.
+        self.again.extend(self.mapped.ask(&self.ram)?);
+        let mut must = self.again.clone();
+        must.extend(self.turns.next(&self.index, began));
+        for inode in &self.mapped.inodes {
+            must.extend(self.index.names(*inode).iter().cloned());
+        }
+        let mut draft = Draft::new(&self.disk, &self.ram, &self.index, self.generation + 1);
+        let tracker: &mut dyn Tracker = if self.is_blind {
+            // From here on it is to be relied on.
+            tracker.take();
+            &mut First(tracker, false)
+        } else {
+            tracker
+        };
+        let missed = &self.missed;
+        let rounds = rounds(&mut draft, &self.ram, tracker, depth, stillness, must, missed)?;
+        let Rounds { unsettled, again, spread, missed } = rounds;
+        let written = draft.written;
+        let planned = draft.plan()?;
+        let (changed, removed) = planned.counts;
+        let mut done = Generation {
+            number: self.generation,
+            began,
+            took: Duration::ZERO,
+            committed: began.elapsed(),
+            written,
+            changed,
+            removed,
+            unsettled: unsettled.into_iter().collect(),
+            spread,
+            trash: None,
+            kept: Vec::new(),
+            changed_outside,
+        };
+        self.mapped.dated.extend(files_of(&planned));
+        // Also where it fails when the index has it already.
+        self.again.extend(again.iter().cloned());
+        self.commit(planned, &mut done)?;
+        self.is_blind = false;
+        (self.again, self.missed) = (again, missed);
+        done.took = began.elapsed();
+        Ok(done)
+    }
+
+    fn commit(&mut self, planned: Planned, done: &mut Generation) -> Result<()> {
+        let Planned { steps, changed, has_trash, .. } = planned;
+        if !steps.is_empty() {
+            let journal = Journal { generation: self.generation + 1, steps };
+            self.disk.side.flush_all().doing("flush", &self.disk.path)?;
+            journal.write(&self.disk)?;
+            self.generation = journal.generation;
+            done.number = self.generation;
+            done.trash = has_trash.then(|| self.disk.path.join(trash(self.generation)));
+            // From here on it may count, whatever fails.
+            self.pending = Some(journal);
+        }
+        for (path, entry) in changed {
+            self.index.set(path, entry);
+        }
+        if let Some(journal) = &self.pending {
+            journal.publish(&self.disk)?;
+            done.committed = done.began.elapsed();
+            let applied = journal.apply(&self.disk)?;
+            self.is_adrift |= !applied.changed.is_empty();
+            done.kept = applied.kept;
+            done.changed_outside.extend(applied.changed);
+            self.pending = None;
+            if has_trash {
+                self.disk.trim_trash()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies what counts already.
+    fn finish_pending(&mut self) -> Result<Done> {
+        let Some(journal) = &self.pending else { return Ok(Done::default()) };
+        journal.publish(&self.disk)?;
+        let done = journal.apply(&self.disk)?;
+        self.is_adrift |= !done.changed.is_empty();
+        self.pending = None;
+        Ok(done)
+    }
+
+    /// Files of the disk side that somebody has written since they were copied into
+    /// RAM: through a descriptor that was open before. What is written there now is
+    /// seen by nobody.
+    pub fn strays(&mut self) -> Result<Vec<RelPath>> {
+        let mut strays = Vec::new();
+        for (path, then) in std::mem::take(&mut self.filled) {
+            let now = self.disk.side.facts(path.as_bytes());
+            // The number of links may change by what we stage.
+            let same = now.is_ok_and(|now| (now.size, now.mtime_ns) == (then.size, then.mtime_ns));
+            if !same {
+                strays.push(path);
+            }
+        }
+        Ok(strays)
+    }
+
+    /// Ends it: nothing of ours is left on the disk side but the trash, if there is
+    /// one, which is named.
+    pub fn close(mut self) -> Result<Option<PathBuf>> {
+        self.finish_pending()?;
+        let has_trash = !self.disk.trashes()?.is_empty();
+        let kept = has_trash.then(|| self.disk.path.join(OWN).join("trash"));
+        self.disk.leave()?;
+        Ok(kept)
+    }
+}

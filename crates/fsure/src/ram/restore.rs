@@ -1,0 +1,107 @@
+//! Names that were not found and are kept all the same. What is moved while we look is
+//! seen by neither name, if it comes where we have been: it must not be taken from the
+//! disk side for that, which has its only copy that survives a crash.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use super::draft::Draft;
+use super::index::Entry;
+use crate::words::RelPath;
+
+/// Names that are kept, and how many looks in a row have missed them.
+pub(super) type Missed = BTreeMap<RelPath, u32>;
+
+impl Draft<'_> {
+    /// From here on everything is looked at once more.
+    pub(super) fn begin_round(&mut self, round: u32) {
+        self.round = round;
+    }
+
+    /// Takes a name as it is now.
+    pub(super) fn change(&mut self, path: RelPath, entry: Option<Entry>) {
+        self.sighted.extend(entry.as_ref().map(|entry| entry.facts.inode));
+        self.since.entry(path.clone()).or_insert(self.round);
+        self.changed.insert(path, entry);
+    }
+
+    /// Keeps what was found nowhere, as it is on the disk side: unless `gone_after` looks
+    /// in a row have missed it; or something else has its name, which was there
+    /// in two looks. What only the last look found was made after the first began.
+    pub(super) fn put_back(&mut self, before: &Missed, gone_after: u32) -> Missed {
+        let mut missed = Missed::new();
+        let mut tried = BTreeSet::new();
+        loop {
+            let mut lost = self.lost();
+            lost.retain(|path| {
+                let is_doubtful = match self.changed.get(path) {
+                    Some(None) => self.looks(path, before) < gone_after,
+                    _ => self.is_fresh(path),
+                };
+                is_doubtful && tried.insert(path.clone())
+            });
+            if lost.is_empty() {
+                return missed;
+            }
+            for path in lost {
+                let looks = self.looks(&path, before);
+                for path in self.restore(&path) {
+                    missed.entry(path).or_insert(looks);
+                }
+            }
+        }
+    }
+
+    /// Names of what the draft has under no name.
+    fn lost(&self) -> Vec<RelPath> {
+        let found: HashSet<_> =
+            self.changed.values().flatten().map(|entry| entry.facts.inode).collect();
+        let is_lost = |path: &&RelPath| {
+            let Some(old) = self.index.get(path) else { return false };
+            let names = self.index.names(old.facts.inode);
+            !found.contains(&old.facts.inode)
+                && names.iter().all(|name| self.changed.contains_key(name))
+        };
+        self.changed.keys().filter(is_lost).cloned().collect()
+    }
+
+    /// Whether only the last look found it changed.
+    fn is_fresh(&self, path: &RelPath) -> bool {
+        self.since.get(path) == Some(&self.round)
+    }
+
+    /// How many looks in a row have missed it.
+    fn looks(&self, path: &RelPath, before: &Missed) -> u32 {
+        let is_sighted =
+            self.index.get(path).is_some_and(|old| self.sighted.contains(&old.facts.inode));
+        match self.since.get(path) {
+            Some(0) if !is_sighted => before.get(path).copied().unwrap_or(0) + self.round + 1,
+            _ => 0,
+        }
+    }
+
+    /// Takes a name as it was, with the folders that it is in; which those are. None
+    /// where one of these is something else by now.
+    fn restore(&mut self, path: &RelPath) -> Vec<RelPath> {
+        let mut way = vec![path.clone()];
+        let mut folder = path.parent();
+        while let Some(one) = folder {
+            match self.changed.get(&one) {
+                Some(Some(entry)) if !entry.is_folder() && !self.is_fresh(&one) => return vec![],
+                Some(Some(entry)) if entry.is_folder() => break,
+                None => break,
+                Some(_) => {}
+            }
+            folder = one.parent();
+            way.push(one);
+        }
+        for one in &way {
+            // What is below a folder that took the place of a file goes with it.
+            let is_folder = self.known(one).is_some_and(Entry::is_folder);
+            if is_folder && !self.index.get(one).is_some_and(Entry::is_folder) {
+                self.changed.retain(|path, _| path == one || !path.is_within(one));
+            }
+            self.changed.remove(one);
+        }
+        way
+    }
+}

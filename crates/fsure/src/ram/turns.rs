@@ -1,0 +1,55 @@
+//! Which files are hashed although nothing was heard of them: each in its turn, so
+//! that what left no trace is found one day, and no generation is late for it.
+
+use std::time::Instant;
+
+use super::index::Index;
+use crate::words::RelPath;
+
+/// Bytes hashed in a second: about a twentieth of a core's time.
+const RATE: f64 = (50 << 20) as f64;
+/// What a file costs besides its bytes.
+const EACH: u64 = 64 << 10;
+/// A larger file would take a generation's time alone: it is hashed while it is
+/// mapped, and at the end.
+const LARGEST: u64 = 1 << 30;
+
+/// Whose turn it is.
+#[derive(Debug)]
+pub(super) struct Turns {
+    /// The last one that had its turn.
+    at: RelPath,
+    since: Instant,
+    credit: u64,
+}
+
+impl Turns {
+    pub(super) fn new(now: Instant) -> Self {
+        Self { at: RelPath::root(), since: now, credit: 0 }
+    }
+
+    /// Those whose turn has come by now.
+    pub(super) fn next(&mut self, index: &Index, now: Instant) -> Vec<RelPath> {
+        let passed = now.saturating_duration_since(self.since).as_secs_f64();
+        self.since = now;
+        self.credit = (self.credit + (passed * RATE) as u64).min(LARGEST + EACH);
+        let mut taken = Vec::new();
+        let mut behind = index.behind(&self.at);
+        loop {
+            let Some((path, entry)) = behind.next() else {
+                // From the beginning next time: nobody has two turns at once.
+                self.at = RelPath::root();
+                return taken;
+            };
+            if entry.is_file() && entry.facts.size <= LARGEST {
+                let cost = entry.facts.size + EACH;
+                if cost > self.credit {
+                    return taken;
+                }
+                self.credit -= cost;
+                taken.push(path.clone());
+            }
+            self.at = path.clone();
+        }
+    }
+}
