@@ -19,6 +19,7 @@ mod restore;
 mod rounds;
 mod step;
 mod turns;
+mod verify;
 
 pub use engine::{Depth, Engine, Generation, Stillness, Tracker, Untracked};
 pub use fill::Filling;
@@ -26,3 +27,4 @@ pub use look::Changes;
 pub use own::OWN;
 pub use pace::Pace;
 pub use recover::{Recovered, recover};
+pub use verify::{How, Unequal};

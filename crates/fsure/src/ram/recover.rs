@@ -60,3 +60,278 @@ pub(super) fn settle(disk: &Disk) -> Result<Recovered> {
     disk.forget(super::own::JOURNAL)?;
     Ok(found)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::ram::draft::Draft;
+    use crate::ram::engine::{Depth, Engine, Untracked};
+    use crate::ram::fill::in_ram;
+    use crate::ram::index::Entry;
+    use crate::ram::look::everything;
+    use crate::ram::step::Step;
+    use crate::words::RelPath;
+
+    /// Two sides, filled; `None` on a system without RAM folders.
+    fn filled(folder: &Path) -> Option<(Engine, PathBuf, PathBuf)> {
+        let [disk, ram] = ["disk", "ram"].map(|side| folder.join(side));
+        for path in [&ram, &disk.join("d/e"), &disk.join("d/nothing")] {
+            std::fs::create_dir_all(path).unwrap();
+        }
+        for (name, content) in [("a", "one"), ("d/b", "two"), ("d/e/c", "three"), ("empty", "")] {
+            std::fs::write(disk.join(name), content).unwrap();
+        }
+        std::fs::hard_link(disk.join("d/b"), disk.join("d/also-b")).unwrap();
+        let go_on = &mut |_: &_, _| ControlFlow::Continue(());
+        let engine = cfg!(target_os = "linux").then(|| Engine::fill(&disk, &ram, go_on).unwrap());
+        Some((engine?, disk, ram))
+    }
+
+    /// What a user sees of a folder.
+    fn view(folder: &Path) -> Vec<String> {
+        let entries = in_ram(&Side::open(folder).unwrap()).unwrap();
+        let line = |(path, one): (&RelPath, &crate::ram::index::Entry)| {
+            let kind = one.facts.kind;
+            format!("{path:?} {kind:?} {:?} {:?} {:?}", one.digest, one.target, one.meta())
+        };
+        entries.iter().map(line).collect()
+    }
+
+    /// What the RAM side has now, staged and in a journal that is not written yet.
+    fn staged(engine: &Engine) -> Journal {
+        let mut draft = Draft::new(&engine.disk, &engine.ram, &engine.index, 1);
+        let seen = everything(&engine.ram).unwrap();
+        for path in draft.gone(&seen) {
+            draft.remove(&path);
+        }
+        for (path, facts) in &seen.names {
+            if draft.known(path).is_none_or(|known| known.facts != *facts) {
+                draft.take(path, facts).unwrap();
+            }
+        }
+        Journal { generation: 1, steps: draft.plan().unwrap().steps }
+    }
+
+    #[test]
+    fn a_generation_is_old_or_new_after_a_crash_at_every_step() {
+        let folder = tempfile::tempdir().unwrap();
+        let Some((engine, disk, ram)) = filled(folder.path()) else { return };
+        let old = view(&disk);
+        std::fs::write(ram.join("a"), "ONE").unwrap();
+        std::fs::remove_file(ram.join("d/b")).unwrap();
+        std::fs::rename(ram.join("d/e"), ram.join("e")).unwrap();
+        std::fs::remove_file(ram.join("empty")).unwrap();
+        std::fs::create_dir(ram.join("empty")).unwrap();
+        std::fs::write(ram.join("empty/now"), "a folder").unwrap();
+        let new = view(&ram);
+        let journal = staged(&engine);
+        let copy_of = |name: &str| {
+            let copy = folder.path().join(name);
+            let copied = std::process::Command::new("cp").arg("-a").arg(&disk).arg(&copy).status();
+            assert!(copied.unwrap().success());
+            copy
+        };
+        let copy = copy_of("staged");
+        assert_eq!(recover(&copy).unwrap(), Recovered::Discarded);
+        assert_eq!(view(&copy), old, "what is only staged does not count");
+        journal.write(&engine.disk).unwrap();
+        journal.publish(&engine.disk).unwrap();
+        let steps = journal.steps.len();
+        for done in 0..=steps {
+            let copy = copy_of(&format!("{done}"));
+            let half = Journal { generation: 1, steps: journal.steps[..done].to_vec() };
+            half.do_all(&Disk::open(&copy).unwrap()).unwrap();
+            let expected =
+                Recovered::Completed { generation: 1, steps, changed_outside: Vec::new() };
+            assert_eq!(recover(&copy).unwrap(), expected, "after {done} steps");
+            assert_eq!(view(&copy), new, "after {done} steps");
+            assert!(!copy.join(OWN).exists());
+        }
+    }
+
+    /// Changes in RAM, and others on the disk side by somebody who sees that.
+    fn both_change(inside: &dyn Fn(&Path), outside: &dyn Fn(&Path)) {
+        let folder = tempfile::tempdir().unwrap();
+        let Some((mut engine, disk, ram)) = filled(folder.path()) else { return };
+        inside(&ram);
+        let journal = staged(&engine);
+        outside(&disk);
+        journal.write(&engine.disk).unwrap();
+        journal.publish(&engine.disk).unwrap();
+        let copy = folder.path().join("copy");
+        let copied = std::process::Command::new("cp").arg("-a").arg(&disk).arg(&copy).status();
+        assert!(copied.unwrap().success());
+        let recovered = recover(&copy).unwrap();
+        let is_told = matches!(&recovered, Recovered::Completed { changed_outside, .. }
+            if !changed_outside.is_empty());
+        assert!(is_told, "{recovered:?}");
+        engine.disk.forget(super::super::own::JOURNAL).unwrap();
+        let done = engine.sync(&mut Untracked, Depth::Dates, None).unwrap();
+        assert!(!done.changed_outside.is_empty());
+        assert_eq!(engine.verify().unwrap(), []);
+    }
+
+    #[test]
+    fn what_somebody_else_does_to_the_disk_side_is_in_no_generation_s_way() {
+        use std::fs;
+        let protect = |ram: &Path| {
+            let mut permissions = fs::metadata(ram.join("a")).unwrap().permissions();
+            permissions.set_readonly(true);
+            fs::set_permissions(ram.join("a"), permissions).unwrap();
+        };
+        both_change(&protect, &|disk| {
+            fs::remove_file(disk.join("a")).unwrap();
+        });
+        let to_file = |ram: &Path| {
+            fs::remove_dir(ram.join("d/nothing")).unwrap();
+            fs::write(ram.join("d/nothing"), "a file").unwrap();
+        };
+        both_change(&to_file, &|disk| fs::write(disk.join("d/nothing/x"), "theirs").unwrap());
+        let below = |ram: &Path| {
+            fs::write(ram.join("d/e/c"), "changed").unwrap();
+            fs::create_dir_all(ram.join("d/e/new/deep")).unwrap();
+        };
+        both_change(&below, &|disk| fs::remove_dir_all(disk.join("d/e")).unwrap());
+        both_change(&below, &|disk| {
+            fs::remove_dir_all(disk.join("d")).unwrap();
+            fs::write(disk.join("d"), "theirs").unwrap();
+        });
+        both_change(&below, &|disk| fs::write(disk.join("d/e/new"), "theirs").unwrap());
+    }
+
+    #[test]
+    fn two_names_of_one_file_that_are_two_files_by_now_do_not_change_together() {
+        use std::fs;
+        let folder = tempfile::tempdir().unwrap();
+        let Some((mut engine, disk, ram)) = filled(folder.path()) else { return };
+        let [one, other] = ["d/b", "d/also-b"].map(|name| ram.join(name));
+        fs::write(&one, vec![7; 400_000]).unwrap();
+        engine.sync(&mut Untracked, Depth::Everything, None).unwrap();
+        drop(engine);
+        // Equal in all, and another file.
+        let date = fs::metadata(&one).unwrap().modified().unwrap();
+        fs::copy(&one, ram.join("t")).unwrap();
+        fs::File::options().write(true).open(ram.join("t")).unwrap().set_modified(date).unwrap();
+        fs::rename(ram.join("t"), &other).unwrap();
+        let mut engine = Engine::adopt(&disk, &ram).unwrap();
+        fs::write(&one, vec![7; 400_009]).unwrap();
+        engine.sync(&mut Untracked, Depth::Dates, None).unwrap();
+        assert_eq!(engine.verify().unwrap(), []);
+        assert_eq!(fs::metadata(disk.join("d/also-b")).unwrap().len(), 400_000);
+    }
+
+    #[test]
+    fn nothing_is_appended_to_what_somebody_else_has_changed() {
+        use std::fs;
+        let folder = tempfile::tempdir().unwrap();
+        let Some((mut engine, disk, ram)) = filled(folder.path()) else { return };
+        fs::write(ram.join("a"), vec![7; 400_000]).unwrap();
+        engine.sync(&mut Untracked, Depth::Dates, None).unwrap();
+        fs::write(disk.join("a"), vec![8; 400_000]).unwrap();
+        fs::write(ram.join("a"), vec![7; 400_009]).unwrap();
+        engine.sync(&mut Untracked, Depth::Dates, None).unwrap();
+        assert_eq!(engine.verify().unwrap(), []);
+    }
+
+    /// Shows something only where it is run by somebody who is not root.
+    #[test]
+    fn what_is_appended_and_then_protected_can_be_done_again() {
+        use std::fs;
+        let folder = tempfile::tempdir().unwrap();
+        let Some((mut engine, disk, ram)) = filled(folder.path()) else { return };
+        fs::write(ram.join("a"), vec![7; 400_000]).unwrap();
+        engine.sync(&mut Untracked, Depth::Dates, None).unwrap();
+        fs::write(ram.join("a"), vec![7; 400_009]).unwrap();
+        let mut permissions = fs::metadata(ram.join("a")).unwrap().permissions();
+        permissions.set_readonly(true);
+        fs::set_permissions(ram.join("a"), permissions).unwrap();
+        let journal = staged(&engine);
+        assert!(journal.steps.iter().any(|step| matches!(step, Step::Append { .. })));
+        journal.write(&engine.disk).unwrap();
+        journal.publish(&engine.disk).unwrap();
+        journal.do_all(&engine.disk).unwrap();
+        drop(engine);
+        recover(&disk).unwrap();
+        assert_eq!(view(&disk), view(&ram));
+    }
+
+    #[test]
+    fn what_is_young_is_looked_at_again_also_after_a_failure() {
+        let folder = tempfile::tempdir().unwrap();
+        let Some((mut engine, disk, ram)) = filled(folder.path()) else { return };
+        std::fs::write(ram.join("a"), "ONE").unwrap();
+        // Young for as long as this takes.
+        let date = std::time::SystemTime::now() + std::time::Duration::from_secs(3600);
+        let file = std::fs::File::options().write(true).open(ram.join("a")).unwrap();
+        file.set_modified(date).unwrap();
+        // It counts, and cannot be applied to its end.
+        std::fs::create_dir_all(disk.join(".fsure-ram/last/x")).unwrap();
+        engine.sync(&mut Untracked, Depth::Dates, None).unwrap_err();
+        assert!(engine.pending.is_some());
+        assert!(engine.again.contains(&RelPath::from_bytes(*b"a")));
+    }
+
+    #[test]
+    fn what_could_not_be_read_is_equal_to_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let Some((engine, ..)) = filled(folder.path()) else { return };
+        let known = engine.index.get(&RelPath::from_bytes(*b"a")).unwrap();
+        assert!(known.is_same_as(known));
+        let unread = Entry { digest: crate::ram::index::UNREAD, ..known.clone() };
+        assert!(!unread.is_same_thing_as(&unread));
+    }
+
+    #[test]
+    fn what_a_drive_has_lied_about_is_not_believed() {
+        let folder = tempfile::tempdir().unwrap();
+        let Some((engine, disk, ram)) = filled(folder.path()) else { return };
+        std::fs::write(ram.join("a"), "ONE").unwrap();
+        let journal = staged(&engine);
+        journal.write(&engine.disk).unwrap();
+        journal.publish(&engine.disk).unwrap();
+        drop(engine);
+        let stage = disk.join(".fsure-ram/stage").read_dir().unwrap().next().unwrap().unwrap();
+        std::fs::write(stage.path(), "O\0E").unwrap();
+        let error = recover(&disk).unwrap_err();
+        assert!(error.to_string().contains("damaged"), "{error}");
+        assert_eq!(std::fs::read(disk.join("a")).unwrap(), b"one");
+        assert!(stage.path().exists(), "nothing is thrown away");
+    }
+
+    #[test]
+    fn a_stage_that_is_gone_is_no_file_that_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let Some((engine, disk, ram)) = filled(folder.path()) else { return };
+        std::fs::write(ram.join("a"), "ONE").unwrap();
+        std::fs::remove_dir(disk.join(".fsure-ram/stage")).unwrap();
+        let mut draft = Draft::new(&engine.disk, &engine.ram, &engine.index, 1);
+        let path = RelPath::from_bytes(*b"a");
+        let facts = engine.ram.facts(b"a").unwrap();
+        assert!(draft.take(&path, &facts).is_err(), "it would be removed from the disk");
+        assert!(draft.known(&path).is_some());
+    }
+
+    #[test]
+    fn a_change_that_moves_no_date_is_found_by_hashing() {
+        let folder = tempfile::tempdir().unwrap();
+        let Some((mut engine, disk, ram)) = filled(folder.path()) else { return };
+        let sync = |engine: &mut Engine| {
+            // What is young is looked at anyway.
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            engine.sync(&mut Untracked, Depth::Dates, None).unwrap().changed
+        };
+        sync(&mut engine);
+        std::fs::write(ram.join("a"), "eno").unwrap();
+        // As if the date had been the same before.
+        let path = RelPath::from_bytes(*b"a");
+        let mut entry = engine.index.get(&path).unwrap().clone();
+        entry.facts = engine.ram.facts(b"a").unwrap();
+        engine.index.set(path, Some(entry));
+        let found = (0..100).any(|_| sync(&mut engine) == 1);
+        assert!(found, "it never had its turn");
+        assert_eq!(std::fs::read(disk.join("a")).unwrap(), b"eno");
+    }
+}
