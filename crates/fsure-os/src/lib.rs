@@ -9,6 +9,7 @@
 //! | [`buffer`] | memory that direct reads can use at full speed |
 //! | [`control`] | a socket by which other programs ask this one |
 //! | [`counters`] | what a device was really asked to do |
+//! | [`daemon`] | processes that go on when the one that started them ends |
 //! | [`defer`] | a command whose `fsync` returns at once, and a flush that follows |
 //! | [`device`] | which disks a file system is on, and how they want to be read |
 //! | [`durable`] | the ways of making a write durable |
@@ -58,6 +59,7 @@ pub mod buffer;
 pub mod cgroup;
 pub mod control;
 pub mod counters;
+pub mod daemon;
 pub mod defer;
 pub mod device;
 pub mod durable;

@@ -50,9 +50,22 @@ pub fn exists(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok()
 }
 
+/// How many bytes a file has.
+pub fn length(file: &Path) -> io::Result<u64> {
+    Ok(std::fs::metadata(file)?.len())
+}
+
 /// Makes a folder where there is none yet.
 pub fn make_folder(path: &Path) -> io::Result<()> {
     match std::fs::create_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_folder(path) => Ok(()),
+        other => other,
+    }
+}
+
+/// The same for one that nobody else may look into, where there are such rights.
+pub fn make_private_folder(path: &Path) -> io::Result<()> {
+    match crate::host::path::make_private(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_folder(path) => Ok(()),
         other => other,
     }

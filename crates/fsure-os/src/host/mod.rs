@@ -14,6 +14,7 @@
 //! | `memory_use` | memory, and who has it |
 //! | `path` | a path's bytes and back |
 //! | `counters` | what a device was really asked to do |
+//! | `daemon` | processes that go on by themselves |
 //! | `defer` | a command whose `fsync` returns at once |
 //! | `device` | the storage under a folder |
 //! | `durable` | the ways of making a write durable |
@@ -47,6 +48,8 @@ mod macos;
 pub(crate) mod no_block;
 #[cfg(not(target_os = "linux"))]
 pub(crate) mod no_counters;
+#[cfg(not(target_os = "linux"))]
+pub(crate) mod no_daemon;
 #[cfg(not(target_os = "linux"))]
 pub(crate) mod no_defer;
 #[cfg(not(target_os = "linux"))]
@@ -87,8 +90,8 @@ use windows as system;
 pub(crate) use linux::did_not_run;
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{
-    block, counters, defer, files, inside, memory_use, mirror, mounts, ramfs, ring, stack, still,
-    tracing, watch,
+    block, counters, daemon, defer, files, inside, memory_use, mirror, mounts, ramfs, ring, stack,
+    still, tracing, watch,
 };
 pub(crate) use system::{File, device, durable, machine, priority, volume};
 #[cfg(unix)]
@@ -101,9 +104,9 @@ pub(crate) use windows::{
 };
 #[cfg(not(target_os = "linux"))]
 pub(crate) use {
-    no_block as block, no_counters as counters, no_defer as defer, no_files as files,
-    no_inside as inside, no_memory_use as memory_use, no_mirror as mirror, no_mounts as mounts,
-    no_ramfs as ramfs, no_ring as ring, no_stack as stack, no_still as still,
+    no_block as block, no_counters as counters, no_daemon as daemon, no_defer as defer,
+    no_files as files, no_inside as inside, no_memory_use as memory_use, no_mirror as mirror,
+    no_mounts as mounts, no_ramfs as ramfs, no_ring as ring, no_stack as stack, no_still as still,
     no_tracing as tracing, no_watch as watch,
 };
 

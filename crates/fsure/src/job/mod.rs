@@ -25,6 +25,7 @@ mod log;
 mod look;
 mod opening;
 mod proving;
+pub mod ram;
 mod scrub;
 mod seal;
 mod serve;

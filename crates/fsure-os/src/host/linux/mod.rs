@@ -4,6 +4,7 @@ pub(crate) mod attribute;
 pub(crate) mod block;
 mod cgroup;
 pub(crate) mod counters;
+pub(crate) mod daemon;
 pub(crate) mod defer;
 pub(crate) mod device;
 mod drive_cache;

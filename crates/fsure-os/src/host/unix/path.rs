@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat};
@@ -24,6 +24,11 @@ pub(crate) fn from_bytes(bytes: &[u8]) -> Cow<'_, Path> {
 /// The path without any link in it, from the system's root.
 pub(crate) fn canonical(path: &Path) -> io::Result<PathBuf> {
     std::fs::canonicalize(path)
+}
+
+/// Makes a folder for this user only.
+pub(crate) fn make_private(path: &Path) -> io::Result<()> {
+    std::fs::DirBuilder::new().mode(0o700).create(path)
 }
 
 /// See [`crate::plain::is_own_folder`].

@@ -75,6 +75,11 @@ pub(crate) fn canonical(path: &Path) -> io::Result<PathBuf> {
     Ok(PathBuf::from(start).join(rest.strip_prefix("\\").unwrap_or(rest)))
 }
 
+/// Makes a folder, with the rights of the one that it is in.
+pub(crate) fn make_private(path: &Path) -> io::Result<()> {
+    std::fs::create_dir(path)
+}
+
 /// Gives a file another name in the same folder, and waits until it has it.
 pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     let [from, to] = [system_name(from)?, system_name(to)?];

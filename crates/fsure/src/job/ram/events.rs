@@ -1,0 +1,115 @@
+//! What the daemons of RAM folders had to say, in a file that outlives them: a folder
+//! that went back to the disk by itself, or was fenced, did so when nobody listened.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use fsure_os::append::{Growing, read};
+use fsure_os::path as os_path;
+use serde::{Deserialize, Serialize};
+
+use super::registry::{Entry, Registry};
+use crate::words::Clock;
+
+const NOW: &str = "told";
+const BEFORE: &str = "told.old";
+/// Longer than this it becomes the one before, which goes.
+const LENGTH_MAX: u64 = 256 << 10;
+
+/// Something that a person should know of a RAM folder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// When, in nanoseconds since 1970.
+    pub at_ns: i64,
+    /// Which folder.
+    pub id: String,
+    /// Where it is, for a person.
+    pub path: String,
+    /// What.
+    pub words: String,
+}
+
+impl Registry {
+    /// Notes what a daemon has to say. Where that cannot be written, as on a full disk,
+    /// it goes on: its work is more than its words.
+    pub(super) fn tell(&self, entry: &Entry, words: &str) {
+        let event = Event {
+            at_ns: Clock::default().now_ns(),
+            id: entry.id.clone(),
+            path: entry.path.display().to_string(),
+            words: words.to_owned(),
+        };
+        let Ok(line) = serde_json::to_string(&event) else { return };
+        let _ = append(&self.lasting().join(NOW), &self.lasting().join(BEFORE), &line);
+    }
+
+    /// The latest of them, at most so many, the latest last; of one folder, or of all.
+    pub fn told(&self, id: Option<&str>, most: usize) -> Vec<Event> {
+        let mut events = Vec::new();
+        for name in [BEFORE, NOW] {
+            let lines = text(&self.lasting().join(name)).unwrap_or_default();
+            // Of the last one a full disk may have taken half.
+            let all = lines.lines().filter_map(|line| serde_json::from_str::<Event>(line).ok());
+            events.extend(all.filter(|event| id.is_none_or(|id| event.id == id)));
+        }
+        events.split_off(events.len().saturating_sub(most))
+    }
+
+    /// What was said last of a folder.
+    pub(super) fn last_told(&self, path: &Path) -> Option<Event> {
+        let id = Entry::new(path, std::time::Duration::ZERO, (0, 0)).id;
+        self.told(Some(&id), 1).pop()
+    }
+}
+
+fn append(now: &Path, before: &Path, line: &str) -> std::io::Result<()> {
+    if os_path::length(now).is_ok_and(|length| length > LENGTH_MAX) {
+        os_path::rename(now, before)?;
+    }
+    // At one stroke: several daemons append.
+    Growing::open(now)?.append(format!("{line}\n").as_bytes())
+}
+
+fn text(path: &Path) -> Option<String> {
+    let mut bytes = Vec::new();
+    read(path).ok()?.read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn what_was_told_is_there_when_somebody_asks() {
+        let folder = tempfile::tempdir().unwrap();
+        let registry = Registry::new(&folder.path().join("run"), &folder.path().join("var"));
+        let [one, other] = ["/srv/a", "/srv/b"]
+            .map(|path| Entry::new(Path::new(path), Duration::from_secs(1), (1, 1)));
+        // Where there is no folder for it, nothing is made and nothing fails.
+        registry.tell(&one, "unheard");
+        assert_eq!(registry.told(None, 10), []);
+        drop(registry.lock().unwrap());
+        registry.tell(&one, "first");
+        registry.tell(&other, "second");
+        // As a full disk leaves it.
+        let name = folder.path().join("var").join(NOW);
+        let mut half = std::fs::read(&name).unwrap();
+        half.extend(b"{\"at_ns\":1,\"id\":\"x");
+        half.push(b'\n');
+        std::fs::write(&name, half).unwrap();
+        for number in 0..3000 {
+            registry.tell(&one, &format!("{number:0100}"));
+        }
+        let words = |events: Vec<Event>| events.into_iter().map(|it| it.words).collect::<Vec<_>>();
+        assert_eq!(words(registry.told(Some(&other.id), 10)), ["second"; 0]);
+        assert!(words(registry.told(None, 1))[0].ends_with("2999"));
+        assert_eq!(registry.last_told(&one.path).unwrap().path, "/srv/a");
+        let all = registry.told(None, usize::MAX).len();
+        assert!((1000..3000).contains(&all), "{all} of 3002 are left");
+        let length = |name| os_path::length(&folder.path().join("var").join(name)).unwrap();
+        assert!(length(NOW) + length(BEFORE) < 2 * LENGTH_MAX + 1000);
+    }
+}

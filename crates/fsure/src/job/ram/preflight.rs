@@ -1,0 +1,497 @@
+//! Whether a folder can be put into RAM, and how large: a judgement over facts
+//! that were gathered before, so that each can be tried by itself. Every refusal
+//! says what to do.
+
+use std::path::{Path, PathBuf};
+
+use fsure_os::ramfs::{self, Holder, How, Mounted, Survey, Ways};
+use fsure_os::{machine, path as os_path};
+
+use super::backend::Backend;
+use super::registry::Registry;
+use super::ways;
+use crate::ram::OWN;
+use crate::words::units::{MIB, size};
+use crate::words::{Error, IoContext as _, Result};
+
+/// What is known of a folder and of the machine.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// The folder, without links.
+    pub path: PathBuf,
+    /// Where the registry is.
+    pub runtime: PathBuf,
+    /// Folders that are in RAM.
+    pub bound: Vec<PathBuf>,
+    /// What it is on.
+    pub mount: Mounted,
+    /// What is in it.
+    pub survey: Survey,
+    /// Who has something of it open, or works in it.
+    pub holders: Vec<Holder>,
+    /// By what it is reached beside its path.
+    pub ways: Ways,
+    /// Files of it that are disks or swapped to.
+    pub disks: Vec<PathBuf>,
+    /// Bytes of memory that can be had without swapping.
+    pub available: Option<u64>,
+    /// Bytes of memory.
+    pub memory: Option<u64>,
+    /// Bytes that can be written to its file system.
+    pub free: u64,
+    /// Whether there is something of our name in it already.
+    pub has_own: bool,
+    /// Whether that is no folder.
+    pub is_foreign: bool,
+    /// What the RAM side is to be made of.
+    pub backend: Backend,
+    /// Why that cannot be had here, and what to do.
+    pub lacks: Option<String>,
+}
+
+/// Why not, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// What is in the way.
+    pub why: String,
+    /// What to do now.
+    pub remedy: String,
+}
+
+/// What would be done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// The folder, without links.
+    pub path: PathBuf,
+    /// Bytes of its content in memory now.
+    pub content: u64,
+    /// Regular files.
+    pub files: u64,
+    /// Bytes of memory that it is to take at most.
+    pub bytes: u64,
+    /// Names that it is to take at most.
+    pub inodes: u64,
+    /// Why it is not done.
+    pub refusals: Vec<Refusal>,
+    /// What is to be known.
+    pub warnings: Vec<String>,
+}
+
+/// Asks for all facts of a folder.
+pub fn gather(given: &Path, registry: &Registry) -> Result<Facts> {
+    let path = os_path::without_links(given).doing("look at", given)?;
+    if !os_path::is_folder(&path) {
+        let message = format!("{} is not a folder", path.display());
+        return Err(Error::Usage { message, hint: Some("name a folder that is there".into()) });
+    }
+    let bound = registry.entries()?.into_iter().map(|entry| entry.path).collect();
+    let facts = Facts { path, runtime: registry.folder().to_owned(), bound, ..Facts::default() };
+    // What must not be touched is not read either: that could take hours.
+    if place(&facts).is_some() {
+        return Ok(facts);
+    }
+    let path = &facts.path;
+    let own = path.join(OWN);
+    let survey = ramfs::survey(path, OWN).doing("look through", path)?;
+    let is_meant =
+        |device: u64, inode: u64| device == survey.device && survey.inodes.contains(&inode);
+    let holders = ramfs::holders(&[std::process::id()], &is_meant);
+    Ok(Facts {
+        mount: ramfs::mount_at(path).doing("look what mount has", path)?,
+        holders: holders.doing("look who uses", path)?,
+        ways: ramfs::ways(path, &facts.runtime).doing("look how to reach", path)?,
+        disks: ramfs::block_devices_on(&is_meant).doing("look what disks are in", path)?,
+        available: machine::available_memory(),
+        memory: machine::machine().memory_bytes,
+        free: machine::free_bytes(path).doing("look what is free below", path)?,
+        has_own: os_path::exists(&own),
+        is_foreign: os_path::is_link(&own) || os_path::exists(&own) && !os_path::is_folder(&own),
+        survey,
+        ..facts
+    })
+}
+
+/// Judges them. `wanted` is the size that was asked for, if one was.
+pub fn judge(facts: &Facts, wanted: Option<u64>) -> Plan {
+    let mut plan = Plan { path: facts.path.clone(), ..Plan::default() };
+    if let Some(refusal) = place(facts) {
+        plan.refusals.push(refusal);
+        return plan;
+    }
+    plan.content = facts.survey.bytes + facts.survey.inodes.len() as u64 * INODE;
+    plan.files = facts.survey.files;
+    plan.inodes = (facts.survey.inodes.len() as u64 * 4).max(INODES_LEAST);
+    let backend = facts.backend;
+    let bytes = wanted.unwrap_or(auto(backend, plan.content)).max(backend.least());
+    plan.bytes = bytes.next_multiple_of(4096);
+    let refusals = [
+        file_system(&facts.mount),
+        facts.lacks.as_deref().map(|lacks| lacking(backend, lacks)),
+        memory(facts, plan.content, plan.bytes),
+        disk(facts),
+        content(&facts.survey),
+        ways::refusal(&facts.ways.here),
+        facts.is_foreign.then(|| {
+            refuse(format!("{OWN} in it is not of fsure's making"), "look what it is, and move it")
+        }),
+        users(facts),
+    ];
+    plan.refusals.extend(refusals.into_iter().flatten());
+    plan.warnings = warnings(facts);
+    if wanted.is_some_and(|wanted| wanted < backend.least()) {
+        plan.warnings.push(format!(
+            "{} has {} at least: what is not used takes no memory",
+            backend.name(),
+            size(backend.least())
+        ));
+    }
+    plan
+}
+
+/// What the kernel takes for a name and its inode, beside the content.
+const INODE: u64 = 1024;
+/// A folder that is nearly empty is going to be filled.
+const INODES_LEAST: u64 = 100_000;
+const LEAST: u64 = 64 * MIB;
+
+/// Room to grow: 1.3 times, and never less than for a few files.
+fn auto(backend: Backend, content: u64) -> u64 {
+    backend.holding((content.saturating_mul(13) / 10).max(LEAST))
+}
+
+fn lacking(backend: Backend, lacks: &str) -> Refusal {
+    let remedy = format!("that, or '--backend {}'", Backend::default().name());
+    refuse(format!("{}: {lacks}", backend.name()), remedy)
+}
+
+/// Memory that is left alone, so that what runs beside it goes on: a twentieth.
+pub(super) fn reserve(memory: u64) -> u64 {
+    (memory / 20).max(128 * MIB)
+}
+
+pub(super) fn refuse(why: impl Into<String>, remedy: impl Into<String>) -> Refusal {
+    Refusal { why: why.into(), remedy: remedy.into() }
+}
+
+/// Folders without which the machine does not run; alone, and with all below.
+const ALONE: [&str; 4] = ["/usr", "/var", "/run", "/home"];
+const WHOLE: [&str; 5] = ["/boot", "/etc", "/dev", "/proc", "/sys"];
+
+fn place(facts: &Facts) -> Option<Refusal> {
+    let (path, shown) = (facts.path.as_path(), facts.path.display());
+    let is_system = path == Path::new("/")
+        || ALONE.iter().any(|system| path == Path::new(system))
+        || WHOLE.iter().any(|system| path.starts_with(system))
+        || ["/usr/", "/"].iter().any(|above| is_programs(path, above));
+    if is_system {
+        let why = format!("the system itself is in {shown}: it must not hang on a daemon");
+        return Some(refuse(why, "name the folder in it that is written so often"));
+    }
+    if ramfs::is_kin(path, &facts.runtime) {
+        let why = format!("{shown} has the registry of RAM folders in it, or is in it");
+        return Some(refuse(why, "name another folder"));
+    }
+    if facts.bound.iter().any(|bound| bound == path) {
+        let why = format!("{shown} is in RAM already");
+        return Some(refuse(why, format!("'fsure ram status {shown}' shows it")));
+    }
+    let kin = facts.bound.iter().find(|bound| ramfs::is_kin(bound, path))?;
+    let why = format!("{} is in RAM already, and the one is in the other", kin.display());
+    Some(refuse(why, format!("'fsure ram unbind {}' first", kin.display())))
+}
+
+/// `/bin`, `/usr/lib64` and the like.
+fn is_programs(path: &Path, above: &str) -> bool {
+    let first = path.strip_prefix(above).ok().and_then(|rest| rest.iter().next());
+    let first = first.and_then(|name| name.to_str()).unwrap_or_default();
+    ["bin", "sbin", "libexec"].contains(&first) || first == "lib" || first.starts_with("lib6")
+}
+
+fn file_system(mount: &Mounted) -> Option<Refusal> {
+    let (kind, point) = (&*mount.kind, mount.point.display());
+    let is = |option: &str| mount.options.iter().chain(&mount.own_options).any(|is| is == option);
+    let network = ["nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "afs", "virtiofs", "gfs2", "ocfs2"];
+    let no_rights = ["vfat", "msdos", "exfat", "ntfs", "ntfs3", "hfs", "hfsplus"];
+    if ["tmpfs", "ramfs"].contains(&kind) {
+        return Some(refuse(format!("{point} is in memory already ({kind})"), "nothing is to do"));
+    }
+    if is("ro") {
+        let why = format!("{point} is mounted read-only: nothing can be brought back to it");
+        return Some(refuse(why, "'fsure ram pin' keeps its files in the page cache"));
+    }
+    if kind.starts_with("fuse") || network.contains(&kind) {
+        let why = format!(
+            "{point} is {kind}: whether what it acknowledges is on a medium is not known, and \
+             others may write to it"
+        );
+        return Some(refuse(why, "name a folder on a disk of this machine"));
+    }
+    no_rights.contains(&kind).then(|| {
+        let why = format!("{point} is {kind}: it keeps neither owners nor modes");
+        refuse(why, "name a folder on a file system of Linux: ext4, xfs, btrfs")
+    })
+}
+
+fn memory(facts: &Facts, content: u64, bytes: u64) -> Option<Refusal> {
+    if bytes < facts.backend.holding(content) {
+        let why = format!("its content takes {}, and it is to have {}", size(content), size(bytes));
+        let least = auto(facts.backend, content).div_ceil(MIB);
+        return Some(refuse(why, format!("'--size {least}M' or more")));
+    }
+    let (available, bytes) = (facts.available?, facts.backend.memory(bytes));
+    let reserve = reserve(facts.memory.unwrap_or(available));
+    (bytes.saturating_add(reserve) > available).then(|| {
+        let why = format!(
+            "it is to have {}, and {} are to be left for others, but {} of memory are to be had",
+            size(bytes),
+            size(reserve),
+            size(available),
+        );
+        refuse(why, "make room, '--size' less, or name a folder in it")
+    })
+}
+
+/// A generation is staged before it replaces anything.
+fn disk(facts: &Facts) -> Option<Refusal> {
+    let need = facts.survey.bytes / 10 + MIB;
+    (facts.free < need).then(|| {
+        let why = format!(
+            "{} are free on its disk: a generation is staged beside the one before",
+            size(facts.free)
+        );
+        refuse(why, format!("make room for {} at least", size(need)))
+    })
+}
+
+/// At most so many are named.
+const NAMED: usize = 5;
+
+pub(super) fn some(all: &[impl AsRef<Path>]) -> String {
+    let named = all.iter().take(NAMED).map(|path| path.as_ref().display().to_string());
+    let rest = all.len().saturating_sub(NAMED);
+    let rest = (rest > 0).then(|| format!("and {rest} more"));
+    named.chain(rest).collect::<Vec<_>>().join(", ")
+}
+
+fn content(survey: &Survey) -> Option<Refusal> {
+    if !survey.mounts.is_empty() {
+        let why = format!("something else is mounted in it: {}", some(&survey.mounts));
+        return Some(refuse(
+            why,
+            "unmount that, or name a folder that has none (a subvolume is one)",
+        ));
+    }
+    if let Some(unread) = survey.unread.first() {
+        let why = format!("not all of it can be read: {unread}");
+        return Some(refuse(why, "run it as root; 'fsure verify' finds what is damaged"));
+    }
+    if !survey.linked_outside.is_empty() {
+        let why = format!(
+            "files in it have names outside, and would be two files: {}",
+            some(&survey.linked_outside)
+        );
+        return Some(refuse(why, "name a folder that has all names of a file, or copy the files"));
+    }
+    (!survey.frozen.is_empty()).then(|| {
+        let why = format!("immutable or append-only: {}", some(&survey.frozen));
+        refuse(why, "nothing could be brought back to these: 'chattr -i -a' first")
+    })
+}
+
+fn users(facts: &Facts) -> Option<Refusal> {
+    if !facts.disks.is_empty() {
+        let why = format!("disks or swap are made of files in it: {}", some(&facts.disks));
+        return Some(refuse(why, "'losetup -d' or 'swapoff' first"));
+    }
+    let in_the_way: Vec<_> =
+        facts.holders.iter().filter(|holder| holder.how != How::Reads).collect();
+    let first = in_the_way.first()?;
+    let named: Vec<_> = in_the_way.iter().take(NAMED).map(ToString::to_string).collect();
+    let rest = in_the_way.len().saturating_sub(NAMED);
+    let rest = if rest > 0 { format!("; and {rest} more") } else { String::new() };
+    let why = format!(
+        "what these do would go to the covered disk side and be lost: {}{rest}",
+        named.join("; ")
+    );
+    let remedy = match first.how {
+        How::Works | How::Root => "have it work elsewhere ('cd /'), or end it",
+        _ => "end or stop it, and start it again when the folder is in RAM",
+    };
+    Some(refuse(why, remedy))
+}
+
+fn warnings(facts: &Facts) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let readers: Vec<_> = facts.holders.iter().filter(|holder| holder.how == How::Reads).collect();
+    if let Some(first) = readers.first() {
+        let count = readers.len();
+        warnings.push(format!(
+            "{count} open for reading stay on the disk side and see no changes: {first}"
+        ));
+    }
+    warnings.extend(facts.ways.elsewhere.iter().take(NAMED).map(ways::warning));
+    if !facts.survey.sockets.is_empty() {
+        warnings.push(format!(
+            "who listens at these sockets is not reached until it is started again: {}",
+            some(&facts.survey.sockets)
+        ));
+    }
+    if facts.free < facts.survey.bytes {
+        warnings.push(format!(
+            "{} are free on its disk, less than its content of {}: if much of it changes at once, \
+             a generation may not fit, and the folder is made read-only until it does",
+            size(facts.free),
+            size(facts.survey.bytes),
+        ));
+    }
+    if facts.has_own {
+        warnings.push(format!("{OWN} is there from before: what it has is recovered first"));
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts() -> Facts {
+        let mount = Mounted { kind: "ext4".into(), point: "/srv".into(), ..Mounted::default() };
+        Facts {
+            path: "/srv/work".into(),
+            runtime: "/run/fsure/ram".into(),
+            mount,
+            survey: Survey { bytes: 100 * MIB, files: 10, ..Survey::default() },
+            available: Some(4096 * MIB),
+            memory: Some(8192 * MIB),
+            free: 4096 * MIB,
+            ..Facts::default()
+        }
+    }
+
+    /// What is refused of facts that are fine but for one.
+    fn refused(change: impl FnOnce(&mut Facts)) -> Vec<String> {
+        let mut facts = facts();
+        change(&mut facts);
+        let plan = judge(&facts, None);
+        assert!(plan.refusals.iter().all(|refusal| !refusal.remedy.is_empty()));
+        plan.refusals.into_iter().map(|refusal| refusal.why).collect()
+    }
+
+    fn holder(how: How) -> Holder {
+        Holder { process: 7, command: "vi".into(), how, path: "/srv/work/file".into() }
+    }
+
+    #[test]
+    fn a_plain_folder_is_taken() {
+        let plan = judge(&facts(), None);
+        assert_eq!((&*plan.refusals, &*plan.warnings), (&[][..], &[][..]));
+        assert_eq!(plan.bytes, 130 * MIB);
+        assert_eq!(judge(&facts(), Some(200 * MIB)).bytes, 200 * MIB);
+    }
+
+    #[test]
+    fn the_system_is_left_alone() {
+        for path in [
+            "/",
+            "/boot",
+            "/boot/grub",
+            "/etc",
+            "/etc/x",
+            "/usr",
+            "/usr/bin",
+            "/usr/lib/x",
+            "/dev",
+            "/proc",
+            "/sys",
+            "/run",
+            "/run/fsure",
+            "/run/fsure/ram/x",
+            "/var",
+            "/lib64",
+            "/bin",
+        ] {
+            let why = refused(|facts| facts.path = path.into());
+            assert_eq!(why.len(), 1, "{path}");
+        }
+        for path in ["/usr/local/x", "/var/lib/x", "/home/x", "/library", "/srv"] {
+            assert_eq!(refused(|facts| facts.path = path.into()), [""; 0], "{path}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_bound_twice_or_nested() {
+        for bound in ["/srv/work", "/srv", "/srv/work/deep"] {
+            let why = refused(|facts| facts.bound = vec![bound.into()]);
+            assert!(why[0].contains("in RAM already"), "{why:?}");
+        }
+        assert_eq!(refused(|facts| facts.bound = vec!["/srv/work2".into()]), [""; 0]);
+    }
+
+    #[test]
+    fn what_is_in_the_way_is_named() {
+        type Change = fn(&mut Facts);
+        let cases: [(Change, &str); 15] = [
+            (|facts| facts.mount.kind = "tmpfs".into(), "in memory already"),
+            (|facts| facts.mount.kind = "fuse.sshfs".into(), "fuse.sshfs"),
+            (|facts| facts.mount.kind = "nfs4".into(), "nfs4"),
+            (|facts| facts.mount.kind = "vfat".into(), "vfat"),
+            (|facts| facts.mount.options = vec!["ro".into()], "read-only"),
+            (|facts| facts.survey.mounts = vec!["/srv/work/m".into()], "/srv/work/m"),
+            (|facts| facts.survey.linked_outside = vec!["/srv/work/l".into()], "/srv/work/l"),
+            (|facts| facts.survey.frozen = vec!["/srv/work/i".into()], "/srv/work/i"),
+            (|facts| facts.survey.unread = vec!["/srv/work/u: no".into()], "/srv/work/u"),
+            (|facts| facts.disks = vec!["/srv/work/image".into()], "/srv/work/image"),
+            (|facts| facts.holders = vec![holder(How::Writes)], "process 7 (vi) writes to"),
+            (|facts| facts.holders = vec![holder(How::Works)], "works in"),
+            (|facts| facts.available = Some(400 * MIB), "400.0 MiB"),
+            (|facts| facts.free = MIB, "1.0 MiB are free"),
+            (|facts| facts.is_foreign = true, ".fsure-ram"),
+        ];
+        for (change, words) in cases {
+            let why = refused(change);
+            assert!(why.len() == 1 && why[0].contains(words), "{words}: {why:?}");
+        }
+        let small = judge(&facts(), Some(MIB)).refusals;
+        assert!(small[0].remedy.contains("--size 130M"), "{small:?}");
+    }
+
+    #[test]
+    fn a_backend_takes_what_it_needs() {
+        let xfs = Facts { backend: Backend::ZramXfs, ..facts() };
+        let plan = judge(&xfs, None);
+        assert_eq!((plan.refusals.len(), plan.warnings.len()), (0, 0));
+        assert_eq!(plan.bytes, 300 * MIB, "the least");
+        let small = judge(&xfs, Some(150 * MIB));
+        assert!(small.bytes == 300 * MIB && small.warnings[0].contains("300.0 MiB"), "{small:?}");
+        let much = Facts { survey: Survey { bytes: 1000 * MIB, ..xfs.survey.clone() }, ..xfs };
+        let bytes = judge(&much, None).bytes;
+        assert!(bytes > 1300 * MIB + 64 * MIB, "with the journal: {bytes}");
+        let tight = judge(&much, Some(1100 * MIB)).refusals;
+        assert!(tight[0].remedy.contains(&format!("--size {}M", bytes.div_ceil(MIB))), "{tight:?}");
+        // What cannot be compressed takes more memory than it has bytes.
+        let available = Some(bytes + reserve(8192 * MIB));
+        let why = judge(&Facts { available, ..much.clone() }, None).refusals;
+        assert!(why[0].why.contains("to be left for others"), "{why:?}");
+        let lacks = Some("mkfs.xfs is not there".to_owned());
+        let refusals = judge(&Facts { lacks, ..much }, None).refusals;
+        assert_eq!(refusals[0].why, "zram-xfs: mkfs.xfs is not there");
+        assert!(refusals[0].remedy.contains("--backend tmpfs"));
+    }
+
+    #[test]
+    fn what_only_reads_is_no_more_than_told() {
+        let mut facts = facts();
+        facts.holders = vec![holder(How::Reads)];
+        facts.survey.sockets = vec!["/srv/work/s".into()];
+        facts.free = 50 * MIB;
+        facts.has_own = true;
+        let plan = judge(&facts, None);
+        assert_eq!((plan.refusals.len(), plan.warnings.len()), (0, 4));
+    }
+
+    #[test]
+    fn many_are_not_all_named() {
+        let all: Vec<_> = (0..7).map(|n| format!("/{n}")).collect();
+        assert_eq!(some(&all), "/0, /1, /2, /3, /4, and 2 more");
+    }
+}
