@@ -73,6 +73,16 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// Another process of ours could not do what it was asked for.
+    #[error("{message}")]
+    Told {
+        /// Why, in its words.
+        message: String,
+        /// What to do now.
+        hint: Option<String>,
+        /// What it deserves.
+        code: ExitCode,
+    },
     /// The run was asked to stop before it had anything to report.
     #[error("interrupted")]
     Interrupted(ExitCode),
@@ -92,7 +102,7 @@ impl Error {
             | Self::UnreadableResult { .. }
             | Self::Io { .. } => ExitCode::Incomplete,
             Self::RecordUntrusted { .. } => ExitCode::RecordUntrusted,
-            Self::Interrupted(code) => *code,
+            Self::Told { code, .. } | Self::Interrupted(code) => *code,
             Self::Internal(_) => ExitCode::Internal,
         }
     }
@@ -100,7 +110,7 @@ impl Error {
     /// What to do now.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Usage { hint, .. } => hint.clone(),
+            Self::Usage { hint, .. } | Self::Told { hint, .. } => hint.clone(),
             Self::NoRecord { folder, .. } => Some(format!(
                 "'fsure update {}' makes one; '--catalog FILE' names one kept elsewhere",
                 folder.display()

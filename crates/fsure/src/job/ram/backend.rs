@@ -1,11 +1,20 @@
 //! What the RAM side is made of. A tmpfs is faster and grows; xfs on a zram device can
 //! be frozen, so that every generation is one moment however much is written.
 
+use std::cell::RefCell;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use fsure_os::ramfs::{Detached, Ram};
+use fsure_os::still::{Still, thaw};
 use fsure_os::zram;
 use serde::{Deserialize, Serialize};
 
-use super::registry::Entry;
+use super::registry::{Entry, Registry};
+use super::session::patiently;
+use crate::ram::Stillness;
 use crate::words::units::MIB;
+use crate::words::{Error, IoContext as _, Result};
 
 /// What the RAM side is made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,4 +93,80 @@ impl Backend {
 /// What its xfs is labelled with, so that it is not taken for another's.
 pub(super) fn label(entry: &Entry) -> String {
     format!("fs{}", &entry.id[..10])
+}
+
+/// An empty RAM side that nobody sees. What it takes is entered before it is made.
+pub(super) fn make(registry: &Registry, entry: &mut Entry, disk: &Path) -> Result<Detached> {
+    let path = entry.path.clone();
+    let doing = "make a folder in memory for";
+    let Entry { bytes, inodes, .. } = *entry;
+    if entry.backend == Backend::Tmpfs {
+        let ram = Ram { source: entry.source(), bytes, inodes, huge: true };
+        return Detached::ram(&ram, disk).doing(doing, &path);
+    }
+    // Of an attempt before.
+    remove(entry)?;
+    let number = zram::add_zram().doing(doing, &path)?;
+    entry.device = Some(number);
+    registry.put(entry)?;
+    zram::make_xfs(number, bytes, &label(entry)).doing(doing, &path)?;
+    Detached::xfs(number, disk).doing(doing, &path)
+}
+
+/// Removes the device of a RAM side that is not mounted any more.
+pub(super) fn remove(entry: &Entry) -> Result<()> {
+    let Some(number) = entry.device else { return Ok(()) };
+    match patiently(|| zram::remove_zram(number, &label(entry))) {
+        // The number is another's by now.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(error) if error.kind() == ErrorKind::ResourceBusy => Err(Error::Usage {
+            message: format!(
+                "{} of {} is in use still, where it cannot be seen from here",
+                zram::node(number).display(),
+                entry.path.display()
+            ),
+            hint: Some("end who has mounts of its own, then 'fsure ram recover'".to_owned()),
+        }),
+        other => other.doing("remove", &zram::node(number)),
+    }
+}
+
+/// Thaws what was left frozen: its guard was killed, too.
+pub(super) fn let_go(entry: &Entry) -> Result<()> {
+    if entry.backend == Backend::ZramXfs {
+        thaw(&entry.path).doing("thaw", &entry.path)?;
+    }
+    Ok(())
+}
+
+/// Holds the RAM side still. A guard is there only meanwhile: it would be in the way of
+/// the unmounting.
+pub(super) struct Pause {
+    path: PathBuf,
+    lock: PathBuf,
+    still: RefCell<Option<Still>>,
+}
+
+impl Pause {
+    /// Of an entry whose RAM side is mounted, and not covered; `None` where it cannot
+    /// be held still.
+    pub(super) fn of(entry: &Entry, registry: &Registry) -> Option<Self> {
+        let can = entry.backend == Backend::ZramXfs;
+        let (path, lock) = (entry.path.clone(), registry.still(&entry.id));
+        can.then(|| Self { path, lock, still: RefCell::default() })
+    }
+}
+
+impl Stillness for Pause {
+    fn freeze(&self) -> io::Result<()> {
+        let still = Still::of(&self.path, &self.lock)?;
+        still.freeze()?;
+        self.still.replace(Some(still));
+        Ok(())
+    }
+
+    fn thaw(&self) -> io::Result<()> {
+        // Its guard ends then, and would thaw where this fails.
+        self.still.take().map_or(Ok(()), |still| still.thaw())
+    }
 }

@@ -1,0 +1,303 @@
+//! What the processes of a RAM folder say to each other and to a person: one JSON
+//! value a line, on a pipe and at the control socket.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::{Deserialize, Serialize};
+
+use crate::ram::Generation;
+use crate::words::{Error, ExitCode, RelPath};
+
+/// What a worker says on its standard output, and a keeper passes on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "told", rename_all = "kebab-case")]
+pub enum Told {
+    /// The folder is in RAM, and is kept.
+    Ready {
+        /// Whether it was there already: a worker before this one had it.
+        adopted: bool,
+    },
+    /// It is not, or not yet again.
+    Failed(Failed),
+    /// It is out of RAM.
+    Ended(Ended),
+    /// Something that a person should know.
+    Warning {
+        /// In words.
+        words: String,
+    },
+}
+
+impl Told {
+    /// How it began or ended, in lines of their own.
+    pub(super) fn lines(&self) -> Vec<String> {
+        match self {
+            Self::Ready { .. } | Self::Warning { .. } => Vec::new(),
+            Self::Failed(failed) => vec![failed.message.clone()],
+            Self::Ended(ended) => {
+                let last = match ended.generation {
+                    0 => "out of RAM".to_owned(),
+                    number => format!("out of RAM; generation {number} is on the disk"),
+                };
+                ended.warnings.iter().cloned().chain([last]).collect()
+            }
+        }
+    }
+}
+
+/// What can be asked of a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "kebab-case")]
+pub enum Request {
+    /// What it knows at this moment.
+    Status,
+    /// A generation now.
+    Sync,
+    /// A comparison of both sides.
+    Verify,
+    /// The end.
+    Unbind,
+}
+
+/// What it says then.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "kebab-case")]
+pub enum Answer {
+    /// To a question.
+    Status(Box<State>),
+    /// It is on the disk.
+    Synced(Synced),
+    /// What differs.
+    Verified {
+        /// Path and how, for a person; nothing where both sides are equal.
+        differences: Vec<Difference>,
+    },
+    /// It is out of RAM.
+    Ended(Ended),
+    /// It was not done.
+    Failed(Failed),
+}
+
+/// Why something was not done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failed {
+    /// Why.
+    pub message: String,
+    /// What to do now.
+    pub hint: Option<String>,
+    /// The exit code that it deserves.
+    pub code: u8,
+}
+
+/// One generation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Synced {
+    /// Its number; that of the last one where nothing had changed.
+    pub generation: u64,
+    /// Names made or changed.
+    pub changed: u64,
+    /// Names removed.
+    pub removed: u64,
+    /// Bytes written.
+    pub written: u64,
+    /// How long it took.
+    pub took_ms: f64,
+    /// Files that would not hold still.
+    pub unsettled: Vec<String>,
+    /// How far apart the moments are of which its files are; 0 for an instant.
+    pub spread_ms: f64,
+    /// Where what was removed is kept.
+    pub trash: Option<String>,
+    /// Folders that stay on the disk side.
+    pub kept: Vec<String>,
+}
+
+/// A name below the folder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Name {
+    path: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    path_bytes: Option<String>,
+}
+
+impl Name {
+    /// As text, and in base64 where the text alone would lose some.
+    pub fn new(path: &RelPath) -> Self {
+        let bytes = path.as_bytes();
+        let is_text = std::str::from_utf8(bytes).is_ok();
+        Self { path: text(path), path_bytes: (!is_text).then(|| BASE64.encode(bytes)) }
+    }
+
+    /// For a person, told apart from every other.
+    pub fn shown(&self) -> String {
+        let bytes = self.path_bytes.as_ref().and_then(|text| BASE64.decode(text).ok());
+        let bytes = bytes.unwrap_or_else(|| self.path.clone().into_bytes());
+        RelPath::from_bytes(bytes).shown().to_string()
+    }
+}
+
+fn text(path: &RelPath) -> String {
+    String::from_utf8_lossy(path.as_bytes()).into_owned()
+}
+
+/// A name that differs between the sides.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Difference {
+    /// Which.
+    #[serde(flatten)]
+    pub name: Name,
+    /// `only-in-ram`, `only-on-disk`, `content`, `metadata`.
+    pub how: String,
+}
+
+/// The end of a RAM folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    /// The last generation.
+    pub generation: u64,
+    /// Where what was removed by it is kept.
+    pub trash: Option<String>,
+    /// What was not as it should be, though nothing is lost.
+    pub warnings: Vec<String>,
+}
+
+/// What is known of a RAM folder at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// How old what is lost may be.
+    pub max_loss_ms: u64,
+    /// How old the oldest change can be that is not on the disk.
+    pub worst_loss_ms: u64,
+    /// The last generation.
+    pub generation: u64,
+    /// How long the last one took.
+    pub took_ms: f64,
+    /// How far apart the moments are of which its files are; 0 for an instant.
+    pub spread_ms: f64,
+    /// Names made, changed or removed since the worker began.
+    pub changed: u64,
+    /// Bytes written since the worker began.
+    pub written: u64,
+    /// Files, and their bytes.
+    pub files: u64,
+    /// Bytes in them.
+    pub content: u64,
+    /// Memory that is taken, of `bytes`.
+    pub used: u64,
+    /// Memory that it may take.
+    pub bytes: u64,
+    /// Whether it is read-only, because the disk refuses.
+    pub fenced: bool,
+    /// Whether a generation takes so long that the loss cannot be kept.
+    pub too_slow: bool,
+    /// Failures in a row.
+    pub failures: u32,
+    /// What the last one said.
+    pub error: Option<String>,
+    /// Files that are written whenever they are read.
+    pub unsettled: Vec<String>,
+    /// Where what was removed suspiciously much of is kept.
+    pub trash: Option<String>,
+    /// How changes are heard of.
+    pub tracking: String,
+    /// Whether it is on its way out of RAM.
+    pub ending: bool,
+}
+
+impl State {
+    /// What is wrong, in words; nothing where all is well.
+    pub fn wrongs(&self) -> Vec<String> {
+        let mut wrongs = Vec::new();
+        if self.fenced {
+            wrongs.push("read-only, until the disk takes a generation".to_owned());
+        }
+        if let Some(error) = self.error.as_ref().filter(|_| self.failures > 0) {
+            wrongs.push(format!("{} generations failed in a row: {error}", self.failures));
+        }
+        if self.worst_loss_ms > self.max_loss_ms {
+            wrongs.push("more can be lost than was agreed on".to_owned());
+        }
+        if self.too_slow {
+            wrongs.push("the disk is too slow for what was agreed on".to_owned());
+        }
+        if let Some(first) = self.unsettled.first() {
+            let count = self.unsettled.len();
+            wrongs.push(format!("{count} written whenever they are read: {first}"));
+        }
+        wrongs
+    }
+}
+
+impl From<&Error> for Failed {
+    fn from(error: &Error) -> Self {
+        Self { message: error.to_string(), hint: error.hint(), code: error.exit_code().number() }
+    }
+}
+
+impl From<Failed> for Error {
+    fn from(failed: Failed) -> Self {
+        let Failed { message, hint, code } = failed;
+        let is = |one: &ExitCode| one.number() == code;
+        let known = [ExitCode::Usage, ExitCode::Interrupted, ExitCode::Internal];
+        let code = known.into_iter().find(is).unwrap_or(ExitCode::Incomplete);
+        Self::Told { message, hint, code }
+    }
+}
+
+impl Ended {
+    /// How the command ends.
+    pub fn exit_code(&self) -> ExitCode {
+        if self.warnings.is_empty() { ExitCode::Clean } else { ExitCode::Differences }
+    }
+}
+
+impl From<&Generation> for Synced {
+    fn from(done: &Generation) -> Self {
+        let texts = |paths: &[RelPath]| paths.iter().map(text).collect();
+        Self {
+            generation: done.number,
+            changed: done.changed,
+            removed: done.removed,
+            written: done.written,
+            took_ms: done.took.as_secs_f64() * 1e3,
+            unsettled: texts(&done.unsettled),
+            spread_ms: done.spread.map_or(0.0, |spread| spread.as_secs_f64() * 1e3),
+            trash: done.trash.as_ref().map(|path| path.display().to_string()),
+            kept: texts(&done.kept),
+        }
+    }
+}
+
+/// A value as a line.
+pub(super) fn line(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_exact() {
+        for (bytes, json, shown) in [
+            (&b""[..], r#"{"path":""}"#, "."),
+            (b"a\nb", r#"{"path":"a\nb"}"#, "a\\nb"),
+            (b"\xff", "{\"path\":\"\u{fffd}\",\"path_bytes\":\"/w==\"}", "\\xff"),
+        ] {
+            let name = Name::new(&RelPath::from_bytes(bytes.to_vec()));
+            assert_eq!((&*line(&name), &*name.shown()), (json, shown));
+        }
+    }
+
+    #[test]
+    fn an_error_of_another_process_ends_as_its_own_would() {
+        let source = std::io::Error::from(std::io::ErrorKind::StorageFull);
+        let full = Error::Io { doing: "write", path: "/srv".into(), source };
+        let refused = Error::Usage { message: "no".to_owned(), hint: None };
+        for error in [full, refused, Error::Interrupted(ExitCode::Interrupted)] {
+            let told = Error::from(Failed::from(&error));
+            assert_eq!(told.exit_code(), error.exit_code());
+            assert_eq!((told.to_string(), told.hint()), (error.to_string(), error.hint()));
+        }
+    }
+}
