@@ -2,17 +2,26 @@
 //! that brings their disk side up to date. `docs/ram.md` has the whole.
 
 mod backend;
+mod client;
 mod events;
+mod keeper;
 mod left;
+mod memory;
 mod preflight;
 mod registry;
 mod session;
 mod told;
 mod tracker;
 mod ways;
+mod worker;
 
 pub use backend::Backend;
+pub use client::{
+    Bind, Known, Prepared, Settled, left_over, prepare, recover_folder, request, status,
+};
 pub use events::Event;
+pub use keeper::{Call, Keep, Program, keep};
 pub use preflight::{Facts, Plan, Refusal, gather, judge};
 pub use registry::{Entry, LASTING, Process, RUNTIME, Registry, Role};
 pub use told::{Answer, Difference, Ended, Failed, Name, Request, State, Synced, Told};
+pub use worker::{Work, work};

@@ -1,0 +1,291 @@
+//! What the commands do that a person calls: they ask the daemon of a folder, and
+//! start one where there should be one.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use fsure_os::control::{AT_ONCE, ask};
+use fsure_os::path as os_path;
+
+use super::backend::Backend;
+use super::keeper::{Call, Program};
+use super::left::{clear_lost, refuse_unseen};
+use super::preflight::{Facts, Plan, gather, judge};
+use super::registry::{Entry, Registry, Role, Which};
+use super::session::is_mounted;
+use super::told::{Answer, Request, State, line};
+use crate::ram::{OWN, Recovered, recover};
+use crate::words::{Clock, Error, IoContext as _, Result};
+
+/// What is to be put into RAM.
+#[derive(Clone, Debug)]
+pub struct Bind {
+    /// The folder.
+    pub folder: PathBuf,
+    /// How old what is lost may be.
+    pub max_loss: Duration,
+    /// Bytes of memory at most; `None` for what suits its content.
+    pub size: Option<u64>,
+    /// What it is made of.
+    pub backend: Backend,
+    /// Only look whether it can be done.
+    pub plan: bool,
+}
+
+/// What came of looking.
+#[derive(Clone, Debug)]
+pub enum Prepared {
+    /// It can be done, and is entered unless it was only looked at.
+    New(Plan, Entry),
+    /// It is in RAM, and nobody keeps it.
+    Orphan(Entry),
+}
+
+/// Shorter, most of the time would be generations; longer is no bound for anybody.
+const LOSS: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(3600)];
+
+/// Refuses a loss that is no bound, or that cannot be kept.
+pub(super) fn check_loss(max_loss: Duration) -> Result<()> {
+    let [least, most] = LOSS;
+    if (least..=most).contains(&max_loss) {
+        return Ok(());
+    }
+    Err(Error::Usage {
+        message: format!("a loss of at most {max_loss:?}"),
+        hint: Some(format!("from {least:?} to {} h", most.as_secs() / 3600)),
+    })
+}
+
+/// Looks whether a folder can be put into RAM, and enters it. Fails where not.
+pub fn prepare(registry: &Registry, bind: &Bind) -> Result<Prepared> {
+    check_loss(bind.max_loss)?;
+    let path = os_path::without_links(&bind.folder).doing("look at", &bind.folder)?;
+    let _lock = if bind.plan { None } else { Some(registry.lock()?) };
+    if let Some(entry) = registry.find(&path)? {
+        if is_kept(registry, &entry) {
+            return Err(Error::Usage {
+                message: format!("{} is in RAM already", path.display()),
+                hint: Some("'fsure ram status' shows it; 'fsure ram unbind' ends it".to_owned()),
+            });
+        }
+        if is_mounted(&entry)? {
+            if bind.plan {
+                let path = path.display();
+                return Err(Error::Usage {
+                    message: format!("{path} is in RAM, and nobody keeps it"),
+                    hint: Some(format!("'fsure ram recover {path}'")),
+                });
+            }
+            return Ok(Prepared::Orphan(entry));
+        }
+        if !bind.plan {
+            clear_lost(registry, &entry)?;
+        }
+    }
+    let own = path.join(OWN);
+    if !bind.plan && os_path::is_folder(&own) && !os_path::is_link(&own) {
+        // A crash may have left files of ours that are names of theirs, too.
+        recover(&path)?;
+    }
+    let (backend, lacks) = (bind.backend, bind.backend.hindrance());
+    let plan = judge(&Facts { backend, lacks, ..gather(&path, registry)? }, bind.size);
+    let entry = Entry::new(&plan.path, bind.max_loss, (plan.bytes, plan.inodes));
+    let entry = Entry { backend, which: Which::at(&plan.path).ok(), ..entry };
+    refuse_moved(registry, &entry)?;
+    if bind.plan {
+        return Ok(Prepared::New(plan, entry));
+    }
+    if let Some(first) = plan.refusals.first() {
+        let whys: Vec<_> = plan.refusals.iter().map(|refusal| &*refusal.why).collect();
+        return Err(Error::Usage { message: whys.join("; "), hint: Some(first.remedy.clone()) });
+    }
+    registry.put(&entry)?;
+    Ok(Prepared::New(plan, entry))
+}
+
+/// Refuses where a folder that was moved has the name in the registry.
+fn refuse_moved(registry: &Registry, entry: &Entry) -> Result<()> {
+    let is_other = |other: &Entry| other.id == entry.id && other.path != entry.path;
+    let Some(other) = registry.entries()?.into_iter().find(is_other) else { return Ok(()) };
+    let (was, is) = (entry.path.display(), other.path.display());
+    Err(Error::Usage {
+        message: format!("the folder that was {was} is in RAM, at {is} by now"),
+        hint: Some(format!("'fsure ram unbind {is}' first")),
+    })
+}
+
+/// Whether anybody keeps it, or begins to.
+fn is_kept(registry: &Registry, entry: &Entry) -> bool {
+    [Role::Worker, Role::Keeper].iter().any(|role| registry.process(&entry.id, *role).is_some())
+}
+
+/// One RAM folder, and what its daemon says of it.
+#[derive(Clone, Debug)]
+pub struct Known {
+    /// As it was asked for.
+    pub entry: Entry,
+    /// What is known; `None` where nobody keeps it, or who does is silent.
+    pub state: Option<State>,
+    /// The process that keeps it and does not answer.
+    pub silent: Option<u32>,
+    /// Whether its RAM side is mounted.
+    pub is_mounted: bool,
+    /// What its daemon said last, where that has not taken it over.
+    pub failing: Option<String>,
+}
+
+/// What is known of a folder, or of all.
+pub fn status(registry: &Registry, folder: Option<&Path>) -> Result<Vec<Known>> {
+    let entries = match folder {
+        Some(folder) => vec![find(registry, folder)?],
+        None => registry.entries()?,
+    };
+    let known = |entry: Entry| {
+        let (state, is_silent) = match answer(registry, &entry, Request::Status) {
+            Ok(Answer::Status(state)) => (Some(*state), false),
+            Err(Error::Io { source, .. }) => (None, source.kind() == io::ErrorKind::TimedOut),
+            _ => (None, false),
+        };
+        let worker = registry.process(&entry.id, Role::Worker).filter(|_| is_silent);
+        let silent = worker.map(|process| process.number);
+        let is_failing = state.is_none() && silent.is_none() && is_kept(registry, &entry);
+        let last = || registry.told(Some(&entry.id), 1).pop().map(|event| event.words);
+        let failing = if is_failing { last() } else { None };
+        Ok(Known { is_mounted: is_mounted(&entry)?, entry, state, silent, failing })
+    };
+    entries.into_iter().map(known).collect()
+}
+
+/// The entry of a folder that is in RAM.
+fn find(registry: &Registry, folder: &Path) -> Result<Entry> {
+    let path = os_path::without_links(folder).doing("look at", folder)?;
+    registry.find(&path)?.ok_or_else(|| Error::Usage {
+        message: match registry.last_told(&path) {
+            Some(event) => format!("{} is not in RAM; told last: {}", path.display(), event.words),
+            None => format!("{} is not in RAM", path.display()),
+        },
+        hint: Some("'fsure ram status' shows what is, and where; only root sees it".to_owned()),
+    })
+}
+
+fn answer(registry: &Registry, entry: &Entry, request: Request) -> Result<Answer> {
+    let socket = registry.control(&entry.id);
+    let longest = (request == Request::Status).then_some(AT_ONCE);
+    let text = ask(&socket, &line(&request), longest).doing("ask at", &socket)?;
+    serde_json::from_str(&text).map_err(|why| Error::Internal(format!("an answer: {why}")))
+}
+
+/// Asks the daemon of a folder, which is started where it was killed.
+pub fn request(
+    registry: &Registry,
+    program: &Program,
+    folder: &Path,
+    request: Request,
+    call: &Call<'_>,
+) -> Result<Answer> {
+    let entry = find(registry, folder)?;
+    if !is_kept(registry, &entry) {
+        if !is_mounted(&entry)? {
+            return Err(Error::Usage {
+                message: format!("{} is not in RAM any more", entry.path.display()),
+                hint: Some("'fsure ram recover' settles what was under way".to_owned()),
+            });
+        }
+        program.keep(&entry.id, call)?;
+    }
+    match answer_in_time(registry, &entry, request)? {
+        Answer::Failed(failed) => Err(failed.into()),
+        answer => Ok(answer),
+    }
+}
+
+/// Longer than a keeper waits between two workers.
+const WITHOUT: Duration = Duration::from_secs(40);
+
+/// The worker's answer, once it has one: one that was killed is started again in a
+/// moment, and takes over what may be much. Fails where each of them fails.
+fn answer_in_time(registry: &Registry, entry: &Entry, request: Request) -> Result<Answer> {
+    let (began_ns, mut since) = (Clock::default().now_ns(), None);
+    loop {
+        match answer(registry, entry, request) {
+            Err(Error::Io { .. }) if registry.read(&entry.id).is_none() => {
+                let message = format!("{} is not in RAM any more", entry.path.display());
+                return Err(Error::Usage { message, hint: None });
+            }
+            Err(Error::Io { .. }) if is_kept(registry, entry) => {}
+            other => return other,
+        }
+        let last = registry.told(Some(&entry.id), 1).pop();
+        let has_failed = last.as_ref().is_some_and(|event| event.at_ns >= began_ns);
+        since = match registry.process(&entry.id, Role::Worker) {
+            Some(_) => None,
+            None => Some(since.unwrap_or_else(Instant::now)),
+        };
+        if since.is_some_and(|since: Instant| has_failed || since.elapsed() > WITHOUT) {
+            let last = last.map_or("it is started in vain".to_owned(), |event| event.words);
+            return Err(Error::Io {
+                doing: "reach the daemon of",
+                path: entry.path.clone(),
+                source: std::io::Error::other(format!("nothing reaches the disk: {last}")),
+            });
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// What was done about a folder after a crash.
+#[derive(Clone, Debug)]
+pub enum Settled {
+    /// A daemon keeps it: nothing is to be done.
+    Kept,
+    /// It was in RAM still, and a daemon keeps it again.
+    Adopted,
+    /// It is on the disk alone.
+    Recovered(Recovered),
+}
+
+/// Folders that were in RAM when the machine went down, or whose daemon is gone.
+pub fn left_over(registry: &Registry) -> Result<Vec<PathBuf>> {
+    let mut paths: Vec<_> = registry.left_over()?.into_iter().map(|entry| entry.path).collect();
+    let lost = registry.entries()?.into_iter().filter(|entry| !is_kept(registry, entry));
+    paths.extend(lost.map(|entry| entry.path));
+    Ok(paths)
+}
+
+/// Settles what a crash has left of a folder: takes over what is still in RAM, and
+/// completes or discards what was under way on the disk.
+pub fn recover_folder(
+    registry: &Registry,
+    program: &Program,
+    folder: &Path,
+    call: &Call<'_>,
+) -> Result<Settled> {
+    let path = os_path::without_links(folder).doing("look at", folder)?;
+    if let Some(entry) = registry.find(&path)? {
+        if is_kept(registry, &entry) {
+            // A keeper may have workers of which each fails.
+            return answer_in_time(registry, &entry, Request::Status).map(|_| Settled::Kept);
+        }
+        if is_mounted(&entry)? {
+            program.keep(&entry.id, call)?;
+            return Ok(Settled::Adopted);
+        }
+        refuse_unseen(&entry)?;
+        let recovered = recover(&path)?;
+        clear_lost(registry, &entry)?;
+        return Ok(Settled::Recovered(recovered));
+    }
+    let recovered = recover(&path)?;
+    let Some(left) = registry.left_over()?.into_iter().find(|left| left.path == path) else {
+        return Ok(Settled::Recovered(recovered));
+    };
+    let is = Which::at(&path).doing("look at", &path)?;
+    if recovered == Recovered::Nothing && left.which.is_some_and(|which| which != is) {
+        let why = "it is not the folder that was in RAM: mount its disk, and try again";
+        let source = std::io::Error::other(why);
+        return Err(Error::Io { doing: "recover", path, source });
+    }
+    registry.forget(&left.id);
+    Ok(Settled::Recovered(recovered))
+}

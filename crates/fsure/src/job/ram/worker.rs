@@ -1,0 +1,477 @@
+//! The worker of a RAM folder: brings the disk side up to date in time, answers at
+//! its socket, looks after the memory, and ends only when the folder is out of RAM.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use fsure_os::control::Control;
+use fsure_os::daemon;
+
+use super::keeper::{Program, renew};
+use super::left::clear_lost;
+use super::memory::{self, Need};
+use super::registry::{Entry, Registry, Role};
+use super::session::{Session, is_mounted, place};
+use super::told::{Answer, Difference, Ended, Failed, Name, Request, State, Synced, Told, line};
+use crate::ram::{Depth, How, Pace};
+use crate::words::{Error, IoContext as _, Result};
+
+/// How long a signal may wait to be seen.
+const LOOK: Duration = Duration::from_millis(50);
+/// How often it is looked after the memory and after the keeper.
+const CARE: Duration = Duration::from_secs(1);
+/// How long writers may be in the way of the end.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// At most so many names are told of at once.
+const NAMED: usize = 5;
+/// Between attempts to end that failed.
+const AGAIN: Duration = Duration::from_secs(1);
+/// Between attempts at a generation that failed: at once, then more slowly.
+const RETRY: Duration = Duration::from_millis(50);
+const RETRY_MAX: u32 = 20;
+
+/// What a worker is to know.
+pub struct Work<'a> {
+    /// Where it is entered.
+    pub registry: &'a Registry,
+    /// Which folder.
+    pub id: &'a str,
+    /// This program, by which a keeper is started.
+    pub program: Program,
+    /// Not 0 once it is asked to end.
+    pub stop: &'a AtomicUsize,
+    /// Hears what happens.
+    pub tell: &'a (dyn Fn(&Told) + Sync),
+}
+
+type Asked = (Request, Sender<Answer>);
+
+/// Works until the folder is out of RAM. Fails where it never came into it, or
+/// could not be taken over.
+pub fn work(work: &Work<'_>) -> Result<()> {
+    let Work { registry, id, .. } = *work;
+    let entry = registry.read(id).ok_or_else(|| Error::Usage {
+        message: format!("no folder is entered as {id}"),
+        hint: Some("'fsure ram bind DIR' enters one".to_owned()),
+    });
+    let entry = entry.inspect_err(|error| (work.tell)(&Told::Failed(Failed::from(error))))?;
+    let told = |error: &Error| work.say(&entry, &Told::Failed(Failed::from(error)));
+    let Some(_role) = registry.take(id, Role::Worker)? else {
+        return Err(another(&entry)).inspect_err(told);
+    };
+    if registry.was_published(id) && !is_mounted(&entry)? {
+        work.say(&entry, &Told::Ended(gone(registry, &entry)));
+        return Ok(());
+    }
+    let (session, adopted) =
+        Session::begin(registry, entry.clone(), work.stop).inspect_err(told)?;
+    let name = registry.control(id);
+    let control = Control::listen(&name).doing("listen at", &name).inspect_err(told)?;
+    let (asked, asks) = channel::<Asked>();
+    let state = Mutex::new(Shown::default());
+    let is_over = AtomicBool::new(false);
+    let asked = Mutex::new(asked);
+    let answer = |text: Option<&str>| line(&answer(text, &state, &asked));
+    let mut worker = Worker::new(work, session, &state);
+    if adopted {
+        // Nobody knows for how long nothing was brought to the disk. Where this fails
+        // it is tried again, and told.
+        let _ = worker.sync();
+    }
+    worker.show();
+    (work.tell)(&Told::Ready { adopted });
+    let ended = std::thread::scope(|scope| {
+        scope.spawn(|| control.serve(&answer, &|| is_over.load(Ordering::Relaxed)));
+        let ended = worker.run(&asks);
+        is_over.store(true, Ordering::Relaxed);
+        // Who asked meanwhile is told that it is over, and is waited for.
+        drop(asks);
+        ended
+    });
+    work.say(&entry, &Told::Ended(ended));
+    Ok(())
+}
+
+impl Work<'_> {
+    /// Says how it begins or ends, and notes that.
+    fn say(&self, entry: &Entry, told: &Told) {
+        told.lines().iter().for_each(|words| self.note(entry, words));
+        (self.tell)(told);
+    }
+
+    /// Notes what a person should know: nobody need be listening.
+    fn note(&self, entry: &Entry, words: &str) {
+        self.registry.tell(entry, words);
+        if self.program.is_alone {
+            // Below systemd it comes to the log anyway.
+            let _ = daemon::log(&format!("{}: {words}", entry.path.display()));
+        }
+    }
+}
+
+/// There is a process that does what one was started for.
+pub(super) fn another(entry: &Entry) -> Error {
+    Error::Usage {
+        message: format!("{} is in RAM already, and a process keeps it", entry.path.display()),
+        hint: Some("'fsure ram status' shows it; if it was killed, wait until it ends".to_owned()),
+    }
+}
+
+/// It was in RAM and is not any more: a worker was killed while it was about to
+/// end, or somebody has unmounted it while there was none.
+fn gone(registry: &Registry, entry: &Entry) -> Ended {
+    let words = format!(
+        "{} is not in RAM any more: the disk has the last generation that was brought to it",
+        entry.path.display()
+    );
+    let mut warnings = vec![words];
+    warnings.extend(clear_lost(registry, entry).err().map(|error| error.to_string()));
+    Ended { warnings, ..Ended::default() }
+}
+
+/// What is known, and since when what is changed is at risk: a generation can take
+/// long, and who asks meanwhile wants to know.
+#[derive(Default)]
+struct Shown {
+    state: State,
+    since: Option<Instant>,
+}
+
+impl Shown {
+    fn now(&self) -> State {
+        let worst = self.since.map(|since| ms(since.elapsed()));
+        State { worst_loss_ms: worst.unwrap_or_default(), ..self.state.clone() }
+    }
+}
+
+/// Answers one line, as soon as the worker has an answer.
+fn answer(text: Option<&str>, shown: &Mutex<Shown>, asked: &Mutex<Sender<Asked>>) -> Answer {
+    let refused = |message: &str| {
+        let message = message.to_owned();
+        Answer::Failed(Failed::from(&Error::Usage { message, hint: None }))
+    };
+    let Some(request) = text.and_then(|text| serde_json::from_str(text).ok()) else {
+        return refused("this is no request");
+    };
+    if request == Request::Status {
+        let shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
+        return Answer::Status(Box::new(shown.now()));
+    }
+    let (sender, answers) = channel();
+    let sent = asked.lock().unwrap_or_else(PoisonError::into_inner).send((request, sender));
+    match sent.ok().and_then(|()| answers.recv().ok()) {
+        Some(answer) => answer,
+        None => refused("the folder is out of RAM"),
+    }
+}
+
+struct Worker<'a> {
+    work: &'a Work<'a>,
+    session: Session,
+    shown: &'a Mutex<Shown>,
+    pace: Pace,
+    fenced: bool,
+    /// Since when a file would not hold still.
+    unsettled: Option<Instant>,
+    /// The last generation, and what came of all.
+    last: Synced,
+    totals: (u64, u64),
+    error: Option<String>,
+    cared: Instant,
+    tried: Instant,
+    /// When it may be tried to end it.
+    ending: Instant,
+    /// Keepers that were started.
+    keepers: Vec<daemon::Started>,
+    /// Told once.
+    warned: Option<String>,
+}
+
+impl<'a> Worker<'a> {
+    fn new(work: &'a Work<'a>, session: Session, shown: &'a Mutex<Shown>) -> Self {
+        let now = Instant::now();
+        let last = Synced { generation: session.generation(), ..Synced::default() };
+        Self {
+            work,
+            pace: Pace::new(session.entry.max_loss, now),
+            session,
+            shown,
+            fenced: false,
+            unsettled: None,
+            last,
+            totals: (0, 0),
+            error: None,
+            cared: now,
+            tried: now,
+            ending: now,
+            keepers: Vec::new(),
+            warned: None,
+        }
+    }
+
+    /// Goes on until the folder is out of RAM.
+    fn run(&mut self, asks: &Receiver<Asked>) -> Ended {
+        loop {
+            let now = Instant::now();
+            let due = self.due().saturating_duration_since(now);
+            match asks.recv_timeout(due.min(LOOK)) {
+                Ok((request, reply)) => {
+                    let answer = self.ask(request);
+                    let ended = match &answer {
+                        Answer::Ended(ended) => Some(ended.clone()),
+                        _ => None,
+                    };
+                    // Who asked may have gone.
+                    let _ = reply.send(answer);
+                    if let Some(ended) = ended {
+                        return ended;
+                    }
+                }
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            }
+            if Instant::now() >= self.due() {
+                let _ = self.sync();
+            }
+            if let Some(ended) = self.end_if_asked().or_else(|| self.care()) {
+                return ended;
+            }
+            self.show();
+        }
+    }
+
+    /// When the next generation is to begin.
+    fn due(&self) -> Instant {
+        match self.pace.failures() {
+            0 => self.pace.next(),
+            failures => self.tried + RETRY * failures.min(RETRY_MAX),
+        }
+    }
+
+    fn ask(&mut self, request: Request) -> Answer {
+        self.follow();
+        let answer = match request {
+            Request::Status => Ok(Answer::Status(Box::default())),
+            Request::Sync => self.sync().map(Answer::Synced),
+            Request::Verify => self.verify(),
+            Request::Unbind => self.unbind(PATIENCE).map(Answer::Ended),
+        };
+        answer.unwrap_or_else(|error| Answer::Failed(Failed::from(&error)))
+    }
+
+    /// One generation, and what follows from its success or failure.
+    fn sync(&mut self) -> Result<Synced> {
+        self.tried = Instant::now();
+        let done = match self.session.sync(Depth::Dates) {
+            Ok(done) => done,
+            Err(error) => {
+                self.pace.failed();
+                self.error = Some(error.to_string());
+                self.fence();
+                self.show();
+                return Err(error);
+            }
+        };
+        self.pace.done(&done);
+        let held = (!done.unsettled.is_empty()).then_some(done.began);
+        self.unsettled = held.map(|began| self.unsettled.unwrap_or(began));
+        let synced = Synced::from(&done);
+        self.totals.0 += done.changed + done.removed;
+        self.totals.1 += done.written;
+        if let Some(trash) = &synced.trash {
+            let trash = self.session.uncovered(trash);
+            self.warn(&format!(
+                "generation {} removed suspiciously much: it is kept in {trash}, on the disk side",
+                done.number
+            ));
+        }
+        for path in done.changed_outside.iter().take(NAMED) {
+            self.warn(&format!(
+                "somebody else changed {} on the disk side: it is as in RAM again, and what was \
+                 in the way is in the trash",
+                path.shown()
+            ));
+        }
+        // One that had nothing to do is not what one wants to know of.
+        let trash = synced.trash.clone().or(self.last.trash.take());
+        self.last = Synced { trash, ..synced.clone() };
+        self.unfence();
+        self.show();
+        Ok(synced)
+    }
+
+    /// More than was agreed on can be lost, and grows: nobody is to add to it.
+    fn fence(&mut self) {
+        if self.fenced || !self.pace.is_broken(Instant::now()) {
+            return;
+        }
+        // As long as somebody has a file open for writing this fails.
+        if self.session.set_read_only(true).is_ok() {
+            self.fenced = true;
+            let error = self.error.clone().unwrap_or_default();
+            self.warn(&format!("read-only, until the disk takes a generation: {error}"));
+        }
+    }
+
+    fn unfence(&mut self) {
+        if self.fenced && self.session.set_read_only(false).is_ok() {
+            self.fenced = false;
+            self.warn("writable again: the disk has taken a generation");
+        }
+    }
+
+    fn verify(&mut self) -> Result<Answer> {
+        self.sync()?;
+        let different = self.session.verify()?;
+        let name = |how: How| match how {
+            How::OnlyInRam => "only-in-ram",
+            How::OnlyOnDisk => "only-on-disk",
+            How::Content => "content",
+            How::Metadata => "metadata",
+        };
+        let difference = |one: crate::ram::Unequal| Difference {
+            name: Name::new(&one.path),
+            how: name(one.how).to_owned(),
+        };
+        Ok(Answer::Verified { differences: different.into_iter().map(difference).collect() })
+    }
+
+    fn unbind(&mut self, patience: Duration) -> Result<Ended> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner).state.ending = true;
+        let ended = self.session.unbind(patience, true);
+        // Where it could not be made writable again, the next generation does that.
+        self.fenced = self.session.is_read_only();
+        ended
+    }
+
+    /// A signal: tries until it is out of RAM, and brings the disk up to date in
+    /// between. Whoever is impatient loses no more than was agreed on.
+    fn end_if_asked(&mut self) -> Option<Ended> {
+        if self.work.stop.load(Ordering::Relaxed) == 0 || Instant::now() < self.ending {
+            return None;
+        }
+        let ended = self.unbind(PATIENCE);
+        self.ending = Instant::now() + AGAIN;
+        self.tell_failed(ended)
+    }
+
+    fn tell_failed(&mut self, ended: Result<Ended>) -> Option<Ended> {
+        match ended {
+            Ok(ended) => Some(ended),
+            Err(error) => {
+                self.warn(&format!("it stays in RAM: {error}"));
+                None
+            }
+        }
+    }
+
+    /// Goes along where a folder above it was renamed; whether it is mounted at all.
+    fn follow(&mut self) -> bool {
+        let place = match place(&self.session.entry) {
+            Ok(Some(place)) => place,
+            Ok(None) => return false,
+            // Where that cannot be seen now, it is in a second.
+            Err(_) => return true,
+        };
+        if place != self.session.entry.path {
+            let moved = format!("was moved to {}, and is kept there", place.display());
+            self.warn(&moved);
+            if let Err(error) = self.session.move_to(place) {
+                self.warn(&error.to_string());
+            }
+        }
+        true
+    }
+
+    /// Looks after the memory, and after the keeper.
+    fn care(&mut self) -> Option<Ended> {
+        if self.cared.elapsed() < CARE {
+            return None;
+        }
+        self.cared = Instant::now();
+        let Work { registry, id, program, .. } = self.work;
+        self.keepers.iter_mut().for_each(|keeper| drop(keeper.reap()));
+        if registry.process(id, Role::Keeper).is_none() && program.is_alone {
+            self.keepers.extend(renew(program, id));
+        }
+        if !self.follow() {
+            return Some(self.session.abandon());
+        }
+        self.session.look_for_disks();
+        // What is mounted over it is another's: neither its room nor its size is ours.
+        if self.session.mount().is_err() {
+            return None;
+        }
+        match memory::need(registry, &self.session.entry) {
+            Need::Nothing => None,
+            Need::Room { bytes, inodes } => {
+                match memory::grow(&mut self.session.entry, registry, (bytes, inodes)) {
+                    Ok(()) => None,
+                    Err(error) => self.tell_failed(Err(error)),
+                }
+            }
+            Need::Full { words } => {
+                self.warn(&words);
+                None
+            }
+            Need::Evict { words } => {
+                self.warn(&words);
+                if Instant::now() < self.ending {
+                    return None;
+                }
+                // No generation is made while writers are waited for.
+                let ended = self.unbind(PATIENCE.min(self.session.entry.max_loss));
+                self.ending = Instant::now() + AGAIN;
+                self.tell_failed(ended)
+            }
+        }
+    }
+
+    /// Says something, unless it was said last.
+    fn warn(&mut self, words: &str) {
+        if self.warned.as_deref() != Some(words) {
+            self.warned = Some(words.to_owned());
+            self.work.note(&self.session.entry, words);
+            let path = self.session.entry.path.display();
+            (self.work.tell)(&Told::Warning { words: format!("{path}: {words}") });
+        }
+    }
+
+    /// Has what is known be known to those who ask.
+    fn show(&self) {
+        let now = Instant::now();
+        let safe = now.checked_sub(self.pace.worst_loss(now)).unwrap_or(now);
+        let since = self.unsettled.map_or(safe, |since| since.min(safe));
+        let entry = &self.session.entry;
+        let room = fsure_os::ramfs::room(&entry.path).unwrap_or_default();
+        let (files, content) = self.session.size();
+        let state = State {
+            max_loss_ms: ms(entry.max_loss),
+            worst_loss_ms: 0,
+            generation: self.last.generation,
+            took_ms: self.last.took_ms,
+            spread_ms: self.last.spread_ms,
+            changed: self.totals.0,
+            written: self.totals.1,
+            files,
+            content,
+            used: room.used,
+            bytes: room.bytes,
+            fenced: self.fenced,
+            too_slow: self.pace.is_too_slow(),
+            failures: self.pace.failures(),
+            error: self.error.clone().filter(|_| self.pace.failures() > 0),
+            unsettled: self.last.unsettled.clone(),
+            trash: self.last.trash.as_ref().map(|trash| self.session.uncovered(trash)),
+            tracking: self.session.tracking().to_owned(),
+            ending: self.work.stop.load(Ordering::Relaxed) > 0,
+        };
+        let shown = Shown { state, since: Some(since) };
+        *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = shown;
+    }
+}
+
+fn ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
