@@ -21,6 +21,7 @@ pub mod metrics;
 pub mod page;
 pub mod powercut;
 pub mod protect;
+pub mod ram;
 mod rank;
 mod scrubbed;
 pub mod speed;

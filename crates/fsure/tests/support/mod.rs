@@ -11,6 +11,8 @@
 #![allow(dead_code, unused_imports, unreachable_pub)]
 
 #[cfg(target_os = "linux")]
+pub mod bound;
+#[cfg(target_os = "linux")]
 pub mod cache;
 #[cfg(target_os = "linux")]
 pub mod committer;

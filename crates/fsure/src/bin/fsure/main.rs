@@ -22,6 +22,7 @@ mod pass_through;
 mod places;
 mod powercut;
 mod protect;
+mod ram;
 mod report;
 mod roots;
 mod screen;
@@ -82,6 +83,7 @@ enum Command {
     Powercut(powercut::PowercutArgs),
     Crash(crash::CrashArgs),
     Defer(defer::DeferArgs),
+    Ram(ram::RamArgs),
     Hot(hot::HotArgs),
     Report(report::ReportArgs),
     #[command(hide = true)]
@@ -194,6 +196,7 @@ fn run() -> ExitCode {
         Command::Powercut(args) => powercut::run(args, &cli.output),
         Command::Crash(args) => crash::run(args, &cli.output),
         Command::Defer(args) => defer::run(args, &cli.output),
+        Command::Ram(args) => ram::run(args, &cli.output),
         Command::Hot(args) => hot::run(args, &cli.output),
         Command::Report(args) => report::run(args, &cli.output),
         Command::Family(args) => family::run(args),

@@ -1,0 +1,203 @@
+//! `fsure ram bind`, and the two processes of its daemon.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
+
+use clap::Args;
+use fsure::job::ram::{
+    Backend, Bind, Call, Keep, Known, Prepared, Program, Registry, Told, Work, keep, prepare,
+    status, work,
+};
+use fsure::report::ram as report;
+use fsure::words::{ExitCode, Result, units};
+use fsure_os::daemon;
+
+use super::super::OutputArgs;
+use super::super::screen::Screen;
+
+/// Have everybody see a folder in memory, until it is unbound
+///
+/// Needs root. Refused where anything in the folder would be lost or would not
+/// work; 'fsure ram unbind' ends it.
+#[derive(Args)]
+pub(super) struct BindArgs {
+    /// The folder
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// How old the oldest change may be that a crash loses: from 100ms to 1h
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = time)]
+    max_loss: Duration,
+    /// Memory that it takes at most: 2G, or auto
+    #[arg(long, value_name = "SIZE", default_value = "auto", value_parser = size)]
+    size: Size,
+    /// What it is made of: tmpfs, or zram-xfs, which is compressed and held still for
+    /// every generation, so that each is one moment whatever is written
+    #[arg(long, value_name = "NAME", default_value = "tmpfs", value_parser = backend)]
+    backend: Backend,
+    /// Show what would be done, and do nothing
+    #[arg(long)]
+    plan: bool,
+    /// Stay in the foreground and tell systemd; a signal unbinds it
+    #[arg(long, conflicts_with = "plan")]
+    foreground: bool,
+}
+
+/// A process of a RAM folder's daemon
+#[derive(Args)]
+pub(super) struct DaemonArgs {
+    /// Which folder
+    id: String,
+    /// Nobody else starts a keeper that was killed
+    #[arg(long, conflicts_with = "supervised")]
+    alone: bool,
+    /// Somebody does
+    #[arg(long)]
+    supervised: bool,
+}
+
+/// How much memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Size {
+    Auto,
+    Bytes(u64),
+}
+
+pub(super) fn size(text: &str) -> std::result::Result<Size, String> {
+    match text {
+        "auto" => Ok(Size::Auto),
+        _ => units::parse_size(text)
+            .map(Size::Bytes)
+            .ok_or_else(|| "a size such as 500M or 2G, or auto".to_owned()),
+    }
+}
+
+fn backend(text: &str) -> std::result::Result<Backend, String> {
+    Backend::named(text).ok_or_else(|| "tmpfs or zram-xfs".to_owned())
+}
+
+pub(super) fn time(text: &str) -> std::result::Result<Duration, String> {
+    units::parse_span(text).ok_or_else(|| "a time such as 1s or 200ms".to_owned())
+}
+
+/// Runs the command.
+pub(super) fn run(args: &BindArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
+    let registry = super::registry();
+    let bind = Bind {
+        folder: args.folder.clone(),
+        max_loss: args.max_loss,
+        size: match args.size {
+            Size::Auto => None,
+            Size::Bytes(bytes) => Some(bytes),
+        },
+        backend: args.backend,
+        plan: args.plan,
+    };
+    let max_loss_ms = u64::try_from(args.max_loss.as_millis()).unwrap_or(u64::MAX);
+    let (entry, adopted) = match prepare(&registry, &bind)? {
+        Prepared::New(plan, _) if args.plan => {
+            let form = if output.json { report::plan_json } else { report::plan };
+            screen.print(&form(&plan, max_loss_ms));
+            let is_fine = plan.refusals.is_empty();
+            return Ok(if is_fine { ExitCode::Clean } else { ExitCode::Usage });
+        }
+        Prepared::New(plan, entry) => {
+            plan.warnings.iter().for_each(|warning| screen.warn(warning));
+            (entry, false)
+        }
+        Prepared::Orphan(entry) => (entry, true),
+    };
+    if args.foreground {
+        return foreground(&registry, &entry.id, screen);
+    }
+    let call = Call { stop: &super::signals(), tell: &|told| super::tell(screen, told) };
+    super::program()?.keep(&entry.id, &call)?;
+    let known = status(&registry, Some(&entry.path))?;
+    show(&known, adopted, output, screen);
+    Ok(ExitCode::Clean)
+}
+
+fn show(known: &[Known], adopted: bool, output: &OutputArgs, screen: &Screen) {
+    let Some(known) = known.first() else { return };
+    if output.json {
+        screen.print(&report::json("bound", &known.entry.path, &known.state));
+    } else {
+        screen.print(&report::bound(known, adopted));
+    }
+}
+
+/// The keeper, as systemd looks after it.
+fn foreground(registry: &Registry, id: &str, screen: &Screen) -> Result<ExitCode> {
+    let stop = super::signals();
+    let socket = std::env::var_os("NOTIFY_SOCKET");
+    let notify = |words: &str| {
+        if let Some(socket) = &socket {
+            // Where systemd does not listen there is no one to tell.
+            let _ = daemon::notify(socket, words);
+        }
+    };
+    let tell = |told: &Told| match told {
+        Told::Ready { adopted } => {
+            notify("READY=1\nSTATUS=in RAM, and kept\n");
+            let known =
+                registry.read(id).and_then(|entry| status(registry, Some(&entry.path)).ok());
+            let known = known.as_deref().and_then(<[Known]>::first);
+            screen.print_now(&known.map_or(String::new(), |known| report::bound(known, *adopted)));
+        }
+        Told::Failed(failed) => notify(&format!("STATUS={}\n", failed.message)),
+        Told::Warning { words } => {
+            notify(&format!("STATUS={words}\n"));
+            screen.warn(words);
+        }
+        Told::Ended(ended) => {
+            notify("STOPPING=1\nSTATUS=out of RAM\n");
+            super::warnings(screen, ended);
+        }
+    };
+    let program = Program { is_alone: false, ..super::program()? };
+    let keep_it =
+        Keep { registry, id, program, stop: &stop, tell: &tell, beat: &|| notify("WATCHDOG=1\n") };
+    keep(&keep_it)?;
+    Ok(ExitCode::Clean)
+}
+
+/// Runs a keeper that was started by another process.
+pub(super) fn keep_on(args: &DaemonArgs, screen: &Screen) -> Result<ExitCode> {
+    let (registry, stop) = (super::registry(), super::signals());
+    keep(&Keep {
+        registry: &registry,
+        id: &args.id,
+        program: args.program()?,
+        stop: &stop,
+        tell: &|told| say(screen, told),
+        beat: &|| {},
+    })?;
+    Ok(ExitCode::Clean)
+}
+
+/// Runs a worker.
+pub(super) fn work_on(args: &DaemonArgs, screen: &Screen) -> Result<ExitCode> {
+    let (registry, stop): (_, Arc<AtomicUsize>) = (super::registry(), super::signals());
+    work(&Work {
+        registry: &registry,
+        id: &args.id,
+        program: args.program()?,
+        stop: &stop,
+        tell: &|told| say(screen, told),
+    })?;
+    Ok(ExitCode::Clean)
+}
+
+/// A line for the process that started this one.
+fn say(screen: &Screen, told: &Told) {
+    if let Ok(line) = serde_json::to_string(told) {
+        screen.print_now(&line);
+    }
+}
+
+impl DaemonArgs {
+    fn program(&self) -> Result<Program> {
+        Ok(Program { is_alone: self.alone, ..super::program()? })
+    }
+}

@@ -1,0 +1,150 @@
+//! `fsure ram`: folders whose content is in memory while it is used. One file
+//! per sub-command.
+
+mod bind;
+mod recover;
+mod status;
+mod sync;
+mod unbind;
+mod verify;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use clap::{Args, Subcommand};
+use fsure::job::ram::{
+    Answer, Call, Ended, LASTING, Program, RUNTIME, Registry, Request, Told, request,
+};
+use fsure::words::{ExitCode, IoContext as _, Result};
+
+use super::OutputArgs;
+use super::screen::Screen;
+
+/// Folders in memory, whose disk copy is never more than a moment behind
+///
+/// fsync inside a RAM folder returns at once and does NOT hold: what it
+/// acknowledged is on the disk with the next generation, up to --max-loss later.
+/// What is on the disk is always one whole generation, never a mixture. Nothing
+/// is ever unmounted lazily, and no folder is ever removed with what is in it.
+/// docs/ram.md says what is stored where. Exit codes: 0 done, 1 something is
+/// wrong or differs, 2 refused, 5 not finished.
+#[derive(Args)]
+pub(crate) struct RamArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    Bind(bind::BindArgs),
+    Status(status::StatusArgs),
+    Sync(sync::SyncArgs),
+    Verify(verify::VerifyArgs),
+    Unbind(unbind::UnbindArgs),
+    Recover(recover::RecoverArgs),
+    #[command(hide = true)]
+    Keep(bind::DaemonArgs),
+    #[command(hide = true)]
+    Work(bind::DaemonArgs),
+}
+
+/// The RAM folders that a command is for.
+#[derive(Args)]
+struct Which {
+    /// The folder
+    #[arg(value_name = "DIR", required_unless_present = "all")]
+    folder: Option<PathBuf>,
+    /// Every RAM folder of this machine
+    #[arg(long, conflicts_with = "folder")]
+    all: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &RamArgs, output: &OutputArgs) -> ExitCode {
+    match &args.what {
+        What::Bind(args) => on_screen(output, |screen| bind::run(args, output, screen)),
+        What::Status(args) => on_screen(output, |screen| status::run(args, output, screen)),
+        What::Sync(args) => on_screen(output, |screen| sync::run(args, output, screen)),
+        What::Verify(args) => on_screen(output, |screen| verify::run(args, output, screen)),
+        What::Unbind(args) => on_screen(output, |screen| unbind::run(args, output, screen)),
+        What::Recover(args) => on_screen(output, |screen| recover::run(args, output, screen)),
+        What::Keep(args) => on_screen(output, |screen| bind::keep_on(args, screen)),
+        What::Work(args) => on_screen(output, |screen| bind::work_on(args, screen)),
+    }
+}
+
+/// Runs a sub-command on the screen, which says why it ended. A signal ends the
+/// command, and not the daemon that it asked.
+fn on_screen(output: &OutputArgs, run: impl FnOnce(&Screen) -> Result<ExitCode>) -> ExitCode {
+    let screen = output.screen_on(Arc::default(), false, &[]);
+    let code = run(&screen).unwrap_or_else(|error| {
+        screen.error(&error);
+        error.exit_code()
+    });
+    screen.end(code)
+}
+
+fn registry() -> Registry {
+    Registry::new(Path::new(RUNTIME), Path::new(LASTING))
+}
+
+fn program() -> Result<Program> {
+    let path = std::env::current_exe().doing("find", Path::new("fsure"))?;
+    Ok(Program { path, is_alone: true })
+}
+
+/// The number of the signal that asks to end, once there is one. However often: a
+/// folder is not out of RAM before its content is on the disk.
+fn signals() -> Arc<AtomicUsize> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    let stop = Arc::<AtomicUsize>::default();
+    for signal in [SIGINT, SIGTERM] {
+        // A system that refuses handlers ends the process, and the folder stays in
+        // RAM until somebody keeps it again.
+        let number = signal.unsigned_abs() as usize;
+        let _ = signal_hook::flag::register_usize(signal, stop.clone(), number);
+    }
+    stop
+}
+
+fn tell(screen: &Screen, told: &Told) {
+    match told {
+        Told::Warning { words } => screen.warn(words),
+        Told::Ended(ended) => warnings(screen, ended),
+        Told::Ready { .. } | Told::Failed(_) => {}
+    }
+}
+
+fn warnings(screen: &Screen, ended: &Ended) {
+    ended.warnings.iter().for_each(|warning| screen.warn(warning));
+}
+
+/// Asks the daemons of the folders meant, one after the other.
+fn ask_each(
+    which: &Which,
+    screen: &Screen,
+    what: Request,
+    say: impl Fn(&Path, &Answer) -> ExitCode,
+) -> Result<ExitCode> {
+    let (registry, program) = (registry(), program()?);
+    let stop = AtomicUsize::new(0);
+    let call = Call { stop: &stop, tell: &|told| tell(screen, told) };
+    let folders = match &which.folder {
+        Some(folder) => vec![folder.clone()],
+        None => registry.entries()?.into_iter().map(|entry| entry.path).collect(),
+    };
+    let mut code = ExitCode::Clean;
+    for folder in folders {
+        let one = match request(&registry, &program, &folder, what, &call) {
+            Ok(answer) => say(&folder, &answer),
+            // The others are not to wait for this one.
+            Err(error) => {
+                screen.error(&error);
+                error.exit_code()
+            }
+        };
+        code = code.worse(one);
+    }
+    Ok(code)
+}

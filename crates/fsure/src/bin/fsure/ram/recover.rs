@@ -1,0 +1,44 @@
+//! `fsure ram recover`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use fsure::job::ram::{Call, left_over, recover_folder};
+use fsure::report::ram as report;
+use fsure::words::{ExitCode, Result};
+
+use super::super::OutputArgs;
+use super::super::screen::Screen;
+
+/// After a crash: complete or discard what was under way
+#[derive(Args)]
+pub(super) struct RecoverArgs {
+    /// The folder [default: all that were in RAM]
+    #[arg(value_name = "DIR")]
+    folder: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub(super) fn run(args: &RecoverArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
+    let (registry, program) = (super::registry(), super::program()?);
+    let call = Call { stop: &super::signals(), tell: &|told| super::tell(screen, told) };
+    let folders = match &args.folder {
+        Some(folder) => vec![folder.clone()],
+        None => left_over(&registry)?,
+    };
+    let mut code = ExitCode::Clean;
+    for folder in folders {
+        match recover_folder(&registry, &program, &folder, &call) {
+            Ok(settled) => {
+                let form = if output.json { report::settled_json } else { report::settled };
+                screen.print(&form(&folder, &settled));
+            }
+            // The others are not to wait for this one.
+            Err(error) => {
+                screen.error(&error);
+                code = code.worse(error.exit_code());
+            }
+        }
+    }
+    Ok(code)
+}

@@ -1,0 +1,33 @@
+//! `fsure ram status`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use fsure::job::ram::status;
+use fsure::report::ram as report;
+use fsure::words::{ExitCode, Result};
+
+use super::super::OutputArgs;
+use super::super::screen::Screen;
+
+/// Of what was told, the latest is shown.
+const TOLD: usize = 10;
+
+/// What would be lost now, and what was done; ends with 1 where something is wrong
+#[derive(Args)]
+pub(super) struct StatusArgs {
+    /// The folder [default: all]
+    #[arg(value_name = "DIR")]
+    folder: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub(super) fn run(args: &StatusArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
+    let registry = super::registry();
+    let all = status(&registry, args.folder.as_deref())?;
+    let only = args.folder.as_ref().and_then(|_| all.first()).map(|known| &*known.entry.id);
+    let told = registry.told(only, TOLD);
+    let form = if output.json { report::status_json } else { report::status };
+    screen.print(&form(&all, &told));
+    Ok(report::status_code(&all))
+}

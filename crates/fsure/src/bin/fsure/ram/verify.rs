@@ -1,0 +1,26 @@
+//! `fsure ram verify`.
+
+use clap::Args;
+use fsure::job::ram::{Answer, Request};
+use fsure::report::ram as report;
+use fsure::words::{ExitCode, Result};
+
+use super::super::OutputArgs;
+use super::super::screen::Screen;
+
+/// Read the RAM side and the disk side, and compare; ends with 1 where they differ
+#[derive(Args)]
+pub(super) struct VerifyArgs {
+    #[command(flatten)]
+    which: super::Which,
+}
+
+/// Runs the command.
+pub(super) fn run(args: &VerifyArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
+    super::ask_each(&args.which, screen, Request::Verify, |path, answer| {
+        let Answer::Verified { differences } = answer else { return ExitCode::Internal };
+        let json = || report::json("verified", path, answer);
+        screen.print(&if output.json { json() } else { report::verified(path, differences) });
+        if differences.is_empty() { ExitCode::Clean } else { ExitCode::Differences }
+    })
+}

@@ -1,0 +1,356 @@
+//! `ram` in words and as JSON: what was put into RAM, what could be lost now, and
+//! what was brought back.
+
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::json::text_and_bytes;
+use super::{number, safe, timestamp};
+use crate::job::ram::{Difference, Ended, Event, Known, Plan, Settled, Synced};
+use crate::ram::Recovered;
+use crate::words::ExitCode;
+use crate::words::units::size;
+
+/// What `fsync` is worth in there. Said wherever it is put there.
+pub fn promise(max_loss_ms: u64) -> String {
+    format!(
+        "fsync inside returns at once and does NOT hold: a crash loses up to the last {}, and \
+         leaves one whole generation.",
+        span(max_loss_ms)
+    )
+}
+
+fn span(ms: u64) -> String {
+    if ms < 1000 || !ms.is_multiple_of(100) {
+        format!("{ms} ms")
+    } else {
+        format!("{} s", ms as f64 / 1e3)
+    }
+}
+
+fn shown(path: &Path) -> String {
+    crate::words::escape(&fsure_os::path::bytes(path))
+}
+
+/// What would be done, for `--plan`.
+pub fn plan(plan: &Plan, max_loss_ms: u64) -> String {
+    let mut text = format!("{}\n", shown(&plan.path));
+    for refusal in &plan.refusals {
+        text += &format!("  refused: {}\n    {}\n", safe(&refusal.why), safe(&refusal.remedy));
+    }
+    for warning in &plan.warnings {
+        text += &format!("  warning: {}\n", safe(warning));
+    }
+    if plan.refusals.is_empty() {
+        text += &format!(
+            "  {} with {} go into a folder in memory of up to {}, and that over it.\n  {}\n",
+            number(plan.files, "file", "files"),
+            size(plan.content),
+            size(plan.bytes),
+            promise(max_loss_ms),
+        );
+    }
+    text + "Nothing was done.\n"
+}
+
+/// The same as a line of JSON.
+pub fn plan_json(plan: &Plan, max_loss_ms: u64) -> String {
+    let (path, path_bytes) = text_and_bytes(&fsure_os::path::bytes(&plan.path));
+    let refusals = plan.refusals.iter().map(|one| json!({"why": one.why, "remedy": one.remedy}));
+    object(json!({
+        "type": "plan",
+        "path": path,
+        "path_bytes": path_bytes,
+        "files": plan.files,
+        "content_bytes": plan.content,
+        "ram_bytes": plan.bytes,
+        "max_loss_ms": max_loss_ms,
+        "refusals": refusals.collect::<Vec<_>>(),
+        "warnings": plan.warnings,
+    }))
+}
+
+/// That a folder is in RAM now.
+pub fn bound(known: &Known, adopted: bool) -> String {
+    let state = known.state.clone().unwrap_or_default();
+    let how = if adopted { "is in RAM still, and is kept again" } else { "is in RAM" };
+    format!(
+        "{} {how}: {} with {}, in memory of up to {}.\n{}\n",
+        shown(&known.entry.path),
+        number(state.files, "file", "files"),
+        size(state.content),
+        size(state.bytes),
+        promise(max_loss_ms(known)),
+    )
+}
+
+fn max_loss_ms(known: &Known) -> u64 {
+    u64::try_from(known.entry.max_loss.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// What is wrong with a folder; nothing where all is well.
+pub fn wrongs(known: &Known) -> Vec<String> {
+    if let Some(process) = known.silent {
+        return vec![format!(
+            "process {process}, which keeps it, does not answer: 'kill -CONT {process}' where it \
+             is stopped"
+        )];
+    }
+    match (&known.state, known.is_mounted) {
+        (Some(state), _) => state.wrongs(),
+        (None, true) if known.failing.is_some() => vec![format!(
+            "its daemon has not taken it over, and nothing reaches the disk; told last: {}",
+            known.failing.as_deref().unwrap_or_default()
+        )],
+        (None, true) => vec![format!(
+            "nobody keeps it: nothing reaches the disk. 'fsure ram recover {}' now",
+            shown(&known.entry.path)
+        )],
+        (None, false) => vec!["not in RAM yet, or not any more: 'fsure ram recover'".to_owned()],
+    }
+}
+
+/// Status for a person, and what was told lately.
+pub fn status(all: &[Known], told: &[Event]) -> String {
+    let mut text = String::new();
+    for known in all {
+        text += &format!("{}\n", shown(&known.entry.path));
+        if let Some(state) = &known.state {
+            text += &format!(
+                "  worst loss now  {} of {}\n  generation      {}, the last took {:.0} ms\n  \
+                 made of         {}\n  memory          {} of {}\n  looked at       {}\n",
+                span(state.worst_loss_ms),
+                span(state.max_loss_ms),
+                state.generation,
+                state.took_ms,
+                known.entry.backend.words(),
+                size(state.used),
+                size(state.bytes),
+                state.tracking,
+            );
+            if state.spread_ms > 0.0 {
+                text += &format!("  spread          {:.0} ms\n", state.spread_ms);
+            }
+            if let Some(trash) = &state.trash {
+                text += &format!("  trash           {}\n", safe(trash));
+            }
+        }
+        for wrong in wrongs(known) {
+            text += &format!("  WRONG           {}\n", safe(&wrong));
+        }
+    }
+    if text.is_empty() {
+        text += "No folder is in RAM.\n";
+    } else {
+        text += "fsync inside a RAM folder does NOT hold: what it acknowledged is on the disk with \
+                 the next generation.\n";
+    }
+    for (number, event) in told.iter().enumerate() {
+        let title = if number == 0 { "Told lately:\n" } else { "" };
+        let (at, path, words) = (when(event), safe(&event.path), safe(&event.words));
+        text += &format!("{title}  {at}  {path}: {words}\n");
+    }
+    text
+}
+
+fn when(event: &Event) -> String {
+    format!("{:.0}", timestamp(event.at_ns))
+}
+
+/// Status as a line of JSON for each folder and for what was told, and a summary.
+pub fn status_json(all: &[Known], told: &[Event]) -> String {
+    let mut lines: Vec<_> = all
+        .iter()
+        .map(|known| {
+            let (path, path_bytes) = text_and_bytes(&fsure_os::path::bytes(&known.entry.path));
+            let mut line = json!({
+                "type": "folder",
+                "path": path,
+                "path_bytes": path_bytes,
+                "kept": known.state.is_some() || known.silent.is_some(),
+                "mounted": known.is_mounted,
+                "backend": known.entry.backend,
+                "max_loss_ms": max_loss_ms(known),
+                "wrong": wrongs(known),
+            });
+            if let Some(state) = &known.state {
+                merge(&mut line, state);
+            }
+            object(line)
+        })
+        .collect();
+    lines.extend(told.iter().map(|event| {
+        let Event { path, words, .. } = event;
+        object(json!({"type": "told", "at": when(event), "path": path, "words": words}))
+    }));
+    let code = status_code(all).number();
+    lines.push(object(json!({"type": "summary", "folders": all.len(), "exit_code": code})));
+    lines.join("\n")
+}
+
+/// How `status` ends.
+pub fn status_code(all: &[Known]) -> ExitCode {
+    if all.iter().all(|known| wrongs(known).is_empty()) {
+        ExitCode::Clean
+    } else {
+        ExitCode::Differences
+    }
+}
+
+/// A generation that was asked for.
+pub fn synced(path: &Path, done: &Synced) -> String {
+    let mut text = format!(
+        "{}: generation {} is on the disk: {} made or changed, {} removed, {} in {:.0} ms.\n",
+        shown(path),
+        done.generation,
+        done.changed,
+        done.removed,
+        size(done.written),
+        done.took_ms
+    );
+    for unsettled in &done.unsettled {
+        text += &format!("  not in it, written whenever it was read: {}\n", safe(unsettled));
+    }
+    text
+}
+
+/// What differs between the sides.
+pub fn verified(path: &Path, differences: &[Difference]) -> String {
+    if differences.is_empty() {
+        return format!("{}: memory and disk hold the same.\n", shown(path));
+    }
+    let lines =
+        differences.iter().map(|one| format!("  {:<12}  {}\n", one.how, safe(&one.name.shown())));
+    let count = number(differences.len() as u64, "name differs", "names differ");
+    format!("{}: {count} between memory and disk.\n{}", shown(path), lines.collect::<String>())
+}
+
+/// The end of a RAM folder.
+pub fn ended(path: &Path, ended: &Ended) -> String {
+    let mut text = format!(
+        "{}: out of RAM; generation {} is on the disk, and was compared.\n",
+        shown(path),
+        ended.generation
+    );
+    if let Some(trash) = &ended.trash {
+        text += &format!(
+            "  what was removed suspiciously much of, or replaced, is kept in {}\n",
+            safe(trash)
+        );
+    }
+    for warning in &ended.warnings {
+        text += &format!("  warning: {}\n", safe(warning));
+    }
+    text
+}
+
+/// What was settled.
+pub fn settled(path: &Path, settled: &Settled) -> String {
+    let path = shown(path);
+    match settled {
+        Settled::Kept => format!("{path}: in RAM, and kept: nothing is to be done.\n"),
+        Settled::Adopted => format!("{path}: in RAM still, and kept again.\n"),
+        Settled::Recovered(Recovered::Nothing) => format!("{path}: nothing was under way.\n"),
+        Settled::Recovered(Recovered::Discarded) => {
+            format!("{path}: what never counted is gone; it is the generation before.\n")
+        }
+        Settled::Recovered(Recovered::Completed { generation, steps, changed_outside }) => {
+            let steps = number(*steps as u64, "change", "changes");
+            let mut text =
+                format!("{path}: generation {generation} counted and is complete now: {steps}.\n");
+            for name in changed_outside {
+                text += &format!(
+                    "  somebody else had changed this meanwhile; what was in the way is in \
+                     .fsure-ram/trash: {}\n",
+                    name.shown()
+                );
+            }
+            text
+        }
+    }
+}
+
+/// The name of what was settled, for `--json`.
+pub fn settled_json(path: &Path, settled: &Settled) -> String {
+    let what = match settled {
+        Settled::Kept => "kept",
+        Settled::Adopted => "adopted",
+        Settled::Recovered(Recovered::Nothing) => "nothing",
+        Settled::Recovered(Recovered::Discarded) => "discarded",
+        Settled::Recovered(Recovered::Completed { .. }) => "completed",
+    };
+    json("recovered", path, &json!({"what": what}))
+}
+
+/// Anything of a folder as a line of JSON.
+pub fn json(kind: &str, path: &Path, value: &impl Serialize) -> String {
+    let (path, path_bytes) = text_and_bytes(&fsure_os::path::bytes(path));
+    let mut line = json!({"type": kind, "path": path, "path_bytes": path_bytes});
+    merge(&mut line, value);
+    object(line)
+}
+
+fn merge(line: &mut Value, value: &impl Serialize) {
+    if let (Value::Object(line), Ok(Value::Object(more))) = (line, serde_json::to_value(value)) {
+        line.extend(more);
+    }
+}
+
+/// Without what there is nothing of.
+fn object(mut line: Value) -> String {
+    if let Value::Object(fields) = &mut line {
+        fields.retain(|_, value| !value.is_null());
+    }
+    line.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::ram::{Entry, State};
+    use std::time::Duration;
+
+    fn known(state: Option<State>) -> Known {
+        let entry = Entry::new("/srv/work".as_ref(), Duration::from_secs(1), (1 << 20, 100));
+        Known { entry, state, silent: None, is_mounted: true, failing: None }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_and_ends_with_1() {
+        let state = State { max_loss_ms: 1000, worst_loss_ms: 600, ..State::default() };
+        let fine = known(Some(state.clone()));
+        let text = |known: &Known, told| status(std::slice::from_ref(known), told);
+        assert!(text(&fine, &[]).contains("worst loss now  600 ms of 1 s"));
+        assert_eq!(status_code(&[fine]), ExitCode::Clean);
+        for (known, word) in [
+            (known(Some(State { worst_loss_ms: 1001, ..state.clone() })), "more can be lost"),
+            (known(Some(State { fenced: true, ..state.clone() })), "read-only"),
+            (known(None), "nobody keeps it"),
+            (Known { failing: Some("no room".to_owned()), ..known(None) }, "told last: no room"),
+            (Known { silent: Some(7), ..known(None) }, "process 7, which keeps it, does not"),
+        ] {
+            assert!(text(&known, &[]).contains(word), "{word}");
+            assert_eq!(status_code(&[known]), ExitCode::Differences);
+        }
+        let event = Event {
+            at_ns: 1_000_000_000,
+            id: String::new(),
+            path: "/srv/work".to_owned(),
+            words: "out of RAM".to_owned(),
+        };
+        assert_eq!(
+            status(&[], &[event]),
+            "No folder is in RAM.\nTold lately:\n  1970-01-01T00:00:01Z  /srv/work: out of RAM\n"
+        );
+    }
+
+    #[test]
+    fn a_line_of_json_has_what_there_is() {
+        let line: Value =
+            serde_json::from_str(&json("synced", "/a".as_ref(), &Synced::default())).unwrap();
+        assert_eq!((&line["type"], &line["generation"]), (&json!("synced"), &json!(0)));
+        assert_eq!(line.get("trash"), None);
+    }
+}

@@ -1,0 +1,156 @@
+//! A RAM folder among what else a machine does: mounts inside it, files of it that are
+//! disks, file systems that do not answer, and who asks while it ends.
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use support::bound::{FSURE, Shell, alone, bind, home, is_bound, pause, ram, sh, status, unbind};
+use support::skip;
+
+/// What takes longer never comes.
+const LONG: Duration = Duration::from_secs(60);
+
+fn has_not_ended(process: &mut Child) -> bool {
+    process.try_wait().expect("wait").is_none()
+}
+
+#[test]
+fn what_is_mounted_in_it_does_not_come_to_the_disk() {
+    alone("what_is_mounted_in_it_does_not_come_to_the_disk", 64, |disk| {
+        let folder = disk.folder();
+        bind(&folder);
+        let below = folder.join("below");
+        sh(&format!("mount -t tmpfs foreign {}", below.display()));
+        fs::write(below.join("foreign"), "of somebody else").expect("write");
+        fs::write(folder.join("new"), "1").expect("write");
+        let run = ram(&["sync"], &folder);
+        assert_eq!(run.code, 0, "{run:?}");
+        let (code, state) = status(&folder);
+        assert!(code == 0 && state["tracking"] == "folders that changed", "{state}");
+        let there = home().join("disk");
+        assert_eq!(fs::read(there.join("new")).expect("read"), b"1");
+        assert_eq!(fs::read(there.join("below/7")).expect("read"), [7; 5000]);
+        assert!(!there.join("below/foreign").exists());
+        let run = ram(&["unbind"], &folder);
+        let named = format!("mounted in it, on {}", below.display());
+        assert!(run.code == 2 && run.stderr.contains(&named), "{run:?}");
+        assert!(is_bound(&folder));
+        sh(&format!("umount {}", below.display()));
+        fs::remove_file(below.join("7")).expect("remove");
+        unbind(&folder);
+        assert!(!below.join("7").exists() && !below.join("foreign").exists());
+        assert_eq!(fs::read(below.join("8")).expect("read"), [8; 5000]);
+    });
+}
+
+#[test]
+fn who_asks_while_it_ends_gets_an_answer() {
+    alone("who_asks_while_it_ends_gets_an_answer", 64, |disk| {
+        let folder = disk.folder();
+        bind(&folder);
+        let mut asked = loop {
+            let shell = Shell::new(&format!("exec 3>{}/open", folder.display()));
+            let mut command = Command::new(FSURE);
+            command.args(["ram", "unbind"]).arg(&folder).stderr(Stdio::null());
+            let mut unbind = command.spawn().expect("start");
+            // From here on it waits for the shell, and hears nothing.
+            while status(&folder).1["ending"] != true && has_not_ended(&mut unbind) {
+                pause();
+            }
+            let mut asked = UnixStream::connect(home().join("control")).expect("connect");
+            writeln!(asked, r#"{{"do":"sync"}}"#).expect("ask");
+            // Until it is in the queue.
+            (0..30).for_each(|_| pause());
+            drop(shell);
+            if unbind.wait().expect("wait").success() {
+                break asked;
+            }
+        };
+        asked.set_read_timeout(Some(LONG)).expect("a limit");
+        let mut answer = String::new();
+        BufReader::new(&mut asked).read_line(&mut answer).expect("an answer");
+        assert!(answer.contains("out of RAM"), "{answer}");
+        let began = Instant::now();
+        while fs::read_dir("/run/fsure/ram").expect("list").count() > 1 {
+            assert!(began.elapsed() < LONG, "its processes do not end");
+            pause();
+        }
+    });
+}
+
+#[test]
+fn a_file_that_the_kernel_writes_to_is_not_covered() {
+    alone("a_file_that_the_kernel_writes_to_is_not_covered", 64, |disk| {
+        let folder = disk.folder();
+        let (path, other) = (folder.display(), disk.0.join("other"));
+        fs::create_dir(&other).expect("make");
+        // By a name in another place.
+        sh(&format!("mount --bind {path} {} && truncate -s 1M {path}/image", other.display()));
+        let mut attach = Command::new("losetup");
+        let output = attach.args(["-f", "--show"]).arg(other.join("image")).output();
+        let output = output.expect("losetup");
+        let node = String::from_utf8(output.stdout).expect("text");
+        let run = ram(&["bind"], &folder);
+        sh(&format!("losetup -d {} && umount {}", node.trim(), other.display()));
+        assert!(run.code == 2 && run.stderr.contains("disks or swap"), "{run:?}");
+        let swap = folder.join("a swap");
+        sh(&format!("dd status=none if=/dev/zero of='{0}' bs=1M count=2", swap.display()));
+        sh(&format!("chmod 600 '{0}' && mkswap -q '{0}'", swap.display()));
+        let on = Command::new("swapon").arg(&swap).output().expect("swapon");
+        if on.status.success() {
+            let run = ram(&["bind"], &folder);
+            sh(&format!("swapoff '{}'", swap.display()));
+            assert!(run.code == 2 && run.stderr.contains("disks or swap"), "swap: {run:?}");
+        } else {
+            skip("a_file_that_the_kernel_writes_to_is_not_covered", "this kernel has no swap");
+        }
+        bind(&folder);
+        unbind(&folder);
+    });
+}
+
+#[test]
+fn a_file_system_that_does_not_answer_is_not_waited_for() {
+    alone("a_file_system_that_does_not_answer_is_not_waited_for", 64, |disk| {
+        let (folder, other) = (disk.folder(), disk.0.join("other"));
+        let seen = disk.0.join("seen");
+        fs::create_dir(&other).and_then(|()| fs::create_dir(&seen)).expect("make");
+        fs::write(other.join("file"), "x").expect("write");
+        let mut command = Command::new(FSURE);
+        command.arg("pass-through").args([&other, &seen]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut server = command.spawn().expect("start");
+        let mut line = String::new();
+        let output = server.stdout.as_mut().expect("its output");
+        BufReader::new(output).read_line(&mut line).expect("a word");
+        if line != "ready\n" {
+            let _ = server.wait();
+            return skip("a_file_system_that_does_not_answer", "no FUSE here");
+        }
+        let shell = Shell::new(&format!("cd {}; exec 3<file", seen.display()));
+        // What was asked for is believed for a second.
+        (0..150).for_each(|_| pause());
+        sh(&format!("kill -STOP {}", server.id()));
+        let mut command = Command::new(FSURE);
+        let mut bound = command.args(["ram", "bind"]).arg(&folder).spawn().expect("start");
+        let began = Instant::now();
+        while has_not_ended(&mut bound) && began.elapsed() < LONG {
+            pause();
+        }
+        let is_late = has_not_ended(&mut bound);
+        let unbound = (!is_late).then(|| ram(&["unbind"], &folder));
+        sh(&format!("kill -CONT {}", server.id()));
+        assert!(bound.wait().expect("wait").success() && !is_late, "it waits for another");
+        assert_eq!(unbound.map(|run| run.code), Some(0));
+        drop(shell);
+        sh(&format!("umount {}", seen.display()));
+        drop(server.stdin.take());
+        server.wait().expect("wait");
+    });
+}

@@ -1,0 +1,102 @@
+//! A machine that has no memory left, as the kernel tells it (`/proc/meminfo`, covered
+//! for the test): RAM folders go back to the disk, the one that does least first, with
+//! all that was written, and say so.
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use support::bound::{alone, bind, is_bound, ram, sh, until, wait_while};
+use support::{Run, fsure};
+
+const COVER: &str = "/var/lib/meminfo";
+
+/// Has the kernel say that so much is available, in KiB.
+fn available(kib: u64) {
+    let table = fs::read_to_string("/proc/meminfo").expect("read");
+    let line = |line: &str| match line.split_once(':') {
+        Some(("MemAvailable", _)) => format!("MemAvailable: {kib} kB\n"),
+        _ => format!("{line}\n"),
+    };
+    fs::write(COVER, table.lines().map(line).collect::<String>()).expect("write");
+    sh(&format!("mount --bind {COVER} /proc/meminfo"));
+}
+
+/// What was told lately.
+fn told() -> Run {
+    fsure(&["ram", "status"])
+}
+
+fn on_disk(folder: &Path, name: &str) -> String {
+    assert!(!is_bound(folder));
+    fs::read_to_string(folder.join(name)).expect("it is on the disk")
+}
+
+#[test]
+fn without_memory_the_one_that_does_least_goes_first_and_all_are_whole() {
+    alone("without_memory_the_one_that_does_least_goes_first_and_all_are_whole", 128, |disk| {
+        let [busy, idle] = ["busy", "idle"].map(|name| disk.0.join(name));
+        for folder in [&busy, &idle] {
+            fs::create_dir(folder).expect("make");
+            bind(folder);
+        }
+        for number in 0..50 {
+            fs::write(busy.join(number.to_string()), "x").expect("write");
+        }
+        until(&busy, |_, state| state["changed"].as_u64() >= Some(50));
+        fs::write(idle.join("last"), "of idle").expect("write");
+        fs::write(busy.join("last"), "of busy").expect("write");
+        available(1000);
+        wait_while(|| is_bound(&busy) && is_bound(&idle));
+        assert!(!is_bound(&idle), "busy went first");
+        wait_while(|| is_bound(&busy));
+        assert_eq!(on_disk(&idle, "last"), "of idle");
+        assert_eq!(on_disk(&busy, "last"), "of busy");
+        let run = ram(&["bind"], &idle);
+        assert!(run.code == 2 && run.stderr.contains("memory"), "{run:?}");
+        let run = told();
+        let says = |words| run.stdout.contains(&format!("{}: {words}", idle.display()));
+        assert!(says("out of RAM: only 1000.0 KiB") && says("out of RAM; generation"), "{run:?}");
+        let run = ram(&["status"], &idle);
+        assert!(run.code == 2 && run.stderr.contains("told last: out of RAM"), "{run:?}");
+        sh("umount /proc/meminfo");
+        bind(&idle);
+        assert_eq!(ram(&["unbind"], &idle).code, 0);
+    });
+}
+
+#[test]
+fn who_is_in_the_way_is_waited_for_and_goes_on() {
+    alone("who_is_in_the_way_is_waited_for_and_goes_on", 64, |disk| {
+        let folder = disk.folder();
+        bind(&folder);
+        let open = fs::File::options().append(true).open(folder.join("below/1")).expect("open");
+        available(1000);
+        wait_while(|| !told().stdout.contains("it stays in RAM"));
+        // Writable whenever it is not just being tried.
+        wait_while(|| fs::write(folder.join("late"), "written").is_err());
+        assert!(is_bound(&folder));
+        until(&folder, |code, _| code == 0);
+        drop(open);
+        wait_while(|| is_bound(&folder));
+        assert_eq!(on_disk(&folder, "late"), "written");
+    });
+}
+
+#[test]
+fn one_that_is_full_grows_while_there_is_memory() {
+    alone("one_that_is_full_grows_while_there_is_memory", 128, |disk| {
+        let folder = disk.folder();
+        let run = ram(&["bind", "--size", "16M"], &folder);
+        assert_eq!(run.code, 0, "{run:?}");
+        fs::write(folder.join("much"), vec![1; 15 << 20]).expect("write");
+        until(&folder, |_, state| state["bytes"].as_u64() > Some(20 << 20));
+        available(1);
+        // Nothing more, and then not at all.
+        fs::write(folder.join("more"), vec![1; 6 << 20]).expect("write");
+        wait_while(|| is_bound(&folder));
+        assert_eq!(fs::metadata(folder.join("more")).expect("there").len(), 6 << 20);
+    });
+}
