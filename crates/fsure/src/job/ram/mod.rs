@@ -9,6 +9,7 @@ mod left;
 mod memory;
 mod preflight;
 mod registry;
+pub mod run;
 mod session;
 mod told;
 mod tracker;

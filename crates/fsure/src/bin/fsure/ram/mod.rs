@@ -3,6 +3,7 @@
 
 mod bind;
 mod recover;
+mod run;
 mod status;
 mod sync;
 mod unbind;
@@ -37,6 +38,7 @@ pub(crate) struct RamArgs {
 
 #[derive(Subcommand)]
 enum What {
+    Run(run::RunArgs),
     Bind(bind::BindArgs),
     Status(status::StatusArgs),
     Sync(sync::SyncArgs),
@@ -47,6 +49,8 @@ enum What {
     Keep(bind::DaemonArgs),
     #[command(hide = true)]
     Work(bind::DaemonArgs),
+    #[command(hide = true)]
+    KeepRun(run::KeepArgs),
 }
 
 /// The RAM folders that a command is for.
@@ -63,6 +67,8 @@ struct Which {
 /// Runs the command.
 pub(crate) fn run(args: &RamArgs, output: &OutputArgs) -> ExitCode {
     match &args.what {
+        What::Run(args) => run::run(args, output),
+        What::KeepRun(args) => run::run_keeper(args),
         What::Bind(args) => on_screen(output, |screen| bind::run(args, output, screen)),
         What::Status(args) => on_screen(output, |screen| status::run(args, output, screen)),
         What::Sync(args) => on_screen(output, |screen| sync::run(args, output, screen)),

@@ -1,0 +1,115 @@
+//! `fsure ram run`, and the process of ours that brings its folders to the disk.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use fsure::job::ram::run::{KeepOptions, Ran, RunOptions, Told, keep, run as job};
+use fsure::words::{Error, ExitCode, Result};
+use fsure_os::family::{Ended, NOT_STARTED};
+
+use super::super::OutputArgs;
+use super::super::screen::Screen;
+use super::bind::{Size, size, time};
+
+/// Run a command that sees folders in memory, without root
+///
+/// Others go on seeing the disk, to which all changes come while the command runs and
+/// when it has ended, with all that it started. fsync in there returns at once and
+/// does NOT hold: what it acknowledged is on the disk up to --max-loss later. Whoever
+/// is killed, the rest still comes to the disk; if all are at once, at most --max-loss
+/// is lost. Exit codes: the command's own; 2 refused and not started, 5 not all is on
+/// the disk.
+#[derive(Args)]
+pub(super) struct RunArgs {
+    /// The folders
+    #[arg(required = true, value_name = "DIR")]
+    folders: Vec<PathBuf>,
+    /// How old the oldest change may be that a crash loses: from 100ms to 1h
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = time)]
+    max_loss: Duration,
+    /// Memory that each takes at most: 2G, or auto
+    #[arg(long, value_name = "SIZE", default_value = "auto", value_parser = size)]
+    size: Size,
+    /// The command, and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Runs the command.
+pub(super) fn run(args: &RunArgs, output: &OutputArgs) -> ExitCode {
+    // Signals are the command's: ours end with it.
+    let screen = output.screen_on(Arc::default(), false, &[]);
+    let code = run_on(args, &screen).unwrap_or_else(|error| {
+        screen.error(&error);
+        error.exit_code()
+    });
+    screen.end(code)
+}
+
+fn run_on(args: &RunArgs, screen: &Screen) -> Result<ExitCode> {
+    let own = std::env::current_exe().map_err(|error| Error::Internal(error.to_string()))?;
+    let options = RunOptions {
+        folders: args.folders.clone(),
+        command: args.command.clone(),
+        max_loss: args.max_loss,
+        bytes: match args.size {
+            Size::Auto => None,
+            Size::Bytes(bytes) => Some(bytes),
+        },
+        keeper: vec![own.into(), "ram".into(), "keep-run".into()],
+    };
+    let Ran { command, lost } = job(&options, &|words| screen.warn(words))?;
+    for lost in &lost {
+        let (folder, why) = (lost.folder.display(), &lost.why);
+        screen.warn(&format!("the last changes in {folder} are NOT on the disk: {why}"));
+    }
+    let code = match command {
+        Ok(Ended::Code(code)) => u8::try_from(code).unwrap_or(u8::MAX),
+        Ok(Ended::Signal(signal)) => u8::try_from(128 + signal).unwrap_or(u8::MAX),
+        Err(error) => {
+            screen.warn(&error.to_string());
+            if error.kind() == std::io::ErrorKind::NotFound { 127 } else { NOT_STARTED }
+        }
+    };
+    Ok(if lost.is_empty() { ExitCode::Program(code) } else { ExitCode::Incomplete })
+}
+
+/// Bring the folders of a command to the disk
+#[derive(Args)]
+pub(super) struct KeepArgs {
+    /// How old what a crash loses may be
+    #[arg(long)]
+    max_loss_ms: u64,
+    /// Take over from another that was killed
+    #[arg(long)]
+    adopt: bool,
+    /// The first process of the command's name spaces
+    first: i32,
+    /// Both sides of each folder
+    sides: Vec<i32>,
+}
+
+/// Runs what outlives the command and who started it.
+pub(super) fn run_keeper(args: &KeepArgs) -> ExitCode {
+    let options = KeepOptions {
+        max_loss: Duration::from_millis(args.max_loss_ms),
+        adopts: args.adopt,
+        first: args.first,
+        sides: args.sides.chunks_exact(2).map(|sides| (sides[0], sides[1])).collect(),
+    };
+    let tell = |told: &Told| {
+        let Ok(mut line) = serde_json::to_string(told) else { return };
+        line.push('\n');
+        let is_told = std::io::stdout().lock().write_all(line.as_bytes()).is_ok();
+        // Who started us was killed: then it is said where that one would have said it.
+        if let (false, Told::Failed { why, .. }) = (is_told, told) {
+            let line = format!("fsure: the last changes in RAM are NOT on the disk: {why}\n");
+            let _ = std::io::stderr().write_all(line.as_bytes());
+        }
+    };
+    keep(&options, &tell).map_or_else(|error| error.exit_code(), |()| ExitCode::Clean)
+}

@@ -1,0 +1,123 @@
+//! Whether folders can be put into RAM for one command. It is judged as for `bind`,
+//! but that who only works in a folder is in nobody's way: others go on seeing the
+//! disk side, and only who writes there would be overwritten.
+
+use std::path::{Path, PathBuf};
+
+use fsure_os::mirror::{Kind, Side};
+use fsure_os::ramfs::{How, Ways, is_kin};
+
+use super::super::preflight::{Plan, gather, judge};
+use super::super::registry::{LASTING, RUNTIME, Registry};
+use crate::ram::{OWN, Recovered, recover};
+use crate::words::{Error, IoContext as _, RelPath, Result};
+
+/// A registry that nobody has.
+const NONE: &str = "/nonexistent/fsure/ram";
+
+/// What is done with each folder, or why nothing is.
+pub(super) fn check(
+    folders: &[PathBuf],
+    bytes: Option<u64>,
+    warn: &dyn Fn(&str),
+) -> Result<Vec<Plan>> {
+    // Only root may list what is bound. A folder of that is in memory for all to see.
+    let registry = match may_own_all() {
+        true => Registry::new(Path::new(RUNTIME), Path::new(LASTING)),
+        false => Registry::new(Path::new(NONE), Path::new(NONE)),
+    };
+    let mut plans: Vec<Plan> = Vec::new();
+    for folder in folders {
+        // A crash may have left files of ours that are names of theirs, too.
+        if let Recovered::Completed { generation, .. } = recover(folder)? {
+            let folder = folder.display();
+            warn(&format!("{folder}: generation {generation} was completed after a crash"));
+        }
+        let mut facts = gather(folder, &registry)?;
+        facts.holders.retain(|holder| holder.how == How::Writes);
+        facts.ways = Ways::default();
+        let plan = judge(&facts, bytes);
+        if let Some(refusal) = plan.refusals.first() {
+            let path = plan.path.display();
+            return Err(usage(format!("{path}: {}", refusal.why), &refusal.remedy));
+        }
+        if let Some(other) = plans.iter().find(|other| is_kin(&other.path, &plan.path)) {
+            let (one, other) = (plan.path.display(), other.path.display());
+            return Err(usage(
+                format!("{one} and {other} are one, or the one is in the other"),
+                "name the upper one alone",
+            ));
+        }
+        if let Some(above) = above(&plan.path) {
+            return Err(usage(
+                format!("{} is in RAM already, or was when the machine crashed", above.display()),
+                &format!("wait until that has ended, or 'fsure ram recover {}'", above.display()),
+            ));
+        }
+        own_output(&plan.path)?;
+        if !may_own_all() {
+            owners(&plan.path)?;
+        }
+        plans.push(plan);
+    }
+    Ok(plans)
+}
+
+fn usage(message: String, hint: &str) -> Error {
+    Error::Usage { message, hint: Some(hint.to_owned()) }
+}
+
+/// A folder above that has something of ours.
+fn above(path: &Path) -> Option<&Path> {
+    path.ancestors().skip(1).find(|above| fsure_os::path::exists(&above.join(OWN)))
+}
+
+/// What this process's own outputs go to is opened before the command sees memory.
+fn own_output(path: &Path) -> Result<()> {
+    for output in fsure_os::inside::outputs() {
+        if output.starts_with(path) {
+            return Err(usage(
+                format!("the output goes to {}, on the disk side", output.display()),
+                "have it go elsewhere; what the command opens itself is in RAM",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether files of others can be made.
+fn may_own_all() -> bool {
+    fsure_os::files::owner().0 == 0
+}
+
+/// A user name space of one's own knows one user and one group.
+fn owners(path: &Path) -> Result<()> {
+    let (user, group) = fsure_os::files::owner();
+    let side = Side::open(path).doing("open", path)?;
+    let mut folders = vec![RelPath::root()];
+    while let Some(folder) = folders.pop() {
+        let listed = side.list(folder.as_bytes()).doing("list", path)?;
+        for (name, facts) in listed {
+            let below = folder.join(&name);
+            let owner = &facts.ownership;
+            let what = match () {
+                () if owner.user != user => format!("user {}", owner.user),
+                () if owner.group != group => format!("group {}", owner.group),
+                () if matches!(facts.kind, Kind::Device { .. }) => "a device node".to_owned(),
+                () => {
+                    if facts.kind == Kind::Folder {
+                        folders.push(below);
+                    }
+                    continue;
+                }
+            };
+            let shown = fsure_os::path::from_bytes(below.as_bytes());
+            let shown = path.join(shown);
+            return Err(usage(
+                format!("{} has {what}: without root only one's own can be kept", shown.display()),
+                &format!("'sudo fsure ram run', or 'chown -R {user}:{group}' if that is right"),
+            ));
+        }
+    }
+    Ok(())
+}

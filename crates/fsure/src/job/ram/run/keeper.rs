@@ -1,0 +1,332 @@
+//! The process that brings the disk sides of `ram run` up to date. It holds both
+//! sides by descriptor and outlives the command and who started it, so that the last
+//! generation is written whoever was killed.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use fsure_os::inside::{Alive, name, side};
+use serde::{Deserialize, Serialize};
+
+use super::super::tracker::Changing;
+use crate::ram::{Depth, Engine, Generation, How, Pace, Unequal, Untracked};
+use crate::words::{Error, ExitCode, IoContext as _, RelPath, Result};
+
+/// What a keeper is told.
+#[derive(Clone, Debug)]
+pub struct KeepOptions {
+    /// How old the oldest change may be that a crash loses.
+    pub max_loss: Duration,
+    /// Whether the memory is filled: another keeper was killed.
+    pub adopts: bool,
+    /// The first process of the command's name spaces, as it was handed over.
+    pub first: i32,
+    /// The sides of each folder: of the disk, and in memory.
+    pub sides: Vec<(i32, i32)>,
+}
+
+/// What a keeper tells, one JSON value a line. Folders are numbered.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum Told {
+    /// A folder is in memory.
+    Filled {
+        /// Which.
+        folder: usize,
+    },
+    /// Something that the user should know.
+    Warning {
+        /// Of which.
+        folder: usize,
+        /// What.
+        words: String,
+    },
+    /// All is on the disk, and nothing of ours is left there.
+    Done {
+        /// Of which.
+        folder: usize,
+    },
+    /// It is not.
+    Failed {
+        /// Of which.
+        folder: usize,
+        /// Why, and what is not there.
+        why: String,
+        /// Whether it was refused, before anything was done.
+        is_usage: bool,
+    },
+}
+
+/// How long the last generation is tried: a disk that is full may be helped.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Between two tries.
+const PAUSE: Duration = Duration::from_millis(200);
+/// So many names are told that are not on the disk.
+const NAMED: usize = 10;
+
+/// Keeps all folders until the command and all that it started have ended and what
+/// they left is on the disk. `tell` hears of it from several threads.
+pub fn keep(options: &KeepOptions, tell: &(dyn Fn(&Told) + Sync)) -> Result<()> {
+    let all = std::thread::scope(|scope| {
+        let folders = options.sides.iter().enumerate();
+        let threads: Vec<_> = folders
+            .map(|(folder, sides)| {
+                scope.spawn(move || {
+                    let alive =
+                        Alive::open(options.first).doing("watch", "the command".as_ref())?;
+                    let ways = ways(*sides);
+                    let one = Folder { folder, tell, alive, max_loss: options.max_loss, ways };
+                    one.live(*sides, options.adopts)
+                })
+            })
+            .collect();
+        let joined = threads.into_iter().map(|thread| {
+            thread.join().unwrap_or_else(|_| Err(Error::Internal("a folder's thread".into())))
+        });
+        joined.collect::<Vec<Result<()>>>()
+    });
+    all.into_iter().collect()
+}
+
+struct Folder<'a> {
+    folder: usize,
+    tell: &'a (dyn Fn(&Told) + Sync),
+    alive: Alive,
+    max_loss: Duration,
+    /// How a side is reached, and what it is called.
+    ways: Vec<(String, String)>,
+}
+
+fn ways((disk, ram): (i32, i32)) -> Vec<(String, String)> {
+    let shown = |path: &Path| path.display().to_string();
+    let way = |argument| Some((shown(&side(argument)), format!("{}/", shown(&name(argument)?))));
+    [disk, ram].into_iter().filter_map(way).collect()
+}
+
+impl Folder<'_> {
+    fn live(&self, (disk, ram): (i32, i32), adopts: bool) -> Result<()> {
+        let (disk, ram) = (side(disk), side(ram));
+        let changes = Changing::begin(&ram);
+        let begun = if adopts { self.adopt(&disk, &ram) } else { self.fill(&disk, &ram) };
+        let mut engine = match begun {
+            Ok(engine) => engine,
+            Err(error) => {
+                let is_usage = error.exit_code() == ExitCode::Usage;
+                let why = words(&error);
+                self.say(Told::Failed { folder: self.folder, why, is_usage });
+                return Err(error);
+            }
+        };
+        self.say(Told::Filled { folder: self.folder });
+        self.follow(&mut engine, changes)?;
+        self.finish(engine, (&disk, &ram))
+    }
+
+    fn fill(&self, disk: &Path, ram: &Path) -> Result<Engine> {
+        Engine::fill(disk, ram, &mut |_, _| {
+            // Who started us was interrupted.
+            match self.alive.has_ended(Duration::ZERO) {
+                Ok(false) => ControlFlow::Continue(()),
+                _ => ControlFlow::Break(ExitCode::Interrupted),
+            }
+        })
+    }
+
+    /// Takes over what another has left, which may take a moment to be gone.
+    fn adopt(&self, disk: &Path, ram: &Path) -> Result<Engine> {
+        let mut ended_at = None;
+        loop {
+            match Engine::adopt(disk, ram) {
+                Ok(engine) => return Ok(engine),
+                Err(error) if self.is_hopeless(&mut ended_at)? => return Err(error),
+                Err(_) => {}
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// Whether the command has ended so long ago that trying makes no sense.
+    fn is_hopeless(&self, ended_at: &mut Option<Instant>) -> Result<bool> {
+        if !self.has_ended(Duration::ZERO)? {
+            return Ok(false);
+        }
+        Ok(ended_at.get_or_insert_with(Instant::now).elapsed() > PATIENCE)
+    }
+
+    /// One generation after another, until the command has ended.
+    fn follow(&self, engine: &mut Engine, mut changes: Changing) -> Result<()> {
+        let mut pace = Pace::new(self.max_loss, Instant::now());
+        let (mut is_late, mut is_first) = (false, true);
+        loop {
+            let wait = match pace.failures() {
+                0 => pace.next().saturating_duration_since(Instant::now()),
+                _ => PAUSE,
+            };
+            if self.has_ended(wait)? {
+                return Ok(());
+            }
+            if std::mem::take(&mut is_first) {
+                self.warn_of_strays(engine)?;
+            }
+            match engine.sync(&mut changes, Depth::Dates, None) {
+                Ok(generation) => {
+                    pace.done(&generation);
+                    self.remark(&generation);
+                    is_late = false;
+                }
+                Err(error) => {
+                    pace.failed();
+                    if pace.is_broken(Instant::now()) && !is_late {
+                        is_late = true;
+                        let limit = self.max_loss;
+                        let why = words(&error);
+                        self.warn(format!("more than {limit:?} would be lost in a crash: {why}"));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Before our own first change of the disk side.
+    fn warn_of_strays(&self, engine: &mut Engine) -> Result<()> {
+        for path in engine.strays()?.iter().take(NAMED) {
+            let path = path.shown();
+            self.warn(format!("{path} was written on the disk side while it was copied into RAM"));
+        }
+        Ok(())
+    }
+
+    /// The last generation, and the proof that it is there.
+    fn finish(&self, engine: Engine, sides: (&Path, &Path)) -> Result<()> {
+        let (began, mut engine, mut strays) = (Instant::now(), Some(engine), BTreeSet::new());
+        let finished = loop {
+            match self.finish_once(&mut engine, &mut strays, sides) {
+                Err(_) if began.elapsed() <= PATIENCE => std::thread::sleep(PAUSE),
+                other => break other,
+            }
+        };
+        if let Err(error) = finished {
+            let why = format!("{}{}", words(&error), missing(engine.as_ref()));
+            self.say(Told::Failed { folder: self.folder, why, is_usage: false });
+            return Err(error);
+        }
+        for path in strays.iter().take(NAMED) {
+            let path = path.shown();
+            self.warn(format!("{path} was made on the disk side meanwhile, and was left there"));
+        }
+        if let Some(trash) = engine.map(Engine::close).transpose()?.flatten() {
+            let trash = trash.display();
+            self.warn(format!("what was deleted is kept in {trash}: remove it when you are sure"));
+        }
+        self.say(Told::Done { folder: self.folder });
+        Ok(())
+    }
+
+    /// The last generation, beside names that others have made on the disk side.
+    fn finish_once(
+        &self,
+        engine: &mut Option<Engine>,
+        strays: &mut BTreeSet<RelPath>,
+        sides: (&Path, &Path),
+    ) -> Result<()> {
+        let mut behind;
+        (*strays, behind) = self.last(held(engine, strays, sides)?)?;
+        if !behind.is_empty() {
+            // The disk side was changed behind our back: what is in memory is what the
+            // command saw, and is brought to it once more.
+            *engine = None;
+            (*strays, behind) = self.last(held(engine, strays, sides)?)?;
+        }
+        let Some(first) = behind.first() else { return Ok(()) };
+        let message = format!("{} differs on the disk: {:?}", first.path.shown(), first.how);
+        Err(Error::Usage { message, hint: None })
+    }
+
+    /// A generation with every file hashed; names that are on the disk side alone, and
+    /// what is not there as it is in RAM.
+    fn last(&self, engine: &mut Engine) -> Result<(BTreeSet<RelPath>, Vec<Unequal>)> {
+        // Nobody writes any more; what was stored through a mapping has no date.
+        let generation = engine.sync(&mut Untracked, Depth::Everything, None)?;
+        self.remark(&generation);
+        Ok(apart(engine.verify()?))
+    }
+
+    fn remark(&self, generation: &Generation) {
+        if let Some(trash) = &generation.trash {
+            let (count, trash) = (generation.removed, trash.display());
+            self.warn(format!("{count} names were deleted; what they held is kept in {trash}"));
+        }
+        for path in generation.changed_outside.iter().take(NAMED) {
+            self.warn(format!(
+                "somebody else changed {} on the disk side: it is as in RAM again, and what was \
+                 in the way is in .fsure-ram/trash",
+                path.shown()
+            ));
+        }
+    }
+
+    fn has_ended(&self, at_most: Duration) -> Result<bool> {
+        self.alive.has_ended(at_most).doing("watch", "the command".as_ref())
+    }
+
+    fn warn(&self, words: String) {
+        self.say(Told::Warning { folder: self.folder, words });
+    }
+
+    fn say(&self, mut told: Told) {
+        if let Told::Warning { words, .. } | Told::Failed { why: words, .. } = &mut told {
+            for (way, name) in &self.ways {
+                *words = words.replace(way, name);
+            }
+        }
+        (self.tell)(&told);
+    }
+}
+
+/// An error, and what to do.
+fn words(error: &Error) -> String {
+    match error.hint() {
+        Some(hint) => format!("{error} ({hint})"),
+        None => error.to_string(),
+    }
+}
+
+/// The engine; taken over where the one before was let go.
+fn held<'a>(
+    engine: &'a mut Option<Engine>,
+    strays: &BTreeSet<RelPath>,
+    (disk, ram): (&Path, &Path),
+) -> Result<&'a mut Engine> {
+    if engine.is_none() {
+        let mut next = Engine::adopt(disk, ram)?;
+        next.leave_alone(strays);
+        *engine = Some(next);
+    }
+    engine.as_mut().ok_or_else(|| Error::Internal("no engine".to_owned()))
+}
+
+/// Names that are on the disk side alone, and what of RAM is not there. A folder in
+/// which others have made a name has another date, and no more.
+fn apart(unequal: Vec<Unequal>) -> (BTreeSet<RelPath>, Vec<Unequal>) {
+    let (strays, mut rest): (Vec<_>, Vec<_>) =
+        unequal.into_iter().partition(|one| one.how == How::OnlyOnDisk);
+    let strays: BTreeSet<_> = strays.into_iter().map(|one| one.path).collect();
+    let dated: BTreeSet<_> = strays.iter().filter_map(RelPath::parent).collect();
+    rest.retain(|one| one.how != How::Metadata || !dated.contains(&one.path));
+    (strays, rest)
+}
+
+/// What of it is not on the disk.
+fn missing(engine: Option<&Engine>) -> String {
+    let Some(Ok(unequal)) = engine.map(Engine::verify) else {
+        return "; what is missing cannot be told".to_owned();
+    };
+    let (_, unequal) = apart(unequal);
+    let names: Vec<_> =
+        unequal.iter().take(NAMED).map(|one| one.path.shown().to_string()).collect();
+    let rest = unequal.len().saturating_sub(NAMED);
+    let rest = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+    format!("; not on the disk as it was in RAM: {}{rest}", names.join(", "))
+}

@@ -1,0 +1,377 @@
+//! `fsure ram run`, as root and as a user who is nobody: the command sees memory,
+//! the disk gets all of it, whoever is killed.
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use support::{EXT4, Image, or_skip, skip};
+use tempfile::TempDir;
+
+const NOBODY: u32 = 65_534;
+
+/// Who runs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum User {
+    /// As whoever runs the tests.
+    Own,
+    /// As nobody, for whom it takes a user name space.
+    Nobody,
+}
+
+/// A folder of theirs, on a disk.
+struct Place {
+    user: User,
+    home: TempDir,
+}
+
+/// Who can be tried here.
+fn users(test: &str) -> Vec<User> {
+    let is_root = rustix::process::geteuid().is_root();
+    let mut users = vec![User::Own];
+    if is_root {
+        users.push(User::Nobody);
+    } else {
+        skip(test, "only root can be somebody else");
+    }
+    users.retain(|user| {
+        let place = Place::new(*user);
+        let output = place.run(&[], "true").output().unwrap();
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        let is_able = !words.contains("name spaces") && !words.contains("in memory already");
+        if !is_able {
+            skip(test, &format!("{user:?}: {words}"));
+        }
+        is_able
+    });
+    users
+}
+
+impl Place {
+    fn new(user: User) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let place = Self { user, home };
+        fs::create_dir(place.folder()).unwrap();
+        place.give(&place.folder());
+        place
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.home.path().canonicalize().unwrap().join("hot")
+    }
+
+    fn give(&self, path: &Path) {
+        if self.user == User::Nobody {
+            chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+    }
+
+    fn write(&self, name: &str, content: &str) {
+        let path = self.folder().join(name);
+        fs::write(&path, content).unwrap();
+        self.give(&path);
+    }
+
+    /// The command, in the folder as it is in memory.
+    fn run(&self, options: &[&str], script: &str) -> Command {
+        self.run_in(&[&self.folder()], options, script)
+    }
+
+    fn run_in(&self, folders: &[&Path], options: &[&str], script: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fsure"));
+        command.args(["ram", "run"]).args(options).args(folders).args(["--", "sh", "-c"]);
+        command.arg(format!("cd {} || exit 99\n{script}", folders[0].display()));
+        command.current_dir(self.home.path()).stdin(Stdio::null());
+        if self.user == User::Nobody {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        command
+    }
+
+    fn read(&self, name: &str) -> Option<String> {
+        fs::read_to_string(self.folder().join(name)).ok()
+    }
+
+    /// Nothing of ours is left.
+    fn assert_clean(&self) {
+        assert!(!self.folder().join(".fsure-ram").exists(), "something of ours is left");
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+        assert!(!mounts.contains(self.folder().to_str().unwrap()), "something is mounted");
+    }
+}
+
+fn words(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn the_command_has_its_way_and_its_exit_code() {
+    for user in users("the_command_has_its_way_and_its_exit_code") {
+        let place = Place::new(user);
+        place.write("old", "old");
+        let cases: [(&str, i32); 6] = [
+            ("test $(cat old) = old && echo new > new", 0),
+            ("test $(cat new) = new && rm new && mkdir -p a/b && ln -s ../old a/l; exit 3", 3),
+            ("ln old a/b/second && echo more >> old; kill -TERM $$", 143),
+            ("kill -KILL $$", 137),
+            ("stat -f -c %T . | grep -qx tmpfs && exit 77", 77),
+            ("(sleep 1000 & exec sleep 1000) & echo $! > child; exit 1", 1),
+        ];
+        for (script, expected) in cases {
+            let output = place.run(&[], script).output().unwrap();
+            assert_eq!(output.status.code(), Some(expected), "{script}: {}", words(&output));
+            assert_eq!(words(&output), "", "{script}");
+            place.assert_clean();
+        }
+        assert_eq!(place.read("old").as_deref(), Some("oldmore\n"));
+        assert_eq!((place.read("new"), place.read("a/l").is_some()), (None, true));
+        let inode = |name| fs::metadata(place.folder().join(name)).unwrap().ino();
+        assert_eq!(inode("old"), inode("a/b/second"));
+        assert_eq!(
+            fs::metadata(place.folder().join("child")).unwrap().uid(),
+            match user {
+                User::Own => rustix::process::geteuid().as_raw(),
+                User::Nobody => NOBODY,
+            }
+        );
+    }
+}
+
+#[test]
+fn a_command_that_cannot_be_started_is_told_as_a_shell_does() {
+    let place = Place::new(User::Own);
+    if users("a_command_that_cannot_be_started").is_empty() {
+        return;
+    }
+    for (name, code) in [("fsure-that-is-nowhere", 127), ("/dev/null", 126)] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fsure"));
+        let output =
+            command.args(["ram", "run"]).arg(place.folder()).args(["--", name]).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{}", words(&output));
+        assert!(words(&output).contains("start the command"), "{}", words(&output));
+        place.assert_clean();
+    }
+}
+
+/// Starts it, and gives its output line by line.
+fn start(command: &mut Command) -> (Child, impl Iterator<Item = String> + use<>) {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    (child, lines)
+}
+
+#[test]
+fn others_see_the_disk_and_changes_come_to_it_meanwhile() {
+    for user in users("others_see_the_disk") {
+        let place = Place::new(user);
+        place.write("file", "before");
+        // Holds until it may go on, which is said outside.
+        let go = place.home.path().join("go");
+        let wait = format!("until test -e {}; do sleep 0.01; done", go.display());
+        let script = format!("echo after > file; mkdir deep; echo 1 > deep/x; {wait}; rm file");
+        let mut command = place.run(&["--max-loss", "200ms"], &script);
+        let (child, _) = start(&mut command);
+        while (place.read("deep/x"), place.read("file"))
+            != (Some("1\n".to_owned()), Some("after\n".to_owned()))
+        {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        // Somebody else may not have it too, nor what is in it.
+        for folder in [place.folder(), place.folder().join("deep")] {
+            let mut second = place.run_in(&[&folder], &[], "true");
+            let output = second.output().unwrap();
+            assert_eq!(output.status.code(), Some(2), "{}", words(&output));
+            assert!(words(&output).contains("in RAM"), "{}", words(&output));
+        }
+        fs::write(go, "").unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!((output.status.code(), &*words(&output)), (Some(0), ""));
+        assert_eq!(place.read("file"), None);
+        place.assert_clean();
+    }
+}
+
+#[test]
+fn several_folders_are_each_their_own() {
+    for user in users("several_folders_are_each_their_own") {
+        let (one, other) = (Place::new(user), Place::new(user));
+        other.write("x", "x");
+        let (first, second) = (one.folder(), other.folder());
+        let script = format!("echo 1 > a; mv {}/x .; echo 2 > {0}/b", second.display());
+        let output = one.run_in(&[&first, &second], &[], &script).output().unwrap();
+        assert_eq!((output.status.code(), &*words(&output)), (Some(0), ""));
+        assert_eq!((one.read("a"), one.read("x")), (Some("1\n".into()), Some("x".into())));
+        assert_eq!((other.read("b"), other.read("x")), (Some("2\n".into()), None));
+        one.assert_clean();
+        other.assert_clean();
+        let output = one.run_in(&[&first, &first], &[], "true").output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(words(&output).contains("the one is in the other"), "{}", words(&output));
+    }
+}
+
+#[test]
+fn what_cannot_be_kept_is_refused_before_anything_is_done() {
+    for user in users("what_cannot_be_kept_is_refused") {
+        let place = Place::new(user);
+        place.write("file", "1");
+        let refused = |command: &mut Command, expected: &str| {
+            let output = command.output().unwrap();
+            assert_eq!(output.status.code(), Some(2), "{}", words(&output));
+            assert!(words(&output).contains(expected), "{expected}: {}", words(&output));
+            assert_eq!(output.stdout, b"", "it was started");
+            place.assert_clean();
+        };
+        refused(&mut place.run(&["--size", "4K"], "echo"), "its content takes");
+        refused(&mut place.run_in(&[Path::new("/etc")], &[], "echo"), "the system itself");
+        let log = fs::File::create(place.folder().join("log")).unwrap();
+        place.give(&place.folder().join("log"));
+        let mut command = place.run(&[], "echo");
+        let status = command.stdout(log).stderr(Stdio::null()).status().unwrap();
+        assert_eq!(status.code(), Some(2), "the output goes to the covered folder");
+        if user == User::Nobody {
+            let path = place.folder().join("group");
+            fs::write(&path, "").unwrap();
+            chown(&path, Some(NOBODY), Some(12)).unwrap();
+            refused(&mut place.run(&[], "echo"), "hot/group has group 12");
+        }
+    }
+}
+
+#[test]
+fn a_full_memory_is_the_commands_to_see() {
+    for user in users("a_full_memory_is_the_commands_to_see") {
+        let place = Place::new(user);
+        let script =
+            "head -c 20000000 /dev/zero | tr '\\0' x > big; echo $?; rm big; echo 1 > small";
+        let output = place.run(&["--size", "8M"], script).output().unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        assert!(words(&output).contains("No space left"), "{}", words(&output));
+        assert_eq!((place.read("big"), place.read("small")), (None, Some("1\n".into())));
+        place.assert_clean();
+    }
+}
+
+/// What is in a folder, by name.
+fn content(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let names = fs::read_dir(folder).unwrap().map(|name| name.unwrap().path());
+    let files = names.filter(|path| path.is_file());
+    files
+        .map(|path| {
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            (name, fs::read(&path).unwrap())
+        })
+        .collect()
+}
+
+#[test]
+fn a_full_disk_is_waited_for_and_what_is_missing_is_named() {
+    let test = "a_full_disk_is_waited_for";
+    let Some(image) = or_skip(test, Image::new(&EXT4, 32)) else { return };
+    let folder = image.root().join("hot");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("old"), "old").unwrap();
+    let ballast = image.root().join("ballast");
+    let place = Place::new(User::Own);
+    let script = "head -c 12000000 /dev/urandom > big; cp big again; echo written; rm -f old; \
+                  read -r line";
+    for is_helped in [true, false] {
+        fs::write(&ballast, vec![1; 10 << 20]).unwrap();
+        let mut command = place.run_in(&[&folder], &["--max-loss", "200ms"], script);
+        let (mut child, mut lines) = start(command.stdin(Stdio::piped()));
+        assert_eq!(lines.next().as_deref(), Some("written"));
+        let mut errors = BufReader::new(child.stderr.take().unwrap()).lines();
+        let late = errors.next().unwrap().unwrap();
+        assert!(late.contains("more than 200ms would be lost"), "{late}");
+        let kept: Vec<_> = content(&folder).into_keys().collect();
+        assert!(!kept.contains(&"again".to_owned()), "{kept:?}");
+        if is_helped {
+            fs::remove_file(&ballast).unwrap();
+        }
+        drop(child.stdin.take());
+        let status = child.wait().unwrap();
+        let rest: Vec<_> = errors.map(Result::unwrap).collect();
+        if is_helped {
+            // `read` finds no line.
+            assert_eq!((status.code(), rest.len()), (Some(1), 0), "{rest:?}");
+            let content = content(&folder);
+            assert!(content["big"] == content["again"] && content["big"].len() == 12_000_000);
+            assert!(!content.contains_key("old"));
+            assert!(!folder.join(".fsure-ram").exists());
+            for name in ["big", "again"] {
+                fs::remove_file(folder.join(name)).unwrap();
+            }
+            fs::write(folder.join("old"), "old").unwrap();
+            continue;
+        }
+        assert_eq!(status.code(), Some(5), "{rest:?}");
+        let last = rest.join("\n");
+        assert!(last.contains("NOT on the disk") && last.contains("again"), "{last}");
+        assert!(last.contains("No space left"), "{last}");
+        // The next run finds the last generation.
+        fs::remove_file(&ballast).unwrap();
+        let output = place.run_in(&[&folder], &[], "ls").output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", words(&output));
+        assert!(!folder.join(".fsure-ram").exists());
+    }
+}
+
+#[test]
+fn an_input_and_an_output_are_the_commands() {
+    for user in users("an_input_and_an_output_are_the_commands") {
+        let place = Place::new(user);
+        let mut command = place.run(&[], "cat; echo 1 > x; echo end >&2");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        std::io::Write::write_all(&mut input, b"through").unwrap();
+        drop(input);
+        let mut said = String::new();
+        child.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!((&*said, &*words(&output)), ("through", "end\n"));
+    }
+}
+
+#[test]
+fn what_others_do_on_the_disk_side_meanwhile_is_no_loss() {
+    for user in users("what_others_do_on_the_disk_side_meanwhile_is_no_loss") {
+        let place = Place::new(user);
+        place.write("file", "before");
+        let mut child = place.run(&[], "echo new > new; echo; read -r end; exit 7");
+        child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = child.spawn().unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        // One generation is there: what is changed after it is found only at the end.
+        while place.read("new").is_none() {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        place.write("file", "of others");
+        place.write("stray", "of others");
+        drop(child.stdin.take());
+        let output = child.wait_with_output().unwrap();
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(7), "{words}");
+        assert!(words.contains("stray was made on the disk side"), "{words}");
+        assert_eq!(place.read("stray").as_deref(), Some("of others"));
+        place.assert_clean();
+    }
+}
+
+#[test]
+fn a_loss_that_is_no_bound_is_refused() {
+    let place = Place::new(User::Own);
+    for loss in ["0ms", "99ms", "30d"] {
+        let output = place.run(&["--max-loss", loss], "true").output().unwrap();
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && words.contains("a loss of"), "{words}");
+    }
+}
