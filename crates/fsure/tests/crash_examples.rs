@@ -1,5 +1,5 @@
-//! The examples of `docs/crash.md`: databases, as their users would test
-//! them.
+//! The examples of `docs/crash.md`: databases, and RAM folders, as their users would
+//! test them.
 #![cfg(target_os = "linux")]
 
 mod support;
@@ -90,4 +90,29 @@ fn sqlite_loses_what_its_settings_say() {
     let (code, cuts) = with("6", ["wal", "normal"]).unwrap();
     assert_eq!(code, 3, "{cuts:?}");
     assert!(cuts.iter().all(|cut| cut["state"] != "corrupt"), "{cuts:?}");
+}
+
+/// The daemon with all that belongs to it, where the engine alone is tried in
+/// `ram_cut.rs`.
+#[test]
+fn a_bound_folder_loses_nothing_that_was_synced() {
+    let test = "a bound RAM folder on a simulated drive";
+    if or_skip(test, is_there("unshare")).is_none() {
+        return;
+    }
+    let program = env!("CARGO_BIN_EXE_fsure");
+    let [check, run_it] = ["check", "run"].map(|name| {
+        let script = examples().join("ram-folder").join(name);
+        format!("FSURE='{program}' '{}'", script.display())
+    });
+    for fs in ["ext4", "xfs", "btrfs"] {
+        // What is torn there is its superblock, and then it does not mount.
+        let variant = "none,all,prefix,epoch,random";
+        let args = ["--fs", fs, "--cuts", "5", "--variant", variant, "--check", &check];
+        let command = ["--", "sh", "-c", &run_it];
+        let Some((code, cuts)) = run(test, &[&args[..], &command].concat()) else { return };
+        assert_eq!((code, cuts.len()), (0, 5), "{fs}: {cuts:?}");
+        let acked = cuts.iter().filter_map(|cut| cut["acked"].as_u64()).max();
+        assert!(acked > Some(0), "{fs}: {cuts:?}");
+    }
 }

@@ -35,6 +35,8 @@ pub mod scrub;
 #[cfg(target_os = "linux")]
 pub mod signable;
 #[cfg(target_os = "linux")]
+pub mod slow;
+#[cfg(target_os = "linux")]
 mod traced;
 mod tree;
 

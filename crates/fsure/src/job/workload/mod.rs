@@ -9,6 +9,7 @@ mod append;
 mod catalog;
 mod numbered;
 mod overwrite;
+mod ram;
 mod rename;
 mod sqlite;
 mod table;
@@ -22,6 +23,7 @@ use fsure_os::durable::Method;
 use fsure_os::plain;
 
 use crate::words::{Error, Result};
+pub use ram::write_generation;
 pub use table::{Expect, WORKLOADS, Workload, workload};
 
 /// What a workload does.
@@ -32,6 +34,7 @@ enum Work {
     Rename(rename::Steps),
     Sqlite(sqlite::Pragmas),
     Catalog(catalog::Acknowledges),
+    Ram(ram::Acknowledges),
 }
 
 /// Who is told of an acknowledgement, and says whether to go on.
@@ -89,6 +92,7 @@ pub fn run(workload: &Workload, folder: &Path, listen: Listen<'_>) -> Result<End
         Work::Rename(steps) => rename::run(steps, folder, acks),
         Work::Sqlite(pragmas) => sqlite::run(pragmas, folder, acks),
         Work::Catalog(acknowledges) => catalog::run(acknowledges, folder, acks),
+        Work::Ram(acknowledges) => ram::run(acknowledges, folder, acks),
     };
     match ended {
         Ok(()) => Ok(Ended::Stopped),
@@ -109,6 +113,7 @@ pub fn check(workload: &Workload, folder: &Path, acked: u64) -> Checked {
         Work::Rename(steps) => rename::check(steps, folder),
         Work::Sqlite(_) => sqlite::check(folder, acked),
         Work::Catalog(_) => catalog::check(folder, acked),
+        Work::Ram(_) => ram::check(folder),
     };
     match last {
         Ok(last) => Checked { last: Some(last), corrupt: None },

@@ -8,6 +8,7 @@ use fsure_os::durable::Method;
 
 use super::Work;
 use super::catalog::Acknowledges;
+use super::ram;
 use super::rename::Steps;
 use super::sqlite::Pragmas;
 use crate::drive::Personality;
@@ -74,6 +75,7 @@ impl Workload {
             ("overwrite:syncfs", "xfs") => Expect::MayLose,
             // The kernel does not tell a FUSE file system of it.
             ("append:syncfs" | "overwrite:syncfs", "folder" | "folder-journal") => Expect::Fails,
+            ("ram:synced" | "ram:told", "folder" | "folder-journal") => Expect::Fails,
             // Nothing but a flush of the folder makes a name durable there, and
             // that is all that POSIX promises.
             ("rename:file", "folder") => Expect::MayLose,
@@ -197,4 +199,16 @@ pub const WORKLOADS: &[Workload] = &[
         Expect::MayLoseUpTo(ABOUT_A_SECOND),
         Acknowledges::Told,
     ),
+    Workload {
+        name: "ram:synced",
+        does: "a RAM folder, each generation as it is on the disk side",
+        honest: Expect::NeverLoses,
+        work: Work::Ram(ram::Acknowledges::Synced),
+    },
+    Workload {
+        name: "ram:told",
+        does: "the same, each as it is in memory, max-loss 300 ms",
+        honest: Expect::MayLoseUpTo(ABOUT_A_SECOND),
+        work: Work::Ram(ram::Acknowledges::Told),
+    },
 ];
