@@ -18,6 +18,7 @@
 //! | [`inside`] | a command that sees folders in memory in the place of others |
 //! | [`net`] | TCP, with an end to every wait |
 //! | [`opener`] | how a file can be read, before it is |
+//! | [`pin`] | the files of a folder held in memory |
 //! | [`place`] | where files begin on the disk |
 //! | [`read`] | what a file holds on its medium, and which way it was really read |
 //! | [`ring`] | many reads with one call |
@@ -78,6 +79,7 @@ pub mod net;
 pub mod opener;
 pub mod passthrough;
 pub mod path;
+pub mod pin;
 pub mod place;
 pub mod plain;
 pub mod priority;

@@ -67,6 +67,11 @@ pub fn host() -> String {
     crate::host::name()
 }
 
+/// Whether this process is the system's own user.
+pub fn is_root() -> bool {
+    crate::host::is_root()
+}
+
 /// A file that comes to its name only when it is whole and on its medium. One
 /// that is dropped before leaves nothing behind, and what had the name stays.
 #[derive(Debug)]

@@ -19,6 +19,7 @@
 //! | `device` | the storage under a folder |
 //! | `durable` | the ways of making a write durable |
 //! | `name` | what this host is called |
+//! | `pin` | files held in memory |
 //! | `priority` | whether others go first |
 //! | `ramfs` | a folder in memory over one on a disk |
 //! | `ring` | many reads with one call, where there is such a thing |
@@ -63,6 +64,8 @@ pub(crate) mod no_mirror;
 #[cfg(not(target_os = "linux"))]
 pub(crate) mod no_mounts;
 #[cfg(not(target_os = "linux"))]
+pub(crate) mod no_pin;
+#[cfg(not(target_os = "linux"))]
 pub(crate) mod no_ramfs;
 #[cfg(not(target_os = "linux"))]
 pub(crate) mod no_ring;
@@ -90,24 +93,26 @@ use windows as system;
 pub(crate) use linux::did_not_run;
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{
-    block, counters, daemon, defer, files, inside, memory_use, mirror, mounts, ramfs, ring, stack,
-    still, tracing, watch,
+    block, counters, daemon, defer, files, inside, memory_use, mirror, mounts, pin, ramfs, ring,
+    stack, still, tracing, watch,
 };
 pub(crate) use system::{File, device, durable, machine, priority, volume};
 #[cfg(unix)]
 pub(crate) use unix::{
-    attribute, control, folder, lock, long_queue, memory, name, open_files, path, scratch, write,
+    attribute, control, folder, is_root, lock, long_queue, memory, name, open_files, path, scratch,
+    write,
 };
 #[cfg(windows)]
 pub(crate) use windows::{
-    attribute, control, folder, lock, long_queue, memory, name, open_files, path, scratch, write,
+    attribute, control, folder, is_root, lock, long_queue, memory, name, open_files, path, scratch,
+    write,
 };
 #[cfg(not(target_os = "linux"))]
 pub(crate) use {
     no_block as block, no_counters as counters, no_daemon as daemon, no_defer as defer,
     no_files as files, no_inside as inside, no_memory_use as memory_use, no_mirror as mirror,
-    no_mounts as mounts, no_ramfs as ramfs, no_ring as ring, no_stack as stack, no_still as still,
-    no_tracing as tracing, no_watch as watch,
+    no_mounts as mounts, no_pin as pin, no_ramfs as ramfs, no_ring as ring, no_stack as stack,
+    no_still as still, no_tracing as tracing, no_watch as watch,
 };
 
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]

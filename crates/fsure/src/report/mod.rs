@@ -19,6 +19,7 @@ pub mod matrix;
 mod meta_line;
 pub mod metrics;
 pub mod page;
+pub mod pin;
 pub mod powercut;
 pub mod protect;
 pub mod ram;

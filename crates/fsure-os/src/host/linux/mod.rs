@@ -22,6 +22,7 @@ pub(crate) mod mirror;
 mod mount;
 pub(crate) mod mounts;
 mod passthrough;
+pub(crate) mod pin;
 pub(crate) mod place;
 pub(crate) mod priority;
 pub(crate) mod ramfs;

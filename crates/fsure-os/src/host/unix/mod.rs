@@ -19,6 +19,11 @@ use rustix::io::Errno;
 
 use crate::opener::not_that_file;
 
+/// See [`crate::plain::is_root`].
+pub(crate) fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
 /// The name of this host.
 pub(crate) fn name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()

@@ -28,6 +28,11 @@ pub(crate) fn open_files() -> usize {
 /// The standard library asks for 128, and there is no asking again.
 pub(crate) fn long_queue(_: &std::net::TcpListener) {}
 
+/// There is none.
+pub(crate) fn is_root() -> bool {
+    false
+}
+
 /// The name of this host; empty where nobody says.
 pub(crate) fn name() -> String {
     std::env::var("COMPUTERNAME").unwrap_or_default()

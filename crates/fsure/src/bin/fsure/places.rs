@@ -34,6 +34,21 @@ pub(crate) fn cuts_if_any() -> Option<PathBuf> {
     Some(folder.join("powercut.jsonl")).filter(|file| os_path::exists(file))
 }
 
+/// The folder for what lasts as long as the system runs, not made yet: one for
+/// root, and one for every other user.
+pub(crate) fn runtime() -> Result<PathBuf> {
+    if fsure_os::plain::is_root() {
+        return Ok(PathBuf::from("/run/fsure"));
+    }
+    let base = etcetera::choose_base_strategy().ok();
+    base.and_then(|base| base.runtime_dir()).map(|folder| folder.join("fsure")).ok_or_else(|| {
+        Error::Usage {
+            message: "there is no folder for what lasts as long as the system runs".to_owned(),
+            hint: Some("set XDG_RUNTIME_DIR to a folder of yours".to_owned()),
+        }
+    })
+}
+
 /// The folder of what is remembered; it is made.
 fn state(what: &str, hint: &str) -> Result<PathBuf> {
     let Ok(base) = etcetera::choose_base_strategy() else {

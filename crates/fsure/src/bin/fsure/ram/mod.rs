@@ -2,6 +2,7 @@
 //! per sub-command.
 
 mod bind;
+mod pin;
 mod recover;
 mod run;
 mod status;
@@ -51,6 +52,8 @@ enum What {
     Work(bind::DaemonArgs),
     #[command(hide = true)]
     KeepRun(run::KeepArgs),
+    Pin(pin::PinArgs),
+    Unpin(pin::UnpinArgs),
 }
 
 /// The RAM folders that a command is for.
@@ -77,6 +80,8 @@ pub(crate) fn run(args: &RamArgs, output: &OutputArgs) -> ExitCode {
         What::Recover(args) => on_screen(output, |screen| recover::run(args, output, screen)),
         What::Keep(args) => on_screen(output, |screen| bind::keep_on(args, screen)),
         What::Work(args) => on_screen(output, |screen| bind::work_on(args, screen)),
+        What::Pin(args) => on_screen(output, |screen| pin::run(args, output, screen)),
+        What::Unpin(args) => on_screen(output, |screen| pin::let_go(args, output, screen)),
     }
 }
 

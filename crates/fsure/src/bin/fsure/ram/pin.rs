@@ -1,0 +1,162 @@
+//! `fsure ram pin` and `unpin`.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use clap::Args;
+use fsure::job::{self, LetGo};
+use fsure::report::pin as report;
+use fsure::words::{Error, ExitCode, IoContext as _, Result};
+use fsure_os::daemon::{Started, begun, terminate};
+use signal_hook::consts::SIGINT;
+
+use super::super::screen::Screen;
+use super::super::{OutputArgs, places};
+
+/// How soon a signal is passed on.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Hold the files of a folder in memory: read from there, written to the disk
+///
+/// There is no second copy, and nothing can be lost. New, replaced and grown files
+/// are followed. At most half of the memory that is available is taken, and all of
+/// it is let go of when memory becomes short. The folder cannot be unmounted
+/// meanwhile. Exit codes: 0 held, 1 let go of because memory is short or the folder has
+/// another path, 2 refused.
+#[derive(Args)]
+pub(super) struct PinArgs {
+    /// The folder
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// Stay in the foreground, as systemd wants it
+    #[arg(long)]
+    foreground: bool,
+}
+
+/// Let go of a folder that is held in memory
+#[derive(Args)]
+pub(super) struct UnpinArgs {
+    /// The folder
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+}
+
+/// Runs `pin`.
+pub(super) fn run(args: &PinArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
+    if !args.foreground {
+        return in_background(&args.folder, output, screen);
+    }
+    let pinned = |pinned: &job::Pinned| {
+        let line = if output.json { report::json_line(pinned) } else { report::text(pinned) };
+        screen.print_now(&line);
+    };
+    let stop = super::signals();
+    let is_over = || stop.load(Ordering::Relaxed) > 0;
+    Ok(match job::hold(&args.folder, &places::runtime()?, &pinned, &is_over)? {
+        LetGo::Asked => ExitCode::Clean,
+        LetGo::Gone => {
+            screen.note(&format!("{} is gone", args.folder.display()));
+            ExitCode::Clean
+        }
+        LetGo::Moved => {
+            screen.warn(&format!("let go of {}: it has another path", args.folder.display()));
+            ExitCode::Differences
+        }
+        LetGo::Short(how) => {
+            screen.warn(&format!("let go of {}: {how}", args.folder.display()));
+            ExitCode::Differences
+        }
+    })
+}
+
+/// Starts the one that holds it, and says what it says once all is in memory.
+fn in_background(folder: &Path, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
+    let program = std::env::current_exe().doing("find the program of", Path::new("fsure"))?;
+    // It works in no folder, so that a relative path would lead elsewhere.
+    let folder = fsure_os::path::without_links(folder).doing("find", folder)?;
+    let arguments = ["ram", "pin", "--foreground", "--json"].map(Into::into);
+    let arguments: Vec<_> = arguments.into_iter().chain([folder.clone().into()]).collect();
+    let stop = super::signals();
+    let mut started = Started::spawn(&program, &arguments, false).doing("start", &program)?;
+    let heard = hear(&mut started, &stop).doing("read from", &program)?;
+    match i32::try_from(stop.load(Ordering::Relaxed)) {
+        Ok(0) => {}
+        Ok(SIGINT) => return Err(Error::Interrupted(ExitCode::Interrupted)),
+        _ => return Err(Error::Interrupted(ExitCode::Terminated)),
+    }
+    let said = heard.unwrap_or_default();
+    let word = job::word(&folder, &places::runtime()?);
+    if let Some(word) = word {
+        screen.note(&format!("the last time it was {word}"));
+    }
+    let Ok(pinned) = serde_json::from_str(&said) else { return Err(refused(&said, &folder)) };
+    if output.json {
+        screen.print(&said);
+    } else if !output.quiet {
+        screen.print(&report::text(&pinned));
+    }
+    Ok(ExitCode::Clean)
+}
+
+/// Its first line. A signal that asks to end is passed on, and its end waited for:
+/// nobody would know of one that goes on taking memory.
+fn hear(started: &mut Started, stop: &AtomicUsize) -> io::Result<Option<String>> {
+    let (process, is_over) = (started.process(), AtomicBool::new(false));
+    let began = begun(process).unwrap_or_default();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) && stop.load(Ordering::Relaxed) == 0 {
+                std::thread::sleep(LOOK);
+            }
+            if stop.load(Ordering::Relaxed) > 0 {
+                // It may have ended meanwhile.
+                let _ = terminate(process, began);
+            }
+        });
+        let heard = started.line();
+        is_over.store(true, Ordering::Relaxed);
+        heard
+    })
+    .and_then(|heard| {
+        if stop.load(Ordering::Relaxed) > 0 {
+            let _ = terminate(process, began);
+            started.wait()?;
+        }
+        Ok(heard)
+    })
+}
+
+/// What it said is what there is to say.
+fn refused(said: &str, folder: &Path) -> Error {
+    let said: serde_json::Value = serde_json::from_str(said).unwrap_or_default();
+    match said["message"].as_str() {
+        Some(message) => Error::Usage {
+            message: message.to_owned(),
+            hint: said["hint"].as_str().map(str::to_owned),
+        },
+        None => Error::Usage {
+            message: format!("{} was let go of before it was in memory", folder.display()),
+            hint: Some("somebody asked for that, or killed who was to hold it".to_owned()),
+        },
+    }
+}
+
+/// Runs `unpin`.
+pub(super) fn let_go(args: &UnpinArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
+    let folder = &args.folder;
+    let runtime = places::runtime()?;
+    let Some(pinned) = job::let_go(folder, &runtime)? else {
+        return Err(Error::Usage {
+            message: format!("{} is not pinned", folder.display()),
+            hint: job::word(folder, &runtime),
+        });
+    };
+    if output.json {
+        screen.print(&report::unpinned_json_line(&pinned));
+    } else if !output.quiet {
+        screen.print(&report::unpinned(&pinned));
+    }
+    Ok(ExitCode::Clean)
+}

@@ -1,0 +1,229 @@
+//! Where one that holds a folder is met: a socket in the runtime folder, named after
+//! the folder, is all that is known of it elsewhere. Who answers there holds it; a
+//! lock beside it keeps two from holding the same; and who lets go with nobody to
+//! tell leaves a word.
+
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use fsure_os::control::{self, Control};
+use fsure_os::lock::{self, Attempt, Lock};
+
+use super::Pinned;
+use crate::words::{Error, IoContext as _, Result, escape};
+
+/// How the name of a word ends that was left.
+const WORD: &str = "word";
+/// How the name of a lock ends.
+const LOCK: &str = "lock";
+/// How long one may take to let go, or to begin.
+const PATIENCE: Duration = Duration::from_secs(30);
+const LOOK: Duration = Duration::from_millis(10);
+
+/// The socket of this process, until it is dropped. The lock goes after the socket:
+/// who has the lock takes over what a killed one has left, and nothing else.
+pub(super) struct Door {
+    control: Control,
+    _lock: Only,
+}
+
+/// A lock whose file goes with it.
+struct Only {
+    name: PathBuf,
+    _lock: Lock,
+}
+
+impl Drop for Only {
+    fn drop(&mut self) {
+        fsure_os::path::remove(&self.name, false);
+    }
+}
+
+impl Door {
+    /// Fails where somebody else holds the folder.
+    pub(super) fn open(folder: &Path, runtime: &Path) -> Result<Self> {
+        for made in [runtime, &runtime.join("pin")] {
+            fsure_os::path::make_folder(made).doing("make", made)?;
+        }
+        let socket = socket(folder, runtime);
+        let begun = Instant::now();
+        // One that is just beginning, or ending, is there and does not answer.
+        while begun.elapsed() < PATIENCE {
+            let lock = lock(&socket)?;
+            let answered = ask(&socket, "status")?;
+            if matches!(answered, Answered::By(_)) {
+                break;
+            }
+            if let (Ok(lock), Answered::Nobody) = (lock, answered) {
+                match Control::listen(&socket) {
+                    // One that was killed has not let go of all that it had.
+                    Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
+                    listened => {
+                        let control = listened.doing("listen on", &socket)?;
+                        return Ok(Self { control, _lock: lock });
+                    }
+                }
+            }
+            std::thread::sleep(LOOK);
+        }
+        Err(Error::Usage {
+            message: format!("{} is pinned already", folder.display()),
+            hint: Some(format!("'fsure ram unpin {}' lets go of it", folder.display())),
+        })
+    }
+
+    pub(super) fn serve(
+        &self,
+        answer: &(dyn Fn(Option<&str>) -> String + Sync),
+        is_over: &(dyn Fn() -> bool + Sync),
+    ) {
+        self.control.serve(answer, is_over);
+    }
+}
+
+/// Has the one that holds a folder let go of it, and waits until it has. `None`
+/// where nobody holds it.
+pub fn let_go(folder: &Path, runtime: &Path) -> Result<Option<Pinned>> {
+    let folder = real(folder)?;
+    let socket = socket(&folder, runtime);
+    let begun = Instant::now();
+    let mut pinned = None;
+    loop {
+        match ask(&socket, "end")? {
+            Answered::Nobody => return Ok(pinned),
+            Answered::By(answer) => pinned = Some(answer),
+            Answered::Silence => {}
+        }
+        if begun.elapsed() > PATIENCE {
+            let holder = lock(&socket)?.err().unwrap_or_else(|| "who holds it".to_owned());
+            return Err(Error::Usage {
+                message: format!("{holder} does not let go of {}", folder.display()),
+                hint: Some("end it with 'kill -9': nothing can be lost".to_owned()),
+            });
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// All that hold a folder and answer, and the sockets of those that were killed.
+pub fn pinned(runtime: &Path) -> Result<(Vec<Pinned>, Vec<PathBuf>)> {
+    let (mut living, mut dead) = (Vec::new(), Vec::new());
+    let folder = runtime.join("pin");
+    if !fsure_os::path::exists(&folder) {
+        return Ok((living, dead));
+    }
+    let names = fsure_os::plain::names(&folder).doing("list", &folder)?;
+    // Of a socket's name there is no end.
+    for name in names.iter().filter(|name| !name.contains(&b'.')) {
+        let socket = folder.join(fsure_os::path::from_bytes(name));
+        match ask(&socket, "status")? {
+            Answered::By(pinned) => living.push(pinned),
+            Answered::Nobody => dead.push(socket),
+            Answered::Silence => {}
+        }
+    }
+    living.sort_by(|one, other| one.folder.cmp(&other.folder));
+    Ok((living, dead))
+}
+
+/// Nobody may be there to be told. Where this fails there is nothing to read.
+pub(super) fn leave_word(folder: &Path, runtime: &Path, how: &str) {
+    let file = socket(folder, runtime).with_extension(WORD);
+    let shown = escape(&fsure_os::path::bytes(folder));
+    let _ = fsure_os::plain::create_new(&file)
+        .and_then(|mut word| writeln!(word, "let go of {shown}: {how}"));
+}
+
+/// What one that let go of a folder by itself left word of, which is then gone.
+pub fn word(folder: &Path, runtime: &Path) -> Option<String> {
+    let file = socket(&real(folder).ok()?, runtime).with_extension(WORD);
+    let mut word = String::new();
+    fsure_os::plain::open(&file).ok()?.take(4096).read_to_string(&mut word).ok()?;
+    fsure_os::path::remove(&file, false);
+    Some(word.trim_end().to_owned())
+}
+
+/// The lock of a folder, or who has it.
+fn lock(socket: &Path) -> Result<std::result::Result<Only, String>> {
+    let name = socket.with_extension(LOCK);
+    Ok(match lock::attempt(&name).doing("lock", &name)? {
+        Attempt::Locked(lock) => Ok(Only { name, _lock: lock }),
+        Attempt::HeldBy(holder) => Err(holder),
+    })
+}
+
+/// Who is at a socket.
+enum Answered {
+    By(Pinned),
+    /// It is there, and does not answer.
+    Silence,
+    Nobody,
+}
+
+fn ask(socket: &Path, line: &str) -> Result<Answered> {
+    use io::ErrorKind::{ConnectionRefused, ConnectionReset, NotFound, TimedOut, UnexpectedEof};
+    match control::ask(socket, line, Some(control::AT_ONCE)) {
+        Ok(answer) => serde_json::from_str(&answer).map(Answered::By).map_err(|error| {
+            Error::Internal(format!("an answer on {}: {error}", socket.display()))
+        }),
+        Err(error) => match error.kind() {
+            TimedOut => Ok(Answered::Silence),
+            ConnectionRefused | ConnectionReset | NotFound | UnexpectedEof => Ok(Answered::Nobody),
+            _ => Err(error).doing("ask", socket),
+        },
+    }
+}
+
+/// The folder under its one name.
+pub(super) fn real(folder: &Path) -> Result<PathBuf> {
+    let real = fsure_os::path::without_links(folder).doing("find", folder)?;
+    if fsure_os::path::is_folder(&real) {
+        return Ok(real);
+    }
+    let message = format!("{} is no folder", folder.display());
+    Err(Error::Usage { message, hint: Some("a folder is pinned with all its files".to_owned()) })
+}
+
+fn socket(folder: &Path, runtime: &Path) -> PathBuf {
+    // A socket's name may have 107 bytes, and a folder's path any number.
+    let name = blake3::hash(&fsure_os::path::bytes(folder)).to_hex();
+    runtime.join("pin").join(&name[..16])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socket_has_a_short_name_of_its_own() {
+        let runtime = Path::new("/run/fsure");
+        let [one, other] = ["/a", "/b"].map(|folder| socket(Path::new(folder), runtime));
+        assert_ne!(one, other);
+        let long = socket(Path::new(&"/long".repeat(500)), runtime);
+        assert!(long.as_os_str().len() < 100);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn who_is_just_beginning_is_waited_for() {
+        let runtime = tempfile::tempdir().unwrap();
+        let folder = Path::new("/srv");
+        // One was killed, and two others begin.
+        let dead = Door::open(folder, runtime.path()).unwrap();
+        let name = socket(folder, runtime.path());
+        std::fs::hard_link(&name, runtime.path().join("kept")).unwrap();
+        drop(dead);
+        std::fs::rename(runtime.path().join("kept"), &name).unwrap();
+        assert_eq!(pinned(runtime.path()).unwrap().1, vec![name.clone()]);
+        let first = lock(&name).unwrap().unwrap();
+        std::thread::scope(|scope| {
+            let second = scope.spawn(|| Door::open(folder, runtime.path()).is_ok());
+            std::thread::sleep(10 * LOOK);
+            assert!(!second.is_finished(), "it takes the other one's place");
+            drop(first);
+            assert!(second.join().unwrap());
+        });
+        assert_eq!(std::fs::read_dir(runtime.path().join("pin")).unwrap().count(), 0);
+    }
+}
