@@ -37,6 +37,7 @@
 //! | [`family`] | a program and all that it starts, which end together |
 //! | [`watch`] | which folders of a file system have changed |
 //! | [`zram`] | a compressed disk in memory |
+//! | [`ramdisk`] | a plain RAM disk |
 //! | [`ramfs`] | a folder in memory over one on a disk, and who holds either |
 //! | [`cgroup`] | a machine with less memory |
 //! | [`scratch`] | folders of our own, of which nothing is left behind |
@@ -84,6 +85,7 @@ pub mod place;
 pub mod plain;
 pub mod priority;
 pub mod pv;
+pub mod ramdisk;
 pub mod ramfs;
 pub mod read;
 pub mod ring;

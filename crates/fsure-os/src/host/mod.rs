@@ -21,6 +21,7 @@
 //! | `name` | what this host is called |
 //! | `pin` | files held in memory |
 //! | `priority` | whether others go first |
+//! | `ramdisk` | a plain RAM disk |
 //! | `ramfs` | a folder in memory over one on a disk |
 //! | `ring` | many reads with one call, where there is such a thing |
 //! | `scratch` | folders of which nothing is left behind |
@@ -96,7 +97,7 @@ pub(crate) use linux::{
     block, counters, daemon, defer, files, inside, memory_use, mirror, mounts, pin, ramfs, ring,
     stack, still, tracing, watch,
 };
-pub(crate) use system::{File, device, durable, machine, priority, volume};
+pub(crate) use system::{File, device, durable, machine, priority, ramdisk, volume};
 #[cfg(unix)]
 pub(crate) use unix::{
     attribute, control, folder, is_root, lock, long_queue, memory, name, open_files, path, scratch,

@@ -12,6 +12,7 @@ mod compare;
 mod config;
 mod crash;
 mod defer;
+mod disk;
 mod dupes;
 mod expected;
 mod export;
@@ -46,6 +47,7 @@ pub use crash::{
     fail_a_write, matrix,
 };
 pub use defer::{DeferOptions, defer};
+pub use disk::{Destroyed, create_disk, destroy_disk, disks};
 pub use dupes::dupes;
 pub use export::{Exported, Target, export};
 pub use flush::{FlushOptions, Measured, Pattern, flush};

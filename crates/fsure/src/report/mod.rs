@@ -8,6 +8,7 @@ mod closing;
 pub mod compare;
 pub mod crash;
 pub mod defer;
+pub mod disk;
 pub mod dupes;
 pub mod flush;
 pub mod heal;

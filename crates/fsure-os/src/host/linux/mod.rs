@@ -25,6 +25,7 @@ mod passthrough;
 pub(crate) mod pin;
 pub(crate) mod place;
 pub(crate) mod priority;
+pub(crate) mod ramdisk;
 pub(crate) mod ramfs;
 mod relay;
 pub(crate) mod ring;

@@ -8,6 +8,7 @@ pub(crate) mod folder;
 pub(crate) mod machine;
 pub(crate) mod place;
 pub(crate) mod priority;
+pub(crate) mod ramdisk;
 pub(crate) mod scratch;
 pub(crate) mod volume;
 pub(crate) mod write;

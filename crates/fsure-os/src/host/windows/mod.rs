@@ -13,6 +13,7 @@ pub(crate) mod machine;
 pub(crate) mod memory;
 pub(crate) mod path;
 pub(crate) mod priority;
+pub(crate) mod ramdisk;
 pub(crate) mod scratch;
 mod stat;
 pub(crate) mod volume;

@@ -2,6 +2,7 @@
 //! per sub-command.
 
 mod bind;
+mod disk;
 mod pin;
 mod recover;
 mod run;
@@ -54,6 +55,7 @@ enum What {
     KeepRun(run::KeepArgs),
     Pin(pin::PinArgs),
     Unpin(pin::UnpinArgs),
+    Disk(disk::DiskArgs),
 }
 
 /// The RAM folders that a command is for.
@@ -81,6 +83,7 @@ pub(crate) fn run(args: &RamArgs, output: &OutputArgs) -> ExitCode {
         What::Keep(args) => on_screen(output, |screen| bind::keep_on(args, screen)),
         What::Work(args) => on_screen(output, |screen| bind::work_on(args, screen)),
         What::Pin(args) => on_screen(output, |screen| pin::run(args, output, screen)),
+        What::Disk(args) => on_screen(output, |screen| disk::run(args, output, screen)),
         What::Unpin(args) => on_screen(output, |screen| pin::let_go(args, output, screen)),
     }
 }
