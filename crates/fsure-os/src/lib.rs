@@ -41,6 +41,7 @@
 //! | [`ramfs`] | a folder in memory over one on a disk, and who holds either |
 //! | [`cgroup`] | a machine with less memory |
 //! | [`scratch`] | folders of our own, of which nothing is left behind |
+//! | [`kernel`] | what this kernel can do of that which RAM folders need |
 //! | [`limit`] | how many files may be open at once |
 //! | [`machine`] | what machine this is, and what else it is doing |
 //! | [`lock`] | whether another process is at work on the same record |
@@ -70,6 +71,7 @@ pub mod files;
 pub mod folder;
 mod host;
 pub mod inside;
+pub mod kernel;
 pub mod limit;
 pub mod lock;
 pub mod machine;

@@ -13,6 +13,7 @@ mod config;
 mod crash;
 mod defer;
 mod disk;
+pub mod doctor;
 mod dupes;
 mod expected;
 mod export;

@@ -9,6 +9,7 @@ pub mod compare;
 pub mod crash;
 pub mod defer;
 pub mod disk;
+pub mod doctor;
 pub mod dupes;
 pub mod flush;
 pub mod heal;

@@ -16,6 +16,7 @@ mod file;
 pub(crate) mod files;
 pub(crate) mod folder;
 pub(crate) mod inside;
+pub(crate) mod kernel;
 pub(crate) mod machine;
 pub(crate) mod memory_use;
 pub(crate) mod mirror;

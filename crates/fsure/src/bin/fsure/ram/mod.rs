@@ -3,6 +3,7 @@
 
 mod bind;
 mod disk;
+mod doctor;
 mod pin;
 mod recover;
 mod run;
@@ -56,6 +57,7 @@ enum What {
     Pin(pin::PinArgs),
     Unpin(pin::UnpinArgs),
     Disk(disk::DiskArgs),
+    Doctor(doctor::DoctorArgs),
 }
 
 /// The RAM folders that a command is for.
@@ -84,6 +86,7 @@ pub(crate) fn run(args: &RamArgs, output: &OutputArgs) -> ExitCode {
         What::Work(args) => on_screen(output, |screen| bind::work_on(args, screen)),
         What::Pin(args) => on_screen(output, |screen| pin::run(args, output, screen)),
         What::Disk(args) => on_screen(output, |screen| disk::run(args, output, screen)),
+        What::Doctor(args) => on_screen(output, |screen| doctor::run(args, output, screen)),
         What::Unpin(args) => on_screen(output, |screen| pin::let_go(args, output, screen)),
     }
 }

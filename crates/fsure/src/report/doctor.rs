@@ -1,0 +1,88 @@
+//! What `ram doctor` found, in words and as JSON.
+
+use serde::Serialize;
+
+use super::json::line;
+use crate::job::doctor::{Finding, State};
+use crate::words::{ExitCode, escape};
+
+/// 1 where something is to be done.
+pub fn exit_code(findings: &[Finding]) -> ExitCode {
+    let must = findings.iter().any(|finding| finding.state == State::Act);
+    if must { ExitCode::Differences } else { ExitCode::Clean }
+}
+
+fn word(state: State) -> &'static str {
+    match state {
+        State::Fine => "ok",
+        State::Limits => "limits",
+        State::Act => "act",
+    }
+}
+
+/// One line for each, and what to do below it. Paths in them may be anybody's, so
+/// that a terminal gets none of it as it is.
+pub fn text(findings: &[Finding]) -> String {
+    let mut text = String::new();
+    for Finding { about, state, words, remedy } in findings {
+        text += &format!("{:<7} {about}: {}\n", word(*state), escape(words.as_bytes()));
+        if let Some(remedy) = remedy {
+            text += &format!("        {}\n", escape(remedy.as_bytes()));
+        }
+    }
+    text
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    r#type: &'a str,
+    about: &'a str,
+    state: &'a str,
+    words: &'a str,
+    remedy: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Summary<'a> {
+    r#type: &'a str,
+    command: &'a str,
+    act: usize,
+    limits: usize,
+    exit_code: u8,
+}
+
+/// The lines for a program.
+pub fn json_lines(findings: &[Finding]) -> String {
+    let count = |state| findings.iter().filter(|finding| finding.state == state).count();
+    let mut text = String::new();
+    for Finding { about, state, words, remedy } in findings {
+        let (state, remedy) = (word(*state), remedy.as_deref());
+        text += &line(&Line { r#type: "finding", about, state, words, remedy });
+        text += "\n";
+    }
+    let (act, limits) = (count(State::Act), count(State::Limits));
+    let exit_code = exit_code(findings).number();
+    text + &line(&Summary { r#type: "summary", command: "ram doctor", act, limits, exit_code })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_says_what_to_do() {
+        let words = "no \u{1b}[2Jswap".to_owned();
+        let fine = Finding { about: "swap", state: State::Fine, words, remedy: None };
+        let remedy = Some("do it".to_owned());
+        let act = Finding { state: State::Act, remedy, ..fine.clone() };
+        let both = [act, fine.clone()];
+        assert_eq!(
+            text(&both),
+            "act     swap: no \\x1b[2Jswap\n        do it\nok      swap: no \\x1b[2Jswap\n"
+        );
+        assert_eq!((exit_code(&both).number(), exit_code(&[fine]).number()), (1, 0));
+        assert!(json_lines(&both).ends_with(
+            "{\"type\":\"summary\",\"command\":\"ram doctor\",\"act\":1,\"limits\":0,\"exit_code\":1}"
+        ));
+    }
+}
