@@ -10,9 +10,11 @@ import subprocess
 
 import agree
 import commands
+import drive
 import host
 import lines
 import measure
+import ram
 from cgroup import MemoryLimit
 from commands import fsure, fsure_anew, spread, whole
 from lines import Line
@@ -248,6 +250,8 @@ def rows(million):
         "load": (load_and_compare, ["records"]),
         "neighbour": (neighbour, ["big", "victim"]),
         "agree": (agree.agreement, []),
+        "drive": (drive.drive, []),
+        "ram": (ram.ram, []),
     }
     if million:
         found["memory"] = (memory, ["million"])
