@@ -337,6 +337,17 @@ fn our_own_name_is_nobody_else_s() {
     let done = both.sync();
     assert_eq!(done.unsettled, [RelPath::from_bytes(OWN.as_bytes())]);
     assert!(!both.disk().join(OWN).join("x").exists());
+    // Nor where somebody tells of what was changed in there.
+    let mode = |of: &Path| of.metadata().unwrap().permissions().mode();
+    let (ours, below) = (both.disk().join(OWN), format!("{OWN}/below"));
+    let before = mode(&ours);
+    std::fs::create_dir(both.ram().join(&below)).unwrap();
+    std::fs::set_permissions(both.ram().join(OWN), PermissionsExt::from_mode(0o777)).unwrap();
+    let folders = [OWN, &below].map(|path| RelPath::from_bytes(path.as_bytes()));
+    let mut told = Told(vec![Changes::Folders(folders.into())]);
+    let done = both.engine().sync(&mut told, Depth::Dates, None).unwrap();
+    assert_eq!(done.unsettled, [RelPath::from_bytes(OWN.as_bytes())]);
+    assert!(mode(&ours) == before && !both.disk().join(below).exists());
 }
 
 #[test]

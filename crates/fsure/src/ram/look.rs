@@ -51,7 +51,8 @@ pub(super) fn look(
     let mut seen = Seen::default();
     let is_new = |path: &RelPath, facts: &Facts| inode_of(path) != Some(facts.inode);
     for folder in folders {
-        let mut folder = folder.clone();
+        // What is by our own name is none of it, and the top folder has that name or not.
+        let mut folder = if is_own(folder) { RelPath::root() } else { folder.clone() };
         // One that is gone is a change of the folder it was in.
         let facts = loop {
             match side.facts(folder.as_bytes()) {
