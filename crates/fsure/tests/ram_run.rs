@@ -367,6 +367,36 @@ fn what_others_do_on_the_disk_side_meanwhile_is_no_loss() {
 }
 
 #[test]
+fn what_the_command_mounts_in_it_is_in_no_generation_s_way() {
+    let test = "what_the_command_mounts_in_it_is_in_no_generation_s_way";
+    if !rustix::process::geteuid().is_root() {
+        return skip(test, "only root can mount in there");
+    }
+    let place = Place::new(User::Own);
+    fs::create_dir(place.folder().join("below")).unwrap();
+    place.write("below/old", "of below");
+    let go = place.home.path().join("go");
+    let wait = format!("until test -e {}; do sleep 0.01; done", go.display());
+    let mount = "mount -t tmpfs foreign below && echo x > below/foreign";
+    let script = format!("echo 1 > below/first; {mount}; echo 1 > new; {wait}; rm below/foreign");
+    let (child, _) = start(&mut place.run(&["--max-loss", "200ms"], &script));
+    let began = std::time::Instant::now();
+    while place.read("new").is_none() && began.elapsed().as_secs() < 60 {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let (new, below) = (place.read("new"), ["old", "first", "foreign"]);
+    let below = below.map(|name| place.read(&format!("below/{name}")));
+    fs::write(go, "").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), &*words(&output)), (Some(0), ""));
+    assert_eq!(new.as_deref(), Some("1\n"), "it did not come to the disk meanwhile");
+    assert_eq!(below, [Some("of below".to_owned()), Some("1\n".to_owned()), None]);
+    assert_eq!(place.read("below/first").as_deref(), Some("1\n"));
+    assert!(place.read("below/foreign").is_none());
+    place.assert_clean();
+}
+
+#[test]
 fn a_loss_that_is_no_bound_is_refused() {
     let place = Place::new(User::Own);
     for loss in ["0ms", "99ms", "30d"] {

@@ -13,7 +13,9 @@ use std::path::Path;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
-use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, OpenTreeFlags, mount, mount_change, open_tree,
+};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, send, sendmsg};
 use rustix::process::{
     Pid, Signal, WaitOptions, kill_process, kill_process_group, set_parent_process_death_signal,
@@ -275,8 +277,7 @@ impl First<'_> {
             other => other,
         };
         done.map_err(|errno| (COVER, errno))?;
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let memory = openat(CWD, place, flags, Mode::empty()).map_err(|errno| (COVER, errno))?;
+        let memory = bare(place).map_err(|errno| (COVER, errno))?;
         let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut message = SendAncillaryBuffer::new(&mut room);
         let memory = [memory.as_fd()];
@@ -415,6 +416,20 @@ fn pass_on(signals: &OwnedFd, command: Pid) -> Result<(), Errno> {
         {
             let _ = kill_process(command, signal);
         }
+    }
+}
+
+/// What is mounted on a folder, by a mount of its own: what the command mounts in the
+/// folder is not there, and what that covers is kept.
+fn bare(place: &CStr) -> Result<OwnedFd, Errno> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+    match open_tree(CWD, place, flags) {
+        // Before Linux 5.2, or where a container may not.
+        Err(Errno::NOSYS | Errno::PERM) => {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            openat(CWD, place, flags, Mode::empty())
+        }
+        other => other,
     }
 }
 

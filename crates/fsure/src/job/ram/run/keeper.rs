@@ -101,8 +101,10 @@ struct Folder<'a> {
 
 fn ways((disk, ram): (i32, i32)) -> Vec<(String, String)> {
     let shown = |path: &Path| path.display().to_string();
-    let way = |argument| Some((shown(&side(argument)), format!("{}/", shown(&name(argument)?))));
-    [disk, ram].into_iter().filter_map(way).collect()
+    // In memory it is called as on the disk, and is where it is seen by no name.
+    let Some(called) = name(disk) else { return Vec::new() };
+    let way = |argument| (shown(&side(argument)), format!("{}/", shown(&called)));
+    [disk, ram].into_iter().map(way).collect()
 }
 
 impl Folder<'_> {
