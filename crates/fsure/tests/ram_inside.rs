@@ -10,7 +10,9 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use support::bound::{FSURE, Shell, alone, bind, home, is_bound, pause, ram, sh, status, unbind};
+use support::bound::{
+    FSURE, Shell, alone, bind, home, is_bound, pause, ram, sh, status, unbind, until, wait_while,
+};
 use support::skip;
 
 /// What takes longer never comes.
@@ -152,5 +154,78 @@ fn a_file_system_that_does_not_answer_is_not_waited_for() {
         sh(&format!("umount {}", seen.display()));
         drop(server.stdin.take());
         server.wait().expect("wait");
+    });
+}
+
+#[test]
+fn a_comparison_is_in_nobody_s_way() {
+    alone("a_comparison_is_in_nobody_s_way", 128, |disk| {
+        let folder = disk.folder();
+        fs::write(folder.join("large"), vec![1; 40 << 20]).expect("write");
+        bind(&folder);
+        for _ in 0..3 {
+            let mut command = Command::new(FSURE);
+            command.args(["ram", "verify"]).arg(&folder).stderr(Stdio::piped());
+            let verify = command.spawn().expect("start");
+            unbind(&folder);
+            let output = verify.wait_with_output().expect("wait");
+            let words = String::from_utf8_lossy(&output.stderr);
+            let was_late = ["out of RAM", "not in RAM"].iter().any(|late| words.contains(late));
+            assert!(output.status.success() || was_late, "{words}");
+            bind(&folder);
+        }
+        fs::write(folder.join("new"), "1").expect("write");
+        let run = ram(&["verify"], &folder);
+        assert!(run.code == 0 && run.stdout.contains("hold the same"), "{run:?}");
+        unbind(&folder);
+    });
+}
+
+#[test]
+fn a_disk_that_hangs_is_named_and_nobody_waits_without_a_word() {
+    let test = "a_disk_that_hangs_is_named_and_nobody_waits_without_a_word";
+    alone(test, 64, |disk| {
+        let folder = disk.folder();
+        bind(&folder);
+        if !Command::new("fsfreeze").arg("-f").arg(&disk.0).status().is_ok_and(|it| it.success()) {
+            return skip("a_disk_that_hangs_is_named", "fsfreeze does not do");
+        }
+        fs::write(folder.join("new"), "1").expect("there is memory");
+        let hangs = |code: i32, state: &serde_json::Value| {
+            let doing = state["doing"].as_str().is_some_and(|doing| doing.contains("disk"));
+            code == 1 && doing && state["worst_loss_ms"].as_u64() > Some(1000)
+        };
+        let state = until(&folder, hangs);
+        let is_said = state["wrong"].to_string().contains("no generation is made");
+        let mut words = Vec::new();
+        for what in ["sync", "unbind"] {
+            let mut command = Command::new(FSURE);
+            let output = command.args(["ram", what]).arg(&folder).stderr(Stdio::piped());
+            let mut child = output.spawn().expect("start");
+            let mut line = String::new();
+            let said = child.stderr.take().expect("its words");
+            words.push(BufReader::new(said).read_line(&mut line).map(|_| line).expect("a word"));
+            child.kill().and_then(|()| child.wait()).expect("kill");
+        }
+        // More than it keeps waiting: who only asks has a place all the same.
+        let waiting: Vec<_> = (0..80)
+            .map(|_| {
+                let mut asked = UnixStream::connect(home().join("control")).expect("connect");
+                writeln!(asked, r#"{{"do":"sync"}}"#).expect("ask");
+                asked
+            })
+            .collect();
+        // Until all have been heard.
+        (0..30).for_each(|_| pause());
+        drop(waiting);
+        let (code, state) = status(&folder);
+        sh(&format!("fsfreeze -u {}", disk.0.display()));
+        assert!(is_said && hangs(code, &state), "{state}");
+        for words in words {
+            assert!(words.contains("waiting for its daemon"), "{words}");
+        }
+        // It was asked for, and comes when it can.
+        wait_while(|| is_bound(&folder));
+        assert_eq!(fs::read(folder.join("new")).expect("read"), b"1");
     });
 }

@@ -17,10 +17,19 @@ pub(super) type Digest = [u8; 32];
 
 /// The digest of the first `size` bytes; `None` where the file has become shorter.
 pub(super) fn digest(file: &File, size: u64) -> io::Result<Option<Digest>> {
+    digest_while(file, size, &|| Ok(()))
+}
+
+/// The same, as long as `go_on` has no error.
+pub(super) fn digest_while(
+    file: &File,
+    size: u64,
+    go_on: &dyn Fn() -> io::Result<()>,
+) -> io::Result<Option<Digest>> {
     let mut hasher = Hasher::default();
     let is_whole = each_block(file, size, &mut |at, block| {
         hasher.add(at, block);
-        Ok(())
+        go_on()
     })?;
     Ok(is_whole.then(|| hasher.finish(size)))
 }

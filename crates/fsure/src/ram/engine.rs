@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use fsure_os::mirror::{Facts, Side};
 
+use super::doing::Doing;
 use super::draft::{Draft, Planned};
 use super::index::Index;
 use super::journal::{Done, Journal};
@@ -115,6 +116,8 @@ pub struct Engine {
     pub(super) pending: Option<Journal>,
     /// The disk side's files when they were copied into RAM.
     pub(super) filled: BTreeMap<RelPath, Facts>,
+    /// Where it is, for others.
+    pub(super) doing: Doing,
 }
 
 /// Files that are mapped for writing, as far as was asked. The first store into a
@@ -168,6 +171,11 @@ impl Engine {
         (self.index.files(), self.index.bytes())
     }
 
+    /// Has what it is at be told there.
+    pub fn tell(&mut self, doing: &Doing) {
+        self.doing = doing.clone();
+    }
+
     /// Brings the disk side up to date. When this returns without an error, what was
     /// changed before [`Generation::began`] is on the medium, but for what is
     /// unsettled. After an error the disk side is the last generation.
@@ -194,6 +202,7 @@ impl Engine {
                 let _ = self.disk.clear_stage();
             }
         }
+        self.doing.end();
         done
     }
 
@@ -204,10 +213,13 @@ impl Engine {
         stillness: Option<&dyn Stillness>,
     ) -> Result<Generation> {
         let began = Instant::now();
+        self.doing.begin("complete the last generation on the disk");
         let changed_outside = self.finish_pending()?.changed;
         if self.is_adrift {
+            self.doing.begin("read both sides");
             self.look_anew()?;
         }
+        self.doing.begin("copy to the disk what has changed");
         self.disk.clear_stage()?;
         // Kept until a generation was made with them.
         self.again.extend(self.mapped.ask(&self.ram)?);
@@ -258,7 +270,9 @@ impl Engine {
         let Planned { steps, changed, has_trash, .. } = planned;
         if !steps.is_empty() {
             let journal = Journal { generation: self.generation + 1, steps };
+            self.doing.begin("flush the disk's file system (syncfs)");
             self.disk.side.flush_all().doing("flush", &self.disk.path)?;
+            self.doing.begin("write the journal on the disk");
             journal.write(&self.disk)?;
             self.generation = journal.generation;
             done.number = self.generation;
@@ -272,6 +286,7 @@ impl Engine {
         if let Some(journal) = &self.pending {
             journal.publish(&self.disk)?;
             done.committed = done.began.elapsed();
+            self.doing.begin("do on the disk what the journal says, and flush it (syncfs)");
             let applied = journal.apply(&self.disk)?;
             self.is_adrift |= !applied.changed.is_empty();
             done.kept = applied.kept;

@@ -2,19 +2,18 @@
 //! a process that is gone.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use fsure_os::folder::{is_denied, is_gone, is_out_of_means};
-use fsure_os::mirror::{Facts, Kind, Side, drop_cached};
+use fsure_os::mirror::{Facts, Kind, Side};
 
 use super::content;
 use super::engine::Engine;
-use super::index::{Entry, Index, UNREAD};
+use super::index::{Entry, Index};
 use super::journal::{Journal, path_of};
 use super::look::everything;
 use super::own::Disk;
+use super::read::{in_ram, on_disk};
 use super::recover::settle;
 use crate::words::{Error, ExitCode, IoContext as _, RelPath, Result};
 
@@ -116,6 +115,7 @@ impl Engine {
             turns: super::turns::Turns::new(std::time::Instant::now()),
             pending: None,
             filled: BTreeMap::new(),
+            doing: super::doing::Doing::default(),
         })
     }
 
@@ -218,55 +218,4 @@ fn apart(one: &BTreeMap<RelPath, Entry>, other: &BTreeMap<RelPath, Entry>) -> Ha
     };
     let apart = groups(one);
     apart.values().filter(is_apart).flatten().map(|path| (*path).clone()).collect()
-}
-
-/// Everything on the disk side, with its content read from the medium. What cannot be
-/// read is equal to nothing: its good copy is in RAM.
-pub(super) fn on_disk(side: &Side) -> Result<BTreeMap<RelPath, Entry>> {
-    entries(side, true, &|error| !is_out_of_means(error))
-}
-
-/// Everything on the RAM side, with its content read; what we may not read is equal to
-/// nothing.
-pub(super) fn in_ram(side: &Side) -> Result<BTreeMap<RelPath, Entry>> {
-    entries(side, false, &is_denied)
-}
-
-fn entries(
-    side: &Side,
-    is_medium: bool,
-    may_fail: &dyn Fn(&io::Error) -> bool,
-) -> Result<BTreeMap<RelPath, Entry>> {
-    let mut entries = BTreeMap::new();
-    for (path, facts) in everything(side)?.names {
-        let entry = match entry(side, &path, facts.clone(), is_medium) {
-            Err(error) if is_gone(&error) => continue,
-            Err(error) if may_fail(&error) => Entry {
-                // No name has this date.
-                facts: Facts { mtime_ns: i64::MIN, ..facts },
-                digest: UNREAD,
-                target: Vec::new(),
-                attributes: Vec::new(),
-            },
-            other => other.doing("read", path_of(&path).as_ref())?,
-        };
-        entries.insert(path, entry);
-    }
-    Ok(entries)
-}
-
-fn entry(side: &Side, path: &RelPath, facts: Facts, is_medium: bool) -> io::Result<Entry> {
-    let at = path.as_bytes();
-    let target = if facts.kind == Kind::Link { side.target(at)? } else { Vec::new() };
-    let digest = match facts.kind {
-        Kind::File => {
-            let file = side.read(at)?;
-            if is_medium {
-                drop_cached(&file)?;
-            }
-            content::digest(&file, facts.size)?.unwrap_or(UNREAD)
-        }
-        _ => UNREAD,
-    };
-    Ok(Entry { facts, digest, target, attributes: side.attributes(at)? })
 }

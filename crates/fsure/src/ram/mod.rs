@@ -6,6 +6,7 @@
 //! promise are in `docs/ram.md`.
 
 mod content;
+mod doing;
 mod draft;
 mod engine;
 mod fill;
@@ -14,6 +15,7 @@ mod journal;
 mod look;
 mod own;
 mod pace;
+mod read;
 mod recover;
 mod restore;
 mod rounds;
@@ -21,10 +23,11 @@ mod step;
 mod turns;
 mod verify;
 
+pub use doing::Doing;
 pub use engine::{Depth, Engine, Generation, Stillness, Tracker, Untracked};
 pub use fill::Filling;
 pub use look::Changes;
 pub use own::OWN;
 pub use pace::Pace;
 pub use recover::{Recovered, recover};
-pub use verify::{How, Unequal};
+pub use verify::{Ask, Comparison, How, Known, Unequal};

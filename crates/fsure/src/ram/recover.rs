@@ -69,9 +69,9 @@ mod tests {
     use super::*;
     use crate::ram::draft::Draft;
     use crate::ram::engine::{Depth, Engine, Untracked};
-    use crate::ram::fill::in_ram;
     use crate::ram::index::Entry;
     use crate::ram::look::everything;
+    use crate::ram::read::in_ram;
     use crate::ram::step::Step;
     use crate::words::RelPath;
 

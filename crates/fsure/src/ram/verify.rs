@@ -3,15 +3,21 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use fsure_os::mirror::Kind;
+use fsure_os::mirror::{Kind, Side};
 
 use super::engine::Engine;
-use super::fill::{in_ram, on_disk};
+use super::index::Entry;
 use super::journal::{forget, make_trash, path_of};
 use super::own::trash;
-use crate::words::{IoContext as _, RelPath, Result};
+use super::read::{Entries, Reader, in_ram, on_disk};
+use crate::words::{Error, IoContext as _, RelPath, Result};
+
+/// How often what differs is read again, where it changes meanwhile.
+const READINGS: u32 = 5;
 
 /// How a name differs between the sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +30,8 @@ pub enum How {
     Content,
     /// Only owner, mode, date or attributes differ.
     Metadata,
+    /// It was changed whenever it was compared: nobody can tell.
+    Changing,
 }
 
 /// A name that differs.
@@ -40,18 +48,21 @@ impl Engine {
     /// changed in RAM since the last generation does.
     pub fn verify(&self) -> Result<Vec<Unequal>> {
         let (ram, disk) = (in_ram(&self.ram)?, on_disk(&self.disk.side)?);
-        let paths: BTreeSet<_> = ram.keys().chain(disk.keys()).collect();
-        let unequal = paths.into_iter().filter_map(|path| {
-            let how = match (ram.get(path), disk.get(path)) {
-                (Some(one), Some(other)) if one.is_same_as(other) => return None,
-                (Some(one), Some(other)) if one.is_same_thing_as(other) => How::Metadata,
-                (Some(_), Some(_)) => How::Content,
-                (Some(_), None) => How::OnlyInRam,
-                _ => How::OnlyOnDisk,
-            };
-            Some(Unequal { path: path.clone(), how })
-        });
-        Ok(unequal.collect())
+        Ok(unequal(&ram, &disk).map(|(path, how)| Unequal { path: path.clone(), how }).collect())
+    }
+
+    /// Both sides, by ways of its own, to be compared while this goes on. It ends when it is
+    /// stopped; until it is dropped, both sides are in use.
+    pub fn comparison(&self, ram: &Path, stop: &Arc<AtomicBool>) -> Result<Comparison> {
+        let ram = Side::open(ram).doing("open", ram)?;
+        let disk = Side::open(&self.disk.path).doing("open", &self.disk.path)?;
+        Ok(Comparison { ram, disk, stop: stop.clone() })
+    }
+
+    /// What the last generation has by these names.
+    pub fn known(&self, paths: &BTreeSet<RelPath>) -> Known {
+        let of = |path: &RelPath| Some((path.clone(), self.index.get(path)?.clone()));
+        Known(paths.iter().filter_map(of).collect())
     }
 
     /// Keeps what the disk side has by these names in the trash of the generation that is
@@ -79,5 +90,191 @@ impl Engine {
     /// they are what was deleted there.
     pub fn leave_alone(&mut self, strays: &BTreeSet<RelPath>) {
         strays.iter().for_each(|path| self.index.set(path.clone(), None));
+    }
+}
+
+/// What the last generation has of some names.
+#[derive(Debug)]
+pub struct Known(Entries);
+
+/// Both sides, while generations go on.
+pub struct Comparison {
+    ram: Side,
+    disk: Side,
+    /// Dropped when the sides are closed: who takes the folder out of RAM waits for that.
+    stop: Arc<AtomicBool>,
+}
+
+/// Says what the last generation has of names; of a new one, where that is asked for.
+pub type Ask<'a> = &'a mut dyn FnMut(&BTreeSet<RelPath>, bool) -> Result<Known>;
+
+impl Comparison {
+    /// What differs, in the order of the paths. Everything is read, and what differs then
+    /// once more on both sides of a generation. It is a difference where nothing was done to
+    /// it meanwhile; none where the disk has it as it was just before or just after, or, where
+    /// it is changed all the time, as the last generation has it.
+    pub fn run(&self, ask: Ask<'_>) -> Result<Vec<Unequal>> {
+        let go_on = || match self.stop.load(Ordering::Relaxed) {
+            false => Ok(()),
+            true => {
+                let message = "not compared: the folder goes out of RAM".to_owned();
+                Err(Error::Usage { message, hint: None })
+            }
+        };
+        let (ram, disk) = (Reader::of_ram(&self.ram, &go_on), Reader::of_disk(&self.disk, &go_on));
+        let (here, there) = (ram.all()?, disk.all()?);
+        let mut doubtful: BTreeSet<_> =
+            unequal(&here, &there).map(|(path, _)| path.clone()).collect();
+        let mut different = Vec::new();
+        for _ in 0..READINGS {
+            if doubtful.is_empty() {
+                break;
+            }
+            let before = ram.some(&doubtful)?;
+            let Known(old) = ask(&doubtful, true)?;
+            let (there, after) = (disk.some(&doubtful)?, ram.some(&doubtful)?);
+            let Known(new) = ask(&doubtful, false)?;
+            doubtful.retain(|path| {
+                let [there, before, after, old, new] =
+                    [&there, &before, &after, &old, &new].map(|entries| entries.get(path));
+                let is_there = |one| differs(one, there).is_none();
+                let Some(how) = differs(after, there).filter(|_| !is_there(before)) else {
+                    return false;
+                };
+                if before != after {
+                    return !(is_there(old) || is_there(new));
+                }
+                if old == new {
+                    different.push(Unequal { path: path.clone(), how });
+                }
+                old != new
+            });
+        }
+        let changing = |path| Unequal { path, how: How::Changing };
+        different.extend(doubtful.into_iter().map(changing));
+        different.sort_unstable_by(|one, other| one.path.cmp(&other.path));
+        Ok(different)
+    }
+}
+
+/// Names that differ.
+fn unequal<'a>(
+    ram: &'a Entries,
+    disk: &'a Entries,
+) -> impl Iterator<Item = (&'a RelPath, How)> + use<'a> {
+    let paths: BTreeSet<_> = ram.keys().chain(disk.keys()).collect();
+    paths.into_iter().filter_map(|path| Some((path, differs(ram.get(path), disk.get(path))?)))
+}
+
+fn differs(ram: Option<&Entry>, disk: Option<&Entry>) -> Option<How> {
+    match (ram, disk) {
+        (Some(one), Some(other)) if one.is_same_as(other) => None,
+        (Some(one), Some(other)) if one.is_same_thing_as(other) => Some(How::Metadata),
+        (Some(_), Some(_)) => Some(How::Content),
+        (Some(_), None) => Some(How::OnlyInRam),
+        (None, Some(_)) => Some(How::OnlyOnDisk),
+        (None, None) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::ops::ControlFlow;
+
+    use super::*;
+    use crate::ram::{Depth, Untracked};
+
+    /// What differs, and how often it was asked for a generation. `meanwhile` hears of each
+    /// before and after it, of how many there were.
+    fn compared(
+        before: impl Fn(&Path, &Path),
+        meanwhile: impl Fn(&Path, &Path, usize),
+    ) -> (Vec<(String, How)>, usize) {
+        let folder = tempfile::tempdir().unwrap();
+        let [disk, ram] = ["disk", "ram"].map(|side| folder.path().join(side));
+        fs::create_dir(&ram).and_then(|()| fs::create_dir_all(disk.join("d"))).unwrap();
+        for name in ["a", "b", "d/c"] {
+            fs::write(disk.join(name), name).unwrap();
+        }
+        let go_on = &mut |_: &_, _| ControlFlow::Continue(());
+        let mut engine = Engine::fill(&disk, &ram, go_on).unwrap();
+        let comparison = engine.comparison(&ram, &Arc::default()).unwrap();
+        before(&disk, &ram);
+        let mut asked = 0;
+        let different = comparison.run(&mut |paths, is_new| {
+            if is_new {
+                meanwhile(&disk, &ram, 2 * asked);
+                engine.sync(&mut Untracked, Depth::Dates, None)?;
+                meanwhile(&disk, &ram, 2 * asked + 1);
+                asked += 1;
+            }
+            Ok(engine.known(paths))
+        });
+        let shown = |one: Unequal| (one.path.shown().to_string(), one.how);
+        (different.unwrap().into_iter().map(shown).collect(), asked)
+    }
+
+    fn number(side: &Path, name: &str, number: usize) {
+        fs::write(side.join(name), format!("{name} {number}")).unwrap();
+    }
+
+    #[test]
+    fn sides_are_compared_while_generations_go_on() {
+        if cfg!(not(target_os = "linux")) {
+            return;
+        }
+        let still = |_: &Path, _: &Path, _: usize| {};
+        assert_eq!(compared(|_, _| {}, still), (vec![], 0));
+        // What has only not come to the disk yet.
+        let new = |_: &Path, ram: &Path| {
+            fs::write(ram.join("a"), "new").unwrap();
+            fs::rename(ram.join("d"), ram.join("e")).unwrap();
+        };
+        assert_eq!(compared(new, still), (vec![], 1));
+        // What is never the same twice.
+        let all_the_time = |_: &Path, ram: &Path, at: usize| number(ram, "a", at);
+        assert_eq!(compared(new, all_the_time), (vec![], 1));
+        let made_and_removed = |_: &Path, ram: &Path, at: usize| match at % 2 {
+            0 => number(ram, "d/x", at),
+            _ => fs::remove_file(ram.join("d/x")).unwrap(),
+        };
+        let only_c = |_: &Path, ram: &Path| number(ram, "d/c", 0);
+        assert_eq!(compared(only_c, made_and_removed).0, []);
+        // What somebody has done to the disk side.
+        let stray = |disk: &Path, _: &Path| {
+            fs::write(disk.join("b"), "B").unwrap();
+            fs::write(disk.join("stray"), "").unwrap();
+            fs::remove_file(disk.join("d/c")).unwrap();
+        };
+        let named = |names: &[(&str, How)]| -> Vec<_> {
+            names.iter().map(|(name, how)| ((*name).to_owned(), *how)).collect()
+        };
+        let (different, asked) = compared(stray, all_the_time);
+        let files = different.into_iter().filter(|one| one.1 != How::Metadata).collect::<Vec<_>>();
+        let all = [("b", How::Content), ("d/c", How::OnlyInRam), ("stray", How::OnlyOnDisk)];
+        assert_eq!((files, asked), (named(&all), 1));
+        // What both do all the time.
+        let both = |disk: &Path, ram: &Path, at: usize| {
+            number(ram, "a", at);
+            fs::write(disk.join("a"), "of somebody else").unwrap();
+        };
+        let (different, asked) = compared(|_, ram| number(ram, "a", 9), both);
+        assert_eq!(different, named(&[("a", How::Changing)]));
+        assert_eq!(asked, READINGS as usize);
+    }
+
+    #[test]
+    fn a_comparison_ends_when_it_is_stopped() {
+        let folder = tempfile::tempdir().unwrap();
+        let [disk, ram] = ["disk", "ram"].map(|side| folder.path().join(side));
+        fs::create_dir(&ram).and_then(|()| fs::create_dir(&disk)).unwrap();
+        let go_on = &mut |_: &_, _| ControlFlow::Continue(());
+        let Ok(engine) = Engine::fill(&disk, &ram, go_on) else { return };
+        let stop = Arc::default();
+        let comparison = engine.comparison(&ram, &stop).unwrap();
+        stop.store(true, Ordering::Relaxed);
+        let error = comparison.run(&mut |paths, _| Ok(engine.known(paths))).unwrap_err();
+        assert!(error.to_string().contains("goes out of RAM"), "{error}");
     }
 }

@@ -3,6 +3,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use fsure_os::control::{AT_ONCE, ask};
@@ -14,7 +15,7 @@ use super::left::{clear_lost, refuse_unseen};
 use super::preflight::{Facts, Plan, gather, judge};
 use super::registry::{Entry, Registry, Role, Which};
 use super::session::is_mounted;
-use super::told::{Answer, Request, State, line};
+use super::told::{Answer, Request, State, Told, line};
 use crate::ram::{OWN, Recovered, recover};
 use crate::words::{Clock, Error, IoContext as _, Result};
 
@@ -176,6 +177,67 @@ fn answer(registry: &Registry, entry: &Entry, request: Request) -> Result<Answer
     serde_json::from_str(&text).map_err(|why| Error::Internal(format!("an answer: {why}")))
 }
 
+/// Nobody waits for longer without a word.
+const WORDLESS: Duration = Duration::from_secs(5);
+
+/// The same for what may take long, with a word for who waits, where that is long.
+fn answer_with_words(
+    registry: &Registry,
+    entry: &Entry,
+    request: Request,
+    call: &Call<'_>,
+) -> Result<Answer> {
+    let (sender, answers) = channel();
+    std::thread::scope(|scope| {
+        scope.spawn(move || sender.send(answer(registry, entry, request)));
+        let mut said = None;
+        loop {
+            match answers.recv_timeout(WORDLESS) {
+                Ok(answer) => return answer,
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Error::Internal("the thread that asks has ended".to_owned()));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            let Some((what, words)) = why_late(registry, entry, request) else { continue };
+            if said.as_ref() != Some(&what) {
+                (call.tell)(&Told::Warning { words });
+                said = Some(what);
+            }
+        }
+    })
+}
+
+/// What the daemon is at that has not answered, and that in words.
+fn why_late(registry: &Registry, entry: &Entry, request: Request) -> Option<(String, String)> {
+    let path = entry.path.display();
+    match answer(registry, entry, Request::Status) {
+        Ok(Answer::Status(state)) => {
+            let long = u64::try_from(WORDLESS.as_millis()).unwrap_or(u64::MAX);
+            let doing = state.doing.filter(|_| state.doing_ms >= long)?;
+            let hint = match request {
+                Request::Unbind => "it stays in RAM until then, and goes out of it afterwards",
+                _ => "nothing newer is on the disk until then",
+            };
+            let (seconds, loss) = (state.doing_ms / 1000, state.worst_loss_ms as f64 / 1e3);
+            let words = format!(
+                "{path}: waiting for its daemon, which has been at one thing for {seconds} s: \
+                 {doing}; {hint} (a crash would lose {loss:.0} s now). Ctrl-C ends only the waiting"
+            );
+            Some((doing, words))
+        }
+        Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::TimedOut => {
+            let number = registry.process(&entry.id, Role::Worker)?.number;
+            let words = format!(
+                "{path}: waiting for process {number}, which keeps it and does not answer: \
+                 'kill -CONT {number}' where it is stopped. Ctrl-C ends only the waiting"
+            );
+            Some((String::new(), words))
+        }
+        _ => None,
+    }
+}
+
 /// Asks the daemon of a folder, which is started where it was killed.
 pub fn request(
     registry: &Registry,
@@ -194,7 +256,7 @@ pub fn request(
         }
         program.keep(&entry.id, call)?;
     }
-    match answer_in_time(registry, &entry, request)? {
+    match answer_in_time(registry, &entry, request, call)? {
         Answer::Failed(failed) => Err(failed.into()),
         answer => Ok(answer),
     }
@@ -205,10 +267,15 @@ const WITHOUT: Duration = Duration::from_secs(40);
 
 /// The worker's answer, once it has one: one that was killed is started again in a
 /// moment, and takes over what may be much. Fails where each of them fails.
-fn answer_in_time(registry: &Registry, entry: &Entry, request: Request) -> Result<Answer> {
+fn answer_in_time(
+    registry: &Registry,
+    entry: &Entry,
+    request: Request,
+    call: &Call<'_>,
+) -> Result<Answer> {
     let (began_ns, mut since) = (Clock::default().now_ns(), None);
     loop {
-        match answer(registry, entry, request) {
+        match answer_with_words(registry, entry, request, call) {
             Err(Error::Io { .. }) if registry.read(&entry.id).is_none() => {
                 let message = format!("{} is not in RAM any more", entry.path.display());
                 return Err(Error::Usage { message, hint: None });
@@ -265,7 +332,7 @@ pub fn recover_folder(
     if let Some(entry) = registry.find(&path)? {
         if is_kept(registry, &entry) {
             // A keeper may have workers of which each fails.
-            return answer_in_time(registry, &entry, Request::Status).map(|_| Settled::Kept);
+            return answer_in_time(registry, &entry, Request::Status, call).map(|_| Settled::Kept);
         }
         if is_mounted(&entry)? {
             program.keep(&entry.id, call)?;

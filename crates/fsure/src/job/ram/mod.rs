@@ -1,8 +1,10 @@
 //! `ram`: folders whose content is in memory while they are used, and the daemon
 //! that brings their disk side up to date. `docs/ram.md` has the whole.
 
+mod asked;
 mod backend;
 mod client;
+mod ending;
 mod events;
 mod keeper;
 mod left;

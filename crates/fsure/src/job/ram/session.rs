@@ -1,44 +1,50 @@
-//! One RAM folder, from its filling to its end, as the process has it that keeps
-//! it. Whatever fails, the folder stays as it was: in RAM and writable, or on the
+//! One RAM folder, as the process has it that keeps it, until it goes out of RAM
+//! ([`super::ending`]). Whatever fails, the folder stays as it was: in RAM and writable, or on the
 //! disk.
 
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use fsure_os::ramfs::{self, Bare, Detached, Holder, How, Mounted};
 
+use super::asked::Reply;
 use super::backend::{self, Pause};
 use super::left::clear;
 use super::registry::{Entry, Registry};
-use super::told::Ended;
 use super::tracker::Changing;
-use crate::ram::{Depth, Engine, Generation, How as Differs, OWN, Stillness, Unequal, Untracked};
-use crate::words::{Error, ExitCode, IoContext as _, Result};
+use crate::ram::{Depth, Doing, Engine, Generation, OWN, Stillness, Unequal, Untracked};
+use crate::words::{Error, ExitCode, IoContext as _, RelPath, Result};
 
 /// How often a folder is copied that is written to meanwhile.
 const ATTEMPTS: u32 = 3;
 /// Between two attempts at what is in use.
-const PAUSE: Duration = Duration::from_millis(5);
+pub(super) const PAUSE: Duration = Duration::from_millis(5);
 /// How long an unmount may take that the whole rest was done for.
 const UNMOUNT: Duration = Duration::from_secs(2);
 /// At most so many are named.
-const NAMED: usize = 5;
+pub(super) const NAMED: usize = 5;
 
 /// A RAM folder, and the engine that has it.
 pub(super) struct Session {
     pub(super) registry: Registry,
     pub(super) entry: Entry,
     /// `None` after a failure, until it could be taken over again.
-    engine: Option<Engine>,
+    pub(super) engine: Option<Engine>,
     /// The RAM side as the engine sees it: what somebody mounts in it is not there, and
     /// what that covers is kept.
-    bare: Option<Bare>,
+    pub(super) bare: Option<Bare>,
     /// `None` where all is to be looked at with the next generation.
-    tracker: Option<Changing>,
+    pub(super) tracker: Option<Changing>,
+    /// What it is at, for others.
+    pub(super) doing: Doing,
+    /// Has comparisons end, of which each holds it.
+    pub(super) no_comparison: Arc<AtomicBool>,
 }
 
 impl Session {
@@ -51,7 +57,9 @@ impl Session {
         let place = place(&entry)?;
         let is_there = place.is_some();
         let registry = registry.clone();
-        let mut session = Self { registry, entry, engine: None, bare: None, tracker: None };
+        let (engine, bare, tracker) = (None, None, None);
+        let (doing, no_comparison) = (Doing::default(), Arc::default());
+        let mut session = Self { registry, entry, engine, bare, tracker, doing, no_comparison };
         if let Some(place) = place {
             if place != session.entry.path {
                 session.move_to(place)?;
@@ -64,7 +72,7 @@ impl Session {
     }
 
     /// Where the disk side is to be reached.
-    fn disk(&self) -> PathBuf {
+    pub(super) fn disk(&self) -> PathBuf {
         self.registry.disk(&self.entry.id)
     }
 
@@ -91,17 +99,27 @@ impl Session {
     }
 
     /// The engine; taken over where a failure has ended the one before.
-    fn engine(&mut self) -> Result<&mut Engine> {
+    pub(super) fn engine(&mut self) -> Result<&mut Engine> {
         if self.engine.is_none() {
             self.mount()?;
             backend::let_go(&self.entry)?;
             self.tracker = None;
-            let ram = self.bare()?;
-            self.engine = Some(Engine::adopt(&self.disk(), &ram)?);
+            self.adopt()?;
             // What ended before this may have left it so.
             self.set_read_only(false)?;
         }
         self.engine.as_mut().ok_or_else(|| Error::Internal("no engine".to_owned()))
+    }
+
+    /// Takes both sides over, as they are.
+    pub(super) fn adopt(&mut self) -> Result<&mut Engine> {
+        let ram = self.bare()?;
+        self.doing.begin("read both sides, to take them over");
+        let adopted = Engine::adopt(&self.disk(), &ram);
+        self.doing.end();
+        let engine = self.engine.insert(adopted?);
+        engine.tell(&self.doing);
+        Ok(engine)
     }
 
     /// A way to the RAM side that leads into no other mount.
@@ -125,7 +143,7 @@ impl Session {
         let filled = self.fill_still(stop);
         if filled.is_err() && !is_mounted(&self.entry)? {
             (self.engine, self.bare) = (None, None);
-            self.leave()?;
+            clear(&self.registry, &self.entry)?;
         }
         filled
     }
@@ -153,6 +171,7 @@ impl Session {
             self.registry.publish(&self.entry.id)?;
             detached.publish(&path).doing("mount over", &path)?;
             engine.reach(&self.bare()?)?;
+            engine.tell(&self.doing);
             self.engine = Some(engine);
             // Between the last look and the mount somebody may have begun.
             let published = survey()?;
@@ -223,9 +242,30 @@ impl Session {
         self.tracker.as_ref().map_or("all of it, each time", Changing::words)
     }
 
-    /// What differs between the sides.
+    /// What it is at, for others.
+    pub(super) fn doing(&self) -> &Doing {
+        &self.doing
+    }
+
+    /// What differs between the sides, of which nobody writes to the one in RAM.
     pub(super) fn verify(&mut self) -> Result<Vec<Unequal>> {
-        self.engine()?.verify()
+        self.engine()?;
+        self.doing.begin("read both sides and compare them");
+        let different = self.engine()?.verify();
+        self.doing.end();
+        different
+    }
+
+    /// Both sides, to be compared while generations go on.
+    pub(super) fn comparison(&mut self) -> Result<Reply> {
+        let (ram, stop) = (self.bare()?, self.no_comparison.clone());
+        let comparison = self.engine()?.comparison(&ram, &stop)?;
+        Ok(Reply::Comparison(Box::new(comparison)))
+    }
+
+    /// What the last generation has of these names.
+    pub(super) fn known(&mut self, paths: &BTreeSet<RelPath>) -> Result<Reply> {
+        Ok(Reply::Known(self.engine()?.known(paths)))
     }
 
     /// Makes the RAM side read-only or writable, for all who see it anywhere. Fails
@@ -241,215 +281,6 @@ impl Session {
     pub(super) fn is_read_only(&self) -> bool {
         self.mount().is_ok_and(|mount| mount.own_options.iter().any(|option| option == "ro"))
     }
-
-    /// Takes the folder out of RAM: read-only, the last generation with every file
-    /// hashed, a comparison, a plain unmount. Where anything of this fails it is
-    /// writable again, and in RAM. `is_proven`: nothing may be on the disk side that
-    /// is not in RAM.
-    pub(super) fn unbind(&mut self, patience: Duration, is_proven: bool) -> Result<Ended> {
-        self.refuse_users()?;
-        self.sync(Depth::Dates)?;
-        self.hold_still(patience)?;
-        let ended = self.last_generation(is_proven).and_then(|ended| self.uncover(ended));
-        if ended.is_err() && is_mounted(&self.entry).unwrap_or(true) {
-            // Taken over again where the engine is gone; tried with every
-            // generation to come where it fails here.
-            let _ = self.engine().map(drop);
-            let _ = self.set_read_only(false);
-        }
-        ended
-    }
-
-    /// Who works in it or has a folder of it open is not gone in a moment, and
-    /// nobody is kept from writing for that.
-    fn refuse_users(&self) -> Result<()> {
-        let inside = self.mounted_inside()?;
-        if let Some(first) = inside.first() {
-            let named: Vec<_> =
-                inside.iter().take(NAMED).map(|it| it.display().to_string()).collect();
-            return Err(Error::Usage {
-                message: format!(
-                    "{} is in use: something else is mounted in it, on {}",
-                    self.entry.path.display(),
-                    named.join(", ")
-                ),
-                hint: Some(format!("'umount {}', and try again", first.display())),
-            });
-        }
-        let lasting = |holder: &Holder| ![How::Reads, How::Writes].contains(&holder.how);
-        let users: Vec<_> = self.users()?.into_iter().filter(lasting).collect();
-        if users.is_empty() { Ok(()) } else { Err(self.in_use(&users)) }
-    }
-
-    /// Where somebody has mounted something in it: it cannot be unmounted then.
-    fn mounted_inside(&self) -> Result<Vec<PathBuf>> {
-        let (mount, path) = (self.mount()?, &self.entry.path);
-        let all = ramfs::mounts(None).doing("look what is mounted in", path)?;
-        let inside = all.into_iter().filter(|one| one.parent == mount.id && one.id != mount.id);
-        Ok(inside.map(|one| one.point).collect())
-    }
-
-    /// Who holds the RAM side.
-    fn users(&self) -> Result<Vec<Holder>> {
-        let device = self.mount()?.device;
-        let path = &self.entry.path;
-        ramfs::holders_of_mounts(&[std::process::id()], device).doing("look who uses", path)
-    }
-
-    fn in_use(&self, users: &[Holder]) -> Error {
-        let named: Vec<_> = users.iter().take(NAMED).map(ToString::to_string).collect();
-        let path = self.entry.path.display();
-        let (who, hint) = if named.is_empty() {
-            let who = "no process is seen that does: a disk made of a file in it (losetup -a), \
-                       swap, an exported folder, or something mounted in it";
-            (who.to_owned(), "end that, and try again")
-        } else {
-            (named.join("; "), "end these, or have them work elsewhere, and try again")
-        };
-        Error::Usage { message: format!("{path} is in use: {who}"), hint: Some(hint.to_owned()) }
-    }
-
-    /// Makes it read-only as soon as nobody writes.
-    fn hold_still(&self, patience: Duration) -> Result<()> {
-        let began = Instant::now();
-        loop {
-            match self.set_read_only(true) {
-                Err(Error::Io { source, .. }) if source.kind() == ErrorKind::ResourceBusy => {}
-                other => return other,
-            }
-            if began.elapsed() >= patience {
-                let users = self.users()?;
-                let writes = |user: &Holder| user.how == How::Writes;
-                let writers: Vec<_> = users.into_iter().filter(writes).collect();
-                return Err(self.in_use(&writers));
-            }
-            sleep(PAUSE);
-        }
-    }
-
-    /// The last generation, and the proof that it is all.
-    fn last_generation(&mut self, is_proven: bool) -> Result<Ended> {
-        let (mut done, mut warnings) = (self.sync(Depth::Everything)?, Vec::new());
-        let path = self.entry.path.clone();
-        if let Some(first) = done.unsettled.first() {
-            let message = format!("{} cannot be read whole: {}", path.display(), first.shown());
-            return Err(Error::Usage { message, hint: Some("look what it is".to_owned()) });
-        }
-        let mut different = if is_proven { self.verify()? } else { Vec::new() };
-        let is_stray = |one: &Unequal| one.how == Differs::OnlyOnDisk;
-        if !different.is_empty() && !different.iter().any(is_stray) {
-            warnings.extend(self.keep_changed(&different)?);
-            done = self.sync(Depth::Everything)?;
-            different = self.verify()?;
-        }
-        let Some(first) = different.iter().find(|one| is_stray(one)).or(different.first()) else {
-            return Ok(Ended { generation: done.number, warnings, ..Ended::default() });
-        };
-        let (count, shown) = (different.len(), first.path.shown());
-        let hint = match first.how {
-            Differs::OnlyOnDisk => format!(
-                "somebody wrote to the covered disk side: move what was not in RAM out of {}",
-                self.disk().display()
-            ),
-            _ => "'fsure ram verify' names all: it stays in RAM until they agree".to_owned(),
-        };
-        Err(Error::Usage {
-            message: format!("{count} names differ between memory and disk, {shown} among them"),
-            hint: Some(hint),
-        })
-    }
-
-    /// The disk side was changed behind our back, or has rotted: what is in memory is what
-    /// programs saw, and is to be brought to it once more. What was there is kept, and said.
-    fn keep_changed(&mut self, different: &[Unequal]) -> Result<Option<String>> {
-        (self.engine, self.tracker) = (None, None);
-        let changed = different.iter().filter(|one| one.how == Differs::Content);
-        let changed: Vec<_> = changed.map(|one| one.path.clone()).collect();
-        let ram = self.bare()?;
-        let engine = self.engine.insert(Engine::adopt(&self.disk(), &ram)?);
-        if changed.is_empty() {
-            return Ok(None);
-        }
-        let trash = engine.keep(&changed)?;
-        let named: Vec<_> =
-            changed.iter().take(NAMED).map(|path| path.shown().to_string()).collect();
-        Ok(Some(format!(
-            "{} changed on the disk side by another than fsure, or rotten: as in memory now, and \
-             what was there is kept in {}; {} among them",
-            changed.len(),
-            self.uncovered(&trash.display().to_string()),
-            named.join(", ")
-        )))
-    }
-
-    /// A path on the disk side as it is called when that is uncovered.
-    pub(super) fn uncovered(&self, path: &str) -> String {
-        path.replace(&*self.disk().to_string_lossy(), &self.entry.path.to_string_lossy())
-    }
-
-    /// Lets go of both sides and unmounts, plainly.
-    fn uncover(&mut self, mut ended: Ended) -> Result<Ended> {
-        let (mount, path) = (self.mount()?, self.entry.path.clone());
-        let elsewhere = ramfs::mounted_elsewhere(mount.device).doing("look who sees", &path)?;
-        self.tracker = None;
-        if let Some(engine) = self.engine.take() {
-            ended.trash = engine.close()?.map(|trash| trash.display().to_string());
-        }
-        self.bare = None;
-        // The trash is found below the folder again.
-        ended.trash = ended.trash.map(|trash| self.uncovered(&trash));
-        if let Err(error) = patiently(|| ramfs::unmount(&path)) {
-            self.refuse_users()?;
-            let users = self.users()?;
-            return Err(match error.kind() {
-                ErrorKind::ResourceBusy => self.in_use(&users),
-                _ => Error::Io { doing: "unmount", path, source: error },
-            });
-        }
-        ended.warnings.extend(still_seen(&elsewhere, mount.device));
-        ended.warnings.extend(self.leave().err().map(|error| error.to_string()));
-        Ok(ended)
-    }
-
-    /// Somebody has unmounted it, lazily: what programs still write there is brought
-    /// to the disk once more, and that was all.
-    pub(super) fn abandon(&mut self) -> Ended {
-        let mut ended = Ended { generation: self.generation(), ..Ended::default() };
-        ended.warnings.push(format!(
-            "{} was unmounted by somebody else: what programs go on writing to files that they \
-             had open is lost",
-            self.entry.path.display()
-        ));
-        self.tracker = None;
-        let Some(mut engine) = self.engine.take() else { return ended };
-        let last = engine.sync(&mut Untracked, Depth::Everything, None);
-        let closed = last.map(|last| ended.generation = last.number).and_then(|()| engine.close());
-        self.bare = None;
-        let left = closed.and_then(|_| self.leave());
-        ended.warnings.extend(left.err().map(|error| error.to_string()));
-        ended
-    }
-
-    /// Nothing is in RAM any more: what is ours goes, too.
-    fn leave(&self) -> Result<()> {
-        clear(&self.registry, &self.entry)
-    }
-}
-
-/// Who still sees the RAM side after it was unmounted: those that have mounts of
-/// their own, read-only.
-fn still_seen(elsewhere: &[ramfs::Elsewhere], device: u64) -> Vec<String> {
-    // Most hear of the unmounting.
-    let now = ramfs::mounted_elsewhere(device).unwrap_or_else(|_| elsewhere.to_vec());
-    let warning = |one: &ramfs::Elsewhere| {
-        let ramfs::Elsewhere { process, command, point } = one;
-        format!(
-            "process {process} ({command}) has mounts of its own and still sees the RAM side at \
-             {}, as it was and read-only: start it again",
-            point.display()
-        )
-    };
-    now.iter().map(warning).collect()
 }
 
 /// Whether the RAM side of an entry is mounted.

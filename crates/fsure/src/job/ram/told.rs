@@ -146,7 +146,7 @@ pub struct Difference {
     /// Which.
     #[serde(flatten)]
     pub name: Name,
-    /// `only-in-ram`, `only-on-disk`, `content`, `metadata`.
+    /// `only-in-ram`, `only-on-disk`, `content`, `metadata`, `changing`.
     pub how: String,
 }
 
@@ -202,6 +202,10 @@ pub struct State {
     pub tracking: String,
     /// Whether it is on its way out of RAM.
     pub ending: bool,
+    /// What it is at, where it is not waiting for its time.
+    pub doing: Option<String>,
+    /// For how long.
+    pub doing_ms: u64,
 }
 
 impl State {
@@ -213,6 +217,11 @@ impl State {
         }
         if let Some(error) = self.error.as_ref().filter(|_| self.failures > 0) {
             wrongs.push(format!("{} generations failed in a row: {error}", self.failures));
+        }
+        if let Some(doing) = self.doing.as_ref().filter(|_| self.doing_ms > self.max_loss_ms) {
+            let for_s = self.doing_ms as f64 / 1e3;
+            wrongs
+                .push(format!("at one thing for {for_s:.1} s, and no generation is made: {doing}"));
         }
         if self.worst_loss_ms > self.max_loss_ms {
             wrongs.push("more can be lost than was agreed on".to_owned());

@@ -2,20 +2,21 @@
 //! its socket, looks after the memory, and ends only when the folder is out of RAM.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fsure_os::control::Control;
 use fsure_os::daemon;
 
+use super::asked::{Answers, Ask, Asked, Reply, Shown, ms};
 use super::keeper::{Program, renew};
 use super::left::clear_lost;
 use super::memory::{self, Need};
 use super::registry::{Entry, Registry, Role};
 use super::session::{Session, is_mounted, place};
-use super::told::{Answer, Difference, Ended, Failed, Name, Request, State, Synced, Told, line};
-use crate::ram::{Depth, How, Pace};
+use super::told::{Answer, Ended, Failed, Request, State, Synced, Told, line};
+use crate::ram::{Depth, Pace};
 use crate::words::{Error, IoContext as _, Result};
 
 /// How long a signal may wait to be seen.
@@ -46,8 +47,6 @@ pub struct Work<'a> {
     pub tell: &'a (dyn Fn(&Told) + Sync),
 }
 
-type Asked = (Request, Sender<Answer>);
-
 /// Works until the folder is out of RAM. Fails where it never came into it, or
 /// could not be taken over.
 pub fn work(work: &Work<'_>) -> Result<()> {
@@ -70,10 +69,10 @@ pub fn work(work: &Work<'_>) -> Result<()> {
     let name = registry.control(id);
     let control = Control::listen(&name).doing("listen at", &name).inspect_err(told)?;
     let (asked, asks) = channel::<Asked>();
-    let state = Mutex::new(Shown::default());
+    let state = Mutex::new(Shown { doing: session.doing().clone(), ..Shown::default() });
     let is_over = AtomicBool::new(false);
-    let asked = Mutex::new(asked);
-    let answer = |text: Option<&str>| line(&answer(text, &state, &asked));
+    let answers = Answers::new(&state, asked);
+    let answer = |text: Option<&str>| line(&answers.answer(text));
     let mut worker = Worker::new(work, session, &state);
     if adopted {
         // Nobody knows for how long nothing was brought to the disk. Where this fails
@@ -131,42 +130,6 @@ fn gone(registry: &Registry, entry: &Entry) -> Ended {
     Ended { warnings, ..Ended::default() }
 }
 
-/// What is known, and since when what is changed is at risk: a generation can take
-/// long, and who asks meanwhile wants to know.
-#[derive(Default)]
-struct Shown {
-    state: State,
-    since: Option<Instant>,
-}
-
-impl Shown {
-    fn now(&self) -> State {
-        let worst = self.since.map(|since| ms(since.elapsed()));
-        State { worst_loss_ms: worst.unwrap_or_default(), ..self.state.clone() }
-    }
-}
-
-/// Answers one line, as soon as the worker has an answer.
-fn answer(text: Option<&str>, shown: &Mutex<Shown>, asked: &Mutex<Sender<Asked>>) -> Answer {
-    let refused = |message: &str| {
-        let message = message.to_owned();
-        Answer::Failed(Failed::from(&Error::Usage { message, hint: None }))
-    };
-    let Some(request) = text.and_then(|text| serde_json::from_str(text).ok()) else {
-        return refused("this is no request");
-    };
-    if request == Request::Status {
-        let shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
-        return Answer::Status(Box::new(shown.now()));
-    }
-    let (sender, answers) = channel();
-    let sent = asked.lock().unwrap_or_else(PoisonError::into_inner).send((request, sender));
-    match sent.ok().and_then(|()| answers.recv().ok()) {
-        Some(answer) => answer,
-        None => refused("the folder is out of RAM"),
-    }
-}
-
 struct Worker<'a> {
     work: &'a Work<'a>,
     session: Session,
@@ -217,14 +180,14 @@ impl<'a> Worker<'a> {
             let now = Instant::now();
             let due = self.due().saturating_duration_since(now);
             match asks.recv_timeout(due.min(LOOK)) {
-                Ok((request, reply)) => {
-                    let answer = self.ask(request);
-                    let ended = match &answer {
-                        Answer::Ended(ended) => Some(ended.clone()),
+                Ok((ask, to)) => {
+                    let reply = self.reply(ask);
+                    let ended = match &reply {
+                        Reply::Answer(Answer::Ended(ended)) => Some(ended.clone()),
                         _ => None,
                     };
                     // Who asked may have gone.
-                    let _ = reply.send(answer);
+                    let _ = to.send(reply);
                     if let Some(ended) = ended {
                         return ended;
                     }
@@ -249,15 +212,25 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn ask(&mut self, request: Request) -> Answer {
+    fn reply(&mut self, ask: Ask) -> Reply {
         self.follow();
-        let answer = match request {
-            Request::Status => Ok(Answer::Status(Box::default())),
-            Request::Sync => self.sync().map(Answer::Synced),
-            Request::Verify => self.verify(),
-            Request::Unbind => self.unbind(PATIENCE).map(Answer::Ended),
+        let answer = |answer| Ok(Reply::Answer(answer));
+        let reply = match ask {
+            Ask::Request(Request::Sync) => self.sync().map(Answer::Synced).and_then(answer),
+            Ask::Request(Request::Unbind) => {
+                self.unbind(PATIENCE).map(Answer::Ended).and_then(answer)
+            }
+            // Answered by who was asked.
+            Ask::Request(Request::Status | Request::Verify) => {
+                answer(Answer::Status(Box::default()))
+            }
+            Ask::Comparison => self.sync().and_then(|_| self.session.comparison()),
+            Ask::Known(paths, is_new) => {
+                let done = if is_new { self.sync().map(drop) } else { Ok(()) };
+                done.and_then(|()| self.session.known(&paths))
+            }
         };
-        answer.unwrap_or_else(|error| Answer::Failed(Failed::from(&error)))
+        reply.unwrap_or_else(|error| Reply::Answer(Answer::Failed(Failed::from(&error))))
     }
 
     /// One generation, and what follows from its success or failure.
@@ -319,22 +292,6 @@ impl<'a> Worker<'a> {
             self.fenced = false;
             self.warn("writable again: the disk has taken a generation");
         }
-    }
-
-    fn verify(&mut self) -> Result<Answer> {
-        self.sync()?;
-        let different = self.session.verify()?;
-        let name = |how: How| match how {
-            How::OnlyInRam => "only-in-ram",
-            How::OnlyOnDisk => "only-on-disk",
-            How::Content => "content",
-            How::Metadata => "metadata",
-        };
-        let difference = |one: crate::ram::Unequal| Difference {
-            name: Name::new(&one.path),
-            how: name(one.how).to_owned(),
-        };
-        Ok(Answer::Verified { differences: different.into_iter().map(difference).collect() })
     }
 
     fn unbind(&mut self, patience: Duration) -> Result<Ended> {
@@ -466,12 +423,11 @@ impl<'a> Worker<'a> {
             trash: self.last.trash.as_ref().map(|trash| self.session.uncovered(trash)),
             tracking: self.session.tracking().to_owned(),
             ending: self.work.stop.load(Ordering::Relaxed) > 0,
+            // Asked for when it is to be known.
+            doing: None,
+            doing_ms: 0,
         };
-        let shown = Shown { state, since: Some(since) };
+        let shown = Shown { state, since: Some(since), doing: self.session.doing().clone() };
         *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = shown;
     }
-}
-
-fn ms(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,0 +1,139 @@
+//! What is asked of a worker, and how it is answered: what is known by the thread of who
+//! asks, a comparison by that thread while the worker goes on, and all else by the worker.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::told::{Answer, Difference, Failed, Name, Request, State};
+use crate::ram::{Comparison, Doing, How, Known, Unequal};
+use crate::words::{Error, RelPath, Result};
+
+/// So many may wait at once: who only wants to know must find a place.
+const WAITING_MAX: usize = 32;
+
+/// What the worker itself is to do.
+pub(super) enum Ask {
+    /// What a person asks for.
+    Request(Request),
+    /// To give both sides to be compared, after a generation.
+    Comparison,
+    /// To say what the last generation has of these names; a new one, where that is asked
+    /// for.
+    Known(BTreeSet<RelPath>, bool),
+}
+
+/// What it says to that.
+pub(super) enum Reply {
+    Answer(Answer),
+    Comparison(Box<Comparison>),
+    Known(Known),
+}
+
+/// Something asked, and where the reply is waited for.
+pub(super) type Asked = (Ask, Sender<Reply>);
+
+/// What is known, and since when what is changed is at risk: a generation can take
+/// long, and who asks meanwhile wants to know.
+#[derive(Default)]
+pub(super) struct Shown {
+    pub(super) state: State,
+    pub(super) since: Option<Instant>,
+    pub(super) doing: Doing,
+}
+
+impl Shown {
+    fn now(&self) -> State {
+        let worst = self.since.map(|since| ms(since.elapsed()));
+        let (doing, doing_for) = self.doing.now().unzip();
+        State {
+            worst_loss_ms: worst.unwrap_or_default(),
+            doing: doing.map(str::to_owned),
+            doing_ms: doing_for.map_or(0, ms),
+            ..self.state.clone()
+        }
+    }
+}
+
+/// Answers lines.
+pub(super) struct Answers<'a> {
+    shown: &'a Mutex<Shown>,
+    asked: Mutex<Sender<Asked>>,
+    waiting: AtomicUsize,
+}
+
+impl<'a> Answers<'a> {
+    pub(super) fn new(shown: &'a Mutex<Shown>, asked: Sender<Asked>) -> Self {
+        Self { shown, asked: Mutex::new(asked), waiting: AtomicUsize::new(0) }
+    }
+
+    /// Answers one line, as soon as there is an answer.
+    pub(super) fn answer(&self, text: Option<&str>) -> Answer {
+        let Some(request) = text.and_then(|text| serde_json::from_str(text).ok()) else {
+            return Answer::Failed(Failed::from(&usage("this is no request")));
+        };
+        if request == Request::Status {
+            let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+            return Answer::Status(Box::new(shown.now()));
+        }
+        let before = self.waiting.fetch_add(1, Ordering::Relaxed);
+        let answer = match request {
+            _ if before >= WAITING_MAX => Err(usage("too many wait for it already")),
+            Request::Verify => self.verify(),
+            _ => self.ask(Ask::Request(request)).and_then(|reply| match reply {
+                Reply::Answer(answer) => Ok(answer),
+                _ => Err(unexpected()),
+            }),
+        };
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        answer.unwrap_or_else(|error| Answer::Failed(Failed::from(&error)))
+    }
+
+    fn ask(&self, ask: Ask) -> Result<Reply> {
+        let (sender, replies) = channel();
+        let sent = self.asked.lock().unwrap_or_else(PoisonError::into_inner).send((ask, sender));
+        match sent.ok().and_then(|()| replies.recv().ok()) {
+            Some(Reply::Answer(Answer::Failed(failed))) => Err(failed.into()),
+            Some(reply) => Ok(reply),
+            None => Err(usage("the folder is out of RAM")),
+        }
+    }
+
+    /// Compares both sides. Reading them can take long, and generations go on meanwhile.
+    fn verify(&self) -> Result<Answer> {
+        let Reply::Comparison(comparison) = self.ask(Ask::Comparison)? else {
+            return Err(unexpected());
+        };
+        let ask = |paths: &BTreeSet<RelPath>, is_new| self.ask(Ask::Known(paths.clone(), is_new));
+        let different = comparison.run(&mut |paths, is_new| match ask(paths, is_new)? {
+            Reply::Known(known) => Ok(known),
+            _ => Err(unexpected()),
+        })?;
+        Ok(Answer::Verified { differences: different.iter().map(difference).collect() })
+    }
+}
+
+fn difference(one: &Unequal) -> Difference {
+    let how = match one.how {
+        How::OnlyInRam => "only-in-ram",
+        How::OnlyOnDisk => "only-on-disk",
+        How::Content => "content",
+        How::Metadata => "metadata",
+        How::Changing => "changing",
+    };
+    Difference { name: Name::new(&one.path), how: how.to_owned() }
+}
+
+fn usage(message: &str) -> Error {
+    Error::Usage { message: message.to_owned(), hint: None }
+}
+
+fn unexpected() -> Error {
+    Error::Internal("another reply was expected".to_owned())
+}
+
+pub(super) fn ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
