@@ -2,6 +2,7 @@
 //! content is staged.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::ops::Bound;
 
 use fsure_os::folder::{is_denied, is_gone};
 use fsure_os::mirror::{Facts, File, Kind, Side};
@@ -143,11 +144,9 @@ impl<'a> Draft<'a> {
         }
         let below: Vec<_> = self.index.below(path).map(|(path, _)| path.clone()).collect();
         let (from, to) = path.below();
-        let new = self.changed.keys().filter(|one| {
-            let bytes = one.as_bytes();
-            bytes > &*from && to.as_ref().is_none_or(|to| bytes < &**to)
-        });
-        let new: Vec<_> = new.cloned().collect();
+        let from = Bound::Excluded(RelPath::from_bytes(from));
+        let to = to.map_or(Bound::Unbounded, |to| Bound::Excluded(RelPath::from_bytes(to)));
+        let new: Vec<_> = self.changed.range((from, to)).map(|(path, _)| path.clone()).collect();
         for path in below.into_iter().chain(new) {
             self.change(path, None);
         }
