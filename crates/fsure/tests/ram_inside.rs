@@ -4,6 +4,7 @@
 
 mod support;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
@@ -227,5 +228,31 @@ fn a_disk_that_hangs_is_named_and_nobody_waits_without_a_word() {
         // It was asked for, and comes when it can.
         wait_while(|| is_bound(&folder));
         assert_eq!(fs::read(folder.join("new")).expect("read"), b"1");
+    });
+}
+
+#[test]
+fn what_is_written_while_the_end_is_waited_for_comes_in_time() {
+    alone("what_is_written_while_the_end_is_waited_for_comes_in_time", 64, |disk| {
+        let folder = disk.folder();
+        bind(&folder);
+        let there = home().join("disk/log");
+        let mut log = fs::File::create(folder.join("log")).expect("make");
+        let seen_while_waiting = |log: &mut fs::File| {
+            let mut command = Command::new(FSURE);
+            command.args(["ram", "unbind"]).arg(&folder).stderr(Stdio::null());
+            let (mut unbind, mut seen) = (command.spawn().expect("start"), BTreeSet::new());
+            while has_not_ended(&mut unbind) {
+                log.write_all(b"line\n").expect("it waits for this");
+                seen.insert(fs::metadata(&there).map_or(0, |is| is.len()));
+                pause();
+            }
+            seen.len()
+        };
+        // One generation comes before, and one when it has given up.
+        let seen = (0..5).map(|_| seen_while_waiting(&mut log)).max();
+        assert!(seen > Some(4), "{seen:?} generations");
+        drop(log);
+        unbind(&folder);
     });
 }

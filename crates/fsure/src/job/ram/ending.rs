@@ -12,19 +12,24 @@ use fsure_os::ramfs::{self, Holder, How};
 use super::left::clear;
 use super::session::{NAMED, PAUSE, Session, is_mounted, patiently};
 use super::told::Ended;
-use crate::ram::{Depth, Engine, How as Differs, Unequal, Untracked};
+use crate::ram::{Depth, Generation, How as Differs, Unequal, Untracked};
 use crate::words::{Error, IoContext as _, Result};
 
 impl Session {
     /// Takes the folder out of RAM: read-only, the last generation with every file
     /// hashed, a comparison, a plain unmount. Where anything of this fails it is
     /// writable again, and in RAM. `is_proven`: nothing may be on the disk side that
-    /// is not in RAM.
-    pub(super) fn unbind(&mut self, patience: Duration, is_proven: bool) -> Result<Ended> {
+    /// is not in RAM. `heard` hears of generations.
+    pub(super) fn unbind(
+        &mut self,
+        patience: Duration,
+        is_proven: bool,
+        heard: &mut dyn FnMut(&Generation),
+    ) -> Result<Ended> {
         self.refuse_users()?;
-        self.sync(Depth::Dates)?;
-        self.hold_still(patience)?;
-        let ended = self.last_generation(is_proven).and_then(|ended| self.uncover(ended));
+        heard(&self.sync(Depth::Dates)?);
+        self.hold_still(patience, heard)?;
+        let ended = self.last_generation(is_proven, heard).and_then(|ended| self.uncover(ended));
         if ended.is_err() && is_mounted(&self.entry).unwrap_or(true) {
             // Taken over again where the engine is gone; tried with every
             // generation to come where it fails here.
@@ -83,9 +88,10 @@ impl Session {
         Error::Usage { message: format!("{path} is in use: {who}"), hint: Some(hint.to_owned()) }
     }
 
-    /// Makes it read-only as soon as nobody writes.
-    fn hold_still(&self, patience: Duration) -> Result<()> {
-        let began = Instant::now();
+    /// Makes it read-only as soon as nobody writes. Who is waited for goes on writing, and
+    /// that comes to the disk in time.
+    fn hold_still(&mut self, patience: Duration, heard: &mut dyn FnMut(&Generation)) -> Result<()> {
+        let (began, mut safe) = (Instant::now(), Instant::now());
         loop {
             match self.set_read_only(true) {
                 Err(Error::Io { source, .. }) if source.kind() == ErrorKind::ResourceBusy => {}
@@ -97,12 +103,23 @@ impl Session {
                 let writers: Vec<_> = users.into_iter().filter(writes).collect();
                 return Err(self.in_use(&writers));
             }
+            if safe.elapsed() >= self.entry.max_loss / 2 {
+                let done = self.sync(Depth::Dates)?;
+                safe = done.began;
+                heard(&done);
+            }
             sleep(PAUSE);
         }
     }
 
     /// The last generation, and the proof that it is all.
-    fn last_generation(&mut self, is_proven: bool) -> Result<Ended> {
+    fn last_generation(
+        &mut self,
+        is_proven: bool,
+        heard: &mut dyn FnMut(&Generation),
+    ) -> Result<Ended> {
+        // At once what was written until now: to hash everything can take minutes.
+        heard(&self.sync(Depth::Dates)?);
         let (mut done, mut warnings) = (self.sync(Depth::Everything)?, Vec::new());
         let path = self.entry.path.clone();
         if let Some(first) = done.unsettled.first() {

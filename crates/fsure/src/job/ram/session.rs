@@ -181,7 +181,7 @@ impl Session {
                 return Ok(());
             }
             // What went either way is on the disk after this.
-            self.unbind(UNMOUNT, false)?;
+            self.unbind(UNMOUNT, false, &mut |_| {})?;
             held?;
             break;
         }

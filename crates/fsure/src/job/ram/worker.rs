@@ -296,7 +296,11 @@ impl<'a> Worker<'a> {
 
     fn unbind(&mut self, patience: Duration) -> Result<Ended> {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).state.ending = true;
-        let ended = self.session.unbind(patience, true);
+        let (pace, shown) = (&mut self.pace, self.shown);
+        let ended = self.session.unbind(patience, true, &mut |done| {
+            pace.done(done);
+            shown.lock().unwrap_or_else(PoisonError::into_inner).since = Some(done.began);
+        });
         // Where it could not be made writable again, the next generation does that.
         self.fenced = self.session.is_read_only();
         ended

@@ -249,7 +249,10 @@ impl Folder<'_> {
     /// A generation with every file hashed; names that are on the disk side alone, and
     /// what is not there as it is in RAM.
     fn last(&self, engine: &mut Engine) -> Result<(BTreeSet<RelPath>, Vec<Unequal>)> {
-        // Nobody writes any more; what was stored through a mapping has no date.
+        // At once what has a date: to hash everything can take minutes.
+        let generation = engine.sync(&mut Untracked, Depth::Dates, None)?;
+        self.remark(&generation);
+        // Nobody writes any more; what was stored through a mapping has none.
         let generation = engine.sync(&mut Untracked, Depth::Everything, None)?;
         self.remark(&generation);
         Ok(apart(engine.verify()?))
