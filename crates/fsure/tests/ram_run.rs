@@ -397,6 +397,37 @@ fn what_the_command_mounts_in_it_is_in_no_generation_s_way() {
 }
 
 #[test]
+fn a_folder_above_or_below_is_refused_whoever_has_it() {
+    let test = "a_folder_above_or_below_is_refused_whoever_has_it";
+    for user in users(test) {
+        let place = Place::new(user);
+        let (inner, go) = (place.folder().join("inner"), place.home.path().join("go"));
+        fs::create_dir(&inner).unwrap();
+        place.give(&inner);
+        place.write("inner/file", "before");
+        let wait = format!("echo in; until test -e {}; do sleep 0.01; done", go.display());
+        let script = format!("{wait}; echo of inner > file");
+        let (child, mut said) = start(&mut place.run_in(&[&inner], &[], &script));
+        assert_eq!(said.next().as_deref(), Some("in"));
+        let output = place.run(&[], "true").output().unwrap();
+        let is_root = rustix::process::geteuid().is_root();
+        let mut bound = Command::new(env!("CARGO_BIN_EXE_fsure"));
+        let bound = bound.args(["ram", "bind", "--plan"]).arg(place.folder()).output().unwrap();
+        fs::write(go, "").unwrap();
+        let ended = child.wait_with_output().unwrap();
+        assert_eq!((ended.status.code(), &*words(&ended)), (Some(0), ""));
+        let refused = [Some(&output), is_root.then_some(&bound)];
+        for output in refused.into_iter().flatten() {
+            let words = words(output) + &String::from_utf8_lossy(&output.stdout);
+            assert_eq!(output.status.code(), Some(2), "{words}");
+            assert!(words.contains("inner is in RAM already"), "{words}");
+        }
+        assert_eq!(place.read("inner/file").as_deref(), Some("of inner\n"));
+        place.assert_clean();
+    }
+}
+
+#[test]
 fn a_loss_that_is_no_bound_is_refused() {
     let place = Place::new(User::Own);
     for loss in ["0ms", "99ms", "30d"] {

@@ -7,6 +7,7 @@ mod client;
 mod ending;
 mod events;
 mod keeper;
+mod kin;
 mod left;
 mod memory;
 mod preflight;

@@ -9,7 +9,7 @@ use fsure_os::{machine, path as os_path};
 
 use super::backend::Backend;
 use super::registry::Registry;
-use super::ways;
+use super::{kin, ways};
 use crate::ram::OWN;
 use crate::words::units::{MIB, size};
 use crate::words::{Error, IoContext as _, Result};
@@ -43,6 +43,8 @@ pub struct Facts {
     pub has_own: bool,
     /// Whether that is no folder.
     pub is_foreign: bool,
+    /// A folder in it or above it that has something of our name.
+    pub kin: Option<PathBuf>,
     /// What the RAM side is to be made of.
     pub backend: Backend,
     /// Why that cannot be had here, and what to do.
@@ -105,6 +107,7 @@ pub fn gather(given: &Path, registry: &Registry) -> Result<Facts> {
         memory: machine::machine().memory_bytes,
         free: machine::free_bytes(path).doing("look what is free below", path)?,
         has_own: os_path::exists(&own),
+        kin: kin::find(path, &survey),
         is_foreign: os_path::is_link(&own) || os_path::exists(&own) && !os_path::is_folder(&own),
         survey,
         ..facts
@@ -131,6 +134,7 @@ pub fn judge(facts: &Facts, wanted: Option<u64>) -> Plan {
         disk(facts),
         content(&facts.survey),
         ways::refusal(&facts.ways.here),
+        kin::refusal(facts.kin.as_deref()),
         facts.is_foreign.then(|| {
             refuse(format!("{OWN} in it is not of fsure's making"), "look what it is, and move it")
         }),
@@ -276,10 +280,8 @@ pub(super) fn some(all: &[impl AsRef<Path>]) -> String {
 fn content(survey: &Survey) -> Option<Refusal> {
     if !survey.mounts.is_empty() {
         let why = format!("something else is mounted in it: {}", some(&survey.mounts));
-        return Some(refuse(
-            why,
-            "unmount that, or name a folder that has none (a subvolume is one)",
-        ));
+        let remedy = "unmount that, or name a folder that has none (a subvolume is one)";
+        return Some(refuse(why, remedy));
     }
     if let Some(unread) = survey.unread.first() {
         let why = format!("not all of it can be read: {unread}");
@@ -430,7 +432,7 @@ mod tests {
     #[test]
     fn what_is_in_the_way_is_named() {
         type Change = fn(&mut Facts);
-        let cases: [(Change, &str); 15] = [
+        let cases: [(Change, &str); 16] = [
             (|facts| facts.mount.kind = "tmpfs".into(), "in memory already"),
             (|facts| facts.mount.kind = "fuse.sshfs".into(), "fuse.sshfs"),
             (|facts| facts.mount.kind = "nfs4".into(), "nfs4"),
@@ -446,6 +448,7 @@ mod tests {
             (|facts| facts.available = Some(400 * MIB), "400.0 MiB"),
             (|facts| facts.free = MIB, "1.0 MiB are free"),
             (|facts| facts.is_foreign = true, ".fsure-ram"),
+            (|facts| facts.kin = Some("/srv/work/in".into()), "/srv/work/in is in RAM already"),
         ];
         for (change, words) in cases {
             let why = refused(change);

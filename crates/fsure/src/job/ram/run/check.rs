@@ -9,7 +9,7 @@ use fsure_os::ramfs::{How, Ways, is_kin};
 
 use super::super::preflight::{Plan, gather, judge};
 use super::super::registry::{LASTING, RUNTIME, Registry};
-use crate::ram::{OWN, Recovered, recover};
+use crate::ram::{Recovered, recover};
 use crate::words::{Error, IoContext as _, RelPath, Result};
 
 /// A registry that nobody has.
@@ -48,12 +48,6 @@ pub(super) fn check(
                 "name the upper one alone",
             ));
         }
-        if let Some(above) = above(&plan.path) {
-            return Err(usage(
-                format!("{} is in RAM already, or was when the machine crashed", above.display()),
-                &format!("wait until that has ended, or 'fsure ram recover {}'", above.display()),
-            ));
-        }
         own_output(&plan.path)?;
         if !may_own_all() {
             owners(&plan.path)?;
@@ -65,11 +59,6 @@ pub(super) fn check(
 
 fn usage(message: String, hint: &str) -> Error {
     Error::Usage { message, hint: Some(hint.to_owned()) }
-}
-
-/// A folder above that has something of ours.
-fn above(path: &Path) -> Option<&Path> {
-    path.ancestors().skip(1).find(|above| fsure_os::path::exists(&above.join(OWN)))
 }
 
 /// What this process's own outputs go to is opened before the command sees memory.

@@ -1,0 +1,28 @@
+//! Folders of 'ram run', of which no registry tells: each has what is ours on its disk side,
+//! as one has that was in RAM when the machine crashed.
+
+use std::path::{Path, PathBuf};
+
+use fsure_os::path as os_path;
+use fsure_os::ramfs::Survey;
+
+use super::preflight::{Refusal, refuse};
+use crate::ram::OWN;
+
+/// One that a folder is in, or that is in it.
+pub(super) fn find(path: &Path, survey: &Survey) -> Option<PathBuf> {
+    let is_ours = |folder: &&Path| os_path::is_folder(&folder.join(OWN));
+    let above = path.ancestors().skip(1).find(is_ours).map(Path::to_owned);
+    let below = survey.looks.keys().filter(|name| name.ends_with(OWN));
+    let mut below = below.map(|name| path.join(name.parent().unwrap_or(name)));
+    above.or_else(|| below.find(|folder| is_ours(&&**folder)))
+}
+
+/// Why nothing is done beside it.
+pub(super) fn refusal(kin: Option<&Path>) -> Option<Refusal> {
+    let kin = kin?.display();
+    let why = format!(
+        "{kin} is in RAM already, or was when the machine crashed, and the one is in the other"
+    );
+    Some(refuse(why, format!("wait until that has ended, or 'fsure ram recover {kin}'")))
+}
