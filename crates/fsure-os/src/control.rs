@@ -61,4 +61,19 @@ mod tests {
         let error = ask(&name, "status", Some(Duration::from_millis(1))).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut, "{error}");
     }
+
+    #[test]
+    fn who_ends_late_leaves_the_next_one_its_socket() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = folder.path().join("socket");
+        let before = Control::listen(&name).unwrap();
+        // A name of the same inode would be taken for its own.
+        std::fs::rename(&name, folder.path().join("gone")).unwrap();
+        let next = Control::listen(&name).unwrap();
+        drop(before);
+        let error = ask(&name, "status", Some(Duration::from_millis(1))).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut, "{error}");
+        drop(next);
+        assert!(!name.exists());
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::fs::Permissions;
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
-use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,6 +18,8 @@ const FULL: &[u8] = b"{\"error\":\"too many clients: close one, and connect agai
 pub(crate) struct Control {
     name: PathBuf,
     listener: UnixListener,
+    /// File system and inode of the name that was made.
+    made: (u64, u64),
 }
 
 impl Control {
@@ -29,7 +31,8 @@ impl Control {
             std::fs::remove_file(name)?;
         }
         let listener = UnixListener::bind(name)?;
-        let control = Self { name: name.to_owned(), listener };
+        let made = identity(name)?;
+        let control = Self { name: name.to_owned(), listener, made };
         std::fs::set_permissions(name, Permissions::from_mode(0o600))?;
         control.listener.set_nonblocking(true)?;
         Ok(control)
@@ -70,9 +73,16 @@ impl Control {
 
 impl Drop for Control {
     fn drop(&mut self) {
-        // Where it is gone already, all is well.
-        let _ = std::fs::remove_file(&self.name);
+        // Where it is gone already, all is well; and it may be another's by now.
+        if identity(&self.name).is_ok_and(|is| is == self.made) {
+            let _ = std::fs::remove_file(&self.name);
+        }
     }
+}
+
+fn identity(name: &Path) -> io::Result<(u64, u64)> {
+    let is = std::fs::symlink_metadata(name)?;
+    Ok((is.dev(), is.ino()))
 }
 
 pub(crate) fn ask(name: &Path, line: &str, longest: Option<Duration>) -> io::Result<String> {
