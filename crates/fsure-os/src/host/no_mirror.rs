@@ -51,6 +51,10 @@ impl Side {
         unsupported()
     }
 
+    pub fn kept_date(&self, _: i64) -> io::Result<i64> {
+        unsupported()
+    }
+
     pub fn share(&self, _: &File, _: &File) -> io::Result<bool> {
         unsupported()
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fsure_os::mirror::{Kind, Side};
+use fsure_os::mirror::{Facts, Kind, Side};
 
 use super::engine::Engine;
 use super::index::Entry;
@@ -48,7 +48,8 @@ impl Engine {
     /// changed in RAM since the last generation does.
     pub fn verify(&self) -> Result<Vec<Unequal>> {
         let (ram, disk) = (in_ram(&self.ram)?, on_disk(&self.disk.side)?);
-        Ok(unequal(&ram, &disk).map(|(path, how)| Unequal { path: path.clone(), how }).collect())
+        let unequal = unequal(&self.disk.side, &ram, &disk);
+        Ok(unequal.map(|(path, how)| Unequal { path: path.clone(), how }).collect())
     }
 
     /// Both sides, by ways of its own, to be compared while this goes on. It ends when it is
@@ -124,7 +125,7 @@ impl Comparison {
         let (ram, disk) = (Reader::of_ram(&self.ram, &go_on), Reader::of_disk(&self.disk, &go_on));
         let (here, there) = (ram.all()?, disk.all()?);
         let mut doubtful: BTreeSet<_> =
-            unequal(&here, &there).map(|(path, _)| path.clone()).collect();
+            unequal(&self.disk, &here, &there).map(|(path, _)| path.clone()).collect();
         let mut different = Vec::new();
         for _ in 0..READINGS {
             if doubtful.is_empty() {
@@ -137,8 +138,9 @@ impl Comparison {
             doubtful.retain(|path| {
                 let [there, before, after, old, new] =
                     [&there, &before, &after, &old, &new].map(|entries| entries.get(path));
-                let is_there = |one| differs(one, there).is_none();
-                let Some(how) = differs(after, there).filter(|_| !is_there(before)) else {
+                let differs = |one| differs(&self.disk, one, there);
+                let is_there = |one| differs(one).is_none();
+                let Some(how) = differs(after).filter(|_| !is_there(before)) else {
                     return false;
                 };
                 if before != after {
@@ -159,22 +161,36 @@ impl Comparison {
 
 /// Names that differ.
 fn unequal<'a>(
+    side: &'a Side,
     ram: &'a Entries,
     disk: &'a Entries,
 ) -> impl Iterator<Item = (&'a RelPath, How)> + use<'a> {
     let paths: BTreeSet<_> = ram.keys().chain(disk.keys()).collect();
-    paths.into_iter().filter_map(|path| Some((path, differs(ram.get(path), disk.get(path))?)))
+    paths.into_iter().filter_map(|path| Some((path, differs(side, ram.get(path), disk.get(path))?)))
 }
 
-fn differs(ram: Option<&Entry>, disk: Option<&Entry>) -> Option<How> {
+/// How what is in RAM differs from what the disk side has, which is `side`.
+fn differs(side: &Side, ram: Option<&Entry>, disk: Option<&Entry>) -> Option<How> {
     match (ram, disk) {
         (Some(one), Some(other)) if one.is_same_as(other) => None,
+        (Some(one), Some(other)) if is_but_for_a_date(side, one, other) => None,
         (Some(one), Some(other)) if one.is_same_thing_as(other) => Some(How::Metadata),
         (Some(_), Some(_)) => Some(How::Content),
         (Some(_), None) => Some(How::OnlyInRam),
         (None, Some(_)) => Some(How::OnlyOnDisk),
         (None, None) => None,
     }
+}
+
+/// Whether they differ in a date alone, which is there as that file system keeps it.
+fn is_but_for_a_date(side: &Side, ram: &Entry, disk: &Entry) -> bool {
+    let (now, there) = (ram.facts.mtime_ns, disk.facts.mtime_ns);
+    if now == there || !ram.is_same_thing_as(disk) {
+        return false;
+    }
+    let facts = Facts { mtime_ns: there, ..ram.facts.clone() };
+    let dated = Entry { facts, ..ram.clone() };
+    dated.is_same_as(disk) && side.kept_date(now).is_ok_and(|kept| kept == there)
 }
 
 #[cfg(test)]

@@ -244,6 +244,16 @@ impl Side {
         Ok(())
     }
 
+    /// The modification time that is kept here of this one: some file systems know whole
+    /// seconds only, or none before or after some year.
+    pub fn kept_date(&self, mtime_ns: i64) -> io::Result<i64> {
+        let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
+        let mode = Mode::RUSR | Mode::WUSR;
+        let file = rustix::fs::openat(self.root.descriptor(), c".", flags, mode)?;
+        rustix::fs::futimens(&file, &timestamps(mtime_ns))?;
+        Ok(facts(&rustix::fs::statx(&file, c"", AtFlags::EMPTY_PATH, MASK)?).mtime_ns)
+    }
+
     /// Waits until a file, or the names in a folder, are on the medium.
     pub fn flush(&self, path: &[u8]) -> io::Result<()> {
         Ok(rustix::fs::fsync(self.open_at(path, OFlags::RDONLY | OFlags::NONBLOCK)?)?)
