@@ -7,6 +7,7 @@ mod support;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -254,5 +255,51 @@ fn what_is_written_while_the_end_is_waited_for_comes_in_time() {
         assert!(seen > Some(4), "{seen:?} generations");
         drop(log);
         unbind(&folder);
+    });
+}
+
+#[test]
+fn what_the_disk_cannot_have_is_in_no_other_s_way() {
+    alone("what_the_disk_cannot_have_is_in_no_other_s_way", 64, |disk| {
+        let folder = disk.folder();
+        bind(&folder);
+        let there = home().join("disk");
+        let set = |name: &str| {
+            let (path, none) = (folder.join(name), rustix::fs::XattrFlags::empty());
+            rustix::fs::setxattr(path, "user.x", &[b'x'; 10_000], none).is_ok()
+        };
+        fs::create_dir(folder.join("new")).expect("make");
+        fs::write(folder.join("new/file"), "1").expect("write");
+        // Memory takes user attributes since Linux 6.6.
+        let mut odd = vec!["huge", "link"];
+        odd.extend(["below/1", "new"].into_iter().filter(|name| set(name)));
+        let huge = fs::File::create(folder.join("huge")).expect("make");
+        huge.set_len(20 << 40).expect("a hole");
+        drop(huge);
+        symlink("x".repeat(3000), folder.join("link")).expect("link");
+        fs::write(folder.join("last"), "1").expect("write");
+        let is_told = |state: &serde_json::Value| {
+            let unsettled = state["unsettled"].to_string();
+            odd.iter().all(|name| unsettled.contains(&format!("\"{name}\"")))
+        };
+        let state = until(&folder, |code, state| code == 1 && is_told(state));
+        assert!(state["fenced"] == false && state["failures"] == 0, "{state}");
+        assert_eq!(fs::read(there.join("last")).expect("read"), b"1");
+        assert_eq!(fs::read(there.join("new/file")).expect("read"), b"1");
+        assert_eq!(fs::read(there.join("below/1")).expect("read"), [1; 5000]);
+        let run = ram(&["unbind"], &folder);
+        assert!(run.code == 2 && run.stderr.contains("to the disk whole"), "{run:?}");
+        ["huge", "link"].map(|name| fs::remove_file(folder.join(name)).expect("remove"));
+        for name in &odd[2..] {
+            rustix::fs::removexattr(folder.join(name), "user.x").expect("remove");
+        }
+        until(&folder, |code, _| code == 0);
+        // Nor a date that it does not know.
+        sh(&format!("touch -d 1850-01-01 {}/last", folder.display()));
+        let run = ram(&["verify"], &folder);
+        assert_eq!(run.code, 0, "{run:?}");
+        unbind(&folder);
+        let mode = fs::metadata(folder.join("new")).expect("it is there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o755);
     });
 }

@@ -38,11 +38,12 @@ pub(super) fn digest_while(
 /// their digest; `None` where the file has become shorter.
 pub(super) fn copy(from: &File, size: u64, to: &File) -> io::Result<Option<Digest>> {
     let mut hasher = Hasher::default();
+    // Where it is too large for that, before anything of it is written.
+    to.set_len(size)?;
     let is_whole = each_block(from, size, &mut |at, block| {
         hasher.add(at, block);
         write_at(to, block, at)
     })?;
-    to.set_len(size)?;
     Ok(is_whole.then(|| hasher.finish(size)))
 }
 

@@ -8,6 +8,7 @@ use fsure_os::folder::{is_denied, is_gone};
 use fsure_os::mirror::{Facts, File, Kind, Side};
 
 use super::content::{self, Digest};
+use super::hold::{is_too_large, private};
 use super::index::{Entry, Index};
 use super::journal::path_of;
 use super::look::Seen;
@@ -34,7 +35,7 @@ pub(super) enum Taken {
     Differs,
     /// It was written whenever it was read.
     Unsettled,
-    /// We may not read it: nobody is told what it holds.
+    /// We may not read it, and nobody is told what it holds; or the disk cannot hold it.
     Denied,
 }
 
@@ -61,7 +62,7 @@ enum What {
 
 /// A generation that is being made.
 pub(super) struct Draft<'a> {
-    disk: &'a Disk,
+    pub(super) disk: &'a Disk,
     ram: &'a Side,
     pub(super) index: &'a Index,
     generation: u64,
@@ -175,10 +176,19 @@ impl<'a> Draft<'a> {
             other => other.doing("read", path_of(path).as_ref())?,
         };
         let Some((file, mut entry)) = seen else { return Ok(Taken::Unsettled) };
+        if !self.holds(path, &entry)? {
+            if kind == Kind::Folder && self.known(path).is_none() {
+                self.note(path, private(entry));
+            }
+            return Ok(Taken::Denied);
+        }
         if let Some(file) = file
             && self.must_stage(path, &entry)
         {
             let staged = self.stage(path, &entry, &file);
+            if staged.as_ref().is_err_and(is_too_large) {
+                return Ok(Taken::Denied);
+            }
             let Some(digest) = staged.doing("stage", path_of(path).as_ref())? else {
                 return Ok(Taken::Unsettled);
             };
@@ -313,6 +323,9 @@ impl<'a> Draft<'a> {
             return Ok(None);
         }
         let target = self.disk.side.create(staged(name).as_bytes())?;
+        // Where the whole is too large, that is known before it counts.
+        target.set_len(size)?;
+        target.set_len(0)?;
         if let Some([head, tail, all]) = content::split(file, from, size, &target)?
             && head == known
             && all == entry.digest
@@ -402,7 +415,7 @@ impl<'a> Draft<'a> {
             let staged = staged.expect("what differs was staged");
             plan.put(path, staged, entry);
             if let What::Whole = staged.what {
-                return self.dress(staged, entry);
+                return self.dress(&staged.name, entry);
             }
         } else if !is_same_thing {
             plan.make(path, entry);
@@ -417,15 +430,6 @@ impl<'a> Draft<'a> {
             plan.puts.push(Step::Meta { path: path.clone(), kind, meta: entry.meta() });
         }
         Ok(())
-    }
-
-    /// Gives what is staged all that it is to have before it has its name.
-    fn dress(&self, one: &Staged, entry: &Entry) -> Result<()> {
-        let (name, meta) = (staged(&one.name), entry.meta());
-        let (mtime, attributes) = (Some(meta.mtime_ns), &meta.attributes);
-        let set =
-            self.disk.side.set(name.as_bytes(), Kind::File, meta.ownership, mtime, attributes);
-        set.doing("prepare", &self.disk.path.join(name))
     }
 
     fn removes_much(&self) -> bool {

@@ -79,8 +79,8 @@ pub struct Generation {
     pub changed: u64,
     /// Names removed.
     pub removed: u64,
-    /// Files that were written whenever they were read: the disk side keeps their
-    /// last whole version.
+    /// Files that were written whenever they were read, that may not be read or that the
+    /// disk side cannot have: it keeps their last whole version.
     pub unsettled: Vec<RelPath>,
     /// How far apart the moments are of which its files are; `None` where all are of
     /// one moment.

@@ -10,6 +10,7 @@ mod doing;
 mod draft;
 mod engine;
 mod fill;
+mod hold;
 mod index;
 mod journal;
 mod look;

@@ -73,9 +73,10 @@ impl Disk {
     /// Removes all that is staged.
     pub(super) fn clear_stage(&self) -> Result<()> {
         let stage = self.path.join(STAGE);
-        for (name, _) in self.side.list(STAGE.as_bytes()).doing("list", &stage)? {
+        for (name, facts) in self.side.list(STAGE.as_bytes()).doing("list", &stage)? {
             let path = RelPath::from_bytes(STAGE.as_bytes()).join(&name);
-            self.side.remove(path.as_bytes(), false).doing("empty", &stage)?;
+            let is_folder = facts.kind == Kind::Folder;
+            self.side.remove(path.as_bytes(), is_folder).doing("empty", &stage)?;
         }
         Ok(())
     }

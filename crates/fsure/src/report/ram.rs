@@ -211,7 +211,10 @@ pub fn synced(path: &Path, done: &Synced) -> String {
         done.took_ms
     );
     for unsettled in &done.unsettled {
-        text += &format!("  not in it, written whenever it was read: {}\n", safe(unsettled));
+        text += &format!(
+            "  not in it, written whenever it was read, or not to be had there: {}\n",
+            safe(unsettled)
+        );
     }
     text
 }

@@ -123,8 +123,11 @@ impl Session {
         let (mut done, mut warnings) = (self.sync(Depth::Everything)?, Vec::new());
         let path = self.entry.path.clone();
         if let Some(first) = done.unsettled.first() {
-            let message = format!("{} cannot be read whole: {}", path.display(), first.shown());
-            return Err(Error::Usage { message, hint: Some("look what it is".to_owned()) });
+            let (path, first) = (path.display(), first.shown());
+            let message = format!("{path} cannot be brought to the disk whole: {first}");
+            let hint = "look what it is: it cannot be read, or is too large for that file system, \
+                        or its attributes are too many, or the name that it links to too long";
+            return Err(Error::Usage { message, hint: Some(hint.to_owned()) });
         }
         let mut different = if is_proven { self.verify()? } else { Vec::new() };
         let is_stray = |one: &Unequal| one.how == Differs::OnlyOnDisk;

@@ -194,7 +194,8 @@ pub struct State {
     pub failures: u32,
     /// What the last one said.
     pub error: Option<String>,
-    /// Files that are written whenever they are read.
+    /// Files that are written whenever they are read, that may not be read, or that the disk
+    /// cannot hold.
     pub unsettled: Vec<String>,
     /// Where what was removed suspiciously much of is kept.
     pub trash: Option<String>,
@@ -231,7 +232,10 @@ impl State {
         }
         if let Some(first) = self.unsettled.first() {
             let count = self.unsettled.len();
-            wrongs.push(format!("{count} written whenever they are read: {first}"));
+            wrongs.push(format!(
+                "{count} not brought to the disk, as they are written whenever they are read, may \
+                 not be read, or cannot be had by its file system: {first}"
+            ));
         }
         wrongs
     }

@@ -1,0 +1,90 @@
+//! Whether the disk side can have what the RAM side has: in memory links may be longer,
+//! attributes more and files larger than many a file system on a disk has them. That is
+//! found out before a generation counts: one that counts must be one that can be done.
+
+use std::io;
+
+use fsure_os::folder::{is_denied, is_gone};
+use fsure_os::mirror::{Kind, Side};
+
+use super::draft::Draft;
+use super::index::Entry;
+use super::journal::path_of;
+use super::own::staged;
+use super::step::Meta;
+use crate::words::{IoContext as _, RelPath, Result};
+
+/// What is made to see whether it can be.
+const PROBE: &str = "probe";
+/// Every file system takes links of so many bytes; xfs takes 1,024.
+const SHORT: usize = 255;
+
+impl Draft<'_> {
+    /// Whether the disk side can have it by this name: tried with all that is not known.
+    pub(super) fn holds(&self, path: &RelPath, entry: &Entry) -> Result<bool> {
+        let is_known = self.known(path).is_some_and(|known| {
+            known.facts.kind == entry.facts.kind && known.attributes == entry.attributes
+        });
+        let is_plain = entry.attributes.is_empty() || is_known;
+        if is_plain && entry.target.len() <= SHORT {
+            return Ok(true);
+        }
+        self.probe(entry).doing("try what the disk takes for", path_of(path).as_ref())
+    }
+
+    /// Gives what is staged all that it is to have before it has its name.
+    pub(super) fn dress(&self, stage: &str, entry: &Entry) -> Result<()> {
+        let (name, meta) = (staged(stage), entry.meta());
+        let (mtime, attributes) = (Some(meta.mtime_ns), &meta.attributes);
+        let set =
+            self.disk.side.set(name.as_bytes(), Kind::File, meta.ownership, mtime, attributes);
+        set.doing("prepare", &self.disk.path.join(name))
+    }
+
+    fn probe(&self, entry: &Entry) -> io::Result<bool> {
+        let (kind, name) = (entry.facts.kind, staged(PROBE));
+        let (side, name) = (&self.disk.side, name.as_bytes());
+        remove(side, name)?;
+        let made = match kind {
+            Kind::File => side.create(name).map(drop),
+            kind => side.make(name, kind, &entry.target),
+        };
+        match made {
+            Err(error) if error.kind() == io::ErrorKind::InvalidFilename => return Ok(false),
+            other => other?,
+        }
+        let Meta { ownership, attributes, .. } = entry.meta();
+        let set = side.set(name, kind, ownership, None, &attributes);
+        remove(side, name)?;
+        match set {
+            Err(error) if is_too_much(&error) || is_denied(&error) => Ok(false),
+            other => other.map(|()| true),
+        }
+    }
+}
+
+fn remove(side: &Side, name: &[u8]) -> io::Result<()> {
+    match side.facts(name) {
+        Err(error) if is_gone(&error) => Ok(()),
+        other => side.remove(name, other?.kind == Kind::Folder),
+    }
+}
+
+/// Whether attributes are more than the file system has room for in any file.
+fn is_too_much(error: &io::Error) -> bool {
+    use io::ErrorKind::{ArgumentListTooLong, StorageFull, Unsupported};
+    [ArgumentListTooLong, StorageFull, Unsupported].contains(&error.kind())
+}
+
+/// Whether a file is larger than any there can be.
+pub(super) fn is_too_large(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::FileTooLarge
+}
+
+/// A folder that cannot be as it is, and yet must be there for what is in it: nobody but
+/// its owner sees that until it can.
+pub(super) fn private(entry: Entry) -> Entry {
+    let mut facts = entry.facts;
+    facts.ownership.mode &= 0o700;
+    Entry { facts, attributes: Vec::new(), ..entry }
+}
