@@ -62,6 +62,8 @@ impl Entry {
 pub(super) struct Index {
     entries: BTreeMap<RelPath, Entry>,
     files: HashMap<u64, Vec<RelPath>>,
+    /// Names of files, and the bytes in these: asked for many times a second.
+    sums: (usize, u64),
 }
 
 impl Index {
@@ -75,16 +77,23 @@ impl Index {
 
     /// How many are files.
     pub(super) fn files(&self) -> usize {
-        self.entries.values().filter(|entry| entry.is_file()).count()
+        self.sums.0
     }
 
     /// Bytes in all files.
     pub(super) fn bytes(&self) -> u64 {
-        self.entries.values().filter(|entry| entry.is_file()).map(|entry| entry.facts.size).sum()
+        self.sums.1
     }
 
     /// Puts one in, or takes one out.
     pub(super) fn set(&mut self, path: RelPath, entry: Option<Entry>) {
+        let sums = |entry: Option<&Entry>| {
+            entry.filter(|entry| entry.is_file()).map_or((0, 0), |entry| (1, entry.facts.size))
+        };
+        let (old, new) = (sums(self.entries.get(&path)), sums(entry.as_ref()));
+        // Holes can be more than can be counted, and go again.
+        self.sums.0 = self.sums.0 + new.0 - old.0;
+        self.sums.1 = self.sums.1.wrapping_add(new.1).wrapping_sub(old.1);
         let old = match entry {
             Some(entry) => {
                 if entry.is_file() {
@@ -130,5 +139,36 @@ impl Index {
         let from = Bound::Excluded(RelPath::from_bytes(from));
         let to = to.map_or(Bound::Unbounded, |to| Bound::Excluded(RelPath::from_bytes(to)));
         self.entries.range((from, to))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fsure_os::attribute::Ownership;
+
+    #[test]
+    fn files_and_bytes_are_those_that_are_there() {
+        let ownership = Ownership { mode: 0o600, user: 0, group: 0 };
+        let of = |kind, size| {
+            let (mtime_ns, ctime_ns, inode, device, links) = (0, 0, 1, 1, 1);
+            let facts = Facts { kind, size, mtime_ns, ctime_ns, inode, device, links, ownership };
+            Entry { facts, digest: [1; 32], target: Vec::new(), attributes: Vec::new() }
+        };
+        let (file, folder) = (|size| Some(of(Kind::File, size)), Some(of(Kind::Folder, 9)));
+        let mut index = Index::default();
+        for (name, entry, sums) in [
+            (b"a", file(3), (1, 3)),
+            (b"b", file(4), (2, 7)),
+            (b"a", file(5), (2, 9)),
+            (b"c", folder.clone(), (2, 9)),
+            (b"b", folder, (1, 5)),
+            (b"c", None, (1, 5)),
+            (b"c", None, (1, 5)),
+            (b"a", None, (0, 0)),
+        ] {
+            index.set(RelPath::from_bytes(*name), entry);
+            assert_eq!((index.files(), index.bytes()), sums);
+        }
     }
 }
