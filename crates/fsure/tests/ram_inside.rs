@@ -289,7 +289,9 @@ fn what_the_disk_cannot_have_is_in_no_other_s_way() {
         assert_eq!(fs::read(there.join("below/1")).expect("read"), [1; 5000]);
         let run = ram(&["unbind"], &folder);
         assert!(run.code == 2 && run.stderr.contains("to the disk whole"), "{run:?}");
-        ["huge", "link"].map(|name| fs::remove_file(folder.join(name)).expect("remove"));
+        for name in ["huge", "link"] {
+            fs::remove_file(folder.join(name)).expect("remove");
+        }
         for name in &odd[2..] {
             rustix::fs::removexattr(folder.join(name), "user.x").expect("remove");
         }
@@ -301,5 +303,34 @@ fn what_the_disk_cannot_have_is_in_no_other_s_way() {
         unbind(&folder);
         let mode = fs::metadata(folder.join("new")).expect("it is there").permissions().mode();
         assert_eq!(mode & 0o777, 0o755);
+    });
+}
+
+#[test]
+fn what_does_not_fit_twice_is_not_appended() {
+    alone("what_does_not_fit_twice_is_not_appended", 64, |disk| {
+        let folder = disk.folder();
+        let (log, fill, mib) = (folder.join("log"), disk.0.join("fill"), 1 << 20);
+        fs::write(&log, vec![1; 8 * mib]).expect("write");
+        bind(&folder);
+        let there = home().join("disk");
+        let mut file = fs::File::create(&fill).expect("make");
+        let all = std::io::copy(&mut std::io::repeat(1), &mut file).expect_err("full");
+        assert_eq!(all.kind(), std::io::ErrorKind::StorageFull);
+        let length = file.metadata().expect("look").len();
+        file.set_len(length - 6 * mib as u64).and_then(|()| file.sync_all()).expect("room");
+        drop(file);
+        let mut grown = fs::File::options().append(true).open(&log).expect("open");
+        grown.write_all(&vec![2; 4 * mib]).expect("there is memory");
+        drop(grown);
+        let state = until(&folder, |_, state| state["fenced"] == true);
+        assert!(state["error"].as_str().is_some_and(|error| error.contains("space")), "{state}");
+        let is = fs::metadata(there.join("log")).expect("look").len();
+        assert_eq!(is, 8 * mib as u64, "the disk side is the last generation");
+        assert!(!there.join(".fsure-ram/journal").exists(), "it counts, and cannot be done");
+        fs::remove_file(&fill).expect("remove");
+        until(&folder, |code, state| code == 0 && state["fenced"] == false);
+        unbind(&folder);
+        assert_eq!(fs::metadata(&log).expect("look").len(), 12 * mib as u64);
     });
 }

@@ -76,8 +76,9 @@ pub(super) struct Draft<'a> {
     staged: BTreeMap<RelPath, Staged>,
     by_inode: HashMap<u64, Staged>,
     count: u64,
-    /// Bytes written so far.
+    /// Bytes written so far, and those that are written once more when it counts.
     pub(super) written: u64,
+    pub(super) again: u64,
 }
 
 /// What a draft comes to.
@@ -91,8 +92,7 @@ pub(super) struct Planned {
 
 impl<'a> Draft<'a> {
     pub(super) fn new(disk: &'a Disk, ram: &'a Side, index: &'a Index, generation: u64) -> Self {
-        let (changed, since, sighted) = Default::default();
-        let (staged, by_inode) = Default::default();
+        let (changed, since, sighted, staged, by_inode) = Default::default();
         Self {
             disk,
             ram,
@@ -106,6 +106,7 @@ impl<'a> Draft<'a> {
             by_inode,
             count: 0,
             written: 0,
+            again: 0,
         }
     }
 
@@ -331,6 +332,7 @@ impl<'a> Draft<'a> {
             && all == entry.digest
         {
             self.written += size - from;
+            self.has_room_again(&target)?;
             return Ok(Some((from, tail)));
         }
         self.disk.side.remove(staged(name).as_bytes(), false)?;

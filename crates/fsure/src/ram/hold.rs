@@ -5,7 +5,7 @@
 use std::io;
 
 use fsure_os::folder::{is_denied, is_gone};
-use fsure_os::mirror::{Kind, Side};
+use fsure_os::mirror::{File, Kind, Side, data_from};
 
 use super::draft::Draft;
 use super::index::Entry;
@@ -39,6 +39,25 @@ impl Draft<'_> {
         let set =
             self.disk.side.set(name.as_bytes(), Kind::File, meta.ownership, mtime, attributes);
         set.doing("prepare", &self.disk.path.join(name))
+    }
+
+    /// Fails where what is staged to be appended does not fit once more behind the file:
+    /// then the generation would count already, and could not be done.
+    pub(super) fn has_room_again(&mut self, tail: &File) -> io::Result<()> {
+        let mut at = 0;
+        while let Some(data) = data_from(tail, at)? {
+            self.again += data.end - data.start;
+            at = data.end;
+        }
+        // Where that is not told it is as it was.
+        let Ok(room) = fsure_os::ramfs::room(&self.disk.path) else { return Ok(()) };
+        match room.bytes.saturating_sub(room.used) < self.again {
+            true => {
+                let why = "No space left on device for what is staged, and then appended";
+                Err(io::Error::new(io::ErrorKind::StorageFull, why))
+            }
+            false => Ok(()),
+        }
     }
 
     fn probe(&self, entry: &Entry) -> io::Result<bool> {
