@@ -38,6 +38,7 @@
 //! | [`watch`] | which folders of a file system have changed |
 //! | [`zram`] | a compressed disk in memory |
 //! | [`ramdisk`] | a plain RAM disk |
+//! | [`spill`] | files without a name, for what is too much for memory |
 //! | [`ramfs`] | a folder in memory over one on a disk, and who holds either |
 //! | [`cgroup`] | a machine with less memory |
 //! | [`scratch`] | folders of our own, of which nothing is left behind |
@@ -93,6 +94,7 @@ pub mod read;
 pub mod ring;
 pub mod scratch;
 pub mod shell;
+pub mod spill;
 pub mod stack;
 pub mod stand;
 mod stat;

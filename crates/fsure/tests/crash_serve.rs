@@ -4,6 +4,7 @@
 
 mod support;
 
+use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
@@ -11,6 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::Value;
 use support::or_skip;
 
@@ -23,9 +26,19 @@ struct Serving {
 
 impl Serving {
     fn start(socket: &Path, arguments: &[&str]) -> Result<Self, String> {
+        Self::start_with(None, socket, arguments)
+    }
+
+    /// With one more variable in its environment.
+    fn start_with(
+        variable: Option<(&str, &OsStr)>,
+        socket: &Path,
+        arguments: &[&str],
+    ) -> Result<Self, String> {
         let mut server = Command::new(env!("CARGO_BIN_EXE_fsure"))
             .args(["crash", "--json", "--serve", socket.to_str().unwrap()])
             .args(arguments)
+            .envs(variable)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -212,6 +225,62 @@ fn a_file_system_is_on_it() {
     let again = Serving::start(&at("socket"), &arguments).unwrap();
     assert_eq!(again.end(), Some(0));
     assert!(!is_mounted(&at("at")));
+}
+
+/// Writes and flushes so often 4 MiB, each time of another value.
+fn feed(serving: &Serving, times: u8) {
+    let mut client = serving.client();
+    for value in 1..=times {
+        let data = BASE64.encode(vec![value; 4 << 20]);
+        let write = format!(r#"{{"do":"write","offset":0,"data":"{data}"}}"#);
+        assert_eq!(asked(&mut client, &write)["ok"], true);
+        assert_eq!(asked(&mut client, r#"{"do":"flush"}"#)["ok"], true);
+    }
+}
+
+/// It remembers far more than it holds, and not in memory.
+#[test]
+fn what_it_remembers_takes_no_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let serving = Serving::start(&at("socket"), &["--size", "4M"]).unwrap();
+    feed(&serving, 100);
+    let status = std::fs::read_to_string(format!("/proc/{}/status", serving.server.id())).unwrap();
+    let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let most: u64 = most.trim().trim_end_matches(" kB").parse().unwrap();
+    assert!(most < 200 << 10, "{most} KiB for 400 MiB that were written");
+    assert_eq!(serving.done(r#"{"do":"flushes"}"#)["flushes"], 100);
+    serving.done(&format!(r#"{{"do":"boundary","n":7,"to":"{}"}}"#, at("seven").display()));
+    assert_eq!(std::fs::read(at("seven")).unwrap(), vec![7; 4 << 20]);
+    assert_eq!(serving.end(), Some(0));
+}
+
+/// Where there is no room for that any more it says so, gives it back and goes on; and
+/// nothing is told that is not all of it.
+#[test]
+fn what_it_cannot_remember_it_does_not_tell() {
+    const TEST: &str = "what_it_cannot_remember_it_does_not_tell";
+    let folder = tempfile::tempdir().unwrap();
+    let room = folder.path().join("room");
+    std::fs::create_dir(&room).unwrap();
+    let shown = room.display();
+    if !shell(&format!("mount -t tmpfs -o size=24M room {shown}")).status.success() {
+        return support::skip(TEST, "a mount is not allowed here");
+    }
+    let socket = folder.path().join("socket");
+    let room = ("TMPDIR", room.as_os_str());
+    let serving = Serving::start_with(Some(room), &socket, &["--size", "4M"]).unwrap();
+    feed(&serving, 20);
+    for request in [r#"{"do":"flushes"}"#, r#"{"do":"boundary","n":1,"to":"/nowhere/x"}"#] {
+        let told = serving.ask(request);
+        let error = told["error"].as_str().unwrap_or_else(|| panic!("{told}"));
+        assert!(error.contains("not remembered any more: No space left"), "{error}");
+    }
+    let left = shell(&format!("df --output=used {shown} | tail -n 1"));
+    assert_eq!(serving.done(r#"{"do":"status"}"#)["flushes"], 20);
+    assert_eq!(serving.end(), Some(0));
+    assert!(shell(&format!("umount {shown}")).status.success());
+    assert_eq!(String::from_utf8_lossy(&left.stdout).trim(), "0", "the room is given back");
 }
 
 /// A folder that all see; a cut of it is a folder.

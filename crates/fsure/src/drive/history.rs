@@ -1,7 +1,27 @@
 //! All that a drive was asked for, so that every moment can be looked at
 //! afterwards and not only those at which somebody happened to cut.
+//!
+//! It may be more than there is memory, so it is in a file without a name: for
+//! each event its kind (1 byte) and two numbers (8 bytes each, little endian), and
+//! behind a write what was written.
 
+use std::io::{self, BufReader, Read as _};
+use std::path::Path;
+
+use fsure_os::spill::{Content, Spill};
+
+use super::pending::What;
 use super::{Change, Image};
+
+/// What is written to the file at once, in bytes, but for one large write.
+const BUFFER: usize = 1 << 20;
+/// Bytes of an event before what was written.
+const HEAD: usize = 17;
+
+const DATA: u8 = 1;
+const ZEROES: u8 = 2;
+const FLUSHED: u8 = 3;
+const MARKED: u8 = 4;
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,11 +34,99 @@ pub enum Event {
     Marked(u64),
 }
 
-/// What was on a drive in the beginning, and what happened since.
+/// What notes all that happens.
+#[derive(Debug)]
+pub(super) struct Recorder {
+    begin: Image,
+    spill: Spill,
+    /// Whole events that are not in the file yet.
+    buffer: Vec<u8>,
+    /// Bytes of the file.
+    length: u64,
+    flushes: u64,
+    /// Why something could not be noted; from then on nothing is.
+    failure: Option<(io::ErrorKind, String)>,
+}
+
+impl Recorder {
+    pub(super) fn new(begin: Image, folder: &Path) -> io::Result<Self> {
+        Ok(Self {
+            begin,
+            spill: Spill::create(folder)?,
+            buffer: Vec::new(),
+            length: 0,
+            flushes: 0,
+            failure: None,
+        })
+    }
+
+    pub(super) fn changed(&mut self, change: &Change) {
+        let length = change.length();
+        match &change.what {
+            What::Data(data) => self.note(DATA, [change.offset, length], data),
+            What::Zeroes(_) => self.note(ZEROES, [change.offset, length], &[]),
+        }
+    }
+
+    pub(super) fn flushed(&mut self) {
+        self.flushes += 1;
+        self.note(FLUSHED, [0; 2], &[]);
+    }
+
+    pub(super) fn marked(&mut self, number: u64) {
+        self.note(MARKED, [number, 0], &[]);
+    }
+
+    fn note(&mut self, kind: u8, numbers: [u64; 2], data: &[u8]) {
+        if self.failure.is_some() {
+            return;
+        }
+        self.buffer.push(kind);
+        numbers.iter().for_each(|number| self.buffer.extend(number.to_le_bytes()));
+        self.buffer.extend_from_slice(data);
+        if self.buffer.len() >= BUFFER {
+            self.write();
+        }
+    }
+
+    fn write(&mut self) {
+        match self.spill.append(&self.buffer) {
+            Ok(()) => self.length += self.buffer.len() as u64,
+            Err(error) => {
+                self.failure = Some((error.kind(), error.to_string()));
+                // Others need that room. Where it is not given back, it is at our end.
+                let _ = self.spill.clear();
+            }
+        }
+        self.buffer.clear();
+    }
+
+    /// Whether all was noted so far.
+    pub(super) fn is_whole(&self) -> io::Result<()> {
+        match &self.failure {
+            None => Ok(()),
+            Some((kind, words)) => Err(io::Error::new(*kind, words.clone())),
+        }
+    }
+
+    /// All that happened so far. Fails where something could not be noted.
+    pub(super) fn history(&mut self) -> io::Result<History> {
+        if self.failure.is_none() {
+            self.write();
+        }
+        self.is_whole()?;
+        let (begin, content) = (self.begin.clone(), self.spill.content(self.length));
+        Ok(History { begin, content, flushes: self.flushes })
+    }
+}
+
+/// What was on a drive in the beginning, and what happened since, up to the moment
+/// at which it was asked for.
 #[derive(Clone, Debug)]
 pub struct History {
     begin: Image,
-    events: Vec<Event>,
+    content: Content,
+    flushes: u64,
 }
 
 /// A moment at which a flush was acknowledged.
@@ -33,61 +141,108 @@ pub struct Boundary {
 }
 
 impl History {
-    pub(super) fn new(begin: Image) -> Self {
-        Self { begin, events: Vec::new() }
-    }
-
-    pub(super) fn note(&mut self, event: Event) {
-        self.events.push(event);
+    /// How many flushes there were.
+    pub fn flushes(&self) -> u64 {
+        self.flushes
     }
 
     /// What happened, in order.
-    pub fn events(&self) -> &[Event] {
-        &self.events
+    pub fn events(&self) -> impl Iterator<Item = io::Result<Event>> + use<> {
+        let mut reader = Reader::new(self);
+        std::iter::from_fn(move || reader.next(true).transpose())
     }
 
     /// The flush boundaries, in order. Images share what they have in common.
-    pub fn at_flushes(&self) -> impl Iterator<Item = Boundary> + '_ {
-        let mut state = Boundary { number: 0, marked: 0, image: self.begin.clone() };
-        let mut events = self.events.iter();
+    pub fn at_flushes(&self) -> impl Iterator<Item = io::Result<Boundary>> + use<> {
+        let (mut state, mut reader) = (self.beginning(), Reader::new(self));
         std::iter::from_fn(move || {
-            events.by_ref().find(|event| state.takes(event))?;
-            Some(state.clone())
+            let found = state.follow(&mut reader).transpose()?;
+            Some(found.map(|()| state.clone()))
         })
     }
 
     /// One of them, from 1 on.
-    pub fn at_flush(&self, number: u64) -> Option<Boundary> {
-        let mut state = Boundary { number: 0, marked: 0, image: self.begin.clone() };
-        let mut events = self.events.iter();
-        events.find(|event| state.takes(event) && state.number == number)?;
-        Some(state)
+    pub fn at_flush(&self, number: u64) -> io::Result<Option<Boundary>> {
+        let (mut state, mut reader) = (self.beginning(), Reader::new(self));
+        while state.follow(&mut reader)?.is_some() {
+            if state.number == number {
+                return Ok(Some(state));
+            }
+        }
+        Ok(None)
     }
 
     /// What is owed at each of them.
-    pub fn marks(&self) -> impl Iterator<Item = u64> + '_ {
-        let mut marked = 0;
-        self.events.iter().filter_map(move |event| match event {
-            Event::Changed(_) => None,
-            Event::Marked(mark) => {
-                marked = marked.max(*mark);
-                None
+    pub fn marks(&self) -> io::Result<Vec<u64>> {
+        let (mut marks, mut marked, mut reader) = (Vec::new(), 0, Reader::new(self));
+        while let Some(event) = reader.next(false)? {
+            match event {
+                Event::Changed(_) => {}
+                Event::Marked(mark) => marked = mark.max(marked),
+                Event::Flushed => marks.push(marked),
             }
-            Event::Flushed => Some(marked),
-        })
+        }
+        Ok(marks)
+    }
+
+    fn beginning(&self) -> Boundary {
+        Boundary { number: 0, marked: 0, image: self.begin.clone() }
     }
 }
 
 impl Boundary {
-    /// Becomes what it is after an event; whether that was a flush.
-    fn takes(&mut self, event: &Event) -> bool {
-        match event {
-            Event::Changed(change) => {
-                change.make(&mut self.image).expect("the drive has taken it");
+    /// Becomes what it is after the next flush, if there is one.
+    fn follow(&mut self, reader: &mut Reader) -> io::Result<Option<()>> {
+        while let Some(event) = reader.next(true)? {
+            match event {
+                Event::Changed(change) => {
+                    change.make(&mut self.image).expect("the drive has taken it");
+                }
+                Event::Marked(mark) => self.marked = self.marked.max(mark),
+                Event::Flushed => {
+                    self.number += 1;
+                    return Ok(Some(()));
+                }
             }
-            Event::Marked(mark) => self.marked = self.marked.max(*mark),
-            Event::Flushed => self.number += 1,
         }
-        *event == Event::Flushed
+        Ok(None)
+    }
+}
+
+/// Reads the file.
+struct Reader(BufReader<Content>);
+
+impl Reader {
+    fn new(history: &History) -> Self {
+        Self(BufReader::with_capacity(BUFFER, history.content.clone()))
+    }
+
+    /// The next event; without its data, if that is not wanted.
+    fn next(&mut self, with_data: bool) -> io::Result<Option<Event>> {
+        let mut head = Vec::with_capacity(HEAD);
+        self.0.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
+        if head.is_empty() {
+            return Ok(None);
+        }
+        let broken = || io::Error::new(io::ErrorKind::InvalidData, "the file was damaged");
+        let head: [u8; HEAD] = head.try_into().map_err(|_| broken())?;
+        let number = |at: usize| u64::from_le_bytes(head[at..at + 8].try_into().expect("8 bytes"));
+        let (first, length) = (number(1), number(9));
+        let what = match head[0] {
+            FLUSHED => return Ok(Some(Event::Flushed)),
+            MARKED => return Ok(Some(Event::Marked(first))),
+            ZEROES => What::Zeroes(length),
+            DATA if with_data => {
+                let mut data = vec![0; usize::try_from(length).map_err(|_| broken())?];
+                self.0.read_exact(&mut data)?;
+                What::Data(data.into())
+            }
+            DATA => {
+                self.0.seek_relative(i64::try_from(length).map_err(|_| broken())?)?;
+                What::Data([].into())
+            }
+            _ => return Err(broken()),
+        };
+        Ok(Some(Event::Changed(Change { offset: first, what })))
     }
 }

@@ -18,9 +18,12 @@ mod pending;
 mod personality;
 mod random;
 
+use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 pub use cut::{Cut, SECTOR, UnknownCut};
+use history::Recorder;
 pub use history::{Boundary, Event, History};
 pub use image::{Image, PAGE};
 pub use latency::Latency;
@@ -44,21 +47,12 @@ pub struct Traits {
     pub writes_before_error: Option<u64>,
     /// Writes that fail from then on before all is well again.
     pub errors: u64,
-    /// Whether to remember everything, so that each flush boundary can be looked
-    /// at afterwards. Costs the memory of every write.
-    pub remembers: bool,
 }
 
 impl Traits {
     /// A drive of this personality that takes no time and never fails.
     pub fn new(personality: Personality) -> Self {
-        Self {
-            personality,
-            latency: Latency::NONE,
-            writes_before_error: None,
-            errors: 0,
-            remembers: false,
-        }
+        Self { personality, latency: Latency::NONE, writes_before_error: None, errors: 0 }
     }
 }
 
@@ -103,14 +97,13 @@ pub struct Drive {
     /// When what was flushed last began to wait, for a drive that defers.
     flush_due: Option<Duration>,
     flushed_at: Option<Duration>,
-    history: Option<History>,
+    recorder: Option<Recorder>,
     counts: Counts,
 }
 
 impl Drive {
     /// A drive that holds this.
     pub fn new(traits: Traits, content: Image) -> Self {
-        let history = traits.remembers.then(|| History::new(content.clone()));
         Self {
             traits,
             seen: content.clone(),
@@ -119,9 +112,16 @@ impl Drive {
             epoch: 0,
             flush_due: None,
             flushed_at: None,
-            history,
+            recorder: None,
             counts: Counts::default(),
         }
+    }
+
+    /// Remembers everything from now on, in a file without a name in this folder,
+    /// so that each flush boundary can be looked at afterwards.
+    pub fn remember(&mut self, folder: &Path) -> io::Result<()> {
+        self.recorder = Some(Recorder::new(self.seen.clone(), folder)?);
+        Ok(())
     }
 
     /// Its size in bytes.
@@ -139,9 +139,16 @@ impl Drive {
         self.counts
     }
 
-    /// Everything that happened, if it was to remember that.
-    pub fn history(&self) -> Option<&History> {
-        self.history.as_ref()
+    /// Everything that happened since it was to remember that; fails where it has
+    /// not, or could not.
+    pub fn history(&mut self) -> io::Result<History> {
+        let recorder = self.recorder.as_mut();
+        recorder.ok_or_else(|| io::Error::other("this drive does not remember"))?.history()
+    }
+
+    /// Whether it still remembers all, if it was to.
+    pub fn remembers_all(&self) -> io::Result<()> {
+        self.recorder.as_ref().map_or(Ok(()), Recorder::is_whole)
     }
 
     /// Reads as its host does.
@@ -200,14 +207,14 @@ impl Drive {
     pub fn flush(&mut self, now: Duration) -> Result<Duration, DriveError> {
         self.settle(now);
         self.epoch += 1;
-        self.note(Event::Flushed);
+        self.note(Recorder::flushed);
         self.counts.flushes += 1;
         Ok(self.settle_by_flush(now))
     }
 
     /// Notes in the history that everything up to a number was said to be safe.
     pub fn mark(&mut self, number: u64) {
-        self.note(Event::Marked(number));
+        self.note(|recorder| recorder.marked(number));
     }
 
     /// What is on the medium when the power is cut now.
@@ -240,7 +247,7 @@ impl Drive {
         self.settle(now);
         self.may_fail()?;
         change.make(&mut self.seen).ok_or(DriveError::OutOfRange)?;
-        self.note(Event::Changed(change.clone()));
+        self.note(|recorder| recorder.changed(&change));
         self.pending.push(Waiting { at: now, epoch: self.epoch, is_durable, change });
         self.pending.settle_beyond(CACHE, &mut self.medium);
         self.settle(now);
@@ -252,9 +259,9 @@ impl Drive {
         self.counts.bytes += data.len() as u64;
     }
 
-    fn note(&mut self, event: Event) {
-        if let Some(history) = &mut self.history {
-            history.note(event);
+    fn note(&mut self, note: impl FnOnce(&mut Recorder)) {
+        if let Some(recorder) = &mut self.recorder {
+            note(recorder);
         }
     }
 

@@ -30,8 +30,8 @@ struct Run {
 }
 
 fn run(personality: Personality, asks: &[Ask]) -> Run {
-    let traits = Traits { remembers: true, ..Traits::new(personality) };
-    let mut drive = Drive::new(traits, Image::new(SIZE));
+    let mut drive = Drive::new(Traits::new(personality), Image::new(SIZE));
+    drive.remember(tempfile::tempdir().unwrap().path()).unwrap();
     let (mut now, mut after) = (Duration::ZERO, vec![(Duration::ZERO, 0, vec![0; SIZE as usize])]);
     for ask in asks {
         match ask {
@@ -86,7 +86,8 @@ proptest! {
                 prop_assert!(after[durable..].iter().any(|(_, _, version)| *version == image));
             }
         }
-        let boundaries: Vec<_> = drive.history().unwrap().at_flushes().collect();
+        let history = drive.history().unwrap();
+        let boundaries: Vec<_> = history.at_flushes().map(Result::unwrap).collect();
         prop_assert_eq!(boundaries.len() as u64, flushed);
         if let Some(last) = boundaries.last() {
             prop_assert_eq!(&content(&last.image), &after[durable].2);

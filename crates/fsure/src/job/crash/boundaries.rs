@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::examine::examine;
 use super::medium::Content;
 use super::program::LOOK;
-use super::run::Run;
+use super::run::{REMEMBERING, Run};
 use super::toothless;
 use crate::drive::{Boundary, History, Personality};
 use crate::results::{CrashLine, CutMade};
@@ -24,8 +24,9 @@ pub(super) fn every_flush(
     each: &mut dyn FnMut(&CutMade),
 ) -> Result<()> {
     let Some(history) = record(run)? else { return Ok(()) };
-    let all = history.marks().count() as u64;
+    let all = history.flushes();
     for boundary in history.at_flushes() {
+        let boundary = boundary.doing("read every write again in", &run.options.room)?;
         if run.listener.stop_requested().is_some() {
             return Ok(());
         }
@@ -52,13 +53,14 @@ fn record(run: &Run<'_>) -> Result<Option<History>> {
         if run.listener.stop_requested().is_some() {
             return Ok(None);
         }
+        going.drive.remembers_all().doing(REMEMBERING, &run.options.room)?;
         if let Some(ended) = going.program.ended().doing("wait for", &run.options.folder)? {
             going.may_have_ended(ended)?;
             break;
         }
         std::thread::sleep(LOOK);
     }
-    Ok(going.drive.history())
+    going.drive.history().map(Some).doing(REMEMBERING, &run.options.room)
 }
 
 /// Has one boundary looked at; `None` where the run is to end.

@@ -68,23 +68,21 @@ pub(super) enum Content {
 pub(super) struct Kind {
     pub(super) personality: Personality,
     pub(super) latency: Latency,
-    /// Whether it keeps all that it is asked for.
-    pub(super) remembers: bool,
 }
 
 impl Kind {
     /// One that keeps its word and takes no time.
     pub(super) const HONEST: Self =
-        Self { personality: Personality::Honest, latency: Latency::NONE, remembers: false };
+        Self { personality: Personality::Honest, latency: Latency::NONE };
 }
 
 impl Content {
     /// Switches a drive on that holds this.
     pub(super) fn switch_on(&self, kind: Kind) -> Drive {
-        let Kind { personality, latency, remembers } = kind;
+        let Kind { personality, latency } = kind;
         match self {
             Self::Blocks(image) => {
-                let traits = Traits { latency, remembers, ..Traits::new(personality) };
+                let traits = Traits { latency, ..Traits::new(personality) };
                 Drive::Blocks(Arc::new(Live::new(traits, image.clone())))
             }
             Self::Files(files) => {
@@ -137,11 +135,28 @@ impl Drive {
         }
     }
 
-    /// All that it was asked for, where it remembers that.
-    pub(super) fn history(&self) -> Option<History> {
+    /// Has it remember all that it is asked for from now on, in a folder with room
+    /// for that.
+    pub(super) fn remember(&self, folder: &Path) -> io::Result<()> {
         match self {
-            Self::Blocks(drive) => drive.with(|drive, _| drive.history().cloned()),
-            Self::Files(_) => None,
+            Self::Blocks(drive) => drive.with(|drive, _| drive.remember(folder)),
+            Self::Files(_) => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    /// Whether it remembers all so far.
+    pub(super) fn remembers_all(&self) -> io::Result<()> {
+        match self {
+            Self::Blocks(drive) => drive.with(|drive, _| drive.remembers_all()),
+            Self::Files(_) => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    /// All of that.
+    pub(super) fn history(&self) -> io::Result<History> {
+        match self {
+            Self::Blocks(drive) => drive.with(|drive, _| drive.history()),
+            Self::Files(_) => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 }

@@ -73,6 +73,8 @@ pub struct CrashOptions {
     pub program: PathBuf,
     /// Where there is room for mount points; nothing is stored there.
     pub folder: PathBuf,
+    /// Where there is room for all writes of a run whose every flush is looked at.
+    pub room: PathBuf,
     /// Where the time comes from.
     pub clock: Clock,
 }

@@ -20,6 +20,8 @@ use crate::words::{Error, IoContext as _, Result};
 /// How long a program may take over its first acknowledgement before it is cut
 /// without one.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// What a drive does whose every flush is looked at.
+pub(super) const REMEMBERING: &str = "remember every write in";
 /// What a twin loses.
 const TWIN_VARIANTS: [Cut; 2] = [Cut::None, Cut::Random];
 
@@ -113,7 +115,10 @@ impl Run<'_> {
     pub(super) fn start(&self, personality: Personality) -> Result<Going> {
         let (options, folder) = (self.options, &self.options.folder);
         let remembers = personality == Personality::Honest && options.every_flush.is_some();
-        let drive = self.base.switch_on(Kind { personality, latency: options.latency, remembers });
+        let drive = self.base.switch_on(Kind { personality, latency: options.latency });
+        if remembers {
+            drive.remember(&options.room).doing(REMEMBERING, &options.room)?;
+        }
         let mounted = drive.mount(self.site, &options.front);
         let mounted = mounted.map_err(|error| unmounted(options, error))?;
         if let Some(number) = options.failing_write {

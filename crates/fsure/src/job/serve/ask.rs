@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::told::{Of, Told};
 use crate::crash::{Folder, Live};
-use crate::drive::{Cut, Image, Personality, Random};
+use crate::drive::{Cut, History, Image, Personality, Random};
 
 /// The most bytes of one request.
 const DATA_MAX: u64 = 8 << 20;
@@ -41,6 +41,16 @@ enum Ask {
     Trim { offset: u64, length: u64 },
     Flush {},
     End {},
+}
+
+impl Drive {
+    /// Whether what was asked of it so far is all remembered, where it is to be.
+    pub(super) fn remembers_all(&self) -> std::io::Result<()> {
+        match self {
+            Self::Blocks(live) => live.with(|drive, _| drive.remembers_all()),
+            Self::Files(_) => Ok(()),
+        }
+    }
 }
 
 type Answer = Result<Option<Of>, String>;
@@ -96,15 +106,16 @@ fn of_blocks(live: &Live, place: Option<&Path>, ask: Ask) -> Answer {
             live.with(|drive, _| drive.mark(n));
             Ok(None)
         }
-        Ask::Flushes {} => live.with(|drive, _| {
-            let marked: Vec<_> = drive.history().into_iter().flat_map(|all| all.marks()).collect();
+        Ask::Flushes {} => {
+            let marked = history(live)?.marks().map_err(|error| forgotten(&error))?;
             Ok(Some(Of::Flushes { flushes: marked.len() as u64, marked }))
-        }),
+        }
         Ask::Boundary { n, to } => {
             let to = outside(&to, place)?;
-            let found = live.with(|drive, _| drive.history().and_then(|all| all.at_flush(n)));
+            let history = history(live)?;
+            let found = history.at_flush(n).map_err(|error| forgotten(&error))?;
             let found = found.ok_or_else(|| {
-                format!("no flush has the number {n}: there were {}", live.counts().flushes)
+                format!("no flush has the number {n}: there were {}", history.flushes())
             })?;
             keep(&found.image, to)?;
             Ok(Some(Of::Boundary { marked: found.marked }))
@@ -121,6 +132,16 @@ fn of_blocks(live: &Live, place: Option<&Path>, ask: Ask) -> Answer {
         Ask::Flush {} => done(live.flush()),
         Ask::End {} => Ok(None),
     }
+}
+
+/// All that was asked of a drive by now. It is read while the drive goes on.
+fn history(live: &Live) -> Result<History, String> {
+    live.with(|drive, _| drive.history()).map_err(|error| forgotten(&error))
+}
+
+/// Why no flush can be looked at any more.
+pub(super) fn forgotten(error: &std::io::Error) -> String {
+    format!("flushes are not remembered any more: {error}")
 }
 
 fn of_files(folder: &Folder, place: Option<&Path>, ask: Ask) -> Answer {

@@ -18,7 +18,7 @@ use crate::crash::{Folder, Live, SYNCFS};
 use crate::drive::files::Mode;
 use crate::drive::{Image, Latency, Personality, Traits};
 use crate::words::{Error, IoContext as _, Monitor, Result};
-use ask::{Drive, answer};
+use ask::{Drive, answer, forgotten};
 
 /// What to serve, and where.
 #[derive(Clone, Debug)]
@@ -35,6 +35,8 @@ pub struct ServeOptions {
     pub image: Option<PathBuf>,
     /// How other programs see it, beside the socket.
     pub front: Shown,
+    /// Where there is room for all that is written to it.
+    pub room: PathBuf,
 }
 
 /// How other programs see a drive.
@@ -88,7 +90,7 @@ pub fn serve(
     if let Drive::Files(_) = &drive {
         monitor.warn(SYNCFS);
     }
-    let is_over = AtomicBool::new(false);
+    let (is_over, has_warned) = (AtomicBool::new(false), AtomicBool::new(false));
     ready(front.place());
     control.serve(
         &|line| {
@@ -96,7 +98,15 @@ pub fn serve(
             is_over.fetch_or(ends, Ordering::Relaxed);
             told
         },
-        &|| is_over.load(Ordering::Relaxed) || monitor.stop_requested().is_some(),
+        &|| {
+            if let Err(error) = drive.remembers_all()
+                && !has_warned.swap(true, Ordering::Relaxed)
+            {
+                let folder = options.room.display();
+                monitor.warn(&format!("{}; they were in {folder}", forgotten(&error)));
+            }
+            is_over.load(Ordering::Relaxed) || monitor.stop_requested().is_some()
+        },
     );
     Ok(())
 }
@@ -112,12 +122,15 @@ fn drive(options: &ServeOptions) -> Result<Drive> {
         let folder = Folder::new(options.drive, mode, options.latency, options.size);
         return Ok(Drive::Files(folder));
     }
-    let traits = Traits { latency: options.latency, remembers: true, ..Traits::new(options.drive) };
+    let traits = Traits { latency: options.latency, ..Traits::new(options.drive) };
     let content = match &options.image {
         Some(path) => read(path, options.size)?,
         None => Image::new(options.size),
     };
-    Ok(Drive::Blocks(Arc::new(Live::new(traits, content))))
+    let live = Live::new(traits, content);
+    let remembers = live.with(|drive, _| drive.remember(&options.room));
+    remembers.doing("remember every write in", &options.room)?;
+    Ok(Drive::Blocks(Arc::new(live)))
 }
 
 /// A file as the content of a drive, which is as long as the file at least.

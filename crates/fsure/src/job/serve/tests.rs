@@ -8,8 +8,9 @@ use serde_json::Value;
 use super::*;
 
 fn blocks() -> Drive {
-    let traits = Traits { remembers: true, ..Traits::new(Personality::Honest) };
-    Drive::Blocks(Arc::new(Live::new(traits, Image::new(1 << 20))))
+    let live = Live::new(Traits::new(Personality::Honest), Image::new(1 << 20));
+    live.with(|drive, _| drive.remember(tempfile::tempdir().unwrap().path())).unwrap();
+    Drive::Blocks(Arc::new(live))
 }
 
 fn ask(drive: &Drive, line: &str) -> Value {
