@@ -82,6 +82,8 @@ pub struct Mounted {
     /// Whether files made in the folder are written in place, on a file system
     /// that otherwise copies on write.
     pub in_place: bool,
+    /// Whether files made in the folder are encrypted, each by itself (fscrypt).
+    pub is_encrypted: bool,
 }
 
 /// Asks for the file system that a folder is on.

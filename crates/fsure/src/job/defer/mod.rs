@@ -102,6 +102,7 @@ mod tests {
             point: "/srv".to_owned(),
             options: vec![options.to_owned()],
             in_place: false,
+            is_encrypted: false,
         };
         accept(&mounted("ext4", "data=journal"), false, &warn).unwrap();
         assert!(told.borrow().is_empty());

@@ -47,6 +47,12 @@ pub(super) fn order(mounted: &Mounted) -> Order {
             "it is mounted so that no flush reaches the disk",
             format!("mount -o remount,barrier {point}"),
         ),
+        // Whatever the mount says: `ext4_inode_journal_mode`.
+        "ext4" if mounted.is_encrypted => not_kept(
+            "the files in that folder are encrypted, and what is in them does not go through \
+             its journal",
+            "use a folder that is not encrypted by itself, on an encrypted disk".to_owned(),
+        ),
         "ext4" if has("data=journal") => Order::Kept,
         "ext4" => not_kept(
             "only what goes through its journal is in order, and that is its metadata",
@@ -121,6 +127,7 @@ mod tests {
             point: "/srv/my data".to_owned(),
             options: options.split(',').map(str::to_owned).collect(),
             in_place: false,
+            is_encrypted: false,
         }
     }
 
@@ -160,6 +167,10 @@ mod tests {
         assert!(matches!(order(&root), Order::NotKept { remedy, .. } if remedy.contains("boot")));
         let in_place = Mounted { in_place: true, ..mounted("btrfs", "flushoncommit,notreelog") };
         assert!(matches!(order(&in_place), Order::NotKept { remedy, .. } if remedy.contains("-C")));
+        let secret = Mounted { is_encrypted: true, ..mounted("ext4", "data=journal") };
+        assert!(matches!(order(&secret), Order::NotKept { why, .. } if why.contains("encrypted")));
+        let on_btrfs = mounted("btrfs", "flushoncommit,notreelog");
+        assert_eq!(order(&Mounted { is_encrypted: true, ..on_btrfs }), Order::Kept);
     }
 
     #[test]

@@ -13,6 +13,9 @@ use super::page;
 use crate::defer::Mounted;
 use crate::host::linux::mount;
 
+/// `FS_ENCRYPT_FL`, which rustix has no name for.
+const ENCRYPTED: u32 = 0x800;
+
 /// A file system, held by a folder of it.
 #[derive(Debug)]
 pub(super) struct Storage {
@@ -88,6 +91,7 @@ pub(crate) fn mount_of(folder: &Path) -> io::Result<Mounted> {
         point: mount.point,
         options,
         in_place: attributes.contains(IFlags::NOCOW),
+        is_encrypted: attributes.bits() & ENCRYPTED != 0,
     })
 }
 
