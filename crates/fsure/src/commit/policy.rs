@@ -69,7 +69,7 @@ impl State {
             _ if self.is_over => *oldest,
             Policy::Each => *oldest,
             Policy::Group { most, .. } if self.waiting.len() as u64 >= most => *oldest,
-            Policy::Group { wait, .. } => *oldest + wait,
+            Policy::Group { wait, .. } => oldest.saturating_add(wait),
             Policy::Defer { longest } => *oldest + longest / 2,
         };
         Some(due.saturating_sub(now))

@@ -65,6 +65,17 @@ fn who_is_too_slow_is_waited_for() {
     assert_eq!(refused, 0, "and do not where it keeps up");
 }
 
+/// A group without a limit of time: its first commit waits for the others.
+#[test]
+fn no_wait_is_too_long() {
+    let mut state = State::new(Policy::Group { most: 2, wait: Duration::MAX });
+    let now = Duration::from_secs(1);
+    state.commit(now);
+    assert!(state.due_in(now) > Some(Duration::from_secs(1 << 40)));
+    state.commit(now);
+    assert_eq!(state.due_in(now), Some(Duration::ZERO));
+}
+
 fn counting(flushes: &Arc<AtomicU64>) -> Box<Flush> {
     let flushes = Arc::clone(flushes);
     Box::new(move || {
