@@ -41,6 +41,12 @@ const NOT_THE_IMAGE: [&str; 10] = [
     "Permission denied",
 ];
 
+/// Who makes loop devices.
+const LOOP: &str = "/dev/loop-control";
+/// What to do where there are none.
+const NO_LOOP: &str = " There is no loop device to be had: 'modprobe loop', or let this container \
+                       have /dev/loop-control; without '--fs' it is a folder, which needs none";
+
 /// A file system that can be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileSystem {
@@ -240,7 +246,9 @@ impl Stand {
         if is_the_image(output.status.code(), &String::from_utf8_lossy(&output.stderr)) {
             return Err(MountError::Unmountable(words));
         }
-        Err(MountError::Refused(io::Error::other(format!("mount failed: {words}"))))
+        let words = words.strip_prefix("mount failed: ").unwrap_or(&words);
+        let remedy = if has_loop_devices(words) { "" } else { NO_LOOP };
+        Err(MountError::Refused(io::Error::other(format!("mount failed: {words}{remedy}"))))
     }
 
     /// Where it is, for the programs that are started in it.
@@ -273,6 +281,12 @@ fn is_the_image(code: Option<i32>, said: &str) -> bool {
     code == Some(MOUNT_FAILED) && !NOT_THE_IMAGE.iter().any(|part| said.contains(part))
 }
 
+/// Whether it was not for want of a loop device that a `mount` has failed, which it
+/// does not always say.
+fn has_loop_devices(said: &str) -> bool {
+    Path::new(LOOP).exists() && !said.contains("loop device")
+}
+
 /// What a program said last.
 fn words(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
@@ -300,5 +314,6 @@ mod tests {
         let said = "mount: /x: mount(2) system call failed: Cannot allocate memory.\n";
         assert!(!is_the_image(Some(32), said));
         assert!(!is_the_image(Some(32), "mount: /x: failed to setup loop device for /y.\n"));
+        assert!(!has_loop_devices("failed to setup loop device for /y."));
     }
 }
