@@ -252,6 +252,7 @@ fn a_wrong_command_line_says_what_would_be_right() {
         (&["--fs", "ext4", "--check", "true"][..], "nothing to run"),
         (&["--fs", "ext4", "--", "true"], "--check LINE"),
         (&["--error", "eio"], "add '--fs ext4'"),
+        (&["--error", "eio", "--workload", "append:fsync"], "cannot be used with"),
         (&["--every-flush", "1s", "--check", "true", "--", "true"], "add '--fs ext4'"),
         (&["--fs", "ext4", "--size", "1M", "--check", "true", "--", "true"], "needs 16 MiB"),
         (&["--fs", "ext4", "--size", "65G", "--check", "true", "--", "true"], "at most 64 GiB"),

@@ -101,7 +101,7 @@ pub(crate) struct CrashArgs {
     /// Instead of cutting: what fsync reports after one write that failed
     #[arg(long, value_enum, value_name = "ERROR", conflicts_with_all = [
         "drive", "latency", "error_after", "cuts", "variant", "pause", "every_flush", "prepare", "check",
-        "keep", "command",
+        "keep", "command", "workload",
     ])]
     error: Option<Failure>,
     #[command(flatten)]
