@@ -369,6 +369,23 @@ fn what_cannot_be_kept_is_said_and_ends_nothing() {
     assert_eq!(images, [false, true], "{lines:?}");
 }
 
+/// Of all its cells, although their cuts have the same numbers.
+#[test]
+fn a_matrix_keeps_all_its_images() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = tempfile::tempdir().unwrap();
+    let keep = kept.path().to_str().unwrap();
+    let args = ["--matrix", "--fs", "ext4", "--size", "64M", "--drive", "lying", "--variant"];
+    let rows = ["none", "--cuts", "1", "--keep", keep, "--workload", "append:none,overwrite:fsync"];
+    let args = [&args[..], &rows].concat();
+    let Some((code, lines, error)) = crash("images of a matrix", folder.path(), &args) else {
+        return;
+    };
+    assert_eq!((code, cuts(&lines).count(), &error[..]), (0, 2, ""), "{lines:?}");
+    assert!(cuts(&lines).all(|cut| cut["image"].is_string()), "{lines:?}");
+    assert_eq!(std::fs::read_dir(kept.path()).unwrap().count(), 2);
+}
+
 /// What survives on a drive that lies proves as little as elsewhere, if the
 /// check could not have noticed anything.
 #[test]

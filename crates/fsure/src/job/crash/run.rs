@@ -227,8 +227,11 @@ impl Run<'_> {
         let (Some(folder), Content::Blocks(image)) = (&self.options.keep, left) else {
             return None;
         };
-        let (drive, fs, variant) = (cut.drive.replace(':', "-"), &cut.fs, &cut.variant);
-        let path = folder.join(format!("{drive}-{fs}-{}-{variant}.img", cut.n));
+        // Of a matrix, all of them are kept.
+        let workload = cut.workload.as_ref().map(|name| format!("{name}-")).unwrap_or_default();
+        let (drive, fs, variant) = (&cut.drive, &cut.fs, &cut.variant);
+        let name = format!("{workload}{drive}-{fs}-{}-{variant}.img", cut.n);
+        let path = folder.join(name.replace(':', "-"));
         match fsure_os::plain::sparse(&path, image.size(), image.written()) {
             Ok(()) => Some(path.to_string_lossy().into_owned()),
             Err(error) => {
