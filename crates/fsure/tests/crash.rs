@@ -109,11 +109,16 @@ fn what_proves_nothing_is_no_success() {
         assert!(cuts(&lines).all(|cut| cut["state"] == "harness-broken"), "{lines:?}");
     }
     // 255 is how Perl dies, and no signal.
-    for check in ["echo bad >&2; exit 9", "echo bad >&2; exit 255"] {
+    let flood = "head -c 1000000 /dev/zero | tr '\\0' y >&2; exit 9";
+    for (check, detail) in [
+        ("echo bad >&2; exit 9", "bad".to_owned()),
+        ("echo bad >&2; exit 255", "bad".to_owned()),
+        (flood, "y".repeat(1000)),
+    ] {
         let (code, lines, _) = with(check).unwrap();
         assert_eq!(code, 3, "{lines:?}");
         let first = cuts(&lines).next().unwrap();
-        assert_eq!((&first["state"], &first["detail"]), (&"corrupt".into(), &"bad".into()));
+        assert_eq!((&first["state"], &first["detail"]), (&"corrupt".into(), &detail.into()));
     }
     let args = ["--fs", "ext4", "--check", "true", "--", "sh", "-c", "echo oops >&2; exit 4"];
     let (code, _, error) = crash(name, folder.path(), &args).unwrap();

@@ -16,6 +16,9 @@ pub(super) const LOOK: Duration = Duration::from_millis(5);
 /// What is kept of what a program says on standard error, in lines.
 const LAST_WORDS: usize = 4;
 
+/// What is kept of each, in bytes.
+const WORDS_MAX: usize = 1000;
+
 /// What is to be run: a program and its arguments, in which `$MNT` and `$ACKED`
 /// stand for what is in the environment under these names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +57,7 @@ impl Program {
             if said.len() == LAST_WORDS {
                 said.remove(0);
             }
+            let line = &line[..line.len().min(WORDS_MAX)];
             said.push(String::from_utf8_lossy(line).trim_end().to_owned());
         };
         Ok(Self { family: mounted.spawn(&task, output, Box::new(error))?, said })
