@@ -12,7 +12,8 @@ use crate::control::{CLIENTS_MAX, LINE_MAX};
 
 /// How often it is asked whether all is over.
 const LOOK: Duration = Duration::from_millis(20);
-const FULL: &[u8] = b"{\"error\":\"too many clients: close one, and connect again\"}\n";
+const FULL: &[u8] =
+    b"{\"ok\":false,\"error\":\"too many clients: close one, and connect again\"}\n";
 
 #[derive(Debug)]
 pub(crate) struct Control {
