@@ -1,0 +1,58 @@
+//! What `defer` promises, by cuts: a database whose flushes are deferred in order
+//! loses no more than was agreed, and is never damaged. A small form of what
+//! `docs/defer.md` tells; the twin on a drive that lies shows that the check would
+//! notice.
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use serde_json::Value;
+use support::{Report, cannot_crash, fsure_with, is_torn_superblock, skip};
+
+/// What may be lost, in seconds. Long, so that a busy machine keeps to it, too.
+const LONGEST_S: u64 = 2;
+const WORKLOAD: &str = "sqlite:wal-full";
+
+/// The cuts of a deferred SQLite; `None`, and said so, where this machine cannot.
+fn cuts(test: &str, fs: &str, options: &str) -> Option<Vec<Value>> {
+    let folder = tempfile::tempdir().unwrap();
+    let own = env!("CARGO_BIN_EXE_fsure");
+    let check = format!("'{own}' workload check {WORKLOAD} . --acked $ACKED");
+    let longest = format!("{LONGEST_S}s");
+    // Until the making of the database is durable there is none: no word before that.
+    let silence = LONGEST_S + 1;
+    let program = format!("'{own}' workload run {WORKLOAD} . | {{ sleep {silence}; cat; }}");
+    let run = fsure_with(
+        ("TMPDIR", folder.path().as_os_str()),
+        &[
+            &["crash", "--json", "--fs", fs, "--mount-options", options, "--latency", "apple"][..],
+            &["--cuts", "6", "--variant", "none,prefix,epoch,random,torn", "--check", &check],
+            &["--", own, "defer", "--max-loss", &longest, "--", "sh", "-c", &program],
+        ]
+        .concat(),
+    );
+    if cannot_crash(&run) {
+        skip(test, run.stderr.trim());
+        return None;
+    }
+    assert_ne!(run.code, 2, "{}", run.stderr);
+    let lines = Report::new(run).lines;
+    let drive = lines.iter().find(|line| line["type"] == "drive").unwrap();
+    assert_eq!((&drive["cuts"], &drive["twin_lost"]), (&6.into(), &true.into()), "{lines:?}");
+    Some(lines.into_iter().filter(|line| line["type"] == "cut" && line["twin"] != true).collect())
+}
+
+#[test]
+fn a_deferred_database_loses_what_was_agreed_and_no_more() {
+    for (fs, options) in [("ext4", "data=journal"), ("btrfs", "flushoncommit,notreelog")] {
+        let name = format!("a deferred database on {fs}");
+        let Some(cuts) = cuts(&name, fs, options) else { continue };
+        for cut in cuts.iter().filter(|cut| !is_torn_superblock(fs, cut)) {
+            assert!(["survived", "lost"].iter().any(|state| cut["state"] == *state), "{cut}");
+            let oldest = cut["oldest_lost_ms"].as_u64().unwrap_or(0);
+            assert!(oldest <= LONGEST_S * 1_000, "{cut}");
+        }
+        // Or nothing was deferred, and nothing shown.
+        assert!(cuts.iter().any(|cut| cut["state"] == "lost"), "{cuts:?}");
+    }
+}
