@@ -81,6 +81,10 @@ fn each_fault_is_told_from_the_others() {
     assert_eq!(gone, lost, "a name is owed, too");
     std::fs::write(&file, &original).expect("write it");
     assert_eq!(check(place.home(), &place.disk, &address, &[]).1, 5, "all is there again");
+    let open = std::fs::OpenOptions::new().write(true).open(&file).expect("open it");
+    open.set_len(1 << 40).expect("a hole");
+    let ended = check(place.home(), &place.disk, &address, &[]).1;
+    assert_eq!(ended, 5, "what was never written is not read, however much it is");
     std::fs::remove_dir_all(&folder).expect("remove it");
     assert_eq!(check(place.home(), &place.disk, &address, &[]).1, 3, "the folder is gone");
 }

@@ -20,6 +20,8 @@ use crate::drive::Random;
 const OVERWRITTEN: u64 = 256;
 /// Blocks of a file that grows.
 const GROWN: u64 = 1024;
+/// Bytes of the largest file.
+pub(super) const LARGEST: u64 = GROWN * BLOCK as u64;
 /// Files that have grown, at most, and files of one block; half of them go.
 const GROWN_FILES: usize = 8;
 const CREATED_FILES: usize = 512;
