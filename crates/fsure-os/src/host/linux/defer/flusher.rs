@@ -218,6 +218,8 @@ impl<'a> Work<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicU64;
+
     use super::*;
     use crate::host::linux::defer::page::{Answer, Page};
 
@@ -332,6 +334,43 @@ mod tests {
         let first = calls.join().unwrap();
         taken += u64::from(shared.take_oldest() != 0);
         assert_eq!(taken, first);
+    }
+
+    /// A flush that begins between a caller's look and its note does not take that note
+    /// away: then it is not durable before the end of two, which may be too late.
+    #[test]
+    fn nothing_is_acknowledged_behind_a_flush_that_has_just_begun() {
+        let shared = Arc::new(page(1_000));
+        shared.takes.store(600 * MS, SeqCst);
+        shared.delay.store(0, SeqCst);
+        let (is_over, caller) = (Arc::new(AtomicBool::new(false)), Arc::clone(&shared));
+        let (over, acknowledged) = (Arc::clone(&is_over), Arc::new(AtomicU64::new(0)));
+        let noted = Arc::clone(&acknowledged);
+        let calls = std::thread::spawn(move || {
+            let mut now = 1;
+            while !over.load(SeqCst) {
+                now += 1;
+                if caller.call(DEVICE, now) == (Answer::Acknowledged { first: true }) {
+                    noted.store(now, SeqCst);
+                }
+            }
+        });
+        let pause = || (0..200).for_each(|_| std::hint::spin_loop());
+        let mut late = 0;
+        for _ in 0..300_000 {
+            shared.began.store(1, SeqCst);
+            shared.take_oldest();
+            // Whoever was about to answer has, but for one that does not run just now.
+            pause();
+            let oldest = shared.oldest.load(SeqCst);
+            late += u64::from(oldest != 0 && acknowledged.load(SeqCst) == oldest);
+            shared.began.store(0, SeqCst);
+            shared.take_oldest();
+            pause();
+        }
+        is_over.store(true, SeqCst);
+        calls.join().unwrap();
+        assert_eq!(late, 0);
     }
 
     fn follow(longest: Duration, while_it_does: impl FnOnce(&Page)) -> Tally {

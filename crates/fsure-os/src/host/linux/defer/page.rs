@@ -7,8 +7,9 @@
 //! stand in the place of a flush of milliseconds.
 //!
 //! Who acknowledges has first noted itself in `oldest` and then looked whether
-//! it still may. Who flushes has first taken `oldest` away. So a write that was
-//! acknowledged came before the flush that takes its note away.
+//! it still may. Who flushes has first said that it begins, and then taken `oldest`
+//! away. So a write that was acknowledged came before the flush that takes its note
+//! away, and who acknowledges it knows of the one before that.
 
 use core::sync::atomic::Ordering::SeqCst;
 use core::sync::atomic::{AtomicU32, AtomicU64};
@@ -105,6 +106,12 @@ impl Page {
         let first = self.oldest.compare_exchange(0, now, SeqCst, SeqCst).is_ok();
         if let Some(answer) = self.is_over() {
             return answer;
+        }
+        // A flush that has begun since the first look does not take that note away. The
+        // note stays: another may have relied on it.
+        if !self.may_acknowledge(now) {
+            self.waited.fetch_add(1, SeqCst);
+            return Answer::Real;
         }
         self.deferred.fetch_add(1, SeqCst);
         Answer::Acknowledged { first }
