@@ -9,8 +9,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use support::bound::{
-    Disk, alone, bind, home, is_bound, kill, kill_daemons, process, ram, sh, status, unbind, until,
-    wait_while,
+    Disk, alone, bind, home, is_bound, is_there, kill, kill_daemons, process, ram, sh, status,
+    unbind, until, wait_while,
 };
 use support::fsure;
 
@@ -135,6 +135,24 @@ fn a_folder_whose_disk_is_not_there_yet_is_not_forgotten() {
         let run = fsure(&["ram", "recover"]);
         assert!(run.code == 0 && run.stdout.contains("nothing was under way"), "{run:?}");
         assert_eq!(fsure(&["ram", "recover"]).stdout, "");
+    });
+}
+
+#[test]
+fn a_folder_that_is_put_back_at_once_has_one_keeper() {
+    alone("a_folder_that_is_put_back_at_once_has_one_keeper", 64, |disk| {
+        let folder = disk.folder();
+        bind(&folder);
+        let keeper = process("keeper", 0);
+        // It has not seen yet that its folder is out of RAM.
+        sh(&format!("kill -STOP {keeper}"));
+        unbind(&folder);
+        bind(&folder);
+        sh(&format!("kill -CONT {keeper}"));
+        wait_while(|| is_there(keeper));
+        assert_ne!(process("keeper", 0), keeper);
+        assert!(is_bound(&folder));
+        unbind(&folder);
     });
 }
 

@@ -126,11 +126,13 @@ pub fn process(role: &str, than: u64) -> u64 {
 pub fn kill(processes: &[u64]) {
     let numbers: Vec<_> = processes.iter().map(ToString::to_string).collect();
     sh(&format!("kill -9 {}", numbers.join(" ")));
-    let is_there = |process: &u64| {
-        let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-        !stat.is_empty() && !stat.contains(") Z ")
-    };
-    wait_while(|| processes.iter().any(is_there));
+    wait_while(|| processes.iter().any(|process| is_there(*process)));
+}
+
+/// Whether a process has not ended.
+pub fn is_there(process: u64) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    !stat.is_empty() && !stat.contains(") Z ")
 }
 
 /// Kills keepers and workers, and what they have started of each other in between.

@@ -132,8 +132,14 @@ pub fn keep(keep: &Keep<'_>) -> Result<()> {
                 worker = None;
             }
         }
-        if registry.read(id).is_none() && worker.is_none() {
+        let is_ours = registry.read(id).is_some() && registry.has(id, Role::Keeper);
+        if !is_ours && worker.is_none() {
             return last.map_or(Ok(()), |failed: Failed| Err(failed.into()));
+        }
+        if !is_ours {
+            // Its worker is just ending.
+            std::thread::sleep(LOOK);
+            continue;
         }
         let process = registry.process(id, Role::Worker);
         let signals = keep.stop.load(Ordering::Relaxed);

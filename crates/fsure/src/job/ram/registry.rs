@@ -333,6 +333,13 @@ impl Registry {
         load(&self.home(id).join(role.file())).filter(|process: &Process| process.is_running())
     }
 
+    /// Whether this process has a role still: a folder that was taken out of RAM and put
+    /// back at once has others, under the same name.
+    pub fn has(&self, id: &str, role: Role) -> bool {
+        let has: Option<Process> = load(&self.home(id).join(role.file()));
+        has.is_some_and(|process| process.number == std::process::id())
+    }
+
     /// Has this process have a role, until it ends; `None` where another has it. One
     /// that was killed is waited for: it has its lock until its last thread has ended,
     /// which may wait for the disk.
