@@ -4,6 +4,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -76,6 +77,31 @@ fn how_it_ends_is_told() {
         let second = Inside::enter(std::slice::from_ref(&cover), &["true".into()]);
         assert_eq!(second.unwrap_err().kind(), io::ErrorKind::WouldBlock);
     }
+}
+
+/// What other threads start has copies of what is locked, until its `exec`.
+#[test]
+fn it_is_free_at_once_whatever_is_started_meanwhile() {
+    let test = "it_is_free_at_once_whatever_is_started_meanwhile";
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    if enter(test, folder.path(), "true").is_none() {
+        return;
+    }
+    let cover = [Cover { place: folder.path().canonicalize().unwrap(), bytes: 1 << 24 }];
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    assert!(std::process::Command::new("true").status().unwrap().success());
+                }
+            });
+        }
+        let locked = (0..100).find(|_| Inside::enter(&cover, &["true".into()]).is_err());
+        is_over.store(true, Ordering::Relaxed);
+        assert_eq!(locked, None, "of 100 times");
+    });
 }
 
 #[test]

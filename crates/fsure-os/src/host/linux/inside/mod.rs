@@ -10,6 +10,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -38,6 +39,8 @@ pub(crate) struct Inside {
     words: OwnedFd,
     /// What is covered, locked, and what covers it.
     sides: Vec<(OwnedFd, OwnedFd)>,
+    /// Whether a keeper has them, too, with the locks.
+    is_kept: AtomicBool,
     /// Whether the command has a terminal for itself, as a shell needs it.
     has_terminal: bool,
 }
@@ -60,7 +63,8 @@ impl Inside {
         let first = first::start(&plan, &firsts, &not_its)?;
         drop(firsts);
         let alive = pidfd_open(first, PidfdFlags::empty())?;
-        let mut inside = Self { first, alive, words, sides: Vec::new(), has_terminal };
+        let (sides, is_kept) = (Vec::new(), AtomicBool::new(false));
+        let mut inside = Self { first, alive, words, sides, is_kept, has_terminal };
         for disk in disks {
             let memory = inside.receive()?;
             inside.sides.push((disk, memory));
@@ -115,6 +119,7 @@ impl Inside {
         };
         // SAFETY: between fork and exec only system calls are made.
         unsafe { keeper.pre_exec(prepare) };
+        self.is_kept.store(true, Ordering::Relaxed);
         keeper.spawn()
     }
 
@@ -180,6 +185,14 @@ impl Drop for Inside {
     fn drop(&mut self) {
         let _ = kill_process(self.first, Signal::KILL);
         while let Err(Errno::INTR) = waitpid(Some(self.first), WaitOptions::empty()) {}
+        if self.is_kept.load(Ordering::Relaxed) {
+            return;
+        }
+        for (disk, _) in &self.sides {
+            // Said aloud: what another thread is just starting has a copy of the
+            // descriptor until its `exec`, and it would be locked that long.
+            let _ = flock(disk, FlockOperation::Unlock);
+        }
     }
 }
 
