@@ -7,16 +7,19 @@ mod support;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fsure::crash::Live;
 use fsure::drive::{Cut, Image, Personality, Random, Traits};
+use fsure_os::block::Block;
 use fsure_os::family::{Ended, Family, Task};
 use fsure_os::stand::{FileSystem, Site, Stand, format};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use support::or_skip;
-use support::powercut::{Talking, acked, check, sum, witness};
+use support::powercut::{Talking, acked, check, heard, sum, witness, witness_again};
 
 const SIZE: u64 = 320 << 20;
 /// Acknowledged writes before a cut.
@@ -27,7 +30,7 @@ const LIE: u64 = 128 << 10;
 struct Laboratory {
     home: tempfile::TempDir,
     site: Arc<Site>,
-    _witness: Talking,
+    witness: Talking,
     address: String,
 }
 
@@ -39,7 +42,7 @@ impl Laboratory {
         std::fs::create_dir(&stands).expect("make a folder");
         let site = Site::create(&stands, program).expect("make a site");
         let (witness, address) = witness(home.path(), "127.0.0.1:0");
-        Self { home, site, _witness: witness, address }
+        Self { home, site, witness, address }
     }
 
     /// A drive with an empty file system on it.
@@ -119,17 +122,23 @@ impl Laboratory {
             Ok(stand) => stand,
             Err(words) => return Checked::Unmountable { why: words },
         };
-        let (mut family, said) = self.start(&stand, "check", &address, &["--run", run]);
-        let ended = loop {
-            match family.try_wait().expect("ask") {
-                Some(Ended::Code(code)) => break code,
-                Some(Ended::Signal(signal)) => panic!("signal {signal}"),
-                None => std::thread::sleep(Duration::from_millis(5)),
-            }
-        };
-        let said = said.lock().unwrap().clone();
+        let (ended, said) = ended(self.start(&stand, "check", &address, &["--run", run]));
         Checked::Code(ended, said)
     }
+}
+
+/// Waits for the end of a process: its exit code, and all that it has said.
+fn ended((mut family, said): Started) -> (i32, Vec<Value>) {
+    let code = loop {
+        match family.try_wait().expect("ask") {
+            Some(Ended::Code(code)) => break code,
+            // Or a code that says as much.
+            Some(Ended::Signal(signal)) => break 128 + signal,
+            None => std::thread::sleep(Duration::from_millis(5)),
+        }
+    };
+    let said = said.lock().unwrap().clone();
+    (code, said)
 }
 
 /// A process, and what it says.
@@ -240,4 +249,74 @@ fn a_drive_that_lies_for_a_while_fails() {
 fn a_drive_that_defers_fails() {
     let cuts = [Cut::None, Cut::Random];
     try_drive("a drive that defers", "defer:2s", FileSystem::Ext4, &cuts);
+}
+
+/// A drive that takes so long over each flush.
+struct Slow {
+    drive: Live,
+    flush_ms: AtomicU64,
+}
+
+impl Block for Slow {
+    fn size(&self) -> u64 {
+        self.drive.size()
+    }
+
+    fn read(&self, offset: u64, target: &mut [u8]) -> std::io::Result<()> {
+        self.drive.read(offset, target)
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> std::io::Result<()> {
+        self.drive.write(offset, data)
+    }
+
+    fn flush(&self) -> std::io::Result<()> {
+        std::thread::sleep(Duration::from_millis(self.flush_ms.load(Ordering::Relaxed)));
+        self.drive.flush()
+    }
+}
+
+/// To end takes as long as the drive does: for a flush that is under way, too.
+#[test]
+fn a_writer_on_a_slow_drive_that_ends_without_its_witness_was_not_cut() {
+    let (test, laboratory) = ("a writer on a slow drive", Laboratory::new());
+    let system = FileSystem::Ext4;
+    let Some(image) = or_skip(test, laboratory.formatted(system)) else { return };
+    let drive = Live::new(Traits::new(Personality::Honest), image);
+    let drive = Arc::new(Slow { drive, flush_ms: AtomicU64::new(0) });
+    let mounted = Stand::mount(&laboratory.site, drive.clone(), system, "");
+    let Some(stand) = or_skip(test, mounted.map_err(|error| error.to_string())) else { return };
+    let writer = laboratory.start(&stand, "write", &laboratory.address, &["--methods", "fsync"]);
+    let run = loop {
+        let first = writer.1.lock().unwrap().first().cloned().unwrap_or_default();
+        match first["run"].as_str() {
+            Some(run) if heard(laboratory.home.path(), run) > 0 => break run.to_owned(),
+            _ => std::thread::sleep(Duration::from_millis(20)),
+        }
+    };
+    drive.flush_ms.store(3_000, Ordering::Relaxed);
+    // It waits for such a flush by now.
+    std::thread::sleep(Duration::from_millis(500));
+    let witness = Pid::from_child(&laboratory.witness.child);
+    kill_process(witness, Signal::KILL).expect("kill the witness");
+    let place = stand.place().to_str().expect("UTF-8");
+    kill_process(process_of(&["powercut", "write", place]), Signal::INT).expect("ask it to end");
+    assert_eq!(ended(writer).0, 130);
+    drive.flush_ms.store(0, Ordering::Relaxed);
+    let _second = witness_again(laboratory.home.path(), &laboratory.address);
+    let check = laboratory.start(&stand, "check", &laboratory.address, &["--run", &run]);
+    let (code, said) = ended(check);
+    let why = said[0]["why"].as_str().unwrap_or_default();
+    assert!(code == 5 && why.contains("came to its end by itself"), "{code}: {said:?}");
+}
+
+/// The process that has these arguments, and no more before them than its name.
+fn process_of(arguments: &[&str]) -> Pid {
+    let mut processes = std::fs::read_dir("/proc").expect("list").flatten();
+    let is_it = |entry: &std::fs::DirEntry| {
+        let line = std::fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
+        line.split('\0').skip(1).take(arguments.len()).eq(arguments.iter().copied())
+    };
+    let found = processes.find(is_it).expect("a process").file_name().into_string();
+    Pid::from_raw(found.expect("a number").parse().expect("a number")).expect("a number")
 }

@@ -170,7 +170,7 @@ fn time(text: &str) -> std::result::Result<Duration, String> {
 
 /// Runs the command.
 pub(crate) fn run(args: &CrashArgs, output: &OutputArgs) -> ExitCode {
-    let screen = output.screen(false, &[]);
+    let screen = output.patient_screen();
     let code = try_it(args, output, &screen).unwrap_or_else(|error| {
         screen.error(&error);
         error.exit_code()

@@ -130,9 +130,14 @@ enum When {
 /// How long a run may take to end after a signal. It waits neither for reads nor
 /// for listings, but a commit may take a disk a while.
 const LAST_WAIT: Duration = Duration::from_secs(5);
+/// The same where something is to be unmounted, removed or told to somebody, on a disk
+/// that may be slow. Whoever has no time for that sends a second signal.
+const LONG_WAIT: Duration = Duration::from_secs(120);
 
 /// The number of the signal that asks to stop, once there is one.
 static STOP: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
+/// How long it may take to end then, where that is not [`LAST_WAIT`].
+static WAIT: OnceLock<Duration> = OnceLock::new();
 
 /// Runs the command on a thread of its own: one that waits in the kernel for
 /// storage that does not answer could take no signal.
@@ -152,7 +157,8 @@ fn main() -> std::process::ExitCode {
             return std::process::ExitCode::from(code.number());
         }
         let signal = STOP.get().map_or(0, |stop| stop.load(Ordering::Relaxed));
-        if signal > 0 && asked_at.get_or_insert_with(Instant::now).elapsed() >= LAST_WAIT {
+        let most = *WAIT.get().unwrap_or(&LAST_WAIT);
+        if signal > 0 && asked_at.get_or_insert_with(Instant::now).elapsed() >= most {
             let last_words = "fsure: ended without a report: the storage does not answer. What \
                               was recorded more than a second ago is safe\n";
             // Where this fails there is no one left to tell.
@@ -214,6 +220,12 @@ impl OutputArgs {
     /// second end the process at once.
     fn screen(&self, all: bool, hide: &'static [fsure::words::Verdict]) -> Screen {
         self.screen_on(listen(), all, hide)
+    }
+
+    /// The screen for a command that has something to clear away when it stops.
+    fn patient_screen(&self) -> Screen {
+        let _ = WAIT.set(LONG_WAIT);
+        self.screen(false, &[])
     }
 
     /// The screen for a command that is asked to stop by `stop`.

@@ -151,7 +151,7 @@ fn pattern(text: &str) -> std::result::Result<Pattern, String> {
 
 /// Runs the command.
 pub(crate) fn run(args: &PowercutArgs, output: &OutputArgs) -> ExitCode {
-    let screen = output.screen(false, &[]);
+    let screen = output.patient_screen();
     let told = Telling {
         screen: &screen,
         json: output.json,

@@ -99,7 +99,7 @@ fn budget(text: &str) -> std::result::Result<Duration, String> {
 
 /// Runs the command.
 pub(crate) fn run(args: &SpeedArgs, output: &OutputArgs) -> ExitCode {
-    let screen = output.screen(false, &[]);
+    let screen = output.patient_screen();
     let done = match &args.command {
         Some(Sub::Compare(files)) => compare(files, output, &screen),
         None => measure(args, output, &screen),
