@@ -18,8 +18,10 @@ use crate::results::{CrashLine, CutMade, State};
 use crate::words::{Error, IoContext as _, Result};
 
 /// How long a program may take over its first acknowledgement before it is cut
-/// without one.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// without one: a database may take a while to start.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The same for one that has shown that it says nothing.
+const NO_PATIENCE: Duration = Duration::from_secs(10);
 /// What a drive does whose every flush is looked at.
 pub(super) const REMEMBERING: &str = "remember every write in";
 /// What a twin loses.
@@ -88,11 +90,14 @@ impl Run<'_> {
     /// Makes the cuts of a plan, as long as `each` wants more.
     fn make(&self, plan: &Plan<'_>, each: &mut dyn FnMut(&CutMade) -> bool) -> Result<()> {
         let mut random = Random::new(self.options.seed);
-        let mut number = 0;
+        let (mut number, mut patience) = (0, PATIENCE);
         while number < plan.cuts && self.listener.stop_requested().is_none() {
             let mut going = self.start(plan.drive)?;
             loop {
-                let ended = self.wait(&mut going, &mut random)?;
+                let ended = self.wait(&mut going, &mut random, patience)?;
+                if going.acknowledged.highest() == 0 {
+                    patience = NO_PATIENCE;
+                }
                 number += 1;
                 let Some(cut) = self.cut(plan, &going, number, &mut random)? else {
                     return Ok(());
@@ -142,7 +147,12 @@ impl Run<'_> {
 
     /// Waits until the next cut is due: first for something to lose, then for as
     /// long as chance will have it.
-    fn wait(&self, going: &mut Going, random: &mut Random) -> Result<Option<Ended>> {
+    fn wait(
+        &self,
+        going: &mut Going,
+        random: &mut Random,
+        patience: Duration,
+    ) -> Result<Option<Ended>> {
         let longest = u64::try_from(self.options.pause.as_micros()).unwrap_or(u64::MAX);
         let pause = Duration::from_micros(random.below(longest));
         let begun = Instant::now();
@@ -152,7 +162,7 @@ impl Run<'_> {
             if ended.is_some() || self.listener.stop_requested().is_some() {
                 return Ok(ended);
             }
-            if due.is_none() && (going.acknowledged.highest() > 0 || begun.elapsed() >= PATIENCE) {
+            if due.is_none() && (going.acknowledged.highest() > 0 || begun.elapsed() >= patience) {
                 due = Some(Instant::now() + pause);
             }
             match due {
