@@ -10,7 +10,6 @@ mod view;
 
 use std::fmt;
 use std::io;
-use std::os::fd::AsRawFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -89,13 +88,15 @@ impl Front {
     }
 
     pub(crate) fn start(&self, mut command: Command) -> io::Result<Child> {
-        let Seen::By(Some(space), _) = &self.seen else {
-            return command.current_dir(&self.place).spawn();
-        };
-        let (spaces, root) = (space.spaces(), space.root().as_raw_fd());
-        // SAFETY: between fork and exec only system calls are made, on
-        // descriptors that are open as long as this is borrowed.
-        unsafe { command.pre_exec(move || enter(spaces, Some(root))) };
+        // Not in the folder yet: until its exec the child has a copy of the descriptor
+        // by which that is served. Should we be killed then, it would wait for ever for
+        // what it alone could answer.
+        if let Seen::By(Some(space), _) = &self.seen {
+            let spaces = space.spaces();
+            // SAFETY: between fork and exec only system calls are made, on
+            // descriptors that are open as long as this is borrowed.
+            unsafe { command.pre_exec(move || enter(spaces)) };
+        }
         command.spawn()
     }
 }

@@ -29,7 +29,6 @@ use rustix::thread::{
 /// Name spaces with a mount in them.
 pub(super) struct Space {
     place: CString,
-    root: OwnedFd,
     mounts: OwnedFd,
     /// `None` where this process may mount without one.
     user: Option<OwnedFd>,
@@ -77,8 +76,8 @@ impl Space {
         wait_for(child)?;
         let mut descriptors = received?.into_iter();
         let mut next = || descriptors.next().ok_or(io::ErrorKind::UnexpectedEof);
-        let (device, root, mounts) = (next()?, next()?, next()?);
-        let space = Self { place: plan.place, root, mounts, user: descriptors.next() };
+        let (device, mounts) = (next()?, next()?);
+        let space = Self { place: plan.place, mounts, user: descriptors.next() };
         Ok((space, device))
     }
 
@@ -93,18 +92,12 @@ impl Space {
         [self.user.as_ref().map(OwnedFd::as_raw_fd), Some(self.mounts.as_raw_fd())]
     }
 
-    /// The top folder.
-    pub(super) fn root(&self) -> BorrowedFd<'_> {
-        self.root.as_fd()
-    }
-
     /// Takes the mount away from whoever still uses it.
     pub(super) fn end(self) -> io::Result<()> {
-        let Self { place, root, mounts, user } = self;
-        drop(root);
+        let Self { place, mounts, user } = self;
         let spaces = [user.as_ref().map(OwnedFd::as_raw_fd), Some(mounts.as_raw_fd())];
         let child = in_child(|| {
-            let ended = enter(spaces, None)
+            let ended = enter(spaces)
                 .and_then(|()| Ok(unmount(&*place, UnmountFlags::FORCE | UnmountFlags::DETACH)?));
             i32::from(ended.is_err())
         })?;
@@ -149,11 +142,10 @@ fn make(plan: &Plan, parent: &OwnedFd) -> Result<(), (u8, Errno)> {
     let options = CStr::from_bytes_until_nul(&options).map_err(|_| (3, Errno::INVAL))?;
     let flags = MountFlags::NODEV | MountFlags::NOSUID;
     mount(c"fsure", &*plan.place, c"fuse.files", flags, Some(options)).map_err(at(3))?;
-    let root = open(&plan.place, OFlags::PATH | OFlags::DIRECTORY).map_err(at(4))?;
     let mounts = open(c"/proc/self/ns/mnt", OFlags::RDONLY).map_err(at(4))?;
     let user = open(c"/proc/self/ns/user", OFlags::RDONLY).map_err(at(4))?;
-    let all = [device.as_fd(), root.as_fd(), mounts.as_fd(), user.as_fd()];
-    send(parent, if is_alone { &all } else { &all[..3] }).map_err(at(4))
+    let all = [device.as_fd(), mounts.as_fd(), user.as_fd()];
+    send(parent, if is_alone { &all } else { &all[..2] }).map_err(at(4))
 }
 
 /// Enters a mount name space; whether it took a user name space, too.
@@ -205,8 +197,8 @@ pub(super) fn receive(child: &OwnedFd) -> io::Result<Vec<OwnedFd>> {
     Ok(descriptors)
 }
 
-/// Enters name spaces, and then a folder. Makes system calls only.
-pub(super) fn enter(spaces: [Option<RawFd>; 2], folder: Option<RawFd>) -> io::Result<()> {
+/// Enters name spaces. Makes system calls only.
+pub(super) fn enter(spaces: [Option<RawFd>; 2]) -> io::Result<()> {
     for (space, kind) in spaces.into_iter().zip([LinkNameSpaceType::User, LinkNameSpaceType::Mount])
     {
         let Some(space) = space else { continue };
@@ -216,10 +208,6 @@ pub(super) fn enter(spaces: [Option<RawFd>; 2], folder: Option<RawFd>) -> io::Re
         if kind == LinkNameSpaceType::User {
             keep_right()?;
         }
-    }
-    if let Some(folder) = folder {
-        // SAFETY: likewise.
-        rustix::process::fchdir(unsafe { BorrowedFd::borrow_raw(folder) })?;
     }
     Ok(())
 }
