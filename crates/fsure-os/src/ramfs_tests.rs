@@ -177,8 +177,9 @@ fn a_process_without_its_first_thread_holds_what_it_held() {
             assert!(began.elapsed() < Duration::from_secs(60), "its first thread goes on");
             std::thread::sleep(Duration::from_millis(5));
         }
-        let inode = fs::metadata(&file).unwrap().ino();
-        let held = holders(&[], &|_, of| of == inode).unwrap();
+        let is = fs::metadata(&file).unwrap();
+        let (device, inode) = (is.dev(), is.ino());
+        let held = holders(&[], &|on, of| (on, of) == (device, inode)).unwrap();
         let found = held.iter().map(|holder| (holder.process, holder.how));
         assert!(found.eq([(process.0.id(), How::Writes)]), "{held:?}");
         assert!(Side::open(folder).unwrap().mapped().unwrap().contains(&inode));

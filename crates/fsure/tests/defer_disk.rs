@@ -11,7 +11,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fsure::drive::Image;
 use fsure_os::block::Block;
@@ -149,6 +149,8 @@ struct Running {
 struct Done {
     code: i32,
     lines: Vec<String>,
+    /// How much later than asked for a sleep ended meanwhile, at worst.
+    late: Duration,
 }
 
 impl Running {
@@ -159,17 +161,28 @@ impl Running {
         }
     }
 
+    /// All that was said by now.
+    fn heard(&mut self) -> &[String] {
+        self.seen.extend(self.lines.try_iter());
+        &self.seen
+    }
+
     fn wait(mut self) -> Done {
+        let mut late = Duration::ZERO;
         let code = loop {
             match self.family.try_wait().unwrap() {
                 Some(Ended::Code(code)) => break code,
                 Some(Ended::Signal(signal)) => break 128 + signal,
-                None => std::thread::sleep(Duration::from_millis(5)),
+                None => {
+                    let (pause, began) = (Duration::from_millis(5), Instant::now());
+                    std::thread::sleep(pause);
+                    late = late.max(began.elapsed() - pause);
+                }
             }
         };
         drop(self.family);
         self.seen.extend(self.lines.iter());
-        Done { code, lines: self.seen }
+        Done { code, lines: self.seen, late }
     }
 }
 
@@ -181,6 +194,12 @@ impl Done {
 
     fn number(&self, name: &str) -> f64 {
         self.summary()[name].as_f64().unwrap()
+    }
+
+    /// Whether nothing acknowledged was older than a second, on a machine that wakes who
+    /// is to flush in time.
+    fn is_held(&self) -> bool {
+        self.number("largest_lag_ms") <= 1_000.0 + 4_000.0 * self.late.as_secs_f64()
     }
 
     /// Whether a flush took longer than the promise allows for a bound of a second,
@@ -213,7 +232,7 @@ fn calls_return_at_once_and_few_flushes_reach_the_disk() {
                 continue;
             }
             assert!(done.number("deferred") >= 1_900.0, "{:?}", done.lines);
-            assert!(done.number("largest_lag_ms") <= 1_000.0, "{:?}", done.lines);
+            assert!(done.is_held(), "{:?}: {:?}", done.late, done.lines);
             let flushes = bench.disk.flushes() - before;
             assert!((1..200).contains(&flushes), "{flushes} for {:?}", done.lines);
         }
@@ -231,7 +250,7 @@ fn the_bound_holds_where_flushes_are_slow() {
         let command = [bench.program(false), "file", calls, "20", "2"];
         let done = bench.run(&["--max-loss", "1s"], &command);
         assert_eq!(done.code, 0, "{:?}", done.lines);
-        let is_held = done.number("largest_lag_ms") <= 1_000.0;
+        let is_held = done.is_held();
         if !is_held && done.is_busy("the bound") {
             continue;
         }
@@ -297,16 +316,17 @@ fn nothing_is_acknowledged_into_the_void() {
     signal_supervisor("KILL", bench.program(false));
     bench.disk.wait_for_flush(before);
     drop(running);
-    // Many: from then on each is real, and none fails.
+    // Many: from then on each is real, and none fails. Deferred they would be flushed
+    // in half an hour.
     let defer =
-        format!("{own} --json defer --max-loss 1h -- {} many 2000 1 1", bench.program(false));
+        format!("{own} --json defer --max-loss 1h -- {} many 1000000 1 1", bench.program(false));
     let mut running = bench.start_plain(&["sh", "-c", &format!("{defer}; sleep 1000")]);
     running.wait_for("begins");
     signal_supervisor("KILL", bench.program(false));
     let before = bench.disk.flushes();
-    running.wait_for("longest");
-    let flushes = bench.disk.flushes() - before;
-    assert!(flushes >= 500, "{flushes} flushes for what was left of 2000 calls");
+    bench.disk.wait_for_flush(before + 500);
+    let failed = running.heard().iter().find(|line| line.contains("failed")).cloned();
+    assert_eq!(failed, None);
 }
 
 /// Daemons that go on when all is over, and what they start then: neither is answered
@@ -317,18 +337,17 @@ fn what_outlives_it_makes_real_calls() {
     let Some(bench) = Bench::new("what outlives it", system, options) else { return };
     let (own, program) = (env!("CARGO_BIN_EXE_fsure"), bench.program(false));
     for daemon in [
-        format!("{program} early 400 5 1"),
-        format!("while [ ! -e over ]; do sleep 0.02; done; rm over; {program} late 400 5 1"),
+        format!("{program} early 1000000 5 1"),
+        format!("while [ ! -e over ]; do sleep 0.02; done; rm over; {program} late 1000000 5 1"),
     ] {
         let defer = format!("{own} --json defer --max-loss 1h -- sh -c '({daemon}) &'");
-        let line = format!("{defer}; touch over; echo ended; sleep 1000");
+        let line = format!("rm -f over; {defer}; touch over; echo ended; sleep 1000");
         let mut running = bench.start_plain(&["sh", "-c", &line]);
         running.wait_for("ended");
         let before = bench.disk.flushes();
-        running.wait_for("longest");
-        let flushes = bench.disk.flushes() - before;
-        assert!(flushes >= 100, "{flushes} flushes for what was left of 400 calls");
-        let complaint = running.seen.iter().find(|line| line.contains("ld.so"));
+        bench.disk.wait_for_flush(before + 100);
+        let is_wrong = |line: &&String| line.contains("ld.so") || line.contains("failed");
+        let complaint = running.heard().iter().find(is_wrong).cloned();
         assert_eq!(complaint, None);
     }
 }

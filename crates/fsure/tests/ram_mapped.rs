@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fsure::ram::{Depth, Engine, Untracked};
 use support::skip;
@@ -30,7 +30,8 @@ page[5:6] = b'z'
 /// Brings the disk side up to date until it has this byte: what is mapped is asked
 /// for 5 % of the time at most.
 fn comes(engine: &mut Engine, disk: &Path, byte: u8) {
-    for _ in 0..2000 {
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(300) {
         engine.sync(&mut Untracked, Depth::Dates, None).expect("a generation");
         if std::fs::read(disk).expect("read it")[5] == byte {
             return;

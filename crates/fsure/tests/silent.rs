@@ -5,7 +5,7 @@
 
 mod support;
 
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -64,23 +64,34 @@ impl Setting {
             .spawn()
             .expect("start fsure");
         if interrupt {
-            // Long enough to get stuck; if not, the test is easier, not wrong.
-            std::thread::sleep(Duration::from_millis(700));
+            // When it has got stuck.
+            while !self.view.is_waited_for() && child.try_wait().expect("ask").is_none() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
             let pid = rustix::process::Pid::from_child(&child);
             rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("interrupt");
         }
-        let mut stdout = String::new();
-        for line in BufReader::new(child.stdout.take().expect("piped")).lines() {
-            let line = line.expect("read what it says");
-            stdout += &(line.clone() + "\n");
-            if line.contains(r#""type":"summary""#) {
-                self.view.silence(&[]);
-            }
-        }
-        let mut stderr = String::new();
-        child.stderr.take().expect("piped").read_to_string(&mut stderr).expect("read");
+        let (stdout, stderr) =
+            (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
+        let (stdout, stderr) = std::thread::scope(|scope| {
+            let stderr = scope.spawn(|| self.hear(stderr, "ended without a report"));
+            (self.hear(stdout, r#""type":"summary""#), stderr.join().expect("all it says"))
+        });
         let code = support::code(child.wait().expect("wait for fsure"));
         Report::new(Run { code, stdout, stderr })
+    }
+
+    /// All that it says there; everything answers again when it has said its last.
+    fn hear(&self, from: impl Read, last: &str) -> String {
+        let mut all = String::new();
+        for line in BufReader::new(from).lines() {
+            let line = line.expect("read what it says");
+            if line.contains(last) {
+                self.view.silence(&[]);
+            }
+            all += &(line + "\n");
+        }
+        all
     }
 
     fn verify(&self, silent: &[&str]) -> Report {
@@ -171,13 +182,7 @@ fn a_reader_that_was_given_up_keeps_nobody_waiting() {
 #[test]
 fn what_is_asked_for_between_reads_does_not_keep_ctrl_c_waiting() {
     let Some(setting) = setting("what_is_asked_for_between_reads") else { return };
-    let report = std::thread::scope(|scope| {
-        scope.spawn(|| {
-            std::thread::sleep(Duration::from_secs(9));
-            setting.view.silence(&[]);
-        });
-        setting.run(&["link"], &["verify"], true)
-    });
+    let report = setting.run(&["link"], &["verify"], true);
     assert_eq!(report.code, 130, "{report:?}");
     assert!(report.stderr.contains("ended without a report"), "{report:?}");
 }

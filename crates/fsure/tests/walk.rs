@@ -331,6 +331,9 @@ impl Unprivileged {
         if !rustix::process::geteuid().is_root() {
             return Err("changing the user needs root".into());
         }
+        if Self::command().arg("--version").output().is_err() {
+            return Err("another user cannot start the program where it is".into());
+        }
         let mode = |path: &str, mode| {
             let permissions = std::fs::Permissions::from_mode(mode);
             std::fs::set_permissions(tree.path(path), permissions).expect("chmod");
@@ -347,11 +350,15 @@ impl Unprivileged {
         Ok(Self)
     }
 
-    fn run(&self, arguments: &[std::ffi::OsString]) -> support::Run {
+    fn command() -> std::process::Command {
         use std::os::unix::process::CommandExt as _;
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_fsure"));
-        command.args(arguments).uid(Self::ID).gid(Self::ID);
-        let output = command.output().expect("start fsure");
+        command.uid(Self::ID).gid(Self::ID);
+        command
+    }
+
+    fn run(&self, arguments: &[std::ffi::OsString]) -> support::Run {
+        let output = Self::command().args(arguments).output().expect("start fsure");
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
         let (stdout, stderr) = (text(output.stdout), text(output.stderr));
         support::Run { code: support::code(output.status), stdout, stderr }

@@ -217,6 +217,11 @@ impl FaultyFs {
         lock(&self.unanswered).clear();
     }
 
+    /// Whether somebody waits for an answer that does not come.
+    pub fn is_waited_for(&self) -> bool {
+        !lock(&self.unanswered).is_empty()
+    }
+
     /// Takes the requests to read seen since the last call.
     pub fn take_requests(&self) -> Vec<Request> {
         std::mem::take(&mut lock(&self.faults).requests)
