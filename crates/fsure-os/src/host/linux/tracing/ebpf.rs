@@ -65,6 +65,8 @@ const OTHERS: [(&[&str], &str, &str); 4] = [
     (&["hot_dirty"], "writeback_dirty_folio", "stores through mappings"),
 ];
 
+/// How often it is tried to have a program taken.
+const ATTEMPTS: u32 = 20;
 /// Names wait in a ring of 4 MiB, room for a thousand; so it is emptied often.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -228,7 +230,14 @@ fn attach(
 ) -> std::result::Result<(), ProgramError> {
     let program = programs.program_mut(name).ok_or(ProgramError::NotLoaded)?;
     let program: &mut BtfTracePoint = program.try_into()?;
-    program.load(point, types)?;
+    let mut attempts = 0;
+    while let Err(error) = program.load(point, types) {
+        // The kernel leaves off to look through a program when a signal comes.
+        attempts += 1;
+        if attempts == ATTEMPTS || told(&error).kind() != io::ErrorKind::WouldBlock {
+            return Err(error);
+        }
+    }
     program.attach()?;
     Ok(())
 }
