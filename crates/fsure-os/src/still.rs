@@ -58,6 +58,7 @@ mod tests {
     use crate::mounts::Namespace;
     use crate::scratch::Scratch;
     use crate::zram::Zram;
+    use crate::zram::tests::turn;
 
     /// What takes longer never comes.
     const LONG: Duration = Duration::from_secs(60);
@@ -93,6 +94,7 @@ mod tests {
 
     #[test]
     fn writers_wait_and_go_on() {
+        let _turn = turn();
         let folder = tempfile::tempdir().unwrap();
         let Some((zram, _scratch)) = zram("writers_wait_and_go_on", folder.path()) else { return };
         let still = Still::of(&zram.path(), &folder.path().join("lock")).unwrap();
@@ -124,7 +126,7 @@ mod tests {
                 std::thread::park();
             }
         }
-        let test = "who_is_killed_while_it_is_frozen";
+        let (test, _turn) = ("who_is_killed_while_it_is_frozen", turn());
         let folder = tempfile::tempdir().unwrap();
         let Some((zram, _scratch)) = zram(test, folder.path()) else { return };
         let [said, lock] = ["frozen", "lock"].map(|name| folder.path().join(name));
@@ -158,6 +160,7 @@ mod tests {
 
     #[test]
     fn a_lock_on_the_folder_is_in_nobodys_way() {
+        let _turn = turn();
         let folder = tempfile::tempdir().unwrap();
         let test = "a_lock_on_the_folder_is_in_nobodys_way";
         let Some((zram, _scratch)) = zram(test, folder.path()) else { return };

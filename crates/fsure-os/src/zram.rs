@@ -22,7 +22,7 @@ pub fn node(number: u32) -> PathBuf {
 }
 
 #[cfg(all(test, target_os = "linux"))]
-mod tests {
+pub(crate) mod tests {
     use std::fs;
     use std::io::ErrorKind;
     use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
@@ -31,6 +31,25 @@ mod tests {
     use super::*;
     use crate::host::did_not_run;
     use crate::ramfs::Detached;
+
+    /// A test's turn: the number of a device that is gone is the next one's.
+    pub(crate) struct Turn(fs::File);
+
+    /// Waits for all tests before that have a device, in other processes, too.
+    pub(crate) fn turn() -> Turn {
+        let path = std::env::temp_dir().join("fsure-test-zram");
+        let mut options = fs::File::options();
+        let file = options.create(true).append(true).open(path).unwrap();
+        file.lock().unwrap();
+        Turn(file)
+    }
+
+    impl Drop for Turn {
+        /// Said aloud, for what is being started has a copy.
+        fn drop(&mut self) {
+            let _ = self.0.unlock();
+        }
+    }
 
     /// Removed, whatever becomes of the test.
     struct Device(u32);
@@ -52,7 +71,7 @@ mod tests {
 
     #[test]
     fn a_device_of_ours_is_known_by_its_label() {
-        let test = "a_device_of_ours_is_known_by_its_label";
+        let (test, _turn) = ("a_device_of_ours_is_known_by_its_label", turn());
         if let Err(error) = can_make_xfs() {
             return did_not_run(test, &error.to_string());
         }
@@ -79,6 +98,7 @@ mod tests {
 
     #[test]
     fn a_device_is_ours_as_long_as_nothing_is_on_it() {
+        let _turn = turn();
         let number = match add_zram() {
             Ok(number) => number,
             Err(error) => {

@@ -29,15 +29,18 @@ fn with(test: &'static str, body: fn(&Disk)) {
         return skip(test, &why.to_string());
     }
     let ran = std::panic::catch_unwind(|| alone(test, DISK, body));
-    let id = blake3::hash(folder_of(test).as_os_str().as_encoded_bytes()).to_hex();
+    let label = label_of(&folder_of(test));
     for number in 0..64 {
-        let _ = std::fs::exists(fsure_os::zram::node(number)).is_ok_and(|is| is)
-            && has_label(number, &format!("fs{}", &id[..10]))
-            && fsure_os::zram::remove_zram(number, &format!("fs{}", &id[..10])).is_ok();
+        let _ = has_label(number, &label) && fsure_os::zram::remove_zram(number, &label).is_ok();
     }
     if let Err(panic) = ran {
         std::panic::resume_unwind(panic);
     }
+}
+
+fn label_of(folder: &Path) -> String {
+    let id = blake3::hash(folder.as_os_str().as_encoded_bytes()).to_hex();
+    format!("fs{}", &id[..10])
 }
 
 fn has_label(number: u32, label: &str) -> bool {
@@ -70,9 +73,9 @@ fn device() -> u32 {
     bound["device"].as_u64().and_then(|number| u32::try_from(number).ok()).expect("a device")
 }
 
-/// Whether the zram device is there.
-fn has(device: u32) -> bool {
-    Path::new(&format!("/sys/block/zram{device}")).exists()
+/// Whether the zram device of a folder is there: its number may be another's by now.
+fn has(device: u32, folder: &Path) -> bool {
+    has_label(device, &label_of(folder))
 }
 
 /// The end, of which nothing is left.
@@ -80,7 +83,7 @@ fn end(folder: &Path) {
     let device = device();
     let processes = [process("worker", 0), process("keeper", 0)];
     unbind(folder);
-    assert!(!has(device), "zram{device} is left");
+    assert!(!has(device, folder), "zram{device} is left");
     wait_while(|| {
         processes.iter().any(|process| Path::new(&format!("/proc/{process}/exe")).exists())
     });
@@ -234,7 +237,7 @@ fn databases_are_whole_after_a_crash() {
             wait_while(|| !Command::new("umount").arg(&folder).status().expect("umount").success());
             let run = ram(&["recover"], &folder);
             assert_eq!(run.code, 0, "{run:?}");
-            assert!(!has(number) && !is_bound(&folder));
+            assert!(!has(number, &folder) && !is_bound(&folder));
             for mode in ["delete", "wal"] {
                 let mut check = Command::new("sqlite3");
                 check.arg(folder.join(mode)).arg("pragma integrity_check; select count(*) from t");
@@ -372,7 +375,7 @@ fn a_full_one_refuses_writers_and_goes_back_to_the_disk() {
         wait_while(|| {
             is_bound(&folder) || Path::new("/run/fsure/ram").read_dir().expect("list").count() > 1
         });
-        assert!(!has(number));
+        assert!(!has(number, &folder));
         assert_eq!(fs::metadata(folder.join("full")).expect("look").len(), written - 1);
         assert!(!folder.join("one").exists());
     });
@@ -391,7 +394,7 @@ fn what_became_of_others_is_left_alone() {
         sh(&format!("mkfs.xfs -q -f -L another {}", fsure_os::zram::node(number).display()));
         let run = ram(&["recover"], &folder);
         assert_eq!(run.code, 0, "{run:?}");
-        assert!(has(number), "it was another's");
+        assert!(fsure_os::zram::node(number).exists(), "it was another's");
         assert_eq!(fs::read(folder.join("one")).expect("read"), b"1");
         fsure_os::zram::remove_zram(number, "another").expect("remove");
     });

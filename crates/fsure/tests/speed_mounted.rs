@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
-use support::{fsure_json, skip};
+use support::{fsure_json, skip, turn};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_fsure");
 /// Both that FUSE serves have its name in front.
@@ -28,6 +28,7 @@ fn of_type<'a>(lines: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a Va
 
 #[test]
 fn each_runs_or_says_why_not_and_leaves_nothing() {
+    let _turn = turn::zram();
     let test = "each_runs_or_says_why_not";
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();
@@ -81,6 +82,7 @@ fn without_the_right_each_says_what_is_missing() {
 
 #[test]
 fn nothing_is_left_of_a_run_that_was_killed() {
+    let _turn = turn::zram();
     let folder = tempfile::tempdir().unwrap();
     let mut run = Command::new(PROGRAM)
         .arg("speed")

@@ -39,6 +39,7 @@ pub mod slow;
 #[cfg(target_os = "linux")]
 mod traced;
 mod tree;
+pub mod turn;
 
 #[cfg(target_os = "linux")]
 pub use faulty::{Fault, Faults, FaultyFs, How, Request};

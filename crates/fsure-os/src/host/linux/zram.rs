@@ -149,6 +149,7 @@ mod tests {
 
     #[test]
     fn a_device_comes_and_goes() {
+        let _turn = crate::zram::tests::turn();
         let folder = tempfile::tempdir().unwrap();
         let scratch = Arc::new(Scratch::create(folder.path(), None).unwrap());
         let at = scratch.path().join("zram");

@@ -1,0 +1,22 @@
+//! Tests that take turns: what they look at is one of the whole machine.
+
+use std::fs::File;
+
+/// A test's turn, until this is dropped.
+pub struct Turn(File);
+
+/// Waits for all tests before that have zram devices, in other processes, too: the
+/// number of one that is gone is the next one's.
+pub fn zram() -> Turn {
+    let path = std::env::temp_dir().join("fsure-test-zram");
+    let file = File::options().create(true).append(true).open(path).expect("open a lock");
+    file.lock().expect("lock it");
+    Turn(file)
+}
+
+impl Drop for Turn {
+    /// Said aloud, for what is being started has a copy.
+    fn drop(&mut self) {
+        let _ = self.0.unlock();
+    }
+}
