@@ -132,7 +132,7 @@ pub fn keep(keep: &Keep<'_>) -> Result<()> {
                 worker = None;
             }
         }
-        let is_ours = registry.read(id).is_some() && registry.has(id, Role::Keeper);
+        let is_ours = registry.has(id, Role::Keeper);
         if !is_ours && worker.is_none() {
             return last.map_or(Ok(()), |failed: Failed| Err(failed.into()));
         }

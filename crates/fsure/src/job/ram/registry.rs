@@ -336,8 +336,12 @@ impl Registry {
     /// Whether this process has a role still: a folder that was taken out of RAM and put
     /// back at once has others, under the same name.
     pub fn has(&self, id: &str, role: Role) -> bool {
-        let has: Option<Process> = load(&self.home(id).join(role.file()));
-        has.is_some_and(|process| process.number == std::process::id())
+        let name = self.home(id).join(role.file());
+        match load::<Process>(&name) {
+            Some(process) => process.number == std::process::id(),
+            // What only cannot be read just now is no other's.
+            None => os_path::exists(&name),
+        }
     }
 
     /// Has this process have a role, until it ends; `None` where another has it. One
