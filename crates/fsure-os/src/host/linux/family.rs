@@ -6,8 +6,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Command, ExitStatus};
+use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, getpid, getppid, pidfd_open,
@@ -15,6 +15,7 @@ use rustix::process::{
 };
 use rustix::thread::{UnshareFlags, clear_ambient_capability_set, unshare_unsafe};
 
+use super::ready;
 use crate::family::NOT_STARTED;
 
 /// As a shell says it, like [`NOT_STARTED`].
@@ -36,7 +37,7 @@ pub fn outer(parent: u32, folder: &Path, command: &[OsString]) -> io::Result<u8>
     first.args(["family", "first"]).arg(folder).arg("--").args(command);
     let alive = pidfd_open(getpid(), PidfdFlags::empty())?;
     // SAFETY: between fork and exec only system calls are made.
-    unsafe { first.pre_exec(move || Ok(die_with(&alive)?)) };
+    unsafe { first.pre_exec(move || die_with(&alive)) };
     Ok(code(first.spawn()?.wait()?))
 }
 
@@ -88,12 +89,11 @@ pub fn first(folder: &Path, command: &[OsString]) -> io::Result<u8> {
 /// Has the calling process die with its parent, which may be gone already. It is
 /// outside of the namespace and its number reads as 0, whatever it does: so it is
 /// asked by its descriptor, which is readable once it has ended.
-fn die_with(parent: &OwnedFd) -> rustix::io::Result<()> {
+fn die_with(parent: &OwnedFd) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
-    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    match poll(&mut [PollFd::new(parent, PollFlags::IN)], Some(&now))? {
-        0 => Ok(()),
-        _ => Err(rustix::io::Errno::SRCH),
+    match ready::is_readable(parent, Duration::ZERO)? {
+        false => Ok(()),
+        true => Err(rustix::io::Errno::SRCH.into()),
     }
 }
 

@@ -12,8 +12,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+
+use super::ready;
 
 /// Read at once: some 500 events.
 const BATCH: usize = 64 << 10;
@@ -86,15 +87,7 @@ impl Group {
 
     /// Waits until there are events; whether there are.
     pub(super) fn wait(&self, at_most: Duration) -> io::Result<bool> {
-        let at_most = Timespec {
-            tv_sec: i64::try_from(at_most.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: at_most.subsec_nanos().into(),
-        };
-        match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&at_most)) {
-            Ok(ready) => Ok(ready > 0),
-            Err(Errno::INTR) => Ok(false),
-            Err(errno) => Err(errno.into()),
-        }
+        ready::is_readable(&self.0, at_most)
     }
 
     /// Takes what waits now. Who reads until nothing is left never ends where others are

@@ -28,6 +28,7 @@ pub(crate) mod place;
 pub(crate) mod priority;
 pub(crate) mod ramdisk;
 pub(crate) mod ramfs;
+mod ready;
 mod relay;
 pub(crate) mod ring;
 pub(crate) mod scratch;

@@ -13,7 +13,6 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::net::{
@@ -25,6 +24,7 @@ use rustix::process::{
 };
 use rustix::termios::{isatty, tcgetpgrp, tcsetpgrp};
 
+use super::ready;
 use super::relay::Relay;
 use crate::inside::{Cover, Ended};
 pub(super) use first::copy;
@@ -229,15 +229,7 @@ impl Alive {
     }
 
     pub(crate) fn has_ended(&self, at_most: Duration) -> io::Result<bool> {
-        let at_most = Timespec {
-            tv_sec: i64::try_from(at_most.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: at_most.subsec_nanos().into(),
-        };
-        match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&at_most)) {
-            Ok(ready) => Ok(ready > 0),
-            Err(Errno::INTR) => Ok(false),
-            Err(errno) => Err(errno.into()),
-        }
+        ready::is_readable(&self.0, at_most)
     }
 }
 

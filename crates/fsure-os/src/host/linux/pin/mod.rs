@@ -15,7 +15,6 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, inotify};
 use rustix::io::Errno;
@@ -23,6 +22,7 @@ use rustix::process::Resource;
 
 use self::mapping::{Mapping, Trouble};
 use super::folder::open_in_one_piece;
+use super::ready;
 use crate::pin::{Held, Refused};
 
 /// What changes the names in a folder, or the length of a file in it.
@@ -161,12 +161,8 @@ impl Pin {
     /// Waits until something changes in the folder, and no longer than that: says
     /// whether it did.
     pub fn wait(&mut self, longest: Duration) -> io::Result<bool> {
-        let longest = Timespec::try_from(longest).map_err(io::Error::other)?;
-        let mut waits = [PollFd::new(&self.queue, PollFlags::IN)];
-        match poll(&mut waits, Some(&longest)) {
-            Ok(_) | Err(Errno::INTR) => self.collect()?,
-            Err(errno) => return Err(errno.into()),
-        }
+        ready::is_readable(&self.queue, longest)?;
+        self.collect()?;
         Ok(!self.changed.is_empty())
     }
 
