@@ -79,8 +79,7 @@ static u64 (*current_task)(void) = (void *)35;
 static long (*read_user)(void *, u32, const void *) = (void *)112;
 static long (*read_kernel)(void *, u32, const void *) = (void *)113;
 static long (*read_kernel_text)(void *, u32, const void *) = (void *)115;
-static void *(*ring_reserve)(void *, u64, u64) = (void *)131;
-static void (*ring_submit)(void *, u64) = (void *)132;
+static long (*ring_put)(void *, void *, u64, u64) = (void *)130;
 
 #define READ(to, from) read_kernel(&(to), sizeof(to), &(from))
 #define ADD(to, amount) __sync_fetch_and_add(&(to), (amount))
@@ -103,16 +102,17 @@ struct counts {
 
 #define NAMES 4096
 #define NAME 256
-#define DEPTH 64
+#define DEPTH 256
 
 // A folder's names up to the root of its file system, the last one first, each
-// with a zero behind it.
+// with a zero behind it. Only as much is told as there is.
 struct name { struct folder folder; u32 length; u32 is_whole; u8 names[NAMES]; };
+#define NAME_HEAD 32
 
 struct process { struct folder folder; u64 tgid; };
 struct process_is { u8 name[16]; };
 
-enum lost { LOST_FOLDERS, LOST_CALLS, LOST_NAMES, LOST_PROCESSES, LOST_32_BIT, LOST_KINDS };
+enum lost { LOST_FOLDERS, LOST_CALLS, LOST_PROCESSES, LOST_32_BIT, LOST_KINDS };
 
 // ---- what is told to us, before this is loaded ----
 
@@ -135,7 +135,7 @@ struct call {
 	struct folder from, to;
 	u64 inode; // that is read
 	u64 began;
-	u64 pointers; // of io_submit
+	u64 pointers; // of io_submit; of io_uring, the request that it is at
 	u32 operation;
 	u32 flags;
 	u32 ring_operation;
@@ -144,7 +144,7 @@ struct call {
 #define DIRECT 1
 #define DURABLE 2
 
-struct request { u64 began; u32 tgid; u32 unused; };
+struct request { u64 began; u32 tgid; u32 missed; };
 
 #define MAP(map, kind, entries, key_type, value_type)                         \
 	struct {                                                              \
@@ -159,6 +159,9 @@ MAP(processes, 1, 65536, struct process, struct process_is);
 MAP(calls, 1, 16384, u64, struct call);
 MAP(requests, 1, 16384, u64, struct request);
 MAP(lost, 2, LOST_KINDS, u32, u64);
+// Where a name is put together: one for each processor, which does nothing else
+// meanwhile.
+MAP(making, 6, 1, u32, struct name);
 struct {
 	int (*type)[27];
 	int (*max_entries)[1 << 22];
@@ -218,18 +221,20 @@ INLINE int key_of(struct dentry *dentry, struct folder *key)
 	return !is_pseudo(magic);
 }
 
-ONCE void tell_name(struct dentry *dentry, struct folder *key, struct counts *counts)
+// Says the names of the folder that a dentry is, and whether there was room for them.
+// Of plain numbers, and not of this file alone, so that the kernel goes through its
+// many steps once when it is loaded and not once for each caller.
+__attribute__((noinline)) u32 tell_name(u64 at, u64 inode, u64 ino, u64 dev)
 {
-	struct name *name = ring_reserve(&names, sizeof(*name), 0);
-	u32 used = 0;
+	struct dentry *dentry = (void *)at;
+	u32 only = 0, used = 0;
+	struct name *name = map_get(&making, &only);
 
-	if (!name) {
-		// The next that happens in this folder tries again.
-		lose(LOST_NAMES);
-		return;
-	}
-	counts->is_named = 1;
-	name->folder = *key;
+	if (!name)
+		return 0;
+	name->folder.inode = inode;
+	name->folder.ino = ino;
+	name->folder.dev = dev;
 	name->is_whole = 0;
 	for (int depth = 0; depth < DEPTH; depth++) {
 		struct dentry *parent = 0;
@@ -248,8 +253,10 @@ ONCE void tell_name(struct dentry *dentry, struct folder *key, struct counts *co
 		used += length;
 		dentry = parent;
 	}
+	if (used > NAMES)
+		return 0;
 	name->length = used;
-	ring_submit(name, 0);
+	return !ring_put(&names, name, NAME_HEAD + used, 0);
 }
 
 // What is counted of a folder, which is named at first sight.
@@ -265,8 +272,9 @@ INLINE struct counts *counts_of(struct dentry *dentry, struct folder *key)
 			return 0;
 		}
 	}
+	// Where there is no room, the next that happens in this folder tries again.
 	if (!counts->is_named)
-		tell_name(dentry, key, counts);
+		counts->is_named = tell_name((u64)dentry, key->inode, key->ino, key->dev);
 	return counts;
 }
 
@@ -433,13 +441,14 @@ int hot_enter(u64 *context)
 
 	if (!registers || number >= CALLS || tgid == own_process)
 		return 0;
-	call.operation = operations[number & (CALLS - 1)];
-	if (call.operation == NONE)
-		return 0;
+	// Before their numbers are looked at, which are of other calls.
 	if (is_32_bit()) {
 		lose(LOST_32_BIT);
 		return 0;
 	}
+	call.operation = operations[number & (CALLS - 1)];
+	if (call.operation == NONE)
+		return 0;
 	read_arguments(registers, &is);
 	if (call.operation == WRITES_FLAGGED) {
 		// RWF_DSYNC, RWF_SYNC
@@ -458,6 +467,7 @@ int hot_enter(u64 *context)
 			file = file_of(to);
 			// Who reads and who writes: they have flags of their own.
 			u32 flags = 0;
+			call.flags &= DIRECT;
 			if (file && folder_of(file, &call.to, &inode, &flags, tgid))
 				known = 1;
 			if (flags & DURABLE)
@@ -575,8 +585,10 @@ int hot_submit(u64 *context)
 	READ(opcode, request->opcode);
 	struct call *call = map_get(&calls, &thread);
 	// What it is doing from now on is done for this request.
-	if (call)
+	if (call) {
 		call->ring_operation = ring_operation(opcode);
+		call->pointers = key;
+	}
 	if (ring_operation(opcode) == NONE)
 		return 0;
 	is.began = now();
@@ -606,7 +618,7 @@ INLINE int complete(struct io_kiocb *request, s32 result)
 	u64 ns = now() - is.began;
 	switch (ring_operation(opcode)) {
 	case READS:
-		count_read(&folder, result, ns, flags, 0);
+		count_read(&folder, result, ns, flags, is.missed);
 		break;
 	case WRITES:
 		count_write(&folder, result, ns, flags);
@@ -693,6 +705,28 @@ INLINE u32 task_flags(void)
 	return flags;
 }
 
+// Whether a file has its pages in another file system: overlayfs, and FUSE where
+// it passes through.
+ONCE int is_layered(struct inode *inode)
+{
+	struct super_block *super = 0;
+	unsigned long magic = 0;
+
+	READ(super, inode->i_sb);
+	READ(magic, super->s_magic);
+	return magic == 0x794c7630 || magic == 0x65735546;
+}
+
+// A request of io_uring waits for what it reads.
+INLINE void miss_in_ring(struct call *call)
+{
+	u64 key = call->pointers;
+	struct request *request = map_get(&requests, &key);
+
+	if (request)
+		request->missed = 1;
+}
+
 // A page that was not in memory is about to be read, unless it is about to be
 // written to.
 SEC("tp_btf/mm_filemap_add_to_page_cache")
@@ -708,20 +742,28 @@ int hot_miss(u64 *context)
 
 	if (!folio || thread >> 32 == own_process || task_flags() & (IO_WORKER | KERNEL_THREAD))
 		return 0;
+	if (is_32_bit())
+		return 0;
 	READ(mapping, folio->mapping);
 	READ(inode, mapping->host);
 	if (!inode)
 		return 0;
 	if (call) {
 		u32 operation = call->operation;
-		if (operation == RING)
+		if (operation == RING) {
 			operation = call->ring_operation;
+			if (operation == READS)
+				miss_in_ring(call);
+		}
 		int is_copy = operation == SENDFILE || operation == COPIES;
 		if (operation == WRITES || operation == CHANGES || operation == AIO)
 			return 0;
-		if (is_copy && call->inode != (u64)inode)
+		// In a copy the pages may be those that are written.
+		int is_its = call->inode == (u64)inode ||
+			     (call->inode && !call->to.inode && is_layered((void *)call->inode));
+		if (is_copy && !is_its)
 			return 0;
-		if (call->inode == (u64)inode) {
+		if (is_its) {
 			call->missed = 1;
 			key = call->from;
 			counts = map_get(&folders, &key);
@@ -756,6 +798,8 @@ int hot_dirty(u64 *context)
 	if (!folio || !mapping)
 		return 0;
 	if (thread >> 32 == own_process || task_flags() & (IO_WORKER | KERNEL_THREAD))
+		return 0;
+	if (is_32_bit())
 		return 0;
 	if (call && call->operation != READS && call->operation != SYNCS)
 		return 0;

@@ -44,13 +44,15 @@ unsafe impl Pod for InKernel {}
 unsafe impl Pod for InFolder {}
 
 /// `enum lost`.
-const LOST: [&str; 5] = [
+const LOST: [&str; 4] = [
     "operations in folders for which there was no room",
     "operations for which there was no room",
-    "names, each told again when the folder was next in use",
     "processes for which there was no room",
     "calls of programs of 32 bits",
 ];
+
+/// Of a folder without a path nobody knows whether it was asked about.
+const NOWHERE: &str = "folders whose path is too long, or for whose name there was no room";
 
 /// Must be there; the first to be attached is what ends a call, so that none
 /// that began is left over.
@@ -67,7 +69,8 @@ const OTHERS: [(&[&str], &str, &str); 4] = [
 
 /// How often it is tried to have a program taken.
 const ATTEMPTS: u32 = 20;
-/// Names wait in a ring of 4 MiB, room for a thousand; so it is emptied often.
+/// Names wait in a ring of 4 MiB, room for some 40,000; where they are long it is less, so
+/// it is emptied often.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Programs in the kernel that count.
@@ -96,6 +99,9 @@ impl Kernel {
         let mut blind = vec![
             "an msync, and a sync of all file systems at once".to_owned(),
             "what programs of 32 bits do".to_owned(),
+            "how long a program waits for a page that it has mapped".to_owned(),
+            "how long libaio takes, and the bytes of its vectored requests".to_owned(),
+            "misses of threads of the kernel".to_owned(),
         ];
         if own_process().is_none() {
             blind.push("which process is fsure itself, so that its own counts, too".to_owned());
@@ -147,18 +153,23 @@ impl Kernel {
         let processes = self.processes()?;
         let counted: KernelMap<_, Key, InKernel> = map(&self.programs, "folders")?;
         let namer = Namer::new()?;
-        let mut folders = Folders::default();
+        let (mut folders, mut nowhere) = (Folders::default(), 0);
         for entry in counted.iter() {
             let (key, InKernel { counts, .. }) = entry.map_err(|error| told(&error))?;
             let counts = counts_of(counts);
             let name = self.names.get(&key);
-            if counts.is_nothing() || !namer.was_below(&key, name, &self.below) {
+            if counts.is_nothing() {
+                continue;
+            }
+            nowhere += u64::from(!name.is_some_and(Name::is_known));
+            if !namer.was_below(&key, name, &self.below) {
                 continue;
             }
             let place = namer.place(&key, name, &self.below);
             folders.add(place, &counts, processes.get(&key).into_iter().flatten().cloned());
         }
-        let lost = self.lost()?;
+        let mut lost = self.lost()?;
+        lost.extend((nowhere > 0).then_some((NOWHERE, nowhere)));
         Ok(Seen { folders: folders.all(), blind: self.blind, lost })
     }
 

@@ -6,6 +6,8 @@ mod ebpf;
 mod names;
 mod notify;
 #[cfg(test)]
+mod room_tests;
+#[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};

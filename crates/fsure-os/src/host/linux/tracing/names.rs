@@ -37,6 +37,11 @@ impl Key {
 pub(super) struct Name(Option<PathBuf>);
 
 impl Name {
+    /// Whether it was told, all of it.
+    pub(super) fn is_known(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Reads `struct name`.
     pub(super) fn parse(record: &[u8]) -> Option<(Key, Self)> {
         let word = |at: usize| Some(u64::from_ne_bytes(record.get(at..at + 8)?.try_into().ok()?));

@@ -23,7 +23,7 @@ const WORKLOAD: &str = "FSURE_TEST_HOT_WORKLOAD";
 const PAGE: usize = 4096;
 
 /// Begins to watch, or says loudly that it cannot.
-fn begin(test: &str, below: &Path, source: Source) -> Option<Tracer> {
+pub(super) fn begin(test: &str, below: &Path, source: Source) -> Option<Tracer> {
     match Tracer::begin(&[below.to_owned()], Some(source)) {
         Ok(tracer) => Some(tracer),
         Err(error) => {
@@ -33,7 +33,7 @@ fn begin(test: &str, below: &Path, source: Source) -> Option<Tracer> {
     }
 }
 
-fn start_workload(folder: &Path) -> Child {
+pub(super) fn start_workload(folder: &Path) -> Child {
     let program = std::env::current_exe().unwrap();
     let name = "host::linux::tracing::tests::the_workload";
     let mut command = Command::new(program);
@@ -42,14 +42,14 @@ fn start_workload(folder: &Path) -> Child {
 }
 
 /// A folder on a disk: of what is in memory, pages are not told.
-fn on_a_disk(test: &str) -> Option<(tempfile::TempDir, PathBuf)> {
+pub(super) fn on_a_disk(test: &str) -> Option<(tempfile::TempDir, PathBuf)> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().canonicalize().unwrap();
     if is_in_memory(&path).unwrap() {
         did_not_run(test, "the folder for temporary files is in memory: set TMPDIR");
         return None;
     }
-    for name in ["plain", "copied", "ring", "aio", "direct", "mapped", "missed"] {
+    for name in ["plain", "copied", "ring", "ring-missed", "aio", "direct", "mapped", "missed"] {
         std::fs::create_dir(path.join(name)).unwrap();
     }
     Some((folder, path))
@@ -96,6 +96,7 @@ fn every_call_is_counted_and_nothing_else() {
         ),
         ("copied", 0, 0, 1 + 1, page + 1000, 0),
         ("ring", 32, 32 * page, 64, 64 * page, 2),
+        ("ring-missed", 1, page, 1, 1 << 20, 1),
         ("aio", 4, 4 * page, 8, 8 * page, 0),
         ("direct", 2, 2 * page, 3, 3 * page, 0),
         ("mapped", 0, 0, 0, 0, 0),
@@ -123,6 +124,10 @@ fn check_times_and_pages(counts: &dyn Fn(&str) -> Counts) {
     for name in ["plain", "copied", "ring", "aio", "missed"] {
         assert_eq!(counts(name).bytes_mapped, 0, "{name}: no store through a mapping");
     }
+    assert_eq!(counts("copied").synced_write_ns, 0, "what is read from decides nothing");
+    let waited = counts("ring-missed");
+    assert!(0 < waited.missed_ns && waited.missed_ns == waited.read_ns, "{waited:?}");
+    assert_eq!(counts("ring").missed_ns, 0);
     // Past the cache everything is waited for.
     let direct = counts("direct");
     assert_eq!(direct.synced_write_ns, direct.write_ns);
@@ -264,6 +269,7 @@ fn the_workload() {
     let folder = PathBuf::from(folder);
     plain(&folder.join("plain"), &folder.join("copied"));
     ring(&folder.join("ring"));
+    missed_by_ring(&folder.join("ring-missed"));
     aio(&folder.join("aio"));
     direct(&folder.join("direct"));
     mapped(&folder.join("mapped"));
@@ -303,6 +309,8 @@ fn plain(folder: &Path, copied: &Path) {
     // SAFETY: an open file, and numbers.
     let done = unsafe { libc::sync_file_range(file.as_raw_fd(), 0, 0, 2) };
     assert_eq!(done, 0);
+    let mut options = OpenOptions::new();
+    let file = options.read(true).custom_flags(libc::O_DSYNC).open(folder.join("file")).unwrap();
     let copy = new_file(copied);
     let (mut from, mut to) = (0, 0);
     let done =
@@ -336,6 +344,21 @@ fn ring(folder: &Path) {
     for _ in 0..2 {
         submit(&opcode::Fsync::new(fd).build(), 0);
     }
+}
+
+/// A read of what is not in memory.
+fn missed_by_ring(folder: &Path) {
+    let mut file = new_file(folder);
+    file.write_all(&vec![7; 1 << 20]).unwrap();
+    file.sync_all().unwrap();
+    rustix::fs::fadvise(&file, 0, None, Advice::DontNeed).unwrap();
+    let (mut page, mut ring) = ([0; PAGE], IoUring::new(8).unwrap());
+    let fd = types::Fd(file.as_raw_fd());
+    let entry = opcode::Read::new(fd, page.as_mut_ptr(), PAGE as u32).build();
+    // SAFETY: the file and the page outlive the request, which is waited for.
+    unsafe { ring.submission().push(&entry).unwrap() };
+    ring.submit_and_wait(1).unwrap();
+    assert_eq!(ring.completion().next().unwrap().result(), PAGE as i32);
 }
 
 /// The kernel's `struct iocb`.
