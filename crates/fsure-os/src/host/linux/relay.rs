@@ -1,5 +1,6 @@
-//! Signals that ask us to end are the command's: it is told, and we go on until
-//! it has ended, since what it acknowledged is still to be made durable.
+//! Signals that ask us to end, or for something that only it knows, are the command's:
+//! it is told, and we go on until it has ended, since what it acknowledged is still to
+//! be made durable.
 //!
 //! What a terminal sends goes to all processes of a group, so that the command
 //! has it already: a second Ctrl-C means something else to many programs. Only
@@ -13,6 +14,8 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicI32, AtomicU32};
 
 const SIGNALS: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
+/// Those that ask for something else, which only the command knows.
+const MESSAGES: [i32; 2] = [libc::SIGUSR1, libc::SIGUSR2];
 
 /// The command's process; 0 where there is none.
 static CHILD: AtomicI32 = AtomicI32::new(0);
@@ -33,7 +36,7 @@ impl Relay {
         ASKED.store(0, SeqCst);
         TIMES.store(0, SeqCst);
         let mut before = Vec::new();
-        for signal in SIGNALS {
+        for signal in SIGNALS.into_iter().chain(MESSAGES) {
             let mut old = MaybeUninit::<libc::sigaction>::uninit();
             // SAFETY: zeroes are an action; the handler does only what handlers may.
             unsafe {
@@ -110,7 +113,9 @@ impl Drop for Relay {
 }
 
 extern "C" fn pass_on(signal: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
-    let _ = ASKED.compare_exchange(0, signal, SeqCst, SeqCst);
+    if !MESSAGES.contains(&signal) {
+        let _ = ASKED.compare_exchange(0, signal, SeqCst, SeqCst);
+    }
     if matches!(signal, libc::SIGINT | libc::SIGTERM) {
         TIMES.fetch_add(1, SeqCst);
     }
