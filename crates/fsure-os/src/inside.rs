@@ -82,6 +82,12 @@ impl Alive {
     }
 }
 
+/// Whether the command is going to have a user name space of its own, in which there is
+/// one user: we may not mount, as root in a container may not either.
+pub fn knows_one_user() -> bool {
+    host::inside::knows_one_user()
+}
+
 /// A path to what a keeper was given, by the descriptor: its name can lead elsewhere by
 /// the time it is opened. It ends with a slash, so that no other begins with it.
 pub fn side(argument: i32) -> PathBuf {

@@ -11,7 +11,9 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use support::{EXT4, Image, or_skip, skip};
 use tempfile::TempDir;
 
@@ -239,6 +241,11 @@ fn what_cannot_be_kept_is_refused_before_anything_is_done() {
         };
         refused(&mut place.run(&["--size", "4K"], "echo"), "its content takes");
         refused(&mut place.run_in(&[Path::new("/etc")], &[], "echo"), "the system itself");
+        for none in ["file", "none"] {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_fsure"));
+            command.args(["ram", "run"]).arg(place.folder().join(none)).args(["--", "echo"]);
+            refused(&mut command, "is not a folder");
+        }
         let log = fs::File::create(place.folder().join("log")).unwrap();
         place.give(&place.folder().join("log"));
         let mut command = place.run(&[], "echo");
@@ -265,6 +272,91 @@ fn a_full_memory_is_the_commands_to_see() {
         assert_eq!((place.read("big"), place.read("small")), (None, Some("1\n".into())));
         place.assert_clean();
     }
+}
+
+#[test]
+fn a_signal_that_only_the_command_knows_is_the_commands() {
+    for user in users("a_signal_that_only_the_command_knows") {
+        let place = Place::new(user);
+        let script = "trap 'exit 9' USR1; echo ready; while :; do sleep 0.01; done";
+        let mut command = place.run(&[], script);
+        let (child, mut lines) = start(&mut command);
+        assert_eq!(lines.next().as_deref(), Some("ready"));
+        kill_process(Pid::from_child(&child), Signal::USR1).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!((output.status.code(), &*words(&output)), (Some(9), ""));
+        place.assert_clean();
+    }
+}
+
+#[test]
+fn nothing_stays_of_a_run_that_ends_while_it_is_filled() {
+    for user in users("nothing_stays_of_a_run_that_ends_while_it_is_filled") {
+        let place = Place::new(user);
+        (0..2000).for_each(|name| place.write(&name.to_string(), "x"));
+        let mut child = place.run(&[], "sleep 1000").spawn().unwrap();
+        while !place.folder().join(".fsure-ram").exists() {
+            assert!(child.try_wait().unwrap().is_none());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+        assert!(!child.wait().unwrap().success());
+        let begun = Instant::now();
+        while place.folder().join(".fsure-ram").exists() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "something of ours is left");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        place.assert_clean();
+    }
+}
+
+#[test]
+fn a_job_in_the_background_leaves_the_terminal_to_the_shell() {
+    let test = "a_job_in_the_background_leaves_the_terminal_to_the_shell";
+    if users(test).is_empty() {
+        return;
+    }
+    let place = Place::new(User::Own);
+    let at = |name: &str| place.home.path().join(name);
+    let mut command = Command::new("script");
+    command.args(["-qec", "bash --norc -i", "/dev/null"]).current_dir(place.home.path());
+    command.env("F", env!("CARGO_BIN_EXE_fsure")).stdin(Stdio::piped()).stdout(Stdio::null());
+    let mut child = match command.stderr(Stdio::null()).spawn() {
+        Ok(child) => child,
+        Err(error) => return skip(test, &format!("script: {error}")),
+    };
+    let mut keys = child.stdin.take().unwrap();
+    let mut press = |text: &str| std::io::Write::write_all(&mut keys, text.as_bytes()).unwrap();
+    // Again and again: a shell throws away what is typed while it changes the terminal.
+    let mut until = |name: &str, keys: &[&str]| {
+        let begun = Instant::now();
+        while !at(name).exists() {
+            for keys in keys {
+                press(keys);
+                std::thread::sleep(Duration::from_millis(300));
+            }
+            assert!(begun.elapsed() < Duration::from_secs(60), "{name}");
+        }
+    };
+    // Stopped, and in the background from then on; its end is none of the shell's.
+    // None of the jobs starts a program for long: a shell that is stopped while it does is not.
+    let job = "touch runs; read x < go; echo 1 > hot/made; touch over";
+    let pipe = Command::new("mkfifo").arg(at("go")).status().unwrap();
+    assert!(pipe.success());
+    until("runs", &[&format!("$F ram run hot -- sh -c '{job}'\n")]);
+    until("stopped", &["\x1a", "touch stopped\n"]);
+    until("over", &["bg; echo > go\n"]);
+    until("alive", &["wait; touch alive\n"]);
+    // In front again without having been stopped: it can be stopped again.
+    let job = "touch works; exec sleep 1000";
+    until("works", &[&format!("$F ram run hot -- sh -c '{job}'\n")]);
+    until("behind", &["\x1a", "bg; touch behind\n"]);
+    until("again", &["fg\n", "\x1a", "touch again\n"]);
+    until("killed", &["kill -9 %1; touch killed\n"]);
+    std::io::Write::write_all(&mut keys, b"exit\n").unwrap();
+    drop(keys);
+    child.wait().unwrap();
+    assert_eq!(place.read("made").as_deref(), Some("1\n"));
 }
 
 /// What is in a folder, by name.

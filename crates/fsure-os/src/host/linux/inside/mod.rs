@@ -10,7 +10,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
@@ -20,7 +21,7 @@ use rustix::net::{
     SocketType, recvmsg, send, socketpair,
 };
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, getpgrp, getpid, kill_process, pidfd_open, waitpid,
+    Pid, PidfdFlags, Signal, WaitOptions, getpgrp, kill_process, pidfd_open, waitpid,
 };
 use rustix::termios::{isatty, tcgetpgrp, tcsetpgrp};
 
@@ -29,6 +30,9 @@ use super::relay::Relay;
 use crate::inside::{Cover, Ended};
 pub(super) use first::copy;
 use first::{Plan, Word};
+
+/// How soon a job takes the terminal that a shell has given it.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Name spaces, and their first process.
 #[derive(Debug)]
@@ -43,6 +47,9 @@ pub(crate) struct Inside {
     is_kept: AtomicBool,
     /// Whether the command has a terminal for itself, as a shell needs it.
     has_terminal: bool,
+    /// Whether the terminal is the command's now. A shell takes it from a job that is
+    /// stopped, and from one in the background it must not be taken back.
+    is_in_front: AtomicBool,
 }
 
 impl Inside {
@@ -63,8 +70,9 @@ impl Inside {
         let first = first::start(&plan, &firsts, &not_its)?;
         drop(firsts);
         let alive = pidfd_open(first, PidfdFlags::empty())?;
-        let (sides, is_kept) = (Vec::new(), AtomicBool::new(false));
-        let mut inside = Self { first, alive, words, sides, is_kept, has_terminal };
+        let [is_kept, is_in_front] = [false, has_terminal].map(AtomicBool::new);
+        let sides = Vec::new();
+        let mut inside = Self { first, alive, words, sides, is_kept, has_terminal, is_in_front };
         for disk in disks {
             let memory = inside.receive()?;
             inside.sides.push((disk, memory));
@@ -119,7 +127,7 @@ impl Inside {
         };
         // SAFETY: between fork and exec only system calls are made.
         unsafe { keeper.pre_exec(prepare) };
-        self.is_kept.store(true, Ordering::Relaxed);
+        self.is_kept.store(true, SeqCst);
         keeper.spawn()
     }
 
@@ -129,7 +137,7 @@ impl Inside {
         relay.tell(self.first.as_raw_nonzero().get());
         let ended = self.listen();
         relay.tell_nobody();
-        if self.has_terminal {
+        if self.is_in_front.load(SeqCst) {
             take_terminal();
         }
         ended
@@ -156,6 +164,13 @@ impl Inside {
     fn hear(&self) -> io::Result<Option<Word>> {
         let mut word = [0; Word::LENGTH];
         loop {
+            // Nobody tells a job that it is in front again.
+            while self.has_terminal
+                && !self.is_in_front.load(SeqCst)
+                && !ready::is_readable(&self.words, LOOK)?
+            {
+                self.come_to_front()?;
+            }
             match rustix::io::read(&self.words, &mut word) {
                 Err(Errno::INTR) => {}
                 Err(Errno::CONNRESET) => return Ok(None),
@@ -172,12 +187,35 @@ impl Inside {
         }
     }
 
-    /// The command was stopped: so are we, until somebody continues us.
+    /// The command was stopped: so are we, until somebody continues us. If it was stopped
+    /// for want of the terminal, which is ours by now, it gets that and goes on.
     fn stop(&self) -> io::Result<()> {
-        take_terminal();
-        kill_process(getpid(), Signal::STOP)?;
-        let is_in_front = tcgetpgrp(standard(0)).is_ok_and(|group| group == getpgrp());
-        self.say(Word::Continue { in_front: is_in_front })
+        if self.come_to_front()? {
+            return Ok(());
+        }
+        if self.is_in_front.swap(false, SeqCst) {
+            take_terminal();
+        }
+        // This thread at once: one that is sent to the process may stop another first, and
+        // this one would see the terminal as it left it.
+        // SAFETY: a plain system call.
+        unsafe { libc::raise(libc::SIGSTOP) };
+        match self.come_to_front()? {
+            true => Ok(()),
+            false => self.say(Word::Continue { in_front: false }),
+        }
+    }
+
+    /// Hands the terminal on where a shell has given it to us since; says whether.
+    fn come_to_front(&self) -> io::Result<bool> {
+        let is_given = self.has_terminal
+            && !self.is_in_front.load(SeqCst)
+            && tcgetpgrp(standard(0)).is_ok_and(|group| group == getpgrp());
+        if is_given {
+            self.is_in_front.store(true, SeqCst);
+            self.say(Word::Continue { in_front: true })?;
+        }
+        Ok(is_given)
     }
 }
 
@@ -185,7 +223,7 @@ impl Drop for Inside {
     fn drop(&mut self) {
         let _ = kill_process(self.first, Signal::KILL);
         while let Err(Errno::INTR) = waitpid(Some(self.first), WaitOptions::empty()) {}
-        if self.is_kept.load(Ordering::Relaxed) {
+        if self.is_kept.load(SeqCst) {
             return;
         }
         for (disk, _) in &self.sides {
@@ -214,6 +252,13 @@ fn own_all(first: BorrowedFd<'_>) -> io::Result<()> {
         configure_capability_in_ambient_set(one, true)?;
     }
     Ok(())
+}
+
+/// See [`crate::inside::knows_one_user`].
+pub(crate) fn knows_one_user() -> bool {
+    use rustix::thread::{CapabilitySet, capabilities};
+    let own = capabilities(None);
+    !own.is_ok_and(|own| own.effective.contains(CapabilitySet::SYS_ADMIN))
 }
 
 /// Whether anything lives in the name spaces.

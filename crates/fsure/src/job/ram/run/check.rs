@@ -28,6 +28,10 @@ pub(super) fn check(
     };
     let mut plans: Vec<Plan> = Vec::new();
     for folder in folders {
+        if !fsure_os::path::is_folder(folder) {
+            let message = format!("{} is not a folder", folder.display());
+            return Err(usage(message, "name a folder that is there"));
+        }
         // A crash may have left files of ours that are names of theirs, too.
         if let Recovered::Completed { generation, .. } = recover(folder)? {
             let folder = folder.display();
@@ -49,7 +53,7 @@ pub(super) fn check(
             ));
         }
         own_output(&plan.path)?;
-        if !may_own_all() {
+        if fsure_os::inside::knows_one_user() {
             owners(&plan.path)?;
         }
         plans.push(plan);

@@ -11,7 +11,7 @@ use fsure_os::inside::{Alive, name, side};
 use serde::{Deserialize, Serialize};
 
 use super::super::tracker::Changing;
-use crate::ram::{Depth, Engine, Generation, How, Pace, Unequal, Untracked};
+use crate::ram::{Depth, Engine, Generation, How, Pace, Unequal, Untracked, recover};
 use crate::words::{Error, ExitCode, IoContext as _, RelPath, Result};
 
 /// What a keeper is told.
@@ -127,13 +127,19 @@ impl Folder<'_> {
     }
 
     fn fill(&self, disk: &Path, ram: &Path) -> Result<Engine> {
-        Engine::fill(disk, ram, &mut |_, _| {
+        let filled = Engine::fill(disk, ram, &mut |_, _| {
             // Who started us was interrupted.
             match self.alive.has_ended(Duration::ZERO) {
                 Ok(false) => ControlFlow::Continue(()),
                 _ => ControlFlow::Break(ExitCode::Interrupted),
             }
-        })
+        });
+        if filled.is_err() {
+            // Nothing has changed, and nothing of ours stays. Where another holds it, all
+            // of it is that one's.
+            let _ = recover(disk);
+        }
+        filled
     }
 
     /// Takes over what another has left, which may take a moment to be gone.

@@ -64,7 +64,7 @@ const SOON: Duration = Duration::from_secs(2);
 /// where the command was not started because of us: then nothing has changed.
 pub fn run(options: &RunOptions, warn: &(dyn Fn(&str) + Sync)) -> Result<Ran> {
     check_loss(options.max_loss)?;
-    let plans = check::check(&options.folders, options.bytes, warn)?;
+    let plans = check::check(&options.folders, options.bytes, warn).map_err(not_started)?;
     for warning in plans.iter().flat_map(|plan| &plan.warnings) {
         warn(warning);
     }
@@ -74,7 +74,7 @@ pub fn run(options: &RunOptions, warn: &(dyn Fn(&str) + Sync)) -> Result<Ran> {
     let inside =
         Inside::enter(&covers, &options.command).map_err(|error| refused(&folders, &error))?;
     let mut keeping = Keeping { options, inside: &inside, folders: &folders, warn };
-    let mut first = keeping.start(false)?;
+    let mut first = keeping.start(false).map_err(not_started)?;
     keeping.fill(&mut first)?;
     std::thread::scope(|scope| {
         let keeper = scope.spawn(move || keeping.follow(first));
@@ -86,6 +86,18 @@ pub fn run(options: &RunOptions, warn: &(dyn Fn(&str) + Sync)) -> Result<Ran> {
         let lost = keeper.join().map_err(|_| Error::Internal("the keeper's thread".into()))?;
         Ok(Ran { command, lost: lost? })
     })
+}
+
+/// Whatever failed, nothing has changed: by another code who hears it would look for
+/// changes that are not on the disk.
+fn not_started(error: Error) -> Error {
+    match error {
+        Error::Io { .. } => Error::Usage {
+            message: format!("the command was not started: {error}"),
+            hint: error.hint().or(Some("nothing has changed".to_owned())),
+        },
+        other => other,
+    }
 }
 
 fn refused(folders: &[PathBuf], error: &std::io::Error) -> Error {
