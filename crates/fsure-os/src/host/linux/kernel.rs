@@ -4,12 +4,15 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
+use rustix::io::Errno;
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_flag,
     fsconfig_set_string, fsmount, fsopen,
 };
+use rustix::process::{WaitOptions, waitpid};
 
 use super::fanotify::Group;
+use super::inside::copy;
 use crate::kernel::Features;
 
 /// See [`crate::kernel::features`].
@@ -22,10 +25,7 @@ pub(crate) fn features() -> Features {
         huge_pages: with(&|context| fsconfig_set_string(context, "huge", "within_size")),
         // Linux 5.9 tells the folder and the name.
         file_system_marks: tried(Group::new(libc::FAN_REPORT_DFID_NAME_TARGET).map(drop)),
-        user_namespaces: Some(user_namespaces(&|name| {
-            let value = std::fs::read_to_string(Path::new("/proc/sys").join(name)).ok()?;
-            value.trim().parse().ok()
-        })),
+        user_namespaces: Some(user_namespaces(&setting).and_then(|()| make_user_namespace())),
         zram: Some(exists("/sys/class/zram-control") || has_module("zram")),
         xfs: Some(has_xfs()),
         type_format: Some(exists("/sys/kernel/btf/vmlinux")),
@@ -46,6 +46,23 @@ fn mount(set: &dyn Fn(&OwnedFd) -> rustix::io::Result<()>) -> io::Result<()> {
     set(&context)?;
     fsconfig_create(&context)?;
     fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())?;
+    Ok(())
+}
+
+fn setting(name: &str) -> Option<u64> {
+    let value = std::fs::read_to_string(Path::new("/proc/sys").join(name)).ok()?;
+    value.trim().parse().ok()
+}
+
+/// Makes one, by a process that ends at once: a container may forbid what no setting does.
+fn make_user_namespace() -> Result<(), String> {
+    let child = match copy(libc::CLONE_NEWUSER) {
+        // SAFETY: ends the copy, which has done nothing.
+        Ok(None) => unsafe { libc::_exit(0) },
+        Ok(Some(child)) => child,
+        Err(errno) => return Err(format!("{} (a container's rule?)", io::Error::from(errno))),
+    };
+    while let Err(Errno::INTR) = waitpid(Some(child), WaitOptions::empty()) {}
     Ok(())
 }
 
@@ -102,6 +119,15 @@ mod tests {
         );
         let none = user_namespaces(&|name| name.contains("max").then_some(0));
         assert!(none.unwrap_err().contains("user.max_user_namespaces = 0"));
+    }
+
+    #[test]
+    fn a_user_namespace_is_tried() {
+        let other = std::process::Command::new("unshare").args(["--user", "true"]).output();
+        match other {
+            Ok(other) => assert_eq!(make_user_namespace().is_ok(), other.status.success()),
+            Err(error) => crate::host::did_not_run("a_user_namespace_is_tried", &error.to_string()),
+        }
     }
 
     #[test]

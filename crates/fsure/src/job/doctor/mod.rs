@@ -327,7 +327,11 @@ fn of_kernel(facts: &Facts) -> Vec<Finding> {
         Some(Ok(())) => fine("kernel", "user namespaces, for ram run without root".to_owned()),
         Some(Err(why)) => {
             let words = format!("no user namespaces for ram run: {why}");
-            limits("kernel", words, "change that setting with sysctl, or run it as root")
+            limits(
+                "kernel",
+                words,
+                "allow them (sysctl, or the rules of the container), or run it as root",
+            )
         }
         None => limits("kernel", "no user namespaces".to_owned(), "ram run needs Linux"),
     });
