@@ -62,7 +62,7 @@ impl Advice {
 }
 
 /// What is known of a folder and all that is below it.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Use {
     /// Seconds per hour for which programs wait for writes to be durable.
     pub durable: f64,
@@ -70,6 +70,10 @@ pub struct Use {
     pub missed: f64,
     /// Whether it is in memory already.
     pub is_in_memory: bool,
+    /// Whether it is the disk side of a folder that is in memory already.
+    pub is_disk_side: bool,
+    /// Why it cannot be bound, where that is so.
+    pub unbindable: Option<String>,
     /// Whether the machine needs it to start, or all else is below it.
     pub is_of_the_system: bool,
     /// Bytes in it; `None` where they were not all found.
@@ -104,6 +108,10 @@ pub fn advise(seen: &Use) -> Advised {
     if seen.is_in_memory {
         return said(Advice::Leave, "it is in memory already".to_owned());
     }
+    if seen.is_disk_side {
+        let why = "the flushes are fsure's own: it is the disk side of a folder that is in RAM";
+        return said(Advice::Leave, why.to_owned());
+    }
     if gain < WORTH {
         let why = "programs hardly wait for the device here: what they read and write is in \
                    memory already, by the page cache";
@@ -122,7 +130,11 @@ pub fn advise(seen: &Use) -> Advised {
                    nothing can be lost";
         return said(Advice::Pin, why.to_owned());
     }
-    of_writes(seen.risk)
+    let advised = of_writes(seen.risk);
+    match &seen.unbindable {
+        Some(why) if advised.advice == Advice::Bind => said(Advice::Exclude, why.clone()),
+        _ => advised,
+    }
 }
 
 /// Why it does not fit.
@@ -176,6 +188,8 @@ mod tests {
         durable: 100.0,
         missed: 1.0,
         is_in_memory: false,
+        is_disk_side: false,
+        unbindable: None,
         is_of_the_system: false,
         size: Some(MIB),
         available: Some(GIB),
@@ -184,6 +198,7 @@ mod tests {
 
     #[test]
     fn each_fact_decides_where_it_should() {
+        let no = Some("/mnt is nfs4".to_owned());
         let read = Use { durable: 1.0, missed: 100.0, ..HOT };
         for (seen, advice, word) in [
             (HOT, Advice::Bind, "--max-loss"),
@@ -191,11 +206,14 @@ mod tests {
             (Use { risk: Risk::Log, ..HOT }, Advice::Bind, "last lines"),
             (Use { risk: Risk::Source, ..HOT }, Advice::Bind, "work"),
             (Use { risk: Risk::Database, ..HOT }, Advice::Exclude, "promises"),
-            (read, Advice::Pin, "second copy"),
-            (Use { risk: Risk::Database, ..read }, Advice::Pin, "nothing can be lost"),
+            (read.clone(), Advice::Pin, "second copy"),
+            (Use { risk: Risk::Database, ..read.clone() }, Advice::Pin, "nothing can be lost"),
             (Use { durable: 8.9, missed: 1.0, ..HOT }, Advice::Leave, "hardly"),
             (Use { durable: 9.1, missed: 1.0, ..HOT }, Advice::Bind, ""),
             (Use { is_in_memory: true, ..HOT }, Advice::Leave, "already"),
+            (Use { is_disk_side: true, ..HOT }, Advice::Leave, "fsure's own"),
+            (Use { unbindable: no.clone(), ..HOT }, Advice::Exclude, "nfs"),
+            (Use { unbindable: no, ..read.clone() }, Advice::Pin, ""),
             (Use { is_of_the_system: true, ..HOT }, Advice::Exclude, "folders in it"),
             (Use { size: None, ..HOT }, Advice::Exclude, "too large"),
             (Use { size: Some(GIB / 2 + 1), ..HOT }, Advice::Exclude, "1.0 GiB"),

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use fsure_os::folder::Root;
+use fsure_os::folder::{Root, is_gone};
 use fsure_os::place::Places;
 use fsure_os::{Kind, Stat};
 
@@ -24,13 +24,21 @@ pub(super) struct Contents {
 
 /// Looks at all names in and below a folder, in its own file system.
 pub(super) fn contents(path: &Path) -> Contents {
-    let path_risk = if is_cache(path) { Risk::Cache } else { Risk::Unknown };
+    let path_risk = match () {
+        () if is_of_a_database(path) => Risk::Database,
+        () if is_cache(path) => Risk::Cache,
+        () => Risk::Unknown,
+    };
     let mut sum = Sum { risk: path_risk, ..Sum::default() };
     let whole = Root::open(path).and_then(|root| {
         let device = root.stat(b"")?.device;
         let mut left = vec![Vec::new()];
         while let Some(folder) = left.pop() {
-            let listing = root.list(&folder, Places::No, &|| {})?;
+            let listing = match root.list(&folder, Places::No, &|| {}) {
+                // Where much is made and removed, some of it is gone by now.
+                Err(error) if is_gone(&error) && !folder.is_empty() => continue,
+                other => other?,
+            };
             for (name, stat) in &listing.entries {
                 let (name, Ok(stat)) = (listing.names.get(*name), stat) else {
                     return Ok(false);
@@ -69,7 +77,7 @@ impl Sum {
 }
 
 /// Names that a database gives to its files, or part of them.
-const DATABASE: [&str; 18] = [
+const DATABASE: [&str; 21] = [
     ".db",
     ".db3",
     ".sqlite",
@@ -82,6 +90,9 @@ const DATABASE: [&str; 18] = [
     ".sst",
     ".rdb",
     ".aof",
+    ".wal",
+    ".myd",
+    ".myi",
     "-wal",
     "-journal",
     "pg_version",
@@ -89,6 +100,17 @@ const DATABASE: [&str; 18] = [
     "pg_control",
     ".fdb",
 ];
+
+/// With what names begin that a database gives to its logs, which are in a folder of
+/// their own and are what it flushes most.
+const DATABASE_LOGS: [&str; 4] = ["ib_logfile", "#ib_redo", "aria_log", "wiredtiger"];
+
+/// Names at the top of a database, each of which stands for all that is below.
+const DATABASE_TOPS: [&str; 6] =
+    ["PG_VERSION", "ibdata1", "aria_log_control", "WiredTiger", "mongod.lock", "member/snap/db"];
+
+/// How far below its top a database has folders.
+const DATABASE_DEPTH: usize = 4;
 
 const LOG: [&str; 3] = [".log", ".journal", "syslog"];
 
@@ -109,7 +131,10 @@ fn risk_of(name: &[u8]) -> Risk {
     let name = name.to_ascii_lowercase();
     let ends = |all: &[&str]| all.iter().any(|end| name.ends_with(end.as_bytes()));
     let is = |all: &[&str]| all.iter().any(|one| name == one.as_bytes());
-    if ends(&DATABASE) {
+    let begins = |all: &[&str]| all.iter().any(|start| name.starts_with(start.as_bytes()));
+    // PostgreSQL numbers its log by timeline and place.
+    let is_segment = name.len() == 24 && name.iter().all(u8::is_ascii_hexdigit);
+    if ends(&DATABASE) || begins(&DATABASE_LOGS) || is_segment {
         Risk::Database
     } else if is(&SOURCE) {
         Risk::Source
@@ -120,6 +145,14 @@ fn risk_of(name: &[u8]) -> Risk {
     } else {
         Risk::Unknown
     }
+}
+
+/// Whether it is a folder of a database, by what lies beside the names that lead there.
+fn is_of_a_database(path: &Path) -> bool {
+    let above = path.ancestors().take(DATABASE_DEPTH + 1);
+    above
+        .into_iter()
+        .any(|above| DATABASE_TOPS.iter().any(|top| fsure_os::path::exists(&above.join(top))))
 }
 
 /// Whether the names that lead there say that it can be made again.
@@ -141,6 +174,10 @@ mod tests {
             ("app.log", Risk::Log),
             ("places.sqlite-wal", Risk::Database),
             ("PG_VERSION", Risk::Database),
+            ("0000000100000000000000A7", Risk::Database),
+            ("0000000000000000-0000000000000000.wal", Risk::Database),
+            ("#ib_redo10", Risk::Database),
+            ("WiredTigerLog.0000000001", Risk::Database),
             ("CACHEDIR.TAG", Risk::Cache),
             ("letter.txt", Risk::Unknown),
         ] {
@@ -148,6 +185,18 @@ mod tests {
         }
         assert!(is_cache(Path::new("/home/a/.cache/b")));
         assert!(!is_cache(Path::new("/home/cached")));
+    }
+
+    #[test]
+    fn a_folder_of_a_database_is_known_by_what_is_above_it() {
+        let folder = tempfile::tempdir().expect("make a folder");
+        let main = folder.path().join("tmp/main");
+        let log = main.join("pg_wal/archive_status");
+        std::fs::create_dir_all(&log).expect("make folders");
+        assert_eq!(contents(&log).risk, Risk::Cache);
+        std::fs::write(main.join("PG_VERSION"), "15").expect("write");
+        assert_eq!(contents(&log).risk, Risk::Database);
+        assert_eq!(contents(folder.path()).risk, Risk::Database);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use fsure_os::tracing::{Folder, Place, Source, Tracer, is_in_memory};
 
 use contents::Contents;
 
+use crate::ram::OWN;
 use crate::results::{Listener, Step};
 use crate::words::advice::{self as words, Advice, Use, WORTH};
 use crate::words::{Clock, Error, ExitCode, IoContext as _, Result};
@@ -195,12 +196,30 @@ fn advised_on(hot: &Hot, node: &Node) -> Advised {
         durable,
         missed,
         is_in_memory: is_in_memory(&node.path).unwrap_or(false),
+        is_disk_side: is_disk_side(&node.path),
+        unbindable: unbindable(&node.path),
         is_of_the_system: is_of_the_system(&node.path),
         size: contents.size,
         available: fsure_os::machine::available_memory(),
         risk: contents.risk,
     };
-    Advised { path: node.path.clone(), seen, said: words::advise(&seen) }
+    let said = words::advise(&seen);
+    Advised { path: node.path.clone(), seen, said }
+}
+
+/// Whether its flushes are those of `ram bind` or `ram run`, which keep a folder of their
+/// own in the disk side.
+fn is_disk_side(path: &Path) -> bool {
+    path.ancestors().any(|above| {
+        above.file_name().is_some_and(|name| name == OWN)
+            || fsure_os::path::exists(&above.join(OWN))
+    })
+}
+
+/// Why `ram bind` would refuse it, whatever is in it.
+fn unbindable(path: &Path) -> Option<String> {
+    let mount = fsure_os::ramfs::mount_at(path).ok()?;
+    super::ram::unsuitable(&mount).map(|refusal| refusal.why)
 }
 
 /// Whether the machine needs it to start, or nearly all else is below it.
@@ -233,6 +252,18 @@ mod tests {
         ] {
             assert_eq!(is_of_the_system(Path::new(path)), is, "{path}");
         }
+    }
+
+    #[test]
+    fn the_disk_side_of_a_ram_folder_is_known() {
+        let folder = tempfile::tempdir().expect("make a folder");
+        let deep = folder.path().join("ram/deep");
+        let stage = folder.path().join("ram").join(OWN).join("stage");
+        for made in [&deep, &stage] {
+            std::fs::create_dir_all(made).expect("make a folder");
+        }
+        assert!(is_disk_side(&deep) && is_disk_side(&stage));
+        assert!(is_disk_side(&folder.path().join("ram")) && !is_disk_side(folder.path()));
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub use client::{
 };
 pub use events::Event;
 pub use keeper::{Call, Keep, Program, keep};
-pub use preflight::{Facts, Plan, Refusal, gather, judge};
+pub use preflight::{Facts, Plan, Refusal, gather, judge, unsuitable};
 pub use registry::{Entry, LASTING, Process, RUNTIME, Registry, Role};
 pub use told::{Answer, Difference, Ended, Failed, Name, Request, State, Synced, Told};
 pub use worker::{Work, work};

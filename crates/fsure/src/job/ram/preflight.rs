@@ -128,7 +128,7 @@ pub fn judge(facts: &Facts, wanted: Option<u64>) -> Plan {
     let bytes = wanted.unwrap_or(auto(backend, plan.content)).max(backend.least());
     plan.bytes = bytes.next_multiple_of(4096);
     let refusals = [
-        file_system(&facts.mount),
+        unsuitable(&facts.mount),
         facts.lacks.as_deref().map(|lacks| lacking(backend, lacks)),
         memory(facts, plan.content, plan.bytes),
         disk(facts),
@@ -211,7 +211,8 @@ fn is_programs(path: &Path, above: &str) -> bool {
     ["bin", "sbin", "libexec"].contains(&first) || first == "lib" || first.starts_with("lib6")
 }
 
-fn file_system(mount: &Mounted) -> Option<Refusal> {
+/// Why nothing on this file system can be put into RAM, where that is so.
+pub fn unsuitable(mount: &Mounted) -> Option<Refusal> {
     let (kind, point) = (&*mount.kind, mount.point.display());
     let is = |option: &str| mount.options.iter().chain(&mount.own_options).any(|is| is == option);
     let network = ["nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "afs", "virtiofs", "gfs2", "ocfs2"];
