@@ -110,18 +110,23 @@ pub struct Comparison {
 pub type Ask<'a> = &'a mut dyn FnMut(&BTreeSet<RelPath>, bool) -> Result<Known>;
 
 impl Comparison {
-    /// What differs, in the order of the paths. Everything is read, and what differs then
-    /// once more on both sides of a generation. It is a difference where nothing was done to
-    /// it meanwhile; none where the disk has it as it was just before or just after, or, where
-    /// it is changed all the time, as the last generation has it.
-    pub fn run(&self, ask: Ask<'_>) -> Result<Vec<Unequal>> {
-        let go_on = || match self.stop.load(Ordering::Relaxed) {
+    /// Fails once it is stopped; whoever answers [`Ask`] looks, too, while it waits.
+    pub fn go_on(&self) -> Result<()> {
+        match self.stop.load(Ordering::Relaxed) {
             false => Ok(()),
             true => {
                 let message = "not compared: the folder goes out of RAM".to_owned();
                 Err(Error::Usage { message, hint: None })
             }
-        };
+        }
+    }
+
+    /// What differs, in the order of the paths. Everything is read, and what differs then
+    /// once more on both sides of a generation. It is a difference where nothing was done to
+    /// it meanwhile; none where the disk has it as it was just before or just after, or, where
+    /// it is changed all the time, as the last generation has it.
+    pub fn run(&self, ask: Ask<'_>) -> Result<Vec<Unequal>> {
+        let go_on = || self.go_on();
         let (ram, disk) = (Reader::of_ram(&self.ram, &go_on), Reader::of_disk(&self.disk, &go_on));
         let (here, there) = (ram.all()?, disk.all()?);
         let mut doubtful: BTreeSet<_> =

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,8 @@ use crate::words::{Error, RelPath, Result};
 
 /// So many may wait at once: who only wants to know must find a place.
 const WAITING_MAX: usize = 32;
+/// How long who waits for the worker may take to see that it is in vain.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// What the worker itself is to do.
 pub(super) enum Ask {
@@ -92,12 +94,22 @@ impl<'a> Answers<'a> {
     }
 
     fn ask(&self, ask: Ask) -> Result<Reply> {
+        self.ask_while(ask, &|| Ok(()))
+    }
+
+    /// Waits for the worker's reply as long as `go_on` has no error.
+    fn ask_while(&self, ask: Ask, go_on: &dyn Fn() -> Result<()>) -> Result<Reply> {
+        let over = || usage("the folder is out of RAM");
         let (sender, replies) = channel();
         let sent = self.asked.lock().unwrap_or_else(PoisonError::into_inner).send((ask, sender));
-        match sent.ok().and_then(|()| replies.recv().ok()) {
-            Some(Reply::Answer(Answer::Failed(failed))) => Err(failed.into()),
-            Some(reply) => Ok(reply),
-            None => Err(usage("the folder is out of RAM")),
+        sent.map_err(|_| over())?;
+        loop {
+            match replies.recv_timeout(LOOK) {
+                Ok(Reply::Answer(Answer::Failed(failed))) => return Err(failed.into()),
+                Ok(reply) => return Ok(reply),
+                Err(RecvTimeoutError::Timeout) => go_on()?,
+                Err(RecvTimeoutError::Disconnected) => return Err(over()),
+            }
         }
     }
 
@@ -106,7 +118,11 @@ impl<'a> Answers<'a> {
         let Reply::Comparison(comparison) = self.ask(Ask::Comparison)? else {
             return Err(unexpected());
         };
-        let ask = |paths: &BTreeSet<RelPath>, is_new| self.ask(Ask::Known(paths.clone(), is_new));
+        // A worker that takes the folder out of RAM waits for this to end.
+        let go_on = || comparison.go_on();
+        let ask = |paths: &BTreeSet<RelPath>, is_new| {
+            self.ask_while(Ask::Known(paths.clone(), is_new), &go_on)
+        };
         let different = comparison.run(&mut |paths, is_new| match ask(paths, is_new)? {
             Reply::Known(known) => Ok(known),
             _ => Err(unexpected()),
@@ -136,4 +152,48 @@ fn unexpected() -> Error {
 
 pub(super) fn ms(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::ops::ControlFlow;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+    use crate::ram::Engine;
+
+    #[test]
+    fn a_comparison_does_not_wait_for_a_worker_that_waits_for_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let [disk, ram] = ["disk", "ram"].map(|side| folder.path().join(side));
+        fs::create_dir(&ram).and_then(|()| fs::create_dir(&disk)).unwrap();
+        let go_on = &mut |_: &_, _| ControlFlow::Continue(());
+        // Where there is no other side at all.
+        let Ok(engine) = Engine::fill(&disk, &ram, go_on) else { return };
+        fs::write(ram.join("not on the disk yet"), "").unwrap();
+        let (shown, (sender, asked)) = (Mutex::default(), channel());
+        let answers = Answers::new(&shown, sender);
+        let verify = serde_json::to_string(&Request::Verify).unwrap();
+        std::thread::scope(|scope| {
+            let answer = scope.spawn(|| answers.answer(Some(&verify)));
+            let (ask, to) = asked.recv().unwrap();
+            assert!(matches!(ask, Ask::Comparison));
+            let stop = Arc::<AtomicBool>::default();
+            let comparison = engine.comparison(&ram, &stop).unwrap();
+            to.send(Reply::Comparison(Box::new(comparison))).unwrap();
+            let (ask, to) = asked.recv().unwrap();
+            assert!(matches!(ask, Ask::Known(_, true)));
+            stop.store(true, Ordering::Relaxed);
+            let began = Instant::now();
+            while Arc::strong_count(&stop) > 1 && began.elapsed() < Duration::from_secs(60) {
+                std::thread::sleep(LOOK);
+            }
+            let is_over = Arc::strong_count(&stop) == 1;
+            drop(to);
+            let Answer::Failed(failed) = answer.join().unwrap() else { panic!("an answer") };
+            assert!(is_over && failed.message.contains("goes out of RAM"), "{failed:?}");
+        });
+    }
 }
