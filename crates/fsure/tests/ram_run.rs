@@ -6,120 +6,15 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead as _, BufReader, ErrorKind, Read as _};
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
-use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::os::unix::fs::{MetadataExt as _, chown};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use support::placed::{NOBODY, Place, User, users, words};
 use support::{EXT4, Image, or_skip, skip};
-use tempfile::TempDir;
-
-const NOBODY: u32 = 65_534;
-
-/// Who runs it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum User {
-    /// As whoever runs the tests.
-    Own,
-    /// As nobody, for whom it takes a user name space.
-    Nobody,
-}
-
-/// A folder of theirs, on a disk.
-struct Place {
-    user: User,
-    home: TempDir,
-}
-
-/// Who can be tried here.
-fn users(test: &str) -> Vec<User> {
-    let is_root = rustix::process::geteuid().is_root();
-    let mut users = vec![User::Own];
-    if is_root {
-        users.push(User::Nobody);
-    } else {
-        skip(test, "only root can be somebody else");
-    }
-    users.retain(|user| {
-        let place = Place::new(*user);
-        let output = match place.run(&[], "true").output() {
-            // Where it was built may be a folder that only root sees.
-            Err(error) if *user == User::Nobody && error.kind() == ErrorKind::PermissionDenied => {
-                skip(test, &format!("{user:?} cannot start the program where it is"));
-                return false;
-            }
-            output => output.unwrap(),
-        };
-        let words = String::from_utf8_lossy(&output.stderr).into_owned();
-        let is_able = !words.contains("name spaces") && !words.contains("in memory already");
-        if !is_able {
-            skip(test, &format!("{user:?}: {words}"));
-        }
-        is_able
-    });
-    users
-}
-
-impl Place {
-    fn new(user: User) -> Self {
-        let home = tempfile::tempdir().unwrap();
-        fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let place = Self { user, home };
-        fs::create_dir(place.folder()).unwrap();
-        place.give(&place.folder());
-        place
-    }
-
-    fn folder(&self) -> PathBuf {
-        self.home.path().canonicalize().unwrap().join("hot")
-    }
-
-    fn give(&self, path: &Path) {
-        if self.user == User::Nobody {
-            chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
-        }
-    }
-
-    fn write(&self, name: &str, content: &str) {
-        let path = self.folder().join(name);
-        fs::write(&path, content).unwrap();
-        self.give(&path);
-    }
-
-    /// The command, in the folder as it is in memory.
-    fn run(&self, options: &[&str], script: &str) -> Command {
-        self.run_in(&[&self.folder()], options, script)
-    }
-
-    fn run_in(&self, folders: &[&Path], options: &[&str], script: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_fsure"));
-        command.args(["ram", "run"]).args(options).args(folders).args(["--", "sh", "-c"]);
-        command.arg(format!("cd {} || exit 99\n{script}", folders[0].display()));
-        command.current_dir(self.home.path()).stdin(Stdio::null());
-        if self.user == User::Nobody {
-            command.uid(NOBODY).gid(NOBODY);
-        }
-        command
-    }
-
-    fn read(&self, name: &str) -> Option<String> {
-        fs::read_to_string(self.folder().join(name)).ok()
-    }
-
-    /// Nothing of ours is left.
-    fn assert_clean(&self) {
-        assert!(!self.folder().join(".fsure-ram").exists(), "something of ours is left");
-        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
-        assert!(!mounts.contains(self.folder().to_str().unwrap()), "something is mounted");
-    }
-}
-
-fn words(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
 
 #[test]
 fn the_command_has_its_way_and_its_exit_code() {

@@ -28,6 +28,8 @@ pub mod layout;
 mod meanwhile;
 #[cfg(target_os = "linux")]
 mod mounted;
+#[cfg(target_os = "linux")]
+pub mod placed;
 pub mod powercut;
 mod record;
 mod run;

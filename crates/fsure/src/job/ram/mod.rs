@@ -10,6 +10,7 @@ mod keeper;
 mod kin;
 mod left;
 mod memory;
+mod place;
 mod preflight;
 mod registry;
 pub mod run;
@@ -25,7 +26,8 @@ pub use client::{
 };
 pub use events::Event;
 pub use keeper::{Call, Keep, Program, keep};
-pub use preflight::{Facts, Plan, Refusal, gather, judge, unsuitable};
+pub use place::unsuitable;
+pub use preflight::{Facts, Plan, Refusal, gather, judge};
 pub use registry::{Entry, LASTING, Process, RUNTIME, Registry, Role};
 pub use told::{Answer, Difference, Ended, Failed, Name, Request, State, Synced, Told};
 pub use worker::{Work, work};
