@@ -21,6 +21,8 @@ mod faulty;
 #[cfg(target_os = "linux")]
 pub mod forger;
 #[cfg(target_os = "linux")]
+pub mod history;
+#[cfg(target_os = "linux")]
 mod image;
 #[cfg(target_os = "linux")]
 pub mod layout;
