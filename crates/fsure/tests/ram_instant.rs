@@ -223,6 +223,8 @@ impl Run {
         fs::create_dir(&folder).expect("make");
         (0..50)
             .for_each(|at| fs::write(folder.join(format!("still-{at}")), "still").expect("write"));
+        // The folder itself is there before anything is cut.
+        sh(&format!("sync -f {DISK}"));
         let max_loss = format!("{}ms", MAX_LOSS.as_millis());
         let run = ram(&["bind", "--max-loss", &max_loss, "--size", "512M"], &folder);
         assert_eq!(run.code, 0, "{run:?}");

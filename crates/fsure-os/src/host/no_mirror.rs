@@ -31,11 +31,23 @@ impl Side {
         unsupported()
     }
 
+    pub fn facts_in(&self, _: &[u8], _: &[&[u8]]) -> io::Result<(Facts, Vec<Option<Facts>>)> {
+        unsupported()
+    }
+
+    pub fn wait_for_names(&self, _: &[u8]) -> io::Result<()> {
+        unsupported()
+    }
+
     pub fn target(&self, _: &[u8]) -> io::Result<Vec<u8>> {
         unsupported()
     }
 
     pub fn attributes(&self, _: &[u8]) -> io::Result<Attributes> {
+        unsupported()
+    }
+
+    pub fn attributes_of(&self, _: &File) -> io::Result<Attributes> {
         unsupported()
     }
 

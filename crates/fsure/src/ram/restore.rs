@@ -3,31 +3,35 @@
 //! disk side for that, which has its only copy that survives a crash.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::time::Instant;
 
 use super::draft::Draft;
 use super::index::Entry;
 use crate::words::RelPath;
 
-/// Names that are kept, and how many looks in a row have missed them.
-pub(super) type Missed = BTreeMap<RelPath, u32>;
+/// A name that is kept although it was not found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Miss {
+    /// So many looks in a row have missed it.
+    looks: u32,
+    /// It was there after this moment.
+    pub(super) since: Instant,
+}
+
+/// Names that are kept.
+pub(super) type Missed = BTreeMap<RelPath, Miss>;
 
 impl Draft<'_> {
-    /// From here on everything is looked at once more.
+    /// From here on what changed is looked at once more.
     pub(super) fn begin_round(&mut self, round: u32) {
         self.round = round;
     }
 
-    /// Takes a name as it is now.
-    pub(super) fn change(&mut self, path: RelPath, entry: Option<Entry>) {
-        self.sighted.extend(entry.as_ref().map(|entry| entry.facts.inode));
-        self.since.entry(path.clone()).or_insert(self.round);
-        self.changed.insert(path, entry);
-    }
-
     /// Keeps what was found nowhere, as it is on the disk side: unless `gone_after` looks
     /// in a row have missed it; or something else has its name, which was there
-    /// in two looks. What only the last look found was made after the first began.
-    pub(super) fn put_back(&mut self, before: &Missed, gone_after: u32) -> Missed {
+    /// in two looks. What only the last look found was made after the first began. What is
+    /// missed for the first time was there after `since`.
+    pub(super) fn put_back(&mut self, before: &Missed, gone_after: u32, since: Instant) -> Missed {
         let mut missed = Missed::new();
         let mut tried = BTreeSet::new();
         loop {
@@ -44,8 +48,10 @@ impl Draft<'_> {
             }
             for path in lost {
                 let looks = self.looks(&path, before);
+                let was_missed = self.missing_since.get(&path) == Some(&0);
+                let since = before.get(&path).filter(|_| was_missed).map_or(since, |one| one.since);
                 for path in self.restore(&path) {
-                    missed.entry(path).or_insert(looks);
+                    missed.entry(path).or_insert(Miss { looks, since });
                 }
             }
         }
@@ -73,8 +79,9 @@ impl Draft<'_> {
     fn looks(&self, path: &RelPath, before: &Missed) -> u32 {
         let is_sighted =
             self.index.get(path).is_some_and(|old| self.sighted.contains(&old.facts.inode));
-        match self.since.get(path) {
-            Some(0) if !is_sighted => before.get(path).copied().unwrap_or(0) + self.round + 1,
+        match self.missing_since.get(path) {
+            Some(0) if !is_sighted => before.get(path).map_or(0, |one| one.looks) + self.round + 1,
+            Some(first) if !is_sighted => self.round - first + 1,
             _ => 0,
         }
     }
@@ -101,6 +108,7 @@ impl Draft<'_> {
                 self.changed.retain(|path, _| path == one || !path.is_within(one));
             }
             self.changed.remove(one);
+            self.missing_since.remove(one);
         }
         way
     }

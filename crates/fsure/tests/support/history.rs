@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 /// What a name stands for: the content of a file as a number, or a directory.
 type Value = u64;
 const DIRECTORY: Value = 1;
+/// A write takes effect page by page.
+const PAGE: usize = 4096;
 /// Names and what they stand for.
 pub type Tree = BTreeMap<String, Value>;
 
@@ -19,6 +21,8 @@ struct Operation {
     before: Instant,
     after: Instant,
     changes: Vec<(String, Option<Value>)>,
+    /// What a file holds while it is written, as any reader would see it.
+    partial: Option<(String, Vec<Value>)>,
 }
 
 /// A directory and all that was done to it, by one thread.
@@ -103,7 +107,7 @@ impl History {
                 None => self.tree.remove(path),
             };
         }
-        self.operations.push(Operation { before, after, changes });
+        self.operations.push(Operation { before, after, changes, partial: None });
         if !self.pause.is_zero() {
             std::thread::sleep(self.pause);
         }
@@ -116,6 +120,9 @@ impl History {
         self.act(made, vec![(path.to_owned(), Some(value_of(b"")))]);
         let write = |_: &Path| file.expect("a file").write_all(content).expect("write");
         self.act(write, vec![(path.to_owned(), Some(value_of(content)))]);
+        let pages = (PAGE..content.len()).step_by(PAGE).map(|length| value_of(&content[..length]));
+        let last = self.operations.last_mut().expect("just done");
+        last.partial = Some((path.to_owned(), pages.collect()));
     }
 
     /// Appends to a file whose content is known.
@@ -183,6 +190,15 @@ impl History {
         let (mut tree, mut by_hash) = (self.initial.clone(), HashMap::new());
         by_hash.insert(hash, vec![0]);
         for (at, operation) in self.operations.iter().enumerate() {
+            for (path, value) in operation
+                .partial
+                .iter()
+                .flat_map(|(path, values)| values.iter().map(move |value| (path, *value)))
+            {
+                let old = hash_of(path, tree[path]);
+                let partial = hash.wrapping_sub(old).wrapping_add(hash_of(path, value));
+                by_hash.entry(partial).or_insert_with(Vec::new).push(at);
+            }
             for (path, value) in &operation.changes {
                 let old = match value {
                     Some(value) => tree.insert(path.clone(), *value),

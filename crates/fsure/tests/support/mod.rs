@@ -37,6 +37,8 @@ mod record;
 mod run;
 pub mod scrub;
 #[cfg(target_os = "linux")]
+pub mod sides;
+#[cfg(target_os = "linux")]
 pub mod signable;
 #[cfg(target_os = "linux")]
 pub mod slow;

@@ -1,15 +1,16 @@
 //! One side of a copy, on Linux. See [`crate::mirror`].
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
 use std::io;
+use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::{
-    AtFlags, FileType, Gid, Mode, OFlags, SeekFrom, Statx, StatxFlags, Timespec, Timestamps,
-    UTIME_OMIT, Uid,
+    AtFlags, FileType, Gid, Mode, OFlags, RawDir, SeekFrom, Statx, StatxFlags, Timespec,
+    Timestamps, UTIME_OMIT, Uid,
 };
 use rustix::io::Errno;
 
@@ -17,8 +18,15 @@ use super::folder::{each_name, open_in_one_piece};
 use super::ramfs::living;
 use crate::attribute::{Node, Ownership};
 use crate::folder::Root;
-use crate::host::folder::c_string;
+use crate::host::attribute::whole;
+use crate::host::folder::{c_string, is_denied};
 use crate::mirror::{Attributes, Facts, Kind};
+
+/// A directory of up to this size is listed to learn which of several names are in it. To
+/// look a name up that is not there takes a lock for which a program that changes the
+/// directory all the time has the kernel wait for 4 ms, and listing it takes that once. An
+/// entry counts 20 bytes on a tmpfs.
+const LISTED_SIZE_MAX: u64 = 20 * 4096;
 
 /// Given by the system to every file, by rules of its own.
 const LABEL: &[u8] = b"security.selinux";
@@ -73,6 +81,56 @@ impl Side {
         })
     }
 
+    /// Returns what the names in a directory are, each `None` that is not there, and the
+    /// directory itself. Fails if something is mounted on one.
+    pub fn facts_in(
+        &self,
+        path: &[u8],
+        names: &[&[u8]],
+    ) -> io::Result<(Facts, Vec<Option<Facts>>)> {
+        let folder = self.open_at(path, OFlags::PATH | OFlags::DIRECTORY)?;
+        let own = facts(&rustix::fs::statx(&folder, c"", AtFlags::EMPTY_PATH, MASK)?);
+        let there = match names.len() > 1 && own.size <= LISTED_SIZE_MAX {
+            true => self.names_in(path)?,
+            false => None,
+        };
+        let of = |name: &&[u8]| {
+            if there.as_ref().is_some_and(|there| !there.contains(*name)) && *name != b"." {
+                return Ok(None);
+            }
+            match stat_at(folder.as_fd(), &c_string(name)?) {
+                Ok(stat) if self.has(&stat) => Ok(Some(facts(&stat))),
+                Ok(_) => Err(covered(&[path, name])),
+                Err(Errno::NOENT) => Ok(None),
+                Err(errno) => Err(errno.into()),
+            }
+        };
+        Ok((own, names.iter().map(of).collect::<io::Result<_>>()?))
+    }
+
+    /// All names in a directory; `None` if it must not be listed.
+    fn names_in(&self, path: &[u8]) -> io::Result<Option<HashSet<Vec<u8>>>> {
+        let folder = match self.open_at(path, OFlags::RDONLY | OFlags::DIRECTORY) {
+            Err(error) if is_denied(&error) => return Ok(None),
+            other => other?,
+        };
+        let mut names = HashSet::new();
+        each_name(&folder, &mut |_, name| names.insert(name.to_bytes().to_vec()))?;
+        Ok(Some(names))
+    }
+
+    /// Waits until every change of a name in a directory that is visible now has been
+    /// reported ([`crate::watch`]): listing takes the lock under which that is done.
+    pub fn wait_for_names(&self, path: &[u8]) -> io::Result<()> {
+        let folder = self.open_at(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        // Some names are enough.
+        let mut buffer = [MaybeUninit::uninit(); 512];
+        match RawDir::new(&folder, &mut buffer).next() {
+            Some(Err(Errno::NOENT)) | None => Ok(()),
+            Some(name) => name.map(drop).map_err(io::Error::from),
+        }
+    }
+
     /// Where a link points, as raw bytes.
     pub fn target(&self, path: &[u8]) -> io::Result<Vec<u8>> {
         self.root.link_target(path)
@@ -89,6 +147,28 @@ impl Side {
             if let Some(value) = node.attribute(&name)? {
                 attributes.push((name, value));
             }
+        }
+        Ok(attributes)
+    }
+
+    /// The attributes of an open file.
+    pub fn attributes_of(&self, file: &File) -> io::Result<Attributes> {
+        let list = whole(|buffer| match buffer {
+            [] => rustix::fs::flistxattr_query(file),
+            _ => rustix::fs::flistxattr(file, buffer),
+        })?;
+        let list = list.unwrap_or_default();
+        let mut names: Vec<_> = list.split(|byte| *byte == 0).collect();
+        names.retain(|name| !name.is_empty() && *name != LABEL);
+        names.sort_unstable();
+        let mut attributes = Vec::with_capacity(names.len());
+        for name in names {
+            let key = c_string(name)?;
+            let value = whole(|buffer| match buffer {
+                [] => rustix::fs::fgetxattr_query(file, &*key),
+                _ => rustix::fs::fgetxattr(file, &*key, buffer),
+            })?;
+            attributes.extend(value.map(|value| (name.to_vec(), value)));
         }
         Ok(attributes)
     }

@@ -16,7 +16,7 @@ use super::preflight::{Facts, Plan, gather, judge};
 use super::registry::{Entry, Registry, Role, Which};
 use super::session::is_mounted;
 use super::told::{Answer, Request, State, Told, line};
-use crate::ram::{OWN, Recovered, recover};
+use crate::ram::{OWN, Recovered, Recovery, recover};
 use crate::words::{Clock, Error, IoContext as _, Result};
 
 /// What is to be put into RAM.
@@ -309,7 +309,7 @@ pub enum Settled {
     /// It was in RAM still, and a daemon keeps it again.
     Adopted,
     /// It is on the disk alone.
-    Recovered(Recovered),
+    Recovered(Recovery),
 }
 
 /// Folders that were in RAM when the machine went down, or whose daemon is gone.
@@ -348,7 +348,7 @@ pub fn recover_folder(
         return Ok(Settled::Recovered(recovered));
     };
     let is = Which::at(&path).doing("look at", &path)?;
-    if recovered == Recovered::Nothing && left.which.is_some_and(|which| which != is) {
+    if recovered.found == Recovered::Nothing && left.which.is_some_and(|which| which != is) {
         let why = "it is not the folder that was in RAM: mount its disk, and try again";
         let source = std::io::Error::other(why);
         return Err(Error::Io { doing: "recover", path, source });

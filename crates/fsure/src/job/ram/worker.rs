@@ -130,6 +130,29 @@ fn gone(registry: &Registry, entry: &Entry) -> Ended {
     Ended { warnings, ..Ended::default() }
 }
 
+/// What came of all generations since the worker began.
+#[derive(Default)]
+struct Totals {
+    generations: u64,
+    spread: u64,
+    spread_max_ms: f64,
+    changed: u64,
+    written: u64,
+}
+
+impl Totals {
+    /// Counts one; `is_new` if it has changed anything.
+    fn add(&mut self, done: &Synced, is_new: bool) {
+        self.generations += u64::from(is_new);
+        self.changed += done.changed + done.removed;
+        self.written += done.written;
+        if is_new && done.spread_ms > 0.0 {
+            self.spread += 1;
+            self.spread_max_ms = self.spread_max_ms.max(done.spread_ms);
+        }
+    }
+}
+
 struct Worker<'a> {
     work: &'a Work<'a>,
     session: Session,
@@ -140,7 +163,7 @@ struct Worker<'a> {
     unsettled: Option<Instant>,
     /// The last generation, and what came of all.
     last: Synced,
-    totals: (u64, u64),
+    totals: Totals,
     error: Option<String>,
     cared: Instant,
     tried: Instant,
@@ -164,7 +187,7 @@ impl<'a> Worker<'a> {
             fenced: false,
             unsettled: None,
             last,
-            totals: (0, 0),
+            totals: Totals::default(),
             error: None,
             cared: now,
             tried: now,
@@ -194,6 +217,7 @@ impl<'a> Worker<'a> {
                 }
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
+            self.session.gather();
             if Instant::now() >= self.due() {
                 let _ = self.sync();
             }
@@ -250,8 +274,7 @@ impl<'a> Worker<'a> {
         let held = (!done.unsettled.is_empty()).then_some(done.began);
         self.unsettled = held.map(|began| self.unsettled.unwrap_or(began));
         let synced = Synced::from(&done);
-        self.totals.0 += done.changed + done.removed;
-        self.totals.1 += done.written;
+        self.totals.add(&synced, done.number > self.last.generation);
         if let Some(trash) = &synced.trash {
             let trash = self.session.uncovered(trash);
             self.warn(&format!(
@@ -413,8 +436,11 @@ impl<'a> Worker<'a> {
             generation: self.last.generation,
             took_ms: self.last.took_ms,
             spread_ms: self.last.spread_ms,
-            changed: self.totals.0,
-            written: self.totals.1,
+            generations: self.totals.generations,
+            spread_generations: self.totals.spread,
+            spread_max_ms: self.totals.spread_max_ms,
+            changed: self.totals.changed,
+            written: self.totals.written,
             files,
             content,
             used: room.used,

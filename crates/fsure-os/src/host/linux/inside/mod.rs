@@ -243,10 +243,16 @@ fn own_all(first: BorrowedFd<'_>) -> io::Result<()> {
         move_into_thread_name_spaces, set_capabilities,
     };
     move_into_thread_name_spaces(first, ThreadNameSpaceType::USER)?;
-    // The second: to see what the command has mapped, as who is outside may.
-    let wanted = [CapabilitySet::DAC_OVERRIDE, CapabilitySet::SYS_PTRACE];
+    // The second: to see what the command has mapped, as a process outside may. The others:
+    // to have changes reported, since Linux 6.16.
+    let wanted = [
+        CapabilitySet::DAC_OVERRIDE,
+        CapabilitySet::SYS_PTRACE,
+        CapabilitySet::SYS_ADMIN,
+        CapabilitySet::DAC_READ_SEARCH,
+    ];
     let mut sets = capabilities(None)?;
-    sets.inheritable |= wanted[0] | wanted[1];
+    wanted.iter().for_each(|one| sets.inheritable |= *one);
     set_capabilities(None, sets)?;
     for one in wanted {
         configure_capability_in_ambient_set(one, true)?;

@@ -33,7 +33,7 @@ pub(super) fn check(
             return Err(usage(message, "name a folder that is there"));
         }
         // A crash may have left files of ours that are names of theirs, too.
-        if let Recovered::Completed { generation, .. } = recover(folder)? {
+        if let Recovered::Completed { generation, .. } = recover(folder)?.found {
             let folder = folder.display();
             warn(&format!("{folder}: generation {generation} was completed after a crash"));
         }

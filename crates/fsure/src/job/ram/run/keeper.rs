@@ -61,6 +61,8 @@ pub enum Told {
 
 /// How long the last generation is tried: a disk that is full may be helped.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Between two looks at what has been reported: the queue is limited without root.
+const GATHER_INTERVAL: Duration = Duration::from_millis(50);
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(200);
 /// So many names are told that are not on the disk.
@@ -122,6 +124,7 @@ impl Folder<'_> {
             }
         };
         self.say(Told::Filled { folder: self.folder });
+        engine.suit(self.max_loss);
         self.follow(&mut engine, changes)?;
         self.finish(engine, (&disk, &ram))
     }
@@ -172,8 +175,16 @@ impl Folder<'_> {
                 0 => pace.next().saturating_duration_since(Instant::now()),
                 _ => PAUSE,
             };
-            if self.has_ended(wait)? {
-                return Ok(());
+            let due = Instant::now() + wait;
+            loop {
+                let left = due.saturating_duration_since(Instant::now());
+                if self.has_ended(left.min(GATHER_INTERVAL))? {
+                    return Ok(());
+                }
+                changes.gather();
+                if left <= GATHER_INTERVAL {
+                    break;
+                }
             }
             if std::mem::take(&mut is_first) {
                 self.warn_of_strays(engine)?;
