@@ -46,10 +46,10 @@ pub fn plan(plan: &Plan, max_loss_ms: u64) -> String {
     }
     if plan.refusals.is_empty() {
         text += &format!(
-            "  {} with {} go into a folder in memory of up to {}, and that over it.\n  {}\n",
+            "  {} with {} go into a folder in memory over it, of up to {}.\n  {}\n",
             number(plan.files, "file", "files"),
             size(plan.content),
-            size(plan.bytes),
+            limit(plan.bytes, plan.least),
             promise(max_loss_ms),
         );
     }
@@ -67,6 +67,7 @@ pub fn plan_json(plan: &Plan, max_loss_ms: u64) -> String {
         "files": plan.files,
         "content_bytes": plan.content,
         "ram_bytes": plan.bytes,
+        "follows_use": plan.least.is_some(),
         "max_loss_ms": max_loss_ms,
         "refusals": refusals.collect::<Vec<_>>(),
         "warnings": plan.warnings,
@@ -82,9 +83,15 @@ pub fn bound(known: &Known, adopted: bool) -> String {
         shown(&known.entry.path),
         number(state.files, "file", "files"),
         size(state.content),
-        size(state.bytes),
+        limit(state.bytes, known.entry.least),
         promise(max_loss_ms(known)),
     )
+}
+
+/// How much memory a folder may take.
+fn limit(bytes: u64, least: Option<u64>) -> String {
+    let follows = if least.is_some() { " for now: its size follows its use" } else { "" };
+    format!("{}{follows}", size(bytes))
 }
 
 fn max_loss_ms(known: &Known) -> u64 {
@@ -128,7 +135,7 @@ pub fn status(all: &[Known], told: &[Event]) -> String {
                 state.took_ms,
                 known.entry.backend.words(),
                 size(state.used),
-                size(state.bytes),
+                limit(state.bytes, known.entry.least),
                 state.tracking,
             );
             if state.spread_generations > 0 || state.spread_ms > 0.0 {
@@ -184,6 +191,7 @@ pub fn status_json(all: &[Known], told: &[Event]) -> String {
                 "kept": known.state.is_some() || known.silent.is_some(),
                 "mounted": known.is_mounted,
                 "backend": known.entry.backend,
+                "follows_use": known.entry.least.is_some(),
                 "max_loss_ms": max_loss_ms(known),
                 "wrong": wrongs(known),
             });

@@ -92,7 +92,7 @@ pub fn prepare(registry: &Registry, bind: &Bind) -> Result<Prepared> {
     let (backend, lacks) = (bind.backend, bind.backend.hindrance());
     let plan = judge(&Facts { backend, lacks, ..gather(&path, registry)? }, bind.size);
     let entry = Entry::new(&plan.path, bind.max_loss, (plan.bytes, plan.inodes));
-    let entry = Entry { backend, which: Which::at(&plan.path).ok(), ..entry };
+    let entry = Entry { least: plan.least, backend, which: Which::at(&plan.path).ok(), ..entry };
     refuse_moved(registry, &entry)?;
     if bind.plan {
         return Ok(Prepared::New(plan, entry));

@@ -56,6 +56,8 @@ pub struct Entry {
     pub bytes: u64,
     /// Names that it takes at most.
     pub inodes: u64,
+    /// Bytes that it has in any case, if its size follows its use; `None` if it was stated.
+    pub least: Option<u64>,
     /// What it is made of.
     pub backend: Backend,
     /// The number of its zram device, once it has one.
@@ -90,6 +92,8 @@ struct Stored {
     max_loss_ms: u64,
     bytes: u64,
     inodes: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    least: Option<u64>,
     #[serde(default)]
     backend: Backend,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -144,7 +148,8 @@ impl Entry {
     pub fn new(path: &Path, max_loss: Duration, (bytes, inodes): (u64, u64)) -> Self {
         let id = blake3::hash(&os_path::bytes(path)).to_hex()[..16].to_owned();
         let (path, backend) = (path.to_owned(), Backend::default());
-        Self { id, path, max_loss, bytes, inodes, backend, device: None, which: None }
+        let (least, device, which) = (None, None, None);
+        Self { id, path, max_loss, bytes, inodes, least, backend, device, which }
     }
 
     /// What the mount table calls it.
@@ -278,6 +283,7 @@ impl Registry {
             max_loss_ms: u64::try_from(entry.max_loss.as_millis()).unwrap_or(u64::MAX),
             bytes: entry.bytes,
             inodes: entry.inodes,
+            least: entry.least,
             backend: entry.backend,
             device: entry.device,
             which: entry.which,
@@ -374,12 +380,13 @@ impl Registry {
 /// The entry that was stored for an id.
 fn entry(id: &str, stored: Stored) -> Option<Entry> {
     let Stored { version, path, max_loss_ms, bytes, inodes, backend, device, which, .. } = stored;
+    let least = stored.least;
     let path = match stored.path_bytes {
         Some(text) => os_path::from_bytes(&BASE64.decode(text).ok()?).into_owned(),
         None => path.into(),
     };
     let entry = Entry::new(&path, Duration::from_millis(max_loss_ms), (bytes, inodes));
-    let entry = Entry { id: id.to_owned(), backend, device, which, ..entry };
+    let entry = Entry { id: id.to_owned(), least, backend, device, which, ..entry };
     (version == VERSION).then_some(entry)
 }
 

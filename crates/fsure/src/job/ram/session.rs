@@ -171,7 +171,9 @@ impl Session {
             refuse_holders(&path, &after)?;
             self.registry.publish(&self.entry.id)?;
             detached.publish(&path).doing("mount over", &path)?;
-            engine.reach(&self.bare()?)?;
+            let ram = self.bare()?;
+            engine.reach(&ram)?;
+            self.tracker = Some(Changing::begin(&ram));
             engine.tell(&self.doing);
             engine.suit(self.entry.max_loss);
             self.engine = Some(engine);

@@ -15,6 +15,7 @@ use super::left::clear_lost;
 use super::memory::{self, Need};
 use super::registry::{Entry, Registry, Role};
 use super::session::{Session, is_mounted, place};
+use super::size::{Place, follow};
 use super::told::{Answer, Ended, Failed, Request, State, Synced, Told, line};
 use crate::ram::{Depth, Pace};
 use crate::words::{Error, IoContext as _, Result};
@@ -69,11 +70,12 @@ pub fn work(work: &Work<'_>) -> Result<()> {
     let name = registry.control(id);
     let control = Control::listen(&name).doing("listen at", &name).inspect_err(told)?;
     let (asked, asks) = channel::<Asked>();
+    let place = Place::default();
     let state = Mutex::new(Shown { doing: session.doing().clone(), ..Shown::default() });
     let is_over = AtomicBool::new(false);
     let answers = Answers::new(&state, asked);
     let answer = |text: Option<&str>| line(&answers.answer(text));
-    let mut worker = Worker::new(work, session, &state);
+    let mut worker = Worker::new(work, session, &state, &place);
     if adopted {
         // Nobody knows for how long nothing was brought to the disk. Where this fails
         // it is tried again, and told.
@@ -83,6 +85,7 @@ pub fn work(work: &Work<'_>) -> Result<()> {
     (work.tell)(&Told::Ready { adopted });
     let ended = std::thread::scope(|scope| {
         scope.spawn(|| control.serve(&answer, &|| is_over.load(Ordering::Relaxed)));
+        scope.spawn(|| follow(registry, &entry, &place, &is_over));
         let ended = worker.run(&asks);
         is_over.store(true, Ordering::Relaxed);
         // Who asked meanwhile is told that it is over, and is waited for.
@@ -157,6 +160,7 @@ struct Worker<'a> {
     work: &'a Work<'a>,
     session: Session,
     shown: &'a Mutex<Shown>,
+    place: &'a Place,
     pace: Pace,
     fenced: bool,
     /// Since when a file would not hold still.
@@ -176,14 +180,21 @@ struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    fn new(work: &'a Work<'a>, session: Session, shown: &'a Mutex<Shown>) -> Self {
+    fn new(
+        work: &'a Work<'a>,
+        session: Session,
+        shown: &'a Mutex<Shown>,
+        place: &'a Place,
+    ) -> Self {
         let now = Instant::now();
+        place.set(session.mount().as_ref().ok());
         let last = Synced { generation: session.generation(), ..Synced::default() };
         Self {
             work,
             pace: Pace::new(session.entry.max_loss, now),
             session,
             shown,
+            place,
             fenced: false,
             unsettled: None,
             last,
@@ -384,17 +395,13 @@ impl<'a> Worker<'a> {
         }
         self.session.look_for_disks();
         // What is mounted over it is another's: neither its room nor its size is ours.
-        if self.session.mount().is_err() {
+        let mount = self.session.mount();
+        self.place.set(mount.as_ref().ok());
+        if mount.is_err() {
             return None;
         }
         match memory::need(registry, &self.session.entry) {
             Need::Nothing => None,
-            Need::Room { bytes, inodes } => {
-                match memory::grow(&mut self.session.entry, registry, (bytes, inodes)) {
-                    Ok(()) => None,
-                    Err(error) => self.tell_failed(Err(error)),
-                }
-            }
             Need::Full { words } => {
                 self.warn(&words);
                 None

@@ -121,7 +121,8 @@ impl Plan {
         let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
         let mut prepared = Vec::new();
         for (cover, (mode, uid, gid)) in covers.iter().zip(modes) {
-            let plain = format!("size={},mode={mode:o},uid={uid},gid={gid}", cover.bytes);
+            let Cover { bytes, names, .. } = cover;
+            let plain = format!("size={bytes},nr_inodes={names},mode={mode:o},uid={uid},gid={gid}");
             let huge = format!("{plain},huge=within_size");
             let place = CString::new(cover.place.as_os_str().as_bytes())?;
             prepared.push((place, [CString::new(huge)?, CString::new(plain)?]));

@@ -40,6 +40,10 @@ pub(super) fn check(
         let mut facts = gather(folder, &registry)?;
         facts.holders.retain(|holder| holder.how == How::Writes);
         facts.ways = Ways::default();
+        // What those before it are going to take.
+        let taken = plans.iter().map(|plan| plan.content).sum::<u64>();
+        facts.others += taken;
+        facts.available = facts.available.map(|available| available.saturating_sub(taken));
         let plan = judge(&facts, bytes);
         if let Some(refusal) = plan.refusals.first() {
             let path = plan.path.display();
