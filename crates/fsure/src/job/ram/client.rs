@@ -92,7 +92,8 @@ pub fn prepare(registry: &Registry, bind: &Bind) -> Result<Prepared> {
     let (backend, lacks) = (bind.backend, bind.backend.hindrance());
     let plan = judge(&Facts { backend, lacks, ..gather(&path, registry)? }, bind.size);
     let entry = Entry::new(&plan.path, bind.max_loss, (plan.bytes, plan.inodes));
-    let entry = Entry { least: plan.least, backend, which: Which::at(&plan.path).ok(), ..entry };
+    let (least, since_ns) = (plan.least, Clock::default().now_ns());
+    let entry = Entry { least, since_ns, backend, which: Which::at(&plan.path).ok(), ..entry };
     refuse_moved(registry, &entry)?;
     if bind.plan {
         return Ok(Prepared::New(plan, entry));

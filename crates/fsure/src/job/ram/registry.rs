@@ -58,6 +58,8 @@ pub struct Entry {
     pub inodes: u64,
     /// Bytes that it has in any case, if its size follows its use; `None` if it was stated.
     pub least: Option<u64>,
+    /// When it was put into RAM, in nanoseconds since 1970; 0 if that is not known.
+    pub since_ns: i64,
     /// What it is made of.
     pub backend: Backend,
     /// The number of its zram device, once it has one.
@@ -94,6 +96,8 @@ struct Stored {
     inodes: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     least: Option<u64>,
+    #[serde(default)]
+    since_ns: i64,
     #[serde(default)]
     backend: Backend,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -148,8 +152,8 @@ impl Entry {
     pub fn new(path: &Path, max_loss: Duration, (bytes, inodes): (u64, u64)) -> Self {
         let id = blake3::hash(&os_path::bytes(path)).to_hex()[..16].to_owned();
         let (path, backend) = (path.to_owned(), Backend::default());
-        let (least, device, which) = (None, None, None);
-        Self { id, path, max_loss, bytes, inodes, least, backend, device, which }
+        let (least, since_ns, device, which) = (None, 0, None, None);
+        Self { id, path, max_loss, bytes, inodes, least, since_ns, backend, device, which }
     }
 
     /// What the mount table calls it.
@@ -284,6 +288,7 @@ impl Registry {
             bytes: entry.bytes,
             inodes: entry.inodes,
             least: entry.least,
+            since_ns: entry.since_ns,
             backend: entry.backend,
             device: entry.device,
             which: entry.which,
@@ -380,13 +385,13 @@ impl Registry {
 /// The entry that was stored for an id.
 fn entry(id: &str, stored: Stored) -> Option<Entry> {
     let Stored { version, path, max_loss_ms, bytes, inodes, backend, device, which, .. } = stored;
-    let least = stored.least;
+    let (least, since_ns) = (stored.least, stored.since_ns);
     let path = match stored.path_bytes {
         Some(text) => os_path::from_bytes(&BASE64.decode(text).ok()?).into_owned(),
         None => path.into(),
     };
     let entry = Entry::new(&path, Duration::from_millis(max_loss_ms), (bytes, inodes));
-    let entry = Entry { id: id.to_owned(), least, backend, device, which, ..entry };
+    let entry = Entry { id: id.to_owned(), least, since_ns, backend, device, which, ..entry };
     (version == VERSION).then_some(entry)
 }
 
