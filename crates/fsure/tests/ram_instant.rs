@@ -8,14 +8,19 @@
 mod support;
 
 use std::fs::{self, File};
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, chown};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use support::bound::{Disk, alone, ram, sh, unbind};
-use support::history::{History, Judgement, Tree, tree};
+use support::bound::{Disk, FSURE, alone, ram, sh, status, unbind};
+use support::history::{History, Judgement, Moment, Tree, now, tree};
+use support::placed::{NOBODY, User, users};
 
+const TEST: &str = "every_generation_is_a_state_that_the_folder_had";
 /// Cuts of all file systems and programs together. By hand with more: `FSURE_CUTS=1000`.
 const CUTS: u32 = 25;
 /// Cuts of one mount; then another program writes on another file system.
@@ -25,6 +30,28 @@ const MAX_LOSS: Duration = Duration::from_millis(300);
 const HOST: &str = "/var/lib/host";
 const DISK: &str = "/var/lib/cut-disk";
 const COPY: &str = "/var/lib/cut-copy";
+/// Where a program that is asked to write logs what it did.
+const LOG: &str = "/var/lib/log/history";
+/// What a process of this test is to write, as its number in `PROGRAMS` and in `PAUSES`, and
+/// where.
+const WRITER: &str = "FSURE_TEST_WRITER";
+
+/// How the program sees the folder in memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Mode {
+    Bind,
+    Run(User),
+}
+
+const MODES: [Mode; 7] = [
+    Mode::Bind,
+    Mode::Run(User::Nobody),
+    Mode::Bind,
+    Mode::Bind,
+    Mode::Run(User::Own),
+    Mode::Bind,
+    Mode::Bind,
+];
 
 /// A program that changes a directory all the time.
 type Program = fn(&mut History, u64);
@@ -109,7 +136,7 @@ fn rsync(history: &mut History, number: u64) {
     if number == 0 {
         ["a", "b"].iter().for_each(|name| history.make_dir(name));
     }
-    let directory = if number % 2 == 0 { "a" } else { "b" };
+    let directory = if number.is_multiple_of(2) { "a" } else { "b" };
     let temporary = format!("{directory}/.file.{number:06}");
     history.create(&temporary, &content(number));
     history.date(&temporary, 1_000_000_000 + number);
@@ -130,7 +157,7 @@ fn log(history: &mut History, number: u64) {
     let mut lines: Vec<u8> = (number / 200 * 200..number)
         .flat_map(|line| format!("begin {line}\nend {line}\n").into_bytes())
         .collect();
-    if number % 200 == 0 {
+    if number.is_multiple_of(200) {
         history.create(&name, b"");
     }
     history.append(&name, &mut lines, format!("begin {number}\n").as_bytes());
@@ -144,6 +171,30 @@ fn log(history: &mut History, number: u64) {
     }
 }
 
+/// Writes as it is asked to, until its input ends, and logs that.
+fn write(asked: &str) {
+    let mut words = asked.splitn(3, ' ');
+    let mut number = || words.next().and_then(|word| word.parse::<usize>().ok()).expect("a number");
+    let ((_, program), pause) = (PROGRAMS[number()], PAUSES[number()]);
+    let mut history = History::new(Path::new(words.next().expect("a folder")));
+    history.pause = pause;
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::io::stdin().read_to_end(&mut Vec::new()).expect("wait");
+            is_over.store(true, Ordering::Relaxed);
+        });
+        for number in 0.. {
+            program(&mut history, number);
+            if is_over.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+    });
+    let log = serde_json::to_vec(&history).expect("JSON");
+    fs::write(LOG, log).expect("log");
+}
+
 /// What came of all cuts.
 #[derive(Debug, Default)]
 struct Sum {
@@ -153,43 +204,58 @@ struct Sum {
     wrong: Vec<String>,
     losses: Vec<Duration>,
     operations: usize,
+    /// Generations, and those that `status` counts as spread.
+    generations: u64,
+    spread_generations: u64,
 }
 
 #[test]
 fn every_generation_is_a_state_that_the_folder_had() {
-    alone("every_generation_is_a_state_that_the_folder_had", 64, |_: &Disk| {
+    if let Ok(asked) = std::env::var(WRITER) {
+        return write(&asked);
+    }
+    alone(TEST, 64, |_: &Disk| {
         let asked = std::env::var("FSURE_CUTS").ok().and_then(|number| number.parse().ok());
         let cuts: u32 = asked.unwrap_or(CUTS);
         // A file system that copies an image in one moment, in memory.
         sh(&format!(
-            "truncate -s 8G {HOST}.image && mkfs.xfs -q -m reflink=1 {HOST}.image && mkdir {HOST} \
-             {DISK} {COPY} && mount -o loop {HOST}.image {HOST}"
+            "truncate -s 8G {HOST}.image && mkfs.xfs -q -m reflink=1 {HOST}.image && mkdir -m 777 \
+             {HOST} {DISK} {COPY} /var/lib/log && mount -o loop {HOST}.image {HOST}"
         ));
-        let mut sum = Sum::default();
+        let (mut sum, users) = (Sum::default(), users(TEST));
         for run in 0.. {
             if sum.cuts >= cuts {
                 break;
             }
             // Every combination has its turn, since no two of these numbers have a divisor.
-            let (name, program) = PROGRAMS[run % PROGRAMS.len()];
+            let [program, pause] = [PROGRAMS.len(), PAUSES.len()].map(|count| run % count);
             let format = FILE_SYSTEMS[run % FILE_SYSTEMS.len()];
-            let pause = PAUSES[run % PAUSES.len()];
-            let what = format!("{name} on {format}, {pause:?}");
+            let mode = match MODES[run % MODES.len()] {
+                Mode::Run(user) if !users.contains(&user) => Mode::Bind,
+                mode => mode,
+            };
+            let what =
+                format!("{} on {format}, {:?}, {mode:?}", PROGRAMS[program].0, PAUSES[pause]);
             let count = CUTS_PER_RUN.min(cuts - sum.cuts);
-            Run::new(format).cut(program, pause, count).judge(&what, &mut sum);
+            let run = Run::new(format, mode).cut((program, pause), count, &mut sum);
+            run.judge(&what, &mut sum);
         }
         sum.losses.sort_unstable();
         let (median, worst) = (sum.losses.get(sum.losses.len() / 2), sum.losses.last());
         say(&format!(
-            "{} cuts under {} operations: {} instants, {} spread, {} wrong; lost {median:?} at \
-             the median, {worst:?} at most",
+            "{} cuts under {} operations: {} instants, {} spread, {} wrong; {} of {} generations \
+             counted as spread; lost {median:?} at the median, {worst:?} at most",
             sum.cuts,
             sum.operations,
             sum.instants,
             sum.spread,
-            sum.wrong.len()
+            sum.wrong.len(),
+            sum.spread_generations,
+            sum.generations,
         ));
         assert!(sum.wrong.is_empty(), "{:#?}", sum.wrong);
+        // What is marked all the time would show nothing.
+        assert!(sum.instants > 0 && sum.instants >= sum.spread, "most are instants");
     });
 }
 
@@ -200,12 +266,13 @@ fn say(text: &str) {
 /// One file system, a RAM folder on it, and copies of its image.
 struct Run {
     image: PathBuf,
-    copies: Vec<(PathBuf, Instant)>,
+    mode: Mode,
+    copies: Vec<(PathBuf, Moment)>,
     history: Option<History>,
 }
 
 impl Run {
-    fn new(format: &str) -> Self {
+    fn new(format: &str, mode: Mode) -> Self {
         let image = Path::new(HOST).join("image");
         let make = match format {
             "ext4" => "mkfs.ext4 -q -F",
@@ -214,79 +281,91 @@ impl Run {
         };
         let shown = image.display();
         sh(&format!("truncate -s 400M {shown} && {make} {shown} && mount -o loop {shown} {DISK}"));
-        Self { image, copies: Vec::new(), history: None }
+        Self { image, mode, copies: Vec::new(), history: None }
     }
 
     /// Cuts the power under a program so often.
-    fn cut(mut self, program: Program, pause: Duration, count: u32) -> Self {
+    fn cut(mut self, (program, pause): (usize, usize), count: u32, sum: &mut Sum) -> Self {
         let folder = Path::new(DISK).join("work");
         fs::create_dir(&folder).expect("make");
         (0..50)
             .for_each(|at| fs::write(folder.join(format!("still-{at}")), "still").expect("write"));
+        if self.mode == Mode::Run(User::Nobody) {
+            let all = fs::read_dir(&folder).expect("list").map(|entry| entry.expect("list").path());
+            let give = |path: PathBuf| chown(path, Some(NOBODY), Some(NOBODY)).expect("give");
+            all.chain([folder.clone()]).for_each(give);
+        }
         // The folder itself is there before anything is cut.
         sh(&format!("sync -f {DISK}"));
-        let max_loss = format!("{}ms", MAX_LOSS.as_millis());
-        let run = ram(&["bind", "--max-loss", &max_loss, "--size", "512M"], &folder);
-        assert_eq!(run.code, 0, "{run:?}");
-        let is_over = AtomicBool::new(false);
-        let mut history = std::thread::scope(|scope| {
-            let writer = scope.spawn(|| {
-                let mut history = History::new(&folder);
-                history.pause = pause;
-                let mut number = 0;
-                while !is_over.load(Ordering::Relaxed) {
-                    program(&mut history, number);
-                    number += 1;
-                }
-                history
-            });
-            std::thread::sleep(MAX_LOSS);
-            for number in 0..count {
-                std::thread::sleep(Duration::from_millis(30 + u64::from(number) * 61 % 170));
-                let copy = self.image.with_file_name(format!("copy-{number}"));
-                let (from, to) = (File::open(&self.image), File::create(&copy));
-                rustix::fs::ioctl_ficlone(to.expect("make"), from.expect("open")).expect("copy");
-                self.copies.push((copy, Instant::now()));
-            }
-            is_over.store(true, Ordering::Relaxed);
-            writer.join().expect("the writer")
-        });
-        unbind(&folder);
-        history.pause = Duration::ZERO;
-        let last = self.judge_one(&history, &tree(&folder), Instant::now());
+        let mut writer = self.begin(&folder, &format!("{program} {pause} {}", folder.display()));
+        std::thread::sleep(2 * MAX_LOSS);
+        for number in 0..count {
+            std::thread::sleep(Duration::from_millis(30 + u64::from(number) * 61 % 170));
+            let copy = self.image.with_file_name(format!("copy-{number}"));
+            let (from, to) = (File::open(&self.image), File::create(&copy));
+            rustix::fs::ioctl_ficlone(to.expect("make"), from.expect("open")).expect("copy");
+            self.copies.push((copy, now()));
+        }
+        drop(writer.stdin.take());
+        let ended = writer.wait().expect("wait");
+        assert!(ended.success(), "{:?}: {ended}", self.mode);
+        if self.mode == Mode::Bind {
+            let (_, state) = status(&folder);
+            let count = |field: &str| state[field].as_u64().expect("a count");
+            sum.generations += count("generations");
+            sum.spread_generations += count("spread_generations");
+            unbind(&folder);
+        }
+        let log = fs::read(LOG).expect("a log");
+        fs::remove_file(LOG).expect("remove");
+        let history: History = serde_json::from_slice(&log).expect("JSON");
+        let last = history.states().judge(&tree(&folder), now());
         assert!(matches!(last, Judgement::Instant { .. }), "the last state: {last:?}");
         self.history = Some(history);
         sh(&format!("umount {DISK} && rm {}", self.image.display()));
         self
     }
 
-    fn judge_one(&self, history: &History, found: &Tree, cut: Instant) -> Judgement {
-        history.states().judge(found, cut)
+    /// Puts the folder into RAM, and has a program write there.
+    fn begin(&self, folder: &Path, asked: &str) -> Child {
+        let max_loss = format!("{}ms", MAX_LOSS.as_millis());
+        let options = ["--max-loss", &max_loss, "--size", "512M"];
+        let own = std::env::current_exe().expect("this program");
+        let mut command = match self.mode {
+            Mode::Bind => {
+                let run = ram(&[&["bind"], &options[..]].concat(), folder);
+                assert_eq!(run.code, 0, "{run:?}");
+                Command::new(own)
+            }
+            Mode::Run(user) => {
+                let mut command = Command::new(FSURE);
+                command.args(["ram", "run"]).args(options).arg(folder).arg("--").arg(own);
+                if user == User::Nobody {
+                    command.uid(NOBODY).gid(NOBODY);
+                }
+                command
+            }
+        };
+        command.args(["--exact", TEST, "--nocapture"]).env(WRITER, asked).current_dir("/");
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("start")
     }
 
     /// Mounts and recovers every copy, and judges it.
     fn judge(self, what: &str, sum: &mut Sum) {
         let history = self.history.expect("a writer");
         let states = history.states();
-        let (mut instants, mut spread, mut wrong) = (0, Duration::ZERO, 0);
-        let mut losses = Vec::new();
+        let (mut instants, mut wrong, mut losses) = (0, 0, Vec::new());
+        let (mut spread, mut marks) = (Duration::ZERO, Vec::new());
         for (copy, cut) in &self.copies {
-            sh(&format!("mount -o loop {} {COPY}", copy.display()));
-            let folder = Path::new(COPY).join("work");
-            let run = ram(&["recover", "--json"], &folder);
-            assert_eq!(run.code, 0, "{run:?}");
-            let line = run.stdout.lines().next().unwrap_or_default();
-            let line: serde_json::Value = serde_json::from_str(line).expect("JSON");
-            let marked = Duration::from_secs_f64(line["spread_ms"].as_f64().unwrap_or(0.0) / 1e3);
-            let judgement = states.judge(&tree(&folder), *cut);
-            sh(&format!("umount {COPY} && rm {}", copy.display()));
-            match judgement {
+            let (found, marked) = recovered(copy);
+            marks.extend((!marked.is_zero()).then_some(marked));
+            match states.judge(&found, *cut) {
                 Judgement::Instant { loss } => {
                     instants += 1;
                     losses.push(loss);
                 }
-                Judgement::Mixture { spread: found, loss, .. } if found <= marked => {
-                    spread = spread.max(found);
+                Judgement::Mixture { spread: apart, loss, .. } if apart <= marked => {
+                    spread = spread.max(apart);
                     sum.spread += 1;
                     losses.push(loss);
                 }
@@ -306,8 +385,8 @@ impl Run {
         }
         losses.sort_unstable();
         say(&format!(
-            "{what}: {} operations; of {} cuts {instants} instants, {wrong} wrong; at most \
-             {spread:?} spread; lost {:?}",
+            "{what}: {} operations; of {} cuts {instants} instants, {wrong} wrong; marked \
+             {marks:?}, {spread:?} found; lost {:?}",
             history.len(),
             self.copies.len(),
             losses.last()
@@ -317,4 +396,23 @@ impl Run {
         sum.operations += history.len();
         sum.losses.extend(losses);
     }
+}
+
+/// What is in a copy of an image after `recover`, and the spread that this reports.
+fn recovered(copy: &Path) -> (Tree, Duration) {
+    sh(&format!("mount -o loop {} {COPY}", copy.display()));
+    let folder = Path::new(COPY).join("work");
+    // As the user who put it into RAM: root does not do what another has left to be done.
+    let owner = fs::metadata(&folder).expect("it is there").uid();
+    let mut recover = Command::new(FSURE);
+    let run = recover.args(["ram", "recover", "--json"]).arg(&folder).uid(owner).output();
+    let run = run.expect("start");
+    assert!(run.status.success(), "{run:?}");
+    let line = String::from_utf8_lossy(&run.stdout);
+    let line = line.lines().next().expect("a line");
+    let line: serde_json::Value = serde_json::from_str(line).expect("JSON");
+    let marked = Duration::from_secs_f64(line["spread_ms"].as_f64().unwrap_or(0.0) / 1e3);
+    let found = tree(&folder);
+    sh(&format!("umount {COPY} && rm {}", copy.display()));
+    (found, marked)
 }

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, SystemTime};
+
+use serde::{Deserialize, Serialize};
 
 /// What a name stands for: the content of a file as a number, or a directory.
 type Value = u64;
@@ -15,18 +17,26 @@ const PAGE: usize = 4096;
 /// Names and what they stand for.
 pub type Tree = BTreeMap<String, Value>;
 
+/// Since 1970, so that it is the same in every process.
+pub type Moment = Duration;
+
+/// Now.
+pub fn now() -> Moment {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970")
+}
+
 /// One system call, with the moments between which it took effect.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Operation {
-    before: Instant,
-    after: Instant,
+    before: Moment,
+    after: Moment,
     changes: Vec<(String, Option<Value>)>,
     /// What a file holds while it is written, as any reader would see it.
     partial: Option<(String, Vec<Value>)>,
 }
 
 /// A directory and all that was done to it, by one thread.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct History {
     root: PathBuf,
     tree: Tree,
@@ -98,9 +108,9 @@ impl History {
     }
 
     fn act(&mut self, call: impl FnOnce(&Path), changes: Vec<(String, Option<Value>)>) {
-        let before = Instant::now();
+        let before = now();
         call(&self.root);
-        let after = Instant::now();
+        let after = now();
         for (path, value) in &changes {
             match value {
                 Some(value) => self.tree.insert(path.clone(), *value),
@@ -224,7 +234,7 @@ const LATELY: Duration = Duration::from_secs(10);
 
 impl States<'_> {
     /// Judges a copy that was made at a moment.
-    pub fn judge(&self, found: &Tree, cut: Instant) -> Judgement {
+    pub fn judge(&self, found: &Tree, cut: Moment) -> Judgement {
         let hash = found.iter().map(|(path, value)| hash_of(path, *value));
         let hash = hash.fold(0, u64::wrapping_add);
         let is_before = |state: &&usize| **state == 0 || self.operation(**state).before <= cut;
@@ -241,13 +251,13 @@ impl States<'_> {
     }
 
     /// How old the first operation is that a state lacks.
-    fn loss(&self, state: usize, cut: Instant) -> Duration {
+    fn loss(&self, state: usize, cut: Moment) -> Duration {
         let next = self.history.operations.get(state);
-        next.map_or(Duration::ZERO, |next| cut.saturating_duration_since(next.after))
+        next.map_or(Duration::ZERO, |next| cut.saturating_sub(next.after))
     }
 
     /// How far apart the moments are, at least, of which the names are.
-    fn mixture(&self, found: &Tree, cut: Instant) -> Judgement {
+    fn mixture(&self, found: &Tree, cut: Moment) -> Judgement {
         let last = self.history.operations.iter().take_while(|one| one.before <= cut).count();
         let lives = self.lives(found, last);
         let mut never: Vec<String> = lives
@@ -262,7 +272,9 @@ impl States<'_> {
         let first_lost = lives.values().filter_map(|spans| spans.last()).map(|(_, to)| *to).min();
         let loss = first_lost.map_or(Duration::ZERO, |state| self.loss(state - 1, cut));
         let starts: BTreeSet<_> = lives.values().flatten().map(|(from, _)| *from).collect();
-        let is_late = |state: &&usize| **state > 0 && cut - self.operation(**state).before < LATELY;
+        let is_late = |state: &&usize| {
+            **state > 0 && cut.saturating_sub(self.operation(**state).before) < LATELY
+        };
         let apart = starts.iter().rev().take_while(is_late).filter_map(|state| {
             let (mut spread, mut names) = (Duration::ZERO, Vec::new());
             for (name, spans) in &lives {
@@ -270,8 +282,7 @@ impl States<'_> {
                 if to <= state {
                     // From when it was no longer so, until the state began.
                     let until = self.operation(*to).after;
-                    spread =
-                        spread.max(self.operation(*state).before.saturating_duration_since(until));
+                    spread = spread.max(self.operation(*state).before.saturating_sub(until));
                     names.push((*name).to_owned());
                 }
             }

@@ -21,6 +21,8 @@ use crate::words::{Error, IoContext as _, Result};
 pub const RUNTIME: &str = "/run/fsure/ram";
 /// Where is noted, beyond a start of the machine, which folders are in RAM.
 pub const LASTING: &str = "/var/lib/fsure/ram";
+/// Where no process has anything.
+const NONE: &str = "/nonexistent/fsure/ram";
 const VERSION: u32 = 1;
 const BOUND: &str = "bound.json";
 /// Where the disk side is mounted, so that it can be reached while it is covered.
@@ -188,6 +190,15 @@ impl Registry {
     /// be there.
     pub fn new(folder: &Path, lasting: &Path) -> Self {
         Self { folder: folder.to_owned(), lasting: lasting.to_owned() }
+    }
+
+    /// The one of this user: that of the machine for root, who alone may list what is bound,
+    /// and an empty one for others. To them a folder that is bound is one in memory.
+    pub fn of_user() -> Self {
+        match fsure_os::files::owner().0 {
+            0 => Self::new(Path::new(RUNTIME), Path::new(LASTING)),
+            _ => Self::new(Path::new(NONE), Path::new(NONE)),
+        }
     }
 
     /// Where it is.
