@@ -21,6 +21,7 @@ pub(crate) mod machine;
 pub(crate) mod memory_use;
 pub(crate) mod mirror;
 mod mount;
+mod mounter;
 pub(crate) mod mounts;
 mod passthrough;
 pub(crate) mod pin;

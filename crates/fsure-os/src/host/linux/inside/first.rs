@@ -434,7 +434,7 @@ fn bare(place: &CStr) -> Result<OwnedFd, Errno> {
     }
 }
 
-fn put(path: &CStr, text: &[u8]) -> Result<(), Errno> {
+pub(in crate::host::linux) fn put(path: &CStr, text: &[u8]) -> Result<(), Errno> {
     let file = openat(CWD, path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
     rustix::io::write(&file, text).map(drop)
 }

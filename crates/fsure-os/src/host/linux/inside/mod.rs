@@ -28,8 +28,8 @@ use rustix::termios::{isatty, tcgetpgrp, tcsetpgrp};
 use super::ready;
 use super::relay::Relay;
 use crate::inside::{Cover, Ended};
-pub(super) use first::copy;
 use first::{Plan, Word};
+pub(super) use first::{copy, put};
 
 /// How soon a job takes the terminal that a shell has given it.
 const LOOK: Duration = Duration::from_millis(100);
