@@ -54,15 +54,26 @@ fn rot_is_named_by_block_and_never_recorded() {
     assert_eq!(report.verdict("good").as_deref(), Some("ok"));
     assert_eq!(report.count("ok"), 1, "{report:?}");
 
-    // Nothing in the stat says that there is anything to read.
-    let report = recorded.update();
-    assert_eq!((report.code, report.told()), (0, vec![]), "{report:?}");
+    // Nothing in the stat says that there is anything to read, but the record does.
+    assert_remembered(&recorded.status());
+    assert_rotten(&recorded.update());
     let report = recorded.run("update", &["--full"]);
     assert_rotten(&report);
     for (name, ..) in CASES {
         assert_eq!(recorded.row(name), rows[name.as_bytes()], "{name} was recorded");
     }
     assert_rotten(&recorded.verify());
+}
+
+/// Known damage is told with its date and its exit code, and nothing was read.
+fn assert_remembered(report: &support::Report) {
+    assert_eq!((report.code, report.count("rotten")), (3, CASES.len() as u64), "{report:?}");
+    for (name, ..) in CASES {
+        let finding = report.finding(name).unwrap_or_else(|| panic!("{name} was not told"));
+        assert_eq!(finding["known"]["verdict"], "rotten", "{finding:#}");
+        assert_eq!(finding["known"]["read_now"], false, "{finding:#}");
+    }
+    assert_eq!(report.summary()["hashed"], 0, "{report:?}");
 }
 
 fn assert_rotten(report: &support::Report) {

@@ -64,8 +64,11 @@ pub fn compare(
         monitor,
         tell,
     };
+    let faults = here.faults + there.faults;
     merge.run(here, there)?;
-    Ok(merge.found)
+    let mut found = merge.found;
+    found.bad_records = found.bad_records.max(faults);
+    Ok(found)
 }
 
 /// The size of a file, if it is known: a list may not say it.

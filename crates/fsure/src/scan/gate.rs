@@ -24,13 +24,17 @@ impl Ledger<'_> {
             return Ok(!self.is_halted);
         }
         self.is_gate_open = true;
-        let audit = self.catalog.audit()?;
-        if !audit.is_clean() && !self.is_accepted(&audit) {
+        let mut audit = self.catalog.audit()?;
+        let damaged_pages = if self.may_write { self.catalog.check_pages()? } else { None };
+        if damaged_pages.is_some() {
+            audit.objection = damaged_pages;
+            self.distrust(&audit);
+        } else if !audit.is_clean() && !self.is_accepted(&audit) {
             self.distrust(&audit);
         } else if audit.objection.is_some() {
             self.accept_losses(&audit)?;
         }
-        (self.has_looked, self.has_parts) = self.catalog.has_looked_and_parts()?;
+        self.has_parts = self.catalog.has_parts()?;
         if !self.is_halted && !self.plan.force {
             let missing = match self.files_gone {
                 Some(gone) => gone,

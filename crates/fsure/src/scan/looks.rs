@@ -11,7 +11,7 @@ use super::ledger::Settled;
 use super::reader::{Content, Reading};
 use super::weigh::{Pending, Weigher};
 use crate::catalog::Stored;
-use crate::words::{Found, Known, Result, judge};
+use crate::words::{Basis, Found, Known, Result, judge};
 
 impl Weigher<'_> {
     /// Weighs a content that was read.
@@ -100,6 +100,7 @@ impl Weigher<'_> {
         settled.unreadable = unreadable;
         settled.reason = reason.or_else(|| content.is_none().then(unstable));
         settled.was_read = true;
+        settled.basis = Basis::Content;
         settled.content = content;
         match part {
             Some(part) => self.settle_part(part, settled, comparison.evidence),

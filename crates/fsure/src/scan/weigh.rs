@@ -10,6 +10,7 @@ use fsure_os::folder::is_denied;
 use super::alias::Listed;
 use super::compare::FirstLook;
 use super::entries::{Entries, granularity_ns, known};
+use super::known_damage::known_damage;
 use super::ledger::{Ledger, Settled};
 use super::links::{Link, LinkKey, Links};
 use super::merge::{Case, Seen};
@@ -268,7 +269,10 @@ impl<'a> Weigher<'a> {
                 let is_as_recorded = record.entry.same_stat(&entry)
                     && !is_racy
                     && record.gone_s.is_none()
-                    && has.covers(rules.digests);
+                    && has.covers(rules.digests)
+                    // What may have been put right below the file system.
+                    && known_damage(stored.as_ref())
+                        .is_none_or(|known| known.verdict == Verdict::Unreadable);
                 let is_wanted = match rules.only_completes {
                     true => !has.covers(rules.digests),
                     false => rules.full || !is_as_recorded,
@@ -278,7 +282,8 @@ impl<'a> Weigher<'a> {
         };
         let Some(algorithms) = wanted else {
             let verdict = judge(known, Found::Present(&entry, Evidence::StatOnly), granularity_ns);
-            return self.settle(Settled::new(path, stored, Some(entry), verdict));
+            let settled = Settled::new(path, stored, Some(entry), verdict);
+            return self.settle(settled.remember_damage());
         };
         let pending = Box::new(Pending {
             path,
@@ -366,8 +371,11 @@ impl<'a> Weigher<'a> {
             path: pending.path.clone(),
             stat: pending.stat.clone(),
             algorithms: pending.algorithms,
-            // A second look is for the medium, whatever the first one saw.
-            uses_cache: self.plan.reads_from == From::Cache && pending.first.is_none(),
+            // A second look is for the medium, whatever the first one saw, and so
+            // is one at what is known to be damaged there.
+            uses_cache: self.plan.reads_from == From::Cache
+                && pending.first.is_none()
+                && known_damage(pending.stored.as_ref()).is_none(),
             blocks,
             kept,
             keeps_parts: self.keeps_parts(&pending),

@@ -98,6 +98,17 @@ impl Verdict {
         matches!(self, Self::Rotten | Self::Altered | Self::DamagedCopy | Self::Mismatch)
     }
 
+    /// The verdict of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|verdict| verdict.name() == name)
+    }
+
+    /// Content that is damaged, or was when it was first read: the record
+    /// remembers it until the file is seen as recorded, healed or accepted.
+    pub fn is_damage(self) -> bool {
+        self.is_suspicious() || matches!(self, Self::Flaky | Self::Unreadable)
+    }
+
     /// Content that could not be looked at.
     pub fn is_unread(self) -> bool {
         matches!(self, Self::Unreadable | Self::Denied | Self::Busy)
@@ -237,7 +248,8 @@ fn judge_stat(then: &Entry, now: &Entry, granularity_ns: i64) -> Verdict {
         // A folder's date says that names in it came or went, which is told
         // of those names themselves.
         (EntryKind::Folder, _, _) | (_, true, true) => Verdict::Ok,
-        (EntryKind::Link, false, true) => Verdict::Touched,
+        // Nothing was read: all that is known to have changed is the date.
+        (_, false, true) => Verdict::Touched,
         _ => judge_difference(then, now, granularity_ns),
     }
 }
@@ -368,8 +380,8 @@ mod tests {
             (&folder, StatOnly, Verdict::TypeChanged),
             (&same, StatOnly, Verdict::Ok),
             (&ctime_moved, StatOnly, Verdict::Ok),
-            (&newer, StatOnly, Verdict::Modified),
-            (&older, StatOnly, Verdict::Reverted),
+            (&newer, StatOnly, Verdict::Touched),
+            (&longer_newer, StatOnly, Verdict::Modified),
             (&longer, StatOnly, Verdict::Rotten),
             (&changed(|e| (e.size, e.ctime_ns) = (6, Some(1))), StatOnly, Verdict::Altered),
         ];

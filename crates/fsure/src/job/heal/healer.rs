@@ -300,6 +300,7 @@ impl<'a> Healer<'a> {
         let verified_s = Clock::default().now_s();
         let record = Record { entry, hashed_ns, verified_s, gone_s: None, ..was.clone() };
         self.catalog.put_same_content(row, record)?;
+        self.catalog.forget_finding(path)?;
         // Where dates are coarser than the recorded ones, what was healed has
         // another one, and the record claims something new.
         let (number, changes) = (&mut self.generation, Changes::default());
