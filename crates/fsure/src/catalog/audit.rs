@@ -89,9 +89,10 @@ impl Catalog {
             audit.objection = Some("its rows do not fit its root digest".to_owned());
         }
         if audit.objection.is_none()
-            && let Some(why) = self.metadata_objection()?
+            && let Some((why, mut bad)) = self.audit_metadata()?
         {
-            audit.rows_are_lost = true;
+            audit.rows_are_lost |= bad.is_empty();
+            audit.bad_rows.append(&mut bad);
             audit.objection = Some(why);
         }
         Ok(audit)

@@ -188,8 +188,8 @@ impl Catalog {
         Ok(found.map_err(|e| self.blame(&e))?.into_iter().flatten().collect())
     }
 
-    /// The next files below `scope` that are recorded and known to be damaged,
-    /// in the order of paths, at most [`PAGE_ROWS`].
+    /// The next files below `scope` that are known to be damaged, in the order of
+    /// paths, at most [`PAGE_ROWS`].
     pub fn known_damage_page(
         &self,
         scope: &RelPath,
@@ -198,11 +198,10 @@ impl Catalog {
         let damage = Verdict::ALL.into_iter().filter(|verdict| verdict.is_damage());
         let damage: Vec<_> = damage.map(Verdict::name).collect();
         let sql = format!(
-            "SELECT finding.path, verdict, found_s, seen_s FROM finding
-             JOIN record ON record.path = finding.path AND record.gone_s IS NULL
-             WHERE (finding.path = ?1 OR (finding.path >= ?2 AND (?3 IS NULL OR finding.path < ?3)))
-                 AND (?4 IS NULL OR finding.path > ?4) AND verdict IN ('{}')
-             ORDER BY finding.path LIMIT {PAGE_ROWS}",
+            "SELECT path, verdict, found_s, seen_s FROM finding
+             WHERE (path = ?1 OR (path >= ?2 AND (?3 IS NULL OR path < ?3)))
+                 AND (?4 IS NULL OR path > ?4) AND verdict IN ('{}')
+             ORDER BY path LIMIT {PAGE_ROWS}",
             damage.join("', '")
         );
         let (start, end) = scope.below();

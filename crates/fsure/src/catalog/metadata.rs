@@ -44,28 +44,27 @@ impl Catalog {
         found.optional().map_err(|e| self.blame(&e))
     }
 
-    /// Says what is wrong with the metadata taken together. Rows that fail their
-    /// own seal are judged one by one, where their names are.
-    pub(super) fn metadata_objection(&mut self) -> Result<Option<String>> {
+    /// Says what is wrong with the metadata taken together, and which rows of it
+    /// fail their seal.
+    pub(super) fn audit_metadata(&mut self) -> Result<Option<(String, Vec<RelPath>)>> {
         let recorded = self.table_totals.of(Counted::Metadata);
         let objection = Counted::Metadata.objection(&self.connection, recorded);
         let Some(why) = objection.map_err(|e| self.blame(&e))? else { return Ok(None) };
-        let (rows, bad) = self.count_metadata().map_err(|e| self.blame(&e))?;
-        Ok((rows != recorded.rows() || bad == 0).then_some(why))
+        let bad = self.bad_metadata().map_err(|e| self.blame(&e))?;
+        Ok(Some((why, bad)))
     }
 
-    /// Number of rows, and of those that fail their seal.
-    fn count_metadata(&self) -> rusqlite::Result<(u64, u64)> {
+    fn bad_metadata(&self) -> rusqlite::Result<Vec<RelPath>> {
         let mut statement = self.connection.prepare("SELECT path, value, seal FROM metadata")?;
-        let (mut rows, mut sealer) = (statement.query([])?, Sealer::new());
-        let (mut count, mut bad) = (0, 0);
+        let (mut rows, mut sealer, mut bad) = (statement.query([])?, Sealer::new(), Vec::new());
         while let Some(row) = rows.next()? {
             let (path, value): (Vec<u8>, Vec<u8>) = (row.get(0)?, row.get(1)?);
             let seal = sealer.bytes(Some(&path)).bytes(Some(&value)).seal().cast_signed();
-            count += 1;
-            bad += u64::from(seal != row.get::<_, i64>(2)?);
+            if seal != row.get::<_, i64>(2)? {
+                bad.push(RelPath::from_bytes(path));
+            }
         }
-        Ok((count, bad))
+        Ok(bad)
     }
 
     fn metadata_seal(&mut self, path: &RelPath, value: &[u8]) -> i64 {

@@ -16,7 +16,7 @@ use super::{Halt, Plan, Purpose};
 use crate::catalog::{Catalog, Claims, Row, Stored};
 use crate::words::{
     Basis, ByteRange, Changes, Entry, EntryKind, Error, Finding, KnownDamage, MetaChange, Monitor,
-    Offline, Outcome, Record, RelPath, Result, Spelling, Stop, Verdict,
+    Offline, Outcome, Record, RelPath, Result, Spelling, Stop, Verdict, Was,
 };
 
 /// How much work a kill or a power cut may cost.
@@ -257,7 +257,8 @@ impl<'a> Ledger<'a> {
     }
 
     pub(super) fn tell(&mut self, settled: &Settled, wrote: bool) {
-        if settled.verdict == Verdict::RecordBad {
+        let has_bad_metadata = settled.meta.iter().any(|change| change.was == Was::Bad);
+        if settled.verdict == Verdict::RecordBad || has_bad_metadata {
             self.told_bad.insert(settled.path.clone());
         }
         let finding = Finding {
