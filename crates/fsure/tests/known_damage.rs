@@ -236,7 +236,7 @@ fn findings_of_version_2_are_taken_over() {
     let (_tree, recorded) = damaged();
     recorded.edit(
         "INSERT INTO looked VALUES (CAST('sub/b' AS BLOB), 1700000000, 'rotten');
-         DROP TABLE finding; DROP TABLE table_total; PRAGMA user_version = 2;",
+         DROP TABLE finding; DROP TABLE redated; DROP TABLE table_total; PRAGMA user_version = 2;",
     );
     let before = recorded.catalog_bytes();
     let status = recorded.status();

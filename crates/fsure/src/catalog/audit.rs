@@ -3,10 +3,19 @@
 use super::about::Totals;
 use super::row::{self, Stored};
 use super::store::Catalog;
-use crate::words::{RelPath, Result};
+use crate::words::{Entry, RelPath, Result};
 
 /// How many paths of an audit are sampled to see whether the root is there.
 const SAMPLES: u64 = 1_000;
+
+/// A file that stands for others of its tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SampledFile {
+    /// Its path below the root.
+    pub path: RelPath,
+    /// Its stat, as recorded.
+    pub entry: Entry,
+}
 
 /// What the check found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,8 +26,8 @@ pub struct Audit {
     pub objection: Option<String>,
     /// Whether rows are missing, or there are more than were written.
     pub rows_are_lost: bool,
-    /// Up to about a thousand paths of live files, evenly spread.
-    pub sample: Vec<RelPath>,
+    /// Up to about a thousand live files, evenly spread.
+    pub sample: Vec<SampledFile>,
 }
 
 impl Audit {
@@ -75,7 +84,8 @@ impl Catalog {
                 audit.objection = Some("rows refer to a file system that it has lost".to_owned());
             }
             Stored::Sound(row) if row.is_live_file() && files_before % step == 0 => {
-                audit.sample.push(row.record.path.clone());
+                let (path, entry) = (row.record.path.clone(), row.record.entry.clone());
+                audit.sample.push(SampledFile { path, entry });
             }
             Stored::Sound(_) => {}
             Stored::Bad(path) => audit.bad_rows.push(path.clone()),

@@ -19,6 +19,7 @@ mod metadata;
 mod nested;
 mod own_change;
 mod part;
+mod redated;
 mod respelled;
 mod row;
 mod schema;
@@ -30,7 +31,7 @@ mod temporary;
 mod waiting;
 
 pub use about::{FileSystem, Settings};
-pub use audit::Audit;
+pub use audit::{Audit, SampledFile};
 pub use block::UnfinishedBlocks;
 pub use choice::Choices;
 pub use claims::{Claimed, Claims};

@@ -79,6 +79,10 @@ CREATE TABLE finding (
     seen_s INTEGER NOT NULL,
     seal INTEGER NOT NULL
 ) WITHOUT ROWID;
+CREATE TABLE redated (
+    scope BLOB PRIMARY KEY,
+    files INTEGER NOT NULL
+) WITHOUT ROWID;
 CREATE TABLE table_total (
     name TEXT PRIMARY KEY,
     rows INTEGER NOT NULL,

@@ -162,7 +162,7 @@ impl Catalog {
         let Some(table_totals) = totals else {
             return Err(untrusted(file, "the totals of its tables fail their checksum".to_owned()));
         };
-        for table in [Counted::Choice, Counted::Nested, Counted::Finding] {
+        for table in [Counted::Choice, Counted::Nested, Counted::Finding, Counted::Redated] {
             let objection = table.objection(&connection, table_totals.of(table));
             if let Some(why) = objection.map_err(|e| blame(&e))? {
                 return Err(untrusted(file, why));
@@ -254,21 +254,30 @@ impl Catalog {
     }
 
     /// The catalog's number for a file system, new where it does not know it.
-    /// Without UUID, file systems of one kind are told apart by the inode of
-    /// the folder through which they were seen.
     pub fn file_system_of(&mut self, volume: Volume, anchor_inode: u64) -> FileSystemId {
-        let anchor_inode = volume.has_stable_inodes.then_some(anchor_inode);
-        let known = self.file_systems.iter().find(|known| {
-            let same_place = volume.uuid.is_some() || known.anchor_inode == anchor_inode;
-            known.volume.kind == volume.kind && known.volume.uuid == volume.uuid && same_place
-        });
-        if let Some(known) = known {
+        if let Some(known) = self.find_file_system(&volume, anchor_inode) {
             return known.id;
         }
+        let anchor_inode = volume.has_stable_inodes.then_some(anchor_inode);
         let last = self.file_systems.iter().map(|known| known.id.0).max();
         let id = FileSystemId(last.unwrap_or(0) + 1);
         self.file_systems.push(FileSystem { id, volume, anchor_inode, is_stored: false });
         id
+    }
+
+    /// Whether the catalog knows a file system.
+    pub fn has_file_system(&self, volume: &Volume, anchor_inode: u64) -> bool {
+        self.find_file_system(volume, anchor_inode).is_some()
+    }
+
+    /// Without UUID, file systems of one kind are told apart by the inode of
+    /// the folder through which they were seen.
+    fn find_file_system(&self, volume: &Volume, anchor_inode: u64) -> Option<&FileSystem> {
+        let anchor_inode = volume.has_stable_inodes.then_some(anchor_inode);
+        self.file_systems.iter().find(|known| {
+            let same_place = volume.uuid.is_some() || known.anchor_inode == anchor_inode;
+            known.volume.kind == volume.kind && known.volume.uuid == volume.uuid && same_place
+        })
     }
 
     /// Tells whether the number is that of a recorded file system.

@@ -20,16 +20,18 @@ pub(super) enum Counted {
     Metadata,
     Generation,
     Verification,
+    Redated,
 }
 
 impl Counted {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::Choice,
         Self::Nested,
         Self::Finding,
         Self::Metadata,
         Self::Generation,
         Self::Verification,
+        Self::Redated,
     ];
 
     pub(super) fn name(self) -> &'static str {
@@ -40,6 +42,7 @@ impl Counted {
             Self::Metadata => "metadata",
             Self::Generation => "generation",
             Self::Verification => "verification",
+            Self::Redated => "redated",
         }
     }
 

@@ -162,7 +162,7 @@ impl Merge<'_> {
             [Some(here), Some(there)] => self.settle_both(&here, &there),
             [Some(one), None] | [None, Some(one)]
                 if self.only_files && one.entry.kind != EntryKind::File => {}
-            [Some(here), None] => self.waiting.depart(&here, self.content_key(&here))?,
+            [Some(here), None] => self.waiting.depart(&here, true, self.content_key(&here))?,
             [None, Some(there)] => {
                 self.waiting.arrive(&there.path, &there.entry, 0)?;
                 if let Some(key) = self.content_key(&there) {

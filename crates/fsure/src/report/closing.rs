@@ -75,9 +75,9 @@ fn damage(outcome: &Outcome) -> Vec<String> {
     let is_dated = |verdict: Verdict| verdict.is_suspicious() && verdict != Verdict::Mismatch;
     let suspicious = subject(outcome, is_dated).map(|(who, is)| {
         format!(
-            "{who} {is} SUSPICIOUS: other content than recorded, although the date says that \
-             nothing changed. Put back good copies; only what is known to be right, \
-             'fsure update --accept PATH' records."
+            "{who} {is} SUSPICIOUS: other content than recorded, and no date that explains it. \
+             Put back good copies; only what is known to be right, 'fsure update --accept PATH' \
+             records."
         )
     });
     let flaky = subject(outcome, |verdict| verdict == Verdict::Flaky).map(|(who, is)| {

@@ -417,7 +417,7 @@ rotten       rot  24.0 MiB, 2024-05-01 12:00:00
 denied       shut  folder
 ... and 2,000 more, told above when they were found
 
-1 file is SUSPICIOUS: other content than recorded, although the date says that nothing changed. \
+1 file is SUSPICIOUS: other content than recorded, and no date that explains it. \
 Put back good copies; only what is known to be right, 'fsure update --accept PATH' records.
 1 folder could NOT BE READ in full (1 denied: run again as a user who may read it).
 ";

@@ -11,9 +11,27 @@ use super::entries::{Entries, granularity_ns, known};
 use super::ledger::{Ledger, Settled};
 use super::moves::pair_by_spelling;
 use super::{Accept, Halt, Purpose};
-use crate::catalog::{Audit, Bound, Stored, Waiting};
+use crate::catalog::{Audit, Bound, SampledFile, Stored, Waiting};
 use crate::tree::{Step, Walk};
-use crate::words::{Known, Record, RelPath, Result, Verdict};
+use crate::words::{Known, Record, RelPath, Result, Verdict, is_same_date};
+
+/// What became of a thousand evenly spread files.
+#[derive(Default)]
+struct Sample {
+    files: usize,
+    gone: usize,
+    /// Those of the recorded size and another date.
+    redated: usize,
+}
+
+impl Sample {
+    /// Whether so many of the sampled files are such that they may be half of
+    /// all: with half of all, fewer than 35 % of a thousand has a probability
+    /// below 1e-20.
+    fn is_mostly(&self, such: usize) -> bool {
+        such * 100 > self.files * 35
+    }
+}
 
 impl Ledger<'_> {
     /// Checks the record as a whole and whether the root is there at all,
@@ -35,14 +53,16 @@ impl Ledger<'_> {
             self.accept_losses(&audit)?;
         }
         self.has_parts = self.catalog.has_parts()?;
+        let sample = self.look_at_sample(&audit.sample);
         if !self.is_halted && !self.plan.force {
             let missing = match self.files_gone {
                 Some(gone) => gone,
-                None if self.looks_deserted(&audit) => self.count_gone()?,
+                None if sample.is_mostly(sample.gone) => self.count_gone()?,
                 None => 0,
             };
             self.halt_if_mostly_missing(missing);
         }
+        self.begin_redated(sample.is_mostly(sample.redated))?;
         self.bad_rows = audit.bad_rows;
         Ok(!self.is_halted)
     }
@@ -95,14 +115,22 @@ impl Ledger<'_> {
         Ok(())
     }
 
-    /// Whether so many of a thousand evenly spread files are gone that the
-    /// rest has to be counted: with half of all gone, fewer than 35 % of a
-    /// thousand has a probability below 1e-20.
-    fn looks_deserted(&self, audit: &Audit) -> bool {
+    /// Asks for the sampled files of the scope.
+    fn look_at_sample(&self, files: &[SampledFile]) -> Sample {
         let scope = &self.plan.walk.scope;
-        let looked_for = audit.sample.iter().filter(|path| path.is_within(scope));
-        let gone = looked_for.filter(|path| self.is_gone(path)).count();
-        gone * 100 > audit.sample.len() * 35
+        let mut sample = Sample { files: files.len(), ..Sample::default() };
+        for SampledFile { path, entry } in files.iter().filter(|file| file.path.is_within(scope)) {
+            match self.plan.root.stat(path.as_bytes()) {
+                Err(error) => sample.gone += usize::from(is_gone(&error)),
+                Ok(stat) => {
+                    let granularity_ns = self.catalog.granularity_ns(entry.file_system);
+                    let is_same_date = entry.is_undated()
+                        || is_same_date(entry.mtime_ns, stat.mtime_ns, granularity_ns);
+                    sample.redated += usize::from(!is_same_date && stat.size == entry.size);
+                }
+            }
+        }
+        sample
     }
 
     fn is_gone(&self, path: &RelPath) -> bool {
@@ -119,7 +147,7 @@ impl Ledger<'_> {
             return Ok(missing);
         }
         let mut waiting = Waiting::new()?;
-        self.count_missing(&mut |record| waiting.depart(record, None))?;
+        self.count_missing(&mut |record| waiting.depart(record, true, None))?;
         let mut options = self.plan.walk.clone();
         options.borders.places = Places::No;
         options.listers = 1;

@@ -12,11 +12,12 @@ use super::decide::Write;
 use super::hash::BlockValue;
 use super::known_damage::known_damage;
 use super::reader::Content;
+use super::redated::{NewDates, RedatedCount};
 use super::{Halt, Plan, Purpose};
 use crate::catalog::{Catalog, Claims, Row, Stored};
 use crate::words::{
     Basis, ByteRange, Changes, Entry, EntryKind, Error, Finding, KnownDamage, MetaChange, Monitor,
-    Offline, Outcome, Record, RelPath, Result, Spelling, Stop, Verdict, Was,
+    Offline, Outcome, Record, RelPath, Result, Spelling, Stop, Verdict, Was, is_in_the_future,
 };
 
 /// How much work a kill or a power cut may cost.
@@ -145,13 +146,19 @@ pub(super) struct Ledger<'a> {
     pub(super) bad_rows: Vec<RelPath>,
     /// Bytes of the files that were judged by their content.
     pub(super) bytes_read_and_judged: u64,
-    files_at_start: u64,
+    pub(super) files_at_start: u64,
     missing_files: u64,
     /// Files that are gone and not under another name by their inode, once all
     /// names are known.
     pub(super) files_gone: Option<u64>,
     /// Files that are gone and were seen under another name before the run.
     pub(super) files_elsewhere: u64,
+    /// What other dates say in this tree, and what the rule for that has counted.
+    pub(super) new_dates: NewDates,
+    pub(super) redated: RedatedCount,
+    /// Files that were last changed by a clock ahead of this one, and the first.
+    future_changes: u64,
+    first_future_change: Option<RelPath>,
     /// Bad rows that were told, so that none is told twice.
     pub(super) told_bad: HashSet<RelPath>,
     /// What the run has changed in the record.
@@ -192,6 +199,10 @@ impl<'a> Ledger<'a> {
             missing_files: 0,
             files_gone: None,
             files_elsewhere: 0,
+            new_dates: NewDates::Explain,
+            redated: RedatedCount::default(),
+            future_changes: 0,
+            first_future_change: None,
             told_bad: HashSet::new(),
             changes: Changes::default(),
             generation: None,
@@ -239,6 +250,8 @@ impl<'a> Ledger<'a> {
         if self.is_halted {
             return Ok(None);
         }
+        self.count_redated(settled);
+        self.count_future_change(settled);
         self.outcome.hashed += u64::from(settled.was_read);
         let was_known = known_damage(settled.stored.as_ref()).is_some();
         if self.plan.scrub.is_some() && (was_known || settled.verdict.is_damage()) {
@@ -254,6 +267,28 @@ impl<'a> Ledger<'a> {
             self.bytes_read_and_judged += if settled.was_read { settled.size() } else { 0 };
         }
         Ok(Some(wrote))
+    }
+
+    fn count_future_change(&mut self, settled: &Settled) {
+        let Some(entry) = settled.entry.as_ref() else { return };
+        let is_future = |change_ns| is_in_the_future(change_ns, self.started_ns);
+        if entry.kind == EntryKind::File && entry.ctime_ns.is_some_and(is_future) {
+            self.future_changes += 1;
+            self.first_future_change.get_or_insert_with(|| settled.path.clone());
+        }
+    }
+
+    /// Says that a clock was wrong, or is: until that date, an edit of such a file
+    /// by a clock that is right looks older than its record.
+    fn warn_of_future_changes(&self) {
+        if let Some(first) = &self.first_future_change {
+            let (files, first) = (self.future_changes, first.shown());
+            let have = if files == 1 { "file has" } else { "files have" };
+            self.warn(&format!(
+                "{files} {have} a change time in the future (the first: {first}): the clock was \
+                 ahead when it was written, or is behind now ('date' shows it)"
+            ));
+        }
     }
 
     pub(super) fn tell(&mut self, settled: &Settled, wrote: bool) {
@@ -453,6 +488,7 @@ impl<'a> Ledger<'a> {
     fn commit(&mut self) -> Result<()> {
         self.catalog.release();
         if self.catalog.is_writing() && self.may_write {
+            self.keep_redated(false)?;
             let noted = self.note_generation();
             self.survive(noted)?;
             let committed = self.catalog.commit();
@@ -502,7 +538,12 @@ impl<'a> Ledger<'a> {
         if let Some(scrub) = &mut self.outcome.scrub {
             scrub.note_too_large(&self.cut_off);
         }
+        self.warn_of_future_changes();
         self.note_verification()?;
+        if !self.is_stopped() && self.may_write {
+            self.keep_redated(true)?;
+            self.new_dates = NewDates::Explain;
+        }
         self.commit()?;
         Ok(std::mem::take(&mut self.outcome))
     }

@@ -33,6 +33,7 @@ mod pool;
 mod post;
 mod purse;
 mod reader;
+mod redated;
 mod sizes;
 mod span;
 mod turns;
@@ -305,6 +306,9 @@ impl Run<'_> {
         self.run_step()?;
         if !self.is_halted() && self.weigher.end_names()? {
             self.are_names_known = true;
+            self.run_step()?;
+        }
+        if !self.is_halted() && self.weigher.settle_held_edits()? {
             self.run_step()?;
         }
         if !self.is_halted() {

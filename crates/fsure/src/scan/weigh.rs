@@ -18,6 +18,7 @@ use super::moves::Moves;
 use super::parts::{PartPlan, bytes_of};
 use super::purse::{Ending, Purse};
 use super::reader::{Content, Order, Reading};
+use super::redated::HeldEdits;
 use super::{From, Plan, Purpose, UpdateRules};
 use crate::catalog::{Catalog, Claims, Stored, UnfinishedBlocks};
 use crate::words::{
@@ -72,6 +73,7 @@ pub(super) struct Weigher<'a> {
     /// The most that may be read of it.
     pub(super) bytes_max: u64,
     pub(super) moves: Moves,
+    pub(super) held_edits: HeldEdits,
     pub(super) entries: Entries,
     pub(super) listed: Listed,
     /// Folders whose names the walk has not come to yet.
@@ -94,6 +96,7 @@ impl<'a> Weigher<'a> {
             ledger,
             orders: Vec::new(),
             pending: BTreeMap::new(),
+            held_edits: HeldEdits::default(),
             links: Links::default(),
             entries: Entries::default(),
             listed: Listed::default(),
@@ -281,7 +284,7 @@ impl<'a> Weigher<'a> {
             }
         };
         let Some(algorithms) = wanted else {
-            let verdict = judge(known, Found::Present(&entry, Evidence::StatOnly), granularity_ns);
+            let verdict = self.judge(stored.as_ref(), &entry, Evidence::StatOnly);
             let settled = Settled::new(path, stored, Some(entry), verdict);
             return self.settle(settled.remember_damage());
         };
@@ -451,8 +454,8 @@ impl<'a> Weigher<'a> {
         entry: &Entry,
         evidence: Evidence,
     ) -> Verdict {
-        let granularity_ns = granularity_ns(self.ledger.catalog, stored, entry);
-        let known = known(stored, entry, granularity_ns);
-        judge(known, Found::Present(entry, evidence), granularity_ns)
+        let rules = self.date_rules(stored, entry);
+        let known = known(stored, entry, rules.granularity_ns);
+        judge(known, Found::Present(entry, evidence), rules)
     }
 }

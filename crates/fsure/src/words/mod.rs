@@ -50,9 +50,9 @@ pub use outcome::{
 };
 pub use path::{RelPath, Shown, escape, exact, text_and_bytes};
 pub use protected::{Parity, Protected};
-pub use record::Record;
+pub use record::{Record, is_in_the_future};
 pub use remedy::{Cure, Healing, Origin, Remedy};
 pub use scrubbed::Scrubbed;
 pub(crate) use silence::Silence;
 pub use spelling::{Spelling, folded, nfc};
-pub use verdict::{Evidence, Found, Known, Verdict, is_same_date, judge};
+pub use verdict::{DateRules, Evidence, Found, Known, Verdict, is_same_date, judge};

@@ -32,7 +32,9 @@ pub fn forge(catalog: &Connection, sql: &str) {
             catalog.execute(&sql, (seal, &row[0])).expect("seal a row");
         }
     }
-    for table in ["choice", "nested", "finding", "metadata", "generation", "verification"] {
+    for table in
+        ["choice", "nested", "finding", "metadata", "generation", "verification", "redated"]
+    {
         let rows = self::rows(catalog, &format!("SELECT * FROM {table}"));
         let digest = rows.iter().fold(0_u64, |sum, row| sum.wrapping_add(typed_checksum(row)));
         let (count, digest) = (rows.len() as i64, digest.cast_signed());
