@@ -20,6 +20,7 @@ use crate::words::{Known, Record, RelPath, Result, Verdict, is_same_date};
 struct Sample {
     files: usize,
     gone: usize,
+    there: usize,
     /// Those of the recorded size and another date.
     redated: usize,
 }
@@ -28,8 +29,16 @@ impl Sample {
     /// Whether so many of the sampled files are such that they may be half of
     /// all: with half of all, fewer than 35 % of a thousand has a probability
     /// below 1e-20.
-    fn is_mostly(&self, such: usize) -> bool {
-        such * 100 > self.files * 35
+    fn may_be_half(such: usize, files: usize) -> bool {
+        such * 100 > files * 35
+    }
+
+    fn may_be_deserted(&self) -> bool {
+        Self::may_be_half(self.gone, self.files)
+    }
+
+    fn may_be_redated(&self) -> bool {
+        Self::may_be_half(self.redated, self.there)
     }
 }
 
@@ -57,12 +66,12 @@ impl Ledger<'_> {
         if !self.is_halted && !self.plan.force {
             let missing = match self.files_gone {
                 Some(gone) => gone,
-                None if sample.is_mostly(sample.gone) => self.count_gone()?,
+                None if sample.may_be_deserted() => self.count_gone()?,
                 None => 0,
             };
             self.halt_if_mostly_missing(missing);
         }
-        self.begin_redated(sample.is_mostly(sample.redated))?;
+        self.begin_redated(sample.may_be_redated())?;
         self.bad_rows = audit.bad_rows;
         Ok(!self.is_halted)
     }
@@ -123,6 +132,7 @@ impl Ledger<'_> {
             match self.plan.root.stat(path.as_bytes()) {
                 Err(error) => sample.gone += usize::from(is_gone(&error)),
                 Ok(stat) => {
+                    sample.there += 1;
                     let granularity_ns = self.catalog.granularity_ns(entry.file_system);
                     let is_same_date = entry.is_undated()
                         || is_same_date(entry.mtime_ns, stat.mtime_ns, granularity_ns);
