@@ -15,11 +15,48 @@ pub fn read(path: &Path) -> io::Result<impl Read + use<>> {
     Ok(file.take(length))
 }
 
+/// Opens a regular file by its name, never through a link; what is anything else
+/// is refused before it is waited for, as a FIFO would be.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    regular(OpenOptions::new().read(true), path)
+}
+
+fn regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    }
+    let file = options.open(path)?;
+    match file.metadata()?.is_file() && !crate::path::is_link(path) {
+        true => Ok(file),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
+    }
+}
+
 /// A file that only grows.
 #[derive(Debug)]
 pub struct Growing(File);
 
 impl Growing {
+    /// Opens a regular file as [`open_regular`] does, to append to it. One that is
+    /// not there yet is made.
+    pub fn open_regular(path: &Path) -> io::Result<Self> {
+        regular(OpenOptions::new().read(true).append(true).create(true), path).map(Self)
+    }
+
+    /// Its length in bytes.
+    pub fn length(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+
+    /// The bytes that end at `end`, at most as many as fit.
+    pub fn bytes_before(&mut self, end: u64, bytes: &mut [u8]) -> io::Result<()> {
+        let start = end.checked_sub(bytes.len() as u64).ok_or(io::ErrorKind::UnexpectedEof)?;
+        self.0.seek(io::SeekFrom::Start(start))?;
+        self.0.read_exact(bytes)
+    }
+
     /// Opens it. One that is not there yet is made. Its name is durable when this
     /// returns, also where it was made by a run that was killed before it was.
     pub fn open(path: &Path) -> io::Result<Self> {
@@ -31,6 +68,16 @@ impl Growing {
             other => other?,
         }
         Ok(Self(file))
+    }
+
+    /// Appends to another file what is between two places of this one.
+    pub fn copy_from(&mut self, start: u64, end: u64, to: &mut Self) -> io::Result<()> {
+        self.0.seek(io::SeekFrom::Start(start))?;
+        let wanted = end.saturating_sub(start);
+        match io::copy(&mut (&mut self.0).take(wanted), &mut to.0)? {
+            copied if copied == wanted => Ok(()),
+            _ => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
     }
 
     /// What is there, from the beginning.

@@ -4,6 +4,7 @@
 
 mod about;
 mod audit;
+mod backup;
 mod block;
 mod choice;
 mod claims;
@@ -19,14 +20,17 @@ mod metadata;
 mod nested;
 mod own_change;
 mod part;
+mod recover;
 mod redated;
 mod respelled;
 mod row;
+mod salvage;
 mod schema;
 mod seal;
 mod shift;
 mod store;
 mod table_total;
+mod tables;
 mod temporary;
 mod waiting;
 
@@ -41,6 +45,7 @@ pub use history::digest_of;
 pub use locate::{OWN_CATALOG, OWN_FOLDER, Place, REPLACED, locate, not_there};
 pub use metadata::StoredMetadata;
 pub use part::{Part, add_part};
+pub use recover::{Recovered, Sources, recover};
 pub use row::{Row, Stored};
 pub use store::{Bound, Catalog, MADE_BY, PAGE_ROWS};
 pub use waiting::{Arrival, Departure, Doubt, Waiting, content_key, is_same_inode};

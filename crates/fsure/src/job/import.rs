@@ -10,7 +10,7 @@ use fsure_os::path as os_path;
 
 use super::Options;
 use super::listing::{self, Refusal, Troubles, named, record};
-use super::opening::{OpenRoot, lock, open_root, root_identity};
+use super::opening::{OpenRoot, keep_backup, lock, open_root, root_identity};
 use crate::catalog::{Catalog, OWN_FOLDER, Place, Row, Settings, Stored};
 use crate::exchange::{Format, Listed, Source, Trouble};
 use crate::words::{
@@ -97,6 +97,7 @@ pub fn import(
     let changes = Changes { new: imported.recorded, ..Changes::default() };
     catalog.note_changes(&mut None, options.clock.now_s(), "import", changes)?;
     catalog.commit()?;
+    keep_backup(place, &mut catalog, &options.backup_folders, monitor)?;
     Ok(imported)
 }
 

@@ -6,8 +6,8 @@ use fsure_os::path as os_path;
 
 use super::heal::refresh;
 use super::opening::{
-    OpenRoot, is_empty, is_recorded_root, lock, offline, offline_outcome, open_root, plan,
-    refuse_half_healed, require_record, require_scope, root_identity, tell_cut_off,
+    OpenRoot, is_empty, is_recorded_root, keep_backup, lock, offline, offline_outcome, open_root,
+    plan, refuse_half_healed, require_record, require_scope, root_identity, tell_cut_off,
 };
 use super::{Options, carried, layout};
 use crate::catalog::{Catalog, Choices, OWN_FOLDER, Place, Settings};
@@ -105,6 +105,7 @@ pub fn update(place: &Place, options: &UpdateOptions, monitor: &dyn Monitor) -> 
         let decided = (&options.accept, started_ns);
         layout::bring_in_line(&open.root, &mut catalog, decided, monitor, &mut outcome)?;
     }
+    keep_backup(place, &mut catalog, &common.backup_folders, monitor)?;
     Ok(outcome)
 }
 

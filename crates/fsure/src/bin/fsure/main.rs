@@ -23,6 +23,7 @@ mod places;
 mod powercut;
 mod protect;
 mod ram;
+mod recover;
 mod report;
 mod roots;
 mod screen;
@@ -78,6 +79,7 @@ enum Command {
     Dupes(dupes::DupesArgs),
     Heal(heal::HealArgs),
     Protect(protect::ProtectArgs),
+    Recover(recover::RecoverArgs),
     Speed(speed::SpeedArgs),
     Flush(flush::FlushArgs),
     Powercut(powercut::PowercutArgs),
@@ -197,6 +199,7 @@ fn run() -> ExitCode {
         Command::Dupes(args) => dupes::run(args, &cli.output),
         Command::Heal(args) => heal::run(args, &cli.output),
         Command::Protect(args) => protect::run(args, &cli.output),
+        Command::Recover(args) => recover::run(args, &cli.output),
         Command::Speed(args) => speed::run(args, &cli.output),
         Command::Flush(args) => flush::run(args, &cli.output),
         Command::Powercut(args) => powercut::run(args, &cli.output),

@@ -76,6 +76,7 @@ impl RootArgs {
                 ReadFrom::Medium => From::Medium,
                 ReadFrom::Cache => From::Cache,
             }),
+            backup_folders: user.backup.clone(),
             force: self.force,
             tell_ok: self.all,
             clock: Clock::default(),

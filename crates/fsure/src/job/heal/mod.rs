@@ -23,8 +23,8 @@ use std::path::PathBuf;
 
 use super::Options;
 use super::opening::{
-    OpenRoot, is_recorded_root, lock, offline, offline_outcome, open_root, plan, require_believed,
-    require_scope, trusted,
+    OpenRoot, is_recorded_root, keep_backup, lock, offline, offline_outcome, open_root, plan,
+    require_believed, require_scope, trusted,
 };
 use crate::catalog::{Catalog, Place, Stored};
 use crate::scan::{Purpose, scan};
@@ -102,6 +102,7 @@ pub fn heal(place: &Place, options: &HealOptions, monitor: &dyn Monitor) -> Resu
     if let Some(trusted) = trusted.filter(|_| !catalog.has_changed_claims()) {
         trusted.conclude_again(&mut outcome, &mut catalog)?;
     }
+    keep_backup(place, &mut catalog, &options.common.backup_folders, monitor)?;
     Ok(outcome)
 }
 
