@@ -200,3 +200,21 @@ fn a_file_of_the_recovery_data_may_only_be_a_file() {
     }
     assert_eq!(fs::read(&victim).expect("read"), b"precious");
 }
+
+#[test]
+fn a_fifo_in_a_bag_is_not_waited_for() {
+    for name in ["bagit.txt", "fetch.txt", "manifest-sha512.txt", "tagmanifest-sha512.txt"] {
+        let tree = Tree::new();
+        tree.write("data/a", "");
+        let digest = "cf83e1357eefb8bdf1542850d66d8007d620e4050b5715dc83f4a921d36ce9ce\
+                      47d0d13c5d85f2b0ff8318d2877eec2f63b931bd47417a81a538327af927da3e";
+        tree.write("bagit.txt", "BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n");
+        tree.write("manifest-sha512.txt", format!("{digest}  data/a\n"));
+        let against = format!("verify --against {}", tree.root().display());
+        assert_eq!(run(&against, tree.root()).code, 0);
+        let path = tree.path(name);
+        drop(fs::remove_file(&path));
+        plant("a FIFO", &path, tree.root());
+        assert_ne!(run(&against, tree.root()).code, 0, "{name}");
+    }
+}

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use clap::{Args, ValueEnum};
-use fsure::catalog::{Place, locate};
+use fsure::catalog::{Place, locate, locate_folder};
 use fsure::job::{Options, UserConfig, age, nested_place, unless_reader_left, write_output};
 use fsure::report::metrics::{RootMetrics, metrics};
 use fsure::report::{json, text};
@@ -49,6 +49,9 @@ pub(crate) struct RootArgs {
     /// Report paths that are ok, too
     #[arg(long)]
     pub(crate) all: bool,
+    /// Whether the paths are folders whose records play no part.
+    #[arg(skip)]
+    are_folders: bool,
 }
 
 /// Where content is read from.
@@ -59,9 +62,9 @@ enum ReadFrom {
 }
 
 impl RootArgs {
-    /// The same paths, with a list in the place of a record.
-    pub(crate) fn with_list(&self, list: &std::path::Path) -> Self {
-        Self { catalog: Some(list.to_owned()), ..self.clone() }
+    /// The same paths as folders whose records play no part.
+    pub(crate) fn of_folders(&self) -> Self {
+        Self { are_folders: true, ..self.clone() }
     }
 
     /// The options all jobs share.
@@ -310,7 +313,17 @@ pub(crate) fn find(args: &RootArgs) -> Result<Vec<Place>> {
             hint: Some("with '--catalog FILE', give one PATH".to_owned()),
         });
     }
-    paths.iter().map(|path| locate(path, args.catalog.as_deref())).collect()
+    if args.are_folders && paths.len() > 1 {
+        return Err(Error::Usage {
+            message: "one list cannot be of several folders".to_owned(),
+            hint: Some("with '--against LIST', give one PATH".to_owned()),
+        });
+    }
+    let find = |path: &PathBuf| match args.are_folders {
+        true => locate_folder(path),
+        false => locate(path, args.catalog.as_deref()),
+    };
+    paths.iter().map(find).collect()
 }
 
 impl RootArgs {
