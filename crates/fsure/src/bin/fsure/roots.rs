@@ -267,7 +267,11 @@ impl Run<'_> {
     fn report(&self, place: &Place, root: &str, outcome: &Outcome) {
         if self.output.json {
             self.screen.print(&json::root_summary(root, self.command, outcome));
-        } else if !self.output.quiet {
+        } else if self.output.quiet {
+            for sentence in text::beyond_findings(outcome) {
+                self.screen.warn(&format!("{root}: {sentence}"));
+            }
+        } else {
             let shown = escape(&fsure_os::path::bytes(&place.root));
             self.screen.print(&text::summary(&shown, self.command, outcome));
         }
