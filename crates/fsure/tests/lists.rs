@@ -193,6 +193,39 @@ fn import_holds_a_bag_to_the_rules_of_its_version() {
 }
 
 #[test]
+fn tag_files_that_md5sum_has_listed_are_found() {
+    let bag = Tree::new();
+    bag.write("data/a", "one");
+    let declaration = "BagIt-Version: 0.97\nTag-File-Character-Encoding: UTF-8\n";
+    bag.write("bagit.txt", declaration);
+    bag.write("bag-info.txt", "Bagging-Date: 2020-01-01\n");
+    let line = |mark: &str, name: &str| format!("{} {mark}{name}\n", sha256(&bag.read(name)));
+    bag.write("manifest-sha256.txt", line("*", "data/a"));
+    let names = ["bagit.txt", "bag-info.txt", "manifest-sha256.txt"];
+    let tags: String = names.iter().map(|name| line("*", name)).collect();
+    bag.write("tagmanifest-sha256.txt", tags);
+    let report = against(&bag, bag.root());
+    assert_eq!((report.code, report.count("ok")), (0, 4), "{report:?}");
+    let report = fsure_json(&["import".as_ref(), bag.root().as_os_str()]);
+    assert_eq!((report.code, &report.summary()["absent"]), (0, &0.into()), "{report:?}");
+    assert_eq!(Recorded::inside(bag.root()).verify().count("missing"), 0);
+    // A name that does begin with a star.
+    bag.write("*star", "star");
+    let tags = line("*", "bagit.txt") + &line(" ", "*star");
+    bag.write("tagmanifest-sha256.txt", tags);
+    let bare = Tree::new();
+    for name in ["data/a", "bagit.txt", "bag-info.txt", "*star"] {
+        bare.write(name, bag.read(name));
+    }
+    for name in ["manifest-sha256.txt", "tagmanifest-sha256.txt"] {
+        bare.write(name, bag.read(name));
+    }
+    let report = against(&bare, bare.root());
+    assert_eq!(report.count("ok"), 3, "{report:?}");
+    assert_eq!(report.count("missing"), 0, "{report:?}");
+}
+
+#[test]
 fn a_size_that_the_list_has_counts_beside_its_digest() {
     let (tree, beside) = sample();
     let (a, b) = (sha256(b"one"), sha256(b"three"));
