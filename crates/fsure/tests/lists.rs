@@ -307,6 +307,28 @@ fn a_list_may_come_through_a_pipe() {
 }
 
 #[test]
+fn a_file_called_dash_is_listed_so_that_others_find_it() {
+    let tree = Tree::new();
+    tree.write("-", "dash");
+    let recorded = Recorded::inside(tree.root());
+    recorded.record();
+    for (format, program) in [("sha256sums", "sha256sum"), ("b3sum", "b3sum")] {
+        let run = recorded.text("export", &["--format", format]);
+        assert!(run.stdout.ends_with("  ./-\n"), "{run:?}");
+        let list = Tree::new();
+        let file = list.write(format, run.stdout);
+        let report = against(&tree, &file);
+        assert_eq!(report.count("ok"), 1, "{report:?}");
+        let mut check = Command::new(program);
+        let check = check.arg("-c").arg(&file).current_dir(tree.root()).stdin(Stdio::null());
+        match check.output() {
+            Ok(output) => assert!(output.status.success(), "{program}: {output:?}"),
+            Err(error) => support::skip("a_file_called_dash", &format!("{program}: {error}")),
+        }
+    }
+}
+
+#[test]
 fn a_deep_name_costs_by_its_length() {
     let (tree, beside) = sample();
     let time = |components: usize, command: &[&str]| {

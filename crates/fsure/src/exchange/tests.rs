@@ -397,6 +397,44 @@ fn a_name_takes_time_by_its_length_and_not_by_its_square() {
 }
 
 #[test]
+fn what_other_programs_take_otherwise_is_written_otherwise() {
+    let entry = |path: &[u8]| {
+        let mut digests = Digests::default();
+        digests.insert(Algorithm::Sha256, &[7; 32]);
+        digests.insert(Algorithm::Sha512, &[7; 64]);
+        digests.insert(Algorithm::Blake3, &[7; 32]);
+        Listed { path: RelPath::from_bytes(path), digests, ..Listed::default() }
+    };
+    // Each of these programs reads standard input for a file `-`.
+    for format in [Format::Sha256sums, Format::Sha512sums, Format::B3sum] {
+        let text = written(format, &[entry(b"-"), entry(b"d/-"), entry(b"-x")]);
+        let text = String::from_utf8(text).unwrap();
+        let names: Vec<_> = text.lines().map(|line| line.split_once("  ").unwrap().1).collect();
+        assert_eq!(names, ["./-", "d/-", "-x"], "{}", format.name());
+    }
+    let paths: [&[u8]; 6] = [b"a", b"d-x/a", b"d/b/c d/e", b"d/b/f", b"d/g", b"h"];
+    let text = String::from_utf8(written(Format::Mtree, &paths.map(entry))).unwrap();
+    let words = |line: &str| line.split(" sha256").next().unwrap().to_owned();
+    assert_eq!(
+        text.lines().map(words).collect::<Vec<_>>(),
+        [
+            "#mtree",
+            ". type=dir",
+            "./a type=file",
+            "./d-x type=dir",
+            "./d-x/a type=file",
+            "./d type=dir",
+            "./d/b type=dir",
+            "./d/b/c\\040d type=dir",
+            "./d/b/c\\040d/e type=file",
+            "./d/b/f type=file",
+            "./d/g type=file",
+            "./h type=file",
+        ]
+    );
+}
+
+#[test]
 fn the_mark_of_md5sum_is_taken_off_in_any_manifest() {
     let manifest = |is_of_tags, text: &str| {
         let manifest =
