@@ -5,6 +5,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek as _, Write as _};
 use std::path::Path;
 
+use crate::host::lock::without_following;
+
 use crate::durable::Names;
 
 /// What is in such a file now, and nothing of what another appends meanwhile: of
@@ -15,34 +17,17 @@ pub fn read(path: &Path) -> io::Result<impl Read + use<>> {
     Ok(file.take(length))
 }
 
-/// Opens a regular file by its name, never through a link; what is anything else
-/// is refused before it is waited for, as a FIFO would be.
-pub fn open_regular(path: &Path) -> io::Result<File> {
-    regular(OpenOptions::new().read(true), path)
-}
-
-fn regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
-    }
-    let file = options.open(path)?;
-    match file.metadata()?.is_file() && !crate::path::is_link(path) {
-        true => Ok(file),
-        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
-    }
-}
-
 /// A file that only grows.
 #[derive(Debug)]
 pub struct Growing(File);
 
 impl Growing {
-    /// Opens a regular file as [`open_regular`] does, to append to it. One that is
-    /// not there yet is made.
-    pub fn open_regular(path: &Path) -> io::Result<Self> {
-        regular(OpenOptions::new().read(true).append(true).create(true), path).map(Self)
+    /// Opens a regular file that fsure itself keeps, to append to it: no link is followed,
+    /// and no FIFO waited for. One that is not there yet is made.
+    pub fn open_own(path: &Path) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create(true);
+        crate::plain::regular(without_following(&mut options).open(path)?).map(Self)
     }
 
     /// Its length in bytes.

@@ -207,7 +207,7 @@ impl Monitor for Ear {
 
     fn stop_requested(&self) -> Option<ExitCode> {
         let heard = self.heard.load(Ordering::Relaxed);
-        self.stop_after.is_some_and(|most| heard >= most).then(|| ExitCode::Interrupted)
+        self.stop_after.is_some_and(|most| heard >= most).then_some(ExitCode::Interrupted)
     }
 }
 

@@ -14,6 +14,7 @@ use super::backup::{BackupLog, BackupState};
 use super::choice::{self, Choices};
 use super::claims::claims_the_same;
 use super::fault::{CACHE_KIB_TO_WRITE, blame, connect, not_written, untrusted};
+use super::guard::refuse_irregular;
 use super::row::{self, Row, Stored};
 use super::schema;
 use super::seal::Sealer;
@@ -79,6 +80,7 @@ impl Catalog {
     /// five times a second, and ends the wait by an error.
     pub fn lock(file: &Path, mut waiting: impl FnMut(&str) -> Result<()>) -> Result<Lock> {
         let lock_file = Self::lock_file(file);
+        refuse_irregular(file)?;
         loop {
             match lock::attempt(&lock_file) {
                 Ok(Attempt::Locked(lock)) => return Ok(lock),

@@ -5,9 +5,9 @@
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use fsure_os::append::open_regular;
 use fsure_os::lock::Lock;
 use fsure_os::path as os_path;
+use fsure_os::plain::open_own;
 
 use super::opening::{OpenRoot, keep_backup, lock, open_root, plan, root_identity};
 use super::{Options, carried};
@@ -182,7 +182,7 @@ fn is_proven(row: &Row, values: &[[u8; 32]]) -> bool {
 
 /// The content of a regular file; `None` where there is none.
 fn content(file: &Path) -> Result<Option<Box<dyn Read>>> {
-    match open_regular(file) {
+    match open_own(file) {
         Ok(content) => Ok(Some(Box::new(io::BufReader::new(content)))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).doing("read", file),

@@ -10,7 +10,7 @@ use super::opening::{
     plan, refuse_half_healed, require_record, require_scope, root_identity, tell_cut_off,
 };
 use super::{Options, carried, layout};
-use crate::catalog::{Catalog, Choices, OWN_FOLDER, Place, Settings};
+use crate::catalog::{Catalog, Choices, OWN_FOLDER, Place, Settings, refuse_irregular_parity};
 use crate::scan::{Accept, Purpose, UpdateRules, scan};
 use crate::words::{
     Algorithm, AlgorithmSet, Aspect, AspectSet, Error, Layout, Monitor, Outcome, Parity, Result,
@@ -48,6 +48,7 @@ pub fn update(place: &Place, options: &UpdateOptions, monitor: &dyn Monitor) -> 
         require_record(place)?;
     }
     let open = open_root(place)?;
+    refuse_irregular_parity(&place.catalog)?;
     let is_made = !place.is_recorded();
     let mut catalog = open_or_create(place, &open, options, monitor)?;
     refuse_half_healed(place)?;

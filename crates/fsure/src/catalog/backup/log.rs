@@ -156,7 +156,7 @@ impl BackupLog {
     /// Begins a backup with the first commit of a catalog in which nothing is
     /// recorded: it is whole by what is appended.
     fn begin(&self) -> io::Result<Growing> {
-        let mut growing = Growing::open_regular(&self.file)?;
+        let mut growing = Growing::open_own(&self.file)?;
         growing.shorten(0)?;
         growing.append(HEAD)?;
         growing.append(&self.state.catalog)?;
@@ -170,7 +170,7 @@ impl BackupLog {
         if self.state.length <= HEAD_BYTES || !fsure_os::path::exists(&self.file) {
             return Err(other());
         }
-        let mut growing = Growing::open_regular(&self.file)?;
+        let mut growing = Growing::open_own(&self.file)?;
         let (mut head, mut checksum) = ([0; HEAD_BYTES as usize], [0; 8]);
         growing.bytes_before(HEAD_BYTES, &mut head)?;
         growing.bytes_before(self.state.length, &mut checksum)?;
@@ -294,9 +294,9 @@ impl BackupLog {
     pub(in super::super) fn copy_to(&self, folder: &Path, root: &str) -> io::Result<()> {
         let id = crate::words::digest::hex(&self.state.catalog[..4]);
         let copy = folder.join(format!("{root}-{id}.fsure-backup"));
-        let mut source = Growing::open_regular(&self.file)?;
+        let mut source = Growing::open_own(&self.file)?;
         if fsure_os::path::exists(&copy) {
-            let mut growing = Growing::open_regular(&copy)?;
+            let mut growing = Growing::open_own(&copy)?;
             let length = growing.length()?;
             if length <= self.state.length && ends_alike(&mut source, &mut growing, length)? {
                 source.copy_from(length, self.state.length, &mut growing)?;
@@ -305,7 +305,7 @@ impl BackupLog {
         }
         let making = making(&copy);
         fsure_os::path::remove(&making, false);
-        let mut growing = Growing::open_regular(&making)?;
+        let mut growing = Growing::open_own(&making)?;
         source.copy_from(0, self.state.length, &mut growing)?;
         growing.sync()?;
         fsure_os::path::rename(&making, &copy)
@@ -351,7 +351,7 @@ fn write_all(
     connection: &Connection,
     state: &mut BackupState,
 ) -> rusqlite::Result<io::Result<()>> {
-    let mut growing = match Growing::open_regular(file) {
+    let mut growing = match Growing::open_own(file) {
         Ok(growing) => growing,
         Err(error) => return Ok(Err(error)),
     };

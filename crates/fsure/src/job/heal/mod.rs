@@ -26,7 +26,7 @@ use super::opening::{
     OpenRoot, is_recorded_root, keep_backup, lock, offline, offline_outcome, open_root, plan,
     require_believed, require_scope, trusted,
 };
-use crate::catalog::{Catalog, Place, Stored};
+use crate::catalog::{Catalog, Place, Stored, refuse_irregular_parity};
 use crate::scan::{Purpose, scan};
 use crate::words::{
     Clock, EntryKind, Error, Finding, Healing, IoContext as _, Monitor, Outcome, Result, Stop,
@@ -168,6 +168,7 @@ fn open_catalog(place: &Place, options: &HealOptions, monitor: &dyn Monitor) -> 
 }
 
 fn open_parity(place: &Place, open: &OpenRoot, monitor: &dyn Monitor) -> Result<Option<Parity>> {
+    refuse_irregular_parity(&place.catalog)?;
     let bad = |what: &str| monitor.warn(&format!("recovery data: {what}"));
     let folder = crate::parity::folder(&place.catalog);
     Parity::open(&place.catalog, &open.root, &bad).doing("list the recovery data in", &folder)
