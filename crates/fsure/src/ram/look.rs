@@ -157,15 +157,27 @@ impl Seen {
 
     /// Waits until every change of a name that may be in here has been reported.
     pub(super) fn wait_for_reports(&self, side: &Side) -> Result<()> {
-        let above = self.asked.iter().filter_map(RelPath::parent);
-        let folders: BTreeSet<_> = self.folders.iter().cloned().chain(above).collect();
-        for folder in folders {
+        for folder in self.ways() {
             match side.wait_for_names(folder.as_bytes()) {
                 Err(error) if is_gone(&error) || is_other_kind(&error) || is_denied(&error) => {}
                 other => other.doing("list", path_of(&folder).as_ref())?,
             }
         }
         Ok(())
+    }
+
+    /// The folders that were listed, and those through which the others were reached: one of
+    /// these that was moved leads elsewhere before that is reported.
+    fn ways(&self) -> BTreeSet<RelPath> {
+        let mut ways = self.folders.clone();
+        for path in self.asked.iter().chain(&self.folders) {
+            let mut above = path.parent();
+            while let Some(folder) = above.filter(|folder| !ways.contains(folder)) {
+                above = folder.parent();
+                ways.insert(folder);
+            }
+        }
+        ways
     }
 
     /// Whether something that was looked at has changed by then: what was found is then of
@@ -195,5 +207,20 @@ impl Seen {
             || later.folders.iter().any(is_folder_touched)
             || !later.inodes.is_empty()
                 && self.names.values().any(|facts| later.inodes.contains(&facts.inode))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_awaited_of_every_folder_on_the_way() {
+        let path = |text: &str| RelPath::from_bytes(text.as_bytes());
+        let all = |texts: &[&str]| texts.iter().map(|text| path(text)).collect::<BTreeSet<_>>();
+        let (folders, asked) = (all(&["d/e/f"]), all(&["a/b/c", "a/x", "y"]));
+        let seen = Seen { folders, asked, ..Seen::default() };
+        assert_eq!(seen.ways(), all(&["", "a", "a/b", "d", "d/e", "d/e/f"]));
+        assert_eq!(Seen { asked: all(&[""]), ..Seen::default() }.ways(), all(&[]));
     }
 }
