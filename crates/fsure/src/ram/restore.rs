@@ -30,7 +30,7 @@ impl Draft<'_> {
     /// Keeps what was found nowhere, as it is on the disk side: unless `gone_after` looks
     /// in a row have missed it; or something else has its name, which was there
     /// in two looks. What only the last look found was made after the first began. What is
-    /// missed for the first time was there after `since`.
+    /// kept for the first time was there after `since`.
     pub(super) fn put_back(&mut self, before: &Missed, gone_after: u32, since: Instant) -> Missed {
         let mut missed = Missed::new();
         let mut tried = BTreeSet::new();
@@ -48,9 +48,9 @@ impl Draft<'_> {
             }
             for path in lost {
                 let looks = self.looks(&path, before);
-                let was_missed = self.missing_since.get(&path) == Some(&0);
-                let since = before.get(&path).filter(|_| was_missed).map_or(since, |one| one.since);
                 for path in self.restore(&path) {
+                    // What was kept before is of before that, whatever has the name by now.
+                    let since = before.get(&path).map_or(since, |one| one.since);
                     missed.entry(path).or_insert(Miss { looks, since });
                 }
             }
@@ -111,5 +111,44 @@ impl Draft<'_> {
             self.missing_since.remove(one);
         }
         way
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ram::engine::Engine;
+    use std::ops::ControlFlow;
+    use std::time::Duration;
+
+    #[test]
+    fn what_is_kept_again_is_as_old_as_when_it_was_kept_first() {
+        if !cfg!(target_os = "linux") {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let [disk, ram] = ["disk", "ram"].map(|name| folder.path().join(name));
+        for side in [&disk, &ram] {
+            std::fs::create_dir(side).unwrap();
+        }
+        std::fs::write(disk.join("a"), "old").unwrap();
+        let engine = Engine::fill(&disk, &ram, &mut |_, _| ControlFlow::Continue(())).unwrap();
+        let path = RelPath::from_bytes(*b"a");
+        let old = engine.index.get(&path).unwrap();
+        let first = Instant::now();
+        let later = first + Duration::from_secs(1);
+        let before = Missed::from([(path.clone(), Miss { looks: 1, since: first })]);
+        let kept = |change: Option<Entry>, before: &Missed| {
+            let mut draft = Draft::new(&engine.disk, &engine.ram, &engine.index, 1);
+            draft.begin_round(3);
+            draft.change(path.clone(), change);
+            draft.put_back(before, 10, later)[&path].since
+        };
+        // Another file has the name, by the last look.
+        let mut other = old.clone();
+        other.facts.inode += 1;
+        assert_eq!(kept(Some(other.clone()), &before), first);
+        assert_eq!(kept(None, &before), first);
+        assert_eq!(kept(Some(other), &Missed::new()), later);
     }
 }
