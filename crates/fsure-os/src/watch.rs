@@ -48,6 +48,10 @@ pub struct Paths {
     /// Whether these are exactly the changes up to one moment. False if a directory was
     /// moved, or removed after names in it had changed, so that their paths are not known.
     pub is_exact: bool,
+    /// The change time, in nanoseconds since 1970, that every change after that moment has at
+    /// least, and none of these; `None` where changes have the time of a tick (before Linux
+    /// 6.13).
+    pub changed_from: Option<i64>,
 }
 
 impl Watch {

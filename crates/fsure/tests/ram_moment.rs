@@ -4,9 +4,9 @@
 
 mod support;
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use fsure::ram::{Changes, Depth, Tracker, recover};
+use fsure::ram::{Changes, Depth, Paths, Tracker, recover};
 use support::sides::{Both, Reports, paths, write};
 
 /// Changes something between two looks, and reports it.
@@ -44,6 +44,42 @@ fn a_generation_is_of_the_moment_before_the_last_look() {
     let mut none = Reports(Vec::new());
     both.engine().sync(&mut none, Depth::Dates, None).unwrap();
     assert_eq!(std::fs::read(disk.join("c")).unwrap(), b"later");
+}
+
+/// These changes, and the time that every change after this moment has at least.
+fn until_now(changes: Changes) -> Changes {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let Changes::Known(paths) = changes else { panic!("known") };
+    let changed_from = i64::try_from(now.as_nanos()).ok();
+    Changes::Known(Paths { changed_from, ..paths })
+}
+
+#[test]
+fn what_is_seen_before_it_is_reported_is_not_of_the_moment_before() {
+    let mut both = Both::new(|root| write(root.join("a"), "0"));
+    let (ram, disk) = (both.ram(), both.disk());
+    both.sync();
+    let mut takes = Meanwhile(0, |take: u32| {
+        // More than a tick of the clock that gives files their times.
+        let wait = || std::thread::sleep(Duration::from_millis(30));
+        match take {
+            1 => {
+                let changes = until_now(paths(&["a"], &[]));
+                wait();
+                write(ram.join("b"), "before");
+                write(ram.join("a"), "after");
+                wait();
+                changes
+            }
+            2 => until_now(paths(&["b"], &[])),
+            // The writer was stopped behind its write.
+            _ => until_now(paths(&["a"], &[])),
+        }
+    });
+    let done = both.engine().sync(&mut takes, Depth::Dates, None).unwrap();
+    assert_eq!(std::fs::read(disk.join("a")).unwrap(), b"after");
+    assert!(disk.join("b").exists(), "the folder never had 'a' without it");
+    assert_eq!((done.spread, takes.0), (None, 3));
 }
 
 #[test]

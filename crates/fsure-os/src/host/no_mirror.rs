@@ -119,6 +119,10 @@ pub(crate) fn data_from(_: &File, _: u64) -> io::Result<Option<Range<u64>>> {
     unsupported()
 }
 
+pub(crate) fn changed_ns(_: &File) -> io::Result<i64> {
+    unsupported()
+}
+
 pub(crate) fn drop_cached(_: &File) -> io::Result<()> {
     unsupported()
 }

@@ -27,6 +27,9 @@ pub struct Paths {
     pub inodes: BTreeSet<u64>,
     /// Whether these are exactly the changes up to one moment.
     pub is_exact: bool,
+    /// The change time, in nanoseconds since 1970, that every change after that moment has at
+    /// least; `None` if that cannot be told.
+    pub changed_from: Option<i64>,
 }
 
 impl Changes {
@@ -44,6 +47,7 @@ impl Changes {
                 one.folders.extend(other.folders);
                 one.inodes.extend(other.inodes);
                 one.is_exact &= other.is_exact;
+                one.changed_from = other.changed_from;
                 Self::Known(one)
             }
             _ => Self::Unknown,

@@ -6,7 +6,7 @@ use std::io;
 use std::ops::Bound;
 
 use fsure_os::folder::{is_denied, is_gone};
-use fsure_os::mirror::{Facts, File, Kind, Side, read_at};
+use fsure_os::mirror::{Facts, File, Kind, Side, changed_ns, read_at};
 
 use super::content;
 use super::hold::{is_too_large, private};
@@ -46,6 +46,8 @@ pub(super) struct Draft<'a> {
     pub(super) sighted: HashSet<u64>,
     /// Which round this is.
     pub(super) round: u32,
+    /// The latest change time of the files that it read, after they were read.
+    pub(super) newest_ns: i64,
     /// Whether any file has or had several names.
     pub(super) has_links: bool,
     pub(super) staging: Staging,
@@ -54,7 +56,8 @@ pub(super) struct Draft<'a> {
 impl<'a> Draft<'a> {
     pub(super) fn new(disk: &'a Disk, ram: &'a Side, index: &'a Index, generation: u64) -> Self {
         let (changed, by_inode, since, missing_since, sighted) = Default::default();
-        let (round, has_links, staging) = (0, index.has_links(), Staging::new(generation));
+        let (round, newest_ns) = (0, i64::MIN);
+        let (has_links, staging) = (index.has_links(), Staging::new(generation));
         Self {
             disk,
             ram,
@@ -65,6 +68,7 @@ impl<'a> Draft<'a> {
             missing_since,
             sighted,
             round,
+            newest_ns,
             has_links,
             staging,
         }
@@ -185,7 +189,7 @@ impl<'a> Draft<'a> {
 
     /// `None` where it became shorter meanwhile, or was written whenever it was read.
     fn see_file(
-        &self,
+        &mut self,
         path: &RelPath,
         facts: &Facts,
     ) -> io::Result<Option<(Option<Source>, Entry)>> {
@@ -195,13 +199,21 @@ impl<'a> Draft<'a> {
         let (source, digest) = if self.staging.can_hold(size) {
             let Some(bytes) = read_whole(&file, size)? else { return Ok(None) };
             let digest = content::digest_of(&bytes);
+            self.note_change(&file)?;
             (Source::Held(bytes), digest)
         } else {
             let Some(digest) = content::digest(&file, size)? else { return Ok(None) };
+            self.note_change(&file)?;
             (Source::File(file), digest)
         };
         let facts = Facts { size, ..facts.clone() };
         Ok(Some((Some(source), Entry { facts, digest, target: Vec::new(), attributes })))
+    }
+
+    /// Notes when a file was changed that was read just now.
+    pub(super) fn note_change(&mut self, file: &File) -> io::Result<()> {
+        self.newest_ns = self.newest_ns.max(changed_ns(file)?);
+        Ok(())
     }
 
     fn note(&mut self, path: &RelPath, entry: Entry) -> Taken {

@@ -24,7 +24,7 @@ pub(super) type Missed = BTreeMap<RelPath, Miss>;
 impl Draft<'_> {
     /// From here on what changed is looked at once more.
     pub(super) fn begin_round(&mut self, round: u32) {
-        self.round = round;
+        (self.round, self.newest_ns) = (round, i64::MIN);
     }
 
     /// Keeps what was found nowhere, as it is on the disk side: unless `gone_after` looks

@@ -99,7 +99,7 @@ pub(super) fn rounds(
         };
         let is_one_moment = match stillness {
             Some(_) => frozen.is_some() || found.differs == 0,
-            None => is_one_moment(&changes, &later, &found, &seen),
+            None => is_one_moment(&changes, &later, &found, &seen, draft.newest_ns),
         };
         let gives_up =
             stillness.is_none() && effort.is_spent(&found, is_known, began.elapsed(), start.search);
@@ -121,7 +121,13 @@ pub(super) fn rounds(
 
 /// Whether all that is known now is of the moment when `changes` were taken: all of these
 /// were looked at after it, and none of what was looked at changed until `later` was taken.
-fn is_one_moment(changes: &Changes, later: &Changes, found: &Compared, seen: &Seen) -> bool {
+fn is_one_moment(
+    changes: &Changes,
+    later: &Changes,
+    found: &Compared,
+    seen: &Seen,
+    newest_ns: i64,
+) -> bool {
     match (changes, later) {
         // Two looks at everything have found the same: so it was between them.
         (Changes::Unknown, _) => found.differs == 0,
@@ -131,6 +137,8 @@ fn is_one_moment(changes: &Changes, later: &Changes, found: &Compared, seen: &Se
                 && found.unreported.is_empty()
                 && found.unsettled.is_empty()
                 && !seen.is_touched_by(later)
+                // What is written is seen before it is reported.
+                && paths.changed_from.is_none_or(|from| newest_ns < from)
         }
         (Changes::Known(_), Changes::Unknown) => false,
     }

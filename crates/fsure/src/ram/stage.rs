@@ -174,6 +174,7 @@ impl Draft<'_> {
         for _ in 0..READINGS_MAX {
             let digest = self.write(path, size, file, &name)?;
             if digest == Some(last) {
+                self.note_change(file)?;
                 let staged = Staged { name, digest: last, what: What::Whole };
                 self.staging.put(path, inode, staged);
                 return Ok(Some(last));

@@ -23,9 +23,6 @@ const BATCH: usize = 64 << 10;
 /// `fanotify_event_metadata`: with what each event begins.
 const EVENT: usize = 24;
 
-/// The longest event: two names of a rename and three handles, each with its head.
-const EVENT_MAX: usize = 2 << 10;
-
 /// Before the bytes of a handle stand how many they are, and of which kind.
 const HEAD: usize = 8;
 
@@ -94,31 +91,31 @@ impl Group {
         ready::is_readable(&self.0, at_most)
     }
 
-    /// Takes what waits now, and returns whether nothing waited at the end of it. A reader
-    /// that goes on until nothing is left never ends while others are busy all the time.
-    /// `None` stands for an event that cannot be read, and for those read together with it
-    /// that come after it.
-    pub(super) fn take(&self, mut tell: impl FnMut(Option<Event<'_>>)) -> io::Result<bool> {
+    /// Returns whether nothing waits now.
+    pub(super) fn is_empty(&self) -> io::Result<bool> {
+        Ok(rustix::io::ioctl_fionread(&self.0)? == 0)
+    }
+
+    /// Takes what waits now. A reader that goes on until nothing is left never ends while
+    /// others are busy all the time. `None` stands for an event that cannot be read, and for
+    /// those read together with it that come after it.
+    pub(super) fn take(&self, mut tell: impl FnMut(Option<Event<'_>>)) -> io::Result<()> {
         // The kernel counts the heads of the events that wait, and none of what follows
         // them: bytes that were read say nothing of what is left.
         let mut left = rustix::io::ioctl_fionread(&self.0)?.div_ceil(EVENT as u64);
-        let (mut batch, mut is_all) = (vec![0; BATCH], true);
+        let mut batch = vec![0; BATCH];
         while left > 0 {
             match rustix::io::read(&self.0, &mut batch) {
-                Ok(0) | Err(Errno::AGAIN) => return Ok(true),
+                Ok(0) | Err(Errno::AGAIN) => break,
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno.into()),
-                Ok(length) => {
-                    // The kernel ends a batch when nothing waits or the next does not fit.
-                    is_all = BATCH - length >= EVENT_MAX;
-                    each(&batch[..length], Event::first).for_each(|event| {
-                        left = left.saturating_sub(1);
-                        tell(event);
-                    });
-                }
+                Ok(length) => each(&batch[..length], Event::first).for_each(|event| {
+                    left = left.saturating_sub(1);
+                    tell(event);
+                }),
             }
         }
-        Ok(is_all)
+        Ok(())
     }
 }
 

@@ -1,16 +1,17 @@
 //! One side of a copy, on Linux. See [`crate::mirror`].
 
-use std::collections::{BTreeSet, HashSet};
+mod names;
+
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
-use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::{
-    AtFlags, FileType, Gid, Mode, OFlags, RawDir, SeekFrom, Statx, StatxFlags, Timespec,
-    Timestamps, UTIME_OMIT, Uid,
+    AtFlags, FileType, Gid, Mode, OFlags, SeekFrom, Statx, StatxFlags, Timespec, Timestamps,
+    UTIME_OMIT, Uid,
 };
 use rustix::io::Errno;
 
@@ -19,14 +20,8 @@ use super::ramfs::living;
 use crate::attribute::{Node, Ownership};
 use crate::folder::Root;
 use crate::host::attribute::whole;
-use crate::host::folder::{c_string, is_denied};
+use crate::host::folder::c_string;
 use crate::mirror::{Attributes, Facts, Kind};
-
-/// A directory of up to this size is listed to learn which of several names are in it. To
-/// look a name up that is not there takes a lock for which a program that changes the
-/// directory all the time has the kernel wait for 4 ms, and listing it takes that once. An
-/// entry counts 20 bytes on a tmpfs.
-const LISTED_SIZE_MAX: u64 = 20 * 4096;
 
 /// Given by the system to every file, by rules of its own.
 const LABEL: &[u8] = b"security.selinux";
@@ -79,56 +74,6 @@ impl Side {
             let stat = stat_at(folder, &name)?;
             if self.has(&stat) { Ok(facts(&stat)) } else { Err(covered(&[path])) }
         })
-    }
-
-    /// Returns what the names in a directory are, each `None` that is not there, and the
-    /// directory itself. Fails if something is mounted on one.
-    pub fn facts_in(
-        &self,
-        path: &[u8],
-        names: &[&[u8]],
-    ) -> io::Result<(Facts, Vec<Option<Facts>>)> {
-        let folder = self.open_at(path, OFlags::PATH | OFlags::DIRECTORY)?;
-        let own = facts(&rustix::fs::statx(&folder, c"", AtFlags::EMPTY_PATH, MASK)?);
-        let there = match names.len() > 1 && own.size <= LISTED_SIZE_MAX {
-            true => self.names_in(path)?,
-            false => None,
-        };
-        let of = |name: &&[u8]| {
-            if there.as_ref().is_some_and(|there| !there.contains(*name)) && *name != b"." {
-                return Ok(None);
-            }
-            match stat_at(folder.as_fd(), &c_string(name)?) {
-                Ok(stat) if self.has(&stat) => Ok(Some(facts(&stat))),
-                Ok(_) => Err(covered(&[path, name])),
-                Err(Errno::NOENT) => Ok(None),
-                Err(errno) => Err(errno.into()),
-            }
-        };
-        Ok((own, names.iter().map(of).collect::<io::Result<_>>()?))
-    }
-
-    /// All names in a directory; `None` if it must not be listed.
-    fn names_in(&self, path: &[u8]) -> io::Result<Option<HashSet<Vec<u8>>>> {
-        let folder = match self.open_at(path, OFlags::RDONLY | OFlags::DIRECTORY) {
-            Err(error) if is_denied(&error) => return Ok(None),
-            other => other?,
-        };
-        let mut names = HashSet::new();
-        each_name(&folder, &mut |_, name| names.insert(name.to_bytes().to_vec()))?;
-        Ok(Some(names))
-    }
-
-    /// Waits until every change of a name in a directory that is visible now has been
-    /// reported ([`crate::watch`]): listing takes the lock under which that is done.
-    pub fn wait_for_names(&self, path: &[u8]) -> io::Result<()> {
-        let folder = self.open_at(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
-        // Some names are enough.
-        let mut buffer = [MaybeUninit::uninit(); 512];
-        match RawDir::new(&folder, &mut buffer).next() {
-            Some(Err(Errno::NOENT)) | None => Ok(()),
-            Some(name) => name.map(drop).map_err(io::Error::from),
-        }
     }
 
     /// Where a link points, as raw bytes.
@@ -431,11 +376,12 @@ fn stat_at(folder: BorrowedFd<'_>, name: &std::ffi::CStr) -> rustix::io::Result<
     rustix::fs::statx(folder, name, flags, MASK)
 }
 
+fn time(at: rustix::fs::StatxTimestamp) -> i64 {
+    at.tv_sec.saturating_mul(1_000_000_000).saturating_add(at.tv_nsec.into())
+}
+
 fn facts(stat: &Statx) -> Facts {
     let number = rustix::fs::makedev(stat.stx_rdev_major, stat.stx_rdev_minor);
-    let time = |at: rustix::fs::StatxTimestamp| {
-        at.tv_sec.saturating_mul(1_000_000_000).saturating_add(at.tv_nsec.into())
-    };
     Facts {
         kind: match FileType::from_raw_mode(stat.stx_mode.into()) {
             FileType::RegularFile => Kind::File,
@@ -471,6 +417,10 @@ fn mapped_for_writing(line: &[u8], device: (u32, u32)) -> Option<u64> {
     let is_written = permissions.get(1) == Some(&b'w') && permissions.get(3) == Some(&b's');
     let inode = std::str::from_utf8(words.next()?).ok()?.parse().ok()?;
     (is_here && is_written).then_some(inode)
+}
+
+pub(crate) fn changed_ns(file: &File) -> io::Result<i64> {
+    Ok(time(rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::CTIME)?.stx_ctime))
 }
 
 pub(crate) fn drop_cached(file: &File) -> io::Result<()> {

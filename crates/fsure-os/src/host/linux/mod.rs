@@ -3,6 +3,7 @@
 pub(crate) mod attribute;
 pub(crate) mod block;
 mod cgroup;
+mod change_time;
 pub(crate) mod counters;
 pub(crate) mod daemon;
 pub(crate) mod defer;

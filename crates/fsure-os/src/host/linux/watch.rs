@@ -21,6 +21,7 @@ use libc::{
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, openat, readlinkat, statx};
 use rustix::io::Errno;
 
+use super::change_time::ChangeTime;
 use super::fanotify::{Event, Group, Handle};
 use crate::host::linux::folder::MASK;
 use crate::watch::{Changed, Paths};
@@ -33,6 +34,10 @@ const CHANGES: u64 =
 /// Changes of the file itself, and not only of a name of it.
 const CONTENT: u64 = FAN_MODIFY | FAN_CLOSE_WRITE | FAN_ATTRIB;
 
+/// How often the queue is read until it is empty: a busy program adds to it every 10 µs, and
+/// reading what it added takes less.
+const READS_MAX: u32 = 16;
+
 /// Receives all changes in one file system.
 #[derive(Debug)]
 pub(crate) struct Watch {
@@ -41,6 +46,7 @@ pub(crate) struct Watch {
     root: OwnedFd,
     /// Whether handles of files can be opened, and not only those of directories.
     opens_files: bool,
+    change_time: ChangeTime,
 }
 
 /// The handles and names in events. Handles are valid only for as long as the watch, for
@@ -91,7 +97,8 @@ impl Watch {
         let own = Handle::of(&root, None)?;
         // In a user namespace only directories are opened by their handles.
         let opens_files = own.open(&root, OFlags::PATH).is_ok();
-        let watch = Self { group, root, opens_files };
+        let change_time = ChangeTime::new()?;
+        let watch = Self { group, root, opens_files, change_time };
         // A process that cannot look up a handle learns it now and not with the first change.
         watch.find(&own, OFlags::DIRECTORY, &path_of(&watch.root)?)?;
         Ok(watch)
@@ -99,15 +106,25 @@ impl Watch {
 
     pub(crate) fn take(&mut self) -> io::Result<Changed> {
         let (mut reported, mut is_known) = (Reported::default(), true);
-        // What waits is read to its end in any case: the next answer begins behind it.
-        let is_all = self.group.take(|event| {
+        let mut add = |event: Option<Event<'_>>| {
             is_known &= event.is_some_and(|event| reported.add(&event).is_some());
-        })?;
+        };
+        let (mut is_all, mut reads, mut changed_from) = (false, 0, None);
+        while !is_all && reads < READS_MAX {
+            // What waits is read to its end in any case: the next answer begins behind it.
+            self.group.take(&mut add)?;
+            changed_from = self.change_time.draw_line()?;
+            // What is queued behind that line has a change time from there on, and would be
+            // taken for not reported.
+            is_all = self.group.is_empty()?;
+            reads += 1;
+        }
         if !is_known {
             return Ok(Changed::Unknown);
         }
         let mut paths = self.resolve(reported)?;
         paths.is_exact &= is_all;
+        paths.changed_from = changed_from;
         Ok(Changed::Known(paths))
     }
 

@@ -50,6 +50,7 @@ impl Changing {
                     folders: all(paths.directories).collect(),
                     inodes: paths.inodes,
                     is_exact: paths.is_exact,
+                    changed_from: paths.changed_from,
                 })
             }
             _ => Changes::Unknown,

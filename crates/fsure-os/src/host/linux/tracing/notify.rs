@@ -128,8 +128,7 @@ impl Notify {
             {
                 self.told.entry(id).or_default().add(&event);
             }
-        })?;
-        Ok(())
+        })
     }
 
     pub(super) fn end(mut self) -> io::Result<Seen> {
