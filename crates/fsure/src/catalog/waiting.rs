@@ -31,7 +31,13 @@ CREATE TABLE waiting (
     is_recorded INTEGER NOT NULL DEFAULT 0,
     doubt INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
-CREATE TABLE pair (now BLOB PRIMARY KEY, was BLOB NOT NULL UNIQUE, key TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE pair (
+    now BLOB PRIMARY KEY,
+    was BLOB NOT NULL UNIQUE,
+    key TEXT NOT NULL,
+    value BLOB NOT NULL,
+    UNIQUE (value, key)
+) WITHOUT ROWID;
 CREATE TABLE size (size INTEGER PRIMARY KEY);
 ";
 
@@ -171,7 +177,7 @@ impl Waiting {
         self.run(&format!(
             "CREATE INDEX by_{key} ON waiting ({key}, is_here) WHERE {key} IS NOT NULL;
              INSERT INTO pair SELECT max(CASE WHEN is_here THEN path END), \
-                 max(CASE WHEN NOT is_here THEN path END), '{key}' \
+                 max(CASE WHEN NOT is_here THEN path END), '{key}', {key} \
                  {groups} count(*) = 2 AND sum(is_here) = 1 AND min(kind) = max(kind);
              UPDATE waiting SET doubt = {doubt} WHERE doubt = 0 AND {UNPAIRED} AND {key} IN \
                  (SELECT {key} {groups} count(*) > 2 AND sum(is_here) BETWEEN 1 AND count(*) - 1)"
