@@ -32,6 +32,7 @@ mod pool;
 mod post;
 mod purse;
 mod reader;
+mod retries;
 mod sizes;
 mod span;
 mod turns;
@@ -349,7 +350,8 @@ impl Run<'_> {
             let is_full = self.weigher.in_flight() >= IN_FLIGHT_MAX;
             let has_no_more = matches!(more, More::None | More::AfterNews);
             let must_wait = self.weigher.in_flight() > 0 && (has_no_more || is_full);
-            if must_wait && let Ok(news) = self.pool.news.recv_timeout(Duration::from_millis(100)) {
+            let wait = self.weigher.retries.wait(Duration::from_millis(100));
+            if must_wait && let Ok(news) = self.pool.news.recv_timeout(wait) {
                 self.hear(news)?;
             }
         }
@@ -430,6 +432,7 @@ impl Run<'_> {
     }
 
     fn send_orders(&mut self, all: bool) -> Result<()> {
+        self.weigher.retries.release(&mut self.weigher.orders);
         self.pool.send(&mut self.weigher.orders, all)
     }
 

@@ -39,9 +39,8 @@ pub(super) struct Order {
     pub(super) kept: Vec<UnfinishedBlocks>,
     /// Whether the values of parts that are done are wanted.
     pub(super) keeps_parts: bool,
-    /// How often it was found changed while it was read.
-    pub(super) attempt: u32,
-    /// Not together with others, one of which may be the one that got stuck.
+    /// Not together with others: one of them may be the one that got stuck, or
+    /// it changes all the time.
     pub(super) alone: bool,
 }
 

@@ -17,6 +17,7 @@ use super::moves::Moves;
 use super::parts::{PartPlan, bytes_of};
 use super::purse::{Ending, Purse};
 use super::reader::{Content, Order, Reading};
+use super::retries::Retries;
 use super::{From, Plan, Purpose, UpdateRules};
 use crate::catalog::{Catalog, Claims, Stored, UnfinishedBlocks};
 use crate::words::{
@@ -43,6 +44,8 @@ pub(super) struct Pending {
     pub(super) link: Option<LinkKey>,
     /// How often it was found changed while it was read.
     pub(super) attempt: u32,
+    /// Whether its next order gives its writer time to finish.
+    pub(super) is_retry: bool,
     /// Whether it is to be read by itself: a reader got stuck at it or at one
     /// of those it was read with.
     pub(super) alone: bool,
@@ -62,6 +65,8 @@ pub(super) struct Weigher<'a> {
     pub(super) ledger: Ledger<'a>,
     /// Orders to be sent to the workers.
     pub(super) orders: Vec<Order>,
+    /// Orders to be sent later.
+    pub(super) retries: Retries,
     /// By order. Boxed: they are large, and go from hand to hand.
     pub(super) pending: BTreeMap<u64, Box<Pending>>,
     pub(super) links: Links,
@@ -92,6 +97,7 @@ impl<'a> Weigher<'a> {
             bytes_max: u64::MAX,
             ledger,
             orders: Vec::new(),
+            retries: Retries::default(),
             pending: BTreeMap::new(),
             links: Links::default(),
             entries: Entries::default(),
@@ -289,6 +295,7 @@ impl<'a> Weigher<'a> {
             algorithms,
             link: LinkKey::of(stat, algorithms),
             attempt: 0,
+            is_retry: false,
             alone: false,
             first: None,
             part: None,
@@ -361,7 +368,7 @@ impl<'a> Weigher<'a> {
         pending.charged = if blocks.is_empty() { size } else { bytes_of(&blocks, size) };
         self.purse.spend(pending.charged, pending.is_again);
         self.current = Some(id);
-        self.orders.push(Order {
+        let order = Order {
             id,
             path: pending.path.clone(),
             stat: pending.stat.clone(),
@@ -371,9 +378,13 @@ impl<'a> Weigher<'a> {
             blocks,
             kept,
             keeps_parts: self.keeps_parts(&pending),
-            attempt: pending.attempt,
-            alone: pending.alone,
-        });
+            // The less is read with it, the less can change meanwhile.
+            alone: pending.alone || pending.attempt > 0,
+        };
+        match std::mem::take(&mut pending.is_retry) {
+            true => self.retries.put(order, pending.attempt),
+            false => self.orders.push(order),
+        }
         self.pending.insert(id, pending);
     }
 

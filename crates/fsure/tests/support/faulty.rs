@@ -300,6 +300,7 @@ impl View {
                 .find(|other| other.eq_ignore_ascii_case(name))
                 .map_or(path, |n| folder.join(n));
         }
+        self.meanwhile(&path, Moment::Name);
         let found = self.stat(&path)?;
         lock(&self.known).paths.insert(found.ino.0, path);
         Ok(found)
