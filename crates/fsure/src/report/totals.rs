@@ -124,7 +124,7 @@ impl Totals {
         self.unhealed += other.unhealed;
         self.bytes_healed += other.bytes_healed;
         self.parity = self.parity.take().or(other.parity);
-        self.bytes_judged += other.bytes_judged;
+        self.bytes_judged = self.bytes_judged.saturating_add(other.bytes_judged);
         self.bytes_read += other.bytes_read;
         self.bytes_by_way.add(&other.bytes_by_way);
         self.seconds += other.seconds;
@@ -150,7 +150,7 @@ impl Counts {
 
     fn add(&mut self, other: &Self) {
         for (sum, more) in self.0.iter_mut().zip(other.0) {
-            *sum += more;
+            *sum = sum.saturating_add(more);
         }
     }
 }

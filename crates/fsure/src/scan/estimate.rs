@@ -36,7 +36,8 @@ impl Estimate {
     }
 
     pub(super) fn add(&self, bytes: u64) {
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        let add = |sum: u64| Some(sum.saturating_add(bytes));
+        let _ = self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
     }
 
     pub(super) fn finish(&self) {

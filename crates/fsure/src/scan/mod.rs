@@ -33,6 +33,7 @@ mod post;
 mod purse;
 mod reader;
 mod retries;
+mod segments;
 mod sizes;
 mod span;
 mod turns;

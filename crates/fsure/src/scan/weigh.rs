@@ -122,7 +122,7 @@ impl<'a> Weigher<'a> {
     pub(super) fn judged(&self, hashed: u64) -> (u64, u64) {
         let under_way = hashed.saturating_sub(self.ledger.bytes_read_and_judged);
         let outcome = &self.ledger.outcome;
-        (outcome.files.total(), outcome.bytes_judged + under_way)
+        (outcome.files.total(), outcome.bytes_judged.saturating_add(under_way))
     }
 
     pub(super) fn current(&self) -> Option<&RelPath> {
