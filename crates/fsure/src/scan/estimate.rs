@@ -1,16 +1,14 @@
 //! How much there is to judge, for the percentage and the time left.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
-use fsure_os::place::Places;
 
 use super::hands::Meter;
 use super::{Plan, Purpose};
 use crate::catalog::Catalog;
-use crate::tree::{Step, Walk};
+use crate::tree::each_file_size;
 
 /// A run that is over before this is not slowed down by counting what there
 /// is to do; from then on, knowing what is left is worth a second walk.
@@ -64,20 +62,12 @@ pub(super) fn count_ahead(
     if run_is_over.recv_timeout(COUNT_AFTER) != Err(RecvTimeoutError::Timeout) {
         return;
     }
-    let mut options = plan.walk.clone();
-    options.borders.places = Places::No;
-    options.listers = 1;
-    let Ok(walk) = Walk::start(Arc::clone(&plan.root), options) else { return };
-    for step in walk {
-        match step {
-            _ if meter.is_stopped() => return,
-            Ok(Step::Entry(_, stat, _)) if stat.kind == fsure_os::Kind::File => {
-                estimate.add(stat.size);
-            }
-            Ok(_) => {}
-            // The walk that counts will say it.
-            Err(_) => return,
-        }
+    let mut take = |size| {
+        estimate.add(size);
+        !meter.is_stopped()
+    };
+    if !each_file_size(&plan.root, &plan.walk, &mut take) {
+        return;
     }
     estimate.finish();
 }
