@@ -113,6 +113,7 @@ fn record(root: &Path, first_way: Way, reads_from: From) -> (Sums, BytesByWay) {
         force: false,
         tell_ok: false,
         clock: Clock::default(),
+        must_write: false,
         scrub: None,
     };
     let mut open = Catalog::open(&catalog, None).expect("open the catalog");

@@ -194,6 +194,7 @@ pub(super) fn plan(
             Purpose::Update(rules) if rules.only_completes => "export",
             Purpose::Update(_) => "update",
         },
+        must_write: matches!(purpose, Purpose::Update(_)),
         purpose,
         first_way: Way::Direct,
         effort: options.effort.clone(),

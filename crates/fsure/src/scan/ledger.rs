@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use fsure_os::folder::is_denied;
 
@@ -17,9 +17,6 @@ use crate::words::{
     ByteRange, Changes, Entry, EntryKind, Error, Finding, MetaChange, Monitor, Offline, Outcome,
     Record, RelPath, Result, Spelling, Stop, Verdict,
 };
-
-/// How much work a kill or a power cut may cost.
-const COMMIT_EVERY: Duration = Duration::from_secs(1);
 
 /// A path with its verdict and all that led to it.
 pub(super) struct Settled {
@@ -119,7 +116,7 @@ pub(super) struct Ledger<'a> {
     pub(super) outcome: Outcome,
     pub(super) started_ns: i64,
     pub(super) now_s: i64,
-    committed: Instant,
+    pub(super) committed: Instant,
     pub(super) may_write: bool,
     pub(super) is_gate_open: bool,
     pub(super) is_halted: bool,
@@ -415,40 +412,6 @@ impl<'a> Ledger<'a> {
         let put = self.catalog.put_same_content(&new, record);
         let written = put.and_then(|()| self.catalog.remove(old));
         self.survive(written)
-    }
-
-    pub(super) fn commit_if_due(&mut self) -> Result<()> {
-        if self.committed.elapsed() >= COMMIT_EVERY {
-            self.commit()?;
-        }
-        Ok(())
-    }
-
-    fn commit(&mut self) -> Result<()> {
-        self.catalog.release();
-        if self.catalog.is_writing() && self.may_write {
-            let noted = self.note_generation();
-            self.survive(noted)?;
-            let committed = self.catalog.commit();
-            self.survive(committed)?;
-        }
-        self.committed = Instant::now();
-        Ok(())
-    }
-
-    /// A record that cannot be written ends the run, with a report of what was
-    /// found until then; the record is as it was at the last commit.
-    pub(super) fn survive(&mut self, written: Result<()>) -> Result<()> {
-        match written {
-            Err(error @ Error::RecordNotWritten { .. }) => {
-                self.catalog.roll_back();
-                self.may_write = false;
-                let hint = error.hint().unwrap_or_default();
-                self.stop(Stop::RecordFailed(format!("{error}; {hint}")));
-                Ok(())
-            }
-            other => other,
-        }
     }
 
     /// Commits what is left and hands over the outcome. `claims` are those of

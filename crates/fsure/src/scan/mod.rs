@@ -10,6 +10,7 @@ mod alias;
 mod annals;
 mod aside;
 mod beside;
+mod commits;
 mod compare;
 mod decide;
 mod effort;
@@ -149,6 +150,8 @@ pub struct Plan {
     pub effort: Effort,
     /// Whether the catalog may be written.
     pub may_write: bool,
+    /// Whether the run is for nothing if the catalog cannot be written.
+    pub must_write: bool,
     /// Whether the outcome has to tell what the rows claim that it was judged
     /// by.
     pub binds_claims: bool,
@@ -236,6 +239,7 @@ pub fn scan(plan: &Plan, catalog: &mut Catalog, monitor: &dyn Monitor) -> Result
         told: started,
     };
     let result = run.run().and_then(|()| run.gather());
+    let result = run.weigher.ledger.survive_end(result);
     // Whatever happened, the readers and the count must not go on.
     run.pool.close();
     let claims = match &mut run.source {

@@ -82,6 +82,7 @@ pub fn heal(place: &Place, options: &HealOptions, monitor: &dyn Monitor) -> Resu
     let purpose = Purpose::Verify;
     let mut plan = plan(place, &open, healer.catalog, &options.common, purpose, options.does)?;
     plan.command = HEAL;
+    plan.must_write = options.does;
     let ward = Ward::new(monitor);
     let noted = healer.catalog.last_verification()?;
     let mut outcome = scan(&plan, healer.catalog, &ward)?;
