@@ -218,7 +218,9 @@ fn judge_both(then: &Entry, now: &Entry, evidence: Evidence, granularity_ns: i64
         // Blocks that differ under the same date are damage, and damage says
         // more than the block beside it that cannot be read. Under another
         // date they may be an edit, of which only part can be seen.
-        Evidence::Partial { rest_differs: true } if same_date => {
+        Evidence::Partial { rest_differs: true }
+            if judge_difference(then, now, granularity_ns).is_suspicious() =>
+        {
             judge_difference(then, now, granularity_ns)
         }
         Evidence::Partial { .. } => Verdict::Unreadable,
@@ -250,8 +252,11 @@ fn judge_difference(then: &Entry, now: &Entry, granularity_ns: i64) -> Verdict {
     match is_same_date(then.mtime_ns, now.mtime_ns, granularity_ns) {
         false if now.mtime_ns > then.mtime_ns => Verdict::Modified,
         false => Verdict::Reverted,
+        // Of two dates beyond the same end of their range nobody knows whether
+        // they are equal: only what no system call wrote is no edit.
+        true if then.exact_mtime_ns().is_none() && !then.same_change(now) => Verdict::Modified,
         true if !then.same_identity(now) => Verdict::DamagedCopy,
-        true if then.ctime_ns == now.ctime_ns => Verdict::Rotten,
+        true if then.same_change(now) => Verdict::Rotten,
         true => Verdict::Altered,
     }
 }

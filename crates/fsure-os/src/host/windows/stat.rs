@@ -95,7 +95,7 @@ pub(super) fn identity(file: BorrowedHandle<'_>) -> io::Result<(u64, u64)> {
 }
 
 fn nanoseconds(time: i64) -> i64 {
-    time.saturating_sub(TO_1970).saturating_mul(100)
+    time.saturating_sub(TO_1970).saturating_mul(100).max(-crate::stat::DATE_NS_MAX)
 }
 
 fn unsigned(size: i64) -> u64 {
