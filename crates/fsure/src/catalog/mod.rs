@@ -26,6 +26,7 @@ mod seal;
 mod shift;
 mod store;
 mod temporary;
+mod tombstones;
 mod waiting;
 
 pub use about::{FileSystem, Settings};

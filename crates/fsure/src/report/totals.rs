@@ -32,6 +32,7 @@ pub(super) struct Totals {
     recorded_left_out: u64,
     absent_roots: u64,
     unusable_entries: u64,
+    forgotten: u64,
     damaged_blocks: u64,
     accepted: u64,
     healed: u64,
@@ -76,6 +77,7 @@ impl Totals {
             recorded_left_out: outcome.recorded_left_out.total(),
             absent_roots: outcome.absent_roots.len() as u64,
             unusable_entries: outcome.unusable_entries,
+            forgotten: outcome.forgotten,
             damaged_blocks: outcome.damaged_blocks,
             accepted: outcome.accepted.total(),
             healed: healing.healed.total(),
@@ -117,6 +119,7 @@ impl Totals {
         self.recorded_left_out += other.recorded_left_out;
         self.absent_roots += other.absent_roots;
         self.unusable_entries += other.unusable_entries;
+        self.forgotten += other.forgotten;
         self.damaged_blocks += other.damaged_blocks;
         self.accepted += other.accepted;
         self.healed += other.healed;

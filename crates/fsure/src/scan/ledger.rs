@@ -120,6 +120,8 @@ pub(super) struct Ledger<'a> {
     pub(super) may_write: bool,
     pub(super) is_gate_open: bool,
     pub(super) is_halted: bool,
+    /// Whether there are tombstones that are old enough to be dropped.
+    pub(super) has_old_tombstones: bool,
     /// Whether the time of a scrub is over.
     pub(super) is_over: bool,
     /// Whether the catalog has anything of files that were not well, or of
@@ -169,6 +171,7 @@ impl<'a> Ledger<'a> {
             may_write: plan.may_write,
             is_gate_open: false,
             is_halted: false,
+            has_old_tombstones: false,
             is_over: false,
             has_looked: false,
             has_parts: false,
@@ -436,8 +439,10 @@ impl<'a> Ledger<'a> {
         if let Some(scrub) = &mut self.outcome.scrub {
             scrub.note_too_large(&self.cut_off);
         }
+        self.forget_tombstones()?;
         self.note_verification()?;
         self.commit()?;
+        self.shrink();
         Ok(std::mem::take(&mut self.outcome))
     }
 }

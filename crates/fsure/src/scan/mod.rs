@@ -34,9 +34,11 @@ mod post;
 mod purse;
 mod reader;
 mod retries;
+mod rules;
 mod segments;
 mod sizes;
 mod span;
+mod tombstones;
 mod turns;
 mod unread;
 mod verified;
@@ -54,9 +56,7 @@ use fsure_os::read::Way;
 
 use crate::catalog::{Catalog, Claims};
 use crate::tree::{Walk, WalkOptions};
-use crate::words::{
-    AlgorithmSet, AspectSet, Clock, Monitor, Offline, Outcome, Progress, RelPath, Result, Stop,
-};
+use crate::words::{AspectSet, Clock, Monitor, Offline, Outcome, Progress, RelPath, Result, Stop};
 pub use compare::are_proven;
 pub use effort::{DEPTH_MAX, Effort, Rate, THREADS_MAX};
 pub use entries::Entries;
@@ -67,6 +67,7 @@ use merge::Merge;
 use pool::{IN_FLIGHT_MAX, Lost, Pool};
 use purse::Ending;
 pub use purse::{Budget, ScrubRules};
+pub use rules::{Accept, Forget, TOMBSTONE_AGE, UpdateRules};
 pub use sizes::Sizes;
 use turns::{Next, Turns};
 use weigh::Weigher;
@@ -90,45 +91,6 @@ pub enum From {
     Medium,
     /// Memory for files that are there as a whole, else the medium.
     Cache,
-}
-
-/// What `update` reads and writes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UpdateRules {
-    /// Read files whose stat is as recorded too.
-    pub full: bool,
-    /// What to compute for every file.
-    pub digests: AlgorithmSet,
-    /// Do nothing but give these digests to files that lack them and are as
-    /// recorded.
-    pub only_completes: bool,
-    /// Which findings are recorded although they bury evidence.
-    pub accept: Accept,
-    /// Read no files but those of these sizes.
-    pub only_sizes: Option<Arc<Sizes>>,
-}
-
-/// Which findings the user stands up for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Accept {
-    /// None.
-    #[default]
-    Nothing,
-    /// Those at or below these paths.
-    Within(Vec<RelPath>),
-    /// All.
-    All,
-}
-
-impl Accept {
-    /// Whether the user stands up for this path.
-    pub fn covers(&self, path: &RelPath) -> bool {
-        match self {
-            Self::Nothing => false,
-            Self::Within(paths) => paths.iter().any(|accepted| path.is_within(accepted)),
-            Self::All => true,
-        }
-    }
 }
 
 /// A run over one root.

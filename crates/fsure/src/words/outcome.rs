@@ -187,6 +187,8 @@ pub struct Outcome {
     pub recorded_left_out: RecordedLeftOut,
     /// Folders that had a record of their own and are not there any more.
     pub absent_roots: Vec<RelPath>,
+    /// Tombstones that were dropped.
+    pub forgotten: u64,
     /// Blocks that differ from their recorded value.
     pub damaged_blocks: u64,
     /// Findings recorded on the user's word against the rules of `update`:
