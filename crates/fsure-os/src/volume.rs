@@ -48,6 +48,12 @@ pub fn of(root: &Root, path: &[u8]) -> io::Result<Volume> {
     crate::host::volume::of(root, path)
 }
 
+/// The paths below a root at which something is mounted, as far as this process
+/// sees: in no order, and none where the system does not say.
+pub fn mount_points(root: &Root) -> Vec<Vec<u8>> {
+    crate::host::volume::mount_points(root).unwrap_or_default()
+}
+
 /// Nanoseconds between two modification times that a file system can tell
 /// apart. FAT: 2 s, exFAT: 10 ms, NTFS and SMB: 100 ns (Microsoft,
 /// "File Times"); HFS+ and ext2/ext3 with 128-byte inodes: 1 s.

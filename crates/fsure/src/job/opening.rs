@@ -175,6 +175,7 @@ pub(super) fn plan(
             )?,
             borders: Borders {
                 cross_file_systems: options.cross_file_systems.unwrap_or(recorded),
+                mounted_over: Vec::new(),
                 own: own_paths(place).into_iter().chain(drafts(catalog, options)?).collect(),
                 places: match (&purpose, reads_from) {
                     (Purpose::Status, _) => Places::No,

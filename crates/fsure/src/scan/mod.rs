@@ -26,6 +26,7 @@ mod links;
 mod look;
 mod looks;
 mod merge;
+mod mounted_over;
 mod moves;
 mod obeyed;
 mod parts;
@@ -169,10 +170,13 @@ pub fn scan(plan: &Plan, catalog: &mut Catalog, monitor: &dyn Monitor) -> Result
     let estimate = Arc::new(Estimate::new(plan, catalog));
     let ending = Ending::new(plan.scrub.as_ref(), &plan.clock);
     let mut pool = Pool::new(plan, Arc::clone(&meter), ending.clone());
+    let mounted_over = mounted_over::folders(plan, catalog)?;
     let source = match &plan.scrub {
-        Some(_) => Source::Due(Box::new(Turns::new(plan)?)),
+        Some(_) => Source::Due(Box::new(Turns::new(plan, mounted_over)?)),
         None => {
-            let walk = Walk::start(Arc::clone(&plan.root), walk_options(plan, &mut pool))?;
+            let mut options = walk_options(plan, &mut pool);
+            options.borders.mounted_over = mounted_over;
+            let walk = Walk::start(Arc::clone(&plan.root), options)?;
             Source::All(Box::new(Merge::new(
                 walk,
                 &plan.walk.scope,

@@ -197,8 +197,7 @@ pub(super) fn what(
     let is_folder = stat.kind == Kind::Folder;
     let by_pattern =
         if patterns.is_empty() { None } else { patterns.leave_out(&path(), is_folder) };
-    let by_border = borders.stops_at(&stat, task.device).then_some(LeftOut::OtherFileSystem);
-    if let Some(why) = by_pattern.or(by_border) {
+    if let Some(why) = by_pattern.or_else(|| borders.stops_at(&stat, task.device, path)) {
         return What::LeftOut(stat.kind, why);
     }
     let device = if is_folder { stat.device } else { task.device };
