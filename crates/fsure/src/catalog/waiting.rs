@@ -63,6 +63,8 @@ pub struct Arrival {
     pub path: RelPath,
     /// What it is.
     pub kind: EntryKind,
+    /// Its length.
+    pub size: u64,
     /// The device of the folder it is in, as the walk told it.
     pub device: u64,
     /// The recorded path that is gone and of which this is the new name.
@@ -196,11 +198,18 @@ impl Waiting {
         count.map(i64::cast_unsigned).map_err(|error| fault(&error))
     }
 
+    /// Bytes of the files that came and are the pair of one that went.
+    pub fn moved_bytes(&self) -> Result<u64> {
+        let sql = "SELECT total(size) FROM waiting JOIN pair ON now = path WHERE kind = 0";
+        let bytes = self.connection.query_row(sql, [], |row| row.get::<_, f64>(0));
+        bytes.map(|bytes| bytes as u64).map_err(|error| fault(&error))
+    }
+
     /// The next names that came, in the order of paths; `with_content` for
     /// those whose content was found only.
     pub fn arrivals(&self, after: Option<&RelPath>, with_content: bool) -> Result<Vec<Arrival>> {
         let sql = format!(
-            "SELECT path, device, was, doubt, is_recorded, kind FROM waiting \
+            "SELECT path, device, was, doubt, is_recorded, kind, size FROM waiting \
              LEFT JOIN pair ON now = path \
              WHERE is_here AND path > ?1 AND (content IS NOT NULL OR NOT ?2) \
              ORDER BY path LIMIT {PAGE_ROWS}"
@@ -216,6 +225,7 @@ impl Waiting {
                 doubt: doubt_of(row.get(3)?),
                 is_recorded: row.get(4)?,
                 kind: kind_of(row.get(5)?),
+                size: row.get::<_, i64>(6)?.cast_unsigned(),
             })
         });
         rows.and_then(Iterator::collect).map_err(|error| fault(&error))

@@ -450,7 +450,8 @@ impl Run<'_> {
             self.told = Instant::now();
             let bytes_hashed = self.meter.hashed();
             let (files, bytes_judged) = self.weigher.judged(bytes_hashed);
-            let (bytes_total, total_is_known) = self.estimate.total();
+            let (estimate, total_is_known) = self.estimate.total();
+            let bytes_total = self.weigher.bytes_total().unwrap_or(estimate);
             let progress = Progress {
                 files,
                 bytes_judged,

@@ -10,6 +10,7 @@ use fsure_os::folder::is_denied;
 use super::alias::Listed;
 use super::compare::FirstLook;
 use super::entries::{Entries, granularity_ns, known};
+use super::estimate::{Remaining, judges_all};
 use super::ledger::{Ledger, Settled};
 use super::links::{Link, LinkKey, Links};
 use super::merge::{Case, Seen};
@@ -71,6 +72,8 @@ pub(super) struct Weigher<'a> {
     pub(super) pending: BTreeMap<u64, Box<Pending>>,
     pub(super) links: Links,
     pub(super) purse: Purse,
+    /// What is left of the record, where all of it is judged.
+    pub(super) remaining: Option<Remaining>,
     /// Whether what is taken now was not well when last looked at.
     pub(super) is_again: bool,
     /// The most that may be read of it.
@@ -93,6 +96,8 @@ impl<'a> Weigher<'a> {
             plan,
             moves: Moves::new(ledger.catalog, plan.scrub.is_none())?,
             purse: Purse::new(plan.scrub.as_ref(), ending),
+            remaining: judges_all(plan)
+                .then(|| Remaining { record: ledger.catalog.bytes(), ..Remaining::default() }),
             is_again: false,
             bytes_max: u64::MAX,
             ledger,
@@ -125,6 +130,22 @@ impl<'a> Weigher<'a> {
         (outcome.files.total(), outcome.bytes_judged.saturating_add(under_way))
     }
 
+    /// Bytes that there are to judge in all, as far as this run knows better than
+    /// the record does.
+    pub(super) fn bytes_total(&self) -> Option<u64> {
+        let judged = self.ledger.outcome.bytes_judged;
+        let under_way = |size: fn(&Pending) -> u64| {
+            self.pending.values().map(|pending| size(pending)).fold(0, u64::saturating_add)
+        };
+        let left = if let Some(scrub) = &self.ledger.outcome.scrub {
+            let may_be_read = self.purse.left().saturating_add(under_way(|one| one.charged));
+            scrub.left_bytes().min(may_be_read)
+        } else {
+            self.remaining.as_ref()?.bytes().saturating_add(under_way(|one| one.stat.size))
+        };
+        Some(judged.saturating_add(left))
+    }
+
     pub(super) fn current(&self) -> Option<&RelPath> {
         let ordered = self.current.and_then(|id| self.pending.get(&id));
         let pending = ordered.or_else(|| self.pending.values().next());
@@ -154,6 +175,9 @@ impl<'a> Weigher<'a> {
     /// Takes a path from the merge: settles it or orders its content.
     pub(super) fn take(&mut self, case: Case) -> Result<()> {
         let Case { path, stored, seen } = case;
+        if let Some(remaining) = &mut self.remaining {
+            remaining.pass(stored.as_ref());
+        }
         match seen {
             Seen::Entry(stat, device) => self.take_entry(path, stored, &stat, device),
             Seen::LeftOut(kind, why) => self.take_left_out(path, stored, kind, why),
