@@ -120,29 +120,34 @@ mod tests {
         doubtful: BTreeSet<RelPath>,
     }
 
+    /// A pair, and what both have in common by which of the keys.
+    struct Pair {
+        now: RelPath,
+        was: RelPath,
+        key: fn(&RelPath) -> Vec<u8>,
+        value: Vec<u8>,
+    }
+
     /// The rule of docs/promises.md, name by name and without a database.
     fn by_the_rule(names: &[Name], as_recorded: &[String]) -> Answer {
         let mut answer = Answer::default();
-        let mut made_by = BTreeMap::new();
+        let mut pairs: Vec<Pair> = Vec::new();
         let keys: [fn(&RelPath) -> Vec<u8>; 2] = [|path| nfc(path).into_owned(), folded];
         for key in keys {
-            let left: Vec<_> = names
-                .iter()
-                .map(|one| (path(&one.name), one))
-                .filter(|(path, _)| {
-                    !made_by.values().any(|(now, was, _)| [now, was].contains(&path))
-                })
-                .collect();
             let mut groups: BTreeMap<Vec<u8>, Vec<_>> = BTreeMap::new();
-            for (path, one) in left {
-                groups.entry(key(&path)).or_default().push((path, one));
+            for one in names {
+                let path = path(&one.name);
+                if !pairs.iter().any(|pair| [&pair.now, &pair.was].contains(&&path)) {
+                    groups.entry(key(&path)).or_default().push((path, one));
+                }
             }
             for (value, group) in groups {
                 let here: Vec<_> = group.iter().filter(|(_, one)| one.is_here).collect();
                 let gone: Vec<_> = group.iter().filter(|(_, one)| !one.is_here).collect();
                 if let ([(now, one)], [(was, other)]) = (&here[..], &gone[..]) {
                     if one.kind == other.kind {
-                        made_by.insert(now.clone(), (now.clone(), was.clone(), (key, value)));
+                        let (now, was) = (now.clone(), was.clone());
+                        pairs.push(Pair { now, was, key, value });
                     }
                 } else if !here.is_empty() && !gone.is_empty() {
                     answer.doubtful.extend(group.into_iter().map(|(path, _)| path));
@@ -153,16 +158,12 @@ mod tests {
         for name in as_recorded.iter().chain(gone) {
             let name = path(name);
             let is_contested =
-                |(_, was, (key, value)): &(RelPath, RelPath, (fn(&RelPath) -> _, _))| {
-                    *was != name && key(&name) == *value
-                };
-            for (now, was, _) in
-                made_by.extract_if(.., |_, pair| is_contested(pair)).map(|(_, p)| p)
-            {
-                answer.doubtful.extend([now, was]);
+                |pair: &mut Pair| pair.was != name && (pair.key)(&name) == pair.value;
+            for pair in pairs.extract_if(.., is_contested) {
+                answer.doubtful.extend([pair.now, pair.was]);
             }
         }
-        answer.pairs = made_by.into_iter().map(|(now, (_, was, _))| (now, was)).collect();
+        answer.pairs = pairs.into_iter().map(|pair| (pair.now, pair.was)).collect();
         answer
     }
 

@@ -81,7 +81,6 @@ mod tests {
     use crate::host::did_not_run;
     use crate::mounts::{Namespace, What};
     use std::ffi::OsStr;
-    use std::os::unix::ffi::OsStrExt as _;
     use std::path::Path;
 
     #[test]
