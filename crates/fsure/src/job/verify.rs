@@ -4,8 +4,8 @@
 //! read-only medium, it is said and left.
 
 use super::opening::{
-    is_recorded_root, keep_backup, lock, offline, offline_outcome, open_root, plan,
-    require_believed, require_scope, tell_cut_off, trusted,
+    keep_backup, lock, offline, offline_outcome, open_root, plan, require_believed, require_scope,
+    tell_cut_off, trusted, warn_of_other_root,
 };
 use super::{Options, carried, layout};
 use crate::catalog::{Catalog, Place};
@@ -27,12 +27,8 @@ pub fn verify(place: &Place, options: &Options, monitor: &dyn Monitor) -> Result
     if let Some(offline) = offline(place, &open, &catalog)?.filter(|_| !options.force) {
         return Ok(offline_outcome(offline, false));
     }
-    if !is_recorded_root(&open, &catalog) {
-        monitor.warn(
-            "this is not the file system that was recorded: it is judged as a copy, \
-             by content, size and date",
-        );
-    }
+    let consequence = "it is judged as a copy, by content, size and date";
+    warn_of_other_root(&open, &catalog, consequence, monitor);
     require_scope(place, &open, &mut catalog)?;
     tell_cut_off(place, &catalog, monitor)?;
     let mut plan = plan(place, &open, &catalog, options, Purpose::Verify, may_write)?;
@@ -56,10 +52,17 @@ pub(super) fn open_catalog(place: &Place, monitor: &dyn Monitor) -> Result<(Cata
         Err(error) => return Err(error),
     };
     let has_lock = lock.is_some();
-    let catalog = Catalog::open(&place.catalog, lock)?;
-    let may_write = has_lock && !catalog.is_read_only();
-    if !may_write {
-        let why = if has_lock { "it is read-only".to_owned() } else { why };
+    let (catalog, why) = match Catalog::open(&place.catalog, lock) {
+        // One of an older version is completed where it can be written.
+        Err(Error::RecordNotWritten { why, .. }) if has_lock => {
+            (Catalog::open(&place.catalog, None)?, Some(why))
+        }
+        opened => (opened?, (!has_lock).then_some(why)),
+    };
+    let is_read_only = || catalog.is_read_only().then(|| "it is read-only".to_owned());
+    let why = why.or_else(is_read_only);
+    let may_write = why.is_none();
+    if let Some(why) = why {
         monitor.warn(&format!(
             "{} cannot be written ({why}): when the files were verified is not noted",
             place.catalog.display()

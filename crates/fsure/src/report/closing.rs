@@ -29,6 +29,10 @@ pub(super) fn closing(outcome: &Outcome) -> Vec<String> {
         sentences.push(all_is_well(outcome));
     }
     sentences.extend(outcome.signed.as_ref().map(signature));
+    if outcome.forgotten > 0 {
+        let records = number(outcome.forgotten, "record", "records");
+        sentences.push(format!("Forgot {records} of what had been gone for long enough."));
+    }
     // Recording from memory is what `update` may do; proving from it is not.
     if outcome.bytes.cached > 0 && !outcome.is_update {
         let cached = units::size(outcome.bytes.cached);
@@ -119,6 +123,11 @@ fn unread(outcome: &Outcome) -> Option<String> {
 /// Why a root cannot be the recorded one, for a person.
 pub(super) fn why_offline(offline: &Offline) -> String {
     match offline {
+        Offline::OtherFileSystem { recorded, found } if recorded == found => format!(
+            "this is not the folder that was recorded, though it lies on the same kind of file \
+             system ({}): another disk is mounted here, or it is a copy",
+            safe(found)
+        ),
         Offline::OtherFileSystem { recorded, found } => format!(
             "this is another file system than the recorded one (recorded: {}; here: {})",
             safe(recorded),
