@@ -7,7 +7,7 @@ mod support;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use fsure::ram::{Changes, Depth, Paths, Tracker, recover};
-use support::sides::{Both, Reports, paths, write};
+use support::sides::{Both, Reports, paths, view, write};
 
 /// Changes something between two looks, and reports it.
 struct Meanwhile<F>(u32, F);
@@ -80,6 +80,30 @@ fn what_is_seen_before_it_is_reported_is_not_of_the_moment_before() {
     assert_eq!(std::fs::read(disk.join("a")).unwrap(), b"after");
     assert!(disk.join("b").exists(), "the folder never had 'a' without it");
     assert_eq!((done.spread, takes.0), (None, 3));
+}
+
+#[test]
+fn names_go_with_their_folder_also_if_another_has_its_place() {
+    let mut both = Both::new(|root| {
+        write(root.join("d/a"), "1");
+        // No file, which would be read in its turn.
+        std::fs::create_dir(root.join("d/b")).unwrap();
+    });
+    let ram = both.ram();
+    both.sync();
+    let mut takes = Meanwhile(0, |take: u32| match take {
+        1 => {
+            std::fs::remove_dir_all(ram.join("d")).unwrap();
+            write(ram.join("d/new"), "3");
+            paths(&["d/a"], &[])
+        }
+        // That 'd/b' was removed is not known by name: its folder was gone by then.
+        2 => paths(&["d", "d/new"], &[]),
+        _ => Changes::none(),
+    });
+    let done = both.engine().sync(&mut takes, Depth::Dates, None).unwrap();
+    assert_eq!(done.spread, None);
+    assert_eq!(view(&both.disk()), view(&both.ram()));
 }
 
 #[test]

@@ -102,6 +102,11 @@ impl Seen {
             other => other.doing("look at", path_of(folder).as_ref())?,
         };
         let (own, found) = found;
+        // One that took the place of another: of names that went with that one, only its own
+        // is reported.
+        if enters(folder, &own) {
+            self.list(side, folder.clone(), enters)?;
+        }
         self.names.insert(folder.clone(), own);
         for (name, facts) in names.into_iter().zip(found) {
             if is_own(name) {
