@@ -311,6 +311,16 @@ impl States<'_> {
                 .filter(|((from, value), to)| *value == found.get(name).copied() && from < to);
             spans.map(|((from, _), to)| (*from, to)).collect()
         };
-        versions.into_iter().map(|(name, all)| (name, spans((name, all)))).collect()
+        let mut lives: BTreeMap<&str, Vec<_>> =
+            versions.into_iter().map(|(name, all)| (name, spans((name, all)))).collect();
+        // What a file holds while it is written is of the moment of that operation.
+        for (at, operation) in self.history.operations.iter().take(last).enumerate() {
+            let Some((name, values)) = &operation.partial else { continue };
+            if found.get(name).is_some_and(|value| values.contains(value)) {
+                lives.entry(name).or_default().push((at, at + 1));
+            }
+        }
+        lives.values_mut().for_each(|spans| spans.sort_unstable());
+        lives
     }
 }
