@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use support::{Run, cannot_crash, code, fsure, fsure_with, is_torn_superblock, skip};
+use support::{Report, Run, cannot_crash, code, fsure, is_torn_superblock, skip};
 
 /// Numbers in a file, each on its medium before it is acknowledged.
 const WRITER: &str = "n=0; while :; do n=$((n+1)); echo $n >> log; sync -d log; echo ACK $n; done";
@@ -17,17 +17,11 @@ const WRITER: &str = "n=0; while :; do n=$((n+1)); echo $n >> log; sync -d log; 
 const CHECK: &str =
     r#"awk '$1 == NR { n = NR } END { print "LAST " n+0 }' log 2>/dev/null || echo LAST 0"#;
 
-/// Runs it with mount points in `folder`, with `--json`; `None`, and said so,
-/// where this machine cannot.
+/// The exit code, the lines and the words of a run; `None`, and said so, where this
+/// machine cannot.
 fn crash(test: &str, folder: &Path, args: &[&str]) -> Option<(i32, Vec<Value>, String)> {
-    let all: Vec<_> = ["crash", "--json"].iter().chain(args).collect();
-    let run = fsure_with(("TMPDIR", folder.as_os_str()), &all);
-    if cannot_crash(&run) {
-        skip(test, run.stderr.trim());
-        return None;
-    }
-    let lines = run.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    Some((run.code, lines, run.stderr))
+    let Report { code, lines, stderr } = support::crash(test, folder, args)?;
+    Some((code, lines, stderr))
 }
 
 fn cuts(lines: &[Value]) -> impl Iterator<Item = &Value> {

@@ -67,13 +67,21 @@ fn table(drives: &[&DriveTried]) -> String {
     rows.iter().map(line).collect()
 }
 
-/// What was lost on a drive, one by one, as far as that helps.
-fn told(drive: &DriveTried, lines: &[CrashLine]) -> String {
+/// The cuts of a drive that have not survived.
+fn cuts<'a>(
+    drive: &'a DriveTried,
+    lines: &'a [CrashLine],
+) -> impl Iterator<Item = &'a CutMade> + use<'a> {
     let cuts = lines.iter().filter_map(|line| match line {
         CrashLine::Cut(cut) if !cut.twin && cut.state != State::Survived => Some(cut),
         _ => None,
     });
-    let own: Vec<_> = cuts.filter(|cut| cut.drive == drive.drive && cut.fs == drive.fs).collect();
+    cuts.filter(|cut| cut.drive == drive.drive && cut.fs == drive.fs)
+}
+
+/// What was lost on a drive, one by one, as far as that helps.
+fn told(drive: &DriveTried, lines: &[CrashLine]) -> String {
+    let own: Vec<_> = cuts(drive, lines).collect();
     if own.is_empty() {
         return String::new();
     }
@@ -166,9 +174,17 @@ pub(super) fn pace(summary: &CrashSummary) -> String {
 /// What a drive has shown, in a sentence.
 fn verdict(drive: &DriveTried) -> String {
     let (name, cuts) = (safe(&drive.drive), number(drive.cuts, "cut", "cuts"));
+    let broken =
+        drive.disturbed.as_ref().map(|why| format!("{name}: harness broken: {}\n", safe(why)));
+    let broken = broken.unwrap_or_default();
     if drive.losses() > 0 {
         let (lost, of) = (count(drive.losses()), drive.cuts);
-        return format!("{name}: {lost} of {of} cuts lost what was acknowledged, or damaged it\n");
+        return format!(
+            "{name}: {lost} of {of} cuts lost what was acknowledged, or damaged it\n{broken}"
+        );
+    }
+    if !broken.is_empty() {
+        return broken;
     }
     if drive.cuts == 0 {
         return format!("{name}: not cut\n");

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fsure_os::family::Ended;
+use fsure_os::loop_device::Reliance;
 use fsure_os::stand::Site;
 
 use super::acknowledged::Acknowledged;
 use super::examine::examine;
 use super::medium::{Content, Drive, Kind, Mounted};
 use super::program::{Command, LOOK, Program};
-use super::{CrashListener, CrashOptions, told, toothless, unmounted};
+use super::{CrashListener, CrashOptions, told, toothless, undisturbed, unmounted};
 use crate::drive::{Cut, Personality, Random};
 use crate::results::{CrashLine, CutMade, State};
 use crate::words::{Error, IoContext as _, Result};
@@ -47,10 +48,17 @@ struct Plan<'a> {
     has_teeth: bool,
 }
 
+impl Plan<'_> {
+    /// Which writes survive a cut.
+    fn variant(&self, number: u64) -> Cut {
+        self.variants[(number - 1) as usize % self.variants.len()]
+    }
+}
+
 /// A program under way on its drive. What is dropped first ends first.
 pub(super) struct Going {
     pub(super) program: Program,
-    _mounted: Mounted,
+    mounted: Mounted,
     pub(super) drive: Drive,
     acknowledged: Arc<Acknowledged>,
 }
@@ -89,31 +97,75 @@ impl Run<'_> {
 
     /// Makes the cuts of a plan, as long as `each` wants more.
     fn make(&self, plan: &Plan<'_>, each: &mut dyn FnMut(&CutMade) -> bool) -> Result<()> {
-        let mut random = Random::new(self.options.seed);
-        let (mut number, mut patience) = (0, PATIENCE);
-        while number < plan.cuts && self.listener.stop_requested().is_none() {
-            let mut going = self.start(plan.drive)?;
-            loop {
-                let ended = self.wait(&mut going, &mut random, patience)?;
-                if going.acknowledged.highest() == 0 {
-                    patience = NO_PATIENCE;
-                }
-                number += 1;
-                let Some(cut) = self.cut(plan, &going, number, &mut random)? else {
-                    return Ok(());
-                };
-                let is_enough = !each(&cut);
-                self.listener.told(&CrashLine::Cut(cut));
-                if is_enough || number == plan.cuts {
-                    return Ok(());
-                }
-                if let Some(ended) = ended {
-                    going.may_have_ended(ended)?;
-                    break;
-                }
+        let (mut random, mut patience) = (Random::new(self.options.seed), PATIENCE);
+        let mut going = None;
+        for number in 1..=plan.cuts {
+            if self.listener.stop_requested().is_some() {
+                return Ok(());
+            }
+            let made = undisturbed(self.listener, &format!("cut {number}"), || {
+                let made = self.next(plan, number, (&mut going, &mut random, &mut patience));
+                // A drive that was disturbed is not used any more.
+                made.inspect_err(|_| going = None)
+            });
+            let (cut, broken) = match made {
+                Ok(None) => return Ok(()),
+                Ok(Some(cut)) => (cut, None),
+                Err(Error::HarnessBroken { why }) => (self.broken(plan, number, &why), Some(why)),
+                Err(error) => return Err(error),
+            };
+            let is_enough = !each(&cut);
+            self.listener.told(&CrashLine::Cut(cut));
+            if let Some(why) = broken {
+                return Err(Error::HarnessBroken { why });
+            }
+            if is_enough {
+                return Ok(());
             }
         }
         Ok(())
+    }
+
+    /// The next cut, of the program that is under way or of a new one; `None` where the
+    /// run is to end.
+    fn next(
+        &self,
+        plan: &Plan<'_>,
+        number: u64,
+        (under_way, random, patience): (&mut Option<Going>, &mut Random, &mut Duration),
+    ) -> Result<Option<CutMade>> {
+        if under_way.is_none() {
+            *under_way = Some(self.start(plan.drive)?);
+        }
+        let Some(going) = under_way else { return Ok(None) };
+        let ended = self.wait(going, random, *patience)?;
+        if going.acknowledged.highest() == 0 {
+            *patience = NO_PATIENCE;
+        }
+        let cut = self.cut(plan, going, number, random)?;
+        if let Some(ended) = ended {
+            going.may_have_ended(ended)?;
+            *under_way = None;
+        }
+        Ok(cut)
+    }
+
+    /// A cut that could not be made without being disturbed.
+    fn broken(&self, plan: &Plan<'_>, number: u64, why: &str) -> CutMade {
+        CutMade {
+            workload: self.options.workload.clone(),
+            n: number,
+            drive: plan.drive.to_string(),
+            fs: self.options.front.name().to_owned(),
+            variant: plan.variant(number).name().to_owned(),
+            acked: 0,
+            lost: None,
+            oldest_lost_ms: None,
+            state: State::HarnessBroken,
+            twin: plan.twin,
+            detail: Some(why.to_owned()),
+            image: None,
+        }
     }
 
     /// A new drive with the program on it.
@@ -142,7 +194,7 @@ impl Run<'_> {
         let command = Command { words: &options.command, acked: None };
         let program = Program::start(&mounted, &command, Box::new(output));
         let program = program.doing("start the program on a drive at", folder)?;
-        Ok(Going { program, _mounted: mounted, drive, acknowledged })
+        Ok(Going { program, mounted, drive, acknowledged })
     }
 
     /// Waits until the next cut is due: first for something to lose, then for as
@@ -181,15 +233,16 @@ impl Run<'_> {
         number: u64,
         random: &mut Random,
     ) -> Result<Option<CutMade>> {
-        let place = (number - 1) as usize % plan.variants.len();
-        let variant = plan.variants[place];
+        let variant = plan.variant(number);
         self.tell(plan, number);
         // In this order: what is owed was acknowledged before the image is taken.
         let acked = going.acknowledged.highest();
         let left = going.drive.cut(variant, random);
         // And not before: what is lost must not look younger than it was.
         let at = Instant::now();
-        let found = examine(self.options, self.site, &left, acked, self.listener);
+        // Every flush up to this image has reached the drive, or nothing is shown.
+        going.check()?;
+        let found = examine(self.options, self.site, &left, acked, self.listener)?;
         let Some(state) = found.state else { return Ok(None) };
         let state = toothless(state, plan.has_teeth);
         let lost = found.lost(state, acked);
@@ -263,6 +316,11 @@ fn milliseconds(age: Duration) -> u64 {
 }
 
 impl Going {
+    /// Fails where another process may have kept flushes from the drive.
+    pub(super) fn check(&self) -> Result<()> {
+        self.mounted.check(Reliance::Flushes)
+    }
+
     /// A program may end at any time, as long as it does something first.
     pub(super) fn may_have_ended(&self, ended: Ended) -> Result<()> {
         if ended == Ended::Code(0) || self.acknowledged.highest() > 0 {
