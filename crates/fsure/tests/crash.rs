@@ -114,9 +114,29 @@ fn what_proves_nothing_is_no_success() {
         let first = cuts(&lines).next().unwrap();
         assert_eq!((&first["state"], &first["detail"]), (&"corrupt".into(), &detail.into()));
     }
-    let args = ["--fs", "ext4", "--check", "true", "--", "sh", "-c", "echo oops >&2; exit 4"];
-    let (code, _, error) = crash(name, folder.path(), &args).unwrap();
-    assert!(code == 2 && error.contains("exit code 4: oops"), "{code} {error}");
+}
+
+/// It is no cut that has shown anything, whatever the check makes of an empty drive.
+#[test]
+fn a_program_that_does_not_run_is_an_error_with_its_own_words() {
+    let folder = tempfile::tempdir().unwrap();
+    for (command, words) in [
+        (
+            &["sh", "-c", "echo one >&2; echo two >&2; exit 4"][..],
+            "was not cut: exit code 4: one | two",
+        ),
+        (&["/nonexistent/program"], "cannot start /nonexistent/program: No such file"),
+        (&["sh", "-c", "kill -SEGV $$"], "was not cut: signal 11"),
+    ] {
+        for (fs, check) in [("folder", "exit 1"), ("ext4", "exit 1"), ("folder", "true")] {
+            let args = [&["--fs", fs, "--check", check, "--"], command].concat();
+            let run = crash("a program that does not run", folder.path(), &args);
+            let Some((code, lines, error)) = run else { continue };
+            assert_eq!(code, 2, "{error}");
+            assert!(error.contains(words) && error.contains("hint: run it by hand"), "{error}");
+            assert!(lines.iter().all(|line| line["type"] != "cut"), "{lines:?}");
+        }
+    }
 }
 
 #[test]

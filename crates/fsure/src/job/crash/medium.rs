@@ -141,6 +141,14 @@ impl Drive {
         }
     }
 
+    /// Writes that it was told to fail, and has failed.
+    pub(super) fn failed_writes(&self) -> u64 {
+        match self {
+            Self::Blocks(drive) => drive.counts().errors,
+            Self::Files(folder) => folder.counts().errors,
+        }
+    }
+
     /// Has it remember all that it is asked for from now on, in a folder with room
     /// for that.
     pub(super) fn remember(&self, folder: &Path) -> io::Result<()> {

@@ -23,6 +23,10 @@ use crate::words::{Error, IoContext as _, Result};
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The same for one that has shown that it says nothing.
 const NO_PATIENCE: Duration = Duration::from_secs(10);
+/// What to do about a program that fails at once.
+const HINT: &str = "run it by hand in an empty folder until it prints 'ACK 1'; here it runs in the \
+                    new file system, which is in $MNT, and what it needs there is made by \
+                    '--prepare LINE'";
 /// What a drive does whose every flush is looked at.
 pub(super) const REMEMBERING: &str = "remember every write in";
 /// What a twin loses.
@@ -139,12 +143,14 @@ impl Run<'_> {
         }
         let Some(going) = under_way else { return Ok(None) };
         let ended = self.wait(going, random, *patience)?;
+        if let Some(ended) = ended {
+            going.may_have_ended(ended)?;
+        }
         if going.acknowledged.highest() == 0 {
             *patience = NO_PATIENCE;
         }
         let cut = self.cut(plan, going, number, random)?;
-        if let Some(ended) = ended {
-            going.may_have_ended(ended)?;
+        if ended.is_some() {
             *under_way = None;
         }
         Ok(cut)
@@ -321,16 +327,21 @@ impl Going {
         self.mounted.check(Reliance::Flushes)
     }
 
-    /// A program may end at any time, as long as it does something first.
+    /// A program may end at any time, as long as it does something first. One that fails
+    /// before that has shown nothing of the drive, unless that has failed a write.
     pub(super) fn may_have_ended(&self, ended: Ended) -> Result<()> {
-        if ended == Ended::Code(0) || self.acknowledged.highest() > 0 {
+        let is_well = ended == Ended::Code(0) || self.acknowledged.highest() > 0;
+        if is_well || self.drive.failed_writes() > 0 {
             return Ok(());
         }
-        let message = told(ended, &self.program.last_words());
-        let hint = "it is run with the file system as its working folder and in $MNT";
+        // What another process has done to the device is no fault of the program's.
+        self.check()?;
+        let why = told(ended, &self.program.last_words());
         Err(Error::Usage {
-            message: format!("the program ended before it acknowledged anything: {message}"),
-            hint: Some(hint.to_owned()),
+            message: format!(
+                "the program failed before it acknowledged anything, and was not cut: {why}"
+            ),
+            hint: Some(HINT.to_owned()),
         })
     }
 }
