@@ -33,7 +33,7 @@ impl CrashOptions {
             std::iter::once(self.program.clone().into()).chain(words).collect()
         };
         let command = words(&["workload", "run", workload.name, "."]);
-        let check = words(&["workload", "check", workload.name, ".", "--acked", "$ACKED"]);
+        let check = words(&["workload", "check", workload.name, "."]);
         Self { workload: Some(workload.name.to_owned()), command, check, ..self }
     }
 }
