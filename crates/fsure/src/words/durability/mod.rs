@@ -6,6 +6,7 @@
 //! A fact that is not known never speaks for a drive, and no sentence says
 //! "safe" before a cut has passed.
 
+mod freedom;
 mod rules;
 #[cfg(test)]
 mod table;
@@ -111,7 +112,7 @@ pub enum Id {
     ClaimsWt,
     /// Faster than heads can be.
     Impossible,
-    /// The flush costs nothing.
+    /// The flush is quicker than a drive can be whose cache is not protected.
     FreeFlush,
     /// Consistent with a real flush.
     Plausible,

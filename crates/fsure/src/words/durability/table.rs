@@ -246,6 +246,24 @@ fn virtual_disks_and_images() {
     assert!(judge(&volatile)[0].words.contains("whether a flush reaches"), "an overlay on it");
 }
 
+/// The sentence follows from the figures that it is said of.
+#[test]
+fn a_free_flush_is_told_by_what_makes_it_one() {
+    let slope = |facts: &mut Facts| facts.slope = vec![(0, 500.0), (64 << 20, 640.0)];
+    for (facts, words) in [
+        (on(Virtual, 1800.0, 1790.0), "costs next to nothing (1.8 ms where a write alone"),
+        (on(Nvme, 58.0, 11.0), "take 58.0 us where a write alone takes 11.0 us, and the quickest"),
+        (on(Nvme, 500.0, 15.0).but(slope), "105 GB/s were flushed at once"),
+        (on(Virtual, 475.0, 70.0), "The flush costs something (295 us), and still less"),
+    ] {
+        let said = &judge(&facts)[0];
+        assert_eq!((said.id, said.grade), (FreeFlush, Suspicious));
+        assert!(said.words.contains(words), "{}", said.words);
+        let (flush_us, direct_us) = (facts.flush_us.unwrap(), facts.direct_us.unwrap());
+        assert_eq!(said.words.contains("next to nothing"), flush_us < 1.2 * direct_us);
+    }
+}
+
 #[test]
 fn what_cannot_be_measured() {
     let honest = || on(Nvme, 1643.0, 15.0);
