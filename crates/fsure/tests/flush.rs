@@ -173,6 +173,31 @@ fn where_nothing_can_be_measured_it_says_why() {
     assert!(run.stderr.contains("mounted read-only"), "{}", run.stderr);
 }
 
+/// Another program has changed the setting of the device, which then sends no flush to its
+/// file: nothing is said of what that lies on, and the device is not taken for a drive.
+#[test]
+fn a_loop_device_that_sends_no_flush_is_told_with_its_setting() {
+    let test = "a loop device that sends no flush";
+    undisturbed(test, || {
+        let Some(image) = or_skip(test, Image::new(&EXT4, 256)) else { return };
+        let setting = format!("/sys/block/{}/queue/write_cache", image.device());
+        std::fs::write(&setting, "write through").expect("change the setting");
+        let run = flush(&["--json", text(image.root())]);
+        std::fs::write(&setting, "write back").expect("change it back");
+        let lines = lines(&run.stdout);
+        assert_eq!(run.code, 3, "{run:?}");
+        let verdict = &of_type(&lines, "verdict")[0];
+        assert_eq!((&verdict["id"], &verdict["grade"]), (&"CLAIMS_WT".into(), &"bad".into()));
+        let words = verdict["words"].as_str().expect("words");
+        assert!(words.contains("OVERRIDDEN") && words.contains(&setting), "{words}");
+        let layers = of_type(&lines, "layer");
+        assert!(
+            layers[1]["facts"].to_string().contains("kept from the file of loop"),
+            "{layers:?}"
+        );
+    });
+}
+
 /// By a mount option, and by a library that is loaded before the system's.
 #[test]
 fn a_flush_that_is_never_sent_is_bad() {

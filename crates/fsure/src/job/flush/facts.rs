@@ -26,6 +26,7 @@ pub(super) fn of(
             true => WriteCache::Back,
             false => WriteCache::Through,
         }),
+        held_by_loop: stack.held_by_loop().map(str::to_owned),
         drive_cache_on: stack.drive_cache_on,
         count: strongest.map_or(0, |tally| tally.latency.count()),
         spread_us: (quantile(0.1), quantile(0.9)),

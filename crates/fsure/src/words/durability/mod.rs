@@ -57,6 +57,8 @@ pub struct Facts {
     pub file_system: String,
     /// What the kernel takes the cache for.
     pub write_cache: Option<WriteCache>,
+    /// How a loop device keeps flushes from its file, where one does.
+    pub held_by_loop: Option<String>,
     /// Whether the drive itself says that its volatile cache is on (NVMe
     /// feature 6, ATA identify word 85): root may ask.
     pub drive_cache_on: Option<bool>,

@@ -46,6 +46,16 @@ fn says(id: Id, grade: Grade, words: String) -> Judgement {
     Judgement { id, grade, words }
 }
 
+/// What a loop device is written is in the memory of the machine, which has no cache that
+/// could be written through.
+fn overridden_loop(held: &str) -> Judgement {
+    let setting = held.split(' ').find(|word| word.starts_with("/sys/")).unwrap_or_default();
+    let words = format!(
+        "OVERRIDDEN: flushes are {held}. The device says 'write back' by itself: another program has changed that, and the change outlives what was attached to the device then. What is acknowledged is lost when the power goes. 'echo \"write back\" > {setting}' puts it right."
+    );
+    says(Id::ClaimsWt, Grade::Bad, words)
+}
+
 fn not_measured(why: String) -> Judgement {
     says(Id::NotMeasured, Grade::NotMeasured, format!("Not measurable here: {why}"))
 }
@@ -127,6 +137,9 @@ impl<'a> Case<'a> {
         if is_through && self.facts.drive_cache_on == Some(true) {
             let words = "OVERRIDDEN: the drive says that its volatile cache is on, the kernel was told that there is none (queue/write_cache is \"write through\") and sends no flush: what is acknowledged is lost when the power goes. Put \"write back\" into queue/write_cache, or switch the drive's cache off.";
             return Some(says(Id::ClaimsWt, Grade::Bad, words.to_owned()));
+        }
+        if let Some(held) = self.facts.held_by_loop.as_ref().filter(|_| is_through) {
+            return Some(overridden_loop(held));
         }
         if is_through && self.flushes.is_none_or(|n| n < NO_FLUSHES) {
             return Some(self.claims_write_through());

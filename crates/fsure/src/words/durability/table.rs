@@ -19,6 +19,7 @@ fn on(medium: Medium, flush_us: f64, direct_us: f64) -> Facts {
         medium,
         file_system: "ext4".to_owned(),
         write_cache: Some(Back),
+        held_by_loop: None,
         drive_cache_on: None,
         count: 1000,
         spread_us: (flush_us / 1.3, flush_us * 1.6),
@@ -264,6 +265,26 @@ fn a_free_flush_is_told_by_what_makes_it_one() {
     }
 }
 
+/// Another program has changed the setting of a loop device.
+#[test]
+fn a_loop_device_that_sends_no_flush_is_told_of() {
+    let held =
+        "kept from the file of loop3 by 'write through' in /sys/block/loop3/queue/write_cache";
+    let on_loop = |medium| {
+        let facts = on(medium, 90.0, 60.0).through(None);
+        facts.but(|facts| facts.held_by_loop = Some(held.to_owned()))
+    };
+    check(vec![
+        ("in a file on a disk", on_loop(Loop), &[(ClaimsWt, Bad)], 3),
+        ("in memory", on_loop(Memory), &[(Unmeasured, NotMeasured)], 5),
+    ]);
+    let words = &judge(&on_loop(Loop))[0].words;
+    assert!(
+        words.contains("'echo \"write back\" > /sys/block/loop3/queue/write_cache'"),
+        "{words}"
+    );
+}
+
 #[test]
 fn what_cannot_be_measured() {
     let honest = || on(Nvme, 1643.0, 15.0);
@@ -402,6 +423,7 @@ prop_compose! {
         ),
         file_system in proptest::sample::select(vec!["ext4", "btrfs", "", "safe"]),
         write_cache in proptest::option::of(proptest::sample::select(vec![Back, Through])),
+        held_by_loop in proptest::option::of(Just("kept from the file of loop3".to_owned())),
         drive_cache_on in proptest::option::of(any::<bool>()),
         count in prop_oneof![0_u64..100, Just(u64::MAX)],
         spread_us in prop_oneof![Just((1.0, 2.0)), (number(), number())],
@@ -418,8 +440,8 @@ prop_compose! {
         let cuts = cuts.map(|(made, acknowledged, lost)| Cuts { made, acknowledged, lost });
         let file_system = file_system.to_owned();
         Facts {
-            medium, file_system, write_cache, drive_cache_on, count, spread_us, flush_us,
-            direct_us, flushes_per_op, foreign_ratio, slope, dsync_us, weak_us, cuts,
+            medium, file_system, write_cache, held_by_loop, drive_cache_on, count, spread_us,
+            flush_us, direct_us, flushes_per_op, foreign_ratio, slope, dsync_us, weak_us, cuts,
         }
     }
 }
