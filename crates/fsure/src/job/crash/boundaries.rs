@@ -88,6 +88,7 @@ fn look(run: &Run<'_>, boundary: &Boundary, has_teeth: bool) -> Result<Option<Cu
         twin: false,
         detail: found.detail,
         image: None,
+        missing_syncs: None,
     };
     if state.is_loss() {
         cut.image = run.keep(&cut, &left);

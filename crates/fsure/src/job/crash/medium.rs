@@ -10,7 +10,7 @@ use fsure_os::loop_device::{LoopError, Reliance};
 use fsure_os::stand::{self, FileSystem, MountError, Site, Stand};
 
 use crate::crash::{Folder, Live, MountedFolder};
-use crate::drive::files::{FileDrive, Mode};
+use crate::drive::files::{FileDrive, Mode, Origin};
 use crate::drive::{Cut, History, Image, Latency, Personality, Random, Traits};
 use crate::words::{Error, Result};
 
@@ -122,6 +122,22 @@ impl Drive {
         match self {
             Self::Blocks(drive) => Content::Blocks(drive.cut(cut, random)),
             Self::Files(folder) => Content::Files(Box::new(folder.cut(cut, random))),
+        }
+    }
+
+    /// The same, with what the cut was made of, where that can be asked for what was not
+    /// synced: of a folder.
+    pub(super) fn cut_with_origin(
+        &self,
+        cut: Cut,
+        random: &mut Random,
+    ) -> (Content, Option<Origin>) {
+        match self {
+            Self::Blocks(_) => (self.cut(cut, random), None),
+            Self::Files(folder) => {
+                let (left, origin) = folder.cut_with_origin(cut, random);
+                (Content::Files(Box::new(left)), Some(origin))
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 
 mod acknowledged;
 mod boundaries;
+mod causes;
 mod examine;
 mod failing;
 mod matrix;

@@ -10,6 +10,7 @@ use fsure_os::loop_device::Reliance;
 use fsure_os::stand::Site;
 
 use super::acknowledged::Acknowledged;
+use super::causes::{Known, missing_syncs};
 use super::examine::examine;
 use super::medium::{Content, Drive, Kind, Mounted};
 use super::program::{Command, LOOK, Program};
@@ -50,6 +51,7 @@ struct Plan<'a> {
     variants: &'a [Cut],
     twin: bool,
     has_teeth: bool,
+    known: Known,
 }
 
 impl Plan<'_> {
@@ -73,7 +75,14 @@ impl Run<'_> {
     /// before one.
     pub(super) fn twin(&self, cuts: u64, made: &mut u64) -> Result<(Option<bool>, u64)> {
         let drive = Personality::Lying { lag: None };
-        let plan = Plan { drive, cuts, variants: &TWIN_VARIANTS, twin: true, has_teeth: true };
+        let plan = Plan {
+            drive,
+            cuts,
+            variants: &TWIN_VARIANTS,
+            twin: true,
+            has_teeth: true,
+            known: Known::default(),
+        };
         let (mut has_lost, mut acked) = (None, 0);
         self.make(&plan, &mut |cut| {
             *made += 1;
@@ -92,7 +101,7 @@ impl Run<'_> {
         each: &mut dyn FnMut(&CutMade),
     ) -> Result<()> {
         let (cuts, variants) = (self.options.cuts, &self.options.variants[..]);
-        let plan = Plan { drive, cuts, variants, twin: false, has_teeth };
+        let plan = Plan { drive, cuts, variants, twin: false, has_teeth, known: Known::default() };
         self.make(&plan, &mut |cut| {
             each(cut);
             true
@@ -171,6 +180,7 @@ impl Run<'_> {
             twin: plan.twin,
             detail: Some(why.to_owned()),
             image: None,
+            missing_syncs: None,
         }
     }
 
@@ -243,7 +253,7 @@ impl Run<'_> {
         self.tell(plan, number);
         // In this order: what is owed was acknowledged before the image is taken.
         let acked = going.acknowledged.highest();
-        let left = going.drive.cut(variant, random);
+        let (left, origin) = going.drive.cut_with_origin(variant, random);
         // And not before: what is lost must not look younger than it was.
         let at = Instant::now();
         // Every flush up to this image has reached the drive, or nothing is shown.
@@ -267,6 +277,7 @@ impl Run<'_> {
             twin: plan.twin,
             detail: found.detail,
             image: None,
+            missing_syncs: None,
         };
         if !plan.has_teeth && state == State::HarnessBroken {
             let why = "the check found nothing wrong on a drive that lies, either";
@@ -274,6 +285,15 @@ impl Run<'_> {
         }
         if !plan.twin && state.is_loss() {
             cut.image = self.keep(&cut, &left);
+            // On another drive it is the drive that has lost what was synced.
+            let origin = origin.filter(|_| plan.drive == Personality::Honest);
+            if let Some(origin) = origin {
+                cut.missing_syncs = match missing_syncs(self, &origin, acked, &plan.known) {
+                    // The cut counts without its cause.
+                    Err(Error::Interrupted(_)) => None,
+                    missing => Some(missing?),
+                };
+            }
         }
         Ok(Some(cut))
     }
