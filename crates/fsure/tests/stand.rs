@@ -256,13 +256,13 @@ fn as_many_flushes_arrive_as_a_file_system_must_have_sent() {
             let Some(image) = or_skip(&name, formatted(&site, system)) else { return };
             let drive = live(Personality::Honest, image);
             let stand = Stand::mount(&site, drive.clone(), system, options).unwrap();
-            let many = "while [ $(ls | wc -l) -lt 300 ]; do echo > $(ls | wc -l); sync .; done";
-            for line in [SYNCS, "dd if=/dev/zero of=large bs=1M count=60 2>&1; sync large", many] {
+            let many = "while [ $(ls | wc -l) -lt 60 ]; do echo > $(ls | wc -l); sync .; done";
+            for line in [SYNCS, "dd if=/dev/zero of=large bs=1M count=30 2>&1; sync large", many] {
                 let (ended, said) = run(&stand, line);
                 assert_eq!(ended, Ended::Code(0), "{said}");
                 stand.check(Reliance::Flushes).unwrap();
             }
-            assert!(drive.counts().flushes > 340, "{:?}", drive.counts());
+            assert!(drive.counts().flushes > 100, "{:?}", drive.counts());
             assert!(stand.sync_file().unwrap() > 0);
         });
     }

@@ -12,7 +12,7 @@ use rustix::fs::inotify::{CreateFlags, Reader, WatchFlags, add_watch, init};
 use super::say_again;
 
 /// How often a test is run that is disturbed each time.
-const ATTEMPTS_MAX: u32 = 10;
+const ATTEMPTS_MAX: u32 = 30;
 
 /// Runs a test on loop devices. One that fails while another process has changed the
 /// setting of any of them is run once more, and says so; what fails undisturbed fails.

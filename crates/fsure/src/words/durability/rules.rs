@@ -23,6 +23,11 @@ pub fn judge(facts: &Facts) -> Vec<Judgement> {
         all.push(not_measured(why));
         return all;
     }
+    if facts.facts.write_cache_changed {
+        let why = "another program has changed queue/write_cache meanwhile, with which the kernel sends flushes or none. Run it once more.";
+        all.push(not_measured(why.to_owned()));
+        return all;
+    }
     match facts.reach() {
         Some(found) => {
             let is_claim = found.id == Id::ClaimsWt && found.grade != Grade::Bad;

@@ -19,6 +19,7 @@ fn on(medium: Medium, flush_us: f64, direct_us: f64) -> Facts {
         medium,
         file_system: "ext4".to_owned(),
         write_cache: Some(Back),
+        write_cache_changed: false,
         held_by_loop: None,
         drive_cache_on: None,
         count: 1000,
@@ -296,6 +297,14 @@ fn what_cannot_be_measured() {
         ("busy", honest().but(|facts| facts.spread_us = (100.0, 3001.0)), only, 5),
         ("no spread at all", honest().but(|facts| facts.spread_us = (0.0, 0.0)), only, 5),
         ("others", honest().but(|facts| facts.foreign_ratio = Some(1.1)), only, 5),
+        (
+            "a setting that was changed meanwhile",
+            honest().but(|facts| {
+                (facts.write_cache_changed, facts.flushes_per_op) = (true, Some(0.0));
+            }),
+            only,
+            5,
+        ),
         ("no flush", honest().but(|facts| facts.flush_us = None), only, 5),
         ("no counter", honest().but(|facts| facts.flushes_per_op = None), only, 5),
         ("which drive", on(Unknown, 1643.0, 15.0), only, 5),
@@ -423,6 +432,7 @@ prop_compose! {
         ),
         file_system in proptest::sample::select(vec!["ext4", "btrfs", "", "safe"]),
         write_cache in proptest::option::of(proptest::sample::select(vec![Back, Through])),
+        write_cache_changed: bool,
         held_by_loop in proptest::option::of(Just("kept from the file of loop3".to_owned())),
         drive_cache_on in proptest::option::of(any::<bool>()),
         count in prop_oneof![0_u64..100, Just(u64::MAX)],
@@ -440,8 +450,8 @@ prop_compose! {
         let cuts = cuts.map(|(made, acknowledged, lost)| Cuts { made, acknowledged, lost });
         let file_system = file_system.to_owned();
         Facts {
-            medium, file_system, write_cache, held_by_loop, drive_cache_on, count, spread_us,
-            flush_us, direct_us, flushes_per_op, foreign_ratio, slope, dsync_us, weak_us, cuts,
+            medium, file_system, write_cache, write_cache_changed, held_by_loop, drive_cache_on,
+            count, spread_us, flush_us, direct_us, flushes_per_op, foreign_ratio, slope, dsync_us, weak_us, cuts,
         }
     }
 }
