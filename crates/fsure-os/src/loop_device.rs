@@ -36,7 +36,7 @@ const FINE: &str = "fine";
 const DISTURBED: &str = "disturbed";
 const FAILED: &str = "failed";
 
-/// Why a loop device is not what it has to be.
+/// The reason why a loop device cannot be relied upon.
 #[derive(Debug, thiserror::Error)]
 pub enum LoopError {
     /// Another process has changed it, or its settings cannot be put right.
@@ -124,7 +124,7 @@ impl LoopDevice {
 
     fn ask(&mut self, request: &str) -> Result<String, LoopError> {
         let sent = self.requests.as_mut().map(|to| writeln!(to, "{request}"));
-        // What has become of the keeper shows when its answer is read.
+        // Whether the keeper still runs shows when its answer is read.
         drop(sent);
         self.answer()
     }

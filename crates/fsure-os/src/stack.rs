@@ -71,12 +71,12 @@ impl Stack {
         host::stack::of(folder)
     }
 
-    /// What keeps flushes from what a folder lies on: `kept from the disk by nobarrier`.
+    /// Names what keeps flushes from what a folder lies on: `kept from the disk by nobarrier`.
     pub fn held_flushes(&self) -> Option<&str> {
         self.layers.iter().find_map(Layer::held_flushes)
     }
 
-    /// The same, where it is a loop device that does so.
+    /// Names the same, where a loop device does so.
     pub fn held_by_loop(&self) -> Option<&str> {
         let loops = self.layers.iter().filter(|layer| layer.kind == "loop");
         loops.filter_map(Layer::held_flushes).next()

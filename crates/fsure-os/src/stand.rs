@@ -337,7 +337,7 @@ impl Stand {
         let name = format!("mount: {}: ", stand.place.display());
         let words = words.strip_prefix(&name).unwrap_or(&words).to_owned();
         if is_the_image(output.status.code(), &String::from_utf8_lossy(&output.stderr)) {
-            // What another process has made of the image is not its fault.
+            // The image is not at fault where another process has written to it.
             stand.device().check(Reliance::Content)?;
             return Err(MountError::Unmountable(words));
         }
@@ -345,9 +345,9 @@ impl Stand {
         Err(MountError::Refused(io::Error::other(format!("mount failed: {words}"))))
     }
 
-    /// Fails where something of what is relied upon may not have been so at each moment
-    /// since it was mounted: another process has changed the loop device or written to
-    /// it, or fewer flushes arrived than the file system must have sent.
+    /// Fails unless all that is relied upon has held at each moment since it was mounted:
+    /// no other process has changed the loop device or written to it, and as many flushes
+    /// have arrived as the file system must have sent.
     pub fn check(&self, reliance: Reliance) -> Result<(), LoopError> {
         let mut device = self.device();
         let least = device.check(reliance)?;

@@ -116,7 +116,7 @@ fn what_proves_nothing_is_no_success() {
     }
 }
 
-/// It is no cut that has shown anything, whatever the check makes of an empty drive.
+/// The run is not cut, whatever the check makes of an empty drive.
 #[test]
 fn a_program_that_does_not_run_is_an_error_with_its_own_words() {
     let folder = tempfile::tempdir().unwrap();

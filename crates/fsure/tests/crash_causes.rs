@@ -1,4 +1,4 @@
-//! Which sync a program has left out, told of each cut of a folder that has lost or
+//! The sync that a program has left out, told of each cut of a folder that has lost or
 //! damaged something.
 #![cfg(target_os = "linux")]
 
@@ -9,7 +9,7 @@ use support::{Report, fsure_with};
 
 const CHECK: &str =
     r#"awk '$1 == NR { n = NR } END { print "LAST " n+0 }' d/log 2>/dev/null || echo LAST 0"#;
-/// Numbers in a file in a folder, after these steps; and other files, which nobody misses.
+/// Numbers in a file in a folder, after these steps; and other files, which no check misses.
 const WRITER: &str = "touch other1 other2; mkdir d; touch d/log d/other; STEPS
 n=0; while :; do n=$((n+1)); echo $n >> d/log; echo $n >> other1; EACH; echo ACK $n; done";
 
@@ -17,7 +17,7 @@ fn program(steps: &str, each: &str) -> String {
     WRITER.replace("STEPS", steps).replace("EACH", each)
 }
 
-/// What was found missing in each of three cuts that leave only what was synced; `None`,
+/// Returns what was found missing in each of three cuts that leave only what was synced; `None`,
 /// and said so, where this machine cannot.
 fn missing(steps: &str, each: &str) -> Option<(Report, Vec<Value>)> {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,5 +1,5 @@
-//! What other processes do to the loop device between a file system and its simulated
-//! drive: it is noticed, and no program is blamed for it. The programs here do it
+//! Changes by other processes to the loop device between a file system and its simulated
+//! drive: they are noticed, and no program is blamed for them. The programs here do it
 //! themselves, as root, so that each comes at a moment that is known.
 #![cfg(target_os = "linux")]
 
@@ -92,7 +92,7 @@ fn what_another_process_does_to_the_device_is_no_loss() {
     }
 }
 
-/// What another process makes of an image while the check looks at it, too.
+/// A write by another process to an image while the check looks at it counts, too.
 #[test]
 fn what_another_process_does_during_a_check_is_no_loss() {
     let device = r#"d=$(awk -v p="$MNT" '$5 == p { print $(NF-1) }' /proc/self/mountinfo)"#;

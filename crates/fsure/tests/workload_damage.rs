@@ -89,7 +89,7 @@ fn nothing_there_is_nothing_done() {
     }
 }
 
-/// What was there before the first commit is what a cut leaves that loses all of them: no
+/// A cut that loses all commits leaves what was there before the first one: no
 /// file, an empty one, or one in which only the journal mode is set.
 #[test]
 fn a_database_without_its_tables_is_one_of_which_all_is_lost() {

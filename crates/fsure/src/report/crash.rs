@@ -14,7 +14,7 @@ use crate::words::units::{microseconds, span};
 const TOLD: usize = 5;
 /// The folder that keeps what POSIX promises.
 const STRICT: &str = "folder";
-/// Why a real file system may have lost nothing.
+/// The reason why a real file system may have lost nothing.
 const NAMES: &str = "  POSIX makes a name durable by an fsync of its folder only, and so does \
                      '--fs folder'. ext4 and\n  XFS make all names durable with the next fsync \
                      of any file: see '--fs ext4', or without root\n  '--fs folder-journal'.\n";
@@ -123,7 +123,7 @@ fn words(cut: &CutMade) -> String {
     }
 }
 
-/// Which syncs were missing, in words.
+/// Names the syncs that were missing.
 fn cause(missing: &[MissingSync]) -> String {
     if missing.is_empty() {
         return "no fsync just before the cut would have helped".to_owned();
@@ -146,7 +146,7 @@ fn place(missing: &MissingSync) -> String {
     format!("the {} {}", safe(&missing.of), safe(&missing.path))
 }
 
-/// The syncs that were missing in all cuts of a drive, the most frequent first, and why
+/// Counts the syncs that were missing in all cuts of a drive, the most frequent first, and why
 /// file systems differ here.
 fn causes(drive: &DriveTried, lines: &[CrashLine]) -> String {
     let mut counts = BTreeMap::<_, u64>::new();

@@ -120,8 +120,7 @@ pub struct DriveTried {
     /// Whether the same on a lying drive was seen to lose: `null` where the run
     /// was ended before.
     pub twin_lost: Option<bool>,
-    /// What another process did to the ground on which the cuts were made, so that
-    /// they were ended.
+    /// The disturbance by another process that ended the cuts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disturbed: Option<String>,
     /// The highest number acknowledged before any of the twin's cuts. Not told.

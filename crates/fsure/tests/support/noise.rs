@@ -11,7 +11,7 @@ use rustix::fs::inotify::{CreateFlags, Reader, WatchFlags, add_watch, init};
 
 use super::say_again;
 
-/// How often a test is run that is disturbed each time.
+/// Runs of a test that is disturbed each time.
 const ATTEMPTS_MAX: u32 = 30;
 
 /// Runs a test on loop devices. One that fails while another process has changed the
@@ -36,7 +36,7 @@ impl Noise {
         let events = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).expect("inotify");
         for device in fs::read_dir("/sys/block").expect("list /sys/block").flatten() {
             if device.file_name().to_string_lossy().starts_with("loop") {
-                // One that is removed just now is nobody's.
+                // A device that is removed just now has no user.
                 let _ = add_watch(&events, write_cache(&device.path()), WatchFlags::MODIFY);
             }
         }

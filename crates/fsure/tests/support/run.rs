@@ -52,7 +52,7 @@ fn ended(command: &mut Command) -> Run {
     }
 }
 
-/// How often `fsure crash` is run that another process disturbs each time.
+/// Runs of `fsure crash` that another process disturbs each time.
 const DISTURBED_MAX: u32 = 5;
 
 /// Runs `fsure crash --json` with mount points in `folder`; `None`, and said so, where this

@@ -14,7 +14,7 @@ use fsure_os::loop_device;
 pub(crate) struct LoopKeeperArgs {
     /// The file
     file: PathBuf,
-    /// Where the device is to be mounted
+    /// The folder that the device is mounted at
     place: PathBuf,
 }
 

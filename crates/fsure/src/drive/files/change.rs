@@ -233,7 +233,7 @@ impl Pending {
         taken
     }
 
-    /// Which of the first `due` names a sync of one of some folders makes durable.
+    /// Marks those of the first `due` names that a sync of one of some folders makes durable.
     fn is_of(&self, folders: &BTreeSet<u64>, due: usize) -> Vec<bool> {
         // A rename out of another folder takes along what made its old name:
         // that must not come after it.

@@ -183,8 +183,8 @@ impl FileDrive {
         self.left(now, cut, random, &BTreeSet::new())
     }
 
-    /// What a cut leaves of what is durable and waits now, had `synced` been synced just
-    /// before it. Chance decides the same with and without them.
+    /// Returns what a cut leaves now, had `synced` been synced just before it. Chance
+    /// decides the same with and without them.
     fn left(&self, now: Duration, cut: Cut, random: &mut Random, synced: &BTreeSet<u64>) -> Self {
         let mut left = self.medium.clone();
         let waiting = self.pending.in_order();

@@ -1,4 +1,4 @@
-//! What a cut was made of, kept so that it can be asked afterwards which sync was missing:
+//! The circumstances of a cut, kept to find out afterwards which sync was missing:
 //! the same cut with one more file or folder synced before it leaves another state, and
 //! where that is whole, the sync is what the program has left out.
 
@@ -28,7 +28,7 @@ pub struct Unsynced {
     pub inode: u64,
     /// Its path from the top, which is empty.
     pub path: PathBuf,
-    /// Whether it is a folder.
+    /// True for a folder.
     pub is_folder: bool,
     /// Names in it that were given, changed or removed.
     pub names: BTreeSet<OsString>,
@@ -49,12 +49,12 @@ impl FileDrive {
 }
 
 impl Origin {
-    /// What the same cut leaves, had these been synced just before it.
+    /// Returns what the same cut leaves, had these been synced just before it.
     pub fn with_syncs(&self, synced: &BTreeSet<u64>) -> FileDrive {
         self.drive.left(self.now, self.cut, &mut self.random.clone(), synced)
     }
 
-    /// All that has a path and of which the cut has taken something, in the order in which
+    /// Lists all that has a path and of which the cut has taken something, in the order in which
     /// that was done. With all of them synced, everything is there.
     pub fn unsynced(&self) -> Vec<Unsynced> {
         let waiting = self.drive.pending.in_order();
@@ -65,7 +65,7 @@ impl Origin {
         let mut found: Vec<Unsynced> = Vec::new();
         let paths = self.paths();
         let mut add = |inode: u64, name: Option<&OsString>| {
-            // What was removed meanwhile is missed by no check.
+            // No check misses what was removed meanwhile.
             let Some(path) = paths.get(&inode) else { return };
             let place = found.iter().position(|one| one.inode == inode).unwrap_or_else(|| {
                 let is_folder = self.drive.is_folder(inode);

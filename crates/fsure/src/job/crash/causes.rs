@@ -1,4 +1,4 @@
-//! Which syncs a program has left out, where a cut of a folder has lost or damaged
+//! The syncs that a program has left out, where a cut of a folder has lost or damaged
 //! something: the same cut is made once more with some of what was not synced made
 //! durable, and what that leaves is checked as the cut itself was. The fewest with which
 //! the check finds nothing wrong are the cause.
@@ -17,8 +17,8 @@ use crate::drive::files::{Origin, Unsynced};
 use crate::results::{MissingSync, State};
 use crate::words::{Error, ExitCode, Result};
 
-/// How long causes of one cut are looked for; what is found by then is told, although
-/// fewer might do.
+/// The time that is spent on the causes of one cut. The syncs that are found by then are
+/// told, although fewer might do.
 const SEARCH_MAX: Duration = Duration::from_secs(20);
 /// Names of a folder that are told.
 const NAMES_MAX: usize = 3;
@@ -34,7 +34,7 @@ struct Search<'a> {
     begun: Instant,
 }
 
-/// The fewest syncs that were found with which nothing would have been lost; none where
+/// Finds the fewest syncs with which nothing would have been lost; none where
 /// no sync helps. Fails with [`Error::Interrupted`] where the run is to end.
 pub(super) fn missing_syncs(
     run: &Run<'_>,
@@ -57,7 +57,7 @@ pub(super) fn missing_syncs(
     Ok(found)
 }
 
-/// What was known of an earlier cut, where all of it was not synced in this one, either.
+/// Finds the cause of an earlier cut among the syncs that are missing here.
 fn find<'a>(known: &BTreeSet<MissingSync>, all: &'a [Unsynced]) -> Option<Vec<&'a Unsynced>> {
     let is_known = |one: &&Unsynced| known.contains(&missing(one).without_names());
     let found: Vec<_> = all.iter().filter(is_known).collect();
@@ -65,7 +65,7 @@ fn find<'a>(known: &BTreeSet<MissingSync>, all: &'a [Unsynced]) -> Option<Vec<&'
 }
 
 impl Search<'_> {
-    /// Whether the check finds nothing wrong with these synced.
+    /// Returns whether the check finds nothing wrong with these synced.
     fn is_enough(&self, syncs: &[&Unsynced]) -> Result<bool> {
         self.run.listener.under_way("looking for the sync that is missing", self.run.from);
         let inodes = syncs.iter().map(|one| one.inode).collect();
@@ -79,7 +79,7 @@ impl Search<'_> {
         }
     }
 
-    /// The fewest of some syncs that are enough, as far as that can be found by halving
+    /// Finds the fewest of some syncs that are enough, as far as that can be found by halving
     /// (Zeller's ddmin); none where all of them are not.
     fn fewest<'a>(&self, all: Vec<&'a Unsynced>) -> Result<Vec<&'a Unsynced>> {
         if !self.is_enough(&all)? {
@@ -99,7 +99,7 @@ impl Search<'_> {
         Ok(enough)
     }
 
-    /// Those of folders, or of files, where they are enough: a program that leaves out
+    /// Takes those of folders, or of files, where they are enough: a program that leaves out
     /// one of them mostly leaves out the others of its kind.
     fn of_one_kind<'a>(&self, all: Vec<&'a Unsynced>) -> Result<Vec<&'a Unsynced>> {
         for is_folder in [true, false] {
@@ -112,7 +112,7 @@ impl Search<'_> {
         Ok(all)
     }
 
-    /// A part of some syncs that is enough, or all but a part.
+    /// Finds a part of some syncs that is enough, or all but a part.
     fn fewer<'a>(&self, all: &[&'a Unsynced], parts: usize) -> Result<Option<Vec<&'a Unsynced>>> {
         let parts: Vec<_> = all.chunks(all.len().div_ceil(parts)).collect();
         let single = parts.iter().map(|part| part.to_vec());

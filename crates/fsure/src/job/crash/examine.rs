@@ -67,7 +67,7 @@ pub(super) fn examine(
             }
         };
         let found = look(options, &mounted, acked, listener);
-        // What another process has made of it while it was looked at is no loss.
+        // A write by another process while it was looked at is not a loss.
         if found.state.is_some_and(State::is_loss) {
             mounted.check(Reliance::Content)?;
         }

@@ -33,7 +33,7 @@ use medium::{Content, Kind, Mounted};
 use program::{Command, Program};
 use run::Run;
 
-/// How often something is tried, where another process disturbs it each time.
+/// Attempts at something that another process disturbs each time.
 const ATTEMPTS_MAX: u32 = 20;
 /// Cuts of a twin, of which one has to show a loss.
 const TWIN_CUTS: u64 = 6;
@@ -123,7 +123,7 @@ pub fn crash(options: &CrashOptions, listener: &dyn CrashListener) -> Result<Cra
             fs: options.front.name().to_owned(),
             ..DriveTried::default()
         };
-        // What was seen before counts.
+        // Cuts that were made before count.
         match try_drive(&run, *drive, &mut made, &mut one) {
             Err(Error::HarnessBroken { why }) => one.disturbed = Some(why),
             other => other?,
@@ -260,9 +260,9 @@ fn prepare_once(
     Ok(now())
 }
 
-/// Has a sync of a file of ours reach the drive through the file system. Where the user
-/// has asked for one that sends no flush, that is said and not refused: it is what is
-/// tried.
+/// Syncs a file of the harness through the file system, which has to reach the drive.
+/// Where the user has asked for a file system that sends no flush, a warning says so: it
+/// is the subject of the run.
 fn prove(options: &CrashOptions, mounted: &Mounted, listener: &dyn CrashListener) -> Result<()> {
     let Front::Mounted { system, options: given } = &options.front else { return Ok(()) };
     if mounted.sync_file()? != Some(0) {

@@ -24,7 +24,7 @@ use crate::words::{Error, IoContext as _, Result};
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The same for one that has shown that it says nothing.
 const NO_PATIENCE: Duration = Duration::from_secs(10);
-/// What to do about a program that fails at once.
+/// The remedy for a program that fails at once.
 const HINT: &str = "run it by hand in an empty folder until it prints 'ACK 1'; here it runs in the \
                     new file system, which is in $MNT, and what it needs there is made by \
                     '--prepare LINE'";
@@ -354,7 +354,7 @@ impl Going {
         if is_well || self.drive.failed_writes() > 0 {
             return Ok(());
         }
-        // What another process has done to the device is no fault of the program's.
+        // The program is not at fault where another process has changed the device.
         self.check()?;
         let why = told(ended, &self.program.last_words());
         Err(Error::Usage {

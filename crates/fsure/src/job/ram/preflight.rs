@@ -51,7 +51,7 @@ pub struct Facts {
     pub backend: Backend,
     /// Why that cannot be had here, and what to do.
     pub lacks: Option<String>,
-    /// What keeps flushes from the disk of the disk side, and how.
+    /// The setting that keeps flushes from the disk of the disk side.
     pub held_flushes: Option<String>,
 }
 

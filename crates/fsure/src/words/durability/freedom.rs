@@ -1,10 +1,10 @@
-//! Why a flush is called free, and the sentence that says so with its figures: of one that
-//! takes seven times as long as a write, it must not be that it costs nothing.
+//! The ways in which a flush is called free, each with a sentence that has its figures: of
+//! one that takes seven times as long as a write, it must not say that it costs nothing.
 
 use super::thresholds::{CONSUMER_MIN_US, FLASH_MIN_US, IMPOSSIBLE_RATE};
 use crate::words::units::microseconds;
 
-/// How a flush is quicker than a drive with a volatile cache can be.
+/// The way in which a flush is quicker than a drive with a volatile cache can be.
 pub(super) enum Freedom {
     /// A write with it takes as long as one without.
     AddsNothing,

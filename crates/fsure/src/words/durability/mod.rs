@@ -57,10 +57,10 @@ pub struct Facts {
     pub file_system: String,
     /// What the kernel takes the cache for.
     pub write_cache: Option<WriteCache>,
-    /// Whether the kernel took the cache for another kind after the measurement than
+    /// True where the kernel took the cache for another kind after the measurement than
     /// before it.
     pub write_cache_changed: bool,
-    /// How a loop device keeps flushes from its file, where one does.
+    /// The setting by which a loop device keeps flushes from its file, where one does.
     pub held_by_loop: Option<String>,
     /// Whether the drive itself says that its volatile cache is on (NVMe
     /// feature 6, ATA identify word 85): root may ask.

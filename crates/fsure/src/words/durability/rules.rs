@@ -51,8 +51,8 @@ fn says(id: Id, grade: Grade, words: String) -> Judgement {
     Judgement { id, grade, words }
 }
 
-/// What a loop device is written is in the memory of the machine, which has no cache that
-/// could be written through.
+/// Judges a loop device that sends no flush. Its data are in the memory of the machine,
+/// which is not a cache that is written through.
 fn overridden_loop(held: &str) -> Judgement {
     let setting = held.split(' ').find(|word| word.starts_with("/sys/")).unwrap_or_default();
     let words = format!(

@@ -1,4 +1,4 @@
-//! How many flushes a mounted file system must have sent, by its own count of what it
+//! The flushes that a mounted file system must have sent, by its own count of what it
 //! committed: where fewer arrived, they were lost on the way.
 
 use std::fs;
@@ -9,7 +9,7 @@ use std::path::Path;
 /// that, as the one before may have begun earlier.
 const XFS_WRITES_PER_FLUSH: u64 = 512;
 
-/// The least number of flushes that the file system on a loop device has sent since it
+/// Returns the least number of flushes that the file system on a loop device has sent since it
 /// was mounted with barriers; 0 where it does not count.
 pub(super) fn flushes_at_least(number: u32) -> u64 {
     let device = format!("loop{number}");

@@ -34,18 +34,18 @@ const CLAIM_PAUSE: Duration = Duration::from_millis(10);
 const DEVICES_MAX: usize = 8;
 /// Of each device, another process may change a setting back at the same moment.
 const SETTING_ATTEMPTS: u32 = 5;
-/// What the proof writes: one block of any device.
+/// One block of any device, which the proof writes.
 const BLOCK: usize = 4096;
 const PROOF: &str = ".fsure-proof";
-/// A line for a person, where there are no loop devices.
-const NO_LOOP: &str = "there is no loop device to be had: 'modprobe loop', or let this container \
-                       have /dev/loop-control; without '--fs' it is a folder, which needs none";
+/// The remedy where no loop device is available.
+const NO_LOOP: &str = "no loop device is available: run 'modprobe loop', or give this container \
+                       /dev/loop-control; without '--fs' the drive is a folder, which needs none";
 
 /// A device that is attached to a file, and what it has to stay.
 pub(crate) struct Attached {
     number: u32,
     node: PathBuf,
-    /// Where it is to be mounted.
+    /// The folder that it is mounted at.
     place: PathBuf,
     /// Keeps it attached. Writable until the proof: kernels that let no process write
     /// to a mounted device refuse to mount one that is open for writing.
@@ -54,7 +54,7 @@ pub(crate) struct Attached {
     watch: Watch,
     /// The option of the mount that keeps flushes from the device.
     no_barrier: Option<&'static str>,
-    /// What another process has done, by what relies on it.
+    /// The first disturbance by another process of flushes, and of the content.
     disturbs_flushes: Option<String>,
     disturbs_content: Option<String>,
 }
@@ -278,7 +278,7 @@ impl Watch {
         loop {
             match reader.next() {
                 Ok(event) => {
-                    // What was too much to be told may have been of either.
+                    // Events that were dropped may have been of either.
                     let is_all = event.events().contains(ReadFlags::QUEUE_OVERFLOW);
                     heard.write_cache |= is_all || event.wd() == self.write_cache;
                     heard.node |= is_all || Some(event.wd()) == self.node;

@@ -32,7 +32,7 @@ pub(super) struct Information {
 }
 
 impl Information {
-    /// What a device is to be set up with.
+    /// The settings of a new device.
     pub(super) fn with_flags(flags: u32) -> Self {
         Self {
             device: 0,
@@ -74,7 +74,7 @@ impl Settings {
         })
     }
 
-    /// The first setting that is another one `later`, in words.
+    /// Names the first setting that is another one `later`.
     pub(super) fn difference(&self, later: &Self) -> Option<String> {
         let number = |name: &str, was: u64, is: u64| {
             (was != is).then(|| format!("{name} was {was} and is {is}"))
@@ -103,7 +103,7 @@ fn ask(device: &File) -> io::Result<Information> {
     }
 }
 
-/// Has a device be writable that another process has made read-only (`blockdev --setro`).
+/// Makes a device writable that another process has made read-only (`blockdev --setro`).
 pub(super) fn make_writable(number: u32, device: &File) -> Result<(), LoopError> {
     if word(number, "ro")? == "0" {
         return Ok(());
