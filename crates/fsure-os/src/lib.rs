@@ -29,6 +29,7 @@
 //! | [`tracing`] | which folders all programs use, and how |
 //! | [`volume`] | which file system this is |
 //! | [`pv`] | the experiment that all this began with |
+//! | [`mapped_write`] | stores into a file that move no date |
 //! | [`memory`] | how much memory there is, who may have it, and how short it is |
 //! | [`mirror`] | a folder of which another is kept a copy |
 //! | [`mounts`] | mounts of our own, which are gone with the process |
@@ -78,6 +79,7 @@ pub mod limit;
 pub mod lock;
 pub mod loop_device;
 pub mod machine;
+pub mod mapped_write;
 pub mod memory;
 pub mod mirror;
 pub mod mounts;

@@ -45,6 +45,19 @@ pub fn link_file(root: &Root, path: &[u8], second: &[u8]) -> io::Result<()> {
     host::link_file(root, path, second)
 }
 
+/// Gives a file of one file system another name in the place of its own, durably;
+/// no link is followed. Fails with `AlreadyExists` where there is anything of that
+/// name, as far as the file system can tell in one step.
+pub fn move_file(root: &Root, path: &[u8], to: &[u8]) -> io::Result<()> {
+    host::move_file(root, path, to)
+}
+
+/// Whether an error says that a file cannot have a second name on this file
+/// system, as on FAT and on some network file systems.
+pub fn has_no_links(error: &io::Error) -> bool {
+    host::has_no_links(error)
+}
+
 /// Waits until the names in a folder are on the medium.
 pub fn flush_folder(root: &Root, path: &[u8]) -> io::Result<()> {
     host::flush_folder(root, path)

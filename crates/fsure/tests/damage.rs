@@ -293,9 +293,6 @@ fn struck_with_copy(fault: Fault, place: Place) -> (Tree, Recorded) {
 #[test]
 fn heal_puts_back_what_is_damaged_and_touches_nothing_else() {
     for case in DAMAGE {
-        if ["altered", "damaged-copy"].contains(&case.2) {
-            heal(case, &["--in-place"], 3);
-        }
         heal(case, &[], 7);
         let has_blocks = matches!(case.1, Place::Full(size) | Place::Sparse(size) if size > 0);
         if has_blocks {

@@ -245,7 +245,7 @@ fn a_file_with_two_names_is_refused_or_healed_in_place() {
         assert!(reason.contains("--in-place"), "{reason}");
     }
     assert!((set.tree.read("one"), inode()) == before);
-    let report = set.heal(&["--altered", "--in-place", "--yes"]);
+    let report = set.heal(&["--no-keep", "--in-place", "--yes"]);
     assert_eq!(report.code, 7, "{report:?}");
     assert_eq!(["one", "two"].map(|path| cure(&report, path)), ["healed", "healed"]);
     assert_eq!(inode(), before.1);
@@ -286,7 +286,7 @@ fn a_replica_that_is_the_tree_is_none() {
     std::fs::create_dir_all(&linked).unwrap();
     if std::fs::hard_link(set.tree.path("dir/f"), linked.join("f")).is_ok() {
         let linked = set.beside.path("linked");
-        let from = ["--from", linked.to_str().unwrap(), "--altered", "--in-place"];
+        let from = ["--from", linked.to_str().unwrap(), "--no-keep", "--in-place"];
         let report = set.recorded.run("heal", &from);
         let reason = remedy(&report, "dir/f")["reason"].as_str().unwrap().to_owned();
         assert!(reason.contains("the damaged file itself"), "{reason}");
@@ -362,7 +362,7 @@ fn without_block_values_the_whole_is_proven_by_every_digest() {
     assert!(tree.read("f") == content(2 * MIB as usize + 9, 1));
     assert_eq!(remedy(&report, "f")["taken"][0]["replica"], copies[1].to_str().unwrap());
     tree.flip("f", 7);
-    let report = recorded.run("heal", &[&from[..], &["--in-place", "--altered"]].concat());
+    let report = recorded.run("heal", &[&from[..], &["--in-place", "--no-keep"]].concat());
     let reason = remedy(&report, "f")["reason"].as_str().unwrap().to_owned();
     assert!(reason.contains("blocks are not recorded"), "{reason}");
 }
@@ -475,6 +475,7 @@ fn rot_is_healed_in_both_ways() {
         std::fs::write(beside.path(&name), &data).unwrap();
         let recorded = Recorded::inside(image.root());
         recorded.record();
+        recorded.settle();
         image.flip_in_image(&data[3 << 20..(3 << 20) + 32], 5);
         let from = ["--from", beside.root().to_str().unwrap(), "--yes", "--in-place"];
         let report = recorded.run("heal", &from[..if in_place { 4 } else { 3 }]);

@@ -185,7 +185,7 @@ fn a_killed_heal_in_place_is_finished_by_the_next() {
         let report = set.recorded.update();
         assert_eq!(report.code, 5, "half a file would be recorded: {case}: {report:?}");
     };
-    kill_heals(&set, Signal::KILL, &["--in-place", "--altered"], &look);
+    kill_heals(&set, Signal::KILL, &["--in-place", "--no-keep"], &look);
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn on_tmpfs(kibibytes: u32) -> Option<(Tree, Mounted, Tree, Recorded)> {
 }
 
 fn heal_from(recorded: &Recorded, copy: &Path, more: &[&str]) -> Report {
-    let from = ["--from", copy.to_str().unwrap(), "--altered", "--yes"];
+    let from = ["--from", copy.to_str().unwrap(), "--no-keep", "--yes"];
     recorded.run("heal", &[&from[..], more].concat())
 }
 

@@ -19,7 +19,7 @@ use support::{Recorded, Report, Tree, content, or_skip, skip, traced};
 
 const MIB: usize = 1 << 20;
 const SIZE: usize = 3 * MIB + 7;
-const DO: [&str; 3] = ["--altered", "--in-place", "--yes"];
+const DO: [&str; 3] = ["--no-keep", "--in-place", "--yes"];
 
 /// Recorded files and a copy of them.
 struct Setting {
@@ -234,7 +234,7 @@ fn who_writes_while_it_is_proved_keeps_what_was_written() {
             replicas: vec![set.beside.path("copy")],
             does: true,
             in_place: true,
-            altered: true,
+            discards_replaced: true,
             ..Default::default()
         };
         let outcome = heal(&place, &options, &editor).unwrap();

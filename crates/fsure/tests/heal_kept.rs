@@ -1,6 +1,5 @@
-//! What `heal` replaces of files that somebody rewrote and dated back is kept:
-//! byte for byte, under a name that nothing of ours takes away, or the file is
-//! left alone.
+//! What `heal` replaces is kept, whatever the verdict: byte for byte, under a name
+//! that fsure never takes away, or the file is left alone.
 #![cfg(target_os = "linux")]
 
 mod support;
@@ -65,7 +64,7 @@ fn assert_left_alone(report: &Report, path: &str, why: &str) {
     let remedy = remedy(report, path);
     assert_eq!((report.code, &remedy["cure"]), (3, &json!("unhealed")), "{report:?}");
     let reason = remedy["reason"].as_str().unwrap();
-    assert!(reason.contains(why) && reason.contains("--altered"), "{reason}");
+    assert!(reason.contains(why) && reason.contains("--no-keep"), "{reason}");
 }
 
 #[test]
@@ -114,7 +113,6 @@ fn what_replaced_a_file_under_its_date_is_kept_too() {
     set.tree.write("new", "better tags");
     set.tree.set_mtime("new", set.tree.mtime("f"));
     std::fs::rename(set.tree.path("new"), set.tree.path("f")).unwrap();
-    assert_left_alone(&set.heal(&["--yes", "--in-place"]), "f", "in place nothing");
     let report = set.heal(&["--yes"]);
     assert_eq!((report.code, &remedy(&report, "f")["found"]), (7, &json!("damaged-copy")));
     assert_eq!(set.tree.read(".fsure/replaced/1/f"), b"better tags");
@@ -123,7 +121,7 @@ fn what_replaced_a_file_under_its_date_is_kept_too() {
 }
 
 #[test]
-fn what_could_not_be_read_for_once_is_kept_if_somebody_wrote_it() {
+fn what_could_not_be_read_for_once_is_kept() {
     for is_altered in [true, false] {
         let set = Setting::recorded(&["f"]);
         let date = set.tree.mtime("f");
@@ -142,8 +140,7 @@ fn what_could_not_be_read_for_once_is_kept_if_somebody_wrote_it() {
         assert!(traced.run.stdout.contains("unreadable"), "{:?}", traced.run);
         assert_eq!(traced.run.code, 7, "{:?}", traced.run);
         let kept = std::fs::read(set.tree.path(".fsure/replaced/1/f")).ok();
-        assert_eq!(kept.is_some(), is_altered, "{:?}", traced.run);
-        assert!(kept.is_none_or(|kept| kept == before));
+        assert!(kept == Some(before), "{:?}", traced.run);
         assert!(set.tree.read("f") == content(SIZE, 1));
     }
 }
@@ -153,15 +150,77 @@ fn nothing_is_kept_where_that_is_asked_for() {
     let set = Setting::recorded(&["f", "g"]);
     let inode = set.inode("g");
     set.tree.flip("f", 3);
-    let report = set.heal(&["--yes", "--altered"]);
+    let report = set.heal(&["--yes", "--no-keep"]);
     assert_eq!((report.code, &remedy(&report, "f")["kept"]), (7, &Value::Null), "{report:?}");
     set.tree.flip("g", 3);
-    let before = set.tree.read("g");
-    assert_left_alone(&set.heal(&["--yes", "--in-place"]), "g", "in place nothing");
-    assert!(set.tree.read("g") == before);
-    let report = set.heal(&["--yes", "--in-place", "--altered"]);
+    let report = set.heal(&["--yes", "--in-place", "--no-keep"]);
     assert_eq!((report.code, set.inode("g")), (7, inode), "{report:?}");
     assert!(!set.tree.path(".fsure").exists());
+    set.assert_clean();
+    // Its old name.
+    set.tree.flip("f", 3);
+    assert_eq!(set.heal(&["--yes", "--altered"]).code, 7);
+    assert!(!set.tree.path(".fsure").exists());
+}
+
+/// In place, the journal has the bytes that were replaced.
+#[test]
+fn of_a_file_that_is_healed_in_place_the_journal_is_kept() {
+    let set = Setting::recorded(&["dir/f"]);
+    let inode = set.inode("dir/f");
+    set.tree.flip("dir/f", MIB as u64 + 3);
+    let before = set.tree.read("dir/f");
+    let report = set.heal(&["--yes", "--in-place"]);
+    assert_eq!((report.code, set.inode("dir/f")), (7, inode), "{report:?}");
+    // The catalog is elsewhere, and so is the journal.
+    let journal = std::fs::read(set.beside.path("catalog.db.healing.1")).expect("a journal");
+    let block = &before[MIB..2 * MIB];
+    assert!(journal.windows(64).any(|piece| piece == &block[..64]), "the bytes of before");
+    set.assert_clean();
+    let inside = Recorded::inside(set.tree.root());
+    inside.record();
+    set.tree.flip("dir/f", 3);
+    let copy = set.beside.path("copy");
+    let from = ["--from", copy.to_str().unwrap(), "--yes", "--in-place"];
+    let report = inside.run("heal", &from);
+    let kept = ".fsure/replaced/1/dir/f.healing";
+    assert_eq!((report.code, &remedy(&report, "dir/f")["kept"]), (7, &json!(kept)), "{report:?}");
+    assert!(set.tree.read(kept).starts_with(b"fsure heal 1\n"));
+    // Its end would be in no journal.
+    let date = set.tree.mtime("dir/f");
+    let mut longer = set.tree.read("dir/f");
+    longer.push(0);
+    set.tree.write("dir/f", &longer);
+    set.tree.set_mtime("dir/f", date);
+    assert_left_alone(&inside.run("heal", &from), "dir/f", "its end is kept nowhere");
+    assert!(set.tree.read("dir/f") == longer);
+}
+
+/// As on FAT, which knows no links.
+#[test]
+fn where_there_are_no_links_it_is_moved() {
+    let set = Setting::recorded(&["dir/f"]);
+    set.tree.flip("dir/f", 7);
+    let (before, inode) = (set.tree.read("dir/f"), set.inode("dir/f"));
+    let copy = set.beside.path("copy");
+    let arguments = |more: &[&str]| {
+        let from = ["--from", copy.to_str().unwrap(), "--yes", "--json"];
+        set.recorded.arguments("heal", &[&from[..], more].concat())
+    };
+    let no_links = ["-e", "inject=linkat:error=EPERM"];
+    // What was moved comes back if the healed file does not get the name.
+    let no_names = ["-e", "inject=renameat2:error=EIO:when=2"];
+    let test = "where_there_are_no_links_it_is_moved";
+    let done = traced(&[&no_links[..], &no_names].concat(), &arguments(&[]));
+    let Some(done) = or_skip(test, done) else { return };
+    assert_eq!(done.run.code, 3, "{:?}", done.run);
+    assert!(set.tree.read("dir/f") == before && set.inode("dir/f") == inode, "{:?}", done.run);
+    let done = traced(&no_links, &arguments(&[])).expect("it was there");
+    assert_eq!(done.run.code, 7, "{:?}", done.run);
+    let report = Report::new(done.run);
+    let kept = remedy(&report, "dir/f")["kept"].as_str().expect("kept").to_owned();
+    assert!(set.tree.read(&kept) == before && set.inode(&kept) == inode, "{report:?}");
+    assert!(set.tree.read("dir/f") == content(SIZE, 1));
     set.assert_clean();
 }
 
@@ -188,7 +247,7 @@ fn what_cannot_be_kept_is_left_alone() {
             assert_left_alone(&set.heal(&[]), &path, why);
         }
         assert!((set.tree.read(&path), set.inode(&path)) == before, "{path}");
-        let report = set.heal(&["--yes", "--altered"]);
+        let report = set.heal(&["--yes", "--no-keep"]);
         assert_eq!(report.code, 7, "{report:?}");
         set.assert_clean();
         std::fs::remove_file(set.tree.path(&path)).unwrap();

@@ -9,6 +9,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use support::forger::forge;
 use support::{Recorded, Run, Tree, fsure_of, skip};
 
 /// Runs minisign with lines on its standard input; `None`, and a loud skip,
@@ -98,7 +99,9 @@ fn what_minisign_signs_is_believed_here() {
     assert_eq!(sealed.code, 0, "{}", sealed.stderr);
     let put = |text: &str| {
         let sql = "UPDATE generation SET signature = ?1 WHERE signature IS NOT NULL";
-        recorded.connect().execute(sql, [text]).expect("edit");
+        let catalog = recorded.connect();
+        catalog.execute(sql, [text]).expect("edit");
+        forge(&catalog, "");
     };
     let verify = || {
         let signed_by = [OsStr::new("--signed-by"), public.as_os_str()];

@@ -34,6 +34,7 @@ fn rot_is_named_by_block_and_never_recorded() {
     std::fs::write(image.root().join("good"), content(3 * MIB as usize, 99)).expect("write");
     let recorded = Recorded::inside(image.root());
     recorded.record();
+    recorded.settle();
     let clean = recorded.run("verify", &["--all"]);
     assert_eq!((clean.code, clean.count("ok")), (0, 7), "{clean:?}");
     let rows = recorded.rows();
@@ -54,15 +55,26 @@ fn rot_is_named_by_block_and_never_recorded() {
     assert_eq!(report.verdict("good").as_deref(), Some("ok"));
     assert_eq!(report.count("ok"), 1, "{report:?}");
 
-    // Nothing in the stat says that there is anything to read.
-    let report = recorded.update();
-    assert_eq!((report.code, report.told()), (0, vec![]), "{report:?}");
+    // Nothing in the stat says that there is anything to read, but the record does.
+    assert_remembered(&recorded.status());
+    assert_rotten(&recorded.update());
     let report = recorded.run("update", &["--full"]);
     assert_rotten(&report);
     for (name, ..) in CASES {
         assert_eq!(recorded.row(name), rows[name.as_bytes()], "{name} was recorded");
     }
     assert_rotten(&recorded.verify());
+}
+
+/// Known damage is told with its date and its exit code, and nothing was read.
+fn assert_remembered(report: &support::Report) {
+    assert_eq!((report.code, report.count("rotten")), (3, CASES.len() as u64), "{report:?}");
+    for (name, ..) in CASES {
+        let finding = report.finding(name).unwrap_or_else(|| panic!("{name} was not told"));
+        assert_eq!(finding["known"]["verdict"], "rotten", "{finding:#}");
+        assert_eq!(finding["known"]["read_now"], false, "{finding:#}");
+    }
+    assert_eq!(report.summary()["hashed"], 0, "{report:?}");
 }
 
 fn assert_rotten(report: &support::Report) {
@@ -88,6 +100,7 @@ fn several_rotten_blocks_of_one_file_are_all_named() {
     std::fs::write(image.root().join("file"), &data).expect("write");
     let recorded = Recorded::inside(image.root());
     recorded.record();
+    recorded.settle();
     let places = [MIB, 4 * MIB + 5, 5 * MIB + 6, 9 * MIB - 1].map(|at| at as usize);
     image.unmounted(|_| ());
     for at in places {
@@ -109,12 +122,14 @@ fn rot_that_was_accepted_is_well_from_then_on_and_a_repair_is_told() {
     std::fs::write(&path, &data).expect("write");
     let recorded = Recorded::inside(image.root());
     recorded.record();
+    recorded.settle();
     let at = image.flip_in_image(&data[1000..1032], 0);
     let accept = ["--full".as_ref(), "--accept".as_ref(), path.as_os_str()];
     let report = recorded.run("update", &accept);
     assert_eq!((report.code, report.told()), (0, told(&[("file", "rotten")])), "{report:?}");
     let report = recorded.verify();
     assert_eq!((report.code, report.told()), (0, vec![]), "{report:?}");
+    recorded.settle();
     image.unmounted(|image| flip_byte(image, at));
     let report = recorded.verify();
     assert_eq!(

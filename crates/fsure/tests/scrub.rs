@@ -123,11 +123,10 @@ fn what_was_bad_comes_first_every_time_until_it_is_well() {
     let expected = told(&[("2", "missing"), ("3", "altered")]);
     assert_eq!((report.told(), said(&report).0), (expected, 2), "{report:?}");
     tree.flip("3", 5);
+    // It reads the file, whose change time is another, and so ends it, too.
     recorded.update();
-    for due in [1, 0] {
-        let report = scrub(&recorded, &["--max-age", "1h"]);
-        assert_eq!((report.told(), said(&report).0), (vec![], due), "{report:?}");
-    }
+    let report = scrub(&recorded, &["--max-age", "1h"]);
+    assert_eq!((report.told(), said(&report).0), (vec![], 0), "{report:?}");
 }
 
 #[test]

@@ -3,10 +3,19 @@
 use super::about::Totals;
 use super::row::{self, Stored};
 use super::store::Catalog;
-use crate::words::{RelPath, Result};
+use crate::words::{Entry, RelPath, Result};
 
 /// How many paths of an audit are sampled to see whether the root is there.
 const SAMPLES: u64 = 1_000;
+
+/// A file that stands for others of its tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SampledFile {
+    /// Its path below the root.
+    pub path: RelPath,
+    /// Its stat, as recorded.
+    pub entry: Entry,
+}
 
 /// What the check found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,8 +26,8 @@ pub struct Audit {
     pub objection: Option<String>,
     /// Whether rows are missing, or there are more than were written.
     pub rows_are_lost: bool,
-    /// Up to about a thousand paths of live files, evenly spread.
-    pub sample: Vec<RelPath>,
+    /// Up to about a thousand live files, evenly spread.
+    pub sample: Vec<SampledFile>,
 }
 
 impl Audit {
@@ -26,9 +35,23 @@ impl Audit {
     pub fn is_clean(&self) -> bool {
         self.bad_rows.is_empty() && self.objection.is_none()
     }
+
+    /// Number of faults for a count of bad records: the rows that fail their
+    /// seal, or one for rows that are lost or fit no total.
+    pub fn faults(&self) -> u64 {
+        (self.bad_rows.len() as u64).max(u64::from(self.objection.is_some()))
+    }
 }
 
 impl Catalog {
+    /// Checks the catalog as [`Catalog::audit`] does, unless the rows that were
+    /// fetched page by page were all of it. A look-up by path does not meet a
+    /// row whose path has lost its type or its place in the tree of pages; every
+    /// reader has to end with this check, or it takes such a row for absent.
+    pub fn audit_unless_shown(&mut self) -> Result<Audit> {
+        if self.has_shown_all() { Ok(Audit::default()) } else { self.audit() }
+    }
+
     /// Checks every seal, the number of rows and the root digest.
     pub fn audit(&mut self) -> Result<Audit> {
         if self.is_writing() {
@@ -42,12 +65,27 @@ impl Catalog {
         audit
     }
 
+    /// Checks the database's pages before anything is written: a damaged list of
+    /// free pages or of free space within a page has a write overwrite rows that
+    /// are sound. 0.1 s for 154,000 rows.
+    pub fn check_pages(&self) -> Result<Option<String>> {
+        let sql = "PRAGMA quick_check(1)";
+        let found = self.connection.query_row(sql, [], |row| row.get::<_, String>(0));
+        let found = found.map_err(|e| self.blame(&e))?;
+        Ok((found != "ok").then(|| format!("its pages are damaged ({found})")))
+    }
+
     fn audit_rows(&mut self) -> Result<Audit> {
         let step = (self.files() / SAMPLES).max(1);
         let mut audit = Audit::default();
         let counted = self.count(&mut |stored, files_before| match stored {
+            Stored::Sound(row) if !self.knows_file_system(row.record.entry.file_system) => {
+                audit.rows_are_lost = true;
+                audit.objection = Some("rows refer to a file system that it has lost".to_owned());
+            }
             Stored::Sound(row) if row.is_live_file() && files_before % step == 0 => {
-                audit.sample.push(row.record.path.clone());
+                let (path, entry) = (row.record.path.clone(), row.record.entry.clone());
+                audit.sample.push(SampledFile { path, entry });
             }
             Stored::Sound(_) => {}
             Stored::Bad(path) => audit.bad_rows.push(path.clone()),
@@ -60,6 +98,13 @@ impl Catalog {
         } else if counted.root_digest != recorded.root_digest {
             audit.objection = Some("its rows do not fit its root digest".to_owned());
         }
+        if audit.objection.is_none()
+            && let Some((why, mut bad)) = self.audit_metadata()?
+        {
+            audit.rows_are_lost |= bad.is_empty();
+            audit.bad_rows.append(&mut bad);
+            audit.objection = Some(why);
+        }
         Ok(audit)
     }
 
@@ -71,7 +116,7 @@ impl Catalog {
 
     /// Totals over all rows. A row that fails its seal counts as a row, with
     /// the seal that is stored.
-    fn count(&mut self, each: &mut dyn FnMut(&Stored, u64)) -> Result<Totals> {
+    fn count(&self, each: &mut dyn FnMut(&Stored, u64)) -> Result<Totals> {
         let sql = concat!("SELECT ", row::columns!(), " FROM record ORDER BY path");
         let blame = |error: &rusqlite::Error| self.blame(error);
         let mut statement = self.connection.prepare_cached(sql).map_err(|e| blame(&e))?;

@@ -5,6 +5,7 @@ use rusqlite::{Connection, params};
 
 use super::seal::Sealer;
 use super::store::Catalog;
+use super::table_total::Counted;
 use crate::words::{AspectSet, Layout, Layouts, Result};
 
 const META: &str = "meta";
@@ -93,17 +94,14 @@ impl Catalog {
             let seal = value.as_ref().map(|value| seal(name, value, &mut self.sealer));
             (name, value, seal.map(u64::cast_signed))
         });
-        let write = || {
-            self.connection.execute("DELETE FROM choice", [])?;
-            for (name, value, seal) in rows.iter().filter(|row| row.1.is_some()) {
-                let sql = "INSERT INTO choice VALUES (?1, ?2, ?3)";
-                self.connection.execute(sql, params![name, value, seal])?;
-            }
-            if choices.meta.is_empty() {
-                self.connection.execute("DELETE FROM metadata", [])?;
-            }
-            Ok(())
-        };
-        write().map_err(|error: rusqlite::Error| self.blame(&error))
+        self.delete_counted(Counted::Choice, "DELETE FROM choice", [])?;
+        for (name, value, seal) in rows.iter().filter(|row| row.1.is_some()) {
+            let sql = "INSERT INTO choice VALUES (?1, ?2, ?3)";
+            self.insert_counted(Counted::Choice, sql, params![name, value, seal])?;
+        }
+        if choices.meta.is_empty() {
+            self.delete_counted(Counted::Metadata, "DELETE FROM metadata", [])?;
+        }
+        Ok(())
     }
 }

@@ -5,7 +5,7 @@
 
 use rusqlite::params;
 
-use super::looked::{CUT_OFF, Turn};
+use super::findings::{CUT_OFF, Turn};
 use super::row::{self, Stored};
 use super::store::{Catalog, PAGE_ROWS};
 use crate::words::{RelPath, Result, Verdict};
@@ -56,12 +56,12 @@ impl Catalog {
                      CASE WHEN verdict IS NULL OR verdict IN ('{by_age}') THEN 1
                           WHEN verdict = '{CUT_OFF}' THEN 2 ELSE 0 END AS turn,
                      iif(verified_s > ?5, 0, verified_s) AS verified,
-                     iif(at_s > ?5, 0, ifnull(at_s, 0)) AS looked
-                 FROM record LEFT JOIN looked ON looked.path = record.path
+                     iif(seen_s > ?5, 0, ifnull(seen_s, 0)) AS seen
+                 FROM record LEFT JOIN finding ON finding.path = record.path
                  WHERE {files})
-             WHERE CASE turn WHEN 0 THEN 1 WHEN 1 THEN max(verified, looked) <= ?4
+             WHERE CASE turn WHEN 0 THEN 1 WHEN 1 THEN max(verified, seen) <= ?4
                              ELSE verified <= ?4 END
-             ORDER BY turn, max(verified, looked), path"
+             ORDER BY turn, max(verified, seen), path"
         );
         let (start, end) = scope.below();
         let run = || {
@@ -95,7 +95,7 @@ impl Catalog {
     /// before their end.
     pub fn cut_off(&self, scope: &RelPath) -> Result<Vec<RelPath>> {
         let read = || {
-            let sql = "SELECT path FROM looked WHERE verdict = ?1 ORDER BY path";
+            let sql = "SELECT path FROM finding WHERE verdict = ?1 ORDER BY path";
             let mut statement = self.connection.prepare(sql)?;
             let paths = statement.query_map([CUT_OFF], |row| row.get::<_, Vec<u8>>(0))?;
             paths.map(|path| path.map(RelPath::from_bytes)).collect::<rusqlite::Result<Vec<_>>>()
@@ -125,7 +125,10 @@ impl Catalog {
         }
         drop(rows);
         drop(statement);
-        page.iter_mut().try_for_each(|due| self.add_metadata(&mut due.stored))?;
+        for due in &mut page {
+            self.add_metadata(&mut due.stored)?;
+            self.add_known_damage(std::slice::from_mut(&mut due.stored))?;
+        }
         Ok(page)
     }
 }

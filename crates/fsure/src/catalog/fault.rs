@@ -32,6 +32,7 @@ pub(super) fn connect(file: &Path, extra: OpenFlags) -> Result<Connection> {
         connection.pragma_update(None, "fullfsync", true)?;
         connection.pragma_update(None, "cache_size", CACHE_KIB_TO_READ)?;
         connection.pragma_update(None, "trusted_schema", false)?;
+        connection.pragma_update(None, "cell_size_check", true)?;
         Ok(connection)
     };
     open().map_err(|error| blame(file, &error))
@@ -58,6 +59,9 @@ pub(super) fn blame(file: &Path, error: &rusqlite::Error) -> Error {
             DatabaseCorrupt | NotADatabase | ConstraintViolation | SchemaChanged | TypeMismatch
             | Unknown,
         ) => untrusted(file, format!("it is damaged ({error})")),
+        // A stored value is of another type than its column: one flipped bit of a
+        // row's header does that, and SQLite does not mind.
+        None if is_of_wrong_type(error) => untrusted(file, format!("it is damaged ({error})")),
         Some(DiskFull) => not_written_because(
             file,
             "the disk is full",
@@ -83,6 +87,21 @@ pub(super) fn blame(file: &Path, error: &rusqlite::Error) -> Error {
         ),
         _ => Error::Internal(format!("{}: {error}", file.display())),
     }
+}
+
+/// Tells a stored value that does not have the type of its column from a fault
+/// of this program.
+fn is_of_wrong_type(error: &rusqlite::Error) -> bool {
+    use rusqlite::Error::{
+        FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error,
+    };
+    matches!(
+        error,
+        FromSqlConversionFailure(..)
+            | IntegralValueOutOfRange(..)
+            | InvalidColumnType(..)
+            | Utf8Error(..)
+    )
 }
 
 /// The record cannot be believed.

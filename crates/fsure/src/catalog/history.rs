@@ -5,6 +5,7 @@ use rusqlite::{OptionalExtension as _, Row as SqlRow, params};
 
 use super::seal::Sealer;
 use super::store::{Catalog, MADE_BY};
+use super::table_total::Counted;
 use crate::words::{Changes, Generation, Result, SealText, Verification};
 
 /// How many generations are kept that no signature binds: a record that is
@@ -18,8 +19,9 @@ const GENERATION: &str = "SELECT number, at_s, command, made_by, new, modified, 
                           moved, accepted, bytes, statement, signature FROM generation";
 
 impl Catalog {
-    /// All generations that are kept, in order.
+    /// All generations that are kept, in order; an error if any was lost.
     pub fn generations(&self) -> Result<Vec<Generation>> {
+        self.require_total(Counted::Generation)?;
         let read = || -> rusqlite::Result<Vec<Generation>> {
             let mut statement =
                 self.connection.prepare(&format!("{GENERATION} ORDER BY number"))?;
@@ -87,20 +89,24 @@ impl Catalog {
             seal.as_ref().map(|seal| &seal.statement),
             seal.as_ref().map(|seal| &seal.signature),
         ];
-        let insert = "INSERT OR REPLACE INTO generation VALUES \
+        let insert = "INSERT INTO generation VALUES \
                       (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
         let forget = "DELETE FROM generation WHERE number <= ?1 AND number > \
                       (SELECT coalesce(max(number), 0) FROM generation \
                        WHERE statement IS NOT NULL)";
-        let written = self
-            .connection
-            .execute(insert, values)
-            .and_then(|_| self.connection.execute(forget, [number.saturating_sub(UNSIGNED_MAX)]));
-        written.map(|_| ()).map_err(|e| self.blame(&e))
+        let oldest = number.saturating_sub(UNSIGNED_MAX);
+        self.delete_counted(
+            Counted::Generation,
+            "DELETE FROM generation WHERE number = ?1",
+            [number],
+        )?;
+        self.insert_counted(Counted::Generation, insert, values)?;
+        self.delete_counted(Counted::Generation, forget, [oldest])
     }
 
-    /// All verifications that are kept, in order.
+    /// All verifications that are kept, in order; an error if any was lost.
     pub fn verifications(&self) -> Result<Vec<Verification>> {
+        self.require_total(Counted::Verification)?;
         let sql = "SELECT at_s, command, generation, files, bytes, exit_code \
                    FROM verification ORDER BY number";
         let read = || -> rusqlite::Result<Vec<Verification>> {
@@ -126,11 +132,8 @@ impl Catalog {
             one.bytes.cast_signed(),
             one.exit_code,
         ];
-        let written = self
-            .connection
-            .execute(insert, values)
-            .and_then(|_| self.connection.execute(forget, [VERIFICATIONS_MAX]));
-        written.map(|_| ()).map_err(|e| self.blame(&e))
+        self.insert_counted(Counted::Verification, insert, values)?;
+        self.delete_counted(Counted::Verification, forget, [VERIFICATIONS_MAX])
     }
 
     /// The number of the newest verification, 0 where there is none.
@@ -143,7 +146,7 @@ impl Catalog {
     pub fn end_verification(&mut self, after: i64, one: &Verification) -> Result<()> {
         self.begin()?;
         let sql = "DELETE FROM verification WHERE number > ?1";
-        self.connection.execute(sql, [after]).map_err(|e| self.blame(&e))?;
+        self.delete_counted(Counted::Verification, sql, [after])?;
         self.note_verification(one)
     }
 

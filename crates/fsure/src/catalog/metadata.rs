@@ -4,7 +4,9 @@
 use rusqlite::{OptionalExtension as _, params};
 
 use super::row::Stored;
+use super::seal::Sealer;
 use super::store::Catalog;
+use super::table_total::Counted;
 use crate::words::{Metadata, RelPath, Result};
 
 /// What is recorded of a name's metadata.
@@ -42,6 +44,29 @@ impl Catalog {
         found.optional().map_err(|e| self.blame(&e))
     }
 
+    /// Says what is wrong with the metadata taken together, and which rows of it
+    /// fail their seal.
+    pub(super) fn audit_metadata(&mut self) -> Result<Option<(String, Vec<RelPath>)>> {
+        let recorded = self.table_totals.of(Counted::Metadata);
+        let objection = Counted::Metadata.objection(&self.connection, recorded);
+        let Some(why) = objection.map_err(|e| self.blame(&e))? else { return Ok(None) };
+        let bad = self.bad_metadata().map_err(|e| self.blame(&e))?;
+        Ok(Some((why, bad)))
+    }
+
+    fn bad_metadata(&self) -> rusqlite::Result<Vec<RelPath>> {
+        let mut statement = self.connection.prepare("SELECT path, value, seal FROM metadata")?;
+        let (mut rows, mut sealer, mut bad) = (statement.query([])?, Sealer::new(), Vec::new());
+        while let Some(row) = rows.next()? {
+            let (path, value): (Vec<u8>, Vec<u8>) = (row.get(0)?, row.get(1)?);
+            let seal = sealer.bytes(Some(&path)).bytes(Some(&value)).seal().cast_signed();
+            if seal != row.get::<_, i64>(2)? {
+                bad.push(RelPath::from_bytes(path));
+            }
+        }
+        Ok(bad)
+    }
+
     fn metadata_seal(&mut self, path: &RelPath, value: &[u8]) -> i64 {
         self.sealer.bytes(Some(path.as_bytes())).bytes(Some(value)).seal().cast_signed()
     }
@@ -55,10 +80,13 @@ impl Catalog {
         self.begin()?;
         self.has_changed = true;
         let seal = self.metadata_seal(path, value);
-        let sql = "INSERT OR REPLACE INTO metadata VALUES (?1, ?2, ?3)";
-        let mut statement = self.connection.prepare_cached(sql).map_err(|e| self.blame(&e))?;
-        let written = statement.execute(params![path.as_bytes(), value, seal]);
-        written.map(|_| ()).map_err(|e| self.blame(&e))
+        if matches!(self.metadata(path)?, Some(StoredMetadata::Bad)) {
+            // The total knows the row as it was written.
+            self.needs_metadata_count = true;
+        }
+        self.forget_metadata(path)?;
+        let sql = "INSERT INTO metadata VALUES (?1, ?2, ?3)";
+        self.insert_counted(Counted::Metadata, sql, params![path.as_bytes(), value, seal])
     }
 
     /// Takes the metadata of a name to another name. What fails its seal stays
@@ -77,13 +105,12 @@ impl Catalog {
     }
 
     /// Forgets the metadata of a name whose record goes.
-    pub(super) fn forget_metadata(&self, path: &RelPath) -> Result<()> {
+    pub(super) fn forget_metadata(&mut self, path: &RelPath) -> Result<()> {
         if self.choices.meta.is_empty() {
             return Ok(());
         }
         let sql = "DELETE FROM metadata WHERE path = ?1";
-        let mut statement = self.connection.prepare_cached(sql).map_err(|e| self.blame(&e))?;
-        statement.execute([path.as_bytes()]).map(|_| ()).map_err(|e| self.blame(&e))
+        self.delete_counted(Counted::Metadata, sql, [path.as_bytes()])
     }
 }
 

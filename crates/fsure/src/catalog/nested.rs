@@ -2,6 +2,7 @@
 //! disk may not be mounted.
 
 use super::store::Catalog;
+use super::table_total::Counted;
 use crate::words::{RelPath, Result};
 
 impl Catalog {
@@ -19,11 +20,16 @@ impl Catalog {
     pub fn set_nested_root(&mut self, path: &RelPath, is_one: bool) -> Result<()> {
         self.begin()?;
         self.has_changed = true;
-        let sql = match is_one {
-            true => "INSERT OR REPLACE INTO nested VALUES (?1)",
-            false => "DELETE FROM nested WHERE path = ?1",
-        };
-        self.connection.execute(sql, [path.as_bytes()]).map_err(|e| self.blame(&e))?;
-        Ok(())
+        let path = path.as_bytes();
+        match is_one {
+            true => {
+                let sql = "INSERT OR IGNORE INTO nested VALUES (?1)";
+                self.insert_counted(Counted::Nested, sql, [path])
+            }
+            false => {
+                let sql = "DELETE FROM nested WHERE path = ?1";
+                self.delete_counted(Counted::Nested, sql, [path])
+            }
+        }
     }
 }

@@ -60,6 +60,12 @@ impl Catalog {
         Ok(parts)
     }
 
+    /// Whether any file is verified in part.
+    pub fn has_parts(&self) -> Result<bool> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM part)";
+        self.connection.query_row(sql, [], |row| row.get(0)).map_err(|e| self.blame(&e))
+    }
+
     /// Puts these parts of a file in the place of those there are.
     pub fn set_parts(
         &mut self,

@@ -5,7 +5,9 @@ use rusqlite::{CachedStatement, Row as SqlRow, ToSql};
 
 use super::metadata::StoredMetadata;
 use super::seal::Sealer;
-use crate::words::{Algorithm, Digests, Entry, EntryKind, FileSystemId, Record, RelPath};
+use crate::words::{
+    Algorithm, Digests, Entry, EntryKind, FileSystemId, KnownDamage, Record, RelPath,
+};
 
 /// The columns in their stored order, as a literal for statements.
 macro_rules! columns {
@@ -48,6 +50,8 @@ pub struct Row {
     /// What is recorded of its metadata, fetched with it: what is judged by is
     /// what is held against a signature.
     pub(super) metadata: Option<Box<StoredMetadata>>,
+    /// Damage that an earlier run found, fetched with it.
+    known_damage: Option<KnownDamage>,
 }
 
 /// What a row of the catalog turned out to be.
@@ -69,12 +73,24 @@ impl Stored {
             Self::Bad(path) => path,
         }
     }
+
+    /// Gives a sound row what is known of its file.
+    pub(super) fn set_known_damage(&mut self, damage: KnownDamage) {
+        if let Self::Sound(row) = self {
+            row.known_damage = Some(damage);
+        }
+    }
 }
 
 impl Row {
     pub(super) fn new(record: Record, blocks: Option<i64>, sealer: &mut Sealer) -> Self {
         let seal = seal_of(&record, blocks, sealer);
-        Self { record, blocks, seal, metadata: None }
+        Self { record, blocks, seal, metadata: None, known_damage: None }
+    }
+
+    /// Damage of the file that an earlier run found and nothing has settled.
+    pub fn known_damage(&self) -> Option<KnownDamage> {
+        self.known_damage
     }
 
     /// Its metadata, if any is recorded.
@@ -101,11 +117,14 @@ impl Row {
 /// Reads a row, with the seal that is stored for it (0 where that is no
 /// number), which counts for the root digest whether it fits or not.
 pub(super) fn read(row: &SqlRow<'_>, sealer: &mut Sealer) -> rusqlite::Result<(Stored, u64)> {
-    let mut path = match row.get_ref(0)? {
-        ValueRef::Blob(path) | ValueRef::Text(path) => RelPath::from_bytes(path),
-        _ => RelPath::root(),
-    };
     let seal = required(row, SEAL).map_or(0, i64::cast_unsigned);
+    let mut path = match row.get_ref(0)? {
+        ValueRef::Blob(path) => RelPath::from_bytes(path),
+        // SQLite sorts text before bytes, so that no look-up by path finds this
+        // row: it is one flipped bit away from a sound one, and its seal fits.
+        ValueRef::Text(path) => return Ok((Stored::Bad(RelPath::from_bytes(path)), seal)),
+        _ => return Ok((Stored::Bad(RelPath::root()), seal)),
+    };
     let read = record(row, &mut path).map(|(record, blocks)| Row::new(record, blocks, sealer));
     let stored = match read {
         Some(read) if read.seal == seal => Stored::Sound(read),

@@ -3,6 +3,9 @@
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
+use super::findings;
+use super::table_total::TableTotals;
+
 /// `fsur` in ASCII: tells a catalog from any other SQLite file.
 pub(super) const APPLICATION_ID: i64 = 0x6673_7572;
 
@@ -10,7 +13,8 @@ pub(super) const APPLICATION_ID: i64 = 0x6673_7572;
 const VERSION: i64 = 1 + ADDED.len() as i64;
 
 /// The tables that each version from the second on has added.
-const ADDED: [&str; 1] = ["
+const ADDED: [&str; 2] = [
+    "
 CREATE TABLE choice (
     name TEXT PRIMARY KEY,
     value TEXT NOT NULL,
@@ -66,7 +70,27 @@ CREATE TABLE verification (
     bytes INTEGER NOT NULL,
     exit_code INTEGER NOT NULL
 );
-"];
+",
+    "
+CREATE TABLE finding (
+    path BLOB PRIMARY KEY,
+    verdict TEXT NOT NULL,
+    found_s INTEGER NOT NULL,
+    seen_s INTEGER NOT NULL,
+    seal INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE redated (
+    scope BLOB PRIMARY KEY,
+    files INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE table_total (
+    name TEXT PRIMARY KEY,
+    rows INTEGER NOT NULL,
+    digest INTEGER NOT NULL,
+    seal INTEGER NOT NULL
+) WITHOUT ROWID;
+",
+];
 
 const TABLES: &str = "
 CREATE TABLE root (
@@ -149,30 +173,59 @@ pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "application_id", APPLICATION_ID)?;
     connection.pragma_update(None, "user_version", VERSION)?;
     connection.execute_batch(TABLES)?;
-    ADDED.iter().try_for_each(|tables| connection.execute_batch(tables))
+    ADDED.iter().try_for_each(|tables| connection.execute_batch(tables))?;
+    TableTotals::default().store(connection)
 }
 
-/// Adds what the catalog's version does not have yet: for good where it is
-/// going to be written, else as empty tables that only this connection sees.
-pub(super) fn complete(connection: &Connection, for_good: bool) -> rusqlite::Result<()> {
-    if !for_good {
-        return missing(connection)?.iter().try_for_each(|tables| {
-            connection.execute_batch(&tables.replace("CREATE TABLE", "CREATE TEMP TABLE"))
-        });
-    }
+/// Adds what the catalog's version does not have yet: permanently if it is going
+/// to be written, else as tables that only this connection sees. Returns the
+/// totals of its tables; `None` where they are damaged.
+pub(super) fn complete(
+    connection: &Connection,
+    permanently: bool,
+) -> rusqlite::Result<Option<TableTotals>> {
     if missing(connection)?.is_empty() {
-        return Ok(());
+        return TableTotals::read(connection);
+    }
+    if !permanently {
+        for tables in missing(connection)? {
+            connection.execute_batch(&tables.replace("CREATE TABLE", "CREATE TEMP TABLE"))?;
+        }
+        findings::adopt_looked(connection)?;
+        return TableTotals::count(connection).map(Some);
     }
     let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
     missing(&transaction)?.iter().try_for_each(|tables| transaction.execute_batch(tables))?;
+    findings::adopt_looked(&transaction)?;
+    transaction.execute("DELETE FROM looked", [])?;
+    let totals = TableTotals::count(&transaction)?;
+    totals.store(&transaction)?;
     transaction.pragma_update(None, "user_version", VERSION)?;
-    transaction.commit()
+    transaction.commit()?;
+    Ok(Some(totals))
 }
 
+/// The tables of the versions after that of the catalog.
 fn missing(connection: &Connection) -> rusqlite::Result<&'static [&'static str]> {
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let has = usize::try_from(version - 1).unwrap_or(0);
     Ok(&ADDED[has.min(ADDED.len())..])
+}
+
+/// Whether the database has any table of a later version than it says it has:
+/// one flipped bit in its version would hide what those tables know.
+fn has_later_tables(connection: &Connection) -> rusqlite::Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM main.sqlite_master WHERE name = ?1)";
+    let mut exists = connection.prepare(sql)?;
+    for tables in missing(connection)? {
+        let names = tables.lines().filter_map(|line| line.strip_prefix("CREATE TABLE "));
+        for name in names.filter_map(|rest| rest.split(' ').next()) {
+            if exists.query_row([name], |row| row.get(0))? {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
 
 /// Why a database cannot be used as a catalog, if it cannot.
@@ -185,6 +238,8 @@ pub(super) fn objection(connection: &Connection) -> rusqlite::Result<Option<Stri
         Some(format!("it has format version {version}, this program reads up to {VERSION}"))
     } else if version < 1 {
         Some(format!("it has the impossible format version {version}"))
+    } else if has_later_tables(connection)? {
+        Some(format!("it says that it has format version {version}, and has tables of a later one"))
     } else {
         None
     })

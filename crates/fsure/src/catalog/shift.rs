@@ -21,6 +21,7 @@ impl Catalog {
             None => {}
         }
         self.move_metadata(&before.record.path, &record.path)?;
+        self.move_finding(&before.record.path, &record.path)?;
         match blocks {
             Some(blocks) => {
                 self.remove(before)?;
@@ -49,10 +50,12 @@ impl Catalog {
         let mut statement = self.connection.prepare_cached(sql).map_err(|e| self.blame(&e))?;
         let removed =
             statement.execute([row.record.path.as_bytes()]).map_err(|e| self.blame(&e))?;
+        drop(statement);
         if removed == 1 {
             self.root.totals.remove(row);
         }
         self.forget_own_change(&row.record.path)?;
+        self.forget_finding(&row.record.path)?;
         self.forget_metadata(&row.record.path)
     }
 

@@ -15,6 +15,7 @@ use super::fault::{CACHE_KIB_TO_WRITE, blame, connect, not_written, untrusted};
 use super::row::{self, Row, Stored};
 use super::schema;
 use super::seal::Sealer;
+use super::table_total::{Counted, TableTotals};
 use crate::words::{Algorithm, Error, FileSystemId, Record, RelPath, Result};
 
 /// Rows fetched at once: enough to make the call cheap, few enough to stay in
@@ -44,10 +45,14 @@ pub struct Catalog {
     file_systems: Vec<FileSystem>,
     pub(super) sealer: Sealer,
     pub(super) choices: Choices,
+    /// Of the tables beside `record`.
+    pub(super) table_totals: TableTotals,
     /// Over all sound rows that were fetched page by page.
     fetched: Totals,
     is_writing: bool,
     needs_recount: bool,
+    /// Whether a row of metadata was replaced that was not as it was written.
+    pub(super) needs_metadata_count: bool,
     /// Whether CRC-32 values are kept beside the records.
     pub(super) has_crc32: bool,
     /// Whether a claim was changed since it was opened.
@@ -122,9 +127,11 @@ impl Catalog {
             file_systems: Vec::new(),
             sealer: Sealer::new(),
             choices: Choices::default(),
+            table_totals: TableTotals::default(),
             fetched: Totals::default(),
             is_writing: false,
             needs_recount: false,
+            needs_metadata_count: false,
             has_crc32: false,
             has_changed: false,
             _lock: None,
@@ -150,7 +157,17 @@ impl Catalog {
             return Err(untrusted(file, why));
         }
         let is_writable = !connection.is_readonly(rusqlite::MAIN_DB).unwrap_or(true);
-        schema::complete(&connection, lock.is_some() && is_writable).map_err(|e| blame(&e))?;
+        let permanently = lock.is_some() && is_writable;
+        let totals = schema::complete(&connection, permanently).map_err(|e| blame(&e))?;
+        let Some(table_totals) = totals else {
+            return Err(untrusted(file, "the totals of its tables fail their checksum".to_owned()));
+        };
+        for table in [Counted::Choice, Counted::Nested, Counted::Finding, Counted::Redated] {
+            let objection = table.objection(&connection, table_totals.of(table));
+            if let Some(why) = objection.map_err(|e| blame(&e))? {
+                return Err(untrusted(file, why));
+            }
+        }
         let file_systems =
             about::read_file_systems(&connection, &mut sealer).map_err(|e| blame(&e))?;
         let root = about::read_root(&connection, &mut sealer).map_err(|e| blame(&e))?;
@@ -165,9 +182,11 @@ impl Catalog {
             file_systems,
             sealer,
             choices,
+            table_totals,
             fetched: Totals::default(),
             is_writing: false,
             needs_recount: false,
+            needs_metadata_count: false,
             has_crc32: false,
             has_changed: false,
             _lock: lock,
@@ -235,21 +254,35 @@ impl Catalog {
     }
 
     /// The catalog's number for a file system, new where it does not know it.
-    /// Without UUID, file systems of one kind are told apart by the inode of
-    /// the folder through which they were seen.
     pub fn file_system_of(&mut self, volume: Volume, anchor_inode: u64) -> FileSystemId {
-        let anchor_inode = volume.has_stable_inodes.then_some(anchor_inode);
-        let known = self.file_systems.iter().find(|known| {
-            let same_place = volume.uuid.is_some() || known.anchor_inode == anchor_inode;
-            known.volume.kind == volume.kind && known.volume.uuid == volume.uuid && same_place
-        });
-        if let Some(known) = known {
+        if let Some(known) = self.find_file_system(&volume, anchor_inode) {
             return known.id;
         }
+        let anchor_inode = volume.has_stable_inodes.then_some(anchor_inode);
         let last = self.file_systems.iter().map(|known| known.id.0).max();
         let id = FileSystemId(last.unwrap_or(0) + 1);
         self.file_systems.push(FileSystem { id, volume, anchor_inode, is_stored: false });
         id
+    }
+
+    /// Whether the catalog knows a file system.
+    pub fn has_file_system(&self, volume: &Volume, anchor_inode: u64) -> bool {
+        self.find_file_system(volume, anchor_inode).is_some()
+    }
+
+    /// Without UUID, file systems of one kind are told apart by the inode of
+    /// the folder through which they were seen.
+    fn find_file_system(&self, volume: &Volume, anchor_inode: u64) -> Option<&FileSystem> {
+        let anchor_inode = volume.has_stable_inodes.then_some(anchor_inode);
+        self.file_systems.iter().find(|known| {
+            let same_place = volume.uuid.is_some() || known.anchor_inode == anchor_inode;
+            known.volume.kind == volume.kind && known.volume.uuid == volume.uuid && same_place
+        })
+    }
+
+    /// Tells whether the number is that of a recorded file system.
+    pub(super) fn knows_file_system(&self, id: FileSystemId) -> bool {
+        self.file_systems.iter().any(|known| known.id == id)
     }
 
     /// A file system by its number.
@@ -296,13 +329,15 @@ impl Catalog {
             self.add_crc32(stored)?;
             self.add_metadata(stored)?;
         }
+        self.add_known_damage(&mut page)?;
         Ok(page)
     }
 
     /// Whether the rows that were fetched page by page are all there are, each
     /// once and sound: then they have been through what an audit would check.
+    /// Metadata is fetched by its key, which shows no row that has lost its own.
     pub fn has_shown_all(&self) -> bool {
-        self.fetched == self.root.totals
+        self.fetched == self.root.totals && self.choices.meta.is_empty()
     }
 
     /// One row.
@@ -317,6 +352,7 @@ impl Catalog {
         if let Some(stored) = &mut found {
             self.add_crc32(stored)?;
             self.add_metadata(stored)?;
+            self.add_known_damage(std::slice::from_mut(stored))?;
         }
         Ok(found)
     }
@@ -383,6 +419,7 @@ impl Catalog {
         let sql = "DELETE FROM record WHERE path = ?1";
         self.connection.execute(sql, [path.as_bytes()]).map_err(|e| self.blame(&e))?;
         self.forget_own_change(path)?;
+        self.forget_finding(path)?;
         self.forget_metadata(path)
     }
 
@@ -459,9 +496,13 @@ impl Catalog {
         if std::mem::take(&mut self.needs_recount) {
             self.recount()?;
         }
+        if std::mem::take(&mut self.needs_metadata_count) {
+            self.recount_table(Counted::Metadata)?;
+        }
         let stored =
             about::store_file_systems(&self.connection, &mut self.file_systems, &mut self.sealer);
         stored.map_err(|e| self.blame(&e))?;
+        self.table_totals.store(&self.connection).map_err(|e| self.blame(&e))?;
         let stored = about::store_root(&self.connection, &self.root, &mut self.sealer);
         stored.map_err(|e| self.blame(&e))?;
         self.connection.execute_batch("COMMIT").map_err(|e| self.blame(&e))?;

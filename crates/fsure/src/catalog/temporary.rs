@@ -9,6 +9,7 @@ use rusqlite::OpenFlags;
 use super::fault::{blame, connect};
 use super::schema;
 use super::store::Catalog;
+use super::table_total::TableTotals;
 use crate::words::Result;
 
 /// SQLite's name for a database without a name.
@@ -31,6 +32,11 @@ impl Catalog {
                 connection
                     .execute_batch("INSERT INTO own_change SELECT * FROM whole.own_change")?;
             }
+            let sql = "SELECT EXISTS (SELECT 1 FROM whole.sqlite_master WHERE name = 'finding')";
+            if connection.query_row(sql, [], |row| row.get(0))? {
+                connection.execute_batch("INSERT INTO finding SELECT * FROM whole.finding")?;
+            }
+            TableTotals::count(&connection)?.store(&connection)?;
             connection.execute_batch(
                 "BEGIN;
                  INSERT INTO root SELECT * FROM whole.root;

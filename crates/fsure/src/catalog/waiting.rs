@@ -101,13 +101,20 @@ impl Waiting {
 
     /// Takes a name that is there and not recorded.
     pub fn arrive(&mut self, path: &RelPath, entry: &Entry, device: u64) -> Result<()> {
-        self.insert(path, entry, Some(device), None)
+        self.insert(path, entry, Some(device), identity_key(entry), None)
     }
 
-    /// Takes a record whose name is gone, and what its content will be known by.
-    pub fn depart(&mut self, record: &Record, content: Option<Vec<u8>>) -> Result<()> {
+    /// Takes a record whose name is gone, whether its inode tells it from other
+    /// files, and what its content will be known by.
+    pub fn depart(
+        &mut self,
+        record: &Record,
+        has_identity: bool,
+        content: Option<Vec<u8>>,
+    ) -> Result<()> {
         self.departed += 1;
-        self.insert(&record.path, &record.entry, None, content)
+        let identity = if has_identity { identity_key(&record.entry) } else { None };
+        self.insert(&record.path, &record.entry, None, identity, content)
     }
 
     fn insert(
@@ -115,6 +122,7 @@ impl Waiting {
         path: &RelPath,
         entry: &Entry,
         device: Option<u64>,
+        identity: Option<Vec<u8>>,
         content: Option<Vec<u8>>,
     ) -> Result<()> {
         let sql = "INSERT OR REPLACE INTO waiting \
@@ -127,7 +135,7 @@ impl Waiting {
             kind_code(entry.kind),
             entry.size.cast_signed(),
             device.unwrap_or(0).cast_signed(),
-            identity_key(entry),
+            identity,
             content,
             &*nfc(path),
             folded(path),

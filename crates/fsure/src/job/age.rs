@@ -17,6 +17,7 @@ pub fn age(place: &Place, clock: &Clock, monitor: &dyn Monitor) -> Result<Ages> 
         Stored::Sound(row) if row.is_live_file() => {
             let record = &row.record;
             ages.add(&record.path, record.entry.size, record.verified_s, now_s);
+            row.known_damage().into_iter().for_each(|known| ages.add_damage(known));
         }
         Stored::Sound(_) => {}
         Stored::Bad(_) => ages.bad_records += 1,
@@ -33,5 +34,6 @@ pub fn age(place: &Place, clock: &Clock, monitor: &dyn Monitor) -> Result<Ages> 
         }
         page = catalog.page(&Bound::After(&after), end.as_deref())?;
     }
+    ages.bad_records = ages.bad_records.max(catalog.audit_unless_shown()?.faults());
     Ok(ages)
 }

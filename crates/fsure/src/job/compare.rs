@@ -64,8 +64,11 @@ pub fn compare(
         monitor,
         tell,
     };
+    let faults = here.faults + there.faults;
     merge.run(here, there)?;
-    Ok(merge.found)
+    let mut found = merge.found;
+    found.bad_records = found.bad_records.max(faults);
+    Ok(found)
 }
 
 /// The size of a file, if it is known: a list may not say it.
@@ -159,7 +162,7 @@ impl Merge<'_> {
             [Some(here), Some(there)] => self.settle_both(&here, &there),
             [Some(one), None] | [None, Some(one)]
                 if self.only_files && one.entry.kind != EntryKind::File => {}
-            [Some(here), None] => self.waiting.depart(&here, self.content_key(&here))?,
+            [Some(here), None] => self.waiting.depart(&here, true, self.content_key(&here))?,
             [None, Some(there)] => {
                 self.waiting.arrive(&there.path, &there.entry, 0)?;
                 if let Some(key) = self.content_key(&there) {

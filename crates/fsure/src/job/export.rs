@@ -85,7 +85,13 @@ pub fn export(
         }
         Target::Path(path) => drop(export.file(catalog, &about, path)?),
     }
-    Ok(export.exported)
+    let mut exported = export.exported;
+    let faults = catalog.audit_unless_shown()?.faults();
+    if faults > exported.bad {
+        monitor.warn("the list is not whole: rows of the record are damaged or lost");
+        exported.bad = faults;
+    }
+    Ok(exported)
 }
 
 fn nothing(completing: ExitCode) -> Exported {

@@ -10,7 +10,7 @@ use fsure_os::path as os_path;
 
 use super::Options;
 use super::listing::{self, Refusal, Troubles, named, record};
-use super::opening::{OpenRoot, lock, open_root};
+use super::opening::{OpenRoot, lock, open_root, root_identity};
 use crate::catalog::{Catalog, OWN_FOLDER, Place, Row, Settings, Stored};
 use crate::exchange::{Format, Listed, Source, Trouble};
 use crate::words::{
@@ -234,7 +234,7 @@ fn open_or_create(place: &Place, open: &OpenRoot, monitor: &dyn Monitor) -> Resu
     if !place.is_recorded() {
         let digests = AlgorithmSet::of(&[Algorithm::Blake3]);
         let settings = Settings { digests, cross_file_systems: false };
-        let root = (open.volume.clone(), open.inode);
+        let root = root_identity(place, open);
         Catalog::create(&place.catalog, settings, root, Clock::default().now_s())?;
     }
     Catalog::open(&place.catalog, Some(lock))

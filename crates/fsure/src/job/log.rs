@@ -4,7 +4,10 @@ use super::opening::require_record;
 use crate::catalog::{Catalog, Place};
 use crate::trust::{Chain, Verifier, check, head, signed, signer_of, statement};
 use crate::words::digest::hex;
-use crate::words::{ExitCode, Generation, Result, Signed, Verification};
+use crate::words::{
+    ExitCode, GRAVE_FINDINGS_MAX, Generation, KnownDamage, RelPath, Result, Signed, Verdict,
+    Verification,
+};
 
 /// What is known of how a record came to be.
 #[derive(Clone, Debug)]
@@ -13,6 +16,11 @@ pub struct History {
     pub generations: Vec<(Generation, Option<Claim>)>,
     /// What was verified, the oldest first.
     pub verifications: Vec<Verification>,
+    /// Files that are known to be damaged, in the order of paths, at most
+    /// [`GRAVE_FINDINGS_MAX`].
+    pub known_damage: Vec<(RelPath, KnownDamage)>,
+    /// Number of such files.
+    pub damaged_files: u64,
     /// Why the signed generations are not what was signed, if they are not; or
     /// why the key that was given is not the one that signed.
     pub objection: Option<String>,
@@ -36,7 +44,16 @@ pub struct Claim {
 impl History {
     /// The exit code this deserves.
     pub fn exit_code(&self) -> ExitCode {
-        if self.objection.is_some() { ExitCode::RecordUntrusted } else { ExitCode::Clean }
+        let is_damage = |(_, known): &(_, KnownDamage)| known.verdict != Verdict::Unreadable;
+        if self.objection.is_some() {
+            ExitCode::RecordUntrusted
+        } else if self.known_damage.iter().any(is_damage) {
+            ExitCode::Damage
+        } else if self.damaged_files > 0 {
+            ExitCode::Unread
+        } else {
+            ExitCode::Clean
+        }
     }
 }
 
@@ -60,7 +77,29 @@ pub fn log(place: &Place, key: Option<&Verifier>) -> Result<History> {
         let claim = claim(&one);
         (one, claim)
     });
-    Ok(History { generations: generations.collect(), verifications, objection, signed })
+    let (known_damage, damaged_files) = known_damage(&catalog, &place.scope)?;
+    Ok(History {
+        generations: generations.collect(),
+        verifications,
+        known_damage,
+        damaged_files,
+        objection,
+        signed,
+    })
+}
+
+/// The files below a path that are known to be damaged, as far as they are
+/// listed, and their number.
+fn known_damage(catalog: &Catalog, scope: &RelPath) -> Result<(Vec<(RelPath, KnownDamage)>, u64)> {
+    let (mut listed, mut files, mut after) = (Vec::new(), 0, None);
+    loop {
+        let page = catalog.known_damage_page(scope, after.as_ref())?;
+        let Some((last, _)) = page.last() else { return Ok((listed, files)) };
+        after = Some(last.clone());
+        files += page.len() as u64;
+        let room = GRAVE_FINDINGS_MAX - listed.len();
+        listed.extend(page.into_iter().take(room));
+    }
 }
 
 fn claim(generation: &Generation) -> Option<Claim> {

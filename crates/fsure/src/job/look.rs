@@ -46,7 +46,9 @@ pub(super) fn look(
 ) -> Result<Looked> {
     // How much of it is gone does not matter where nothing is written.
     let options = &Options { force: true, ..options.clone() };
+    let mut faults = 0;
     let mut catalog = if place.is_recorded() {
+        faults = Catalog::open(&place.catalog, None)?.audit()?.faults();
         Catalog::temporary_copy(&place.catalog)?
     } else {
         let settings = Settings { digests, cross_file_systems: false };
@@ -78,7 +80,7 @@ pub(super) fn look(
     Ok(Looked {
         catalog,
         unread: heard.unread,
-        bad_records: heard.bad_records,
+        bad_records: heard.bad_records.max(faults),
         files_read: outcome.hashed,
         bytes_read: outcome.bytes.total(),
         sizes,

@@ -38,6 +38,15 @@ pub(super) fn open_root(place: &Place) -> Result<OpenRoot> {
     Ok(OpenRoot { root: Arc::new(root), volume, inode, config })
 }
 
+/// What a catalog is to know its root by. How finely its file system keeps dates
+/// is measured: with a file in the folder of the catalog, if that is the root's.
+pub(super) fn root_identity(place: &Place, open: &OpenRoot) -> (Volume, u64) {
+    let is_inside = place.is_inside();
+    let folder = if is_inside { OWN_FOLDER.as_bytes() } else { b"" };
+    let mtime_granularity_ns = volume::measure_granularity_ns(&open.root, folder, is_inside);
+    (Volume { mtime_granularity_ns, ..open.volume.clone() }, open.inode)
+}
+
 /// Waits for the right to write the catalog.
 pub(super) fn lock(file: &Path, monitor: &dyn Monitor) -> Result<Lock> {
     let mut has_told = false;

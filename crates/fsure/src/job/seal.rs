@@ -57,8 +57,9 @@ pub fn seal(place: &Place, options: &SealOptions, monitor: &dyn Monitor) -> Resu
     let mut catalog = Catalog::open(&place.catalog, Some(lock(&place.catalog, monitor)?))?;
     let refuse = |why: String| Err(refused(place, why));
     let audit = catalog.audit()?;
-    if let Some(why) = audit.objection {
-        return refuse(why);
+    if !audit.is_clean() {
+        let bad_rows = || "rows of it fail their own seal".to_owned();
+        return refuse(audit.objection.unwrap_or_else(bad_rows));
     }
     // From here on one transaction: what is signed is what is there.
     catalog.begin()?;

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io::Read as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use fsure_os::volume::Volume;
 use fsure_os::{path as os_path, plain};
@@ -79,11 +79,10 @@ impl Given {
         match self {
             Self::Folder(place) if by_records => {
                 require_record(place)?;
-                let catalog = Catalog::open(&place.catalog, None)?;
-                Ok(Opened::of(catalog, place.scope.clone()))
+                Opened::recorded(&place.catalog, place.scope.clone())
             }
             Self::Folder(place) => Opened::look(place, wanted, options, monitor),
-            Self::Catalog(file) => Ok(Opened::of(Catalog::open(file, None)?, RelPath::root())),
+            Self::Catalog(file) => Opened::recorded(file, RelPath::root()),
             Self::List(source) => Opened::read(source, wanted, other, monitor),
         }
     }
@@ -119,6 +118,8 @@ pub(super) struct Opened {
     /// nothing of it.
     pub(super) unread: BTreeSet<RelPath>,
     pub(super) bytes_read: u64,
+    /// Rows of its record that are damaged or lost.
+    pub(super) faults: u64,
     /// Whether it is a list, which knows of files only.
     pub(super) is_list: bool,
     /// Lines that make no sense.
@@ -136,12 +137,20 @@ impl Opened {
             scope,
             unread: BTreeSet::new(),
             bytes_read: 0,
+            faults: 0,
             is_list: false,
             malformed: 0,
             unusable: 0,
             page: VecDeque::new(),
             after: None,
         }
+    }
+
+    /// The tree that a catalog records, whatever is there now.
+    fn recorded(file: &Path, scope: RelPath) -> Result<Self> {
+        let mut catalog = Catalog::open(file, None)?;
+        let faults = catalog.audit()?.faults();
+        Ok(Self { faults, ..Self::of(catalog, scope) })
     }
 
     /// A tree as it is now, whatever was recorded of it before.
@@ -158,8 +167,8 @@ impl Opened {
         let within =
             |path: RelPath| RelPath::from_bytes(path.as_bytes().get(start..).unwrap_or_default());
         let unread = looked.unread.into_iter().map(within).collect();
-        let bytes_read = looked.bytes_read;
-        Ok(Self { unread, bytes_read, ..Self::of(looked.catalog, place.scope.clone()) })
+        let (bytes_read, faults) = (looked.bytes_read, looked.bad_records);
+        Ok(Self { unread, bytes_read, faults, ..Self::of(looked.catalog, place.scope.clone()) })
     }
 
     /// What a list says.

@@ -7,7 +7,7 @@ use fsure_os::path as os_path;
 use super::heal::refresh;
 use super::opening::{
     OpenRoot, is_empty, is_recorded_root, lock, offline, offline_outcome, open_root, plan,
-    refuse_half_healed, require_record, require_scope, tell_cut_off,
+    refuse_half_healed, require_record, require_scope, root_identity, tell_cut_off,
 };
 use super::{Options, carried, layout};
 use crate::catalog::{Catalog, Choices, OWN_FOLDER, Place, Settings};
@@ -69,7 +69,8 @@ pub fn update(place: &Place, options: &UpdateOptions, monitor: &dyn Monitor) -> 
             "this is not the file system that was recorded: it is taken for a copy, and \
              every file is read",
         );
-        catalog.bind_root(open.volume.clone(), open.inode)?;
+        let (volume, inode) = root_identity(place, &open);
+        catalog.bind_root(volume, inode)?;
     }
     let settings = settings(Some(catalog.settings()), options);
     if !options.only_completes {
@@ -206,7 +207,7 @@ fn open_or_create(
 }
 
 fn create(place: &Place, open: &OpenRoot, options: &UpdateOptions) -> Result<()> {
-    let root = (open.volume.clone(), open.inode);
+    let root = root_identity(place, open);
     let now_s = options.common.clock.now_s();
     Catalog::create(&place.catalog, settings(None, options), root, now_s)
 }

@@ -4,7 +4,7 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use super::json::{line, rfc3339, text_and_bytes};
-use super::{count, number, safe, timestamp};
+use super::{count, date_and_time, number, safe};
 use crate::words::{Ages, ExitCode, When, units};
 
 /// Characters of a bar that is everything.
@@ -39,8 +39,16 @@ fn text_in(root: &str, ages: &Ages, zone: &TimeZone) -> String {
     }
     text.push('\n');
     if let Some((path, verified_s)) = &ages.oldest {
-        let date = timestamp(verified_s.saturating_mul(1_000_000_000)).to_zoned(zone.clone());
-        text += &format!("Verified longest ago: {}, {}.\n", date.strftime("%F %T"), path.shown());
+        let date = date_and_time(*verified_s, zone);
+        text += &format!("Verified longest ago: {date}, {}.\n", path.shown());
+    }
+    let damaged = ages.known_damage.total();
+    if damaged > 0 {
+        let since =
+            ages.damaged_since_s.map_or(String::new(), |since_s| date_and_time(since_s, zone));
+        let files = number(damaged, "file is", "files are");
+        text +=
+            &format!("KNOWN DAMAGE: {files} damaged, the first since {since}; see 'fsure log'.\n");
     }
     if ages.bad_records > 0 {
         let records = number(ages.bad_records, "record", "records");
@@ -71,6 +79,9 @@ struct AgeLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     oldest: Option<Oldest>,
     bad_records: u64,
+    known_damage: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    damaged_since: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<u8>,
 }
@@ -108,6 +119,10 @@ impl AgeLine<'_> {
             verified: When::ALL.map(bar).into(),
             oldest,
             bad_records: ages.bad_records,
+            known_damage: ages.known_damage.total(),
+            damaged_since: ages
+                .damaged_since_s
+                .map(|since_s| rfc3339(since_s.saturating_mul(1_000_000_000))),
             exit_code: None,
         }
     }

@@ -75,9 +75,9 @@ fn damage(outcome: &Outcome) -> Vec<String> {
     let is_dated = |verdict: Verdict| verdict.is_suspicious() && verdict != Verdict::Mismatch;
     let suspicious = subject(outcome, is_dated).map(|(who, is)| {
         format!(
-            "{who} {is} SUSPICIOUS: other content than recorded, although the date says that \
-             nothing changed. Put back good copies; only what is known to be right, \
-             'fsure update --accept PATH' records."
+            "{who} {is} SUSPICIOUS: other content than recorded, and no date that explains it. \
+             Put back good copies; only what is known to be right, 'fsure update --accept PATH' \
+             records."
         )
     });
     let flaky = subject(outcome, |verdict| verdict == Verdict::Flaky).map(|(who, is)| {
@@ -86,7 +86,19 @@ fn damage(outcome: &Outcome) -> Vec<String> {
              content. Copy the data while it can be read, then check medium, cable and memory."
         )
     });
-    mismatch.into_iter().chain(suspicious).chain(flaky).collect()
+    let open = outcome.known_damage.total();
+    let known = (open > 0).then(|| {
+        let (who, it) = match open {
+            1 => ("1 file was".to_owned(), "it"),
+            _ => (format!("{} files were", count(open)), "they"),
+        };
+        format!(
+            "{who} DAMAGED when last read as recorded, and nothing shows that {it} were put \
+             right. Restore good copies with their dates, or record what is known to be right \
+             with 'fsure update --accept PATH'."
+        )
+    });
+    mismatch.into_iter().chain(suspicious).chain(flaky).chain(known).collect()
 }
 
 fn unread(outcome: &Outcome) -> Option<String> {
@@ -249,6 +261,10 @@ fn differences(outcome: &Outcome) -> Option<String> {
     };
     let parts = [
         of(is_edit, "changed, with another date to show for it"),
+        (outcome.redated_unread > 0).then(|| {
+            let who = number(outcome.redated_unread, "file has", "files have");
+            format!("{who} another date (no content was read: 'fsure verify' reads it)")
+        }),
         of(|verdict| verdict == Verdict::TypeChanged, "of another type"),
         of(|verdict| verdict == Verdict::Moved, "under another name"),
         respelled(outcome).map(|who| {

@@ -11,7 +11,9 @@ use super::meta_line::MetaLine;
 use super::timestamp;
 use super::totals::Totals;
 pub(super) use crate::words::text_and_bytes;
-use crate::words::{ByteRange, Entry, Error, ExitCode, Finding, Outcome, Spelling, merge_ranges};
+use crate::words::{
+    Basis, ByteRange, Entry, Error, ExitCode, Finding, KnownDamage, Outcome, Spelling, merge_ranges,
+};
 
 /// The line of one finding below `root`; no line end.
 pub fn finding_line(root: &str, finding: &Finding) -> String {
@@ -36,6 +38,7 @@ pub fn finding_line(root: &str, finding: &Finding) -> String {
         unreadable: pairs(&finding.unreadable),
         reason: finding.reason.as_deref(),
         recorded_now: finding.recorded_now,
+        known: finding.known_damage.map(|known| KnownLine::of(&known, finding.basis)),
     })
 }
 
@@ -108,6 +111,30 @@ struct FindingLine<'a> {
     reason: Option<&'a str>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     recorded_now: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    known: Option<KnownLine>,
+}
+
+/// Damage that an earlier run found. `read_now` is false if the verdict of the
+/// line is that of the earlier run.
+#[derive(Serialize)]
+pub(super) struct KnownLine {
+    verdict: &'static str,
+    since: String,
+    seen: String,
+    read_now: bool,
+}
+
+impl KnownLine {
+    pub(super) fn of(known: &KnownDamage, basis: Basis) -> Self {
+        let date = |time_s: i64| rfc3339(time_s.saturating_mul(1_000_000_000));
+        Self {
+            verdict: known.verdict.name(),
+            since: date(known.found_s),
+            seen: date(known.seen_s),
+            read_now: basis != Basis::KnownDamage,
+        }
+    }
 }
 
 #[derive(Serialize)]

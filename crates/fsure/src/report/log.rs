@@ -3,11 +3,11 @@
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
-use super::json::line;
-use super::{number, safe, timestamp};
+use super::json::{KnownLine, line, text_and_bytes};
+use super::{count, date_and_time, number, safe, timestamp};
 use crate::job::{Claim, History, Sealed};
 use crate::trust::told;
-use crate::words::{Changes, Generation, Signed, Verification, escape, units};
+use crate::words::{Basis, Changes, Generation, Signed, Verification, escape, units};
 
 /// The history for a person.
 pub fn text(root: &str, history: &History) -> String {
@@ -25,6 +25,7 @@ pub fn text(root: &str, history: &History) -> String {
         text.push('\n');
     }
     text.push('\n');
+    text += &known_damage(history);
     text += &match (&history.objection, &history.signed) {
         (Some(why), _) => {
             format!("NOT AS SIGNED: {}.\n", safe(why))
@@ -43,6 +44,28 @@ pub fn text(root: &str, history: &History) -> String {
     text
 }
 
+/// The files that are known to be damaged, each with its dates.
+fn known_damage(history: &History) -> String {
+    let mut text = String::new();
+    for (path, known) in &history.known_damage {
+        let (verdict, path) = (known.verdict.name(), path.shown());
+        let (found, seen) = (date(known.found_s), date(known.seen_s));
+        text += &format!("{verdict:<12} {path}  found on {found}, last read on {seen}\n");
+    }
+    let omitted = history.damaged_files - history.known_damage.len() as u64;
+    if omitted > 0 {
+        text += &format!("... and {} more\n", count(omitted));
+    }
+    if history.damaged_files > 0 {
+        let files = number(history.damaged_files, "file is", "files are");
+        text += &format!(
+            "{files} known to be DAMAGED. 'fsure heal PATH --from COPY' puts them right, and \
+             'fsure verify PATH' says whether they are.\n\n"
+        );
+    }
+    text
+}
+
 /// Who signed what, in a sentence.
 pub(super) fn signature(signed: &Signed) -> String {
     format!(
@@ -56,10 +79,7 @@ pub(super) fn signature(signed: &Signed) -> String {
 }
 
 fn date(at_s: i64) -> String {
-    timestamp(at_s.saturating_mul(1_000_000_000))
-        .to_zoned(TimeZone::system())
-        .strftime("%F %T")
-        .to_string()
+    date_and_time(at_s, &TimeZone::system())
 }
 
 fn generation_text(one: &Generation, claim: Option<&Claim>) -> String {
@@ -110,17 +130,23 @@ pub fn json(root: &str, history: &History) -> Vec<String> {
             exit_code: one.exit_code,
         })
     });
+    let known_damage = history.known_damage.iter().map(|(path, known)| {
+        let (path, path_bytes) = text_and_bytes(path.as_bytes());
+        let known = KnownLine::of(known, Basis::KnownDamage);
+        line(&DamageLine { r#type: "known-damage", root, path, path_bytes, known })
+    });
     let summary = line(&SummaryLine {
         r#type: "summary",
         command: "log",
         root,
+        known_damage: history.damaged_files,
         generations: history.generations.len() as u64,
         verifications: history.verifications.len() as u64,
         signed: history.signed.as_ref().map(SignedLine::of),
         record_untrusted: history.objection.as_deref(),
         exit_code: history.exit_code().number(),
     });
-    generations.chain(verifications).chain([summary]).collect()
+    generations.chain(verifications).chain(known_damage).chain([summary]).collect()
 }
 
 /// What was signed, for a person.
@@ -228,10 +254,21 @@ struct VerificationLine<'a> {
 }
 
 #[derive(Serialize)]
+struct DamageLine<'a> {
+    r#type: &'static str,
+    root: &'a str,
+    path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path_bytes: Option<String>,
+    known: KnownLine,
+}
+
+#[derive(Serialize)]
 struct SummaryLine<'a> {
     r#type: &'static str,
     command: &'static str,
     root: &'a str,
+    known_damage: u64,
     generations: u64,
     verifications: u64,
     signed: Option<SignedLine>,

@@ -93,6 +93,23 @@ impl Page<'_> {
         self.add("never_verified_files", "Recorded files that were never verified.", &|root| {
             ages(root, &|ages| Some(ages.of(When::Never).files as f64))
         });
+        let help = "Files that an earlier run found damaged and that nothing has settled since, \
+                    by verdict.";
+        self.add("known_damage_files", help, &|root| {
+            let of = |ages: &Ages| -> Vec<Sample> {
+                let damage = Verdict::ALL.into_iter().filter(|verdict| verdict.is_damage());
+                let sample = |verdict: Verdict| {
+                    (Some(("verdict", verdict.name())), ages.known_damage.of(verdict) as f64)
+                };
+                damage.map(sample).collect()
+            };
+            root.ages.as_ref().map(of).unwrap_or_default()
+        });
+        self.add(
+            "known_damage_since_timestamp_seconds",
+            "When the first of it was found.",
+            &|root| ages(root, &|ages| ages.damaged_since_s.map(|since_s| since_s as f64)),
+        );
         let help = "When the file was verified that was verified longest ago, of those that ever \
                     were.";
         self.add("oldest_verification_timestamp_seconds", help, &|root| {

@@ -32,12 +32,19 @@ pub mod text;
 mod totals;
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 use crate::words::escape;
 
 /// A date of an entry. Nanoseconds in an `i64` reach from 1677 to 2262.
 fn timestamp(time_ns: i64) -> Timestamp {
     Timestamp::from_nanosecond(i128::from(time_ns)).expect("jiff knows the years -9999 to 9999")
+}
+
+/// `2026-11-20 12:00:00` of seconds since 1970.
+fn date_and_time(time_s: i64, zone: &TimeZone) -> String {
+    let time = timestamp(time_s.saturating_mul(1_000_000_000));
+    time.to_zoned(zone.clone()).strftime("%F %T").to_string()
 }
 
 /// A message of ours with every control character escaped. Backslashes stay:
@@ -78,7 +85,7 @@ fn figure(value: f64) -> String {
 mod samples {
     //! Findings and entries for the tests of this floor.
 
-    use crate::words::{Entry, EntryKind, FileSystemId, Finding, RelPath, Verdict};
+    use crate::words::{Basis, Entry, EntryKind, FileSystemId, Finding, RelPath, Verdict};
 
     /// 2024-05-01 12:00:00.123456789 UTC.
     pub(super) const NOON_NS: i64 = 1_714_564_800_123_456_789;
@@ -112,6 +119,8 @@ mod samples {
             unreadable: Vec::new(),
             reason: None,
             recorded_now: false,
+            basis: Basis::Content,
+            known_damage: None,
         }
     }
 }

@@ -8,10 +8,10 @@
 use jiff::tz::TimeZone;
 
 use super::closing::{by_kind, closing};
-use super::{count, number, safe, timestamp};
+use super::{count, date_and_time, number, safe, timestamp};
 use crate::words::{
-    ByteRange, BytesByWay, Entry, EntryKind, Finding, MetaChange, MetaValue, Outcome, Spelling,
-    Verdict, Was, escape, merge_ranges, units,
+    Basis, ByteRange, BytesByWay, Entry, EntryKind, Finding, KnownDamage, MetaChange, MetaValue,
+    Outcome, Spelling, Verdict, Was, escape, merge_ranges, units,
 };
 
 /// A finding in one line, and a second, indented one where there is evidence;
@@ -32,7 +32,7 @@ fn finding_line_in(root: Option<&str>, finding: &Finding, zone: &TimeZone) -> St
     let root = root.map_or(String::new(), |root| format!("{}/", safe(root)));
     let (verdict, path) = (finding.verdict.name(), finding.path.shown());
     let mut line = format!("{verdict:<12} {root}{path}  {}", facts.join(", "));
-    let evidence = evidence(finding);
+    let evidence = evidence(finding, zone);
     if !evidence.is_empty() {
         line += "\n    ";
         line += &evidence.join("; ");
@@ -81,7 +81,7 @@ fn dates(finding: &Finding, zone: &TimeZone) -> Option<String> {
     now.or(then).filter(|entry| !entry.is_undated()).map(|entry| shown(entry, FORMATS[0]))
 }
 
-fn evidence(finding: &Finding) -> Vec<String> {
+fn evidence(finding: &Finding, zone: &TimeZone) -> Vec<String> {
     let mut evidence = Vec::new();
     if let (Some(then), Some(now)) = (&finding.recorded, &finding.found)
         && let (Some(before), Some(after)) = (&then.target, &now.target)
@@ -100,10 +100,24 @@ fn evidence(finding: &Finding) -> Vec<String> {
     evidence.extend(ranges("damaged", &finding.damaged, size));
     evidence.extend(ranges("unreadable", &finding.unreadable, size));
     evidence.extend(finding.reason.as_deref().map(safe));
+    evidence.extend(finding.known_damage.map(|known| known_damage(finding, known, zone)));
     if finding.recorded_now && !finding.verdict.is_recordable() {
         evidence.push("accepted: the record now holds what is there".to_owned());
     }
     evidence
+}
+
+/// When the damage was found, and what this run adds to that.
+fn known_damage(finding: &Finding, known: KnownDamage, zone: &TimeZone) -> String {
+    let date = |time_s| date_and_time(time_s, zone);
+    let (found, seen) = (date(known.found_s), date(known.seen_s));
+    let name = known.verdict.name();
+    match finding.basis {
+        Basis::KnownDamage if found == seen => format!("found on {found}, not read in this run"),
+        Basis::KnownDamage => format!("found on {found}, last on {seen}, not read in this run"),
+        _ if finding.verdict.is_damage() => format!("known since {found}"),
+        _ => format!("it was {name} when it was last read, on {seen}"),
+    }
 }
 
 /// `mode '0644' -> '0600'`.
@@ -403,7 +417,7 @@ rotten       rot  24.0 MiB, 2024-05-01 12:00:00
 denied       shut  folder
 ... and 2,000 more, told above when they were found
 
-1 file is SUSPICIOUS: other content than recorded, although the date says that nothing changed. \
+1 file is SUSPICIOUS: other content than recorded, and no date that explains it. \
 Put back good copies; only what is known to be right, 'fsure update --accept PATH' records.
 1 folder could NOT BE READ in full (1 denied: run again as a user who may read it).
 ";

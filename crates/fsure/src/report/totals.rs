@@ -33,6 +33,7 @@ pub(super) struct Totals {
     absent_roots: u64,
     unusable_entries: u64,
     damaged_blocks: u64,
+    known_damage: u64,
     accepted: u64,
     healed: u64,
     healable: u64,
@@ -77,6 +78,7 @@ impl Totals {
             absent_roots: outcome.absent_roots.len() as u64,
             unusable_entries: outcome.unusable_entries,
             damaged_blocks: outcome.damaged_blocks,
+            known_damage: outcome.known_damage.total(),
             accepted: outcome.accepted.total(),
             healed: healing.healed.total(),
             healable: healing.healable.total(),
@@ -118,6 +120,7 @@ impl Totals {
         self.absent_roots += other.absent_roots;
         self.unusable_entries += other.unusable_entries;
         self.damaged_blocks += other.damaged_blocks;
+        self.known_damage += other.known_damage;
         self.accepted += other.accepted;
         self.healed += other.healed;
         self.healable += other.healable;

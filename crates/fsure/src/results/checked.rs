@@ -70,6 +70,8 @@ pub struct Found {
     pub unreadable: Vec<[u64; 2]>,
     /// What the system said.
     pub reason: Option<String>,
+    /// Damage that an earlier run found.
+    pub known: Option<KnownDamage>,
     /// Differences in what is not content: how many.
     #[serde(deserialize_with = "how_many")]
     pub meta: usize,
@@ -79,6 +81,18 @@ pub struct Found {
     /// Ranges that are not in `unreadable`.
     #[serde(skip)]
     pub unreadable_left_out: usize,
+}
+
+/// Damage that an earlier run found and nothing has settled since.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct KnownDamage {
+    /// Name of the verdict of the run that last read the file.
+    pub verdict: String,
+    /// When it was first found, RFC 3339.
+    pub since: String,
+    /// When it was last found, RFC 3339.
+    pub seen: String,
 }
 
 /// Size and date.

@@ -5,7 +5,7 @@ use super::Purpose;
 use super::ledger::{Ledger, Settled};
 use crate::catalog::Stored;
 use crate::tree::LeftOut;
-use crate::words::{EntryKind, Finding, Found, Known, RelPath, Result, Verdict, judge};
+use crate::words::{DateRules, EntryKind, Finding, Found, Known, RelPath, Result, Verdict, judge};
 
 impl Ledger<'_> {
     /// Tells of a path that is left out and not recorded.
@@ -36,7 +36,7 @@ impl Ledger<'_> {
             Stored::Sound(row) => Known::Sound(&row.record),
             Stored::Bad(_) => Known::Bad,
         };
-        let verdict = judge(known, Found::LeftOut, 1);
+        let verdict = judge(known, Found::LeftOut, DateRules::default());
         let mut settled = Settled::new(path, Some(stored), None, verdict);
         settled.reason = reason_of(why);
         settled.may_be_forgotten = true;

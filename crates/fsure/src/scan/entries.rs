@@ -76,8 +76,12 @@ fn file_system(
     };
     // One that does not tell what it is must not end the run: nothing on it
     // will be comparable, that is all.
-    let volume = volume::of(root, folder.as_bytes()).unwrap_or_else(|_| Volume::unknown());
+    let mut volume = volume::of(root, folder.as_bytes()).unwrap_or_else(|_| Volume::unknown());
     let anchor = root.stat(folder.as_bytes()).map_or(0, |stat| stat.inode);
+    if !catalog.has_file_system(&volume, anchor) {
+        volume.mtime_granularity_ns =
+            volume::measure_granularity_ns(root, folder.as_bytes(), false);
+    }
     catalog.file_system_of(volume, anchor)
 }
 

@@ -8,7 +8,7 @@ use fsure_os::Kind;
 use super::ledger::Settled;
 use super::reader::Reading;
 use super::weigh::{ATTEMPTS_MAX, Pending, Weigher};
-use crate::words::{Evidence, Result, no_answer};
+use crate::words::{Basis, Evidence, Result, no_answer};
 
 impl Weigher<'_> {
     /// Orders a file again, by itself: a reader that had it in hand with
@@ -108,6 +108,7 @@ impl Weigher<'_> {
             settled.unreadable = std::iter::once(0..settled.size()).collect();
         }
         settled.reason = reason;
+        settled.basis = Basis::Content;
         self.settle(settled)
     }
 }

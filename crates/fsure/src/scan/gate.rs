@@ -11,9 +11,36 @@ use super::entries::{Entries, granularity_ns, known};
 use super::ledger::{Ledger, Settled};
 use super::moves::pair_by_spelling;
 use super::{Accept, Halt, Purpose};
-use crate::catalog::{Audit, Bound, Stored, Waiting};
+use crate::catalog::{Audit, Bound, SampledFile, Stored, Waiting};
 use crate::tree::{Step, Walk};
-use crate::words::{Known, Record, RelPath, Result, Verdict};
+use crate::words::{Known, Record, RelPath, Result, Verdict, is_same_date};
+
+/// What became of a thousand evenly spread files.
+#[derive(Default)]
+struct Sample {
+    files: usize,
+    gone: usize,
+    there: usize,
+    /// Those of the recorded size and another date.
+    redated: usize,
+}
+
+impl Sample {
+    /// Whether so many of the sampled files are such that they may be half of
+    /// all: with half of all, fewer than 35 % of a thousand has a probability
+    /// below 1e-20.
+    fn may_be_half(such: usize, files: usize) -> bool {
+        such * 100 > files * 35
+    }
+
+    fn may_be_deserted(&self) -> bool {
+        Self::may_be_half(self.gone, self.files)
+    }
+
+    fn may_be_redated(&self) -> bool {
+        Self::may_be_half(self.redated, self.there)
+    }
+}
 
 impl Ledger<'_> {
     /// Checks the record as a whole and whether the root is there at all,
@@ -24,21 +51,27 @@ impl Ledger<'_> {
             return Ok(!self.is_halted);
         }
         self.is_gate_open = true;
-        let audit = self.catalog.audit()?;
-        if !audit.is_clean() && !self.is_accepted(&audit) {
+        let mut audit = self.catalog.audit()?;
+        let damaged_pages = if self.may_write { self.catalog.check_pages()? } else { None };
+        if damaged_pages.is_some() {
+            audit.objection = damaged_pages;
+            self.distrust(&audit);
+        } else if !audit.is_clean() && !self.is_accepted(&audit) {
             self.distrust(&audit);
         } else if audit.objection.is_some() {
             self.accept_losses(&audit)?;
         }
-        (self.has_looked, self.has_parts) = self.catalog.has_looked_and_parts()?;
+        self.has_parts = self.catalog.has_parts()?;
+        let sample = self.look_at_sample(&audit.sample);
         if !self.is_halted && !self.plan.force {
             let missing = match self.files_gone {
                 Some(gone) => gone,
-                None if self.looks_deserted(&audit) => self.count_gone()?,
+                None if sample.may_be_deserted() => self.count_gone()?,
                 None => 0,
             };
             self.halt_if_mostly_missing(missing);
         }
+        self.begin_redated(sample.may_be_redated())?;
         self.bad_rows = audit.bad_rows;
         Ok(!self.is_halted)
     }
@@ -91,14 +124,23 @@ impl Ledger<'_> {
         Ok(())
     }
 
-    /// Whether so many of a thousand evenly spread files are gone that the
-    /// rest has to be counted: with half of all gone, fewer than 35 % of a
-    /// thousand has a probability below 1e-20.
-    fn looks_deserted(&self, audit: &Audit) -> bool {
+    /// Asks for the sampled files of the scope.
+    fn look_at_sample(&self, files: &[SampledFile]) -> Sample {
         let scope = &self.plan.walk.scope;
-        let looked_for = audit.sample.iter().filter(|path| path.is_within(scope));
-        let gone = looked_for.filter(|path| self.is_gone(path)).count();
-        gone * 100 > audit.sample.len() * 35
+        let mut sample = Sample { files: files.len(), ..Sample::default() };
+        for SampledFile { path, entry } in files.iter().filter(|file| file.path.is_within(scope)) {
+            match self.plan.root.stat(path.as_bytes()) {
+                Err(error) => sample.gone += usize::from(is_gone(&error)),
+                Ok(stat) => {
+                    sample.there += 1;
+                    let granularity_ns = self.catalog.granularity_ns(entry.file_system);
+                    let is_same_date = entry.is_undated()
+                        || is_same_date(entry.mtime_ns, stat.mtime_ns, granularity_ns);
+                    sample.redated += usize::from(!is_same_date && stat.size == entry.size);
+                }
+            }
+        }
+        sample
     }
 
     fn is_gone(&self, path: &RelPath) -> bool {
@@ -115,7 +157,7 @@ impl Ledger<'_> {
             return Ok(missing);
         }
         let mut waiting = Waiting::new()?;
-        self.count_missing(&mut |record| waiting.depart(record, None))?;
+        self.count_missing(&mut |record| waiting.depart(record, true, None))?;
         let mut options = self.plan.walk.clone();
         options.borders.places = Places::No;
         options.listers = 1;

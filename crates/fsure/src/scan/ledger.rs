@@ -10,12 +10,14 @@ use fsure_os::folder::is_denied;
 
 use super::decide::Write;
 use super::hash::BlockValue;
+use super::known_damage::known_damage;
 use super::reader::Content;
+use super::redated::{NewDates, RedatedCount};
 use super::{Halt, Plan, Purpose};
 use crate::catalog::{Catalog, Claims, Row, Stored};
 use crate::words::{
-    ByteRange, Changes, Entry, EntryKind, Error, Finding, MetaChange, Monitor, Offline, Outcome,
-    Record, RelPath, Result, Spelling, Stop, Verdict,
+    Basis, ByteRange, Changes, Entry, EntryKind, Error, Finding, KnownDamage, MetaChange, Monitor,
+    Offline, Outcome, Record, RelPath, Result, Spelling, Stop, Verdict, Was, is_in_the_future,
 };
 
 /// How much work a kill or a power cut may cost.
@@ -40,6 +42,7 @@ pub(super) struct Settled {
     pub(super) may_be_forgotten: bool,
     /// Whether its content was read.
     pub(super) was_read: bool,
+    pub(super) basis: Basis,
     /// The content, where it was read and came out the same every time.
     pub(super) content: Option<Rc<Content>>,
     /// When the oldest part of it was read, where that was not in one go.
@@ -70,6 +73,7 @@ impl Settled {
             meta: Vec::new(),
             may_be_forgotten: false,
             was_read: false,
+            basis: Basis::Stat,
             content: None,
             verified_s: None,
         }
@@ -88,6 +92,13 @@ impl Settled {
             Some(Stored::Sound(row)) => Some(row),
             _ => None,
         }
+    }
+
+    /// Damage that an earlier run found, unless this run saw the recorded content.
+    pub(super) fn open_damage(&self) -> Option<KnownDamage> {
+        let is_as_recorded =
+            matches!(self.verdict, Verdict::Ok | Verdict::Touched | Verdict::Moved);
+        self.row()?.known_damage().filter(|_| !(self.was_read && is_as_recorded))
     }
 
     /// The row it was judged by, if that is another path's.
@@ -125,23 +136,29 @@ pub(super) struct Ledger<'a> {
     pub(super) is_halted: bool,
     /// Whether the time of a scrub is over.
     pub(super) is_over: bool,
-    /// Whether the catalog has anything of files that were not well, or of
-    /// parts of files, that may have to be forgotten.
-    pub(super) has_looked: bool,
+    /// Whether the catalog has parts of files that may have to be forgotten.
     pub(super) has_parts: bool,
+    /// Files of known damage that this run has judged.
+    pub(super) judged_damage: HashSet<RelPath>,
     /// Files that take longer than a scrub has had time, as far as is known.
     pub(super) cut_off: BTreeSet<RelPath>,
     /// Rows that fail their seal, as the gate has seen them.
     pub(super) bad_rows: Vec<RelPath>,
     /// Bytes of the files that were judged by their content.
     pub(super) bytes_read_and_judged: u64,
-    files_at_start: u64,
+    pub(super) files_at_start: u64,
     missing_files: u64,
     /// Files that are gone and not under another name by their inode, once all
     /// names are known.
     pub(super) files_gone: Option<u64>,
     /// Files that are gone and were seen under another name before the run.
     pub(super) files_elsewhere: u64,
+    /// What other dates say in this tree, and what the rule for that has counted.
+    pub(super) new_dates: NewDates,
+    pub(super) redated: RedatedCount,
+    /// Files that were last changed by a clock ahead of this one, and the first.
+    future_changes: u64,
+    first_future_change: Option<RelPath>,
     /// Bad rows that were told, so that none is told twice.
     pub(super) told_bad: HashSet<RelPath>,
     /// What the run has changed in the record.
@@ -173,8 +190,8 @@ impl<'a> Ledger<'a> {
             is_gate_open: false,
             is_halted: false,
             is_over: false,
-            has_looked: false,
             has_parts: false,
+            judged_damage: HashSet::new(),
             cut_off: BTreeSet::new(),
             bad_rows: Vec::new(),
             bytes_read_and_judged: 0,
@@ -182,6 +199,10 @@ impl<'a> Ledger<'a> {
             missing_files: 0,
             files_gone: None,
             files_elsewhere: 0,
+            new_dates: NewDates::Explain,
+            redated: RedatedCount::default(),
+            future_changes: 0,
+            first_future_change: None,
             told_bad: HashSet::new(),
             changes: Changes::default(),
             generation: None,
@@ -229,7 +250,13 @@ impl<'a> Ledger<'a> {
         if self.is_halted {
             return Ok(None);
         }
+        self.count_redated(settled);
+        self.count_future_change(settled);
         self.outcome.hashed += u64::from(settled.was_read);
+        let was_known = known_damage(settled.stored.as_ref()).is_some();
+        if self.plan.scrub.is_some() && (was_known || settled.verdict.is_damage()) {
+            self.judged_damage.insert(settled.path.clone());
+        }
         self.outcome.damaged_blocks += settled.damaged_blocks;
         if let (Some(scrub), Some(_)) = (&mut self.outcome.scrub, &settled.stored) {
             scrub.note_done(settled.row().map_or(0, |row| row.record.entry.size));
@@ -242,8 +269,31 @@ impl<'a> Ledger<'a> {
         Ok(Some(wrote))
     }
 
+    fn count_future_change(&mut self, settled: &Settled) {
+        let Some(entry) = settled.entry.as_ref() else { return };
+        let is_future = |change_ns| is_in_the_future(change_ns, self.started_ns);
+        if entry.kind == EntryKind::File && entry.ctime_ns.is_some_and(is_future) {
+            self.future_changes += 1;
+            self.first_future_change.get_or_insert_with(|| settled.path.clone());
+        }
+    }
+
+    /// Says that a clock was wrong, or is: until that date, an edit of such a file
+    /// by a clock that is right looks older than its record.
+    fn warn_of_future_changes(&self) {
+        if let Some(first) = &self.first_future_change {
+            let (files, first) = (self.future_changes, first.shown());
+            let have = if files == 1 { "file has" } else { "files have" };
+            self.warn(&format!(
+                "{files} {have} a change time in the future (the first: {first}): the clock was \
+                 ahead when it was written, or is behind now ('date' shows it)"
+            ));
+        }
+    }
+
     pub(super) fn tell(&mut self, settled: &Settled, wrote: bool) {
-        if settled.verdict == Verdict::RecordBad {
+        let has_bad_metadata = settled.meta.iter().any(|change| change.was == Was::Bad);
+        if settled.verdict == Verdict::RecordBad || has_bad_metadata {
             self.told_bad.insert(settled.path.clone());
         }
         let finding = Finding {
@@ -259,6 +309,8 @@ impl<'a> Ledger<'a> {
             norm: settled.norm,
             meta: settled.meta.clone(),
             recorded_now: wrote,
+            basis: settled.basis,
+            known_damage: settled.open_damage(),
         };
         self.publish(finding);
     }
@@ -339,10 +391,9 @@ impl<'a> Ledger<'a> {
             Purpose::Status => Ok(false),
             Purpose::Verify => self.write_verified(settled).map(|()| false),
             Purpose::Update(rules) => {
-                let accepts =
-                    !settled.verdict.is_recordable() && rules.accept.covers(&settled.path);
-                if !settled.verdict.is_recordable() && !accepts {
-                    return Ok(false);
+                let accepts = settled.needs_acceptance() && rules.accept.covers(&settled.path);
+                if settled.needs_acceptance() && !accepts {
+                    return self.write_not_accepted(settled).map(|()| false);
                 }
                 let is_as_recorded = matches!(settled.verdict, Verdict::Ok | Verdict::Touched)
                     && settled.content.is_some();
@@ -354,6 +405,14 @@ impl<'a> Ledger<'a> {
         }
     }
 
+    /// Notes damage that an update found, which it does not record.
+    fn write_not_accepted(&mut self, settled: &Settled) -> Result<()> {
+        if !settled.verdict.is_damage() || settled.basis != Basis::Content || !self.open_gate()? {
+            return Ok(());
+        }
+        self.note_found(settled)
+    }
+
     fn write_found(&mut self, settled: &Settled, accepts: bool) -> Result<bool> {
         let Some(write) = self.decide(settled) else {
             return Ok(false);
@@ -363,7 +422,11 @@ impl<'a> Ledger<'a> {
         }
         let before = settled.row().map(|row| &row.record);
         let after = write.record().filter(|_| accepts).cloned();
-        let written = self.carry_out(settled, write);
+        let is_settled = settled.was_read || settled.entry.is_none();
+        let written = self.carry_out(settled, write).and_then(|()| match is_settled {
+            true => self.catalog.forget_finding(&settled.path),
+            false => Ok(()),
+        });
         self.survive(written)?;
         if accepts && !self.is_stopped() {
             let name = settled.verdict.name();
@@ -425,6 +488,7 @@ impl<'a> Ledger<'a> {
     fn commit(&mut self) -> Result<()> {
         self.catalog.release();
         if self.catalog.is_writing() && self.may_write {
+            self.keep_redated(false)?;
             let noted = self.note_generation();
             self.survive(noted)?;
             let committed = self.catalog.commit();
@@ -468,10 +532,18 @@ impl<'a> Ledger<'a> {
             let forgotten = self.catalog.forget_all_unfinished();
             self.survive(forgotten)?;
         }
+        if self.plan.scrub.is_some() && !self.is_halted {
+            self.report_known_damage()?;
+        }
         if let Some(scrub) = &mut self.outcome.scrub {
             scrub.note_too_large(&self.cut_off);
         }
+        self.warn_of_future_changes();
         self.note_verification()?;
+        if !self.is_stopped() && self.may_write {
+            self.keep_redated(true)?;
+            self.new_dates = NewDates::Explain;
+        }
         self.commit()?;
         Ok(std::mem::take(&mut self.outcome))
     }

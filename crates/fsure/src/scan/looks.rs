@@ -3,15 +3,17 @@
 
 use std::rc::Rc;
 
+use fsure_os::mapped_write;
+
 use super::compare::{
     Comparison, FirstLook, Looks, are_proven, compare, look_again, nothing_to_compare, ranges,
 };
-use super::entries::{granularity_ns, known};
+use super::entries::known;
 use super::ledger::Settled;
 use super::reader::{Content, Reading};
 use super::weigh::{Pending, Weigher};
 use crate::catalog::Stored;
-use crate::words::{Found, Known, Result, judge};
+use crate::words::{Basis, Found, Known, Result, Verdict, judge};
 
 impl Weigher<'_> {
     /// Weighs a content that was read.
@@ -31,9 +33,8 @@ impl Weigher<'_> {
         }
         pending.stat = content.stat.clone();
         pending.entry = self.entry(&pending.path, &content.stat, pending.device)?;
-        let granularity_ns =
-            granularity_ns(self.ledger.catalog, pending.stored.as_ref(), &pending.entry);
-        let known = known(pending.stored.as_ref(), &pending.entry, granularity_ns);
+        let rules = self.date_rules(pending.stored.as_ref(), &pending.entry);
+        let known = known(pending.stored.as_ref(), &pending.entry, rules.granularity_ns);
         let (Known::Sound(record), Some(Stored::Sound(row))) = (known, &pending.stored) else {
             return self.settle_one_look(pending, nothing_to_compare(&content), content);
         };
@@ -56,8 +57,12 @@ impl Weigher<'_> {
             None => compare(record, &recorded, &content),
         };
         let found = Found::Present(&pending.entry, comparison.evidence);
-        let verdict = judge(known, found, granularity_ns);
-        if verdict.is_suspicious() && record.entry.size == pending.entry.size {
+        let verdict = judge(known, found, rules);
+        let then = record.entry.clone();
+        if self.is_in_doubt(verdict, &then, &pending.entry)? {
+            return self.hold_edit(id, pending, content, comparison, recorded);
+        }
+        if verdict.is_suspicious() && then.size == pending.entry.size {
             // Nothing is called damaged on one look.
             let first = FirstLook { content, comparison, recorded };
             let blocks = first.blocks(pending.entry.size);
@@ -68,7 +73,7 @@ impl Weigher<'_> {
         self.settle_one_look(pending, comparison, content)
     }
 
-    fn settle_one_look(
+    pub(super) fn settle_one_look(
         &mut self,
         pending: Box<Pending>,
         comparison: Comparison,
@@ -89,7 +94,12 @@ impl Weigher<'_> {
     ) -> Result<()> {
         let part = pending.part.take();
         let Looks { comparison, unreadable, content } = looks;
-        let verdict = self.judge(pending.stored.as_ref(), &pending.entry, comparison.evidence);
+        let mut verdict = self.judge(pending.stored.as_ref(), &pending.entry, comparison.evidence);
+        let doubt = if verdict == Verdict::Rotten { self.doubt_of_rot(&pending) } else { None };
+        if doubt.is_some() {
+            verdict = Verdict::Altered;
+        }
+        let reason = doubt.or(reason).or_else(|| reason_of_copy(verdict, &pending));
         let mut settled = Settled::new(pending.path, pending.stored, Some(pending.entry), verdict);
         // Where the date explains the change, the blocks that differ are an edit.
         if verdict.is_suspicious() {
@@ -100,12 +110,48 @@ impl Weigher<'_> {
         settled.unreadable = unreadable;
         settled.reason = reason.or_else(|| content.is_none().then(unstable));
         settled.was_read = true;
+        settled.basis = Basis::Content;
         settled.content = content;
         match part {
             Some(part) => self.settle_part(part, settled, comparison.evidence),
             None => self.settle_read(settled),
         }
     }
+}
+
+impl Weigher<'_> {
+    /// Why it is not proved that no program wrote to a file whose stat is as
+    /// recorded, if it is not.
+    fn doubt_of_rot(&self, pending: &Pending) -> Option<String> {
+        let Some(Stored::Sound(row)) = &pending.stored else { return None };
+        let path = pending.path.as_bytes();
+        if mapped_write::is_open_for_writing(&self.plan.root, path) == Some(true) {
+            let why = "another process has it open for writing, and may have changed it in memory \
+                       (mmap) without a new date";
+            return Some(why.to_owned());
+        }
+        let kind = &self.ledger.catalog.file_system(pending.entry.file_system).volume.kind;
+        let unseen_write_max_ns = mapped_write::unseen_write_max_ns(kind);
+        row.record.may_hide_mapped_write(unseen_write_max_ns).then(|| {
+            "it was last seen as recorded so soon after its last change that a program may have \
+             changed it in memory (mmap) since, without a new date"
+                .to_owned()
+        })
+    }
+}
+
+/// Why a new date does not explain the other content of a damaged copy.
+fn reason_of_copy(verdict: Verdict, pending: &Pending) -> Option<String> {
+    let Some(Stored::Sound(row)) = &pending.stored else { return None };
+    let then = &row.record.entry;
+    if verdict != Verdict::DamagedCopy || then.mtime_ns == pending.entry.mtime_ns {
+        return None;
+    }
+    let why = match then.file_system == pending.entry.file_system {
+        true => "most files have their recorded content under another date, as after a copy",
+        false => "it is on another file system than recorded, as a copy is",
+    };
+    Some(format!("{why}: its new date explains nothing"))
 }
 
 /// Whether two readings are of one state of one file.

@@ -19,6 +19,7 @@ mod failure;
 mod gate;
 mod hands;
 pub mod hash;
+mod known_damage;
 mod lane;
 mod ledger;
 mod links;
@@ -32,6 +33,7 @@ mod pool;
 mod post;
 mod purse;
 mod reader;
+mod redated;
 mod sizes;
 mod span;
 mod turns;
@@ -306,14 +308,16 @@ impl Run<'_> {
             self.are_names_known = true;
             self.run_step()?;
         }
+        if !self.is_halted() && self.weigher.settle_held_edits()? {
+            self.run_step()?;
+        }
         if !self.is_halted() {
             self.weigher.settle_waiting()?;
         }
-        // `update` checks its record before the first write, and need not check
-        // it at all where nothing has changed. `status` has looked at every row
-        // by now, and need not do so again.
-        let is_status = self.plan.purpose == Purpose::Status && !self.is_halted();
-        if is_status && !self.weigher.catalog().has_shown_all() {
+        // A run that wrote has checked its record before. One that did not has
+        // usually fetched every row by now; a row that no page shows is damaged
+        // or outside of the scope, and only the whole check tells which.
+        if !self.is_halted() && !self.weigher.catalog().has_shown_all() {
             self.weigher.open_gate()?;
         }
         Ok(())

@@ -154,12 +154,16 @@ impl Weigher<'_> {
 
     /// Lets a record wait whose name is gone. Whether it does.
     pub(super) fn lets_wait_gone(&mut self, stored: Option<&Stored>) -> Result<bool> {
+        let Some(Stored::Sound(row)) = stored else { return Ok(false) };
+        // In the tick in which a file was recorded and removed, another one may
+        // have got its inode.
+        let granularity_ns = self.catalog().granularity_ns(row.record.entry.file_system);
+        let is_file = row.record.entry.kind == EntryKind::File;
+        let has_identity = !is_file || !row.record.is_racy(granularity_ns);
         let algorithm = self.moves.algorithm;
-        let (Some(Stored::Sound(row)), Some(waiting)) = (stored, self.moves.gathers()) else {
-            return Ok(false);
-        };
+        let Some(waiting) = self.moves.gathers() else { return Ok(false) };
         let content = content_key(&row.record.entry, &row.record.digests, algorithm);
-        waiting.depart(&row.record, content)?;
+        waiting.depart(&row.record, has_identity, content)?;
         Ok(true)
     }
 

@@ -261,11 +261,9 @@ impl Weigher<'_> {
     /// Remembers what differed at a first look when the run came to its end: it
     /// comes first the next time, and is not called well now.
     pub(super) fn note_undecided(&mut self, pending: &Pending) -> Result<()> {
-        let (Some(first), Some(_)) = (&pending.first, &self.plan.scrub) else { return Ok(()) };
-        let evidence = first.comparison.evidence;
-        let verdict = self.judge(pending.stored.as_ref(), &pending.entry, evidence);
+        let (Some(_), Some(_)) = (&pending.first, &self.plan.scrub) else { return Ok(()) };
         self.scrubbed().undecided_files += 1;
-        self.ledger.keep_looked(&pending.path, verdict)
+        self.ledger.keep_undecided(&pending.path)
     }
 
     /// The same for all whose second look was not even begun.

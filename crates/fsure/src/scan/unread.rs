@@ -11,7 +11,7 @@ use super::ledger::{Settled, unlisted_because};
 use super::weigh::Weigher;
 use crate::catalog::Stored;
 use crate::tree::LeftOut;
-use crate::words::{Evidence, Found, Known, RelPath, Result, judge};
+use crate::words::{DateRules, Evidence, Found, Known, RelPath, Result, judge};
 
 impl Weigher<'_> {
     /// Settles a folder once its names are known, or why they are not.
@@ -123,7 +123,7 @@ impl Weigher<'_> {
         if is_absent && self.lets_wait_gone(stored.as_ref())? {
             return Ok(());
         }
-        let verdict = judge(known, found, 1);
+        let verdict = judge(known, found, DateRules::default());
         let mut settled = Settled::new(path, stored, None, verdict);
         settled.reason = reason;
         settled.may_be_forgotten = is_absent;

@@ -3,8 +3,8 @@
 
 use super::Purpose;
 use super::ledger::{Ledger, Settled, seconds};
-use crate::catalog::{Part, Turn, UnfinishedBlocks};
-use crate::words::{Entry, EntryKind, Record, RelPath, Result, Verdict};
+use crate::catalog::{Part, UnfinishedBlocks};
+use crate::words::{Entry, Record, RelPath, Result, Verdict};
 
 impl Ledger<'_> {
     /// Notes what a verdict of `verify` or of a scrub says for the next time.
@@ -13,7 +13,7 @@ impl Ledger<'_> {
         if !self.open_gate()? {
             return Ok(());
         }
-        self.note_turn(settled)?;
+        self.note_found(settled)?;
         let is_seen_well =
             matches!(settled.verdict, Verdict::Ok | Verdict::Touched | Verdict::Moved);
         let Some(content) = settled.content.as_ref().filter(|_| is_seen_well) else {
@@ -28,25 +28,6 @@ impl Ledger<'_> {
             self.survive(forgotten)?;
         }
         Ok(())
-    }
-
-    /// Has a file that is not well come by again in time, and one that is well
-    /// again in its turn.
-    fn note_turn(&mut self, settled: &Settled) -> Result<()> {
-        let was_looked_at = settled.kind() == EntryKind::File && settled.moved_row().is_none();
-        let noted = match Turn::of(settled.verdict) {
-            _ if !was_looked_at => return Ok(()),
-            Some(_) => {
-                self.has_looked = true;
-                let at_s = self.plan.clock.now_s();
-                self.catalog.note_looked(&settled.path, at_s, settled.verdict)
-            }
-            None if self.has_looked && settled.was_read => {
-                self.catalog.forget_looked(&settled.path)
-            }
-            None => return Ok(()),
-        };
-        self.survive(noted)
     }
 
     /// Keeps the values of a part of a large file.
@@ -80,13 +61,12 @@ impl Ledger<'_> {
         self.survive(kept)
     }
 
-    /// Has a file come first the next time that looks damaged.
-    pub(super) fn keep_looked(&mut self, path: &RelPath, verdict: Verdict) -> Result<()> {
+    /// Has a file come first the next time that differed at a first look.
+    pub(super) fn keep_undecided(&mut self, path: &RelPath) -> Result<()> {
         if !self.may_write {
             return Ok(());
         }
-        let at_s = self.plan.clock.now_s();
-        let noted = self.catalog.note_looked(path, at_s, verdict);
+        let noted = self.catalog.note_undecided(path, self.plan.clock.now_s());
         self.survive(noted)
     }
 

@@ -10,6 +10,7 @@ use fsure_os::folder::is_denied;
 use super::alias::Listed;
 use super::compare::FirstLook;
 use super::entries::{Entries, granularity_ns, known};
+use super::known_damage::known_damage;
 use super::ledger::{Ledger, Settled};
 use super::links::{Link, LinkKey, Links};
 use super::merge::{Case, Seen};
@@ -17,6 +18,7 @@ use super::moves::Moves;
 use super::parts::{PartPlan, bytes_of};
 use super::purse::{Ending, Purse};
 use super::reader::{Content, Order, Reading};
+use super::redated::HeldEdits;
 use super::{From, Plan, Purpose, UpdateRules};
 use crate::catalog::{Catalog, Claims, Stored, UnfinishedBlocks};
 use crate::words::{
@@ -71,6 +73,7 @@ pub(super) struct Weigher<'a> {
     /// The most that may be read of it.
     pub(super) bytes_max: u64,
     pub(super) moves: Moves,
+    pub(super) held_edits: HeldEdits,
     pub(super) entries: Entries,
     pub(super) listed: Listed,
     /// Folders whose names the walk has not come to yet.
@@ -93,6 +96,7 @@ impl<'a> Weigher<'a> {
             ledger,
             orders: Vec::new(),
             pending: BTreeMap::new(),
+            held_edits: HeldEdits::default(),
             links: Links::default(),
             entries: Entries::default(),
             listed: Listed::default(),
@@ -268,7 +272,10 @@ impl<'a> Weigher<'a> {
                 let is_as_recorded = record.entry.same_stat(&entry)
                     && !is_racy
                     && record.gone_s.is_none()
-                    && has.covers(rules.digests);
+                    && has.covers(rules.digests)
+                    // What may have been put right below the file system.
+                    && known_damage(stored.as_ref())
+                        .is_none_or(|known| known.verdict == Verdict::Unreadable);
                 let is_wanted = match rules.only_completes {
                     true => !has.covers(rules.digests),
                     false => rules.full || !is_as_recorded,
@@ -277,8 +284,9 @@ impl<'a> Weigher<'a> {
             }
         };
         let Some(algorithms) = wanted else {
-            let verdict = judge(known, Found::Present(&entry, Evidence::StatOnly), granularity_ns);
-            return self.settle(Settled::new(path, stored, Some(entry), verdict));
+            let verdict = self.judge(stored.as_ref(), &entry, Evidence::StatOnly);
+            let settled = Settled::new(path, stored, Some(entry), verdict);
+            return self.settle(settled.remember_damage());
         };
         let pending = Box::new(Pending {
             path,
@@ -366,8 +374,11 @@ impl<'a> Weigher<'a> {
             path: pending.path.clone(),
             stat: pending.stat.clone(),
             algorithms: pending.algorithms,
-            // A second look is for the medium, whatever the first one saw.
-            uses_cache: self.plan.reads_from == From::Cache && pending.first.is_none(),
+            // A second look is for the medium, whatever the first one saw, and so
+            // is one at what is known to be damaged there.
+            uses_cache: self.plan.reads_from == From::Cache
+                && pending.first.is_none()
+                && known_damage(pending.stored.as_ref()).is_none(),
             blocks,
             kept,
             keeps_parts: self.keeps_parts(&pending),
@@ -443,8 +454,8 @@ impl<'a> Weigher<'a> {
         entry: &Entry,
         evidence: Evidence,
     ) -> Verdict {
-        let granularity_ns = granularity_ns(self.ledger.catalog, stored, entry);
-        let known = known(stored, entry, granularity_ns);
-        judge(known, Found::Present(entry, evidence), granularity_ns)
+        let rules = self.date_rules(stored, entry);
+        let known = known(stored, entry, rules.granularity_ns);
+        judge(known, Found::Present(entry, evidence), rules)
     }
 }

@@ -1,6 +1,6 @@
 //! How much of a tree was verified when.
 
-use super::RelPath;
+use super::{ExitCode, KnownDamage, RelPath, Tally, Verdict};
 
 /// How long ago something was verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,11 +61,36 @@ pub struct Ages {
     pub oldest: Option<(RelPath, i64)>,
     /// Rows that fail their seal, of which nothing is known.
     pub bad_records: u64,
+    /// Files known to be damaged, by the verdict of the run that last read them.
+    pub known_damage: Tally,
+    /// When the oldest of that damage was found, seconds since 1970.
+    pub damaged_since_s: Option<i64>,
     /// Roots of their own below this one.
     pub nested_roots: Vec<RelPath>,
 }
 
 impl Ages {
+    /// Counts a file that is known to be damaged.
+    pub fn add_damage(&mut self, known: KnownDamage) {
+        self.known_damage.add(known.verdict);
+        let since_s = self.damaged_since_s.unwrap_or(known.found_s);
+        self.damaged_since_s = Some(since_s.min(known.found_s));
+    }
+
+    /// The exit code that the record by itself deserves.
+    pub fn exit_code(&self) -> ExitCode {
+        let unreadable = self.known_damage.of(Verdict::Unreadable);
+        if self.bad_records > 0 {
+            ExitCode::RecordUntrusted
+        } else if self.known_damage.total() > unreadable {
+            ExitCode::Damage
+        } else if unreadable > 0 {
+            ExitCode::Unread
+        } else {
+            ExitCode::Clean
+        }
+    }
+
     /// Counts a file.
     pub fn add(&mut self, path: &RelPath, bytes: u64, verified_s: i64, now_s: i64) {
         let when = When::of(verified_s, now_s);
@@ -98,6 +123,9 @@ impl Ages {
             sum.bytes = sum.bytes.saturating_add(more.bytes);
         }
         self.bad_records += other.bad_records;
+        self.known_damage.join(&other.known_damage);
+        let since = self.damaged_since_s.into_iter().chain(other.damaged_since_s);
+        self.damaged_since_s = since.min();
     }
 }
 

@@ -1,6 +1,6 @@
 //! One path with its verdict and the evidence for it.
 
-use super::{Entry, EntryKind, MetaChange, RelPath, Spelling, Verdict};
+use super::{Entry, EntryKind, KnownDamage, MetaChange, RelPath, Spelling, Verdict};
 
 /// A half-open range of bytes of a file.
 pub type ByteRange = std::ops::Range<u64>;
@@ -22,6 +22,17 @@ pub fn merge_ranges(ranges: &[ByteRange]) -> Vec<ByteRange> {
         push_range(&mut merged, range);
     }
     merged
+}
+
+/// Evidence that a verdict rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// The content, which was read in this run, or asked for.
+    Content,
+    /// Name, size and dates.
+    Stat,
+    /// What an earlier run found, and nothing settled since.
+    KnownDamage,
 }
 
 /// What we say of one path, and why.
@@ -53,6 +64,10 @@ pub struct Finding {
     pub reason: Option<String>,
     /// Whether the catalog now holds what was found.
     pub recorded_now: bool,
+    /// The evidence for the verdict.
+    pub basis: Basis,
+    /// Damage of the file that an earlier run found and that is not settled.
+    pub known_damage: Option<KnownDamage>,
 }
 
 impl Finding {
@@ -71,6 +86,8 @@ impl Finding {
             unreadable: Vec::new(),
             reason,
             recorded_now: false,
+            basis: Basis::Stat,
+            known_damage: None,
         }
     }
 

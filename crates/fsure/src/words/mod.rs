@@ -12,6 +12,7 @@ mod error;
 mod exit;
 mod finding;
 mod generation;
+mod known_damage;
 mod layout;
 mod metadata;
 mod monitor;
@@ -36,8 +37,9 @@ pub use entry::{Entry, EntryKind, FileSystemId, UNDATED};
 pub(crate) use error::no_answer;
 pub use error::{Error, IoContext, Result};
 pub use exit::ExitCode;
-pub use finding::{ByteRange, Finding, merge_ranges, push_range};
+pub use finding::{Basis, ByteRange, Finding, merge_ranges, push_range};
 pub use generation::{Changes, Generation, SealText, Signed, Verification};
+pub use known_damage::KnownDamage;
 pub use layout::{
     Carriers, FILE_ATTRIBUTE, FOLDER_FILE, FOLDER_FILE_MAKING, Layout, Layouts, is_carrier,
 };
@@ -48,9 +50,9 @@ pub use outcome::{
 };
 pub use path::{RelPath, Shown, escape, exact, text_and_bytes};
 pub use protected::{Parity, Protected};
-pub use record::Record;
+pub use record::{Record, is_in_the_future};
 pub use remedy::{Cure, Healing, Origin, Remedy};
 pub use scrubbed::Scrubbed;
 pub(crate) use silence::Silence;
 pub use spelling::{Spelling, folded, nfc};
-pub use verdict::{Evidence, Found, Known, Verdict, is_same_date, judge};
+pub use verdict::{DateRules, Evidence, Found, Known, Verdict, is_same_date, judge};

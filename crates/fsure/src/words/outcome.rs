@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{
-    Carriers, EntryKind, ExitCode, Finding, Healing, MetaChange, Parity, RelPath, Scrubbed, Signed,
-    Verdict, Was,
+    Basis, Carriers, EntryKind, ExitCode, Finding, Healing, MetaChange, Parity, RelPath, Scrubbed,
+    Signed, Verdict, Was,
 };
 
 /// Counts by verdict.
@@ -21,6 +21,13 @@ impl Tally {
     pub fn add_many(&mut self, verdict: Verdict, count: u64) {
         let sum = &mut self.0[verdict as usize];
         *sum = sum.saturating_add(count);
+    }
+
+    /// Adds the counts of another tally.
+    pub fn join(&mut self, other: &Self) {
+        for (sum, more) in self.0.iter_mut().zip(other.0) {
+            *sum = sum.saturating_add(more);
+        }
     }
 
     /// How many got this verdict.
@@ -189,6 +196,12 @@ pub struct Outcome {
     pub absent_roots: Vec<RelPath>,
     /// Blocks that differ from their recorded value.
     pub damaged_blocks: u64,
+    /// Files known to be damaged, by the verdict of the run that last read them,
+    /// of which this run says something else than that they are as recorded.
+    pub known_damage: Tally,
+    /// Files of another date whose content was not read, in a run that reads
+    /// none.
+    pub redated_unread: u64,
     /// Findings recorded on the user's word against the rules of `update`:
     /// counted above too, but no trouble any more.
     pub accepted: Tallies,
@@ -275,13 +288,20 @@ impl Outcome {
             }
             EntryKind::Special => self.files.add(verdict),
         }
+        let known = finding.known_damage.filter(|_| !verdict.is_damage() && !finding.recorded_now);
+        if let Some(known) = known {
+            self.known_damage.add(known.verdict);
+        }
+        let is_redated = verdict == Verdict::Touched && finding.kind == EntryKind::File;
+        self.redated_unread += u64::from(is_redated && finding.basis == Basis::Stat);
         let is_accepted = finding.recorded_now && !verdict.is_recordable();
         if is_accepted {
             self.accepted.add(finding.kind, verdict);
         }
         let grave = verdict.is_suspicious()
             || verdict.is_unread()
-            || matches!(verdict, Verdict::Flaky | Verdict::RecordBad);
+            || matches!(verdict, Verdict::Flaky | Verdict::RecordBad)
+            || known.is_some();
         let grave = grave && !is_accepted;
         if grave && self.grave.len() < GRAVE_FINDINGS_MAX {
             self.grave.push(finding);
@@ -323,13 +343,15 @@ impl Outcome {
             files + links + folders > 0
         };
         let carriers = &self.carriers;
+        let is_damage = |verdict: Verdict| verdict.is_suspicious() || verdict == Verdict::Flaky;
         let is_record_bad = self.meta_bad + carriers.damaged + carriers.conflicts > 0
             || any(&|v| v == Verdict::RecordBad);
         if self.record_untrusted.is_some() || is_record_bad {
             ExitCode::RecordUntrusted
-        } else if any(&|v| v.is_suspicious() || v == Verdict::Flaky) {
+        } else if any(&is_damage) || self.known_damage.count(is_damage) > 0 {
             ExitCode::Damage
         } else if any(&Verdict::is_unread)
+            || self.known_damage.of(Verdict::Unreadable) > 0
             || self.meta_unread > 0
             || matches!(self.stopped, Some(Stop::StorageSilent(_)))
         {
@@ -348,6 +370,7 @@ impl Outcome {
         } else if self.has_healed() && !any(&|v| v == Verdict::Missing) {
             ExitCode::Healed
         } else if self.recorded_left_out.by_pattern > 0
+            || (self.redated_unread > 0 && !self.is_update)
             || (self.respelled + self.meta_changed + carriers.behind > 0 && !self.is_update)
             || any(&|v| self.is_difference(v))
         {

@@ -1,5 +1,7 @@
 //! What the catalog knows of one path.
 
+use fsure_os::volume::date_unit_ns;
+
 use super::{Digests, Entry, RelPath};
 
 /// An entry, its digests, and when they were taken.
@@ -20,18 +22,45 @@ pub struct Record {
     pub gone_s: Option<i64>,
 }
 
+/// Shortest step of a coarse kernel clock, nanoseconds (`CONFIG_HZ=100`).
+const KERNEL_TICK_NS: i64 = 10_000_000;
+/// How far a clock is set back at most while files are written, nanoseconds. A
+/// change time that lies further ahead comes from a clock that was wrong then,
+/// and a write by the clock of today does not repeat it.
+const CLOCK_STEP_MAX_NS: i64 = 3_600_000_000_000;
+
 impl Record {
+    /// When the file was last changed: the change time where there is one, since
+    /// it is never set by hand, so that a photograph dated in the future is not
+    /// racy until then.
+    fn last_change_ns(&self) -> i64 {
+        self.entry.ctime_ns.unwrap_or(self.entry.mtime_ns)
+    }
+
     /// Whether an equal stat proves nothing, because the file was recorded
     /// within two ticks of its own clock: a write in the same tick would not
     /// have moved its dates.
     ///
-    /// A tick is the file system's granularity, at least the 10 ms between
-    /// two updates of a coarse kernel clock (`CONFIG_HZ=100`). The change time
-    /// decides where there is one: it is never set by hand, so a photograph
-    /// dated in the future is not racy for ever.
+    /// A tick is the granularity of the file system, or the unit that the date
+    /// itself shows, at least that of the kernel's clock.
     pub fn is_racy(&self, granularity_ns: i64) -> bool {
-        const KERNEL_TICK_NS: i64 = 10_000_000;
-        let last_change_ns = self.entry.ctime_ns.unwrap_or(self.entry.mtime_ns);
-        self.hashed_ns.saturating_sub(last_change_ns) < 2 * granularity_ns.max(KERNEL_TICK_NS)
+        let last_change_ns = self.last_change_ns();
+        let tick_ns = granularity_ns.max(date_unit_ns(last_change_ns)).max(KERNEL_TICK_NS);
+        let age_ns = self.hashed_ns.saturating_sub(last_change_ns);
+        (-CLOCK_STEP_MAX_NS..2 * tick_ns).contains(&age_ns)
     }
+
+    /// Whether a store through a memory map, which can come until so long after
+    /// the last change, may have changed the content since it was last seen as
+    /// recorded.
+    pub fn may_hide_mapped_write(&self, unseen_write_max_ns: i64) -> bool {
+        let seen_ns = self.hashed_ns.max(self.verified_s.saturating_mul(1_000_000_000));
+        seen_ns.saturating_sub(self.last_change_ns()) < unseen_write_max_ns
+    }
+}
+
+/// Whether a change time lies further ahead than a clock that is set right goes
+/// back, nanoseconds since 1970.
+pub fn is_in_the_future(change_ns: i64, now_ns: i64) -> bool {
+    change_ns.saturating_sub(now_ns) > CLOCK_STEP_MAX_NS
 }

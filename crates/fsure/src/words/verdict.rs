@@ -98,6 +98,17 @@ impl Verdict {
         matches!(self, Self::Rotten | Self::Altered | Self::DamagedCopy | Self::Mismatch)
     }
 
+    /// The verdict of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|verdict| verdict.name() == name)
+    }
+
+    /// Content that is damaged, or was when it was first read: the record
+    /// remembers it until the file is seen as recorded, healed or accepted.
+    pub fn is_damage(self) -> bool {
+        self.is_suspicious() || matches!(self, Self::Flaky | Self::Unreadable)
+    }
+
     /// Content that could not be looked at.
     pub fn is_unread(self) -> bool {
         matches!(self, Self::Unreadable | Self::Denied | Self::Busy)
@@ -176,12 +187,29 @@ pub enum Evidence {
     Busy,
 }
 
-/// The verdict on one path. `granularity_ns` is the coarser of the two file
-/// systems' modification-time granularities.
+/// How far the dates of a file can be believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DateRules {
+    /// The coarser of both file systems' granularities of modification times,
+    /// nanoseconds.
+    pub granularity_ns: i64,
+    /// Whether another date explains another content. It does not where most
+    /// files of the tree have the recorded content under another date, as a copy
+    /// without its dates has: there, every date is another one.
+    pub new_date_explains: bool,
+}
+
+impl Default for DateRules {
+    fn default() -> Self {
+        Self { granularity_ns: 1, new_date_explains: true }
+    }
+}
+
+/// The verdict on one path.
 ///
 /// A path that is neither known nor found has no verdict; asking for one is a
 /// programming error.
-pub fn judge(known: Known<'_>, found: Found<'_>, granularity_ns: i64) -> Verdict {
+pub fn judge(known: Known<'_>, found: Found<'_>, rules: DateRules) -> Verdict {
     match (known, found) {
         (Known::Bad, _) => Verdict::RecordBad,
         (_, Found::LeftOut) => Verdict::Ignored,
@@ -196,62 +224,74 @@ pub fn judge(known: Known<'_>, found: Found<'_>, granularity_ns: i64) -> Verdict
             _ => Verdict::New,
         },
         (Known::Sound(record), Found::Present(entry, evidence)) => {
-            judge_both(&record.entry, entry, evidence, granularity_ns)
+            judge_both(record, entry, evidence, rules)
         }
     }
 }
 
-fn judge_both(then: &Entry, now: &Entry, evidence: Evidence, granularity_ns: i64) -> Verdict {
+fn judge_both(record: &Record, now: &Entry, evidence: Evidence, rules: DateRules) -> Verdict {
+    let then = &record.entry;
     if then.kind != now.kind {
         return Verdict::TypeChanged;
     }
     // Without a date nothing explains a difference.
-    let same_date = then.is_undated() || is_same_date(then.mtime_ns, now.mtime_ns, granularity_ns);
+    let same_date =
+        then.is_undated() || is_same_date(then.mtime_ns, now.mtime_ns, rules.granularity_ns);
     match evidence {
         Evidence::Denied => Verdict::Denied,
         Evidence::Busy => Verdict::Busy,
         Evidence::SameOnSecondRead => Verdict::Flaky,
         Evidence::Same if same_date => Verdict::Ok,
         Evidence::Same => Verdict::Touched,
-        Evidence::Different => judge_difference(then, now, granularity_ns),
-        Evidence::StatOnly => judge_stat(then, now, granularity_ns),
+        Evidence::Different => judge_difference(record, now, rules),
+        Evidence::StatOnly => judge_stat(record, now, rules),
         // Blocks that differ under the same date are damage, and damage says
         // more than the block beside it that cannot be read. Under another
         // date they may be an edit, of which only part can be seen.
         Evidence::Partial { rest_differs: true } if same_date => {
-            judge_difference(then, now, granularity_ns)
+            judge_difference(record, now, rules)
         }
         Evidence::Partial { .. } => Verdict::Unreadable,
     }
 }
 
-fn judge_stat(then: &Entry, now: &Entry, granularity_ns: i64) -> Verdict {
+fn judge_stat(record: &Record, now: &Entry, rules: DateRules) -> Verdict {
+    let then = &record.entry;
     if then.is_undated() {
         // A size of 0 may be that of a file that was not there.
         let is_resized = then.size != 0 && then.size != now.size;
         return if is_resized { Verdict::Mismatch } else { Verdict::Ok };
     }
-    let same_date = is_same_date(then.mtime_ns, now.mtime_ns, granularity_ns);
+    let same_date = is_same_date(then.mtime_ns, now.mtime_ns, rules.granularity_ns);
     let same_content = then.size == now.size && then.target == now.target;
     match (then.kind, same_date, same_content) {
         // A folder's date says that names in it came or went, which is told
         // of those names themselves.
         (EntryKind::Folder, _, _) | (_, true, true) => Verdict::Ok,
-        (EntryKind::Link, false, true) => Verdict::Touched,
-        _ => judge_difference(then, now, granularity_ns),
+        // Nothing was read: all that is known to have changed is the date.
+        (_, false, true) => Verdict::Touched,
+        _ => judge_difference(record, now, rules),
     }
 }
 
 /// The content differs: does the date explain it?
-fn judge_difference(then: &Entry, now: &Entry, granularity_ns: i64) -> Verdict {
+fn judge_difference(record: &Record, now: &Entry, rules: DateRules) -> Verdict {
+    let then = &record.entry;
     if then.is_undated() {
         return Verdict::Mismatch;
     }
-    match is_same_date(then.mtime_ns, now.mtime_ns, granularity_ns) {
+    // A copy has the date that the copying gave it. What has another size was
+    // edited or cut off, and either is seen.
+    let is_copy = then.file_system != now.file_system || !rules.new_date_explains;
+    match is_same_date(then.mtime_ns, now.mtime_ns, rules.granularity_ns) {
+        false if is_copy && then.size == now.size => Verdict::DamagedCopy,
         false if now.mtime_ns > then.mtime_ns => Verdict::Modified,
         false => Verdict::Reverted,
         true if !then.same_identity(now) => Verdict::DamagedCopy,
-        true if then.ctime_ns == now.ctime_ns => Verdict::Rotten,
+        // A write in the tick of the record moves no date.
+        true if then.ctime_ns == now.ctime_ns && !record.is_racy(rules.granularity_ns) => {
+            Verdict::Rotten
+        }
         true => Verdict::Altered,
     }
 }
@@ -309,7 +349,7 @@ mod tests {
             path: RelPath::from_bytes(*b"a"),
             entry: entry(),
             digests: Digests::default(),
-            hashed_ns: NOW + 1,
+            hashed_ns: NOW + 1_000_000_000,
             verified_s: 0,
             gone_s: None,
         }
@@ -368,15 +408,16 @@ mod tests {
             (&folder, StatOnly, Verdict::TypeChanged),
             (&same, StatOnly, Verdict::Ok),
             (&ctime_moved, StatOnly, Verdict::Ok),
-            (&newer, StatOnly, Verdict::Modified),
-            (&older, StatOnly, Verdict::Reverted),
+            (&newer, StatOnly, Verdict::Touched),
+            (&longer_newer, StatOnly, Verdict::Modified),
             (&longer, StatOnly, Verdict::Rotten),
             (&changed(|e| (e.size, e.ctime_ns) = (6, Some(1))), StatOnly, Verdict::Altered),
         ];
         let record = record();
         for (now, evidence, verdict) in rows {
             let found = Found::Present(now, evidence);
-            assert_eq!(judge(Known::Sound(&record), found, 1), verdict, "{now:?} {evidence:?}");
+            let rules = DateRules::default();
+            assert_eq!(judge(Known::Sound(&record), found, rules), verdict, "{now:?} {evidence:?}");
         }
         let without_record = [
             (Different, Verdict::New),
@@ -386,7 +427,8 @@ mod tests {
             (partly_good, Verdict::Unreadable),
         ];
         for (evidence, verdict) in without_record {
-            assert_eq!(judge(Known::Nothing, Found::Present(&same, evidence), 1), verdict);
+            let found = Found::Present(&same, evidence);
+            assert_eq!(judge(Known::Nothing, found, DateRules::default()), verdict);
         }
     }
 
@@ -412,7 +454,8 @@ mod tests {
             (5, &folder, StatOnly, Verdict::TypeChanged),
         ] {
             let record = undated(size);
-            let judged = judge(Known::Sound(&record), Found::Present(now, evidence), 1);
+            let found = Found::Present(now, evidence);
+            let judged = judge(Known::Sound(&record), found, DateRules::default());
             assert_eq!(judged, verdict, "{size} {now:?} {evidence:?}");
         }
     }
@@ -433,7 +476,7 @@ mod tests {
             (Known::Bad, Found::Absent, Verdict::RecordBad),
             (Known::Bad, Found::Present(&entry, Evidence::Different), Verdict::RecordBad),
         ] {
-            assert_eq!(judge(known, found, 1), verdict, "{known:?} {found:?}");
+            assert_eq!(judge(known, found, DateRules::default()), verdict, "{known:?} {found:?}");
         }
     }
 
@@ -443,10 +486,11 @@ mod tests {
         let record = record();
         let on_fat = changed(|e| {
             e.mtime_ns = NOW / TWO_SECONDS * TWO_SECONDS + 1;
-            e.file_system = FileSystemId(2);
+            e.inode = None;
         });
-        let judged = |evidence, granularity| {
-            judge(Known::Sound(&record), Found::Present(&on_fat, evidence), granularity)
+        let judged = |evidence, granularity_ns| {
+            let rules = DateRules { granularity_ns, ..DateRules::default() };
+            judge(Known::Sound(&record), Found::Present(&on_fat, evidence), rules)
         };
         assert_eq!(judged(Evidence::Same, TWO_SECONDS), Verdict::Ok);
         assert_eq!(judged(Evidence::Different, TWO_SECONDS), Verdict::DamagedCopy);
@@ -488,5 +532,9 @@ mod tests {
         assert!(!racy(NOW, NOW + 20_000_000, 1));
         assert!(racy(NOW, NOW + 3_999_999_999, 2_000_000_000));
         assert!(racy(NOW, NOW - 5, 1), "a clock that was set back");
+        assert!(!racy(NOW, NOW - 86_400_000_000_000, 1), "written by a clock that was wrong");
+        const SECOND: i64 = 1_000_000_000;
+        assert!(racy(101 * SECOND, 102 * SECOND, 1), "its date is kept by the second");
+        assert!(!racy(101 * SECOND, 103 * SECOND, 1));
     }
 }

@@ -112,6 +112,8 @@ pub struct Faults {
     pub silent: HashSet<PathBuf>,
     /// Whether a name is found in other capitals, as on FAT and macOS.
     pub folds_case: bool,
+    /// Unit of all dates, nanoseconds; 0 for those of the source.
+    pub date_unit_ns: i64,
 }
 
 impl Faults {
@@ -287,7 +289,7 @@ impl View {
         // Not `join`: with an empty path it adds a slash, which follows links.
         let full =
             if path.as_os_str().is_empty() { self.source.clone() } else { self.source.join(path) };
-        attributes(&std::fs::symlink_metadata(full)?)
+        attributes(&std::fs::symlink_metadata(full)?, lock(&self.faults).date_unit_ns)
     }
 
     fn lookup(&self, parent: INodeNo, name: &OsStr) -> Result<FileAttr, Errno> {
@@ -464,7 +466,12 @@ impl Filesystem for View {
     }
 }
 
-fn attributes(found: &Metadata) -> Result<FileAttr, Errno> {
+fn attributes(found: &Metadata, date_unit_ns: i64) -> Result<FileAttr, Errno> {
+    let time = |seconds: i64, nanoseconds: i64| {
+        let whole_ns = seconds * 1_000_000_000 + nanoseconds;
+        let kept_ns = whole_ns - whole_ns.rem_euclid(date_unit_ns.max(1));
+        time(kept_ns.div_euclid(1_000_000_000), kept_ns.rem_euclid(1_000_000_000))
+    };
     Ok(FileAttr {
         ino: INodeNo(found.ino()),
         size: found.size(),

@@ -25,12 +25,23 @@ pub fn forge(catalog: &Connection, sql: &str) {
             bytes += size;
         }
     }
-    for (table, key) in [("metadata", "path"), ("choice", "name")] {
+    for (table, key) in [("metadata", "path"), ("choice", "name"), ("finding", "path")] {
         for row in self::rows(catalog, &format!("SELECT * FROM {table}")) {
             let sql = format!("UPDATE {table} SET seal = ?1 WHERE {key} = ?2");
             let seal = seal(&row[..row.len() - 1]).cast_signed();
             catalog.execute(&sql, (seal, &row[0])).expect("seal a row");
         }
+    }
+    for table in
+        ["choice", "nested", "finding", "metadata", "generation", "verification", "redated"]
+    {
+        let rows = self::rows(catalog, &format!("SELECT * FROM {table}"));
+        let digest = rows.iter().fold(0_u64, |sum, row| sum.wrapping_add(typed_checksum(row)));
+        let (count, digest) = (rows.len() as i64, digest.cast_signed());
+        let values = [Value::Text(table.to_owned()), count.into(), digest.into()];
+        let seal = seal(&values).cast_signed();
+        let sql = "UPDATE table_total SET rows = ?1, digest = ?2, seal = ?3 WHERE name = ?4";
+        catalog.execute(sql, (count, digest, seal, table)).expect("set a total");
     }
     let sql = "UPDATE root SET rows = ?1, files = ?2, bytes = ?3, root_digest = ?4";
     let totals = (rows.len() as i64, files, bytes, digest.cast_signed());
@@ -68,6 +79,24 @@ fn seal(values: &[Value]) -> u64 {
             }
             Value::Real(_) => panic!("no column holds a fraction"),
         }
+    }
+    xxh3_64(&bytes)
+}
+
+/// The checksum of a row for the total of its table.
+fn typed_checksum(row: &[Value]) -> u64 {
+    let mut bytes = Vec::new();
+    for value in row {
+        let (tag, content) = match value {
+            Value::Null => (0_u8, Vec::new()),
+            Value::Integer(number) => (1, number.to_le_bytes().to_vec()),
+            Value::Blob(blob) => (2, blob.clone()),
+            Value::Text(text) => (3, text.clone().into_bytes()),
+            Value::Real(_) => panic!("no column holds a fraction"),
+        };
+        bytes.push(tag);
+        bytes.extend((content.len() as u64).to_le_bytes());
+        bytes.extend(content);
     }
     xxh3_64(&bytes)
 }

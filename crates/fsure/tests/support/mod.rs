@@ -48,7 +48,9 @@ pub mod turn;
 #[cfg(target_os = "linux")]
 pub use faulty::{Fault, Faults, FaultyFs, How, Request};
 #[cfg(target_os = "linux")]
-pub use image::{BTRFS, BTRFS_PACKED, EXT4, EXT4_JOURNALED, Format, Image, XFS};
+pub use image::{
+    BTRFS, BTRFS_PACKED, EXT3, EXT4, EXT4_JOURNALED, EXT4_SMALL_INODES, Format, Image, XFS,
+};
 #[cfg(target_os = "linux")]
 pub use meanwhile::{Meanwhile, Moment};
 #[cfg(target_os = "linux")]

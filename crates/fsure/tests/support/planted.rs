@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{check, floors};
+use super::{LINES_MAX, check, floors};
 
 /// File, source, and a part of what must be said of it.
 const PLANTED: &[(&str, &str, &str)] = &[
@@ -67,6 +67,7 @@ mod tests { use super::{super::super::words, *}; use std::fs; }
     }
     let first = |source: &str| check(&floors, "plan/a.rs", source).remove(0);
     assert!(first("use x;").contains("no `//!`"));
-    assert!(first(&format!("//!{}", "\n".repeat(501))).contains("500 lines"));
+    let long = format!("//!{}", "\n".repeat(LINES_MAX + 1));
+    assert!(first(&long).contains(&format!("{LINES_MAX} lines")));
     assert!(first(&format!("//!{}", "-".repeat(98))).contains("100 columns"));
 }

@@ -85,6 +85,15 @@ impl Recorded {
         report
     }
 
+    /// Has the record look as if it had been made long after the last change of
+    /// each file: a younger one proves no rot.
+    #[cfg(target_os = "linux")]
+    pub fn settle(&self) {
+        const LATER_NS: i64 = 3_600_000_000_000;
+        let sql = format!("UPDATE record SET hashed_ns = hashed_ns + {LATER_NS} WHERE kind = 0");
+        super::forger::forge(&self.connect(), &sql);
+    }
+
     /// All rows of `record`, by path. Makes SQLite roll back what a killed
     /// process has left behind.
     pub fn rows(&self) -> BTreeMap<Vec<u8>, Row> {

@@ -199,6 +199,30 @@ pub(crate) fn link_file(root: &Root, path: &[u8], second: &[u8]) -> io::Result<(
     File::from(to).sync_all()
 }
 
+/// See [`crate::write::move_file`].
+pub(crate) fn move_file(root: &Root, path: &[u8], to: &[u8]) -> io::Result<()> {
+    let (from, name) = place(root, path)?;
+    let (folder, new) = place(root, to)?;
+    match rustix::fs::renameat_with(&from, &*name, &folder, &*new, RenameFlags::NOREPLACE) {
+        // The file system does not know of it.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+            if root.stat(to).is_ok() {
+                return Err(Errno::EXIST.into());
+            }
+            rustix::fs::renameat(&from, &*name, &folder, &*new)?;
+        }
+        other => other?,
+    }
+    File::from(folder).sync_all()?;
+    File::from(from).sync_all()
+}
+
+/// See [`crate::write::has_no_links`].
+pub(crate) fn has_no_links(error: &io::Error) -> bool {
+    let unsupported = [Errno::PERM, Errno::NOTSUP, Errno::OPNOTSUPP, Errno::NOSYS, Errno::MLINK];
+    Errno::from_io_error(error).is_some_and(|error| unsupported.contains(&error))
+}
+
 /// See [`crate::write::flush_folder`].
 pub(crate) fn flush_folder(root: &Root, path: &[u8]) -> io::Result<()> {
     File::from(root.open_at(path, OFlags::RDONLY | OFlags::DIRECTORY)?).sync_all()

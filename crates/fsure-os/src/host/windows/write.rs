@@ -103,6 +103,14 @@ pub(crate) fn link_file(_: &Root, _: &[u8], _: &[u8]) -> io::Result<()> {
     refused()
 }
 
+pub(crate) fn move_file(_: &Root, _: &[u8], _: &[u8]) -> io::Result<()> {
+    refused()
+}
+
+pub(crate) fn has_no_links(_: &io::Error) -> bool {
+    false
+}
+
 pub(crate) fn flush_folder(_: &Root, _: &[u8]) -> io::Result<()> {
     refused()
 }

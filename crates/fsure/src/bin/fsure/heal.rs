@@ -20,8 +20,8 @@ use super::trust::SignedByArgs;
 /// each damaged block and each lost file. Copies may be damaged, too: block by
 /// block, only what the record proves is taken, from whichever has it. A file is
 /// healed as a whole or left as it is. Edits, which have another date than
-/// recorded, are never touched, and what may have been rewritten and dated back
-/// is kept in '.fsure/replaced'. Without '--yes' it says what it would do.
+/// recorded, are never touched, and what is replaced is kept in
+/// '.fsure/replaced'. Without '--yes' it says what it would do.
 #[derive(Args)]
 pub(crate) struct HealArgs {
     /// A folder or file; it belongs to the nearest root above it that has a
@@ -39,10 +39,9 @@ pub(crate) struct HealArgs {
     /// their place: keeps hard links, inodes and flags
     #[arg(long)]
     in_place: bool,
-    /// Heal what is 'altered', 'damaged-copy' or 'mismatch' without keeping what
-    /// is there: where that cannot be kept, and for '--in-place'
-    #[arg(long)]
-    altered: bool,
+    /// Do not keep what is replaced in '.fsure/replaced': it is gone then
+    #[arg(long, alias = "altered")]
+    no_keep: bool,
     /// Use the record in FILE instead of PATH/.fsure/catalog.db
     #[arg(long, value_name = "FILE")]
     catalog: Option<PathBuf>,
@@ -81,7 +80,7 @@ pub(crate) fn run(args: &HealArgs, output: &OutputArgs) -> ExitCode {
         replicas: args.from.clone(),
         does: args.yes,
         in_place: args.in_place,
-        altered: args.altered,
+        discards_replaced: args.no_keep,
     };
     let first = match locate(&args.path, args.catalog.as_deref()) {
         Ok(place) => place,

@@ -73,9 +73,7 @@ fn show_ages(args: &StatusArgs, output: &OutputArgs, screen: &Screen) -> ExitCod
                     let shown = escape(&fsure_os::path::bytes(&place.root));
                     screen.print(&report::text(&shown, &ages));
                 }
-                if ages.bad_records > 0 {
-                    code = code.worse(ExitCode::RecordUntrusted);
-                }
+                code = code.worse(ages.exit_code());
                 let nested = ages.nested_roots.iter().map(|path| nested_place(&place, path));
                 for nested in nested.rev().filter(|nested| !args.roots.names(nested)) {
                     places.push_front(nested);

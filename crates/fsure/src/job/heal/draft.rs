@@ -9,6 +9,7 @@ use fsure_os::folder::is_gone;
 use fsure_os::write::{Draft, Model, Resembles};
 
 use super::healer::{Healer, Work, require_as_found};
+use super::kept::Kept;
 use super::reader::{Attempt, Candidate, Failure, Troubles, Unhealed as _};
 use crate::words::{Clock, Origin, RelPath, Remedy};
 
@@ -75,13 +76,23 @@ impl Healer<'_> {
             Some(_) => {
                 let now = self.root.stat(work.finding.path.as_bytes()).or_unhealed("look at it")?;
                 require_as_found(&now, work.finding)?;
-                if self.keeps(work.finding) {
-                    self.keep(&work.finding.path, &now, remedy)?;
+                let is_kept = self.keeps(work.finding);
+                match is_kept.then(|| self.keep(&work.finding.path, &now, remedy)).transpose()? {
+                    Some(Kept::Moved) => self.publish(draft, &work.finding.path, remedy)?,
+                    _ => draft.replace(name).or_unhealed("put it in its place")?,
                 }
-                draft.replace(name).or_unhealed("put it in its place")?;
             }
         }
         Ok((written, proved_ns))
+    }
+
+    /// Gives a draft the name that was freed for it, or puts back what had it.
+    fn publish(&self, draft: Draft, path: &RelPath, remedy: &mut Remedy) -> Attempt<()> {
+        draft.publish(path.name()).or_unhealed("put it in its place").inspect_err(|_| {
+            if let Some(kept) = remedy.kept.take() {
+                self.put_back(&kept, path);
+            }
+        })
     }
 
     fn fill(&mut self, work: &Work<'_>, draft: &Draft) -> Attempt<()> {

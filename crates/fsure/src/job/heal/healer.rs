@@ -140,9 +140,9 @@ impl<'a> Healer<'a> {
         let is_missing = finding.verdict == Verdict::Missing;
         let why = match finding.verdict {
             _ if !is_beneath(&finding.path) => "its name leads out of the root",
-            _ if self.options.in_place && self.keeps(finding) => {
-                "somebody may have rewritten it, and in place nothing of that is kept: \
-                 '--altered' does it all the same"
+            _ if self.options.in_place && self.keeps(finding) && is_longer(finding) => {
+                "it is longer than recorded, and in place its end is kept nowhere: '--no-keep' \
+                 cuts it off"
             }
             Verdict::Flaky => "its content is as recorded: check medium, cable and memory",
             _ if finding.kind != EntryKind::File && !is_missing => {
@@ -150,7 +150,7 @@ impl<'a> Healer<'a> {
             }
             _ if is_missing => return None,
             _ if finding.found.is_none() => "it cannot even be looked at",
-            _ if !self.has_its_date(finding) => {
+            _ if finding.verdict != Verdict::DamagedCopy && !self.has_its_date(finding) => {
                 "its date is not the recorded one: it may hold an edit that cannot be seen"
             }
             _ => return None,
@@ -193,7 +193,7 @@ impl<'a> Healer<'a> {
             return Ok(());
         }
         if work.damaged.is_some() && self.options.in_place {
-            self.patch(&work)
+            self.patch(&work, remedy)
         } else {
             self.put_draft(&work, remedy)
         }
@@ -219,7 +219,7 @@ impl<'a> Healer<'a> {
                 "it has {names} names, which a new file would split: '--in-place' writes into it"
             )));
         }
-        if self.keeps(finding) {
+        if self.keeps(finding) && !self.options.in_place {
             self.require_room(stat)?;
         }
         if self.options.in_place && !super::patch::can_patch(recorded) {
@@ -300,6 +300,7 @@ impl<'a> Healer<'a> {
         let verified_s = Clock::default().now_s();
         let record = Record { entry, hashed_ns, verified_s, gone_s: None, ..was.clone() };
         self.catalog.put_same_content(row, record)?;
+        self.catalog.forget_finding(path)?;
         // Where dates are coarser than the recorded ones, what was healed has
         // another one, and the record claims something new.
         let (number, changes) = (&mut self.generation, Changes::default());
@@ -326,6 +327,12 @@ fn is_beneath(path: &RelPath) -> bool {
     let is_name = |name: &[u8]| !name.is_empty() && name != b"." && name != b"..";
     path.as_bytes().split(|byte| *byte == b'/').all(is_name)
         && !path.is_within(&RelPath::from_bytes(OWN_FOLDER.as_bytes()))
+}
+
+/// Whether a file is longer than its record says.
+fn is_longer(finding: &Finding) -> bool {
+    let size = |entry: &Option<Entry>| entry.as_ref().map(|entry| entry.size);
+    size(&finding.found) > size(&finding.recorded)
 }
 
 fn size(finding: &Finding) -> u64 {

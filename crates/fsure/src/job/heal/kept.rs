@@ -1,18 +1,21 @@
-//! What was in a file that somebody may have rewritten stays: a date that was
-//! put back hides an edit, and it may be the better content. Before the healed
-//! file takes its name, it gets a second one in a folder of ours, which costs no
-//! room and no copy, and which nothing of ours ever removes.
+//! What is replaced stays: no verdict proves that no program wrote what is there,
+//! and it may be the better content. Before the healed file takes its name, the
+//! damaged one gets a second name in a folder of fsure's, which costs no room and
+//! no copy, and which fsure never removes. Where a file can have one name only it
+//! is moved there; of a file that is healed in place, the journal is kept.
 
 use std::io;
+use std::path::PathBuf;
 
+use fsure_os::path as os_path;
 use fsure_os::place::Places;
-use fsure_os::write::{flush_folder, link_file, make_folder};
+use fsure_os::write::{flush_folder, has_no_links, link_file, make_folder, move_file};
 use fsure_os::{Kind, Stat};
 
 use super::healer::Healer;
 use super::reader::{Attempt, Failure};
 use crate::catalog::REPLACED;
-use crate::words::{Entry, Finding, RelPath, Remedy, Verdict};
+use crate::words::{Finding, RelPath, Remedy, Verdict};
 
 /// What a dry run says of it.
 pub(super) fn would_be() -> String {
@@ -21,31 +24,32 @@ pub(super) fn would_be() -> String {
 
 fn refused(why: impl std::fmt::Display) -> Failure {
     Failure::Unhealed(format!(
-        "somebody may have rewritten it, and what is there cannot be kept ({why}): \
-         '--altered' heals such files without"
+        "what is there cannot be kept ({why}): '--no-keep' heals it all the same, and it is gone \
+         then"
     ))
 }
 
-/// Whether inode and change time say that nobody has written to a file.
-fn is_untouched(finding: &Finding) -> bool {
-    let of = |entry: &Option<Entry>| {
-        let entry = entry.as_ref()?;
-        Some((entry.inode?, entry.ctime_ns?))
-    };
-    let [then, now] = [&finding.recorded, &finding.found].map(of);
-    then.is_some() && then == now
+/// How what is replaced was kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kept {
+    /// Under a second name: the first one is still there.
+    Linked,
+    /// Under another name, its own being free now.
+    Moved,
+}
+
+/// Where the journal of a heal in place is kept.
+pub(super) enum KeptJournal {
+    /// Below the root, among what is kept.
+    Below(RelPath),
+    /// Beside a catalog that is not in the root.
+    Beside(PathBuf),
 }
 
 impl Healer<'_> {
-    /// Whether what is there is to be kept: unless no program can have written it.
+    /// Whether what is there is to be kept: of what is missing there is nothing.
     pub(super) fn keeps(&self, finding: &Finding) -> bool {
-        let may_be_wanted = match finding.verdict {
-            Verdict::Altered | Verdict::DamagedCopy | Verdict::Mismatch => true,
-            // The error may be gone tomorrow, and the edit is there.
-            Verdict::Unreadable => !is_untouched(finding),
-            _ => false,
-        };
-        may_be_wanted && !self.options.altered
+        finding.verdict != Verdict::Missing && !self.options.discards_replaced
     }
 
     /// Refuses what a name in the root cannot be given to, as far as that can be
@@ -58,35 +62,79 @@ impl Healer<'_> {
         }
     }
 
-    /// Gives a file a second name among what is kept, unless a run that was cut
-    /// off has.
-    pub(super) fn keep(&mut self, path: &RelPath, stat: &Stat, remedy: &mut Remedy) -> Attempt<()> {
+    /// Gives a file a name among what is kept, unless a run that was cut off has.
+    pub(super) fn keep(
+        &mut self,
+        path: &RelPath,
+        stat: &Stat,
+        remedy: &mut Remedy,
+    ) -> Attempt<Kept> {
         let is_it = |now: &Stat| now.inode == stat.inode && now.device == stat.device;
-        let kept = match self.kept_as(path, stat).into_iter().next() {
-            Some(kept) => kept,
-            None => self.link(path).map_err(refused)?,
+        let (kept, way) = match self.kept_as(path, stat).into_iter().next() {
+            Some(kept) => (kept, Kept::Linked),
+            None => self.link_or_move(path).map_err(refused)?,
         };
         let [there, here] = [&kept, path].map(|path| self.root.stat(path.as_bytes()));
-        remedy.kept = Some(kept);
-        let is_as_it_was = there.is_ok_and(|there| is_it(&there))
-            && here.is_ok_and(|here| {
-                is_it(&here) && here.size == stat.size && here.mtime_ns == stat.mtime_ns
+        let left = if way == Kept::Moved { &there } else { &here };
+        let is_as_it_was = there.as_ref().is_ok_and(is_it)
+            && left.as_ref().is_ok_and(|left| {
+                is_it(left) && left.size == stat.size && left.mtime_ns == stat.mtime_ns
             });
         if is_as_it_was {
-            return Ok(());
+            remedy.kept = Some(kept);
+            return Ok(way);
+        }
+        if way == Kept::Moved {
+            self.put_back(&kept, path);
         }
         Err(Failure::Unhealed("busy: it changed since it was judged".to_owned()))
     }
 
-    fn link(&mut self, path: &RelPath) -> io::Result<RelPath> {
+    /// Gives a file that was moved its own name again, unless there is another
+    /// one of that name by now.
+    pub(super) fn put_back(&self, kept: &RelPath, path: &RelPath) {
+        if let Err(error) = move_file(&self.root, kept.as_bytes(), path.as_bytes()) {
+            let (kept, path) = (kept.shown(), path.shown());
+            self.monitor.warn(&format!("{path}: it is now {kept}, and not put back: {error}"));
+        }
+    }
+
+    fn link_or_move(&mut self, path: &RelPath) -> io::Result<(RelPath, Kept)> {
+        let kept = self.place_for(path)?;
+        match link_file(&self.root, path.as_bytes(), kept.as_bytes()) {
+            Err(error) if has_no_links(&error) => {
+                move_file(&self.root, path.as_bytes(), kept.as_bytes())?;
+                Ok((kept, Kept::Moved))
+            }
+            linked => linked.map(|()| (kept, Kept::Linked)),
+        }
+    }
+
+    /// The name among what is kept that corresponds to a path, its folders made.
+    fn place_for(&mut self, path: &RelPath) -> io::Result<RelPath> {
         let room = match &self.room {
             Some(room) => room.clone(),
             None => self.room.insert(self.make_room()?).clone(),
         };
         let kept = RelPath::from_bytes([room.as_bytes(), b"/", path.as_bytes()].concat());
         self.make_own(&kept.parent().unwrap_or_default(), &room)?;
-        link_file(&self.root, path.as_bytes(), kept.as_bytes())?;
         Ok(kept)
+    }
+
+    /// Keeps the journal of a file that was healed in place: it has the bytes that
+    /// were replaced. Beside a catalog that is kept elsewhere it stays there.
+    pub(super) fn keep_journal(&mut self, path: &RelPath) -> Attempt<KeptJournal> {
+        let journal = self.journal();
+        if !self.place.is_inside() {
+            let free = super::patch::free_name(&journal);
+            os_path::rename(&journal, &free).map_err(refused)?;
+            return Ok(KeptJournal::Beside(free));
+        }
+        let name = [path.as_bytes(), b".healing"].concat();
+        let kept = self.place_for(&RelPath::from_bytes(name)).map_err(refused)?;
+        let to = self.place.root.join(os_path::from_bytes(kept.as_bytes()));
+        os_path::rename(&journal, &to).map_err(refused)?;
+        Ok(KeptJournal::Below(kept))
     }
 
     /// Makes a folder for what this run replaces: the first free number.

@@ -55,8 +55,8 @@ pub struct HealOptions {
     pub does: bool,
     /// Write into the damaged files rather than put whole ones in their place.
     pub in_place: bool,
-    /// Do not keep what is in files that somebody may have rewritten.
-    pub altered: bool,
+    /// Do not keep what is replaced.
+    pub discards_replaced: bool,
 }
 
 /// Judges every recorded file below a place, and heals what can be healed.

@@ -3,6 +3,7 @@
 //! killed.
 
 use std::io;
+use std::path::{Path, PathBuf};
 
 use fsure_os::Stat;
 use fsure_os::folder::{is_gone, is_other_kind};
@@ -11,11 +12,12 @@ use fsure_os::write::{self, Writing};
 
 use super::healer::{Healer, Work, require_as_found};
 use super::journal::{self, Header, Journal, PAGE, Piece};
+use super::kept::KeptJournal;
 use super::proof::Recorded;
 use super::reader::{Attempt, Candidate, Failure, Troubles, Unhealed as _};
 use crate::catalog::{Bound, Catalog, Row, Stored};
 use crate::scan::hash::BLOCK;
-use crate::words::{Clock, Origin};
+use crate::words::{Clock, Origin, Remedy};
 
 /// Failed reads spent on what a block was made of before. It is wanted only to
 /// be put back if the medium refuses what is proven.
@@ -31,6 +33,16 @@ fn is_no_file(error: &io::Error) -> bool {
     is_gone(error) || is_other_kind(error) || error.kind() == io::ErrorKind::InvalidInput
 }
 
+/// The name of a journal with the first number behind it that is free.
+pub(super) fn free_name(journal: &Path) -> PathBuf {
+    let mut numbered = (1..).map(|number| {
+        let mut name = journal.as_os_str().to_owned();
+        name.push(format!(".{number}"));
+        PathBuf::from(name)
+    });
+    numbered.find(|name| !os_path::exists(name)).unwrap_or_default()
+}
+
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self::Unhealed(format!("its journal: {error}"))
@@ -39,7 +51,7 @@ impl From<io::Error> for Failure {
 
 impl Healer<'_> {
     /// Writes into a damaged file what is wrong in it.
-    pub(super) fn patch(&mut self, work: &Work<'_>) -> Attempt<()> {
+    pub(super) fn patch(&mut self, work: &Work<'_>, remedy: &mut Remedy) -> Attempt<()> {
         let path = &work.finding.path;
         if os_path::exists(&self.journal()) {
             return Err(Failure::Unhealed(
@@ -62,7 +74,17 @@ impl Healer<'_> {
         let (healed, proved_ns) = self.carry_out(&header, &work.recorded)?;
         self.record(&work.recorded.row, path, &healed, proved_ns)?;
         self.catalog.commit()?;
-        self.remove_journal();
+        if self.keeps(work.finding) {
+            match self.keep_journal(path)? {
+                KeptJournal::Below(kept) => remedy.kept = Some(kept),
+                KeptJournal::Beside(kept) => {
+                    let kept = kept.display();
+                    remedy.reason = Some(format!("the bytes that were replaced are in {kept}"));
+                }
+            }
+        } else {
+            self.remove_journal();
+        }
         self.patched.insert((before.device, before.inode));
         Ok(())
     }
@@ -268,7 +290,10 @@ impl Healer<'_> {
         let (healed, proved_ns) = self.carry_out(&header, &recorded)?;
         self.record(&recorded.row, &header.path, &healed, proved_ns)?;
         self.catalog.commit()?;
-        self.remove_journal();
+        match self.options.discards_replaced {
+            true => self.remove_journal(),
+            false => drop(self.keep_journal(&header.path)?),
+        }
         Ok(header.path.shown().to_string())
     }
 
@@ -301,12 +326,7 @@ impl Healer<'_> {
     /// Keeps a journal that cannot be used out of the way.
     fn set_aside(&self, why: &str) -> Failure {
         let journal = self.journal();
-        let aside = (1..).map(|number| {
-            let mut name = journal.clone().into_os_string();
-            name.push(format!(".{number}"));
-            std::path::PathBuf::from(name)
-        });
-        let free = aside.into_iter().find(|aside| !os_path::exists(aside)).unwrap_or_default();
+        let free = free_name(&journal);
         let kept = match os_path::rename(&journal, &free) {
             Ok(()) => format!("its journal is kept as {}", free.display()),
             Err(error) => format!("its journal could not be put aside: {error}"),

@@ -193,6 +193,10 @@ fn row(found: &Found, with_root: bool) -> Row {
         evidence.push(format!("{} differences in metadata", found.meta));
     }
     evidence.extend(found.reason.clone());
+    if let Some(known) = &found.known {
+        let (since, seen) = (date(&known.since), date(&known.seen));
+        evidence.push(format!("known since {since}: {}, last seen {seen}", known.verdict));
+    }
     let gravity = found.gravity();
     Row {
         verdict: found.verdict.clone(),

@@ -1,0 +1,182 @@
+//! Whether another date explains another content in this tree. After a copy
+//! that kept no dates it does not: nearly every file has its recorded content
+//! under a new date, and a file that was damaged before or by the copying looks
+//! like an edit. The rule, with its limits, is in `docs/promises.md`.
+
+use std::rc::Rc;
+
+use super::compare::{Comparison, FirstLook};
+use super::entries::granularity_ns;
+use super::hash::BlockValue;
+use super::known_damage::known_damage;
+use super::ledger::{Ledger, Settled};
+use super::reader::Content;
+use super::weigh::{Pending, Weigher};
+use crate::catalog::Stored;
+use crate::words::{DateRules, Entry, EntryKind, Result, Verdict};
+
+/// Memory for edits whose verdict waits for the end of the run. Beyond it what
+/// was seen so far decides.
+const HELD_BYTES_MAX: usize = 64 << 20;
+
+/// Whether another date explains another content of the same size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NewDates {
+    /// At most half of the files have another date than recorded: there are
+    /// edits, and they are believed.
+    Explain,
+    /// Many files have another date, and what most of them hold is not known yet.
+    InDoubt,
+    /// Most files have their recorded content under another date.
+    ExplainNothing,
+}
+
+/// How many files have their recorded content under another date.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RedatedCount {
+    same_content: u64,
+    judged: u64,
+}
+
+impl RedatedCount {
+    fn add(&mut self, settled: &Settled) {
+        let is_recorded = settled.row().is_some_and(|row| !row.is_gone());
+        if settled.kind() == EntryKind::File && is_recorded {
+            self.judged += 1;
+            let is_redated = settled.verdict == Verdict::Touched && settled.was_read;
+            self.same_content += u64::from(is_redated);
+        }
+    }
+
+    /// Whether the files of the recorded content under another date are most of
+    /// `files`.
+    fn is_most_of(self, files: u64) -> bool {
+        self.same_content.saturating_mul(2) > files
+    }
+}
+
+/// Edits whose verdict waits until it is known what other dates say in this tree.
+#[derive(Default)]
+pub(super) struct HeldEdits {
+    edits: Vec<(u64, Box<Pending>)>,
+    bytes: usize,
+}
+
+impl Ledger<'_> {
+    /// Begins to count. `are_many` says whether so many files have another date
+    /// that they may be most; a part of a tree is not sampled. An update goes on
+    /// where one that was cut off came to.
+    pub(super) fn begin_redated(&mut self, are_many: bool) -> Result<()> {
+        let scope = &self.plan.walk.scope;
+        let carried = if self.outcome.is_update { self.catalog.redated_files(scope)? } else { 0 };
+        self.redated.same_content += carried;
+        if are_many || carried > 0 || !scope.is_root() {
+            self.new_dates = NewDates::InDoubt;
+        }
+        Ok(())
+    }
+
+    /// Keeps the count for the update that goes on if this one is cut off.
+    pub(super) fn keep_redated(&mut self, is_complete: bool) -> Result<()> {
+        if !self.outcome.is_update || (self.new_dates == NewDates::Explain && !is_complete) {
+            return Ok(());
+        }
+        let files = if is_complete { 0 } else { self.redated.same_content };
+        let scope = &self.plan.walk.scope;
+        if self.catalog.redated_files(scope)? == files {
+            return Ok(());
+        }
+        let kept = self.catalog.set_redated_files(scope, files);
+        self.survive(kept)
+    }
+
+    /// Counts a file for the rule, which may decide it.
+    pub(super) fn count_redated(&mut self, settled: &Settled) {
+        self.redated.add(settled);
+        if self.new_dates == NewDates::InDoubt && self.redated.is_most_of(self.files_at_start) {
+            self.new_dates = NewDates::ExplainNothing;
+        }
+    }
+}
+
+impl Weigher<'_> {
+    /// How far dates can be believed for this file. One that was a damaged copy
+    /// stays one under the same date: an `update` has recorded the new dates of
+    /// the files around it by then.
+    pub(super) fn date_rules(&self, stored: Option<&Stored>, entry: &Entry) -> DateRules {
+        let was_damaged_copy =
+            known_damage(stored).is_some_and(|known| known.verdict == Verdict::DamagedCopy);
+        DateRules {
+            granularity_ns: granularity_ns(self.ledger.catalog, stored, entry),
+            new_date_explains: self.ledger.new_dates != NewDates::ExplainNothing
+                && !was_damaged_copy,
+        }
+    }
+
+    /// Whether a verdict depends on what other dates say in this tree, and that
+    /// is not known yet.
+    pub(super) fn is_in_doubt(
+        &mut self,
+        verdict: Verdict,
+        then: &Entry,
+        now: &Entry,
+    ) -> Result<bool> {
+        let is_edit = matches!(verdict, Verdict::Modified | Verdict::Reverted);
+        if !is_edit || then.size != now.size {
+            return Ok(false);
+        }
+        // Which looks at a sample of the tree.
+        Ok(self.ledger.open_gate()? && self.ledger.new_dates == NewDates::InDoubt)
+    }
+
+    /// Lets an edit wait for its verdict.
+    pub(super) fn hold_edit(
+        &mut self,
+        id: u64,
+        mut pending: Box<Pending>,
+        content: Rc<Content>,
+        comparison: Comparison,
+        recorded: Vec<BlockValue>,
+    ) -> Result<()> {
+        let values = content.blocks.len() + recorded.len();
+        self.held_edits.bytes += size_of::<Pending>() + 1024 + values * size_of::<BlockValue>();
+        pending.first = Some(FirstLook { content, comparison, recorded });
+        self.held_edits.edits.push((id, pending));
+        match self.held_edits.bytes > HELD_BYTES_MAX {
+            true => self.decide_held_edits(),
+            false => Ok(()),
+        }
+    }
+
+    /// Decides what other dates say, and gives the edits that wait their verdict.
+    /// Whether some of them are read a second time.
+    pub(super) fn settle_held_edits(&mut self) -> Result<bool> {
+        if self.held_edits.edits.is_empty() {
+            return Ok(false);
+        }
+        self.decide_held_edits()?;
+        Ok(!self.pending.is_empty())
+    }
+
+    fn decide_held_edits(&mut self) -> Result<()> {
+        let held = std::mem::take(&mut self.held_edits).edits;
+        if self.ledger.new_dates == NewDates::InDoubt {
+            let files = self.ledger.redated.judged + held.len() as u64;
+            self.ledger.new_dates = match self.ledger.redated.is_most_of(files) {
+                true => NewDates::ExplainNothing,
+                false => NewDates::Explain,
+            };
+        }
+        for (id, mut pending) in held {
+            if self.ledger.new_dates == NewDates::ExplainNothing {
+                // Nothing is called damaged on one look.
+                let first = pending.first.as_ref();
+                let blocks = first.map_or_else(Vec::new, |first| first.blocks(pending.entry.size));
+                self.send(id, pending, blocks, Vec::new());
+            } else if let Some(FirstLook { content, comparison, .. }) = pending.first.take() {
+                self.settle_one_look(pending, comparison, content)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,241 @@
+//! A copy that kept no dates (`cp -r`, drag and drop, clouds) makes every file look
+//! edited. Where most files have their recorded content under another date, one
+//! of another content and the same size is a damaged copy, and is not recorded
+//! unasked; where most are edited, or few have another date, an edit stays an edit.
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use fsure::catalog::locate;
+use fsure::job::{Options, UpdateOptions, update, verify};
+use fsure::words::{ExitCode, Finding, Monitor, Progress, RelPath, Verdict};
+use proptest::prelude::*;
+use support::{EXT4, Image, Recorded, Tree, content, mtime_ns, or_skip, set_mtime_ns};
+
+const NONE: [&str; 0] = [];
+const HOUR_NS: i64 = 3_600_000_000_000;
+
+/// Twenty recorded files.
+fn shoot() -> (Tree, Recorded) {
+    let tree = Tree::new();
+    for number in 0..20 {
+        tree.write(format!("{number:02}"), content(3000 + number, number as u64));
+    }
+    let recorded = Recorded::inside(tree.root());
+    recorded.record();
+    (tree, recorded)
+}
+
+/// A copy without dates, `.fsure` included, in which the 07 is another one.
+fn damaged_copy(of: &Path) -> (Tree, Recorded) {
+    let copy = Tree::new();
+    let status = std::process::Command::new("cp").arg("-r").arg(of).arg(copy.path("to")).status();
+    assert!(status.expect("run cp").success());
+    let recorded = Recorded::inside(&copy.path("to"));
+    copy.flip("to/07", 100);
+    (copy, recorded)
+}
+
+#[test]
+fn damage_in_a_copy_without_dates_is_no_edit() {
+    let (tree, _) = shoot();
+    let (copy, recorded) = damaged_copy(tree.root());
+    let row = recorded.row("07");
+    let damaged = Some("damaged-copy".to_owned());
+    for command in ["verify", "update", "status", "update", "verify", "scrub"] {
+        let report = recorded.run(command, &NONE);
+        assert_eq!(
+            (report.code, report.verdict("07")),
+            (3, damaged.clone()),
+            "{command}: {report:?}"
+        );
+        assert_eq!(recorded.row("07"), row, "{command} recorded it");
+    }
+    let text = recorded.text("verify", &NONE).stdout;
+    assert!(text.contains("SUSPICIOUS"), "{text}");
+    // Put right from the original, or accepted.
+    let from = ["--from".as_ref(), tree.root().as_os_str(), "--yes".as_ref()];
+    let heal = recorded.run("heal", &from);
+    assert_eq!(heal.code, 7, "{heal:?}");
+    assert_eq!((recorded.verify().code, recorded.status().code), (0, 0));
+    drop(copy);
+    let (copy, recorded) = damaged_copy(tree.root());
+    let path = copy.path("to/07");
+    let accept = recorded.run("update", &["--accept".as_ref(), path.as_os_str()]);
+    assert_eq!(accept.code, 0, "{accept:?}");
+    assert_eq!((recorded.verify().code, recorded.status().code), (0, 0));
+}
+
+/// An update of such a copy that is stopped half-way has given half of the files
+/// new dates; the one that goes on must still know what they were.
+#[test]
+fn an_update_that_was_stopped_forgets_nothing_of_it() {
+    let (tree, _) = shoot();
+    for after in [1, 5, 6, 12, 19] {
+        let (copy, recorded) = damaged_copy(tree.root());
+        let place = locate(&copy.path("to"), None).expect("a place");
+        let stopper = Ear { stop_after: Some(after), ..Ear::default() };
+        let outcome = update(&place, &one_reader(), &stopper).expect("update");
+        assert_eq!(outcome.exit_code(), ExitCode::Interrupted, "{outcome:?}");
+        let report = recorded.update();
+        assert_eq!(report.code, 3, "after {after}: {report:?}");
+        assert_eq!(
+            report.verdict("07").as_deref(),
+            Some("damaged-copy"),
+            "after {after}: {report:?}"
+        );
+        assert_eq!(recorded.verify().code, 3, "after {after}");
+    }
+}
+
+/// On another file system than recorded every file is a copy, whatever its date.
+#[test]
+fn on_another_file_system_a_new_date_explains_nothing() {
+    let test = "on_another_file_system_a_new_date_explains_nothing";
+    let Some(image) = or_skip(test, Image::new(&EXT4, 32)) else { return };
+    let (tree, _) = shoot();
+    let to = image.root().join("to");
+    let status = std::process::Command::new("cp").arg("-a").arg(tree.root()).arg(&to).status();
+    assert!(status.expect("run cp").success());
+    for (name, size) in [("03", 3003), ("04", 3100)] {
+        fs::write(to.join(name), content(size, 99)).expect("edit");
+    }
+    let recorded = Recorded::inside(&to);
+    let report = recorded.update();
+    assert_eq!(report.code, 3, "{report:?}");
+    assert_eq!(report.verdict("03").as_deref(), Some("damaged-copy"), "{report:?}");
+    assert_eq!(report.verdict("04").as_deref(), Some("modified"), "another size: {report:?}");
+    // From then on this is where it is recorded.
+    fs::write(to.join("05"), content(3005, 98)).expect("edit");
+    let report = recorded.update();
+    assert_eq!(report.verdict("05").as_deref(), Some("modified"), "{report:?}");
+}
+
+/// What is done to a file between two runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Deed {
+    Nothing,
+    /// The same content under another date, later or earlier.
+    Redate(bool),
+    /// Another content of the same size.
+    Edit(bool),
+    /// Another content of another size.
+    Resize,
+    Remove,
+}
+
+fn deed(redating: u32) -> impl Strategy<Value = Deed> {
+    prop_oneof![
+        4 => Just(Deed::Nothing),
+        redating => any::<bool>().prop_map(Deed::Redate),
+        2 => any::<bool>().prop_map(Deed::Edit),
+        1 => Just(Deed::Resize),
+        1 => Just(Deed::Remove),
+    ]
+}
+
+/// The rule of `docs/promises.md`, as it is written there.
+fn expected(deeds: &[Deed]) -> BTreeMap<String, Verdict> {
+    let is_there = |deed: &&Deed| **deed != Deed::Remove;
+    let there = deeds.iter().filter(is_there).count();
+    let redated = deeds.iter().filter(|deed| matches!(deed, Deed::Redate(_))).count();
+    let is_copy = redated * 2 > there;
+    let verdict = |deed: &Deed| match deed {
+        Deed::Nothing => None,
+        Deed::Redate(_) => Some(Verdict::Touched),
+        Deed::Edit(_) if is_copy => Some(Verdict::DamagedCopy),
+        Deed::Edit(false) => Some(Verdict::Reverted),
+        Deed::Edit(true) | Deed::Resize => Some(Verdict::Modified),
+        Deed::Remove => Some(Verdict::Missing),
+    };
+    let named = deeds.iter().enumerate();
+    named.filter_map(|(number, deed)| Some((format!("{number:02}"), verdict(deed)?))).collect()
+}
+
+fn carry_out(tree: &Tree, deeds: &[Deed]) {
+    for (number, deed) in deeds.iter().enumerate() {
+        let name = format!("{number:02}");
+        let path = tree.path(&name);
+        let before = mtime_ns(&path);
+        let date = |is_later: bool| if is_later { before + HOUR_NS } else { before - HOUR_NS };
+        match deed {
+            Deed::Nothing => {}
+            Deed::Redate(is_later) => set_mtime_ns(&path, date(*is_later)),
+            Deed::Edit(is_later) => {
+                tree.flip(&name, 5);
+                set_mtime_ns(&path, date(*is_later));
+            }
+            Deed::Resize => {
+                tree.write(&name, content(4000, number as u64));
+                set_mtime_ns(&path, date(true));
+            }
+            Deed::Remove => fs::remove_file(path).expect("remove"),
+        }
+    }
+}
+
+fn one_reader() -> UpdateOptions {
+    UpdateOptions { common: options(), ..UpdateOptions::default() }
+}
+
+fn options() -> Options {
+    Options { force: true, ..support::scrub::at(2_000_000_000) }
+}
+
+#[derive(Default)]
+struct Ear {
+    findings: Mutex<BTreeMap<String, Verdict>>,
+    heard: AtomicU64,
+    stop_after: Option<u64>,
+}
+
+impl Monitor for Ear {
+    fn progress(&self, _: &Progress, _: Option<&RelPath>) {}
+
+    fn finding(&self, finding: &Finding) {
+        self.heard.fetch_add(1, Ordering::Relaxed);
+        let path = finding.path.as_text().expect("text").to_owned();
+        self.findings.lock().expect("no panic").insert(path, finding.verdict);
+    }
+
+    fn warn(&self, _: &str) {}
+
+    fn stop_requested(&self) -> Option<ExitCode> {
+        let heard = self.heard.load(Ordering::Relaxed);
+        self.stop_after.is_some_and(|most| heard >= most).then(|| ExitCode::Interrupted)
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn edits_and_restores_are_judged_by_the_rule(
+        deeds in (0_u32..30).prop_flat_map(|redating| {
+            proptest::collection::vec(deed(redating), 1..24)
+        }),
+        is_update in any::<bool>(),
+    ) {
+        let tree = Tree::new();
+        for number in 0..deeds.len() {
+            tree.write(format!("{number:02}"), content(3000, number as u64));
+        }
+        let recorded = Recorded::inside(tree.root());
+        recorded.record();
+        carry_out(&tree, &deeds);
+        let place = locate(tree.root(), None).expect("a place");
+        let ear = Ear::default();
+        match is_update {
+            true => drop(update(&place, &one_reader(), &ear).expect("update")),
+            false => drop(verify(&place, &options(), &ear).expect("verify")),
+        }
+        let found = ear.findings.into_inner().expect("no panic");
+        prop_assert_eq!(found, expected(&deeds), "{:?}", deeds);
+    }
+}
