@@ -77,7 +77,7 @@ pub fn crash(test: &str, folder: &Path, args: &[&str]) -> Option<Report> {
 
 /// Whether `fsure crash` said that this machine has not what it takes.
 pub fn cannot_crash(run: &Run) -> bool {
-    let cannot = ["needs root", "needs FUSE", "cannot start mkfs", "loop device"];
+    let cannot = ["needs root", "needs FUSE", "cannot start mkfs", "no loop device is available"];
     cannot.iter().any(|why| run.stderr.contains(why))
 }
 
