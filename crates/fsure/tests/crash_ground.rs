@@ -20,7 +20,7 @@ const WRITER: &str = r#"
 d=$(awk -v p="$MNT" '$5 == p { print $(NF-1) }' /proc/self/mountinfo); s=/sys/block/${d#/dev/}
 put() { echo $1 >> log; sync -d log; echo ACK $1; }
 once() { mkdir "$1" 2>/dev/null; }
-touch log; sync . log; put 1
+touch log; sync . log
 "#;
 const CHECK: &str =
     r#"awk '$1 == NR { n = NR } END { print "LAST " n+0 }' log 2>/dev/null || echo LAST 0"#;
@@ -29,12 +29,12 @@ fn cuts(lines: &[Value]) -> impl Iterator<Item = &Value> {
     lines.iter().filter(|line| line["type"] == "cut" && line["twin"] != true)
 }
 
-/// Runs a program that does something to its device at its start, and then goes on to
-/// acknowledge. `None`, and said so, where this machine cannot.
+/// Runs a program that does something to its device before it acknowledges anything, so
+/// that no cut is earlier. `None`, and said so, where this machine cannot.
 fn disturbed(test: &str, (does, check): (&str, &str), cuts: &str) -> Option<Report> {
     let folder = tempfile::tempdir().expect("a folder");
     let marks = tempfile::tempdir().expect("a folder");
-    let program = format!("{WRITER}\n{does}\nn=1; while :; do n=$((n+1)); put $n; done");
+    let program = format!("{WRITER}\n{does}\nn=0; while :; do n=$((n+1)); put $n; done");
     let at = |line: &str| line.replace("MARKS", marks.path().to_str().expect("text"));
     let (program, check) = (at(&program), at(check));
     let args = ["--fs", "ext4", "--size", "32M", "--cuts", cuts, "--variant", "none"];
@@ -111,7 +111,8 @@ fn what_another_process_does_during_a_check_is_no_loss() {
 #[test]
 fn a_device_that_never_holds_still_is_a_broken_harness() {
     let folder = tempfile::tempdir().expect("a folder");
-    let program = format!("{WRITER}\necho 'write through' > $s/queue/write_cache; sleep 1000");
+    let program =
+        format!("{WRITER}\necho 'write through' > $s/queue/write_cache; put 1; sleep 1000");
     let args = ["--fs", "ext4", "--size", "32M", "--cuts", "2", "--pause", "0.01s"];
     let args = [&args[..], &["--check", CHECK, "--", "sh", "-c", &program]].concat();
     let json = [&["crash", "--json"], &args[..]].concat();
