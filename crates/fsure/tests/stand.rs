@@ -85,26 +85,24 @@ fn what_is_flushed_is_there_after_a_cut_and_what_is_not_is_gone() {
     let site = site(folder.path());
     for system in FileSystem::ALL {
         let name = format!("a stand with {}", system.name());
-        let Some(image) = or_skip(&name, formatted(&site, system)) else { continue };
-        let drive = live(Personality::Honest, image);
-        let stand = match Stand::mount(&site, drive.clone(), system, "") {
-            Ok(stand) => stand,
-            Err(error) => {
-                or_skip::<()>(&name, Err(error.to_string()));
-                continue;
-            }
-        };
-        let (ended, said) =
-            run(&stand, "echo one > flushed; sync flushed .; echo two > other; pwd");
-        assert_eq!(ended, Ended::Code(0), "{said}");
-        assert_eq!(said.trim(), stand.place().to_str().unwrap());
-        let left_behind = drive.cut(Cut::None, &mut Random::new(1));
-        drop(stand);
-        let after = live(Personality::Honest, left_behind);
-        let after = Stand::mount(&site, after, system, "").unwrap();
-        let (ended, said) = run(&after, "cat flushed; test ! -s other");
-        assert_eq!((ended, said.as_str()), (Ended::Code(0), "one\n"), "{}", system.name());
-        assert_eq!(mounts_in(folder.path()), 0, "seen by others");
+        undisturbed(&name, || {
+            let Some(image) = or_skip(&name, formatted(&site, system)) else { return };
+            let drive = live(Personality::Honest, image);
+            let stand = Stand::mount(&site, drive.clone(), system, "");
+            let stand = stand.map_err(|error| error.to_string());
+            let Some(stand) = or_skip(&name, stand) else { return };
+            let (ended, said) =
+                run(&stand, "echo one > flushed; sync flushed .; echo two > other; pwd");
+            assert_eq!(ended, Ended::Code(0), "{said}");
+            assert_eq!(said.trim(), stand.place().to_str().unwrap());
+            let left_behind = drive.cut(Cut::None, &mut Random::new(1));
+            drop(stand);
+            let after = live(Personality::Honest, left_behind);
+            let after = Stand::mount(&site, after, system, "").unwrap();
+            let (ended, said) = run(&after, "cat flushed; test ! -s other");
+            assert_eq!((ended, said.as_str()), (Ended::Code(0), "one\n"), "{}", system.name());
+            assert_eq!(mounts_in(folder.path()), 0, "seen by others");
+        });
     }
 }
 
