@@ -5,6 +5,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek as _, Write as _};
 use std::path::Path;
 
+use crate::host::lock::without_following;
+
 use crate::durable::Names;
 
 /// What is in such a file now, and nothing of what another appends meanwhile: of
@@ -20,6 +22,26 @@ pub fn read(path: &Path) -> io::Result<impl Read + use<>> {
 pub struct Growing(File);
 
 impl Growing {
+    /// Opens a regular file that fsure itself keeps, to append to it: no link is followed,
+    /// and no FIFO waited for. One that is not there yet is made.
+    pub fn open_own(path: &Path) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create(true);
+        crate::plain::regular(without_following(&mut options).open(path)?).map(Self)
+    }
+
+    /// Its length in bytes.
+    pub fn length(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+
+    /// The bytes that end at `end`, at most as many as fit.
+    pub fn bytes_before(&mut self, end: u64, bytes: &mut [u8]) -> io::Result<()> {
+        let start = end.checked_sub(bytes.len() as u64).ok_or(io::ErrorKind::UnexpectedEof)?;
+        self.0.seek(io::SeekFrom::Start(start))?;
+        self.0.read_exact(bytes)
+    }
+
     /// Opens it. One that is not there yet is made. Its name is durable when this
     /// returns, also where it was made by a run that was killed before it was.
     pub fn open(path: &Path) -> io::Result<Self> {
@@ -31,6 +53,16 @@ impl Growing {
             other => other?,
         }
         Ok(Self(file))
+    }
+
+    /// Appends to another file what is between two places of this one.
+    pub fn copy_from(&mut self, start: u64, end: u64, to: &mut Self) -> io::Result<()> {
+        self.0.seek(io::SeekFrom::Start(start))?;
+        let wanted = end.saturating_sub(start);
+        match io::copy(&mut (&mut self.0).take(wanted), &mut to.0)? {
+            copied if copied == wanted => Ok(()),
+            _ => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
     }
 
     /// What is there, from the beginning.

@@ -15,9 +15,11 @@
 //! | [`durable`] | the ways of making a write durable |
 //! | [`files`] | a file system made of a program, for other programs to use |
 //! | [`folder`] | which names are below a root, and what they are |
+//! | [`input`] | inputs that can be read only once, standard input among them |
 //! | [`inside`] | a command that sees folders in memory in the place of others |
 //! | [`net`] | TCP, with an end to every wait |
 //! | [`opener`] | how a file can be read, before it is |
+//! | [`output`] | outputs to a path that the user names, streams among them |
 //! | [`pin`] | the files of a folder held in memory |
 //! | [`place`] | where files begin on the disk |
 //! | [`read`] | what a file holds on its medium, and which way it was really read |
@@ -73,6 +75,7 @@ pub mod family;
 pub mod files;
 pub mod folder;
 mod host;
+pub mod input;
 pub mod inside;
 pub mod kernel;
 pub mod limit;
@@ -85,6 +88,7 @@ pub mod mirror;
 pub mod mounts;
 pub mod net;
 pub mod opener;
+pub mod output;
 pub mod passthrough;
 pub mod path;
 pub mod pin;

@@ -2,6 +2,7 @@
 //! command line raises before there is a root.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -101,6 +102,64 @@ pub fn remove(file: &Path, with_folder: bool) {
 /// or the new one after a power cut, and the new one once this returns.
 pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     crate::host::path::rename(from, to)
+}
+
+/// The kind of what a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Folder,
+    /// A symbolic link.
+    Link,
+    /// A FIFO.
+    Fifo,
+    /// A socket.
+    Socket,
+    /// A character device.
+    CharacterDevice,
+    /// A block device.
+    BlockDevice,
+    /// Anything else that a system has.
+    Other,
+}
+
+impl FileKind {
+    /// The kind that the system gives a file.
+    pub(crate) fn of(kind: std::fs::FileType) -> Self {
+        match () {
+            () if kind.is_file() => Self::File,
+            () if kind.is_dir() => Self::Folder,
+            () if kind.is_symlink() => Self::Link,
+            () => crate::host::path::special_kind(kind),
+        }
+    }
+}
+
+impl fmt::Display for FileKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::File => "a regular file",
+            Self::Folder => "a folder",
+            Self::Link => "a symbolic link",
+            Self::Fifo => "a FIFO",
+            Self::Socket => "a socket",
+            Self::CharacterDevice => "a character device",
+            Self::BlockDevice => "a block device",
+            Self::Other => "neither a file nor a folder",
+        })
+    }
+}
+
+/// The kind of what a name stands for, a link not followed; `None` where there is
+/// nothing.
+pub fn kind(path: &Path) -> io::Result<Option<FileKind>> {
+    match std::fs::symlink_metadata(path) {
+        Ok(meta) => Ok(Some(FileKind::of(meta.file_type()))),
+        Err(error) if is_nowhere(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Whether the name itself is a link, wherever that leads.

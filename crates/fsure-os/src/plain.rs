@@ -5,6 +5,9 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use crate::host::lock::{without_following, without_waiting};
+use crate::path::FileKind;
+
 /// Opens a file to be read from its beginning.
 pub fn open(path: &Path) -> io::Result<impl Read + use<>> {
     let file = File::open(path)?;
@@ -12,6 +15,36 @@ pub fn open(path: &Path) -> io::Result<impl Read + use<>> {
         return Err(io::Error::from(io::ErrorKind::IsADirectory));
     }
     Ok(file)
+}
+
+/// Opens a regular file whose name the user did not choose, to be read from its beginning.
+/// A link is followed. A FIFO is not waited for: what is not a regular file is refused,
+/// with its kind.
+pub fn open_regular(path: &Path) -> io::Result<impl Read + use<>> {
+    let mut options = OpenOptions::new();
+    regular(without_waiting(options.read(true)).open(path)?)
+}
+
+/// The same for a file that fsure itself has made, where no link is followed.
+pub fn open_own(path: &Path) -> io::Result<impl Read + use<>> {
+    // For the message; what counts is what was opened.
+    if let Some(kind) = crate::path::kind(path)?.filter(|kind| *kind != FileKind::File) {
+        return Err(irregular(kind));
+    }
+    let mut options = OpenOptions::new();
+    regular(without_following(options.read(true)).open(path)?)
+}
+
+/// Passes an open file on if it is a regular one.
+pub(crate) fn regular(file: File) -> io::Result<File> {
+    match FileKind::of(file.metadata()?.file_type()) {
+        FileKind::File => Ok(file),
+        kind => Err(irregular(kind)),
+    }
+}
+
+fn irregular(kind: FileKind) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, format!("it is {kind}, and not a regular file"))
 }
 
 /// Makes a file that must not be there yet. Each write is with the system when
@@ -50,6 +83,23 @@ pub fn names(folder: &Path) -> io::Result<Vec<Vec<u8>>> {
     Ok(names)
 }
 
+/// The first entry of a folder that is not a regular file, and its kind; `None` where there
+/// is no such folder, too.
+pub fn irregular_entry(folder: &Path) -> io::Result<Option<(PathBuf, FileKind)>> {
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        other => other?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        let kind = FileKind::of(entry.file_type()?);
+        if kind != FileKind::File {
+            return Ok(Some((entry.path(), kind)));
+        }
+    }
+    Ok(None)
+}
+
 /// Whether a name stands for a folder itself, and no link to one, that is this
 /// user's; on a file system that gives all files to one user, for any folder.
 pub fn is_own_folder(path: &Path) -> bool {
@@ -73,7 +123,8 @@ pub fn is_root() -> bool {
 }
 
 /// A file that comes to its name only when it is whole and on its medium. One
-/// that is dropped before leaves nothing behind, and what had the name stays.
+/// that is dropped before leaves nothing behind, and what had the name stays. Only a
+/// regular file is ever replaced: a link, a FIFO or a device of that name is refused.
 #[derive(Debug)]
 pub struct Beside {
     file: File,
@@ -85,9 +136,7 @@ pub struct Beside {
 impl Beside {
     /// Begins a file that is to have this name.
     pub fn create(name: &Path) -> io::Result<Self> {
-        if name.is_dir() {
-            return Err(io::Error::from(io::ErrorKind::IsADirectory));
-        }
+        require_replaceable(name)?;
         let mut making = name.as_os_str().to_owned();
         making.push(format!(".making-{}", std::process::id()));
         let making = PathBuf::from(making);
@@ -98,9 +147,20 @@ impl Beside {
     /// Gives the file its name, durably.
     pub fn finish(mut self) -> io::Result<()> {
         self.file.sync_all()?;
+        // It may have come meanwhile.
+        require_replaceable(&self.name)?;
         crate::path::rename(&self.making, &self.name)?;
         self.is_done = true;
         Ok(())
+    }
+}
+
+/// Refuses what has a name and is not a regular file.
+fn require_replaceable(name: &Path) -> io::Result<()> {
+    match crate::path::kind(name)? {
+        None | Some(FileKind::File) => Ok(()),
+        Some(FileKind::Folder) => Err(io::Error::from(io::ErrorKind::IsADirectory)),
+        Some(kind) => Err(irregular(kind)),
     }
 }
 
@@ -142,6 +202,42 @@ mod tests {
         assert_eq!(names(folder.path()).unwrap(), [b"list"]);
         assert!(Beside::create(folder.path()).is_err());
     }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_a_regular_file_is_opened_or_replaced() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("file"), "content").unwrap();
+        symlink("file", at("link")).unwrap();
+        crate::host::path::make_fifo(&at("fifo"));
+        let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+        for (name, kind) in [
+            ("link", "a symbolic link"),
+            ("fifo", "a FIFO"),
+            ("socket", "a socket"),
+            (".", "a folder"),
+        ] {
+            let error = open_own(&at(name)).err().map(|error| error.to_string());
+            assert_eq!(error.unwrap(), format!("it is {kind}, and not a regular file"));
+            assert!(Beside::create(&at(name)).is_err(), "{name}");
+            assert_eq!(open_regular(&at(name)).is_ok(), name == "link");
+        }
+        let mut text = String::new();
+        open_own(&at("file")).unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text, "content");
+        // What came while the file was written is not replaced, either.
+        let file = Beside::create(&at("late")).unwrap();
+        symlink("file", at("late")).unwrap();
+        assert!(file.finish().is_err());
+        assert_eq!(
+            names(folder.path()).unwrap(),
+            ["fifo", "file", "late", "link", "socket"].map(Vec::from)
+        );
+        assert_eq!(std::fs::read(at("file")).unwrap(), b"content");
+    }
+
     #[test]
     fn half_a_sparse_file_is_none() {
         let folder = tempfile::tempdir().unwrap();

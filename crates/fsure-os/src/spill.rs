@@ -3,10 +3,21 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::scratch::random;
+
+/// The folder for such files where the user names no other: `TMPDIR`, or one that is
+/// rarely in memory, as `/tmp` itself may be.
+pub fn folder() -> PathBuf {
+    const LASTING: &str = "/var/tmp";
+    let is_named = std::env::var_os("TMPDIR").is_some_and(|folder| !folder.is_empty());
+    if !is_named && crate::path::is_folder(Path::new(LASTING)) {
+        return PathBuf::from(LASTING);
+    }
+    std::env::temp_dir()
+}
 
 /// A file that only grows. Its content is read while it does.
 #[derive(Clone, Debug)]

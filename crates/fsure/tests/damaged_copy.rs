@@ -72,24 +72,23 @@ fn damage_in_a_copy_without_dates_is_no_edit() {
     assert_eq!((recorded.verify().code, recorded.status().code), (0, 0));
 }
 
-/// An update of such a copy that is stopped half-way has given half of the files
+/// An update of such a tree that is stopped half-way has given half of the files
 /// new dates; the one that goes on must still know what they were.
 #[test]
 fn an_update_that_was_stopped_forgets_nothing_of_it() {
-    let (tree, _) = shoot();
     for after in [1, 5, 6, 12, 19] {
-        let (copy, recorded) = damaged_copy(tree.root());
-        let place = locate(&copy.path("to"), None).expect("a place");
+        let (tree, recorded) = shoot();
+        let mut deeds = [Deed::Redate(true); 20];
+        deeds[7] = Deed::Edit(true);
+        carry_out(&tree, &deeds);
+        let place = locate(tree.root(), None).expect("a place");
         let stopper = Ear { stop_after: Some(after), ..Ear::default() };
         let outcome = update(&place, &one_reader(), &stopper).expect("update");
         assert_eq!(outcome.exit_code(), ExitCode::Interrupted, "{outcome:?}");
         let report = recorded.update();
         assert_eq!(report.code, 3, "after {after}: {report:?}");
-        assert_eq!(
-            report.verdict("07").as_deref(),
-            Some("damaged-copy"),
-            "after {after}: {report:?}"
-        );
+        let verdict = report.verdict("07");
+        assert_eq!(verdict.as_deref(), Some("damaged-copy"), "after {after}: {report:?}");
         assert_eq!(recorded.verify().code, 3, "after {after}");
     }
 }
@@ -208,7 +207,7 @@ impl Monitor for Ear {
 
     fn stop_requested(&self) -> Option<ExitCode> {
         let heard = self.heard.load(Ordering::Relaxed);
-        self.stop_after.is_some_and(|most| heard >= most).then(|| ExitCode::Interrupted)
+        self.stop_after.is_some_and(|most| heard >= most).then_some(ExitCode::Interrupted)
     }
 }
 

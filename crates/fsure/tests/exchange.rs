@@ -224,7 +224,10 @@ fn a_date_in_a_list_counts_and_a_date_cut_off_is_the_same() {
     // Milliseconds, as chkbit has them.
     let ms = tree.mtime("sub/b") / 1_000_000;
     let entry = format!("{{\"mod\":{ms},\"a\":\"sha512\",\"h\":\"{}\"}}", "0".repeat(128));
-    let index = format!("{{\"v\":2,\"idx\":{{\"b\":{entry}}}}}");
+    let idx = format!("{{\"b\":{entry}}}");
+    let md5: String =
+        <md5::Md5 as sha2::Digest>::digest(&idx).iter().map(|byte| format!("{byte:02x}")).collect();
+    let index = format!("{{\"v\":2,\"idx\":{idx},\"idx_hash\":\"{md5}\"}}");
     let index = beside.write(".chkbit", index);
     let third = Recorded::outside(&tree.path("sub"), &beside.path("three.db"));
     let args = ["import".as_ref(), index.as_os_str(), "--root".as_ref(), third.root.as_os_str()];

@@ -151,6 +151,26 @@ fn spoil_recovery_data(dice: &mut Dice, tree: &Path) {
     }
 }
 
+/// Damages files of all trees, and edits some of the first; those with their content.
+fn damage_and_edit(dice: &mut Dice, case: &Case, seed: u64) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut edited = BTreeMap::new();
+    for path in case.recorded.keys() {
+        for damaged in PLACES {
+            for _ in 0..dice.roll(3) {
+                case.damage(dice, damaged, path);
+            }
+        }
+        let file = case.folder.path().join("tree").join(path);
+        if dice.one_in(9) && file.exists() {
+            let date = mtime_ns(&file);
+            std::fs::write(&file, content(100, seed)).unwrap();
+            set_mtime_ns(&file, date + HOUR_NS);
+            edited.insert(path.clone(), content(100, seed));
+        }
+    }
+    edited
+}
+
 /// How many files were healed from recovery data.
 fn run(seed: u64, pool: &[u8], home: &Path) -> usize {
     let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
@@ -164,21 +184,7 @@ fn run(seed: u64, pool: &[u8], home: &Path) -> usize {
         let options = ProtectOptions { per_mille: Some(300), ..Default::default() };
         protect(&place, &options, &Silent).unwrap();
     }
-    let mut edited = BTreeMap::new();
-    for path in case.recorded.keys() {
-        for damaged in PLACES {
-            for _ in 0..dice.roll(3) {
-                case.damage(&mut dice, damaged, path);
-            }
-        }
-        let file = tree.join(path);
-        if dice.one_in(9) && file.exists() {
-            let date = mtime_ns(&file);
-            std::fs::write(&file, content(100, seed)).unwrap();
-            set_mtime_ns(&file, date + HOUR_NS);
-            edited.insert(path.clone(), content(100, seed));
-        }
-    }
+    let edited = damage_and_edit(&mut dice, &case, seed);
     if is_protected && dice.one_in(2) {
         spoil_recovery_data(&mut dice, &tree);
     }

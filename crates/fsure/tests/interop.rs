@@ -43,6 +43,8 @@ impl Sample {
         tree.write("data/plain", "plain");
         tree.write("data/large", support::content(3 << 20, 7));
         tree.write("data/empty", "");
+        // Programs that are not told otherwise read standard input for it.
+        tree.write("data/-", "dash");
         for name in AWKWARD.into_iter().filter(|name| takes(name)) {
             tree.write(os(&[b"data/", name].concat()), name);
             tree.write(os(&[b"data/in ", name, b"/x"].concat()), name);
@@ -175,6 +177,15 @@ fn libarchive_reads_every_name_from_mtree() {
     assert!(listed.status.success(), "{listed:?}");
 }
 
+#[test]
+fn mtree_takes_what_it_does_not_take_for_a_pattern() {
+    // A name with one of these matches itself as a pattern only, if at all.
+    let sample = Sample::new(|name| !name.iter().any(|byte| b"*?[".contains(byte)));
+    let list = sample.export("mtree", "mtree");
+    let args = ["-f".as_ref(), list.as_os_str(), "-p".as_ref(), ".".as_ref()];
+    sample.check("mtree_takes_what_it_does_not_take", &sample.root(), "mtree", &args);
+}
+
 /// What other programs make of the tree, in their own way.
 #[test]
 fn lists_by_others_are_taken() {
@@ -204,7 +215,7 @@ fn lists_by_others_are_taken() {
         args.extend(format.iter().flat_map(|format| ["--format".as_ref(), OsStr::new(format)]));
         let report = fsure_json(&args);
         assert_eq!((report.code, report.verdicts().len()), (0, 0), "{name}: {report:?}");
-        assert_eq!(report.count("ok"), 3 + 2 * AWKWARD.len() as u64, "{name}");
+        assert_eq!(report.count("ok"), 4 + 2 * AWKWARD.len() as u64, "{name}");
         sample.tree.flip("data/plain", 0);
         let report = fsure_json(&args);
         assert_eq!(report.told(), support::told(&[("plain", "mismatch")]), "{name}: {report:?}");
@@ -219,7 +230,7 @@ fn lists_by_others_are_taken() {
 fn our_own_lists_are_taken_back_and_what_is_left_out_is_told() {
     let sample = Sample::new(|_| true);
     let root = sample.root();
-    let all = 3 + 2 * AWKWARD.len() as u64;
+    let all = 4 + 2 * AWKWARD.len() as u64;
     for (format, left_out) in [
         ("sha256sums", 0),
         ("sha512sums", 0),

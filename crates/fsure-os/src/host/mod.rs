@@ -15,6 +15,7 @@
 //! | `mapped_write` | writes that move no date |
 //! | `memory` | room for direct reads |
 //! | `memory_use` | memory, and who has it |
+//! | `output` | where a path leads to, as a place for an output |
 //! | `path` | a path's bytes and back |
 //! | `counters` | what a device was really asked to do |
 //! | `daemon` | processes that go on by themselves |
@@ -109,13 +110,13 @@ pub(crate) use linux::{
 pub(crate) use system::{File, device, durable, machine, priority, ramdisk, volume};
 #[cfg(unix)]
 pub(crate) use unix::{
-    attribute, control, folder, is_root, lock, long_queue, memory, name, open_files, path, scratch,
-    write,
+    attribute, control, folder, is_root, lock, long_queue, memory, name, open_files, output, path,
+    scratch, write,
 };
 #[cfg(windows)]
 pub(crate) use windows::{
-    attribute, control, folder, is_root, lock, long_queue, memory, name, open_files, path, scratch,
-    write,
+    attribute, control, folder, is_root, lock, long_queue, memory, name, open_files, output, path,
+    scratch, write,
 };
 #[cfg(not(target_os = "linux"))]
 pub(crate) use {

@@ -2,6 +2,7 @@
 //! the rows of `file_system`, each with its seal.
 
 use fsure_os::volume::Volume;
+use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row as SqlRow, params};
 
 use super::row::Row;
@@ -9,7 +10,7 @@ use super::seal::Sealer;
 use crate::words::{Algorithm, AlgorithmSet, FileSystemId};
 
 /// What `update` was last told about a root, and keeps to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Digests computed for new files.
     pub digests: AlgorithmSet,
@@ -201,6 +202,38 @@ fn seal_file_system(known: &FileSystem, sealer: &mut Sealer) -> u64 {
         .integer(Some(known.volume.mtime_granularity_ns))
         .integer(Some(known.volume.has_stable_inodes.into()))
         .seal()
+}
+
+/// The row of a file system of which nothing but its number is known: no inode and
+/// no change time can be compared with one on it.
+pub(super) fn unknown_file_system(id: i64, sealer: &mut Sealer) -> Vec<Value> {
+    let volume = Volume::unknown();
+    let id = u32::try_from(id).unwrap_or(0);
+    let known = FileSystem { id: FileSystemId(id), volume, anchor_inode: None, is_stored: false };
+    let seal = seal_file_system(&known, sealer).cast_signed();
+    let volume = known.volume;
+    vec![
+        i64::from(id).into(),
+        volume.kind.into(),
+        Value::Null,
+        Value::Null,
+        volume.mtime_granularity_ns.into(),
+        i64::from(volume.has_stable_inodes).into(),
+        seal.into(),
+    ]
+}
+
+/// Stores one file system.
+pub(super) fn store_new_file_system(
+    connection: &Connection,
+    id: FileSystemId,
+    volume: Volume,
+    anchor_inode: u64,
+    sealer: &mut Sealer,
+) -> rusqlite::Result<()> {
+    let anchor_inode = volume.has_stable_inodes.then_some(anchor_inode);
+    let mut one = [FileSystem { id, volume, anchor_inode, is_stored: false }];
+    store_file_systems(connection, &mut one, sealer)
 }
 
 pub(super) fn store_file_systems(

@@ -2,10 +2,12 @@
 //! it could not finish.
 
 use rusqlite::params;
+use rusqlite::types::ValueRef;
 
 use super::row::Row;
 use super::seal::Sealer;
 use super::store::Catalog;
+use super::tables::Table;
 use crate::words::{Entry, RelPath, Result};
 
 /// Block values in one stored part: 256 KiB, 8 GiB of a file.
@@ -54,12 +56,25 @@ impl Catalog {
             }
             Ok(list)
         };
-        run().map_err(|error| self.blame(&error))
+        let list = run().map_err(|error| self.blame(&error))?;
+        if let Some(backup) = &mut self.backup {
+            for (part, values) in values.chunks(VALUES_PER_PART).enumerate() {
+                let [list, part] = [list, part as i64].map(ValueRef::Integer);
+                let values = [list, part, ValueRef::Blob(values.as_flattened())];
+                backup.put_values(Table::Block, &values);
+            }
+        }
+        Ok(list)
     }
 
     pub(super) fn delete_blocks(&mut self, list: i64) -> Result<()> {
         let sql = "DELETE FROM block WHERE list = ?1";
-        self.connection.execute(sql, [list]).map_err(|e| self.blame(&e))?;
+        let parts = self.connection.execute(sql, [list]).map_err(|e| self.blame(&e))?;
+        if let Some(backup) = &mut self.backup {
+            for part in 0..parts as i64 {
+                backup.delete(Table::Block, &[list, part].map(ValueRef::Integer));
+            }
+        }
         Ok(())
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use super::guard::refuse_irregular;
 use crate::words::{Error, Result};
 
 /// Memory for pages, as SQLite takes it: KiB, negative. Rows are read from one
@@ -17,12 +18,15 @@ pub(super) const CACHE_KIB_TO_READ: i64 = -2_048;
 /// enough for the inner pages of 10^8 rows.
 pub(super) const CACHE_KIB_TO_WRITE: i64 = -16_384;
 
-/// Opens a database file with the settings of `docs/catalog.md`.
+/// Opens a database file with the settings of `docs/catalog.md`, or one without a name.
 pub(super) fn connect(file: &Path, extra: OpenFlags) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_NOFOLLOW
         | extra;
+    if !file.as_os_str().is_empty() {
+        refuse_irregular(file)?;
+    }
     let open = || {
         let connection = Connection::open_with_flags(file, flags)?;
         connection.busy_timeout(Duration::from_secs(600))?;

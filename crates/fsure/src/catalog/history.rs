@@ -4,7 +4,7 @@
 use rusqlite::{OptionalExtension as _, Row as SqlRow, params};
 
 use super::seal::Sealer;
-use super::store::{Catalog, MADE_BY};
+use super::store::{Catalog, MADE_BY, draw};
 use super::table_total::Counted;
 use crate::words::{Changes, Generation, Result, SealText, Verification};
 
@@ -152,9 +152,7 @@ impl Catalog {
 
     /// Sixteen bytes that nobody has drawn before.
     pub fn draw(&self) -> Result<[u8; 16]> {
-        self.connection
-            .query_row("SELECT randomblob(16)", [], |row| row.get(0))
-            .map_err(|e| self.blame(&e))
+        draw(&self.connection).map_err(|e| self.blame(&e))
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use fsure_os::path as os_path;
 
+use super::guard::refuse_irregular;
 use crate::words::{Error, IoContext as _, RelPath, Result};
 
 /// The folder in a root that belongs to fsure.
@@ -46,12 +47,12 @@ pub fn locate(path: &Path, catalog: Option<&Path>) -> Result<Place> {
     let asked = os_path::resolve(path).doing("find", path)?;
     if let Some(catalog) = catalog {
         let catalog = os_path::without_links(catalog).doing("find", catalog)?;
-        return outside(path, asked, catalog);
+        return folder_at(path, asked, catalog, "with '--catalog', PATH is the root folder");
     }
     for root in asked.ancestors() {
         let catalog = root.join(OWN_CATALOG);
         if os_path::exists(&catalog) {
-            refuse_links(root)?;
+            refuse_irregular(&catalog)?;
             let scope = below(root, &asked);
             if scope.is_within(&RelPath::from_bytes(OWN_FOLDER.as_bytes())) {
                 return Err(Error::Usage {
@@ -69,32 +70,27 @@ pub fn locate(path: &Path, catalog: Option<&Path>) -> Result<Place> {
         let folder = asked.parent().unwrap_or(&asked).to_owned();
         return Err(Error::NoRecord { path: asked, folder });
     }
-    refuse_links(&asked)?;
     let catalog = asked.join(OWN_CATALOG);
+    refuse_irregular(&catalog)?;
     Ok(Place { root: asked, catalog, scope: RelPath::root() })
 }
 
-/// A tree may come from anybody: its record is not written through a link to
-/// somewhere else.
-fn refuse_links(root: &Path) -> Result<()> {
-    let own = [OWN_FOLDER, OWN_CATALOG].map(|own| root.join(own));
-    match own.into_iter().find(|path| os_path::is_link(path)) {
-        None => Ok(()),
-        Some(link) => Err(Error::Usage {
-            message: format!("{} is a link: a record inside its root is none", link.display()),
-            hint: Some("'--catalog FILE' names a record kept elsewhere".to_owned()),
-        }),
-    }
+/// A folder whose own record, if it has one, plays no part: what it is held against is a
+/// list, and its place has no catalog.
+pub fn locate_folder(path: &Path) -> Result<Place> {
+    let asked = os_path::resolve(path).doing("find", path)?;
+    let hint = "a list is of the files below a folder: PATH is that folder";
+    folder_at(path, asked, PathBuf::new(), hint)
 }
 
-fn outside(given: &Path, asked: PathBuf, catalog: PathBuf) -> Result<Place> {
+fn folder_at(given: &Path, asked: PathBuf, catalog: PathBuf, hint: &str) -> Result<Place> {
     if !os_path::exists(&asked) {
         return Err(not_there(given));
     }
     if !os_path::is_folder(&asked) {
         return Err(Error::Usage {
             message: format!("{} is not a folder", given.display()),
-            hint: Some("with '--catalog', PATH is the root folder".to_owned()),
+            hint: Some(hint.to_owned()),
         });
     }
     Ok(Place { root: asked, catalog, scope: RelPath::root() })

@@ -1,7 +1,7 @@
 //! One row of `record`: from columns to a record and back, with its seal.
 
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{CachedStatement, Row as SqlRow, ToSql};
+use rusqlite::{CachedStatement, Row as SqlRow, ToSql, params_from_iter};
 
 use super::metadata::StoredMetadata;
 use super::seal::Sealer;
@@ -39,6 +39,7 @@ pub(super) const SEE_AGAIN: &str =
 
 const FIRST_DIGEST: usize = 9;
 const SEAL: usize = 19;
+const COLUMNS: usize = 20;
 
 /// A stored record whose seal fits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -223,33 +224,43 @@ fn seal_of(record: &Record, blocks: Option<i64>, sealer: &mut Sealer) -> u64 {
         .seal()
 }
 
-/// Binds a row's columns in their order and runs the statement.
-pub(super) fn write(statement: &mut CachedStatement<'_>, row: &Row) -> rusqlite::Result<()> {
+/// A row's columns in their order.
+pub(super) fn values(row: &Row) -> [ValueRef<'_>; COLUMNS] {
     let (record, entry) = (&row.record, &row.record.entry);
-    let digest = |algorithm| Blob(record.digests.get(algorithm));
-    statement.execute(rusqlite::params![
-        Blob(Some(record.path.as_bytes())),
-        kind_code(entry.kind),
-        entry.size.cast_signed(),
-        entry.mtime_ns,
-        entry.ctime_ns,
-        entry.birth_ns,
-        entry.inode.map(u64::cast_signed),
-        entry.file_system.0,
-        Blob(entry.target.as_deref()),
+    let integer = ValueRef::Integer;
+    let optional = |value: Option<i64>| value.map_or(ValueRef::Null, ValueRef::Integer);
+    let blob = |value| Option::map_or(value, ValueRef::Null, ValueRef::Blob);
+    let digest = |algorithm| blob(record.digests.get(algorithm));
+    [
+        ValueRef::Blob(record.path.as_bytes()),
+        integer(kind_code(entry.kind)),
+        integer(entry.size.cast_signed()),
+        integer(entry.mtime_ns),
+        optional(entry.ctime_ns),
+        optional(entry.birth_ns),
+        optional(entry.inode.map(u64::cast_signed)),
+        integer(entry.file_system.0.into()),
+        blob(entry.target.as_deref()),
         digest(Algorithm::Blake3),
         digest(Algorithm::Sha256),
         digest(Algorithm::Sha512),
         digest(Algorithm::Sha1),
         digest(Algorithm::Md5),
         digest(Algorithm::Xxh128),
-        record.hashed_ns,
-        record.verified_s,
-        record.gone_s,
-        row.blocks,
-        row.seal.cast_signed(),
-    ])?;
-    Ok(())
+        integer(record.hashed_ns),
+        integer(record.verified_s),
+        optional(record.gone_s),
+        optional(row.blocks),
+        integer(row.seal.cast_signed()),
+    ]
+}
+
+/// Binds a row's columns in their order and runs the statement.
+pub(super) fn write(
+    statement: &mut CachedStatement<'_>,
+    values: &[ValueRef<'_>; COLUMNS],
+) -> rusqlite::Result<()> {
+    statement.execute(params_from_iter(values.iter().map(|value| Borrowed(*value)))).map(drop)
 }
 
 /// Binds what [`SEE_AGAIN`] writes and runs it. How many rows there were.
@@ -259,18 +270,18 @@ pub(super) fn write_seen_again(
 ) -> rusqlite::Result<usize> {
     let record = &row.record;
     statement.execute(rusqlite::params![
-        Blob(Some(record.path.as_bytes())),
+        record.path.as_bytes(),
         record.hashed_ns,
         record.verified_s,
         row.seal.cast_signed(),
     ])
 }
 
-/// Bytes that are bound without being copied first.
-struct Blob<'a>(Option<&'a [u8]>);
+/// A value that is bound without being copied first.
+pub(super) struct Borrowed<'a>(pub(super) ValueRef<'a>);
 
-impl ToSql for Blob<'_> {
+impl ToSql for Borrowed<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::Borrowed(self.0.map_or(ValueRef::Null, ValueRef::Blob)))
+        Ok(ToSqlOutput::Borrowed(self.0))
     }
 }

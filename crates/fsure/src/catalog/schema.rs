@@ -79,6 +79,15 @@ CREATE TABLE finding (
     seen_s INTEGER NOT NULL,
     seal INTEGER NOT NULL
 ) WITHOUT ROWID;
+CREATE TABLE backup (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    catalog BLOB NOT NULL,
+    sequence INTEGER NOT NULL,
+    length INTEGER NOT NULL,
+    whole_length INTEGER NOT NULL,
+    checksum INTEGER NOT NULL,
+    seal INTEGER NOT NULL
+);
 CREATE TABLE redated (
     scope BLOB PRIMARY KEY,
     files INTEGER NOT NULL

@@ -51,6 +51,7 @@ impl Catalog {
         let removed =
             statement.execute([row.record.path.as_bytes()]).map_err(|e| self.blame(&e))?;
         drop(statement);
+        self.note_row_deleted(&row.record.path);
         if removed == 1 {
             self.root.totals.remove(row);
         }
@@ -61,9 +62,7 @@ impl Catalog {
 
     fn insert(&mut self, record: Record, blocks: Option<i64>) -> Result<()> {
         let row = Row::new(record, blocks, &mut self.sealer);
-        let mut statement =
-            self.connection.prepare_cached(row::INSERT).map_err(|e| self.blame(&e))?;
-        row::write(&mut statement, &row).map_err(|e| self.blame(&e))?;
+        self.write_row(row::INSERT, &row)?;
         self.root.totals.add(&row);
         Ok(())
     }

@@ -6,16 +6,20 @@ use std::time::Duration;
 use fsure_os::lock::{self, Attempt, Lock};
 use fsure_os::path as os_path;
 use fsure_os::volume::Volume;
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
 
 use super::about::{self, FileSystem, RootRow, Settings, Totals};
+use super::backup::{BackupLog, BackupState};
 use super::choice::{self, Choices};
 use super::claims::claims_the_same;
 use super::fault::{CACHE_KIB_TO_WRITE, blame, connect, not_written, untrusted};
+use super::guard::refuse_irregular;
 use super::row::{self, Row, Stored};
 use super::schema;
 use super::seal::Sealer;
 use super::table_total::{Counted, TableTotals};
+use super::tables::Table;
 use crate::words::{Algorithm, Error, FileSystemId, Record, RelPath, Result};
 
 /// Rows fetched at once: enough to make the call cheap, few enough to stay in
@@ -57,6 +61,10 @@ pub struct Catalog {
     pub(super) has_crc32: bool,
     /// Whether a claim was changed since it was opened.
     pub(super) has_changed: bool,
+    /// What is changed goes there, too, while the catalog may be written.
+    pub(super) backup: Option<BackupLog>,
+    /// Whether anything was committed since it was opened.
+    has_committed: bool,
     /// Held for as long as the catalog may be written.
     _lock: Option<Lock>,
 }
@@ -72,6 +80,7 @@ impl Catalog {
     /// five times a second, and ends the wait by an error.
     pub fn lock(file: &Path, mut waiting: impl FnMut(&str) -> Result<()>) -> Result<Lock> {
         let lock_file = Self::lock_file(file);
+        refuse_irregular(file)?;
         loop {
             match lock::attempt(&lock_file) {
                 Ok(Attempt::Locked(lock)) => return Ok(lock),
@@ -134,6 +143,8 @@ impl Catalog {
             needs_metadata_count: false,
             has_crc32: false,
             has_changed: false,
+            backup: None,
+            has_committed: false,
             _lock: None,
         };
         catalog.connection.execute_batch("BEGIN").map_err(|e| catalog.blame(&e))?;
@@ -175,9 +186,16 @@ impl Catalog {
         let (Some(file_systems), Some(root), Some(choices)) = (file_systems, root, choices) else {
             return Err(untrusted(file, UNSEALED.to_owned()));
         };
+        let backup = match permanently {
+            true => Some(open_backup(&connection, file, root.totals.rows == 0)),
+            false => None,
+        };
+        let backup = backup.transpose().map_err(|e| blame(&e))?;
         Ok(Self {
             connection,
             file: file.to_owned(),
+            backup,
+            has_committed: false,
             root,
             file_systems,
             sealer,
@@ -221,6 +239,11 @@ impl Catalog {
     /// Whether the file lies where it cannot be written.
     pub fn is_read_only(&self) -> bool {
         self.connection.is_readonly(rusqlite::MAIN_DB).unwrap_or(true)
+    }
+
+    /// Number of rows, tombstones included.
+    pub fn rows(&self) -> u64 {
+        self.root.totals.rows
     }
 
     /// Number of recorded files, tombstones left out.
@@ -396,13 +419,30 @@ impl Catalog {
         // A row nobody knew of is no row to replace: it would be lost, and the
         // totals with it.
         let sql = if before.is_some() { row::REPLACE } else { row::INSERT };
-        let mut statement = self.connection.prepare_cached(sql).map_err(|e| self.blame(&e))?;
-        row::write(&mut statement, &row).map_err(|e| blame(&self.file, &e))?;
+        self.write_row(sql, &row)?;
         match before {
             Some(before) => self.root.totals.replace(before, &row),
             None => self.root.totals.add(&row),
         }
         Ok(())
+    }
+
+    /// Runs a statement that puts a row, and notes the row for the backup.
+    pub(super) fn write_row(&mut self, sql: &str, row: &Row) -> Result<()> {
+        let values = row::values(row);
+        let mut statement = self.connection.prepare_cached(sql).map_err(|e| self.blame(&e))?;
+        row::write(&mut statement, &values).map_err(|e| blame(&self.file, &e))?;
+        if let Some(backup) = &mut self.backup {
+            backup.put_values(Table::Record, &values);
+        }
+        Ok(())
+    }
+
+    /// Notes for the backup that a row is gone.
+    pub(super) fn note_row_deleted(&mut self, path: &RelPath) {
+        if let Some(backup) = &mut self.backup {
+            backup.delete(Table::Record, &[ValueRef::Blob(path.as_bytes())]);
+        }
     }
 
     /// Replaces a row that fails its seal.
@@ -418,6 +458,7 @@ impl Catalog {
         self.has_changed = true;
         let sql = "DELETE FROM record WHERE path = ?1";
         self.connection.execute(sql, [path.as_bytes()]).map_err(|e| self.blame(&e))?;
+        self.note_row_deleted(path);
         self.forget_own_change(path)?;
         self.forget_finding(path)?;
         self.forget_metadata(path)
@@ -443,8 +484,17 @@ impl Catalog {
             record.and_then(|record| record.digests.get(Algorithm::Blake3).map(<[u8]>::to_vec))
         };
         let sql = "INSERT INTO accepted VALUES (?1, ?2, ?3, ?4, ?5)";
-        let values = params![at_s, path.as_bytes(), verdict, blake3(before), blake3(after)];
+        let (before, after) = (blake3(before), blake3(after));
+        let values = params![at_s, path.as_bytes(), verdict, before, after];
         self.connection.execute(sql, values).map_err(|e| self.blame(&e))?;
+        if let Some(backup) = &mut self.backup {
+            let (path, verdict) = (path.as_bytes(), verdict.as_bytes());
+            let (path, verdict) = (ValueRef::Blob(path), ValueRef::Text(verdict));
+            let before = before.as_deref().map_or(ValueRef::Null, ValueRef::Blob);
+            let after = after.as_deref().map_or(ValueRef::Null, ValueRef::Blob);
+            let values = [ValueRef::Integer(at_s), path, verdict, before, after];
+            backup.put_values(Table::Accepted, &values);
+        }
         Ok(())
     }
 
@@ -499,15 +549,65 @@ impl Catalog {
         if std::mem::take(&mut self.needs_metadata_count) {
             self.recount_table(Counted::Metadata)?;
         }
+        let has_new_file_system = self.file_systems.iter().any(|known| !known.is_stored);
         let stored =
             about::store_file_systems(&self.connection, &mut self.file_systems, &mut self.sealer);
         stored.map_err(|e| self.blame(&e))?;
         self.table_totals.store(&self.connection).map_err(|e| self.blame(&e))?;
         let stored = about::store_root(&self.connection, &self.root, &mut self.sealer);
         stored.map_err(|e| self.blame(&e))?;
+        self.prepare_backup(has_new_file_system).map_err(|e| self.blame(&e))?;
         self.connection.execute_batch("COMMIT").map_err(|e| self.blame(&e))?;
         self.is_writing = false;
+        self.has_committed = true;
+        if let Some(backup) = &mut self.backup {
+            backup.append();
+        }
         Ok(())
+    }
+
+    fn prepare_backup(&mut self, has_new_file_system: bool) -> rusqlite::Result<()> {
+        let Some(backup) = &mut self.backup else { return Ok(()) };
+        if has_new_file_system {
+            let put = &mut |row: &rusqlite::Row<'_>| backup.put(Table::FileSystem, row);
+            Table::FileSystem.each_row(&self.connection, put)?;
+        }
+        if backup.has_entries() {
+            let put = &mut |row: &rusqlite::Row<'_>| backup.put(Table::Root, row);
+            Table::Root.each_row(&self.connection, put)?;
+        }
+        backup.prepare(&self.connection)
+    }
+
+    /// The backup of a catalog.
+    pub fn backup_file(file: &Path) -> PathBuf {
+        beside(file, ".backup")
+    }
+
+    /// Brings the backup in step with what this run has committed, durably. The
+    /// error of the system, if it refuses: the catalog is as sound without.
+    pub fn keep_backup(&mut self) -> Result<std::io::Result<()>> {
+        if !self.has_committed || self.backup.is_none() {
+            return Ok(Ok(()));
+        }
+        if !self.backup.as_ref().is_some_and(BackupLog::needs_whole_copy) {
+            return Ok(self.backup.as_mut().map_or(Ok(()), BackupLog::sync));
+        }
+        self.begin()?;
+        let Some(backup) = &mut self.backup else { return Ok(Ok(())) };
+        let written = backup.write_whole_copy(&self.connection);
+        let written = written.map_err(|e| blame(&self.file, &e))?;
+        self.commit()?;
+        Ok(written)
+    }
+
+    /// Brings a copy of the backup in step that is kept in another folder, under a
+    /// name with that of the root and of the catalog in it.
+    pub fn copy_backup(&self, folder: &Path, root: &str) -> std::io::Result<()> {
+        let Some(backup) = self.backup.as_ref().filter(|_| self.has_committed) else {
+            return Ok(());
+        };
+        backup.copy_to(folder, root)
     }
 
     /// Takes back all that was written since the last commit. The catalog is
@@ -517,12 +617,33 @@ impl Catalog {
             // It fails where SQLite has rolled back by itself (disk full).
             let _ = self.connection.execute_batch("ROLLBACK");
             self.is_writing = false;
+            if let Some(backup) = &mut self.backup {
+                backup.roll_back();
+            }
         }
     }
 
     pub(super) fn blame(&self, error: &rusqlite::Error) -> Error {
         blame(&self.file, error)
     }
+}
+
+/// The backup of a catalog that is going to be written.
+fn open_backup(
+    connection: &Connection,
+    file: &Path,
+    is_empty: bool,
+) -> rusqlite::Result<BackupLog> {
+    let state = match BackupState::read(connection)? {
+        Some(state) => state,
+        None => BackupState::behind(draw(connection)?, 0),
+    };
+    Ok(BackupLog::open(Catalog::backup_file(file), state, is_empty))
+}
+
+/// Sixteen bytes that name a catalog.
+pub(super) fn draw(connection: &Connection) -> rusqlite::Result<[u8; 16]> {
+    connection.query_row("SELECT randomblob(16)", [], |row| row.get(0))
 }
 
 /// The file of the same name with something behind it.

@@ -2,13 +2,15 @@
 //! checksums. They miss a row that a damaged page has lost, or that a flipped
 //! bit hides from every look-up. `docs/catalog.md` is the format.
 
-use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Params, Row as SqlRow, Statement, params};
+use rusqlite::types::{Value, ValueRef};
+use rusqlite::{Connection, Params, Row as SqlRow, params};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::backup::BackupLog;
 use super::fault::untrusted;
 use super::seal::Sealer;
 use super::store::Catalog;
+use super::tables::Table;
 use crate::words::Result;
 
 /// A table whose rows are counted.
@@ -24,7 +26,7 @@ pub(super) enum Counted {
 }
 
 impl Counted {
-    const ALL: [Self; 7] = [
+    pub(super) const ALL: [Self; 7] = [
         Self::Choice,
         Self::Nested,
         Self::Finding,
@@ -34,24 +36,39 @@ impl Counted {
         Self::Redated,
     ];
 
-    pub(super) fn name(self) -> &'static str {
+    pub(super) fn table(self) -> Table {
         match self {
-            Self::Choice => "choice",
-            Self::Nested => "nested",
-            Self::Finding => "finding",
-            Self::Metadata => "metadata",
-            Self::Generation => "generation",
-            Self::Verification => "verification",
-            Self::Redated => "redated",
+            Self::Choice => Table::Choice,
+            Self::Nested => Table::Nested,
+            Self::Finding => Table::Finding,
+            Self::Metadata => Table::Metadata,
+            Self::Generation => Table::Generation,
+            Self::Verification => Table::Verification,
+            Self::Redated => Table::Redated,
         }
+    }
+
+    fn name(self) -> &'static str {
+        self.table().name()
     }
 
     /// Counts the rows as they are.
     fn count(self, connection: &Connection) -> rusqlite::Result<TableTotal> {
-        let mut statement = connection.prepare(&format!("SELECT * FROM {}", self.name()))?;
-        let mut total = TableTotal::default();
-        for checksum in checksums(&mut statement, [])? {
-            total.add(checksum);
+        self.count_in(connection, self.name())
+    }
+
+    /// Counts the rows of a table of that name with the same columns.
+    pub(super) fn count_in(
+        self,
+        connection: &Connection,
+        name: &str,
+    ) -> rusqlite::Result<TableTotal> {
+        let (mut total, mut bytes) = (TableTotal::default(), Vec::new());
+        let columns = self.table().columns().0;
+        let mut statement = connection.prepare(&format!("SELECT * FROM {name}"))?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            total.add(checksum(row, columns, &mut bytes)?);
         }
         Ok(total)
     }
@@ -73,6 +90,12 @@ impl Counted {
         })
     }
 }
+
+/// What is done with a row that was inserted or deleted, and its checksum.
+type EachChanged<'a> =
+    dyn FnMut(&mut TableTotal, Option<&mut BackupLog>, u64, &SqlRow<'_>) -> SqlResult + 'a;
+
+type SqlResult = rusqlite::Result<()>;
 
 /// Number of rows of a table, and the sum of their checksums modulo 2^64.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -115,6 +138,25 @@ impl TableTotals {
         Ok(totals)
     }
 
+    /// The totals in rows of `table_total`; `None` where one is missing or fails its
+    /// checksum.
+    pub(super) fn from_values(rows: &[Vec<Value>]) -> Option<Self> {
+        let (mut totals, mut sealer) = (Self::default(), Sealer::new());
+        for table in Counted::ALL {
+            let is_of_table = |row: &&Vec<Value>| row[0] == Value::Text(table.name().to_owned());
+            let found = rows.iter().filter(is_of_table).find_map(|row| {
+                let number = |place: usize| match row.get(place)? {
+                    Value::Integer(number) => Some(number.cast_unsigned()),
+                    _ => None,
+                };
+                let total = TableTotal { rows: number(1)?, digest: number(2)? };
+                (seal(table, total, &mut sealer) == number(3)?).then_some(total)
+            });
+            totals.0[table as usize] = found?;
+        }
+        Some(totals)
+    }
+
     /// Reads the stored totals; `None` where one is missing or fails its checksum.
     pub(super) fn read(connection: &Connection) -> rusqlite::Result<Option<Self>> {
         let sql = "SELECT rows, digest, seal FROM table_total WHERE name = ?1";
@@ -155,16 +197,6 @@ fn seal(table: Counted, total: TableTotal, sealer: &mut Sealer) -> u64 {
         .seal()
 }
 
-/// Runs a statement and returns the checksum of each row that it gives.
-fn checksums(statement: &mut Statement<'_>, values: impl Params) -> rusqlite::Result<Vec<u64>> {
-    let columns = statement.column_count();
-    let (mut rows, mut bytes, mut checksums) = (statement.query(values)?, Vec::new(), Vec::new());
-    while let Some(row) = rows.next()? {
-        checksums.push(checksum(row, columns, &mut bytes)?);
-    }
-    Ok(checksums)
-}
-
 /// The checksum of all columns of a row, each with its type: SQLite compares
 /// text and bytes of the same content as different, and so does this.
 fn checksum(row: &SqlRow<'_>, columns: usize, bytes: &mut Vec<u8>) -> rusqlite::Result<u64> {
@@ -193,10 +225,10 @@ impl Catalog {
         sql: &str,
         values: impl Params,
     ) -> Result<()> {
-        let inserted = self.returned(sql, values)?;
-        let total = &mut self.table_totals.0[table as usize];
-        inserted.into_iter().for_each(|checksum| total.add(checksum));
-        Ok(())
+        self.change_counted(table, sql, values, &mut |total, backup, checksum, row| {
+            total.add(checksum);
+            backup.map_or(Ok(()), |backup| backup.put(table.table(), row))
+        })
     }
 
     /// Deletes rows from a counted table, in the open transaction.
@@ -206,10 +238,39 @@ impl Catalog {
         sql: &str,
         values: impl Params,
     ) -> Result<()> {
-        let deleted = self.returned(sql, values)?;
+        self.change_counted(table, sql, values, &mut |total, backup, checksum, row| {
+            total.remove(checksum);
+            let Some(backup) = backup else { return Ok(()) };
+            let (_, key) = table.table().columns();
+            let key = (0..key).map(|column| row.get_ref(column));
+            let key = key.collect::<rusqlite::Result<Vec<_>>>()?;
+            backup.delete(table.table(), &key);
+            Ok(())
+        })
+    }
+
+    fn change_counted(
+        &mut self,
+        table: Counted,
+        sql: &str,
+        values: impl Params,
+        each: &mut EachChanged<'_>,
+    ) -> Result<()> {
+        let sql = format!("{sql} RETURNING *");
         let total = &mut self.table_totals.0[table as usize];
-        deleted.into_iter().for_each(|checksum| total.remove(checksum));
-        Ok(())
+        let (connection, backup) = (&self.connection, &mut self.backup);
+        let change = || -> rusqlite::Result<()> {
+            let mut statement = connection.prepare_cached(&sql)?;
+            let columns = statement.column_count();
+            let (mut rows, mut bytes) = (statement.query(values)?, Vec::new());
+            while let Some(row) = rows.next()? {
+                let checksum = checksum(row, columns, &mut bytes)?;
+                each(total, backup.as_mut(), checksum, row)?;
+            }
+            Ok(())
+        };
+        let changed = change();
+        changed.map_err(|e| self.blame(&e))
     }
 
     /// Takes the rows of a table as they are for the truth.
@@ -226,11 +287,5 @@ impl Catalog {
             None => Ok(()),
             Some(why) => Err(untrusted(&self.file, why)),
         }
-    }
-
-    fn returned(&self, sql: &str, values: impl Params) -> Result<Vec<u64>> {
-        let sql = format!("{sql} RETURNING *");
-        let mut statement = self.connection.prepare_cached(&sql).map_err(|e| self.blame(&e))?;
-        checksums(&mut statement, values).map_err(|e| self.blame(&e))
     }
 }

@@ -53,7 +53,7 @@ pub(super) fn check(
     }
     let file = folder.join(TO_FETCH);
     if os_path::exists(&file) {
-        let mut input = BufReader::new(plain::open(&file).doing("open", &file)?);
+        let mut input = BufReader::new(plain::open_regular(&file).doing("open", &file)?);
         to_fetch(&mut Lines::new(&mut input, &file, b'\n'), &mut |item| each(&file, item))?;
     }
     Ok(())

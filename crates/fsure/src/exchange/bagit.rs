@@ -73,28 +73,39 @@ fn parse(line: &[u8], manifest: Manifest) -> std::result::Result<Listed, String>
     }
     let blanks = rest.iter().take_while(|byte| is_blank(byte)).count();
     let name = &rest[blanks..];
-    // The mark of md5sum's binary mode, which the specification lets pass.
-    let name = name.strip_prefix(b"*").filter(|rest| rest.starts_with(b"data/")).unwrap_or(name);
-    let decoded = |with_percent| names::percent_decode(name, with_percent);
-    // bagit-python decodes line ends and no percent sign, and encodes neither
-    // of the latter, whatever version it says.
-    let mut spellings = [name.to_vec(), decoded(false), decoded(true)];
-    if manifest.is_encoded {
-        spellings = [decoded(true), name.to_vec(), decoded(false)];
-    }
-    let [first, rest @ ..] = spellings;
+    // The mark of md5sum's binary mode, which the specification lets pass: md5sum writes
+    // it behind one blank. Behind several it begins a name, but for payload, which is
+    // below data/, and for programs that take it off everywhere.
+    let (name, other_name) = match name.strip_prefix(b"*") {
+        Some(rest) if blanks == 1 || rest.starts_with(b"data/") => (rest, Some(name)),
+        rest => (name, rest),
+    };
+    let mut spellings = spellings(name, manifest.is_encoded);
+    spellings.extend(other_name.iter().flat_map(|name| self::spellings(name, manifest.is_encoded)));
+    let first = spellings.remove(0);
     let plain = |name: &[u8]| match manifest.is_of_tags {
         true => bag::tag_path(name),
         false => bag::payload_path(name),
     };
     let path = plain(&first)?;
     let mut others: Vec<RelPath> = Vec::new();
-    for other in rest.iter().filter_map(|other| plain(other).ok()) {
+    for other in spellings.iter().filter_map(|other| plain(other).ok()) {
         if other != path && !others.contains(&other) {
             others.push(other);
         }
     }
     Ok(Listed { path, others, digests, ..Listed::default() })
+}
+
+/// What a name may stand for, in the order in which it is to be tried: bagit-python decodes
+/// line ends and no percent sign, and encodes neither of the latter, whatever version it
+/// says.
+fn spellings(name: &[u8], is_encoded: bool) -> Vec<Vec<u8>> {
+    let decoded = |with_percent| names::percent_decode(name, with_percent);
+    match is_encoded {
+        true => vec![decoded(true), name.to_vec(), decoded(false)],
+        false => vec![name.to_vec(), decoded(false), decoded(true)],
+    }
 }
 
 /// Writes a line of a manifest, of version 1.0.

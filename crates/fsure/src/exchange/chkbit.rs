@@ -1,15 +1,19 @@
 //! The indexes of chkbit: one file in each folder (`.chkbit`), or one for all
-//! (`.chkbit-db`). JSON without lines: a problem is told by its name.
+//! (`.chkbit-db`). JSON without lines: a problem is told by its name. Each index has the
+//! MD5 of its entries, which is checked as chkbit does.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::BufRead;
 
+use md5::Digest as _;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
 
 use super::listed::{Item, Listed, Modified, Sink};
 use super::names;
+use crate::words::digest::hex;
 use crate::words::{Digests, Error, Result};
 
 const MILLISECOND_NS: i64 = 1_000_000;
@@ -67,22 +71,23 @@ impl<'de> Visitor<'de> for Top<'_, '_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> std::result::Result<(), A::Error> {
-        let mut is_known = false;
+        let (mut has_data, mut index) = (false, Index::default());
         while let Some(key) = map.next_key::<String>()? {
             match key.as_str() {
-                "idx" => {
-                    is_known = true;
-                    let files: BTreeMap<String, Stored> = map.next_value()?;
-                    self.folder("", files).map_err(A::Error::custom)?;
-                }
+                "idx" => index.idx = Some(map.next_value()?),
+                "idx_hash" => index.idx_hash = Some(map.next_value()?),
                 "data" => {
-                    is_known = true;
+                    has_data = true;
                     map.next_value_seed(Folders(&mut self))?;
                 }
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }
-        if is_known { Ok(()) } else { Err(A::Error::custom("neither 'idx' nor 'data'")) }
+        match (index.idx.is_some(), has_data) {
+            (true, _) => self.folder("", &index).map_err(A::Error::custom),
+            (false, true) => Ok(()),
+            (false, false) => Err(A::Error::custom("neither 'idx' nor 'data'")),
+        }
     }
 }
 
@@ -97,10 +102,39 @@ impl<'de> DeserializeSeed<'de> for Folders<'_, '_, '_> {
     }
 }
 
-#[derive(Deserialize)]
+/// The index of one folder. Its entries are kept as they are written until the digest of
+/// that text was taken.
+#[derive(Default, Deserialize)]
 struct Index {
-    #[serde(default)]
-    idx: BTreeMap<String, Stored>,
+    idx: Option<Box<RawValue>>,
+    idx_hash: Option<String>,
+}
+
+impl Index {
+    /// Returns whether its digest is that of its entries: as they are written or, as older
+    /// versions had it, without blanks.
+    fn has_hash_of(&self, text: &str) -> bool {
+        let md5 = |text: &str| Some(hex(&md5::Md5::digest(text)));
+        self.idx_hash == md5(text) || self.idx_hash == md5(&compact(text))
+    }
+}
+
+/// JSON as chkbit writes it: without blanks between the values, and with numbers for the
+/// characters that mean something in HTML or end a line in JavaScript.
+fn compact(json: &str) -> String {
+    let (mut text, mut is_string, mut is_escaped) = (String::new(), false, false);
+    for c in json.chars() {
+        match c {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                text.push_str(&format!("\\u{:04x}", u32::from(c)));
+            }
+            ' ' | '\t' | '\n' | '\r' if !is_string => {}
+            other => text.push(other),
+        }
+        is_string ^= c == '"' && !is_escaped;
+        is_escaped = c == '\\' && !is_escaped;
+    }
+    text
 }
 
 impl<'de> Visitor<'de> for Folders<'_, '_, '_> {
@@ -112,27 +146,36 @@ impl<'de> Visitor<'de> for Folders<'_, '_, '_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<(), A::Error> {
         while let Some((folder, index)) = map.next_entry::<String, Index>()? {
-            self.0.folder(&folder, index.idx).map_err(A::Error::custom)?;
+            self.0.folder(&folder, &index).map_err(A::Error::custom)?;
         }
         Ok(())
     }
 }
 
 impl Top<'_, '_> {
-    fn folder(
-        &mut self,
-        folder: &str,
-        files: BTreeMap<String, Stored>,
-    ) -> std::result::Result<(), &'static str> {
+    fn folder(&mut self, folder: &str, index: &Index) -> std::result::Result<(), String> {
+        let shown = if folder.is_empty() { "." } else { folder };
+        let Some(idx) = &index.idx else {
+            return self.hand_over(Item::malformed(0, format!("{shown:?}: it has no 'idx'")));
+        };
+        if !index.has_hash_of(idx.get()) {
+            let reason = format!("{shown:?}: its idx_hash is not that of its entries");
+            self.hand_over(Item::malformed(0, reason))?;
+        }
+        let files: BTreeMap<String, Stored> =
+            serde_json::from_str(idx.get()).map_err(|error| error.to_string())?;
+        let slash = if folder.is_empty() { "" } else { "/" };
         for (name, stored) in files {
-            let slash = if folder.is_empty() { "" } else { "/" };
-            let path = format!("{folder}{slash}{name}");
-            if let Err(error) = (self.sink)(item(&path, &stored)) {
-                *self.failure = Some(error);
-                return Err("the reader has ended");
-            }
+            self.hand_over(item(&format!("{folder}{slash}{name}"), &stored))?;
         }
         Ok(())
+    }
+
+    fn hand_over(&mut self, item: Item) -> std::result::Result<(), String> {
+        (self.sink)(item).map_err(|error| {
+            *self.failure = Some(error);
+            "the reader has ended".to_owned()
+        })
     }
 }
 

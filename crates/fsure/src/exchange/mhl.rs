@@ -16,6 +16,7 @@ use crate::words::{Algorithm, Digests, Error, Result};
 
 /// What a value spells in base 58: digits, letters, without 0, O, I and l.
 const BASE58: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
+const BYTE_ORDER_MARK: char = '\u{feff}';
 /// Digits of 512 bits in base 58.
 const C4_DIGITS: usize = 88;
 
@@ -112,6 +113,15 @@ struct Entry {
 impl State {
     fn take(&mut self, event: &Event<'_>, line: u64) -> std::result::Result<Option<Item>, Fault> {
         match event {
+            // A second document, or what is left of one: what the list says ends before.
+            event if self.has_ended && is_content(event) => {
+                return Err(Fault::List("there is something behind the end of the list".into()));
+            }
+            Event::Text(_) | Event::CData(_) | Event::GeneralRef(_)
+                if self.depth == 0 && is_content(event) =>
+            {
+                return Err(Fault::List("no XML: there is text before the list".into()));
+            }
             Event::Start(start) => {
                 self.depth += 1;
                 self.text.clear();
@@ -201,6 +211,19 @@ impl State {
             _ => {}
         }
         Ok(None)
+    }
+}
+
+/// Returns whether there is more to an event than blanks and comments, which may be
+/// around the list itself.
+fn is_content(event: &Event<'_>) -> bool {
+    match event {
+        Event::Text(text) => {
+            let is_blank = |c: char| c.is_whitespace() || c == BYTE_ORDER_MARK;
+            !text.xml10_content().chars().all(is_blank)
+        }
+        Event::Comment(_) | Event::PI(_) => false,
+        _ => true,
     }
 }
 

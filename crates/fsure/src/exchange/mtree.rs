@@ -9,7 +9,7 @@ use super::lines::{LINE_MAX, Line, Lines};
 use super::listed::{Item, Listed, Modified, Sink};
 use super::names;
 use crate::words::digest::hex;
-use crate::words::{Algorithm, Digests, Result};
+use crate::words::{Algorithm, Digests, RelPath, Result};
 
 const SECOND_NS: i64 = 1_000_000_000;
 
@@ -190,9 +190,32 @@ fn modified(text: &str) -> std::result::Result<Modified, String> {
     parsed().ok_or_else(|| "time is no number of seconds".to_owned())
 }
 
-/// Writes what comes before the entries.
+/// Writes what comes before the entries. The root is the first of them: mtree(8) of
+/// NetBSD and FreeBSD refuses a list without it, and an entry whose folder is not listed
+/// before it.
 pub(super) fn begin(out: &mut dyn Write) -> io::Result<()> {
-    out.write_all(b"#mtree\n")
+    out.write_all(b"#mtree\n. type=dir\n")
+}
+
+/// Writes the folders of an entry that are not in the list yet. Entries come in the order
+/// of their paths, so that a folder's are all in a row; `last` is that of the one before.
+pub(super) fn write_folders(
+    out: &mut dyn Write,
+    last: &mut RelPath,
+    path: &RelPath,
+) -> io::Result<()> {
+    let Some(folder) = path.parent() else { return Ok(()) };
+    let bytes = folder.as_bytes();
+    let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(end, _)| end);
+    for end in ends.chain((!bytes.is_empty()).then_some(bytes.len())) {
+        if !last.is_within(&RelPath::from_bytes(&bytes[..end])) {
+            out.write_all(b"./")?;
+            out.write_all(&names::octal_escape(&bytes[..end]))?;
+            out.write_all(b" type=dir\n")?;
+        }
+    }
+    *last = folder;
+    Ok(())
 }
 
 /// Writes an entry, as a full path.

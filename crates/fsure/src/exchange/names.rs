@@ -13,16 +13,24 @@ pub(super) fn path(bytes: &[u8]) -> Result<RelPath, String> {
     if bytes.starts_with(b"/") {
         return Err("an absolute path; names are relative to the root of the list".to_owned());
     }
-    let mut path = RelPath::root();
+    let mut path: Vec<u8> = Vec::with_capacity(bytes.len());
     for component in bytes.split(|byte| *byte == b'/') {
         match component {
             b"" => return Err("a path with an empty component".to_owned()),
             b".." => return Err("a path with '..', which leads out of the root".to_owned()),
             b"." => {}
-            name => path = path.join(name),
+            name => {
+                if !path.is_empty() {
+                    path.push(b'/');
+                }
+                path.extend_from_slice(name);
+            }
         }
     }
-    if path.is_root() { Err("a path that names no file".to_owned()) } else { Ok(path) }
+    match path.is_empty() {
+        true => Err("a path that names no file".to_owned()),
+        false => Ok(RelPath::from_bytes(path)),
+    }
 }
 
 /// The bytes of a hexadecimal text.

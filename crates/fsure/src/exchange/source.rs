@@ -1,10 +1,11 @@
 //! A list where it lies: one file, or the manifests of a bag.
 
-use std::io::{BufRead, BufReader, Read as _};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use fsure_os::path as os_path;
-use fsure_os::plain;
+use fsure_os::spill::Content;
+use fsure_os::{input, plain};
 
 use super::bag::{self, Bag};
 use super::encoding::Utf16;
@@ -34,29 +35,29 @@ pub struct Source {
     pub covers_all: bool,
     /// What holds of its manifests together, if it is a bag.
     pub bag: Option<Bag>,
+    /// A copy of the list, if it came as a stream.
+    copy: Option<Content>,
 }
 
 impl Source {
-    /// Finds a list: a file, or a folder that is a bag. `format` is what the
-    /// user says it is; otherwise it is recognised.
+    /// Finds a list: a file, a folder that is a bag, or a stream, of which `-` is
+    /// standard input. `format` is what the user says it is; otherwise it is recognised.
     pub fn open(path: &Path, format: Option<Format>) -> Result<Self> {
+        if input::is_stream(path) {
+            return of_stream(path, format);
+        }
         let path = &os_path::resolve(path).doing("find", path)?;
         match (os_path::is_folder(path), format) {
             (true, Some(Format::Cshatag)) => return Ok(attributes(path)),
             (true, _) => return of_bag(path),
-            (false, Some(Format::Cshatag)) => {
-                return Err(Error::Usage {
-                    message: format!("{} is no folder", path.display()),
-                    hint: Some("cshatag has no list: name the folder of the files".to_owned()),
-                });
-            }
+            (false, Some(Format::Cshatag)) => return Err(no_folder(path)),
             (false, _) => {}
         }
         let name = path.file_name().map(|name| os_path::bytes(Path::new(name)).to_vec());
         let name = name.unwrap_or_default();
         let format = match format {
             Some(format) => format,
-            None => recognise(&name, &head(path)?),
+            None => recognise(&name, &head(plain::open(path).doing("open", path)?, path)?),
         };
         let parent = path.parent().unwrap_or(path);
         // A manifest of a history speaks of the folder that the history is in.
@@ -69,7 +70,13 @@ impl Source {
             belongings: if is_in_history { vec![parent.to_owned()] } else { Vec::new() },
             covers_all: true,
             bag: None,
+            copy: None,
         })
+    }
+
+    /// The path that messages call it by.
+    pub fn label(&self) -> &Path {
+        self.files.first().filter(|_| self.bag.is_none()).unwrap_or(&self.folder)
     }
 
     /// Reads it from end to end. Each item comes with the file it is in.
@@ -78,7 +85,13 @@ impl Source {
             bag::check(&self.folder, declaration(&self.folder).as_deref(), each)?;
         }
         for file in &self.files {
-            let input = plain::open(file).doing("open", file)?;
+            let input: Box<dyn Read> = match &self.copy {
+                Some(copy) => Box::new(copy.clone()),
+                None if self.bag.is_some() => {
+                    Box::new(plain::open_regular(file).doing("open", file)?)
+                }
+                None => Box::new(plain::open(file).doing("open", file)?),
+            };
             let mut input = BufReader::with_capacity(HEAD, input);
             self.read_file(file, &mut input, &mut |item| each(file, item))?;
         }
@@ -144,11 +157,10 @@ pub fn read(
     }
 }
 
-/// The first bytes of a file, as UTF-8 if they are UTF-16.
-fn head(file: &Path) -> Result<Vec<u8>> {
-    let mut input = plain::open(file).doing("open", file)?.take(HEAD as u64);
+/// The first bytes of a list, as UTF-8 if they are UTF-16. `file` is what errors name.
+fn head(input: impl Read, file: &Path) -> Result<Vec<u8>> {
     let mut head = Vec::new();
-    input.read_to_end(&mut head).doing("read", file)?;
+    input.take(HEAD as u64).read_to_end(&mut head).doing("read", file)?;
     if !Utf16::is(&head) {
         return Ok(head);
     }
@@ -159,7 +171,40 @@ fn head(file: &Path) -> Result<Vec<u8>> {
 
 /// What a bag says of itself.
 fn declaration(folder: &Path) -> Option<Vec<u8>> {
-    head(&folder.join(bag::DECLARATION)).ok()
+    let file = folder.join(bag::DECLARATION);
+    head(plain::open_regular(&file).ok()?, &file).ok()
+}
+
+/// A list that can be read only once, copied. Its names are relative to the working
+/// folder, as there is no other that it could lie in.
+fn of_stream(path: &Path, format: Option<Format>) -> Result<Source> {
+    if format == Some(Format::Cshatag) {
+        return Err(no_folder(path));
+    }
+    let copy = input::copy_stream(path).doing("read", path)?;
+    let format = match format {
+        Some(format) => format,
+        None => recognise(b"", &head(copy.clone(), path)?),
+    };
+    let is_standard = path == Path::new(input::STANDARD_INPUT);
+    let label = if is_standard { Path::new("standard input") } else { path };
+    let here = Path::new(".");
+    Ok(Source {
+        format,
+        folder: os_path::resolve(here).doing("find", here)?,
+        files: vec![label.to_owned()],
+        belongings: Vec::new(),
+        covers_all: true,
+        bag: None,
+        copy: Some(copy),
+    })
+}
+
+fn no_folder(path: &Path) -> Error {
+    Error::Usage {
+        message: format!("{} is not a folder", path.display()),
+        hint: Some("cshatag has no list: name the folder of the files".to_owned()),
+    }
 }
 
 /// A folder whose files speak for themselves.
@@ -171,6 +216,7 @@ fn attributes(folder: &Path) -> Source {
         belongings: Vec::new(),
         covers_all: true,
         bag: None,
+        copy: None,
     }
 }
 
@@ -200,5 +246,6 @@ fn of_bag(folder: &Path) -> Result<Source> {
         belongings: tags.iter().map(|name| place(name)).collect(),
         covers_all: !tags.is_empty(),
         bag: Some(Bag::new(&declaration(folder).unwrap_or_default(), &manifests)),
+        copy: None,
     })
 }

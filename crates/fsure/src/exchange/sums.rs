@@ -131,9 +131,9 @@ fn one(algorithm: Algorithm, value: &[u8]) -> Digests {
 }
 
 /// Writes a line: two blanks, no mark, lower case, which `sha256sum`,
-/// `sha512sum` and `b3sum` all take.
+/// `sha512sum` and `b3sum` all take. They read standard input for a file `-`.
 pub(super) fn write(out: &mut dyn Write, digest: &[u8], path: &RelPath) -> io::Result<()> {
-    let name = path.as_bytes();
+    let name = if path.as_bytes() == b"-" { b"./-" } else { path.as_bytes() };
     let is_escaped = names::needs_gnu_escape(name);
     let escaped = if is_escaped { names::gnu_escape(name) } else { name.to_vec() };
     write!(out, "{}{}  ", if is_escaped { "\\" } else { "" }, hex(digest))?;

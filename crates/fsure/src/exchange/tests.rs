@@ -288,10 +288,19 @@ fn a_bag_s_names_may_be_meant_in_several_ways() {
     assert!(!bagit::is_encoded(b"BagIt-Version: 0.97\n"));
 }
 
+/// An index of chkbit with those entries, and with the MD5 of `hashed`.
+fn chkbit_index(idx: &str, hashed: &str) -> String {
+    use md5::Digest as _;
+    let md5 = crate::words::digest::hex(&md5::Md5::digest(hashed));
+    format!("{{\"v\":2,\"idx\":{idx},\"idx_hash\":\"{md5}\"}}")
+}
+
 #[test]
 fn both_indexes_of_chkbit_are_read() {
-    let index =
-        format!("{{\"idx\":{{\"a\":{{\"mod\":1500,\"a\":\"blake3\",\"h\":\"{SHA}\",\"s\":3}}}}}}");
+    let entry = |name: &str| {
+        format!("{{\"{name}\":{{\"mod\":1500,\"a\":\"blake3\",\"h\":\"{SHA}\",\"s\":3}}}}")
+    };
+    let index = chkbit_index(&entry("a"), &entry("a"));
     let atom =
         format!("{{\"type\":\"chkbit\",\"version\":6,\"data\":{{\"\":{index},\"d/e\":{index}}}}}");
     let told = |text: &str| -> Vec<_> {
@@ -303,8 +312,151 @@ fn both_indexes_of_chkbit_are_read() {
     let time = 1_500_000_000;
     assert_eq!(told(&index), [("a".to_owned(), time)]);
     assert_eq!(told(&atom), [("a".to_owned(), time), ("d/e/a".to_owned(), time)]);
-    let lost = index.replace("\"a\":{", "\"a\u{fffd}\":{");
+    let lost = chkbit_index(&entry("a\u{fffd}"), &entry("a\u{fffd}"));
     assert!(problems(Format::Chkbit, lost.as_bytes())[0].contains("the name was lost"));
+}
+
+#[test]
+fn an_index_of_chkbit_has_the_md5_of_its_entries() {
+    let plain = format!("{{\"a\":{{\"mod\":1,\"a\":\"blake3\",\"h\":\"{SHA}\"}}}}");
+    let spaced = plain.replace(':', ": ").replace(',', ",\n ");
+    let name = "<&>\\\\ \\\" x\u{2028}";
+    let odd = plain.replacen('a', name, 1);
+    let quoted = odd
+        .replace('<', "\\u003c")
+        .replace('>', "\\u003e")
+        .replace('&', "\\u0026")
+        .replace('\u{2028}', "\\u2028");
+    for (idx, hashed, is_sound) in [
+        (&plain, &plain, true),
+        // As it is, and as older versions wrote it.
+        (&spaced, &spaced, true),
+        (&spaced, &plain, true),
+        (&odd, &quoted, true),
+        (&plain, &spaced, false),
+        (&plain.replace("\"mod\":1", "\"mod\":2"), &plain, false),
+    ] {
+        let index = chkbit_index(idx, hashed);
+        let problems = problems(Format::Chkbit, index.as_bytes());
+        assert_eq!(problems.is_empty(), is_sound, "{index}: {problems:?}");
+        let entries = items(Format::Chkbit, index.as_bytes());
+        let entries = entries.iter().filter(|item| matches!(item, Item::Listed(_))).count();
+        assert_eq!(entries, 1, "told, and read all the same: {index}");
+    }
+    let atom = format!("{{\"data\":{{\"d\":{{\"v\":2,\"idx\":{plain}}},\"e\":{{}}}}}}");
+    let problems = problems(Format::Chkbit, atom.as_bytes());
+    assert_eq!(
+        problems,
+        ["0: \"d\": its idx_hash is not that of its entries", "0: \"e\": it has no 'idx'"]
+    );
+}
+
+#[test]
+fn a_media_hash_list_ends_where_it_ends() {
+    let md5 = "0".repeat(32);
+    let list = format!(
+        "<?xml version=\"1.0\"?>\n<!-- before --><hashlist version=\"2.0\"><hashes><hash>\
+         <path>a</path><md5>{md5}</md5></hash></hashes></hashlist>"
+    );
+    for (before, behind, reason) in [
+        ("", "", ""),
+        ("\u{feff}", "\n \t<!-- behind -->\n<?pi?>\n", ""),
+        ("", "\nmore", "something behind the end"),
+        ("", "\0\0", "something behind the end"),
+        ("", "<x/>", "something behind the end"),
+        ("", "&#97;", "something behind the end"),
+        ("", "<![CDATA[x]]>", "something behind the end"),
+        ("", &*list, "something behind the end"),
+        ("", "</hashlist>", "no XML"),
+        ("x", "", "text before"),
+        ("&#97;", "", "text before"),
+    ] {
+        let text = format!("{before}{list}{behind}");
+        let problems = problems(Format::AscMhl, text.as_bytes());
+        let fits = match reason {
+            "" => problems.is_empty(),
+            reason => problems.len() == 1 && problems[0].contains(reason),
+        };
+        assert!(fits, "{before:?} {behind:?}: {problems:?}");
+    }
+}
+
+#[test]
+fn a_name_takes_time_by_its_length_and_not_by_its_square() {
+    let time = |components: usize| {
+        let text = format!("{SHA}  {}b\n", "a/".repeat(components));
+        let once = || {
+            let begun = std::time::Instant::now();
+            assert_eq!(listed(Format::Sha256sums, text.as_bytes()).len(), 1);
+            begun.elapsed()
+        };
+        (0..5).map(|_| once()).min().unwrap()
+    };
+    let (short, long) = (time(30_000), time(240_000));
+    assert!(long < short * 24, "{short:?} for one, {long:?} for one of eight times the length");
+}
+
+#[test]
+fn what_other_programs_take_otherwise_is_written_otherwise() {
+    let entry = |path: &[u8]| {
+        let mut digests = Digests::default();
+        digests.insert(Algorithm::Sha256, &[7; 32]);
+        digests.insert(Algorithm::Sha512, &[7; 64]);
+        digests.insert(Algorithm::Blake3, &[7; 32]);
+        Listed { path: RelPath::from_bytes(path), digests, ..Listed::default() }
+    };
+    // Each of these programs reads standard input for a file `-`.
+    for format in [Format::Sha256sums, Format::Sha512sums, Format::B3sum] {
+        let text = written(format, &[entry(b"-"), entry(b"d/-"), entry(b"-x")]);
+        let text = String::from_utf8(text).unwrap();
+        let names: Vec<_> = text.lines().map(|line| line.split_once("  ").unwrap().1).collect();
+        assert_eq!(names, ["./-", "d/-", "-x"], "{}", format.name());
+    }
+    let paths: [&[u8]; 6] = [b"a", b"d-x/a", b"d/b/c d/e", b"d/b/f", b"d/g", b"h"];
+    let text = String::from_utf8(written(Format::Mtree, &paths.map(entry))).unwrap();
+    let words = |line: &str| line.split(" sha256").next().unwrap().to_owned();
+    assert_eq!(
+        text.lines().map(words).collect::<Vec<_>>(),
+        [
+            "#mtree",
+            ". type=dir",
+            "./a type=file",
+            "./d-x type=dir",
+            "./d-x/a type=file",
+            "./d type=dir",
+            "./d/b type=dir",
+            "./d/b/c\\040d type=dir",
+            "./d/b/c\\040d/e type=file",
+            "./d/b/f type=file",
+            "./d/g type=file",
+            "./h type=file",
+        ]
+    );
+}
+
+#[test]
+fn the_mark_of_md5sum_is_taken_off_in_any_manifest() {
+    let manifest = |is_of_tags, text: &str| {
+        let manifest =
+            bagit::Manifest { algorithm: Some(Algorithm::Md5), is_encoded: true, is_of_tags };
+        let mut input = text.as_bytes();
+        let mut found = Vec::new();
+        let lines = &mut lines::Lines::new(&mut input, Path::new("list"), b'\n');
+        bagit::read(lines, manifest, &mut |item| {
+            let Item::Listed(entry) = item else { panic!("{item:?}") };
+            found.push([&[entry.path][..], &entry.others].concat());
+            Ok(())
+        })
+        .unwrap();
+        let shown = |path: &RelPath| path.shown().to_string();
+        found.iter().map(|paths| paths.iter().map(shown).collect::<Vec<_>>()).collect::<Vec<_>>()
+    };
+    let digest = "0".repeat(32);
+    let text = |line: &str| line.replace("HEX", &digest);
+    assert_eq!(manifest(false, &text("HEX *data/a")), [["data/a"]]);
+    assert_eq!(manifest(true, &text("HEX *bagit.txt")), [["bagit.txt", "*bagit.txt"]]);
+    assert_eq!(manifest(true, &text("HEX  *bagit.txt")), [["*bagit.txt", "bagit.txt"]]);
+    assert_eq!(manifest(true, &text("HEX  bagit.txt")), [["bagit.txt"]]);
 }
 
 #[test]

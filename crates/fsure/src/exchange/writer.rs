@@ -7,6 +7,7 @@ use sha2::{Digest as _, Sha512};
 use super::formats::Format;
 use super::listed::Listed;
 use super::{bagit, hashdeep, json, mhl, mtree, sums};
+use crate::words::RelPath;
 use crate::words::digest::hex;
 
 /// What some forms say of themselves.
@@ -25,6 +26,8 @@ pub struct ListWriter<'a> {
     format: Format,
     out: &'a mut dyn Write,
     entries: u64,
+    /// The folder of the last entry.
+    folder: RelPath,
 }
 
 /// Begins a list.
@@ -40,7 +43,7 @@ pub fn writer<'a>(
         Format::AscMhl => mhl::begin(out, about.made_s, &about.host)?,
         _ => {}
     }
-    Ok(ListWriter { format, out, entries: 0 })
+    Ok(ListWriter { format, out, entries: 0, folder: RelPath::root() })
 }
 
 impl ListWriter<'_> {
@@ -57,7 +60,10 @@ impl ListWriter<'_> {
                 let path = [b"data/", listed.path.as_bytes()].concat();
                 bagit::write(self.out, digest, &path)
             }
-            Format::Mtree => mtree::write(self.out, listed),
+            Format::Mtree => {
+                mtree::write_folders(self.out, &mut self.folder, &listed.path)?;
+                mtree::write(self.out, listed)
+            }
             Format::Json => json::write(self.out, listed),
             Format::AscMhl => mhl::write(self.out, listed),
             _ => sums::write(self.out, digest, &listed.path),

@@ -15,8 +15,7 @@ use crate::exchange::Source;
 use crate::scan::{Purpose, scan};
 use crate::words::{Algorithm, AlgorithmSet, IoContext as _, Monitor, Outcome, RelPath, Result};
 
-/// Reads and judges every file of a list. `place` is a folder with the list in
-/// the place of its catalog.
+/// Reads and judges every file of a list. `place` is a folder without a catalog.
 pub fn verify_against(
     place: &Place,
     source: &Source,

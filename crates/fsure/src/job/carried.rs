@@ -79,7 +79,7 @@ pub(super) fn adopt(
     Ok(carriers)
 }
 
-fn gather(
+pub(super) fn gather(
     open: &OpenRoot,
     walk: &WalkOptions,
     catalog: &mut Catalog,

@@ -6,6 +6,7 @@
 //! what belongs to the tree, and nothing of how it is judged or by whom.
 
 use std::ops::Range;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use fsure_os::folder::Root;
@@ -21,7 +22,7 @@ const FILE_MAX: usize = 1 << 20;
 const OF_ROOT: &[&str] = &["exclude"];
 /// The keys of the user's file.
 const OF_USER: &[&str] =
-    &["exclude", "digests", "threads", "depth", "rate", "timeout", "color", "signed_by"];
+    &["exclude", "digests", "threads", "depth", "rate", "timeout", "color", "signed_by", "backup"];
 /// What `color` can be.
 const COLORS: [&str; 3] = ["auto", "always", "never"];
 
@@ -53,6 +54,8 @@ pub struct UserConfig {
     pub color: Option<String>,
     /// A public key, as text or the name of a file.
     pub signed_by: Option<String>,
+    /// Folders in which a copy of the backup of each record is kept.
+    pub backup: Vec<PathBuf>,
 }
 
 /// Reads the root's configuration; none is as good as an empty one.
@@ -87,6 +90,7 @@ impl UserConfig {
             "rate" => self.rate = Some(Rate::parse(string(value)?)?),
             "timeout" => self.timeout = Some(Effort::parse_patience(string(value)?)?),
             "color" => self.color = Some(one_of(string(value)?, &COLORS)?),
+            "backup" => self.backup = strings(value)?.into_iter().map(PathBuf::from).collect(),
             "signed_by" => self.signed_by = Some(string(value)?.to_owned()),
             _ => unreachable!("a key of OF_USER"),
         }
@@ -199,7 +203,7 @@ mod tests {
     fn the_user_sets_defaults() {
         let text = "exclude = ['.DS_Store']\ndigests = ['blake3', 'sha256']\nthreads = 4\n\
                     depth = 8\nrate = '200MiB/s'\ntimeout = '5m'\ncolor = 'never'\n\
-                    signed_by = '/k.pub'\n";
+                    signed_by = '/k.pub'\nbackup = ['/mnt/nas']\n";
         let config = UserConfig::parse("c", text).unwrap();
         let expected = UserConfig {
             exclude: vec![".DS_Store".to_owned()],
@@ -210,6 +214,7 @@ mod tests {
             timeout: Some(Duration::from_secs(300)),
             color: Some("never".to_owned()),
             signed_by: Some("/k.pub".to_owned()),
+            backup: vec![PathBuf::from("/mnt/nas")],
         };
         assert_eq!(config, expected);
         for key in OF_USER {

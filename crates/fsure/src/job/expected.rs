@@ -1,18 +1,17 @@
 //! What a list expects of a folder, as a catalog that is gone afterwards: so a
 //! list is judged like a record.
 
-use std::path::Path;
-
 use fsure_os::volume::Volume;
 
 use super::listing::{self, Named, Refusal, Troubles, named, record};
 use super::opening::OpenRoot;
 use crate::catalog::{Catalog, Place, Settings, Stored};
 use crate::exchange::{Format, Listed, Source, Trouble};
-use crate::words::{AlgorithmSet, Monitor, Record, Result};
+use crate::scan::LISTED_SIZE;
+use crate::words::{AlgorithmSet, FileSystemId, Monitor, Record, RelPath, Result};
 
-/// Set for `verified_s` in the record of a file that has the name in another
-/// spelling than the list.
+/// Set in `verified_s` of the record of a file that has the name in another spelling than
+/// the list; beside it, [`LISTED_SIZE`].
 const RESPELLED: i64 = 1;
 
 /// A list as a catalog.
@@ -34,12 +33,11 @@ pub(super) fn expected(
 ) -> Result<Expected> {
     let root = (open.volume.clone(), open.inode);
     let mut find = |listed: &Listed| Ok(named(&open.root, &place.scope, listed));
-    expected_where(&place.catalog, root, source, digests, &mut find, monitor)
+    expected_where(root, source, digests, &mut find, monitor)
 }
 
-/// Reads a list for files of which `find` knows; `file` is what errors name.
+/// Reads a list for files of which `find` knows.
 pub(super) fn expected_where(
-    file: &Path,
     root: (Volume, u64),
     source: &Source,
     digests: AlgorithmSet,
@@ -47,7 +45,7 @@ pub(super) fn expected_where(
     monitor: &dyn Monitor,
 ) -> Result<Expected> {
     let settings = Settings { digests, cross_file_systems: false };
-    let mut catalog = Catalog::temporary(file, settings, root)?;
+    let mut catalog = Catalog::temporary(source.label(), settings, root)?;
     let file_system = catalog.root_identity().0.id;
     // A list is of one moment, whatever became of its files; attributes are
     // kept by a program that, like us, takes an edit for an edit.
@@ -57,7 +55,7 @@ pub(super) fn expected_where(
         entries += 1;
         let named = find(&listed)?;
         if named.written.is_none() {
-            put(&mut catalog, source, record(named, listed, file_system, keeps_date))
+            put(&mut catalog, source, marked(0, named, listed, file_system, keeps_date))
         } else {
             respelled += 1;
             Ok(Ok(()))
@@ -75,21 +73,61 @@ pub(super) fn expected_where(
             // In a bag, names that differ by their Unicode form are one.
             let is_taken = source.bag.is_none()
                 && matches!(catalog.get(&found.path)?, Some(Stored::Sound(row))
-                    if row.record.verified_s != RESPELLED);
-            let named = match is_taken {
-                true => found.into_written(),
-                false => found,
+                    if row.record.verified_s & RESPELLED == 0);
+            let (marks, named) = match is_taken {
+                true => (0, found.into_written()),
+                false => (RESPELLED, found),
             };
-            let record = record(named, listed, file_system, keeps_date);
-            let verified_s = if is_taken { 0 } else { RESPELLED };
-            put(&mut catalog, source, Record { verified_s, ..record })
+            put(&mut catalog, source, marked(marks, named, listed, file_system, keeps_date))
         })?;
         troubles.malformed += more.malformed;
         troubles.unusable += more.unusable;
     }
-    troubles.malformed += listing::require_all_manifests(source, &mut catalog, monitor)?;
+    let scope = RelPath::root();
+    troubles.malformed += listing::require_all_manifests(source, &scope, &mut catalog, monitor)?;
     catalog.commit()?;
     Ok(Expected { catalog, entries, troubles })
+}
+
+/// The record of an entry, with what else is known of it in `verified_s`.
+fn marked(
+    marks: i64,
+    named: Named,
+    listed: Listed,
+    file_system: FileSystemId,
+    keeps_date: bool,
+) -> Record {
+    let size = if listed.size.is_some() { LISTED_SIZE } else { 0 };
+    let record = record(named, listed, file_system, keeps_date);
+    Record { verified_s: marks | size, ..record }
+}
+
+/// Says what a bag's rules forbid of a list that was taken entry by entry: how often.
+pub(super) fn broken_rules(
+    place: &Place,
+    open: &OpenRoot,
+    source: &Source,
+    monitor: &dyn Monitor,
+) -> Result<u64> {
+    if source.bag.is_none() {
+        return Ok(0);
+    }
+    let settings = Settings { digests: AlgorithmSet::default(), cross_file_systems: false };
+    let root = (open.volume.clone(), open.inode);
+    let mut catalog = Catalog::temporary(source.label(), settings, root)?;
+    let file_system = catalog.root_identity().0.id;
+    let mut troubles = listing::read(source, monitor, false, &mut |listed| {
+        let named = named(&open.root, &place.scope, &listed);
+        let record = marked(0, named, listed, file_system, false);
+        Ok(put(&mut catalog, source, record)?.or_else(|refusal| match refusal.is_contradiction {
+            // It was told when the entry was taken.
+            true => Ok(()),
+            false => Err(refusal),
+        }))
+    })?;
+    troubles.malformed +=
+        listing::require_all_manifests(source, &place.scope, &mut catalog, monitor)?;
+    Ok(troubles.malformed)
 }
 
 fn put(
@@ -100,6 +138,11 @@ fn put(
     let Some(Stored::Sound(row)) = catalog.get(&record.path)? else {
         return catalog.put(None, record, &[]).map(Ok);
     };
+    let has_size = |record: &Record| record.verified_s & LISTED_SIZE != 0;
+    if has_size(&row.record) && has_size(&record) && row.record.entry.size != record.entry.size {
+        let reason = format!("{} is listed twice, with different sizes", record.path.shown());
+        return Ok(Err(Refusal::contradiction(reason)));
+    }
     let has = row.record.digests.algorithms();
     let is_twice = has.covers(record.digests.algorithms());
     let joined = listing::join(catalog, &row, &record)?;
@@ -108,6 +151,7 @@ fn put(
         Some(bag) if is_twice && joined.is_ok() => Err(Refusal {
             trouble: if bag.is_strict { Trouble::Malformed } else { Trouble::Note },
             reason: format!("{} is listed twice", record.path.shown()),
+            is_contradiction: false,
         }),
         _ => joined,
     })

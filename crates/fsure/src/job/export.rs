@@ -6,12 +6,14 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use fsure_os::output::Output;
 use fsure_os::path as os_path;
 use fsure_os::plain::{self, Beside};
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha512};
 
 use super::opening::require_record;
+use super::output::{open_output, unless_reader_left};
 use super::{Options, UpdateOptions, update};
 use crate::catalog::{Bound, Catalog, Place, Stored};
 use crate::exchange::{About, Format, Listed, Modified, bag_files, mhl_chain, writer};
@@ -24,7 +26,8 @@ use crate::words::{
 pub enum Target<'a> {
     /// Wherever this leads. Of a form that is several files, the manifest.
     Stream(&'a mut dyn Write),
-    /// A file or, for a form that is several, a folder.
+    /// A file, which is replaced as a whole, or a stream; a folder for a form that is
+    /// several files.
     Path(&'a Path),
 }
 
@@ -78,14 +81,16 @@ pub fn export(
     let catalog = &mut Catalog::open(&place.catalog, None)?;
     let mut export = Export { scope: &place.scope, format, monitor, exported: nothing(completing) };
     let about = about();
-    match target {
-        Target::Stream(out) => export.list(catalog, &about, out, Path::new("standard output"))?,
+    let written = match target {
+        Target::Stream(out) => export.list(catalog, &about, out, Path::new("standard output")),
         Target::Path(path) if format.is_folder() => {
-            export.folder(catalog, &about, &place.root, path)?;
+            export.folder(catalog, &about, &place.root, path)
         }
-        Target::Path(path) => drop(export.file(catalog, &about, path)?),
-    }
+        Target::Path(path) => open_output(path, monitor)
+            .and_then(|output| export.output(catalog, &about, output, path)),
+    };
     let mut exported = export.exported;
+    unless_reader_left(written)?;
     let faults = catalog.audit_unless_shown()?.faults();
     if faults > exported.bad {
         monitor.warn("the list is not whole: rows of the record are damaged or lost");
@@ -226,8 +231,22 @@ impl Export<'_> {
         list.finish().doing("write", to)
     }
 
-    /// Writes the list as a file that is there as a whole or not at all, and
-    /// says its SHA-512.
+    /// Writes the list to where the user wants it.
+    fn output(
+        &mut self,
+        catalog: &mut Catalog,
+        about: &About,
+        output: Output,
+        to: &Path,
+    ) -> Result<()> {
+        let mut out = BufWriter::new(output);
+        self.list(catalog, about, &mut out, to)?;
+        let output = out.into_inner().map_err(io::IntoInnerError::into_error);
+        output.and_then(Output::finish).doing("write", to)
+    }
+
+    /// Writes the list as a file of a form that is several, there as a whole or not at
+    /// all, and says its SHA-512.
     fn file(&mut self, catalog: &mut Catalog, about: &About, to: &Path) -> Result<Vec<u8>> {
         let file = Beside::create(to).doing("write", to)?;
         let mut out = Hashing { out: BufWriter::new(file), hasher: Sha512::new() };

@@ -9,8 +9,9 @@ use fsure_os::Kind;
 use fsure_os::path as os_path;
 
 use super::Options;
+use super::expected::broken_rules;
 use super::listing::{self, Refusal, Troubles, named, record};
-use super::opening::{OpenRoot, lock, open_root, root_identity};
+use super::opening::{OpenRoot, keep_backup, lock, open_root, root_identity};
 use crate::catalog::{Catalog, OWN_FOLDER, Place, Row, Settings, Stored};
 use crate::exchange::{Format, Listed, Source, Trouble};
 use crate::words::{
@@ -37,6 +38,8 @@ pub struct Imported {
     pub malformed: u64,
     /// Entries that cannot be used.
     pub unusable: u64,
+    /// Whether the list names no file at all.
+    pub is_empty: bool,
     /// Whether the files were read and held against the list, so that only
     /// those that are as it says were recorded.
     pub is_proven: bool,
@@ -52,6 +55,7 @@ impl Imported {
     /// The exit code this deserves.
     pub fn exit_code(&self) -> ExitCode {
         match self {
+            Self { is_empty: true, .. } => ExitCode::RecordUntrusted,
             Self { malformed, conflicts, .. } if malformed + conflicts > 0 => {
                 ExitCode::RecordUntrusted
             }
@@ -72,6 +76,9 @@ pub fn import(
     monitor: &dyn Monitor,
 ) -> Result<Imported> {
     let open = open_root(place)?;
+    if listing::first(source, monitor)?.is_none() {
+        return nothing(source, monitor);
+    }
     let mut catalog = open_or_create(place, &open, monitor)?;
     let audit = catalog.audit()?;
     if !audit.is_clean() {
@@ -97,7 +104,20 @@ pub fn import(
     let changes = Changes { new: imported.recorded, ..Changes::default() };
     catalog.note_changes(&mut None, options.clock.now_s(), "import", changes)?;
     catalog.commit()?;
+    keep_backup(place, &mut catalog, &options.backup_folders, monitor)?;
     Ok(imported)
+}
+
+/// Says what is wrong with a list that has no entry. No record is made for it: a list that
+/// was lost in a power cut must not pass for one of an empty folder.
+fn nothing(source: &Source, monitor: &dyn Monitor) -> Result<Imported> {
+    let Troubles { malformed, unusable } =
+        listing::read(source, monitor, true, &mut |_| Ok(Ok(())))?;
+    let is_empty = unusable == 0;
+    if is_empty {
+        monitor.warn(&format!("{} names no file", source.label().display()));
+    }
+    Ok(Imported { malformed, unusable, is_empty, ..Imported::default() })
 }
 
 pub(super) struct Import<'a> {
@@ -105,7 +125,7 @@ pub(super) struct Import<'a> {
     pub(super) open: &'a OpenRoot,
     pub(super) catalog: &'a mut Catalog,
     pub(super) imported: Imported,
-    /// Folders that are recorded by now.
+    /// Folders that are there and recorded by now.
     folders: HashSet<RelPath>,
 }
 
@@ -119,13 +139,14 @@ impl Import<'_> {
             })?;
         let Troubles { malformed, unusable } = troubles;
         self.imported.unusable = unusable;
+        let broken = broken_rules(self.place, self.open, source, monitor)?;
         // A conflict is told like a line that makes no sense, and is none.
-        self.imported.malformed = malformed - self.imported.conflicts;
+        self.imported.malformed = malformed + broken - self.imported.conflicts;
         Ok(())
     }
 
     fn take(&mut self, listed: Listed) -> Result<std::result::Result<(), Refusal>> {
-        let refuse = |trouble, reason| Ok(Err(Refusal { trouble, reason }));
+        let refuse = |trouble, reason| Ok(Err(Refusal::new(trouble, reason)));
         let named = named(&self.open.root, &self.place.scope, &listed);
         let shown = named.path.shown().to_string();
         if named.path.is_within(&RelPath::from_bytes(OWN_FOLDER.as_bytes())) {
@@ -181,43 +202,53 @@ impl Import<'_> {
                 (Trouble::Note, format!("{shown} is recorded with other kinds of digests only"))
             }
         };
-        Ok(Err(Refusal { trouble, reason }))
+        Ok(Err(Refusal::new(trouble, reason)))
     }
 
     /// Records the folders that a file is in, as they are: otherwise each would
     /// be new to the next `verify`.
     pub(super) fn record_folders(&mut self, path: &RelPath) -> Result<()> {
-        let mut folder = path.parent();
-        while let Some(path) = folder.filter(|path| !path.is_root()) {
-            if !self.folders.insert(path.clone()) {
-                break;
+        if path.parent().is_none_or(|folder| folder.is_root() || self.folders.contains(&folder)) {
+            return Ok(());
+        }
+        // From the top, and no further than there are folders: a name in a list may have
+        // more components than any system takes.
+        let bytes = path.as_bytes();
+        for end in (0..bytes.len()).filter(|end| bytes[*end] == b'/') {
+            let folder = RelPath::from_bytes(&bytes[..end]);
+            if self.folders.contains(&folder) {
+                continue;
             }
-            let stat = self.open.root.stat(path.as_bytes());
-            let stat = stat.ok().filter(|stat| stat.kind == Kind::Folder);
-            if let (Some(stat), None) = (stat, self.catalog.get(&path)?) {
-                let entry = Entry {
-                    kind: EntryKind::Folder,
-                    size: 0,
-                    mtime_ns: stat.mtime_ns,
-                    ctime_ns: None,
-                    birth_ns: None,
-                    inode: None,
-                    file_system: self.catalog.root_identity().0.id,
-                    target: None,
-                };
-                let record = Record {
-                    path: path.clone(),
-                    entry,
-                    digests: Default::default(),
-                    hashed_ns: 0,
-                    verified_s: 0,
-                    gone_s: None,
-                };
-                self.catalog.put(None, record, &[])?;
+            let stat = self.open.root.stat(folder.as_bytes());
+            let Some(stat) = stat.ok().filter(|stat| stat.kind == Kind::Folder) else { break };
+            if self.catalog.get(&folder)?.is_none() {
+                self.record_folder(&folder, stat.mtime_ns)?;
             }
-            folder = path.parent();
+            self.folders.insert(folder);
         }
         Ok(())
+    }
+
+    fn record_folder(&mut self, path: &RelPath, mtime_ns: i64) -> Result<()> {
+        let entry = Entry {
+            kind: EntryKind::Folder,
+            size: 0,
+            mtime_ns,
+            ctime_ns: None,
+            birth_ns: None,
+            inode: None,
+            file_system: self.catalog.root_identity().0.id,
+            target: None,
+        };
+        let record = Record {
+            path: path.clone(),
+            entry,
+            digests: Digests::default(),
+            hashed_ns: 0,
+            verified_s: 0,
+            gone_s: None,
+        };
+        self.catalog.put(None, record, &[])
     }
 }
 

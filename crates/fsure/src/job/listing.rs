@@ -8,7 +8,10 @@ use fsure_os::folder::Root;
 use super::attributes;
 use crate::catalog::{Bound, Catalog, Stored};
 use crate::exchange::{Format, Item, Listed, Modified, Source, Trouble};
-use crate::words::{Entry, EntryKind, FileSystemId, Monitor, Record, RelPath, Result, UNDATED};
+use crate::scan::LISTED_SIZE;
+use crate::words::{
+    Entry, EntryKind, Error, FileSystemId, Monitor, Record, RelPath, Result, UNDATED,
+};
 
 /// How many problems are told one by one; a list of something else may have a
 /// line for each of a billion.
@@ -27,6 +30,18 @@ pub(super) struct Troubles {
 pub(super) struct Refusal {
     pub(super) trouble: Trouble,
     pub(super) reason: String,
+    /// Whether the list says two things of one file.
+    pub(super) is_contradiction: bool,
+}
+
+impl Refusal {
+    pub(super) fn new(trouble: Trouble, reason: String) -> Self {
+        Self { trouble, reason, is_contradiction: false }
+    }
+
+    pub(super) fn contradiction(reason: String) -> Self {
+        Self { trouble: Trouble::Malformed, reason, is_contradiction: true }
+    }
 }
 
 /// Reads a list to its end, tells every problem with its place, and hands over
@@ -61,14 +76,41 @@ pub(super) fn read(
         }
         Ok(())
     };
-    match source.format {
-        Format::Cshatag => attributes::read(source, monitor, &mut take)?,
-        _ => source.read(&mut take)?,
-    }
+    each_item(source, monitor, &mut take)?;
     if told > TOLD_MAX {
         monitor.warn(&format!("... and {} more problems with the list", told - TOLD_MAX));
     }
     Ok(troubles)
+}
+
+/// Hands over every item of a list, and the file it is in.
+fn each_item(
+    source: &Source,
+    monitor: &dyn Monitor,
+    each: &mut dyn FnMut(&Path, Item) -> Result<()>,
+) -> Result<()> {
+    match source.format {
+        Format::Cshatag => attributes::read(source, monitor, each),
+        _ => source.read(each),
+    }
+}
+
+/// The first entry of a list that can be used, if it has any. What is wrong with the list
+/// is not told.
+pub(super) fn first(source: &Source, monitor: &dyn Monitor) -> Result<Option<Listed>> {
+    let mut found = None;
+    let read = each_item(source, monitor, &mut |_, item| match item {
+        Item::Listed(listed) => {
+            found = Some(listed);
+            // Which ends the reading.
+            Err(Error::Internal(String::new()))
+        }
+        Item::Problem(_) => Ok(()),
+    });
+    if found.is_none() {
+        read?;
+    }
+    Ok(found)
 }
 
 /// What is there by the name that an entry stands for.
@@ -148,15 +190,16 @@ fn is_of(date: Modified, mtime_ns: i64) -> bool {
     date.time_ns.div_euclid(date.unit_ns) == mtime_ns.div_euclid(date.unit_ns)
 }
 
-/// Says, in a strict bag, which files are not in each of its payload manifests:
+/// Says, in a strict bag at `below`, which files are not in each of its payload manifests:
 /// how many.
 pub(super) fn require_all_manifests(
     source: &Source,
+    below: &RelPath,
     catalog: &mut Catalog,
     monitor: &dyn Monitor,
 ) -> Result<u64> {
     let Some(bag) = source.bag.as_ref().filter(|bag| bag.is_strict) else { return Ok(0) };
-    let (first, end) = RelPath::from_bytes(*b"data").below();
+    let (first, end) = below.join(b"data").below();
     let (mut lacking, mut from) = (0, first);
     let mut is_first = true;
     loop {
@@ -190,15 +233,16 @@ pub(super) fn join(
     let known = &row.record.digests;
     if known.agree(&record.digests) == Some(false) {
         let reason = format!("{} is listed twice, with different digests", record.path.shown());
-        return Ok(Err(Refusal { trouble: Trouble::Malformed, reason }));
+        return Ok(Err(Refusal::contradiction(reason)));
     }
     let mut both = row.record.clone();
     for algorithm in record.digests.algorithms().iter() {
         let value = record.digests.get(algorithm).expect("it is in the set");
         both.digests.insert(algorithm, value);
     }
-    if record.entry.size != 0 {
+    if record.entry.size != 0 && row.record.verified_s & LISTED_SIZE == 0 {
         both.entry.size = record.entry.size;
     }
+    both.verified_s |= record.verified_s;
     catalog.put_same_content(row, both).map(Ok)
 }

@@ -26,9 +26,11 @@ mod listing;
 mod log;
 mod look;
 mod opening;
+mod output;
 mod pin;
 mod proving;
 pub mod ram;
+mod recover;
 mod scrub;
 mod seal;
 mod serve;
@@ -56,7 +58,9 @@ pub use heal::{HealOptions, ProtectOptions, heal, protect};
 pub use hot::{Advised, Hot, HotOptions, Node, durable_ns, hot, waited_ns};
 pub use import::{Imported, import};
 pub use log::{Claim, History, log};
+pub use output::{open_output, unless_reader_left, write_output};
 pub use pin::{LetGo, Pinned, hold, let_go, pinned, word};
+pub use recover::{RecoverOptions, Recovery, locate_backup, recover};
 pub use scrub::{ScrubOptions, scrub};
 pub use seal::{SealOptions, Sealed, seal};
 pub use serve::{ServeOptions, Shown, serve};
@@ -64,6 +68,8 @@ pub use speed::{Change, Changes, Data, SpeedOptions, compare_speed, speed};
 pub use status::status;
 pub use update::{UpdateOptions, update};
 pub use verify::verify;
+
+use std::path::PathBuf;
 
 use crate::catalog::{OWN_CATALOG, Place};
 use crate::scan::{Effort, From};
@@ -87,6 +93,8 @@ pub struct Options {
     pub effort: Effort,
     /// Whose signature the record must bear to be believed.
     pub signed_by: Option<SignedBy>,
+    /// Folders in which a copy of the backup of each record is kept.
+    pub backup_folders: Vec<PathBuf>,
     /// Go on although the root looks offline.
     pub force: bool,
     /// Tell the monitor of paths that are ok, too.

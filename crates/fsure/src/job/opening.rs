@@ -1,7 +1,7 @@
 //! What comes before every run over a root: its catalog, its identity, its
 //! configuration.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fsure_os::folder::Root;
@@ -45,6 +45,33 @@ pub(super) fn root_identity(place: &Place, open: &OpenRoot) -> (Volume, u64) {
     let folder = if is_inside { OWN_FOLDER.as_bytes() } else { b"" };
     let mtime_granularity_ns = volume::measure_granularity_ns(&open.root, folder, is_inside);
     (Volume { mtime_granularity_ns, ..open.volume.clone() }, open.inode)
+}
+
+/// Brings the backup of a record in step with it, here and in the folders that the
+/// user has named. A record is as sound without, so that what fails is a warning.
+pub(super) fn keep_backup(
+    place: &Place,
+    catalog: &mut Catalog,
+    folders: &[PathBuf],
+    monitor: &dyn Monitor,
+) -> Result<()> {
+    let warn = |error: &std::io::Error| {
+        monitor.warn(&format!(
+            "the backup of {} could not be written: {error}; the record itself is sound",
+            place.catalog.display()
+        ));
+    };
+    if let Err(error) = catalog.keep_backup()? {
+        warn(&error);
+        return Ok(());
+    }
+    let name = place.root.file_name().map_or("root".into(), |name| name.to_string_lossy());
+    for folder in folders {
+        if let Err(error) = catalog.copy_backup(folder, &name) {
+            warn(&error);
+        }
+    }
+    Ok(())
 }
 
 /// Waits for the right to write the catalog.
@@ -256,8 +283,19 @@ fn own_paths(place: &Place) -> Vec<RelPath> {
         let catalog = os_path::bytes(catalog);
         let with = |tail: &[u8]| RelPath::from_bytes([&*catalog, tail].concat());
         own.extend(
-            [b"".as_slice(), b".lock", b"-journal", b".making", b".healing", b".parity", b".seal"]
-                .map(with),
+            [
+                b"".as_slice(),
+                b".lock",
+                b"-journal",
+                b".making",
+                b".healing",
+                b".parity",
+                b".seal",
+                b".backup",
+                b".backup.making",
+                b".recovering",
+            ]
+            .map(with),
         );
     }
     own

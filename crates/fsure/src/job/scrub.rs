@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use super::opening::{
-    OpenRoot, is_recorded_root, offline, offline_outcome, open_root, plan, require_believed,
-    require_scope, trusted,
+    OpenRoot, is_recorded_root, keep_backup, offline, offline_outcome, open_root, plan,
+    require_believed, require_scope, trusted,
 };
 use super::verify::open_catalog;
 use super::{Options, nested_place};
@@ -58,6 +58,7 @@ pub fn scrub(place: &Place, options: &ScrubOptions, monitor: &dyn Monitor) -> Re
     if let Some(trusted) = trusted {
         trusted.conclude_again(&mut outcome, &mut catalog)?;
     }
+    keep_backup(place, &mut catalog, &common.backup_folders, monitor)?;
     Ok(outcome)
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use fsure_os::path as os_path;
 use fsure_os::plain::Beside;
 
-use super::opening::{lock, open_root, require_record};
+use super::opening::{keep_backup, lock, open_root, require_record};
 use crate::catalog::{Catalog, MADE_BY, Place, digest_of};
 use crate::trust::{
     Chain, Memory, Signer, Statement, forgetful, head, place_of, remember, signed, weak,
@@ -94,6 +94,7 @@ pub fn seal(place: &Place, options: &SealOptions, monitor: &dyn Monitor) -> Resu
     };
     let changes = between.iter().fold(Changes::default(), |sum, one| sum.plus(&one.changes));
     let (chain, file) = write(place, options, &mut catalog, statement)?;
+    keep_backup(place, &mut catalog, &[], monitor)?;
     let key = options.signer.verifier();
     Ok(Sealed {
         signed: signed(&chain, key.id()),

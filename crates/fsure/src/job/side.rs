@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use fsure_os::volume::Volume;
-use fsure_os::{path as os_path, plain};
+use fsure_os::{input, path as os_path, plain};
 
 use super::compare::Side;
 use super::expected::{Expected, expected_where};
@@ -15,8 +15,10 @@ use super::look::look;
 use super::opening::{open_root, require_record};
 use super::{Options, listing};
 use crate::catalog::{Bound, Catalog, Place, Stored, locate};
-use crate::exchange::{Item as ListItem, Listed, Source};
-use crate::words::{Algorithm, AlgorithmSet, IoContext as _, Monitor, Record, RelPath, Result};
+use crate::exchange::{Listed, Source};
+use crate::words::{
+    Algorithm, AlgorithmSet, IoContext as _, Monitor, Record, RelPath, Result, Silent,
+};
 
 /// How every SQLite file begins.
 const SQLITE: &[u8] = b"SQLite format 3\0";
@@ -32,6 +34,9 @@ impl Given {
     pub(super) fn of(side: &Side) -> Result<Self> {
         if os_path::is_folder(&side.path) {
             return locate(&side.path, None).map(Self::Folder);
+        }
+        if input::is_stream(&side.path) {
+            return Source::open(&side.path, side.format).map(Self::List);
         }
         let mut head = Vec::new();
         let file = plain::open(&side.path).doing("open", &side.path)?;
@@ -55,7 +60,10 @@ impl Given {
         let file = match self {
             Self::Folder(place) => &place.catalog,
             Self::Catalog(file) => file,
-            Self::List(source) => return first_digests(source),
+            Self::List(source) => {
+                let first = listing::first(source, &Silent)?;
+                return Ok(first.map(|listed| listed.digests.algorithms()));
+            }
         };
         let Ok(mut catalog) = Catalog::open(file, None) else { return Ok(None) };
         // What was imported may have others than it is to have from now on.
@@ -86,23 +94,6 @@ impl Given {
             Self::List(source) => Opened::read(source, wanted, other, monitor),
         }
     }
-}
-
-/// The digests of a list's first entry.
-fn first_digests(source: &Source) -> Result<Option<AlgorithmSet>> {
-    let mut found = None;
-    let read = source.read(&mut |_, item| match item {
-        ListItem::Listed(listed) => {
-            found = Some(listed.digests.algorithms());
-            // Which ends the reading.
-            Err(crate::words::Error::Internal(String::new()))
-        }
-        ListItem::Problem(_) => Ok(()),
-    });
-    if found.is_none() {
-        read?;
-    }
-    Ok(found)
 }
 
 /// The name of an entry, as the list spells it.
@@ -178,7 +169,6 @@ impl Opened {
         mut other: Option<&mut Self>,
         monitor: &dyn Monitor,
     ) -> Result<Self> {
-        let file = source.files.first().map_or(source.folder.as_path(), PathBuf::as_path);
         let mut find = |listed: &Listed| match &mut other {
             Some(other) => other.named(listed),
             None => Ok(as_written(listed)),
@@ -186,7 +176,7 @@ impl Opened {
         let root = (Volume::unknown(), 0);
         let digests = AlgorithmSet::of(&[wanted]);
         let Expected { catalog, troubles, .. } =
-            expected_where(file, root, source, digests, &mut find, monitor)?;
+            expected_where(root, source, digests, &mut find, monitor)?;
         let listing::Troubles { malformed, unusable } = troubles;
         let opened = Self::of(catalog, RelPath::root());
         Ok(Self { is_list: true, malformed, unusable, ..opened })

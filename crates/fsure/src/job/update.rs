@@ -6,11 +6,11 @@ use fsure_os::path as os_path;
 
 use super::heal::refresh;
 use super::opening::{
-    OpenRoot, is_empty, is_recorded_root, lock, offline, offline_outcome, open_root, plan,
-    refuse_half_healed, require_record, require_scope, root_identity, tell_cut_off,
+    OpenRoot, is_empty, is_recorded_root, keep_backup, lock, offline, offline_outcome, open_root,
+    plan, refuse_half_healed, require_record, require_scope, root_identity, tell_cut_off,
 };
 use super::{Options, carried, layout};
-use crate::catalog::{Catalog, Choices, OWN_FOLDER, Place, Settings};
+use crate::catalog::{Catalog, Choices, OWN_FOLDER, Place, Settings, refuse_irregular_parity};
 use crate::scan::{Accept, Purpose, UpdateRules, scan};
 use crate::words::{
     Algorithm, AlgorithmSet, Aspect, AspectSet, Error, Layout, Monitor, Outcome, Parity, Result,
@@ -48,6 +48,7 @@ pub fn update(place: &Place, options: &UpdateOptions, monitor: &dyn Monitor) -> 
         require_record(place)?;
     }
     let open = open_root(place)?;
+    refuse_irregular_parity(&place.catalog)?;
     let is_made = !place.is_recorded();
     let mut catalog = open_or_create(place, &open, options, monitor)?;
     refuse_half_healed(place)?;
@@ -105,6 +106,7 @@ pub fn update(place: &Place, options: &UpdateOptions, monitor: &dyn Monitor) -> 
         let decided = (&options.accept, started_ns);
         layout::bring_in_line(&open.root, &mut catalog, decided, monitor, &mut outcome)?;
     }
+    keep_backup(place, &mut catalog, &common.backup_folders, monitor)?;
     Ok(outcome)
 }
 

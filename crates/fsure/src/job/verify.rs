@@ -4,8 +4,8 @@
 //! read-only medium, it is said and left.
 
 use super::opening::{
-    is_recorded_root, lock, offline, offline_outcome, open_root, plan, require_believed,
-    require_scope, tell_cut_off, trusted,
+    is_recorded_root, keep_backup, lock, offline, offline_outcome, open_root, plan,
+    require_believed, require_scope, tell_cut_off, trusted,
 };
 use super::{Options, carried, layout};
 use crate::catalog::{Catalog, Place};
@@ -45,6 +45,7 @@ pub fn verify(place: &Place, options: &Options, monitor: &dyn Monitor) -> Result
     if outcome.is_whole() && place.scope.is_root() {
         layout::look(&open.root, &mut catalog, monitor, &mut outcome)?;
     }
+    keep_backup(place, &mut catalog, &options.backup_folders, monitor)?;
     Ok(outcome)
 }
 

@@ -162,7 +162,7 @@ pub struct Claim {
 impl Claim {
     /// Reads the beginning of a group.
     pub fn read(path: &Path) -> io::Result<Self> {
-        let mut file = BufReader::new(plain::open(path)?);
+        let mut file = BufReader::new(plain::open_own(path)?);
         let head: [u8; HEAD] = take(&mut file)?;
         if !head.starts_with(MAGIC) {
             return Err(damaged());
@@ -211,7 +211,7 @@ fn damaged() -> io::Error {
 
 /// Reads what a group is of, from the beginning of its file or else its end.
 pub fn read_header(path: &Path) -> io::Result<Header> {
-    let mut file = plain::open(path)?;
+    let mut file = plain::open_own(path)?;
     let mut head = [0; HEAD];
     file.read_exact(&mut head)?;
     let length = u32::from_le_bytes([head[15], head[16], head[17], head[18]]) as usize;
@@ -227,7 +227,7 @@ pub fn read_header(path: &Path) -> io::Result<Header> {
 
 fn read(path: &Path) -> io::Result<Group> {
     let mut bytes = Vec::new();
-    plain::open(path)?.take(FILE_MAX).read_to_end(&mut bytes)?;
+    plain::open_own(path)?.take(FILE_MAX).read_to_end(&mut bytes)?;
     parse(&bytes).ok_or_else(damaged)
 }
 

@@ -65,15 +65,17 @@ pub fn identity(digests: &Digests) -> [u8; 32] {
 /// How much redundancy a folder was made with, per mille; `None` where there is
 /// no such folder.
 pub fn redundancy(folder: &Path) -> io::Result<Option<u32>> {
-    let file = match plain::open(&folder.join(SETTING)) {
+    let named = |error: io::Error| io::Error::new(error.kind(), format!("'{SETTING}': {error}"));
+    let file = match plain::open_own(&folder.join(SETTING)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        other => other?,
+        other => other.map_err(named)?,
     };
     let mut text = String::new();
-    file.take(1000).read_to_string(&mut text)?;
+    file.take(1000).read_to_string(&mut text).map_err(named)?;
     let per_mille = text.strip_prefix(SETTING_HEAD).and_then(|rest| rest.trim().parse().ok());
     let per_mille = per_mille.filter(|per_mille| (1..=1000).contains(per_mille));
-    per_mille.map(Some).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it is damaged"))
+    let damaged = || named(io::Error::new(io::ErrorKind::InvalidData, "it is damaged"));
+    per_mille.map(Some).ok_or_else(damaged)
 }
 
 /// Remembers the redundancy.

@@ -47,7 +47,7 @@ pub(super) fn closing(outcome: &Outcome) -> Vec<String> {
     sentences
 }
 
-fn untrusted(outcome: &Outcome) -> Vec<String> {
+pub(super) fn untrusted(outcome: &Outcome) -> Vec<String> {
     let whole = outcome.record_untrusted.as_ref().map(|why| {
         if outcome.is_against_list {
             return format!("The list CANNOT BE TRUSTED as a whole: {}.", safe(why));
@@ -162,7 +162,7 @@ fn beside(outcome: &Outcome) -> Vec<String> {
     bad.into_iter().chain(unread).chain(travelling).collect()
 }
 
-fn unfinished(outcome: &Outcome) -> Vec<String> {
+pub(super) fn unfinished(outcome: &Outcome) -> Vec<String> {
     let offline = outcome.offline.as_ref().map(|offline| {
         format!(
             "OFFLINE: {}. Nothing was changed. Is the medium mounted? If this is as it \

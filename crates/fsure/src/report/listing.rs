@@ -45,6 +45,7 @@ pub fn exported_json(done: &Exported) -> String {
 pub fn imported(done: &Imported) -> String {
     let recorded = number(done.recorded, "file", "files");
     let mut text = match done.is_proven {
+        _ if done.is_empty => "Nothing was recorded: the list names no file.".to_owned(),
         true => format!("Recorded {recorded} that were read and are as the list says."),
         false => format!("Recorded {recorded} from the list, none of them verified yet."),
     };

@@ -26,6 +26,7 @@ pub mod powercut;
 pub mod protect;
 pub mod ram;
 mod rank;
+pub mod recover;
 mod scrubbed;
 pub mod speed;
 pub mod text;

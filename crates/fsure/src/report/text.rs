@@ -7,7 +7,7 @@
 
 use jiff::tz::TimeZone;
 
-use super::closing::{by_kind, closing};
+use super::closing::{by_kind, closing, unfinished, untrusted};
 use super::{count, date_and_time, number, safe, timestamp};
 use crate::words::{
     Basis, ByteRange, BytesByWay, Entry, EntryKind, Finding, KnownDamage, MetaChange, MetaValue,
@@ -24,6 +24,13 @@ pub fn finding_line(root: Option<&str>, finding: &Finding) -> String {
 /// The whole report on one root, several lines.
 pub fn summary(root: &str, command: &str, outcome: &Outcome) -> String {
     summary_in(root, command, outcome, &TimeZone::system())
+}
+
+/// What explains the exit code of a run and is no finding, a sentence each: for a user who
+/// wants findings only.
+pub fn beyond_findings(outcome: &Outcome) -> Vec<String> {
+    let whole = outcome.record_untrusted.iter().flat_map(|_| untrusted(outcome));
+    whole.chain(unfinished(outcome)).collect()
 }
 
 fn finding_line_in(root: Option<&str>, finding: &Finding, zone: &TimeZone) -> String {

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use fsure_os::mapped_write;
 
+use super::LISTED_SIZE;
 use super::compare::{
     Comparison, FirstLook, Looks, are_proven, compare, look_again, nothing_to_compare, ranges,
 };
@@ -13,7 +14,7 @@ use super::ledger::Settled;
 use super::reader::{Content, Reading};
 use super::weigh::{Pending, Weigher};
 use crate::catalog::Stored;
-use crate::words::{Basis, Found, Known, Result, Verdict, judge};
+use crate::words::{Basis, Evidence, Found, Known, Result, Verdict, judge};
 
 impl Weigher<'_> {
     /// Weighs a content that was read.
@@ -56,6 +57,20 @@ impl Weigher<'_> {
             Some(part) => part.compare(&content),
             None => compare(record, &recorded, &content),
         };
+        let is_listed_size = !self.plan.is_list
+            || record.verified_s & LISTED_SIZE == 0
+            || record.entry.size == pending.entry.size;
+        let is_same = matches!(comparison.evidence, Evidence::Same | Evidence::SameOnSecondRead);
+        if is_same && !is_listed_size {
+            let comparison = Comparison { evidence: Evidence::Different, ..comparison };
+            let reason = Some("its digest is the listed one, and its size is not".to_owned());
+            let unreadable = content.unreadable.clone();
+            return self.settle_looks(
+                pending,
+                Looks { comparison, unreadable, content: Some(content) },
+                reason,
+            );
+        }
         let found = Found::Present(&pending.entry, comparison.evidence);
         let verdict = judge(known, found, rules);
         let then = record.entry.clone();

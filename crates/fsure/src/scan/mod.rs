@@ -130,6 +130,10 @@ impl Accept {
     }
 }
 
+/// Set in `verified_s` of a record in the catalog of a list ([`Plan::is_list`]) if its size
+/// is the list's own: a file of another size is not as the list says, whatever its digest.
+pub const LISTED_SIZE: i64 = 2;
+
 /// A run over one root.
 #[derive(Clone)]
 pub struct Plan {

@@ -1,6 +1,7 @@
 //! Floor 2: the names in a tree, in the order of their bytes, without those
 //! that are to be left out.
 
+mod gitignore;
 mod list;
 mod listers;
 mod patterns;

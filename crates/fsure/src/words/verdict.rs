@@ -419,12 +419,17 @@ mod tests {
             let rules = DateRules::default();
             assert_eq!(judge(Known::Sound(&record), found, rules), verdict, "{now:?} {evidence:?}");
         }
+    }
+
+    #[test]
+    fn the_table_without_a_record() {
+        let same = entry();
         let without_record = [
-            (Different, Verdict::New),
-            (StatOnly, Verdict::New),
-            (Denied, Verdict::Denied),
-            (Busy, Verdict::Busy),
-            (partly_good, Verdict::Unreadable),
+            (Evidence::Different, Verdict::New),
+            (Evidence::StatOnly, Verdict::New),
+            (Evidence::Denied, Verdict::Denied),
+            (Evidence::Busy, Verdict::Busy),
+            (Evidence::Partial { rest_differs: false }, Verdict::Unreadable),
         ];
         for (evidence, verdict) in without_record {
             let found = Found::Present(&same, evidence);

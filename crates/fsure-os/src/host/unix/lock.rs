@@ -15,6 +15,11 @@ pub(crate) fn without_following(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
 }
 
+/// Makes a FIFO not be waited for.
+pub(crate) fn without_waiting(options: &mut OpenOptions) -> &mut OpenOptions {
+    options.custom_flags(libc::O_NONBLOCK)
+}
+
 /// The stat of an open file.
 pub(crate) fn stat(file: &File) -> io::Result<Stat> {
     stat_descriptor(file)

@@ -7,6 +7,7 @@ pub(crate) mod folder;
 pub(crate) mod lock;
 pub(crate) mod machine;
 pub(crate) mod memory;
+pub(crate) mod output;
 pub(crate) mod path;
 mod place;
 pub(crate) mod scratch;

@@ -4,12 +4,13 @@ use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat};
 
 use crate::host::system::folder::each_name;
+use crate::path::FileKind;
 
 /// A path's raw bytes.
 pub(crate) fn bytes(path: &Path) -> Cow<'_, [u8]> {
@@ -24,6 +25,25 @@ pub(crate) fn from_bytes(bytes: &[u8]) -> Cow<'_, Path> {
 /// The path without any link in it, from the system's root.
 pub(crate) fn canonical(path: &Path) -> io::Result<PathBuf> {
     std::fs::canonicalize(path)
+}
+
+/// The kind of what is no file, folder or link.
+pub(crate) fn special_kind(kind: std::fs::FileType) -> FileKind {
+    match () {
+        () if kind.is_fifo() => FileKind::Fifo,
+        () if kind.is_socket() => FileKind::Socket,
+        () if kind.is_char_device() => FileKind::CharacterDevice,
+        () if kind.is_block_device() => FileKind::BlockDevice,
+        () => FileKind::Other,
+    }
+}
+
+/// Makes a FIFO, for tests.
+#[cfg(test)]
+pub(crate) fn make_fifo(path: &Path) {
+    let path = super::folder::c_string(&bytes(path)).expect("a name");
+    // SAFETY: a name that ends with NUL.
+    assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o600) }, 0, "make a FIFO");
 }
 
 /// Makes a folder for this user only.

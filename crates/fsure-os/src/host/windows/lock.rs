@@ -19,6 +19,11 @@ pub(crate) fn without_following(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags(FILE_FLAG_OPEN_REPARSE_POINT)
 }
 
+/// There are no FIFOs to be waited for.
+pub(crate) fn without_waiting(options: &mut OpenOptions) -> &mut OpenOptions {
+    options
+}
+
 /// The stat of an open file.
 pub(crate) fn stat(file: &File) -> io::Result<Stat> {
     Ok(stat::of(file.as_handle())?.stat)

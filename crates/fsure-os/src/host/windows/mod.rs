@@ -11,6 +11,7 @@ pub(crate) mod folder;
 pub(crate) mod lock;
 pub(crate) mod machine;
 pub(crate) mod memory;
+pub(crate) mod output;
 pub(crate) mod path;
 pub(crate) mod priority;
 pub(crate) mod ramdisk;

@@ -12,6 +12,7 @@ use windows_sys::Win32::Storage::FileSystem::{
 };
 
 use super::call::last_error;
+use crate::path::FileKind;
 use crate::wide;
 
 /// A path's bytes.
@@ -73,6 +74,11 @@ pub(crate) fn canonical(path: &Path) -> io::Result<PathBuf> {
     };
     let rest = components.as_path();
     Ok(PathBuf::from(start).join(rest.strip_prefix("\\").unwrap_or(rest)))
+}
+
+/// The kind of what is no file, folder or link.
+pub(crate) fn special_kind(_: std::fs::FileType) -> FileKind {
+    FileKind::Other
 }
 
 /// Makes a folder, with the rights of the one that it is in.

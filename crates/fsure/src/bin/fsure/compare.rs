@@ -21,7 +21,8 @@ use super::trust::NOBODY;
 /// so with one these do not matter, either.
 #[derive(Args)]
 pub(crate) struct CompareArgs {
-    /// A folder, the catalog of one, or a list by another program
+    /// A folder, the catalog of one, or a list by another program ('-' is standard
+    /// input)
     #[arg(value_name = "HERE")]
     here: PathBuf,
     /// Another one

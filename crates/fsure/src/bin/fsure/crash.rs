@@ -22,7 +22,7 @@ use super::OutputArgs;
 use super::crash_serve::ServeArgs;
 use super::screen::progress::step_line;
 use super::screen::{Live, Screen};
-use super::{matrix, places, workload};
+use super::{matrix, workload};
 
 /// Run a program on a simulated drive, cut its power, and check what is left
 ///
@@ -245,7 +245,7 @@ impl CrashArgs {
             keep: self.keep.clone(),
             program: program.doing("find the file of", "this program".as_ref())?,
             folder: std::env::temp_dir(),
-            room: places::room(),
+            room: fsure_os::spill::folder(),
             clock: Clock::default(),
         };
         Ok(match self.workload.first().filter(|_| !self.matrix) {

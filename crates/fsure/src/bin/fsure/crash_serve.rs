@@ -8,7 +8,6 @@ use fsure::drive::{Latency, Personality};
 use fsure::job::{ServeOptions, Shown, serve};
 use fsure::words::{Error, ExitCode, Monitor, Result};
 
-use super::places;
 use super::screen::Screen;
 
 /// What `--serve` takes beside what it has in common with a run.
@@ -69,7 +68,7 @@ impl ServeArgs {
             size,
             image: self.image.clone(),
             front: self.shown(),
-            room: places::room(),
+            room: fsure_os::spill::folder(),
         };
         serve(&options, &Listening(screen), &|place: Option<&Path>| {
             let (name, socket) = (drive.to_string(), socket.display());

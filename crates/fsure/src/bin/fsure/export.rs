@@ -1,6 +1,5 @@
 //! `fsure export`.
 
-use std::io::{BufWriter, Write as _, stdout};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -8,7 +7,8 @@ use fsure::catalog::locate;
 use fsure::exchange::Format;
 use fsure::job::{Exported, Options, Target, export};
 use fsure::report::listing;
-use fsure::words::{ExitCode, IoContext as _, Result};
+use fsure::words::{ExitCode, Result};
+use fsure_os::output::Destination;
 
 use super::OutputArgs;
 use super::effort::EffortArgs;
@@ -33,7 +33,7 @@ pub(crate) struct ExportArgs {
     /// mtree, json
     #[arg(long, value_parser = format)]
     format: Format,
-    /// Write to FILE instead of standard output; for bagit and ascmhl, which
+    /// Write to FILE instead of standard output ('-'); for bagit and ascmhl, which
     /// are several files, to a folder
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -67,23 +67,23 @@ impl ExportArgs {
         let place = locate(&self.path, self.catalog.as_deref())?;
         let options = Options { effort: self.effort.effort(&output.user), ..Options::default() };
         let task = screen.begin(place.root.to_string_lossy().into_owned(), false);
-        if let Some(path) = &self.output {
-            return export(&place, self.format, &options, Target::Path(path), &task);
+        match self.file() {
+            Some(path) => export(&place, self.format, &options, Target::Path(path), &task),
+            None => {
+                let mut results = screen.results();
+                export(&place, self.format, &options, Target::Stream(&mut results), &task)
+            }
         }
-        let mut out = BufWriter::new(stdout().lock());
-        let exported = export(&place, self.format, &options, Target::Stream(&mut out), &task)?;
-        let flushed = out.flush();
-        // Nobody reads the rest: that is the reader's business.
-        if flushed.as_ref().is_err_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe) {
-            return Ok(exported);
-        }
-        flushed.doing("write", Path::new("standard output"))?;
-        Ok(exported)
+    }
+
+    /// The file to write to; `None` for standard output.
+    fn file(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|path| !Destination::is_standard_output(path))
     }
 
     /// Says what was done, unless standard output is the list itself.
     fn report(&self, exported: &Exported, output: &OutputArgs, screen: &Screen) {
-        match &self.output {
+        match self.file() {
             Some(_) if output.json => screen.print(&listing::exported_json(exported)),
             Some(to) if !output.quiet => screen.print(&listing::exported(exported, to)),
             _ => {}

@@ -39,7 +39,7 @@ pub(crate) struct FlushArgs {
           value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: u16,
     /// Save the result in FILE, which must not be there yet, line by line as it
-    /// comes
+    /// comes; '-' is standard output, as '--json'
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
 }
@@ -71,10 +71,11 @@ pub(crate) fn run(args: &FlushArgs, output: &OutputArgs) -> ExitCode {
 fn measure(args: &FlushArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
     let options = args.options();
     let measuring = Measuring::begin(screen, output.json, args.save.as_deref())?;
+    let prints_lines = measuring.prints_lines;
     let ended = flush(&options, &measuring);
     let code = ended.as_ref().map_or_else(fsure::words::Error::exit_code, |done| done.exit_code);
     let (lines, code) = measuring.end(code);
-    if !output.json {
+    if !prints_lines {
         let report = if output.quiet { report::verdicts } else { report::text };
         let report = report(&lines);
         if !report.is_empty() {

@@ -75,6 +75,7 @@ pub(crate) fn run(args: &HealArgs, output: &OutputArgs) -> ExitCode {
             exclude: args.exclude.clone(),
             force: args.force,
             effort: args.effort.effort(&output.user),
+            backup_folders: output.user.backup.clone(),
             ..Options::default()
         },
         replicas: args.from.clone(),

@@ -21,11 +21,12 @@ use super::screen::Screen;
 /// and what is as it says is recorded by digests that deserve the name.
 #[derive(Args)]
 pub(crate) struct ImportArgs {
-    /// The list, by another program or by 'fsure export', or a bag
+    /// The list, by another program or by 'fsure export', or a bag; '-' is standard
+    /// input
     #[arg(value_name = "LIST")]
     list: PathBuf,
     /// The folder that the names in it are relative to [default: where the list
-    /// is]
+    /// is; of standard input, the current folder]
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
     /// Keep the record in FILE instead of DIR/.fsure/catalog.db

@@ -24,6 +24,7 @@ mod places;
 mod powercut;
 mod protect;
 mod ram;
+mod recover;
 mod report;
 mod roots;
 mod screen;
@@ -47,6 +48,8 @@ use std::time::{Duration, Instant};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fsure::job::UserConfig;
 use fsure::words::ExitCode;
+use fsure_os::input::is_waiting_for_writer;
+use fsure_os::output::is_waiting_for_reader;
 use screen::{Color, Screen};
 
 /// Is my data intact? Record the digests of a tree once, verify it from the
@@ -80,6 +83,7 @@ enum Command {
     Dupes(dupes::DupesArgs),
     Heal(heal::HealArgs),
     Protect(protect::ProtectArgs),
+    Recover(recover::RecoverArgs),
     Speed(speed::SpeedArgs),
     Flush(flush::FlushArgs),
     Powercut(powercut::PowercutArgs),
@@ -163,8 +167,17 @@ fn main() -> std::process::ExitCode {
         let signal = STOP.get().map_or(0, |stop| stop.load(Ordering::Relaxed));
         let most = *WAIT.get().unwrap_or(&LAST_WAIT);
         if signal > 0 && asked_at.get_or_insert_with(Instant::now).elapsed() >= most {
-            let last_words = "fsure: ended without a report: the storage does not answer. What \
-                              was recorded more than a second ago is safe\n";
+            let why = match () {
+                () if is_waiting_for_reader() => {
+                    "the program that reads its output has stopped reading"
+                }
+                () if is_waiting_for_writer() => "the program that writes its input does not write",
+                () => "the storage does not answer",
+            };
+            let last_words = format!(
+                "fsure: ended without a report: {why}. What was recorded more than a second ago \
+                 is safe\n"
+            );
             // Where this fails there is no one left to tell.
             let _ = std::io::stderr().write_all(last_words.as_bytes());
             return std::process::ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX));
@@ -201,6 +214,7 @@ fn run() -> ExitCode {
         Command::Dupes(args) => dupes::run(args, &cli.output),
         Command::Heal(args) => heal::run(args, &cli.output),
         Command::Protect(args) => protect::run(args, &cli.output),
+        Command::Recover(args) => recover::run(args, &cli.output),
         Command::Speed(args) => speed::run(args, &cli.output),
         Command::Flush(args) => flush::run(args, &cli.output),
         Command::Powercut(args) => powercut::run(args, &cli.output),

@@ -6,8 +6,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use fsure::job::open_output;
 use fsure::results::{Line, Listener, Saved, Step};
 use fsure::words::{ExitCode, IoContext as _, Monitor, Result};
+use fsure_os::output::Destination;
 
 use super::screen::progress::step_line;
 use super::screen::{Live, Screen};
@@ -15,10 +17,12 @@ use super::screen::{Live, Screen};
 /// A listener that keeps, prints and saves.
 pub(crate) struct Measuring<'a> {
     screen: &'a Screen,
-    json: bool,
+    /// Whether standard output gets the lines, and not the report.
+    pub(crate) prints_lines: bool,
     live: Option<Live<'a>>,
-    saved: Mutex<Option<Saved<Box<dyn Write + Send>>>>,
-    save: Option<PathBuf>,
+    saved: Mutex<Option<SavedLines>>,
+    /// The file that was made for the lines.
+    made: Option<PathBuf>,
     kept: Mutex<Kept>,
 }
 
@@ -33,33 +37,45 @@ impl<'a> Measuring<'a> {
     /// not be there yet: who measures again wants to compare with what was
     /// measured before.
     pub(crate) fn begin(screen: &'a Screen, json: bool, save: Option<&Path>) -> Result<Self> {
-        let saved = save.map(create).transpose()?;
+        let file = save.filter(|path| !Destination::is_standard_output(path));
+        let (saved, made) = match file.map(|path| create(path, screen)).transpose()? {
+            Some((saved, made)) => (Some(saved), made),
+            None => (None, None),
+        };
         let kept = Mutex::new(Kept { lines: Vec::new(), code: ExitCode::Clean });
-        let (live, save) = (screen.live_line(), save.map(Path::to_owned));
-        Ok(Self { screen, json, live, saved: Mutex::new(saved), save, kept })
+        let prints_lines = json || save.is_some() && file.is_none();
+        let (live, saved) = (screen.live_line(), Mutex::new(saved));
+        Ok(Self { screen, prints_lines, live, saved, made, kept })
     }
 
     /// All lines, and the exit code of the run, which was to end with `code`.
     pub(crate) fn end(self, code: ExitCode) -> (Vec<Line>, ExitCode) {
         let kept = self.kept.into_inner().unwrap_or_else(PoisonError::into_inner);
         // Empty, it would only be in the way of the next attempt.
-        if let Some(path) = self.save.filter(|_| kept.lines.is_empty()) {
+        if let Some(path) = self.made.filter(|_| kept.lines.is_empty()) {
             fsure_os::path::remove(&path, false);
         }
         (kept.lines, code.worse(kept.code))
     }
 }
 
-fn create(path: &Path) -> Result<Saved<Box<dyn Write + Send>>> {
-    let output = fsure_os::plain::create_new(path).map_err(|error| {
+type SavedLines = Saved<Box<dyn Write + Send>>;
+
+/// Begins to save lines. A stream is written to; a file must not be there yet, and its
+/// path is handed back.
+fn create(path: &Path, screen: &Screen) -> Result<(SavedLines, Option<PathBuf>)> {
+    let doing = "save the result in";
+    let Destination::File(file) = Destination::of(path).doing(doing, path)? else {
+        return Ok((Saved::new(Box::new(open_output(path, screen)?)), None));
+    };
+    let output = fsure_os::plain::create_new(&file).map_err(|error| {
         if error.kind() != std::io::ErrorKind::AlreadyExists {
             return error;
         }
         let why = "it is there already, and no result is written over another one";
         std::io::Error::new(error.kind(), why)
     });
-    let output: Box<dyn Write + Send> = Box::new(output.doing("save the result in", path)?);
-    Ok(Saved::new(output))
+    Ok((Saved::new(Box::new(output.doing(doing, path)?)), Some(file)))
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -78,7 +94,7 @@ impl Monitor for Measuring<'_> {
 
 impl Listener for Measuring<'_> {
     fn measured(&self, line: &Line) {
-        if self.json {
+        if self.prints_lines {
             self.screen.print_now(&line.to_json());
         }
         let mut saved = locked(&self.saved);

@@ -49,16 +49,6 @@ pub(crate) fn runtime() -> Result<PathBuf> {
     })
 }
 
-/// The folder for what is too much for memory, which `/tmp` itself may be in.
-pub(crate) fn room() -> PathBuf {
-    const LASTING: &str = "/var/tmp";
-    let is_named = std::env::var_os("TMPDIR").is_some_and(|folder| !folder.is_empty());
-    if !is_named && os_path::is_folder(Path::new(LASTING)) {
-        return PathBuf::from(LASTING);
-    }
-    std::env::temp_dir()
-}
-
 /// The folder of what is remembered; it is made.
 fn state(what: &str, hint: &str) -> Result<PathBuf> {
     let Ok(base) = etcetera::choose_base_strategy() else {

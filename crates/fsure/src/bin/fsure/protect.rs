@@ -22,8 +22,8 @@ pub(crate) struct ProtectArgs {
     /// The root folder of a record
     #[arg(value_name = "PATH")]
     path: PathBuf,
-    /// How much of each group can be repaired, 0.1% to 100% [default: 5%, or as
-    /// it was]
+    /// How much of each group can be repaired, 0.1% to 100% in steps of 0.1%
+    /// [default: 5%, or as it was]
     #[arg(long, value_name = "PERCENT", value_parser = per_mille)]
     redundancy: Option<u32>,
     /// Use the record in FILE, and keep the recovery data beside it
@@ -63,9 +63,31 @@ fn protected(args: &ProtectArgs, screen: &Screen) -> Result<Protected> {
     protect(&place, &ProtectOptions { common, per_mille: args.redundancy }, &task)
 }
 
+/// A share in steps of a thousandth: what would have to be rounded is refused, so that no
+/// user has another redundancy than the one asked for.
 fn per_mille(text: &str) -> std::result::Result<u32, String> {
-    let number = text.trim_end_matches('%').trim().parse::<f64>().ok();
-    let number = number.map(|percent| (percent * 10.0).round());
-    let number = number.filter(|number| (1.0..=1000.0).contains(number));
-    number.map(|number| number as u32).ok_or_else(|| "a share such as 5%, 0.1% to 100%".to_owned())
+    let percent = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>().ok();
+    let number = percent.map(|percent| (percent * 10.0, (percent * 10.0).round()));
+    let is_step = |(exact, number): &(f64, f64)| {
+        (exact - number).abs() < 1e-6 && (1.0..=1000.0).contains(number)
+    };
+    let number = number.filter(is_step).map(|(_, number)| number as u32);
+    number.ok_or_else(|| "a share such as 5%, from 0.1% to 100% in steps of 0.1%".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_taken_as_it_is_or_not_at_all() {
+        for (text, share) in
+            [("5%", 50), ("5", 50), ("0.1%", 1), ("0.3 %", 3), ("100%", 1000), ("29.9%", 299)]
+        {
+            assert_eq!(per_mille(text), Ok(share), "{text}");
+        }
+        for text in ["0%", "0.05%", "0.15%", "5.01%", "100.1%", "-5%", "5%%", "nan", "inf", ""] {
+            assert!(per_mille(text).is_err(), "{text}");
+        }
+    }
 }

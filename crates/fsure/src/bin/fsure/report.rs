@@ -4,13 +4,16 @@ use std::io::{BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use fsure::job::{unless_reader_left, write_output};
 use fsure::report::chart::MADE_HERE;
 use fsure::report::page::{Named, page};
 use fsure::results::read_any;
 use fsure::words::{Error, ExitCode, IoContext as _, Result};
+use fsure_os::output::{Destination, STANDARD_OUTPUT};
 use fsure_os::{path, plain};
 
 use super::OutputArgs;
+use super::screen::Screen;
 
 /// Draw stored results as one page that needs nothing else
 ///
@@ -21,7 +24,7 @@ pub(crate) struct ReportArgs {
     /// Files of results
     #[arg(value_name = "RESULT", required = true)]
     results: Vec<PathBuf>,
-    /// Write the page to FILE; only an older page is replaced
+    /// Write the page to FILE ('-' is standard output); only an older page is replaced
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// Write each chart to FOLDER, too, as an SVG file
@@ -32,7 +35,7 @@ pub(crate) struct ReportArgs {
 /// Runs the command.
 pub(crate) fn run(args: &ReportArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(false, &[]);
-    match args.run() {
+    match args.run(&screen) {
         Ok(()) => screen.end(ExitCode::Clean),
         Err(error) => {
             screen.error(&error);
@@ -42,18 +45,33 @@ pub(crate) fn run(args: &ReportArgs, output: &OutputArgs) -> ExitCode {
 }
 
 impl ReportArgs {
-    fn run(&self) -> Result<()> {
+    fn run(&self, screen: &Screen) -> Result<()> {
+        if self.svg.as_deref().is_some_and(|folder| folder == Path::new(STANDARD_OUTPUT)) {
+            return Err(Error::Usage {
+                message: "the charts are several files: '--svg' cannot be '-'".to_owned(),
+                hint: Some("name a folder, './-' if it is to have that name".to_owned()),
+            });
+        }
         let results = self.results.iter().map(|path| read(path)).collect::<Result<Vec<_>>>()?;
         let report = page(&results).map_err(|error| Error::Internal(error.to_string()))?;
-        let mut files = vec![(self.output.clone(), report.html)];
+        let mut charts = Vec::new();
         if let Some(folder) = &self.svg {
             path::make_folder(folder).doing("make", folder)?;
-            files.extend(report.charts.into_iter().map(|(name, svg)| (folder.join(name), svg)));
+            let file = |(name, svg): (String, String)| (folder.join(name), svg);
+            charts.extend(report.charts.into_iter().map(file));
         }
-        for (path, _) in &files {
+        let page = Some(&self.output).filter(|path| !Destination::is_standard_output(path));
+        for path in page.into_iter().chain(charts.iter().map(|(path, _)| path)) {
             may_replace(path)?;
         }
-        files.iter().try_for_each(|(path, text)| write(path, text))
+        match page {
+            Some(path) => write_output(path, &report.html, screen)?,
+            None => {
+                let written = screen.results().write_all(report.html.as_bytes());
+                unless_reader_left(written.doing("write", Path::new("standard output")))?;
+            }
+        }
+        charts.iter().try_for_each(|(path, svg)| write_chart(path, svg))
     }
 }
 
@@ -64,14 +82,18 @@ fn read(path: &Path) -> Result<Named> {
     Ok(Named { file: path.to_string_lossy().into_owned(), content })
 }
 
-/// What we did not make may be somebody's only copy, a result for example.
+/// Refuses to replace a file that is not a page or chart of fsure's: it may be the only
+/// copy of something, a result for example. Nothing of a stream is replaced.
 fn may_replace(path: &Path) -> Result<()> {
-    if !path::exists(path) {
+    let Destination::File(file) = Destination::of(path).doing("write", path)? else {
+        return Ok(());
+    };
+    if !path::exists(&file) {
         return Ok(());
     }
     let mut head = Vec::new();
-    let file = plain::open(path).doing("read", path)?;
-    file.take(256).read_to_end(&mut head).doing("read", path)?;
+    let open = plain::open_own(&file).doing("read", path)?;
+    open.take(256).read_to_end(&mut head).doing("read", path)?;
     if String::from_utf8_lossy(&head).contains(MADE_HERE) {
         return Ok(());
     }
@@ -81,8 +103,12 @@ fn may_replace(path: &Path) -> Result<()> {
     })
 }
 
-fn write(path: &Path, text: &str) -> Result<()> {
-    let mut file = plain::Beside::create(path).doing("write", path)?;
-    file.write_all(text.as_bytes()).doing("write", path)?;
-    file.finish().doing("write", path)
+/// Writes a chart to its own name, never through a link of that name.
+fn write_chart(path: &Path, svg: &str) -> Result<()> {
+    let write = || {
+        let mut file = plain::Beside::create(path)?;
+        file.write_all(svg.as_bytes())?;
+        file.finish()
+    };
+    write().doing("write", path)
 }

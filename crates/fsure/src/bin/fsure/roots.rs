@@ -4,19 +4,19 @@
 use std::collections::VecDeque;
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use clap::{Args, ValueEnum};
-use fsure::catalog::{Place, locate};
-use fsure::job::{Options, UserConfig, age, nested_place};
+use fsure::catalog::{Place, locate, locate_folder};
+use fsure::job::{Options, UserConfig, age, nested_place, unless_reader_left, write_output};
 use fsure::report::metrics::{RootMetrics, metrics};
 use fsure::report::{json, text};
 use fsure::scan::{Effort, From};
 use fsure::words::{Clock, Error, ExitCode, IoContext as _, Monitor, Outcome, Result, escape};
 use fsure_os::device::Device;
 use fsure_os::folder::Root;
-use fsure_os::plain::Beside;
+use fsure_os::output::Destination;
 
 use super::OutputArgs;
 use super::screen::Screen;
@@ -49,6 +49,9 @@ pub(crate) struct RootArgs {
     /// Report paths that are ok, too
     #[arg(long)]
     pub(crate) all: bool,
+    /// Whether the paths are folders whose records play no part.
+    #[arg(skip)]
+    are_folders: bool,
 }
 
 /// Where content is read from.
@@ -59,9 +62,9 @@ enum ReadFrom {
 }
 
 impl RootArgs {
-    /// The same paths, with a list in the place of a record.
-    pub(crate) fn with_list(&self, list: &std::path::Path) -> Self {
-        Self { catalog: Some(list.to_owned()), ..self.clone() }
+    /// The same paths as folders whose records play no part.
+    pub(crate) fn of_folders(&self) -> Self {
+        Self { are_folders: true, ..self.clone() }
     }
 
     /// The options all jobs share.
@@ -76,6 +79,7 @@ impl RootArgs {
                 ReadFrom::Medium => From::Medium,
                 ReadFrom::Cache => From::Cache,
             }),
+            backup_folders: user.backup.clone(),
             force: self.force,
             tell_ok: self.all,
             clock: Clock::default(),
@@ -99,7 +103,8 @@ pub(crate) struct Run<'a> {
 #[derive(Args)]
 pub(crate) struct MetricsArgs {
     /// Write what was found to FILE, in the text format of Prometheus, for the
-    /// textfile collector of its node exporter (FILE should end in .prom)
+    /// textfile collector of its node exporter (FILE should end in .prom); '-' is
+    /// standard output, behind the report
     #[arg(long, value_name = "FILE")]
     metrics: Option<PathBuf>,
 }
@@ -107,6 +112,18 @@ pub(crate) struct MetricsArgs {
 impl MetricsArgs {
     /// No metrics.
     pub(crate) const NONE: Self = Self { metrics: None };
+
+    /// Refuses metrics among lines of JSON.
+    fn refuse_with_json(&self, json: bool) -> Result<()> {
+        let metrics = self.metrics.as_deref();
+        if !json || !metrics.is_some_and(Destination::is_standard_output) {
+            return Ok(());
+        }
+        Err(Error::Usage {
+            message: "'--json' and '--metrics -' cannot share standard output".to_owned(),
+            hint: Some("write the metrics to a file: '--metrics FILE'".to_owned()),
+        })
+    }
 }
 
 /// What is done with one root.
@@ -125,6 +142,10 @@ impl Run<'_> {
     /// same time. A root that fails does not keep the others from their turn.
     pub(crate) fn run(&self, check: &dyn Fn(&[Place]) -> Result<()>) -> ExitCode {
         let screen = self.screen;
+        if let Err(error) = self.metrics.refuse_with_json(self.output.json) {
+            screen.error(&error);
+            return screen.end(error.exit_code());
+        }
         let found = find(self.args).and_then(|places| check(&places).map(|()| places));
         let places = match found {
             Ok(places) => places,
@@ -229,12 +250,13 @@ impl Run<'_> {
             }
         }
         let text = metrics(self.command, Clock::default().now_s(), &once);
-        let write = || {
-            let mut beside = Beside::create(file)?;
-            beside.write_all(text.as_bytes())?;
-            beside.finish()
+        let written = if Destination::is_standard_output(file) {
+            let written = self.screen.results().write_all(text.as_bytes());
+            unless_reader_left(written.doing("write", Path::new("standard output")))
+        } else {
+            write_output(file, &text, self.screen)
         };
-        match write().doing("write metrics to", file) {
+        match written {
             Ok(()) => ExitCode::Clean,
             Err(error) => {
                 self.screen.error(&error);
@@ -246,7 +268,11 @@ impl Run<'_> {
     fn report(&self, place: &Place, root: &str, outcome: &Outcome) {
         if self.output.json {
             self.screen.print(&json::root_summary(root, self.command, outcome));
-        } else if !self.output.quiet {
+        } else if self.output.quiet {
+            for sentence in text::beyond_findings(outcome) {
+                self.screen.warn(&format!("{root}: {sentence}"));
+            }
+        } else {
             let shown = escape(&fsure_os::path::bytes(&place.root));
             self.screen.print(&text::summary(&shown, self.command, outcome));
         }
@@ -292,7 +318,17 @@ pub(crate) fn find(args: &RootArgs) -> Result<Vec<Place>> {
             hint: Some("with '--catalog FILE', give one PATH".to_owned()),
         });
     }
-    paths.iter().map(|path| locate(path, args.catalog.as_deref())).collect()
+    if args.are_folders && paths.len() > 1 {
+        return Err(Error::Usage {
+            message: "one list cannot be of several folders".to_owned(),
+            hint: Some("with '--against LIST', give one PATH".to_owned()),
+        });
+    }
+    let find = |path: &PathBuf| match args.are_folders {
+        true => locate_folder(path),
+        false => locate(path, args.catalog.as_deref()),
+    };
+    paths.iter().map(find).collect()
 }
 
 impl RootArgs {

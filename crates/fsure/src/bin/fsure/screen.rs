@@ -6,6 +6,7 @@
 //! failed write, as `println!` would.
 
 pub(crate) mod progress;
+mod results;
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fsure::report::{heal, json, safe, text};
 use fsure::words::{Error, ExitCode, Finding, Monitor, Progress, RelPath, Remedy, Verdict};
+use fsure_os::output::Stream;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use progress::{Meter, live_line, plain_line};
@@ -89,7 +91,7 @@ impl Screen {
             Color::Always => true,
             Color::Never => false,
         };
-        let (output, errors) = (Box::new(io::stdout()), Box::new(io::stderr()));
+        let (output, errors) = (Box::new(Stream::new(io::stdout())), Box::new(io::stderr()));
         Self { attended, live, ..Self::on(settings, colored, stop, output, errors) }
     }
 
@@ -134,8 +136,7 @@ impl Screen {
         locked(&self.output).flush();
     }
 
-    /// Says what ended the run, and what to do now; with `--json` also on
-    /// standard output.
+    /// Says what ended the run and what to do now; with `--json` on standard output as well.
     pub(crate) fn error(&self, error: &Error) {
         self.complain("fsure", &error.to_string());
         if let Some(hint) = error.hint() {
@@ -146,8 +147,7 @@ impl Screen {
         }
     }
 
-    /// Writes out what is left. An error means that results were lost on the
-    /// way to a reader who still wanted them.
+    /// Writes out what is left. After an error, a reader lacks results that it wanted.
     fn finish(&self) -> io::Result<()> {
         let mut output = locked(&self.output);
         output.flush();

@@ -52,7 +52,7 @@ pub(crate) struct SpeedArgs {
     #[arg(long)]
     pv: bool,
     /// Save the result in FILE, which must not be there yet, line by line as it
-    /// comes
+    /// comes; '-' is standard output, as '--json'
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
 }
@@ -131,10 +131,11 @@ fn measure(args: &SpeedArgs, output: &OutputArgs, screen: &Screen) -> Result<Exi
         clock: Clock::default(),
     };
     let measuring = Measuring::begin(screen, output.json, args.save.as_deref())?;
+    let prints_lines = measuring.prints_lines;
     let ended = speed(&options, &measuring);
     let code = ended.as_ref().map_or_else(fsure::words::Error::exit_code, |code| *code);
     let (lines, code) = measuring.end(code);
-    if !output.json {
+    if !prints_lines {
         screen.print(&report::text(&lines));
     }
     ended.map(|_| code)

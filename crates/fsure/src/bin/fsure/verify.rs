@@ -28,7 +28,8 @@ pub(crate) struct VerifyArgs {
     #[command(flatten)]
     metrics: MetricsArgs,
     /// Hold the files against LIST instead of the record: a list by another
-    /// program, or a bag; dates play no part then, and nothing is written
+    /// program ('-' is standard input), or a bag; dates play no part then, and
+    /// nothing is written
     #[arg(long, value_name = "LIST", conflicts_with_all = ["catalog", "signed_by"])]
     against: Option<PathBuf>,
     /// What LIST is, where it is not to be recognised by what it says
@@ -82,7 +83,7 @@ fn against(
     };
     let job =
         |place: &Place, _, monitor: &dyn Monitor| verify_against(place, &source, options, monitor);
-    let roots = args.roots.with_list(list);
+    let roots = args.roots.of_folders();
     Run { command: "verify", args: &roots, output, screen, job: &job, metrics: &args.metrics }
         .run(&|_| Ok(()))
 }

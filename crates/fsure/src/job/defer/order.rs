@@ -2,7 +2,11 @@
 //! whose commits are whole prefixes. Pure, so that every row of the table in
 //! `docs/defer.md` is a test.
 
+use std::path::Path;
+
 use fsure_os::defer::Mounted;
+
+use crate::words::shell_quoted;
 
 /// What a file system does with the order, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +32,7 @@ pub(super) enum Order {
 /// The judgement on one file system.
 pub(super) fn order(mounted: &Mounted) -> Order {
     let has = |option: &str| mounted.options.iter().any(|other| other == option);
-    let point = quoted(&mounted.point);
+    let point = shell_quoted(Path::new(&mounted.point));
     let not_kept = |why: &str, remedy: String| Order::NotKept { why: why.to_owned(), remedy };
     let pointless = |why: &str, remedy: &str| Order::Pointless {
         why: why.to_owned(),
@@ -80,7 +84,7 @@ fn held(mounted: &Mounted) -> Order {
 
 fn btrfs(mounted: &Mounted) -> Order {
     let has = |option: &str| mounted.options.iter().any(|other| other == option);
-    let point = quoted(&mounted.point);
+    let point = shell_quoted(Path::new(&mounted.point));
     if has("nodatacow") {
         return Order::NotKept {
             why: "it writes in place, which has no order".to_owned(),
@@ -108,7 +112,8 @@ fn btrfs(mounted: &Mounted) -> Order {
 
 /// The kernel does not change `data=` on a remount.
 fn ext4_remedy(mounted: &Mounted) -> String {
-    let (point, source) = (quoted(&mounted.point), quoted(&mounted.source));
+    let (point, source) =
+        (shell_quoted(Path::new(&mounted.point)), shell_quoted(Path::new(&mounted.source)));
     if mounted.point == "/" {
         return format!("tune2fs -o journal_data {source}, and boot again");
     }
@@ -116,16 +121,6 @@ fn ext4_remedy(mounted: &Mounted) -> String {
         "umount {point} && mount -o data=journal {source} {point} (it cannot be changed on a \
          remount); for good: tune2fs -o journal_data {source}, and mount it again"
     )
-}
-
-/// A path as a shell takes it.
-fn quoted(path: &str) -> String {
-    let is_plain =
-        |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | ':' | '@');
-    if !path.is_empty() && path.chars().all(is_plain) {
-        return path.to_owned();
-    }
-    format!("'{}'", path.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]
@@ -189,12 +184,5 @@ mod tests {
         assert!(matches!(order(&held), Order::NotKept { remedy, .. } if remedy == expected));
         let on_btrfs = mounted("btrfs", "flushoncommit,notreelog");
         assert_eq!(order(&Mounted { is_encrypted: true, ..on_btrfs }), Order::Kept);
-    }
-
-    #[test]
-    fn a_path_is_one_word_of_a_shell() {
-        assert_eq!(quoted("/srv/a-b_c.d"), "/srv/a-b_c.d");
-        assert_eq!(quoted("/srv/it's"), r"'/srv/it'\''s'");
-        assert_eq!(quoted(""), "''");
     }
 }

@@ -127,7 +127,7 @@ pub(super) fn read<E: From<io::Error>>(
     each: &mut dyn FnMut(&Header, Piece) -> Result<(), E>,
 ) -> Result<Header, E> {
     check(path)?;
-    let mut input = io::BufReader::new(plain::open(path)?);
+    let mut input = io::BufReader::new(plain::open_own(path)?);
     let header = header(&mut input)?;
     for _ in 0..header.pieces {
         let piece = piece(&mut input)?;
@@ -138,7 +138,7 @@ pub(super) fn read<E: From<io::Error>>(
 
 /// Whether the digest at its end is that of all before.
 fn check(path: &Path) -> io::Result<()> {
-    let mut input = plain::open(path)?;
+    let mut input = plain::open_own(path)?;
     let (mut hasher, mut kept) = (blake3::Hasher::new(), Vec::new());
     let mut buffer = vec![0; 1 << 16];
     loop {

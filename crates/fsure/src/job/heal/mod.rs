@@ -23,10 +23,10 @@ use std::path::PathBuf;
 
 use super::Options;
 use super::opening::{
-    OpenRoot, is_recorded_root, lock, offline, offline_outcome, open_root, plan, require_believed,
-    require_scope, trusted,
+    OpenRoot, is_recorded_root, keep_backup, lock, offline, offline_outcome, open_root, plan,
+    require_believed, require_scope, trusted,
 };
-use crate::catalog::{Catalog, Place, Stored};
+use crate::catalog::{Catalog, Place, Stored, refuse_irregular_parity};
 use crate::scan::{Purpose, scan};
 use crate::words::{
     Clock, EntryKind, Error, Finding, Healing, IoContext as _, Monitor, Outcome, Result, Stop,
@@ -102,6 +102,7 @@ pub fn heal(place: &Place, options: &HealOptions, monitor: &dyn Monitor) -> Resu
     if let Some(trusted) = trusted.filter(|_| !catalog.has_changed_claims()) {
         trusted.conclude_again(&mut outcome, &mut catalog)?;
     }
+    keep_backup(place, &mut catalog, &options.common.backup_folders, monitor)?;
     Ok(outcome)
 }
 
@@ -167,6 +168,7 @@ fn open_catalog(place: &Place, options: &HealOptions, monitor: &dyn Monitor) -> 
 }
 
 fn open_parity(place: &Place, open: &OpenRoot, monitor: &dyn Monitor) -> Result<Option<Parity>> {
+    refuse_irregular_parity(&place.catalog)?;
     let bad = |what: &str| monitor.warn(&format!("recovery data: {what}"));
     let folder = crate::parity::folder(&place.catalog);
     Parity::open(&place.catalog, &open.root, &bad).doing("list the recovery data in", &folder)

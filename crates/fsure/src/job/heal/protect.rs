@@ -15,7 +15,7 @@ use fsure_os::read::Way;
 use super::pools::Pools;
 use super::proof::Recorded;
 use super::reader::{Attempt, Candidate, Failure, Reader, Unhealed as _, reader};
-use crate::catalog::{Bound, Catalog, Place, Row, Stored};
+use crate::catalog::{Bound, Catalog, Place, Row, Stored, refuse_irregular_parity};
 use crate::job::Options;
 use crate::job::opening::{lock, offline, open_root, refuse_half_healed, require_record};
 use crate::parity::{self, Claim, Group, GroupFile, Header, Member, SHARD};
@@ -68,6 +68,7 @@ pub fn protect(
             hint: Some("if it is as it should be, run again with '--force'".to_owned()),
         });
     }
+    refuse_irregular_parity(&place.catalog)?;
     let folder = parity::folder(&place.catalog);
     let kept = parity::redundancy(&folder);
     let per_mille = match (options.per_mille, kept) {

@@ -1,0 +1,32 @@
+//! Where a path leads to: to a regular file or to nothing.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use crate::output::{Destination, refused};
+use crate::path::{FileKind, kind, without_links};
+
+/// See [`Destination::of`].
+pub(crate) fn destination(path: &Path) -> io::Result<Destination> {
+    let path = without_links(path)?;
+    match kind(&path)? {
+        None | Some(FileKind::File) => Ok(Destination::File(path)),
+        Some(kind) => Err(refused(kind)),
+    }
+}
+
+/// Paths name no descriptors here.
+pub(crate) fn duplicate(_: i32) -> io::Result<File> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Streams have no paths here.
+pub(crate) fn open_stream(_: &Path, _: FileKind) -> io::Result<File> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// There are no FIFOs.
+pub(crate) fn has_no_reader(_: &io::Error) -> bool {
+    false
+}

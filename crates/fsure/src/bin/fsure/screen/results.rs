@@ -1,0 +1,38 @@
+//! Standard output for results that are no lines of a report: a list, a page, metrics.
+
+use std::io::{self, Write};
+
+use fsure::words::{ExitCode, Monitor};
+
+use super::{Screen, locked};
+
+/// Standard output as a writer. What was printed before comes before it.
+pub(crate) struct Results<'a>(&'a Screen);
+
+impl Screen {
+    /// Standard output for results that are no lines of a report.
+    pub(crate) fn results(&self) -> Results<'_> {
+        Results(self)
+    }
+}
+
+impl Write for Results<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        locked(&self.0.output).writer.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        locked(&self.0.output).writer.flush()
+    }
+}
+
+/// A listener outside the run of any root.
+impl Monitor for Screen {
+    fn warn(&self, message: &str) {
+        Self::warn(self, message);
+    }
+
+    fn stop_requested(&self) -> Option<ExitCode> {
+        Self::stop_requested(self)
+    }
+}

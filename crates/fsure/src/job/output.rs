@@ -1,0 +1,50 @@
+//! Outputs that the user names: opened with a monitor to warn of a wait, and ended by a
+//! reader that goes away.
+
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::time::Duration;
+
+use fsure_os::output::Output;
+
+use crate::words::{Error, ExitCode, IoContext as _, Monitor, Result};
+
+/// How long a FIFO is waited for before the user is warned.
+const WARNING_DELAY: Duration = Duration::from_secs(1);
+
+/// Opens an output. A FIFO that no program reads is waited for, with a warning, until the
+/// monitor asks to stop.
+pub fn open_output(path: &Path, monitor: &dyn Monitor) -> Result<Output> {
+    let (mut has_warned, mut stopped_by): (bool, Option<ExitCode>) = (false, None);
+    let opened = Output::create(path, &mut |waited| {
+        if waited >= WARNING_DELAY && !has_warned {
+            has_warned = true;
+            monitor.warn(&format!(
+                "{} is a FIFO that no program reads; waiting for one. Ctrl-C ends this",
+                path.display()
+            ));
+        }
+        stopped_by = monitor.stop_requested();
+        if stopped_by.is_some() { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
+    });
+    match stopped_by {
+        Some(code) => Err(Error::Interrupted(code)),
+        None => opened.doing("write", path),
+    }
+}
+
+/// Writes a text to an output that the user named.
+pub fn write_output(path: &Path, text: &str, monitor: &dyn Monitor) -> Result<()> {
+    let mut output = open_output(path, monitor)?;
+    let written = output.write_all(text.as_bytes()).and_then(|()| output.finish());
+    unless_reader_left(written.doing("write", path))
+}
+
+/// Takes the error of an output whose reader has gone away for its end: what the reader
+/// does not want is not lost.
+pub fn unless_reader_left(written: Result<()>) -> Result<()> {
+    match written {
+        Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}

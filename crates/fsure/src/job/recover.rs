@@ -1,0 +1,284 @@
+//! `recover`: puts a damaged record together from what is sound of it, from its
+//! backups, and from what travels with the data. The damaged file is kept. Where it
+//! is proved that nothing is lacking, the new record says all that the old one did.
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use fsure_os::lock::Lock;
+use fsure_os::path as os_path;
+use fsure_os::plain::open_own;
+
+use super::opening::{OpenRoot, keep_backup, lock, open_root, plan, root_identity};
+use super::{Options, carried};
+use crate::catalog::{
+    Bound, Catalog, OWN_CATALOG, Place, Recovered, Row, Settings, Sources, Stored,
+};
+use crate::scan::{Purpose, are_proven};
+use crate::words::{
+    AlgorithmSet, Changes, Clock, Error, ExitCode, Generation, IoContext as _, Monitor, RelPath,
+    Result, Verdict,
+};
+
+/// What `recover` is told.
+#[derive(Clone, Debug, Default)]
+pub struct RecoverOptions {
+    /// Backups besides the one beside the catalog.
+    pub from: Vec<PathBuf>,
+    /// Say what could be put together, and change nothing.
+    pub is_dry_run: bool,
+    /// Folders in which a copy of the backup is kept.
+    pub backup_folders: Vec<PathBuf>,
+}
+
+/// What `recover` did.
+#[derive(Clone, Debug, Default)]
+pub struct Recovery {
+    /// What was wrong; `None` where the record is sound, and was left alone.
+    pub damage: Option<String>,
+    /// What was put together.
+    pub recovered: Recovered,
+    /// Files whose records only travelled with the data.
+    pub from_sidecars: u64,
+    /// Rows of the new record.
+    pub rows: u64,
+    /// Large files whose block values are lost: they are verified as a whole.
+    pub without_blocks: u64,
+    /// Where the damaged record is kept; `None` where there was none, and in a dry
+    /// run.
+    pub kept_as: Option<PathBuf>,
+    /// Whether nothing was changed because that was asked for.
+    pub is_dry_run: bool,
+}
+
+impl Recovery {
+    /// Rows that are known to be lost.
+    pub fn lost(&self) -> u64 {
+        let before = self.recovered.rows_before.unwrap_or(0);
+        if self.recovered.is_whole { 0 } else { before.saturating_sub(self.rows) }
+    }
+
+    /// The exit code it deserves: 7 for a record that is whole again.
+    pub fn exit_code(&self) -> ExitCode {
+        match &self.damage {
+            None => ExitCode::Clean,
+            Some(_) if self.is_dry_run => ExitCode::RecordUntrusted,
+            Some(_) if self.recovered.is_whole => ExitCode::Healed,
+            Some(_) => ExitCode::Incomplete,
+        }
+    }
+}
+
+/// The nearest root above a path that has a record, or a backup of one.
+pub fn locate_backup(path: &Path) -> Result<Option<Place>> {
+    let asked = os_path::resolve(path).doing("find", path)?;
+    let root = asked.ancestors().find(|folder| {
+        let catalog = folder.join(OWN_CATALOG);
+        os_path::exists(&catalog) || os_path::exists(&Catalog::backup_file(&catalog))
+    });
+    Ok(root.map(|root| Place {
+        root: root.to_owned(),
+        catalog: root.join(OWN_CATALOG),
+        scope: RelPath::root(),
+    }))
+}
+
+/// Puts the record of a root together, if it needs that.
+pub fn recover(place: &Place, options: &RecoverOptions, monitor: &dyn Monitor) -> Result<Recovery> {
+    let open = open_root(place)?;
+    let lock = lock(&place.catalog, monitor)?;
+    let Some(damage) = damage(place)? else {
+        return Ok(Recovery::default());
+    };
+    let making = beside(&place.catalog, ".recovering");
+    os_path::remove(&making, false);
+    let mut recovery =
+        Recovery { damage: Some(damage), is_dry_run: options.is_dry_run, ..Recovery::default() };
+    let made = put_together(place, &open, &making, options, &mut recovery, monitor);
+    let is_kept = made.is_ok() && !options.is_dry_run;
+    if !is_kept {
+        os_path::remove(&making, false);
+        return made.map(|()| recovery);
+    }
+    recovery.kept_as = install(&place.catalog, &making, recovery.recovered.is_whole)?;
+    renew_backup(place, lock, &options.backup_folders, monitor)?;
+    Ok(recovery)
+}
+
+/// What is wrong with a record, if anything.
+fn damage(place: &Place) -> Result<Option<String>> {
+    if !os_path::exists(&place.catalog) {
+        return Ok(Some("it is gone".to_owned()));
+    }
+    let look = || -> Result<Option<String>> {
+        let mut catalog = Catalog::open(&place.catalog, None)?;
+        let audit = catalog.audit()?;
+        let bad = audit.bad_rows.len();
+        let bad = (bad > 0).then(|| format!("{bad} of its rows fail their own seal"));
+        let pages = catalog.check_pages()?;
+        // Their totals are checked when they are read.
+        catalog.generations()?;
+        catalog.verifications()?;
+        Ok(pages.or(audit.objection).or(bad))
+    };
+    match look() {
+        Err(Error::RecordUntrusted { why, .. }) => Ok(Some(why)),
+        other => other,
+    }
+}
+
+fn put_together(
+    place: &Place,
+    open: &OpenRoot,
+    making: &Path,
+    options: &RecoverOptions,
+    recovery: &mut Recovery,
+    monitor: &dyn Monitor,
+) -> Result<()> {
+    let own = Catalog::backup_file(&place.catalog);
+    let files = options.from.iter().map(PathBuf::as_path);
+    let mut backups = Vec::new();
+    for file in files {
+        backups.push((file, content(file)?.ok_or_else(|| not_there(file))?));
+    }
+    if let Some(content) = content(&own)? {
+        backups.push((&own, content));
+    }
+    let sources = Sources {
+        catalog: &place.catalog,
+        damaged: content(&place.catalog)?,
+        journal: content(&beside(&place.catalog, "-journal"))?,
+        backups,
+    };
+    let now_s = Clock::default().now_s();
+    recovery.recovered =
+        crate::catalog::recover(making, sources, root_identity(place, open), now_s)?;
+    let mut catalog = Catalog::open(making, None)?;
+    recovery.without_blocks = catalog.drop_unproven_blocks(&is_proven)?;
+    if !recovery.recovered.is_whole {
+        recovery.from_sidecars = take_sidecars(place, open, &mut catalog, monitor)?;
+        note_losses(&mut catalog, now_s)?;
+    }
+    catalog.commit()?;
+    let audit = catalog.audit()?;
+    if !audit.is_clean() {
+        let why = format!("the record that was put together is not sound: {audit:?}");
+        return Err(Error::Internal(why));
+    }
+    recovery.rows = catalog.rows();
+    if recovery.rows == 0 && recovery.recovered.rows_before != Some(0) {
+        return Err(Error::RecordUntrusted {
+            catalog: place.catalog.clone(),
+            why: "nothing of it proves itself, and there is no backup of it".to_owned(),
+            hint: "nothing was changed; '--from FILE' names a backup that is kept elsewhere",
+        });
+    }
+    Ok(())
+}
+
+fn is_proven(row: &Row, values: &[[u8; 32]]) -> bool {
+    are_proven(&row.record, values)
+}
+
+/// The content of a regular file; `None` where there is none.
+fn content(file: &Path) -> Result<Option<Box<dyn Read>>> {
+    match open_own(file) {
+        Ok(content) => Ok(Some(Box::new(io::BufReader::new(content)))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).doing("read", file),
+    }
+}
+
+fn not_there(file: &Path) -> Error {
+    Error::Usage { message: format!("{} does not exist", file.display()), hint: None }
+}
+
+/// Takes what travels with the data of files of which nothing else is left.
+fn take_sidecars(
+    place: &Place,
+    open: &OpenRoot,
+    catalog: &mut Catalog,
+    monitor: &dyn Monitor,
+) -> Result<u64> {
+    let settings = Settings { digests: AlgorithmSet::default(), ..catalog.settings() };
+    let identity = (open.volume.clone(), open.inode);
+    let mut travelled = Catalog::temporary(&place.catalog, settings, identity)?;
+    let options = Options::default();
+    let walk = plan(place, open, &travelled, &options, Purpose::Status, false)?.walk;
+    carried::gather(open, &walk, &mut travelled, monitor)?;
+    let (mut taken, mut after) = (0, Vec::new());
+    loop {
+        let page = travelled.page(&Bound::After(&after), None)?;
+        let Some(last) = page.last() else { return Ok(taken) };
+        after = last.path().as_bytes().to_vec();
+        for stored in page {
+            let Stored::Sound(row) = stored else { continue };
+            if catalog.get(&row.record.path)?.is_none() {
+                let file_system = catalog.root_identity().0.id;
+                let mut record = row.record.clone();
+                record.entry.file_system = file_system;
+                catalog.put(None, record, &[])?;
+                taken += 1;
+            }
+        }
+    }
+}
+
+/// Leaves a note that rows may be lost without a trace, as `--accept-all` does.
+fn note_losses(catalog: &mut Catalog, now_s: i64) -> Result<()> {
+    let (none, name) = (RelPath::root(), Verdict::RecordBad.name());
+    catalog.note_accepted(now_s, &none, name, None, None)?;
+    let number = catalog.next_generation()?;
+    catalog.put_generation(&Generation {
+        number,
+        at_s: now_s,
+        command: "recover".to_owned(),
+        made_by: crate::catalog::MADE_BY.to_owned(),
+        changes: Changes::default(),
+        seal: None,
+    })
+}
+
+/// Puts the new record in the place of the damaged one, which is kept under
+/// another name; so is its backup, if it may hold what the new record lacks.
+fn install(catalog: &Path, making: &Path, is_whole: bool) -> Result<Option<PathBuf>> {
+    let kept = free_name(catalog);
+    let journal = |file: &Path| beside(file, "-journal");
+    let keep = |from: &Path, to: &Path| match os_path::exists(from) {
+        true => os_path::rename(from, to).doing("rename", from),
+        false => Ok(()),
+    };
+    // The journal first: with the new record beside it, it would be carried out.
+    let had_catalog = os_path::exists(catalog);
+    keep(&journal(catalog), &journal(&kept))?;
+    keep(catalog, &kept)?;
+    os_path::rename(making, catalog).doing("rename", making)?;
+    if !is_whole {
+        let backup = Catalog::backup_file;
+        keep(&backup(catalog), &backup(&kept))?;
+    }
+    Ok(had_catalog.then_some(kept))
+}
+
+fn free_name(catalog: &Path) -> PathBuf {
+    let mut names = (1..).map(|number| beside(catalog, &format!(".damaged-{number}")));
+    names.find(|name| !os_path::exists(name)).unwrap_or_default()
+}
+
+fn beside(file: &Path, tail: &str) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(tail);
+    PathBuf::from(name)
+}
+
+/// Writes a backup of the record that was put together.
+fn renew_backup(
+    place: &Place,
+    lock: Lock,
+    folders: &[PathBuf],
+    monitor: &dyn Monitor,
+) -> Result<()> {
+    let mut catalog = Catalog::open(&place.catalog, Some(lock))?;
+    catalog.commit()?;
+    keep_backup(place, &mut catalog, folders, monitor)
+}

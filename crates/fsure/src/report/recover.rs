@@ -1,0 +1,117 @@
+//! What became of a damaged record, for a person and for a program.
+
+use serde::Serialize;
+
+use super::json::line;
+use super::{count, number, safe};
+use crate::job::Recovery;
+
+/// The report for a person.
+pub fn text(root: &str, recovery: &Recovery) -> String {
+    let Some(damage) = &recovery.damage else {
+        return format!("recover {}\n\nThe record is sound: there is nothing to do.\n", safe(root));
+    };
+    let found = &recovery.recovered;
+    let mut text = format!("recover {}\n\nDamaged: {}\n\n", safe(root), safe(damage));
+    for (what, rows) in [
+        ("Rows that the damaged record still proves", found.from_catalog),
+        ("Rows from its backup", found.from_backup),
+        ("Rows from what travels with the data", recovery.from_sidecars),
+        ("Rows known to be lost", recovery.lost()),
+        ("Files whose block values are lost", recovery.without_blocks),
+    ] {
+        text += &format!("{what:<42}  {:>10}\n", count(rows));
+    }
+    text.push('\n');
+    for sentence in sentences(recovery) {
+        text += &sentence;
+        text.push('\n');
+    }
+    text
+}
+
+fn sentences(recovery: &Recovery) -> Vec<String> {
+    let found = &recovery.recovered;
+    let rows = number(recovery.rows, "row", "rows");
+    let mut sentences = Vec::new();
+    sentences.push(match (found.is_whole, recovery.is_dry_run) {
+        (true, false) => format!("The record is WHOLE again: {rows}, as many as were written."),
+        (true, true) => {
+            format!("The record would be whole again: {rows}, as many as were written.")
+        }
+        (false, false) => format!(
+            "The record has {rows}, and it is NOT PROVED that none is lacking. Files of which the \
+             row is lost are 'new' to it: compare them with copies before 'fsure update' records \
+             them as they are."
+        ),
+        (false, true) => format!(
+            "The record would have {rows}; it is not proved that none would be lacking. '--from \
+             FILE' names a backup that is kept elsewhere."
+        ),
+    });
+    if recovery.is_dry_run {
+        sentences.push("Nothing was changed: run it again without '--dry-run'.".to_owned());
+    }
+    if found.settings_are_lost {
+        sentences.push(
+            "What 'update' was told to record is lost: give '--digest' and '--cross-file-systems' \
+             again where they were given."
+                .to_owned(),
+        );
+    }
+    if recovery.without_blocks > 0 {
+        sentences.push(
+            "'fsure update --full' computes block values anew; until then these files are \
+             verified and healed as a whole."
+                .to_owned(),
+        );
+    }
+    if let Some(kept) = &recovery.kept_as {
+        let kept = kept.to_string_lossy();
+        sentences.push(format!("The damaged record is kept as {}.", safe(&kept)));
+    }
+    sentences
+}
+
+/// The report for a program; no line end.
+pub fn json(root: &str, recovery: &Recovery) -> String {
+    let found = &recovery.recovered;
+    line(&Line {
+        r#type: "summary",
+        command: "recover",
+        root,
+        damage: recovery.damage.as_deref(),
+        rows: recovery.rows,
+        rows_before: found.rows_before,
+        from_catalog: found.from_catalog,
+        from_backup: found.from_backup,
+        from_sidecars: recovery.from_sidecars,
+        lost: recovery.lost(),
+        without_blocks: recovery.without_blocks,
+        is_whole: found.is_whole,
+        has_current_backup: found.has_current_backup,
+        is_dry_run: recovery.is_dry_run,
+        kept_as: recovery.kept_as.as_ref().map(|kept| kept.to_string_lossy().into_owned()),
+        exit_code: recovery.exit_code().number(),
+    })
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    r#type: &'static str,
+    command: &'static str,
+    root: &'a str,
+    damage: Option<&'a str>,
+    rows: u64,
+    rows_before: Option<u64>,
+    from_catalog: u64,
+    from_backup: u64,
+    from_sidecars: u64,
+    lost: u64,
+    without_blocks: u64,
+    is_whole: bool,
+    has_current_backup: bool,
+    is_dry_run: bool,
+    kept_as: Option<String>,
+    exit_code: u8,
+}

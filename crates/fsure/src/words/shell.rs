@@ -1,0 +1,40 @@
+//! Commands in hints, so that they work as they are printed.
+
+use std::path::Path;
+
+/// Writes a path as one word of a shell. Control characters and bytes that are not UTF-8
+/// are written as `$'...'`, which bash, zsh, ksh and POSIX of 2024 take.
+pub fn shell_quoted(path: &Path) -> String {
+    let bytes = fsure_os::path::bytes(path);
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/.-_:@+,=%".contains(byte);
+    let is_text = |text: &str| !text.contains(char::is_control);
+    match std::str::from_utf8(&bytes) {
+        Ok(text) if !text.is_empty() && bytes.iter().all(is_plain) => text.to_owned(),
+        Ok(text) if is_text(text) => format!("'{}'", text.replace('\'', r"'\''")),
+        _ => {
+            let escaped = bytes.iter().map(|byte| match byte {
+                b'\'' | b'\\' => format!("\\{}", char::from(*byte)),
+                b' '..=b'~' => char::from(*byte).to_string(),
+                other => format!("\\x{other:02x}"),
+            });
+            format!("$'{}'", escaped.collect::<String>())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_one_word_of_a_shell() {
+        for (path, word) in [
+            ("/srv/a-b_c.d", "/srv/a-b_c.d"),
+            ("/srv/it's", r"'/srv/it'\''s'"),
+            ("", "''"),
+            ("a\tb'", r"$'a\x09b\''"),
+        ] {
+            assert_eq!(shell_quoted(Path::new(path)), word);
+        }
+    }
+}
