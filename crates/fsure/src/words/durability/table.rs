@@ -451,7 +451,8 @@ prop_compose! {
         let file_system = file_system.to_owned();
         Facts {
             medium, file_system, write_cache, write_cache_changed, held_by_loop, drive_cache_on,
-            count, spread_us, flush_us, direct_us, flushes_per_op, foreign_ratio, slope, dsync_us, weak_us, cuts,
+            count, spread_us, flush_us, direct_us, flushes_per_op, foreign_ratio, slope, dsync_us,
+            weak_us, cuts,
         }
     }
 }
