@@ -75,6 +75,40 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_parts_of_a_listing_are_all_of_it() {
+        let tree = tempfile::tempdir().unwrap();
+        let mut all: Vec<_> = (0..25).map(|n| format!("name {n}").into_bytes()).collect();
+        for name in &all {
+            std::fs::write(tree.path().join(std::str::from_utf8(name).unwrap()), name).unwrap();
+        }
+        all.sort();
+        let root = Root::open(tree.path()).unwrap();
+        for part_names in [1, 7, 25, usize::MAX] {
+            let mut found = Vec::new();
+            let mut take = |part: Listing| {
+                assert!(part.entries.len() <= part_names);
+                for (at, stat) in part.entries {
+                    let name = part.names.get(at);
+                    assert_eq!(stat.unwrap().size, name.len() as u64);
+                    found.push(name.to_vec());
+                }
+                true
+            };
+            root.list_in_parts(b"", part_names, &mut take).unwrap();
+            found.sort();
+            assert_eq!(found, all, "in parts of {part_names}");
+        }
+        let mut parts = 0;
+        let mut take = |_| {
+            parts += 1;
+            parts < 2
+        };
+        root.list_in_parts(b"", 3, &mut take).unwrap();
+        assert_eq!(parts, 2);
+        assert!(root.list_in_parts(b"none", 3, &mut |_| true).is_err());
+    }
+
+    #[test]
     fn a_root_with_nothing_but_our_own_in_it() {
         let tree = tempfile::tempdir().unwrap();
         let root = Root::open(tree.path()).unwrap();

@@ -116,4 +116,4 @@ mod wide;
 pub mod write;
 pub mod zram;
 
-pub use stat::{Kind, Stat};
+pub use stat::{DATE_NS_MAX, Kind, Stat};

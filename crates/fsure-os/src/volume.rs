@@ -46,6 +46,12 @@ pub fn of(root: &Root, path: &[u8]) -> io::Result<Volume> {
     crate::host::volume::of(root, path)
 }
 
+/// The paths below a root at which something is mounted, as far as this process
+/// sees: in no order, and none where the system does not say.
+pub fn mount_points(root: &Root) -> Vec<Vec<u8>> {
+    crate::host::volume::mount_points(root).unwrap_or_default()
+}
+
 /// Units that file systems keep dates in, the coarsest first, nanoseconds: some
 /// FUSE file systems, FAT, ext with 128-byte inodes and HFS+, exFAT, UDF, NTFS
 /// and SMB.

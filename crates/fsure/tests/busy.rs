@@ -6,9 +6,12 @@
 mod support;
 
 use std::fs::{File, OpenOptions};
+use std::io::Write as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use support::{FaultyFs, Meanwhile, Moment, Recorded, Tree, content, or_skip, told};
 
@@ -136,6 +139,68 @@ fn a_writer_that_ends_in_time_is_waited_for() {
         let report = setting.recorded.verify();
         assert_eq!((report.code, report.told()), (0, vec![]), "{writer:?}: {report:?}");
     }
+}
+
+/// How long an update takes that meets so many files, each of which is written
+/// to whenever it is read.
+fn time_with_busy_files(count: usize) -> Option<Duration> {
+    let (tree, beside) = (Tree::new(), Tree::new());
+    for number in 0..count {
+        tree.write(format!("busy {number}"), content(100, number as u64));
+    }
+    let view = or_skip("busy_files_share_their_waits", FaultyFs::new(tree.root()))?;
+    let root = tree.root().to_owned();
+    let meanwhile = move |path: &Path, moment| {
+        if moment == Moment::Read {
+            let file = OpenOptions::new().append(true).open(root.join(path)).expect("open");
+            (&file).write_all(b"more").expect("write");
+        }
+    };
+    view.faults.lock().expect("lock").meanwhile = Meanwhile::new(meanwhile);
+    let recorded = Recorded::outside(view.root(), &beside.path("catalog.db"));
+    let begun = Instant::now();
+    let report = recorded.run("update", &["--threads", "1"]);
+    let taken = begun.elapsed();
+    assert_eq!((report.code, report.count("busy")), (4, count as u64), "{report:?}");
+    Some(taken)
+}
+
+/// A file that changed gives its writer time; what else there is to read does
+/// not wait for that.
+#[test]
+fn busy_files_share_their_waits() {
+    let Some(one) = time_with_busy_files(1) else { return };
+    let Some(many) = time_with_busy_files(64) else { return };
+    assert!(many < one * 16, "one busy file: {one:?}, 64 of them: {many:?}");
+}
+
+/// Renamed away when it is to be opened, and back when it is looked for: each
+/// time is one attempt.
+#[test]
+fn a_name_that_comes_and_goes_is_not_asked_for_without_end() {
+    const ROUNDS_MAX: u32 = 50;
+    let Some(setting) = Setting::new("a_name_that_comes_and_goes") else { return };
+    let (here, away) = (setting.tree.path("victim"), setting.tree.path("away"));
+    let rounds = Arc::new(AtomicU32::new(0));
+    let seen = Arc::clone(&rounds);
+    setting.recorded.record();
+    let meanwhile = move |path: &Path, moment| {
+        if path != Path::new("victim") || seen.load(Ordering::Relaxed) >= ROUNDS_MAX {
+            return;
+        }
+        match moment {
+            Moment::Open => {
+                seen.fetch_add(1, Ordering::Relaxed);
+                std::fs::rename(&here, &away).expect("rename");
+            }
+            Moment::Name if away.exists() => std::fs::rename(&away, &here).expect("rename back"),
+            _ => {}
+        }
+    };
+    setting.view.faults.lock().expect("lock").meanwhile = Meanwhile::new(meanwhile);
+    let report = setting.recorded.verify();
+    assert_eq!((report.code, report.told()), (4, told(&[("victim", "busy")])), "{report:?}");
+    assert!(rounds.load(Ordering::Relaxed) < 10, "{rounds:?}: {report:?}");
 }
 
 #[test]

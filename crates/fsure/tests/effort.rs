@@ -3,6 +3,12 @@
 
 mod support;
 
+use std::sync::{Arc, Mutex};
+
+use fsure::catalog::locate;
+use fsure::job::{Options, scrub, verify};
+use fsure::scan::{Effort, Rate};
+use fsure::words::{Monitor, Progress, RelPath};
 use support::{Recorded, Tree, content, fsure, told};
 
 const MIB: usize = 1 << 20;
@@ -109,4 +115,53 @@ fn roots_on_different_disks_are_read_at_the_same_time() {
     let line = format!("altered      {}/file  ", text(fast.root()));
     assert!(run.stdout.lines().any(|told| told.starts_with(&line)), "{line}: {run:?}");
     assert_eq!(run.stdout.matches("\nWith hash ").count(), 2, "both report: {run:?}");
+}
+
+/// What a run has said of how far it is.
+#[derive(Default)]
+struct Heard(Mutex<Vec<Progress>>);
+
+impl Monitor for Heard {
+    fn progress(&self, progress: &Progress, _: Option<&RelPath>) {
+        self.0.lock().expect("lock").push(*progress);
+    }
+}
+
+#[test]
+fn what_is_gone_is_not_among_what_is_left_to_do() {
+    const FILES: usize = 12;
+    let (tree, beside) = (Tree::new(), Tree::new());
+    for number in 0..FILES {
+        tree.write(format!("{number:02}"), content(MIB, number as u64));
+    }
+    let recorded = Recorded::outside(tree.root(), &beside.path("c.db"));
+    recorded.record();
+    for gone in ["00", "01", "02"] {
+        std::fs::remove_file(tree.path(gone)).expect("remove");
+    }
+    tree.write("03", content(MIB / 2, 99));
+    std::fs::rename(tree.path("04"), tree.path("moved")).expect("rename");
+    tree.write("new", content(MIB, 100));
+    let heard = Heard::default();
+    let place = locate(tree.root(), Some(&recorded.catalog)).expect("a place");
+    let rate = Arc::new(Rate::new(Some(4 << 20)));
+    let effort = Effort { threads: Some(1), rate, ..Effort::default() };
+    let options = Options { effort, ..Options::default() };
+    verify(&place, &options, &heard).expect("verify");
+    let heard = heard.0.into_inner().expect("lock");
+    // 7 as recorded, one under another name, and half of one.
+    let there = (8 * MIB + MIB / 2) as u64;
+    let last = heard.last().expect("it takes two seconds");
+    assert!(last.bytes_judged * 10 > there * 6, "{heard:?}");
+    // While names come, a new one may be one that is gone.
+    let totals = heard.iter().map(|progress| progress.bytes_total);
+    assert!(totals.into_iter().all(|total| total <= there + MIB as u64), "{heard:?}");
+    assert!(last.bytes_total >= last.bytes_judged, "{heard:?}");
+    // A scrub judges what is there under its recorded name.
+    let scrubbed = Heard::default();
+    scrub(&place, &support::scrub::all(options), &scrubbed).expect("scrub");
+    let scrubbed = scrubbed.0.into_inner().expect("lock");
+    let last = scrubbed.last().expect("it takes two seconds");
+    assert!(last.bytes_judged * 10 > (7 * MIB + MIB / 2) as u64 * 6, "{scrubbed:?}");
+    assert!(last.bytes_total <= 8 * MIB as u64, "{scrubbed:?}");
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fsure::catalog::{Catalog, Settings};
-use fsure::scan::{Accept, Effort, From, Plan, Purpose, UpdateRules, scan};
+use fsure::scan::{Accept, Effort, Forget, From, Plan, Purpose, UpdateRules, scan};
 use fsure::tree::{Borders, LISTERS, Patterns, WalkOptions};
 use fsure::words::{Algorithm, AlgorithmSet, BytesByWay, Clock, RelPath, Silent};
 use fsure_os::folder::Root;
@@ -88,6 +88,7 @@ fn record(root: &Path, first_way: Way, reads_from: From) -> (Sums, BytesByWay) {
             patterns: Patterns::new(&[], &[], &[]).expect("no patterns"),
             borders: Borders {
                 cross_file_systems: false,
+                mounted_over: Vec::new(),
                 own: Vec::new(),
                 places: Places::No,
                 catalog_in_root: ".fsure/catalog.db",
@@ -99,6 +100,7 @@ fn record(root: &Path, first_way: Way, reads_from: From) -> (Sums, BytesByWay) {
             full: true,
             digests,
             only_completes: false,
+            forget: Forget::Nothing,
             only_sizes: None,
             accept: Accept::Nothing,
         }),
@@ -113,6 +115,7 @@ fn record(root: &Path, first_way: Way, reads_from: From) -> (Sums, BytesByWay) {
         force: false,
         tell_ok: false,
         clock: Clock::default(),
+        must_write: false,
         scrub: None,
     };
     let mut open = Catalog::open(&catalog, None).expect("open the catalog");

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use support::{Mounted, Recorded, Report, Tree, content, flip_byte, or_skip};
+use support::{FaultyFs, Mounted, Recorded, Report, Tree, content, flip_byte, or_skip};
 
 const MIB: u64 = 1 << 20;
 const SHARD: u64 = 16 << 10;
@@ -381,4 +381,35 @@ fn a_killed_protect_is_made_good_by_the_next() {
     assert_eq!((report.code, &report.summary()["files"]), (0, &json!(30)), "{report:?}");
     assert_eq!(set.groups("").len(), 31, "nothing is left of the killed");
     set.assert_whole();
+}
+
+/// Many files of one pool are damaged: the pool is rebuilt once for all of them,
+/// and not read as a whole for each.
+#[test]
+fn a_pool_is_read_once_for_all_that_it_heals() {
+    const FILES: usize = 200;
+    let files: Vec<_> = (0..FILES).map(|number| format!("{number:03}")).collect();
+    let all: Vec<_> = files.iter().map(|name| (name.as_str(), 20_000)).collect();
+    let set = Setting::new(&all, "100%");
+    let Some(view) = or_skip("a_pool_is_read_once", FaultyFs::new(set.tree.root())) else { return };
+    let reads_to_heal = |count: usize| {
+        for name in &files[..count] {
+            set.tree.write(name, &set.contents[name]);
+            set.tree.age(name);
+        }
+        let viewed = Recorded::outside(view.root(), &set.beside.path("viewed.db"));
+        std::fs::remove_dir_all(set.beside.path("viewed.db.parity")).ok();
+        std::fs::remove_file(&viewed.catalog).ok();
+        viewed.record();
+        assert_eq!(viewed.run("protect", &["--redundancy", "100%"]).code, 0);
+        files[..count].iter().for_each(|name| set.tree.flip(name, 77));
+        view.take_requests();
+        let report = viewed.run("heal", &[""; 0]);
+        let can = report.lines.iter().filter(|line| line["cure"] == "healable").count();
+        assert_eq!((report.code, can), (3, count), "{report:?}");
+        view.take_requests().len()
+    };
+    let (few, many) = (reads_to_heal(2), reads_to_heal(FILES / 2));
+    // Each file is read to be judged, the damaged ones some times more.
+    assert!(many < few + 10 * FILES, "{few} reads to heal 2 files, {many} to heal 100");
 }

@@ -97,6 +97,50 @@ fn a_full_disk_ends_the_update_and_leaves_the_record_as_it_was() {
     room.record();
 }
 
+/// Fills a file system to its last block, and leaves so many bytes.
+fn fill(root: &Path, left: u64) {
+    use std::io::Write as _;
+    let ballast = root.join("ballast");
+    let mut file = std::fs::File::create(&ballast).expect("create");
+    while file.write(&[1; 4096]).is_ok_and(|bytes| bytes > 0) {}
+    let size = file.metadata().expect("stat").len();
+    file.set_len(size.saturating_sub(left)).expect("give back");
+}
+
+/// Nothing has to be written to judge: as on a read-only medium, the damage is
+/// named and all of the rest judged, whatever write it is that fails.
+#[test]
+fn a_full_disk_keeps_no_file_from_being_judged() {
+    const FILES: u64 = 300;
+    let (tree, beside) = (Tree::new(), Tree::new());
+    let mounted = Mounted::tmpfs(beside.root(), 2000);
+    let Some(_mounted) = or_skip("a_full_disk_keeps_no_file", mounted) else { return };
+    for number in 0..FILES {
+        tree.write(format!("a folder/{number:0100}"), content(3000, number));
+    }
+    let damaged = format!("a folder/{:0100}", 150);
+    let recorded = Recorded::outside(tree.root(), &beside.path("catalog.db"));
+    recorded.record();
+    tree.flip(&damaged, 5);
+    let lock = beside.path("catalog.db.lock");
+    for pages in [0, 1, 2, 3, 5, 8, 13, 40] {
+        for command in ["verify", "scrub"] {
+            std::fs::remove_file(&lock).ok();
+            fill(beside.root(), pages * 4096);
+            let report = recorded.run(command, &[""; 0]);
+            let case = format!("{command}, {pages} pages left: {report:?}");
+            assert_eq!(report.code, 3, "{case}");
+            assert_eq!(report.told(), told(&[(damaged.as_str(), "altered")]), "{case}");
+            assert_eq!(report.count("ok"), FILES - 1, "{case}");
+            let is_short = pages < 5;
+            assert!(!is_short || report.stderr.contains("verified"), "{case}");
+            std::fs::remove_file(beside.path("ballast")).expect("make room");
+        }
+    }
+    let report = recorded.verify();
+    assert_eq!((report.code, report.stderr.contains("verified")), (3, false), "{report:?}");
+}
+
 fn live_files(recorded: &Recorded) -> usize {
     let zero = rusqlite::types::Value::Integer(0);
     recorded.rows().values().filter(|row| row["kind"] == zero).count()

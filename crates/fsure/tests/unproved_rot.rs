@@ -16,10 +16,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use support::{
     EXT3, EXT4, EXT4_SMALL_INODES, Faults, FaultyFs, Format, Image, Mounted, Recorded, Tree,
-    content, fsure_json, or_skip, skip,
+    content, or_skip, skip,
 };
 
-const NONE: [&str; 0] = [];
 const SIZE: usize = 5000;
 
 /// Waits for the first part of a second, so that a record and an edit are in one.

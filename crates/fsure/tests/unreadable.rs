@@ -6,10 +6,13 @@
 mod support;
 
 use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use rusqlite::types::Value;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
-use support::{Fault, FaultyFs, Recorded, Row, Tree, content, or_skip, told};
+use support::{Fault, FaultyFs, Mounted, Recorded, Row, Tree, code, content, or_skip, told};
 
 const MIB: u64 = 1 << 20;
 const KIB: u64 = 1 << 10;
@@ -242,4 +245,58 @@ fn a_new_file_that_cannot_be_read_is_not_recorded() {
     assert_eq!(report.verdict("b").as_deref(), Some("new"), "{report:?}");
     assert_eq!(report.code, 0, "{report:?}");
     assert_eq!(setting.recorded.row("b")["size"], Value::Integer(MIB as i64));
+}
+
+/// A size is what a file claims: on tmpfs, xfs and btrfs up to 8 EiB that are
+/// nothing but a hole.
+#[test]
+fn a_file_that_claims_too_much_is_told_and_costs_the_others_nothing() {
+    let (tree, beside) = (Tree::new(), Tree::new());
+    let mounted = or_skip("a_file_that_claims_too_much", Mounted::tmpfs(tree.root(), 1 << 10));
+    let Some(_mounted) = mounted else { return };
+    tree.write("good", "x");
+    for name in ["huge 1", "huge 2", "huge 3"] {
+        let file = std::fs::File::create(tree.path(name)).expect("create");
+        file.set_len(7 << 60).expect("a size");
+    }
+    let recorded = Recorded::outside(tree.root(), &beside.path("catalog.db"));
+    // Its memory is limited, so that this machine does not suffer where it fails.
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -v 8000000; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_fsure")]);
+    limited.args(recorded.arguments("update", &["--json"]));
+    let run = limited.output().expect("start fsure");
+    let said = String::from_utf8_lossy(&run.stdout).into_owned();
+    assert_eq!(code(run.status), 4, "{said}{}", String::from_utf8_lossy(&run.stderr));
+    for name in ["huge 1", "huge 2", "huge 3"] {
+        let line = said.lines().find(|line| line.contains(name)).expect("a finding");
+        assert!(line.contains("\"unreadable\"") && line.contains("it claims 7168.0 PiB"), "{line}");
+    }
+    assert_eq!(recorded.rows().into_keys().collect::<Vec<_>>(), [b"good".to_vec()]);
+}
+
+/// What may be a disk image is read, all of its zeros, until the user has enough.
+#[test]
+fn a_large_hole_is_read_until_the_run_is_interrupted() {
+    let (tree, beside) = (Tree::new(), Tree::new());
+    let mounted = or_skip("a_large_hole_is_read", Mounted::tmpfs(tree.root(), 1 << 10));
+    let Some(_mounted) = mounted else { return };
+    let file = std::fs::File::create(tree.path("image")).expect("create");
+    file.set_len(60 << 40).expect("a size");
+    let recorded = Recorded::outside(tree.root(), &beside.path("catalog.db"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fsure"));
+    command.args(recorded.arguments("update", &[""; 0]));
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("start");
+    let is_begun = || {
+        let count = "SELECT count(*) FROM unfinished";
+        let count = |it: rusqlite::Connection| it.query_row(count, [], |row| row.get::<_, i64>(0));
+        recorded.catalog.exists() && count(recorded.connect()).is_ok_and(|count| count > 0)
+    };
+    let is_at_work = || std::fs::read_link(format!("/proc/{}/exe", child.id())).is_ok();
+    while !is_begun() && is_at_work() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).expect("interrupt it");
+    let run = child.wait_with_output().expect("wait");
+    let said = String::from_utf8_lossy(&run.stderr).into_owned();
+    assert_eq!(code(run.status), 130, "{}{said}", String::from_utf8_lossy(&run.stdout));
 }

@@ -87,7 +87,7 @@ pub(super) fn blame(file: &Path, error: &rusqlite::Error) -> Error {
         Some(SystemIoFailure) => not_written_because(
             file,
             &error.to_string(),
-            "check the disk it lies on; what was recorded before is unchanged",
+            "check the disk it lies on, and your quota there; what was recorded before is unchanged",
         ),
         _ => Error::Internal(format!("{}: {error}", file.display())),
     }

@@ -33,6 +33,7 @@ mod store;
 mod table_total;
 mod tables;
 mod temporary;
+mod tombstones;
 mod waiting;
 
 pub use about::{FileSystem, Settings};

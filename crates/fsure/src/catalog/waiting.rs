@@ -31,7 +31,13 @@ CREATE TABLE waiting (
     is_recorded INTEGER NOT NULL DEFAULT 0,
     doubt INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
-CREATE TABLE pair (now BLOB PRIMARY KEY, was BLOB NOT NULL UNIQUE, key TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE pair (
+    now BLOB PRIMARY KEY,
+    was BLOB NOT NULL UNIQUE,
+    key TEXT NOT NULL,
+    value BLOB NOT NULL,
+    UNIQUE (value, key)
+) WITHOUT ROWID;
 CREATE TABLE size (size INTEGER PRIMARY KEY);
 ";
 
@@ -57,6 +63,8 @@ pub struct Arrival {
     pub path: RelPath,
     /// What it is.
     pub kind: EntryKind,
+    /// Its length.
+    pub size: u64,
     /// The device of the folder it is in, as the walk told it.
     pub device: u64,
     /// The recorded path that is gone and of which this is the new name.
@@ -179,7 +187,7 @@ impl Waiting {
         self.run(&format!(
             "CREATE INDEX by_{key} ON waiting ({key}, is_here) WHERE {key} IS NOT NULL;
              INSERT INTO pair SELECT max(CASE WHEN is_here THEN path END), \
-                 max(CASE WHEN NOT is_here THEN path END), '{key}' \
+                 max(CASE WHEN NOT is_here THEN path END), '{key}', {key} \
                  {groups} count(*) = 2 AND sum(is_here) = 1 AND min(kind) = max(kind);
              UPDATE waiting SET doubt = {doubt} WHERE doubt = 0 AND {UNPAIRED} AND {key} IN \
                  (SELECT {key} {groups} count(*) > 2 AND sum(is_here) BETWEEN 1 AND count(*) - 1)"
@@ -198,11 +206,18 @@ impl Waiting {
         count.map(i64::cast_unsigned).map_err(|error| fault(&error))
     }
 
+    /// Bytes of the files that came and are the pair of one that went.
+    pub fn moved_bytes(&self) -> Result<u64> {
+        let sql = "SELECT total(size) FROM waiting JOIN pair ON now = path WHERE kind = 0";
+        let bytes = self.connection.query_row(sql, [], |row| row.get::<_, f64>(0));
+        bytes.map(|bytes| bytes as u64).map_err(|error| fault(&error))
+    }
+
     /// The next names that came, in the order of paths; `with_content` for
     /// those whose content was found only.
     pub fn arrivals(&self, after: Option<&RelPath>, with_content: bool) -> Result<Vec<Arrival>> {
         let sql = format!(
-            "SELECT path, device, was, doubt, is_recorded, kind FROM waiting \
+            "SELECT path, device, was, doubt, is_recorded, kind, size FROM waiting \
              LEFT JOIN pair ON now = path \
              WHERE is_here AND path > ?1 AND (content IS NOT NULL OR NOT ?2) \
              ORDER BY path LIMIT {PAGE_ROWS}"
@@ -218,6 +233,7 @@ impl Waiting {
                 doubt: doubt_of(row.get(3)?),
                 is_recorded: row.get(4)?,
                 kind: kind_of(row.get(5)?),
+                size: row.get::<_, i64>(6)?.cast_unsigned(),
             })
         });
         rows.and_then(Iterator::collect).map_err(|error| fault(&error))

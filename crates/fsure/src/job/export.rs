@@ -320,8 +320,7 @@ impl Export<'_> {
             self.monitor.warn(&format!("{shown}: left out, its record has no {digests}"));
             return None;
         }
-        let modified =
-            (!entry.is_undated()).then_some(Modified { time_ns: entry.mtime_ns, unit_ns: 1 });
+        let modified = entry.exact_mtime_ns().map(|time_ns| Modified { time_ns, unit_ns: 1 });
         let (digests, size) = (digests.clone(), Some(entry.size));
         Some(Listed { path, digests, size, modified, ..Listed::default() })
     }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::Options;
 use super::opening::{OpenRoot, plan};
 use crate::catalog::{Catalog, Place, Settings};
-use crate::scan::{Accept, Purpose, Sizes, UpdateRules, scan};
+use crate::scan::{Accept, Forget, Purpose, Sizes, UpdateRules, scan};
 use crate::words::{
     AlgorithmSet, Error, ExitCode, Finding, Monitor, Progress, RelPath, Result, Stop, Verdict,
     no_answer,
@@ -59,6 +59,7 @@ pub(super) fn look(
         digests,
         accept: Accept::All,
         only_completes: false,
+        forget: Forget::Nothing,
         only_sizes: None,
     };
     let mut plan = plan(place, open, &catalog, options, Purpose::Update(rules.clone()), true)?;

@@ -14,7 +14,7 @@ use fsure_os::volume::{self, Volume};
 use super::Options;
 use super::config::{self, Config};
 use super::heal::is_draft_name;
-use crate::catalog::{Bound, Catalog, OWN_CATALOG, OWN_FOLDER, Place, not_there};
+use crate::catalog::{Bound, Catalog, OWN_CATALOG, OWN_FOLDER, Place, Stored, not_there};
 use crate::scan::{From, Plan, Purpose};
 use crate::tree::{Borders, LISTERS, Patterns, WalkOptions};
 use crate::trust::Trusted;
@@ -175,6 +175,44 @@ pub(super) fn is_recorded_root(open: &OpenRoot, catalog: &Catalog) -> bool {
     then.kind == open.volume.kind && then.uuid == open.volume.uuid && is_known
 }
 
+/// Whether the root is provably the recorded one, or the copy that its record
+/// travelled with: a disk that is not mounted has neither.
+pub(super) fn is_surely_the_root(
+    place: &Place,
+    open: &OpenRoot,
+    catalog: &mut Catalog,
+) -> Result<bool> {
+    if place.is_inside() || !is_recorded_root(open, catalog) {
+        return Ok(place.is_inside());
+    }
+    let (recorded, inode) = catalog.root_identity();
+    let is_known = recorded.volume.uuid.is_some() && inode == Some(open.inode);
+    Ok(is_known || is_any_as_recorded(&open.root, catalog)?)
+}
+
+/// Whether any recorded file is there, with its inode and its change time: on
+/// another file system without UUID, none would be.
+fn is_any_as_recorded(root: &Root, catalog: &mut Catalog) -> Result<bool> {
+    let mut after = Vec::new();
+    loop {
+        let page = catalog.page(&Bound::After(&after), None)?;
+        let Some(last) = page.last() else { return Ok(false) };
+        after = last.path().as_bytes().to_vec();
+        let is_there = |stored: &Stored| {
+            let Stored::Sound(row) = stored else { return false };
+            let then = &row.record.entry;
+            let now = root.stat(row.record.path.as_bytes());
+            row.is_live_file()
+                && now.is_ok_and(|now| {
+                    then.inode == Some(now.inode) && then.ctime_ns == Some(now.ctime_ns)
+                })
+        };
+        if page.iter().any(is_there) {
+            return Ok(true);
+        }
+    }
+}
+
 fn describe(volume: &Volume) -> String {
     let uuid =
         volume.uuid.as_deref().map_or("without UUID".to_owned(), |uuid| format!("UUID {uuid}"));
@@ -211,6 +249,7 @@ pub(super) fn plan(
             )?,
             borders: Borders {
                 cross_file_systems: options.cross_file_systems.unwrap_or(recorded),
+                mounted_over: Vec::new(),
                 own: own_paths(place).into_iter().chain(drafts(catalog, options)?).collect(),
                 places: match (&purpose, reads_from) {
                     (Purpose::Status, _) => Places::No,
@@ -230,6 +269,7 @@ pub(super) fn plan(
             Purpose::Update(rules) if rules.only_completes => "export",
             Purpose::Update(_) => "update",
         },
+        must_write: matches!(purpose, Purpose::Update(_)),
         purpose,
         first_way: Way::Direct,
         effort: options.effort.clone(),

@@ -14,7 +14,7 @@ use super::listing::Refusal;
 use super::opening::plan;
 use crate::catalog::{Bound, Catalog, Row, Stored};
 use crate::exchange::Source;
-use crate::scan::{Accept, Purpose, UpdateRules, scan};
+use crate::scan::{Accept, Forget, Purpose, UpdateRules, scan};
 use crate::words::{
     Algorithm, Digests, Error, ExitCode, FileSystemId, Finding, Monitor, Progress, Record, RelPath,
     Result, Stop, Verdict, no_answer,
@@ -37,6 +37,7 @@ impl Import<'_> {
             digests,
             only_completes: true,
             accept: Accept::Nothing,
+            forget: Forget::Nothing,
             only_sizes: None,
         };
         let mut plan = plan(self.place, self.open, &proven, options, Purpose::Update(rules), true)?;

@@ -1,6 +1,8 @@
 //! `update`: record what is new or has changed. What the record already says
 //! of a file is overwritten only where the file's date explains the change.
 
+use std::time::Duration;
+
 use fsure_os::attribute::{HAS_ACCESS_LISTS, HAS_ATTRIBUTES, HAS_OWNERS};
 use fsure_os::path as os_path;
 
@@ -11,7 +13,7 @@ use super::opening::{
 };
 use super::{Options, carried, layout};
 use crate::catalog::{Catalog, Choices, OWN_FOLDER, Place, Settings, refuse_irregular_parity};
-use crate::scan::{Accept, Purpose, UpdateRules, scan};
+use crate::scan::{Accept, Forget, Purpose, TOMBSTONE_AGE, UpdateRules, scan};
 use crate::words::{
     Algorithm, AlgorithmSet, Aspect, AspectSet, Error, Layout, Monitor, Outcome, Parity, Result,
 };
@@ -39,6 +41,9 @@ pub struct UpdateOptions {
     pub layout: Option<Layout>,
     /// Findings to record although they bury evidence.
     pub accept: Accept,
+    /// Drop the tombstones of at least this age; `None` for those of a year, with
+    /// the next change.
+    pub forget: Option<Duration>,
 }
 
 /// Brings the record up to date with the tree.
@@ -84,6 +89,11 @@ pub fn update(place: &Place, options: &UpdateOptions, monitor: &dyn Monitor) -> 
         digests: settings.digests,
         only_completes: options.only_completes,
         accept: options.accept.clone(),
+        forget: match options.forget {
+            _ if options.only_completes => Forget::Nothing,
+            Some(age) => Forget::Now(age),
+            None => Forget::WithChanges(TOMBSTONE_AGE),
+        },
         only_sizes: None,
     };
     let plan = plan(place, &open, &catalog, common, Purpose::Update(rules), true)?;

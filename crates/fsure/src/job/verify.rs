@@ -56,10 +56,17 @@ pub(super) fn open_catalog(place: &Place, monitor: &dyn Monitor) -> Result<(Cata
         Err(error) => return Err(error),
     };
     let has_lock = lock.is_some();
-    let catalog = Catalog::open(&place.catalog, lock)?;
-    let may_write = has_lock && !catalog.is_read_only();
-    if !may_write {
-        let why = if has_lock { "it is read-only".to_owned() } else { why };
+    let (catalog, why) = match Catalog::open(&place.catalog, lock) {
+        // One of an older version is completed where it can be written.
+        Err(Error::RecordNotWritten { why, .. }) if has_lock => {
+            (Catalog::open(&place.catalog, None)?, Some(why))
+        }
+        opened => (opened?, (!has_lock).then_some(why)),
+    };
+    let is_read_only = || catalog.is_read_only().then(|| "it is read-only".to_owned());
+    let why = why.or_else(is_read_only);
+    let may_write = why.is_none();
+    if let Some(why) = why {
         monitor.warn(&format!(
             "{} cannot be written ({why}): when the files were verified is not noted",
             place.catalog.display()

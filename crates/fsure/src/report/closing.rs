@@ -29,6 +29,10 @@ pub(super) fn closing(outcome: &Outcome) -> Vec<String> {
         sentences.push(all_is_well(outcome));
     }
     sentences.extend(outcome.signed.as_ref().map(signature));
+    if outcome.forgotten > 0 {
+        let records = number(outcome.forgotten, "record", "records");
+        sentences.push(format!("Forgot {records} of what had been gone for long enough."));
+    }
     // Recording from memory is what `update` may do; proving from it is not.
     if outcome.bytes.cached > 0 && !outcome.is_update {
         let cached = units::size(outcome.bytes.cached);

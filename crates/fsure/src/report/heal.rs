@@ -27,13 +27,7 @@ pub fn text_line(root: Option<&str>, remedy: &Remedy) -> String {
     let size = remedy.size;
     for (origin, taken) in &remedy.taken {
         let shown = ranges("", taken, size).unwrap_or_default();
-        let from = match origin {
-            Origin::Itself => "as they are in it".to_owned(),
-            Origin::Replica(path) => format!("from {}", escape(path)),
-            Origin::Parity => "from recovery data".to_owned(),
-            Origin::Record => "as it is recorded".to_owned(),
-        };
-        text += &format!("\n    {}", format!("{} {from}", shown.trim()).trim());
+        text += &format!("\n    {}", format!("{} {}", shown.trim(), from(origin)).trim());
     }
     if let Some(lacking) = ranges("in no copy:", &remedy.lacking, size) {
         text += &format!("\n    {lacking}");
@@ -45,6 +39,16 @@ pub fn text_line(root: Option<&str>, remedy: &Remedy) -> String {
         text += &format!("\n    {}", safe(reason));
     }
     text
+}
+
+/// Where bytes come from.
+pub(super) fn from(origin: &Origin) -> String {
+    match origin {
+        Origin::Itself => "as they are in it".to_owned(),
+        Origin::Replica(path) => format!("from {}", escape(path)),
+        Origin::Parity => "from recovery data".to_owned(),
+        Origin::Record => "as it is recorded".to_owned(),
+    }
 }
 
 /// The same as JSON; no line end.

@@ -12,6 +12,7 @@ pub mod disk;
 pub mod doctor;
 pub mod dupes;
 pub mod flush;
+pub mod fold;
 pub mod heal;
 pub mod hot;
 pub mod json;

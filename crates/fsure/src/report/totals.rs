@@ -32,6 +32,7 @@ pub(super) struct Totals {
     recorded_left_out: u64,
     absent_roots: u64,
     unusable_entries: u64,
+    forgotten: u64,
     damaged_blocks: u64,
     known_damage: u64,
     accepted: u64,
@@ -77,6 +78,7 @@ impl Totals {
             recorded_left_out: outcome.recorded_left_out.total(),
             absent_roots: outcome.absent_roots.len() as u64,
             unusable_entries: outcome.unusable_entries,
+            forgotten: outcome.forgotten,
             damaged_blocks: outcome.damaged_blocks,
             known_damage: outcome.known_damage.total(),
             accepted: outcome.accepted.total(),
@@ -119,6 +121,7 @@ impl Totals {
         self.recorded_left_out += other.recorded_left_out;
         self.absent_roots += other.absent_roots;
         self.unusable_entries += other.unusable_entries;
+        self.forgotten += other.forgotten;
         self.damaged_blocks += other.damaged_blocks;
         self.known_damage += other.known_damage;
         self.accepted += other.accepted;
@@ -127,7 +130,7 @@ impl Totals {
         self.unhealed += other.unhealed;
         self.bytes_healed += other.bytes_healed;
         self.parity = self.parity.take().or(other.parity);
-        self.bytes_judged += other.bytes_judged;
+        self.bytes_judged = self.bytes_judged.saturating_add(other.bytes_judged);
         self.bytes_read += other.bytes_read;
         self.bytes_by_way.add(&other.bytes_by_way);
         self.seconds += other.seconds;
@@ -153,7 +156,7 @@ impl Counts {
 
     fn add(&mut self, other: &Self) {
         for (sum, more) in self.0.iter_mut().zip(other.0) {
-            *sum += more;
+            *sum = sum.saturating_add(more);
         }
     }
 }

@@ -48,7 +48,9 @@ impl Ledger<'_> {
             match why {
                 LeftOut::CommandLine => left_out.by_command_line += 1,
                 LeftOut::Pattern => left_out.by_pattern += 1,
-                LeftOut::OtherFileSystem | LeftOut::NestedRoot => left_out.by_border += 1,
+                LeftOut::OtherFileSystem | LeftOut::OtherMount | LeftOut::NestedRoot => {
+                    left_out.by_border += 1;
+                }
             }
         }
         Ok(true)
@@ -95,6 +97,7 @@ fn reason_of(why: LeftOut) -> Option<String> {
     match why {
         LeftOut::CommandLine | LeftOut::Pattern => None,
         LeftOut::OtherFileSystem => Some("another file system".to_owned()),
+        LeftOut::OtherMount => Some("another folder is mounted over the recorded one".to_owned()),
         LeftOut::NestedRoot => Some("it has a record of its own now".to_owned()),
     }
 }

@@ -30,6 +30,11 @@ fn is_same_content(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::Ok | Verdict::Touched | Verdict::Moved | Verdict::Flaky)
 }
 
+/// Whether a folder is the recorded one, whatever its dates.
+fn is_same_folder(then: &Entry, now: &Entry) -> bool {
+    (then.file_system, then.inode) == (now.file_system, now.inode)
+}
+
 impl Ledger<'_> {
     /// What to write for a finding that may be recorded; `None` where there is
     /// nothing to write, or nothing that could be.
@@ -61,12 +66,14 @@ impl Ledger<'_> {
                 let blocks = content.values();
                 Some(Write::Other(self.record(settled, entry, Some(content)), blocks))
             }
-            // A folder's dates say nothing that its names do not say.
+            // A folder's dates say nothing that its names do not say; its inode, in
+            // whose place another one may be mounted.
             (kind, _, Some(row))
                 if settled.verdict == Verdict::Ok
                     && settled.norm.is_none()
                     && !row.is_gone()
-                    && (kind == EntryKind::Folder || row.record.entry == *entry) =>
+                    && (kind == EntryKind::Folder && is_same_folder(&row.record.entry, entry)
+                        || row.record.entry == *entry) =>
             {
                 None
             }

@@ -1,16 +1,14 @@
 //! How much there is to judge, for the percentage and the time left.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
-use fsure_os::place::Places;
 
 use super::hands::Meter;
 use super::{Plan, Purpose};
-use crate::catalog::Catalog;
-use crate::tree::{Step, Walk};
+use crate::catalog::{Catalog, Stored};
+use crate::tree::each_file_size;
 
 /// A run that is over before this is not slowed down by counting what there
 /// is to do; from then on, knowing what is left is worth a second walk.
@@ -28,7 +26,7 @@ impl Estimate {
     /// what `update` will come across, has to be counted.
     pub(super) fn new(plan: &Plan, catalog: &Catalog) -> Self {
         let estimate = Self::default();
-        if plan.walk.scope.is_root() && plan.purpose == Purpose::Verify && plan.scrub.is_none() {
+        if judges_all(plan) {
             estimate.add(catalog.bytes());
             estimate.finish();
         }
@@ -36,7 +34,8 @@ impl Estimate {
     }
 
     pub(super) fn add(&self, bytes: u64) {
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        let add = |sum: u64| Some(sum.saturating_add(bytes));
+        let _ = self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
     }
 
     pub(super) fn finish(&self) {
@@ -52,6 +51,47 @@ impl Estimate {
     }
 }
 
+/// Bytes of recorded files that are still to be judged, in a run that judges all
+/// of a record. What is gone is taken off as soon as that shows, or the share of
+/// what is done would stand still at the end, and never be all.
+#[derive(Debug, Default)]
+pub(super) struct Remaining {
+    /// Of the files that were not come by.
+    pub(super) record: u64,
+    /// Of those whose names are gone, and of those that came: as far as one makes
+    /// up for the other they will have moved, and are judged then.
+    pub(super) departed: u64,
+    pub(super) arrived: u64,
+    /// Of those that are known to have moved.
+    pub(super) moved: u64,
+}
+
+impl Remaining {
+    pub(super) fn bytes(&self) -> u64 {
+        let may_have_moved = self.departed.min(self.arrived);
+        self.record.saturating_add(self.moved).saturating_add(may_have_moved)
+    }
+
+    /// A recorded file is come by.
+    pub(super) fn pass(&mut self, stored: Option<&Stored>) {
+        if let Some(Stored::Sound(row)) = stored
+            && row.is_live_file()
+        {
+            self.record = self.record.saturating_sub(row.record.entry.size);
+        }
+    }
+
+    /// All names are known, and so is how much of them has moved.
+    pub(super) fn end_names(&mut self, moved: u64) {
+        *self = Self { moved, ..Self::default() };
+    }
+}
+
+/// Whether a run judges all of a record, which then says how much that is.
+pub(super) fn judges_all(plan: &Plan) -> bool {
+    plan.walk.scope.is_root() && plan.purpose == Purpose::Verify && plan.scrub.is_none()
+}
+
 /// Counts what there is to judge while the reading has begun, where no record
 /// tells.
 pub(super) fn count_ahead(
@@ -63,20 +103,12 @@ pub(super) fn count_ahead(
     if run_is_over.recv_timeout(COUNT_AFTER) != Err(RecvTimeoutError::Timeout) {
         return;
     }
-    let mut options = plan.walk.clone();
-    options.borders.places = Places::No;
-    options.listers = 1;
-    let Ok(walk) = Walk::start(Arc::clone(&plan.root), options) else { return };
-    for step in walk {
-        match step {
-            _ if meter.is_stopped() => return,
-            Ok(Step::Entry(_, stat, _)) if stat.kind == fsure_os::Kind::File => {
-                estimate.add(stat.size);
-            }
-            Ok(_) => {}
-            // The walk that counts will say it.
-            Err(_) => return,
-        }
+    let mut take = |size| {
+        estimate.add(size);
+        !meter.is_stopped()
+    };
+    if !each_file_size(&plan.root, &plan.walk, &mut take) {
+        return;
     }
     estimate.finish();
 }

@@ -58,6 +58,7 @@ impl Weigher<'_> {
                 pending.first = None;
                 pending.link = None;
                 pending.attempt += 1;
+                pending.is_retry = true;
                 if pending.part.take().is_some() {
                     return self.order_anew(pending);
                 }
@@ -65,6 +66,11 @@ impl Weigher<'_> {
                 Ok(())
             }
             Reading::Changed => self.settle_changed(pending),
+            Reading::Gone if self.is_back(&pending) => {
+                // Renamed away and back: an attempt as any other, or a name that
+                // comes and goes all the time would be asked for without end.
+                self.weigh_failure(id, pending, Reading::Changed)
+            }
             Reading::Gone => {
                 // Between the walk and the reading; the record decides.
                 self.take_absent(pending.path, pending.stored)
@@ -78,6 +84,17 @@ impl Weigher<'_> {
             }
             Reading::Read(_) | Reading::Stopped | Reading::CutOff(_) => unreachable!("no failures"),
         }
+    }
+
+    /// Whether a file that was gone when it was to be read is there again under
+    /// the name that decides about it.
+    fn is_back(&mut self, pending: &Pending) -> bool {
+        let path = &pending.path;
+        let decides = pending.stored.as_ref().is_none_or(|stored| stored.path() == path);
+        let stat = self.plan.root.stat(path.as_bytes()).ok().filter(|_| decides);
+        stat.is_some_and(|stat| {
+            stat.kind == Kind::File && !self.listed.is_alias(&self.plan.root, path, &stat)
+        })
     }
 
     /// It changed at every attempt: busy, or no file at all any more.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use fsure_os::folder::is_denied;
 
@@ -19,9 +19,6 @@ use crate::words::{
     Basis, ByteRange, Changes, Entry, EntryKind, Error, Finding, KnownDamage, MetaChange, Monitor,
     Offline, Outcome, Record, RelPath, Result, Spelling, Stop, Verdict, Was, is_in_the_future,
 };
-
-/// How much work a kill or a power cut may cost.
-const COMMIT_EVERY: Duration = Duration::from_secs(1);
 
 /// A path with its verdict and all that led to it.
 pub(super) struct Settled {
@@ -130,10 +127,12 @@ pub(super) struct Ledger<'a> {
     pub(super) outcome: Outcome,
     pub(super) started_ns: i64,
     pub(super) now_s: i64,
-    committed: Instant,
+    pub(super) committed: Instant,
     pub(super) may_write: bool,
     pub(super) is_gate_open: bool,
     pub(super) is_halted: bool,
+    /// Whether there are tombstones that are old enough to be dropped.
+    pub(super) has_old_tombstones: bool,
     /// Whether the time of a scrub is over.
     pub(super) is_over: bool,
     /// Whether the catalog has parts of files that may have to be forgotten.
@@ -189,6 +188,7 @@ impl<'a> Ledger<'a> {
             may_write: plan.may_write,
             is_gate_open: false,
             is_halted: false,
+            has_old_tombstones: false,
             is_over: false,
             has_parts: false,
             judged_damage: HashSet::new(),
@@ -263,7 +263,9 @@ impl<'a> Ledger<'a> {
             self.cut_off.remove(&settled.path);
         }
         if settled.kind() == EntryKind::File {
-            self.outcome.bytes_judged += settled.size();
+            // Sizes are what files claim, and a few may claim more than a number holds.
+            let judged = &mut self.outcome.bytes_judged;
+            *judged = judged.saturating_add(settled.size());
             self.bytes_read_and_judged += if settled.was_read { settled.size() } else { 0 };
         }
         Ok(Some(wrote))
@@ -478,41 +480,6 @@ impl<'a> Ledger<'a> {
         self.survive(written)
     }
 
-    pub(super) fn commit_if_due(&mut self) -> Result<()> {
-        if self.committed.elapsed() >= COMMIT_EVERY {
-            self.commit()?;
-        }
-        Ok(())
-    }
-
-    fn commit(&mut self) -> Result<()> {
-        self.catalog.release();
-        if self.catalog.is_writing() && self.may_write {
-            self.keep_redated(false)?;
-            let noted = self.note_generation();
-            self.survive(noted)?;
-            let committed = self.catalog.commit();
-            self.survive(committed)?;
-        }
-        self.committed = Instant::now();
-        Ok(())
-    }
-
-    /// A record that cannot be written ends the run, with a report of what was
-    /// found until then; the record is as it was at the last commit.
-    pub(super) fn survive(&mut self, written: Result<()>) -> Result<()> {
-        match written {
-            Err(error @ Error::RecordNotWritten { .. }) => {
-                self.catalog.roll_back();
-                self.may_write = false;
-                let hint = error.hint().unwrap_or_default();
-                self.stop(Stop::RecordFailed(format!("{error}; {hint}")));
-                Ok(())
-            }
-            other => other,
-        }
-    }
-
     /// Commits what is left and hands over the outcome. `claims` are those of
     /// all rows, if they have to be known.
     pub(super) fn finish(&mut self, claims: Option<Claims>) -> Result<Outcome> {
@@ -539,12 +506,14 @@ impl<'a> Ledger<'a> {
             scrub.note_too_large(&self.cut_off);
         }
         self.warn_of_future_changes();
+        self.forget_tombstones()?;
         self.note_verification()?;
         if !self.is_stopped() && self.may_write {
             self.keep_redated(true)?;
             self.new_dates = NewDates::Explain;
         }
         self.commit()?;
+        self.shrink();
         Ok(std::mem::take(&mut self.outcome))
     }
 }

@@ -49,7 +49,7 @@ pub(super) struct Looker {
 }
 
 impl Looker {
-    pub(super) fn start(plan: &Plan) -> Result<Self> {
+    pub(super) fn start(plan: &Plan, mounted_over: Vec<RelPath>) -> Result<Self> {
         let (asks, asked) = bounded::<Vec<Due>>(1);
         let (answer, answers) = bounded(1);
         let moves = Arc::new(AtomicU64::new(0));
@@ -58,6 +58,7 @@ impl Looker {
             patterns: plan.walk.patterns.clone(),
             crosses: plan.walk.borders.cross_file_systems,
             nested: plan.scrub.as_ref().map_or(Vec::new(), |rules| rules.nested_roots.clone()),
+            mounted_over,
             moves: Arc::clone(&moves),
         };
         let work = move || {
@@ -113,6 +114,7 @@ struct Eyes {
     patterns: Patterns,
     crosses: bool,
     nested: Vec<RelPath>,
+    mounted_over: Vec<RelPath>,
     moves: Arc<AtomicU64>,
 }
 
@@ -136,6 +138,9 @@ impl Eyes {
             _ if self.is_left_out(path) => Seen::BelowLeftOut(LeftOut::CommandLine),
             _ if self.nested.iter().any(|nested| path.is_within(nested)) => {
                 Seen::BelowLeftOut(LeftOut::NestedRoot)
+            }
+            _ if self.mounted_over.iter().any(|folder| path.is_within(folder)) => {
+                Seen::BelowLeftOut(LeftOut::OtherMount)
             }
             Ok(stat) => {
                 let parent = path.parent().unwrap_or_default();

@@ -10,6 +10,7 @@ mod alias;
 mod annals;
 mod aside;
 mod beside;
+mod commits;
 mod compare;
 mod decide;
 mod effort;
@@ -26,6 +27,7 @@ mod links;
 mod look;
 mod looks;
 mod merge;
+mod mounted_over;
 mod moves;
 mod obeyed;
 mod parts;
@@ -34,8 +36,12 @@ mod post;
 mod purse;
 mod reader;
 mod redated;
+mod retries;
+mod rules;
+mod segments;
 mod sizes;
 mod span;
+mod tombstones;
 mod turns;
 mod unread;
 mod verified;
@@ -53,9 +59,7 @@ use fsure_os::read::Way;
 
 use crate::catalog::{Catalog, Claims};
 use crate::tree::{Walk, WalkOptions};
-use crate::words::{
-    AlgorithmSet, AspectSet, Clock, Monitor, Offline, Outcome, Progress, RelPath, Result, Stop,
-};
+use crate::words::{AspectSet, Clock, Monitor, Offline, Outcome, Progress, RelPath, Result, Stop};
 pub use compare::are_proven;
 pub use effort::{DEPTH_MAX, Effort, Rate, THREADS_MAX};
 pub use entries::Entries;
@@ -66,6 +70,7 @@ use merge::Merge;
 use pool::{IN_FLIGHT_MAX, Lost, Pool};
 use purse::Ending;
 pub use purse::{Budget, ScrubRules};
+pub use rules::{Accept, Forget, TOMBSTONE_AGE, UpdateRules};
 pub use sizes::Sizes;
 use turns::{Next, Turns};
 use weigh::Weigher;
@@ -91,45 +96,6 @@ pub enum From {
     Cache,
 }
 
-/// What `update` reads and writes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UpdateRules {
-    /// Read files whose stat is as recorded too.
-    pub full: bool,
-    /// What to compute for every file.
-    pub digests: AlgorithmSet,
-    /// Do nothing but give these digests to files that lack them and are as
-    /// recorded.
-    pub only_completes: bool,
-    /// Which findings are recorded although they bury evidence.
-    pub accept: Accept,
-    /// Read no files but those of these sizes.
-    pub only_sizes: Option<Arc<Sizes>>,
-}
-
-/// Which findings the user stands up for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Accept {
-    /// None.
-    #[default]
-    Nothing,
-    /// Those at or below these paths.
-    Within(Vec<RelPath>),
-    /// All.
-    All,
-}
-
-impl Accept {
-    /// Whether the user stands up for this path.
-    pub fn covers(&self, path: &RelPath) -> bool {
-        match self {
-            Self::Nothing => false,
-            Self::Within(paths) => paths.iter().any(|accepted| path.is_within(accepted)),
-            Self::All => true,
-        }
-    }
-}
-
 /// Set in `verified_s` of a record in the catalog of a list ([`Plan::is_list`]) if its size
 /// is the list's own: a file of another size is not as the list says, whatever its digest.
 pub const LISTED_SIZE: i64 = 2;
@@ -153,6 +119,8 @@ pub struct Plan {
     pub effort: Effort,
     /// Whether the catalog may be written.
     pub may_write: bool,
+    /// Whether the run is for nothing if the catalog cannot be written.
+    pub must_write: bool,
     /// Whether the outcome has to tell what the rows claim that it was judged
     /// by.
     pub binds_claims: bool,
@@ -208,10 +176,13 @@ pub fn scan(plan: &Plan, catalog: &mut Catalog, monitor: &dyn Monitor) -> Result
     let estimate = Arc::new(Estimate::new(plan, catalog));
     let ending = Ending::new(plan.scrub.as_ref(), &plan.clock);
     let mut pool = Pool::new(plan, Arc::clone(&meter), ending.clone());
+    let mounted_over = mounted_over::folders(plan, catalog)?;
     let source = match &plan.scrub {
-        Some(_) => Source::Due(Box::new(Turns::new(plan)?)),
+        Some(_) => Source::Due(Box::new(Turns::new(plan, mounted_over)?)),
         None => {
-            let walk = Walk::start(Arc::clone(&plan.root), walk_options(plan, &mut pool))?;
+            let mut options = walk_options(plan, &mut pool);
+            options.borders.mounted_over = mounted_over;
+            let walk = Walk::start(Arc::clone(&plan.root), options)?;
             Source::All(Box::new(Merge::new(
                 walk,
                 &plan.walk.scope,
@@ -240,6 +211,7 @@ pub fn scan(plan: &Plan, catalog: &mut Catalog, monitor: &dyn Monitor) -> Result
         told: started,
     };
     let result = run.run().and_then(|()| run.gather());
+    let result = run.weigher.ledger.survive_end(result);
     // Whatever happened, the readers and the count must not go on.
     run.pool.close();
     let claims = match &mut run.source {
@@ -357,7 +329,8 @@ impl Run<'_> {
             let is_full = self.weigher.in_flight() >= IN_FLIGHT_MAX;
             let has_no_more = matches!(more, More::None | More::AfterNews);
             let must_wait = self.weigher.in_flight() > 0 && (has_no_more || is_full);
-            if must_wait && let Ok(news) = self.pool.news.recv_timeout(Duration::from_millis(100)) {
+            let wait = self.weigher.retries.wait(Duration::from_millis(100));
+            if must_wait && let Ok(news) = self.pool.news.recv_timeout(wait) {
                 self.hear(news)?;
             }
         }
@@ -438,6 +411,7 @@ impl Run<'_> {
     }
 
     fn send_orders(&mut self, all: bool) -> Result<()> {
+        self.weigher.retries.release(&mut self.weigher.orders);
         self.pool.send(&mut self.weigher.orders, all)
     }
 
@@ -484,7 +458,8 @@ impl Run<'_> {
             self.told = Instant::now();
             let bytes_hashed = self.meter.hashed();
             let (files, bytes_judged) = self.weigher.judged(bytes_hashed);
-            let (bytes_total, total_is_known) = self.estimate.total();
+            let (estimate, total_is_known) = self.estimate.total();
+            let bytes_total = self.weigher.bytes_total().unwrap_or(estimate);
             let progress = Progress {
                 files,
                 bytes_judged,

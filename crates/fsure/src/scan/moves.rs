@@ -149,6 +149,9 @@ impl Weigher<'_> {
         }
         let Some(waiting) = self.moves.gathers() else { return Ok(false) };
         waiting.arrive(path, entry, device)?;
+        if let Some(remaining) = self.remaining.as_mut().filter(|_| entry.kind == EntryKind::File) {
+            remaining.arrived = remaining.arrived.saturating_add(entry.size);
+        }
         Ok(true)
     }
 
@@ -164,6 +167,9 @@ impl Weigher<'_> {
         let Some(waiting) = self.moves.gathers() else { return Ok(false) };
         let content = content_key(&row.record.entry, &row.record.digests, algorithm);
         waiting.depart(&row.record, has_identity, content)?;
+        if let Some(remaining) = self.remaining.as_mut().filter(|_| row.is_live_file()) {
+            remaining.departed = remaining.departed.saturating_add(row.record.entry.size);
+        }
         Ok(true)
     }
 
@@ -181,6 +187,9 @@ impl Weigher<'_> {
         pair_by_spelling(waiting, self.ledger.catalog, &self.plan.walk.scope)?;
         waiting.pair_by_identity()?;
         self.ledger.files_gone = Some(waiting.files_gone()?);
+        if let Some(remaining) = &mut self.remaining {
+            remaining.end_names(waiting.moved_bytes()?);
+        }
         Ok(true)
     }
 
@@ -188,7 +197,10 @@ impl Weigher<'_> {
     pub(super) fn take_waiting(&mut self) -> Result<bool> {
         let Some(arrival) = self.moves.next_arrival(false)? else { return Ok(false) };
         self.catalog().hold()?;
-        let Arrival { path, device, moved_from, doubt, .. } = arrival;
+        let Arrival { path, device, moved_from, doubt, size, .. } = arrival;
+        if let Some(remaining) = self.remaining.as_mut().filter(|_| moved_from.is_some()) {
+            remaining.moved = remaining.moved.saturating_sub(size);
+        }
         let stat = match self.plan.root.stat(path.as_bytes()) {
             Ok(stat) => stat,
             Err(error) if is_gone(&error) => return Ok(true),

@@ -255,7 +255,7 @@ impl Weigher<'_> {
 
     /// Whether readers have something that was ordered.
     pub(super) fn awaits_readers(&self) -> bool {
-        self.pending.len() > self.orders.len()
+        self.pending.len() > self.orders.len() + self.retries.len()
     }
 
     /// Remembers what differed at a first look when the run came to its end: it

@@ -260,8 +260,7 @@ struct Batch {
 
 impl Batch {
     fn is_full(&self, next: &Order, chunk: u64) -> bool {
-        let goes_alone =
-            |order: &Order| order.alone || order.attempt > 0 || order.stat.size > chunk;
+        let goes_alone = |order: &Order| order.alone || order.stat.size > chunk;
         self.orders.last().is_some_and(|last| {
             last.stat.device != next.stat.device
                 || goes_alone(last)

@@ -12,15 +12,16 @@ use fsure_os::read::Source;
 
 use super::hands::{Hands, Shared};
 use super::hash::{BLOCK, BlockValue, InOrder, block_count, block_value, merge_blocks};
+use super::segments::Segments;
 use super::span::{Cut, Span, SpanReport};
 use crate::catalog::UnfinishedBlocks;
-use crate::words::{
-    Algorithm, AlgorithmSet, ByteRange, Digests, RelPath, merge_ranges, push_range,
-};
+use crate::words::{Algorithm, AlgorithmSet, ByteRange, Digests, RelPath, merge_ranges, units};
 
-/// Bytes of a large file that one worker takes at once: long enough for
-/// sequential reading, short enough to spread a file over the workers.
-const SEGMENT: u64 = 64 << 20;
+/// Bytes of holes up to which a file is read. Every digest takes all of its
+/// zeros: these take some hours, and those of the largest size that a file system
+/// lets a file claim (8 EiB) decades, in which nothing else would be read. No
+/// format of disk images goes beyond (VHDX: 64 TiB).
+const HOLES_MAX: u64 = 64 << 40;
 
 /// What to read.
 #[derive(Clone, Debug)]
@@ -39,9 +40,8 @@ pub(super) struct Order {
     pub(super) kept: Vec<UnfinishedBlocks>,
     /// Whether the values of parts that are done are wanted.
     pub(super) keeps_parts: bool,
-    /// How often it was found changed while it was read.
-    pub(super) attempt: u32,
-    /// Not together with others, one of which may be the one that got stuck.
+    /// Not together with others: one of them may be the one that got stuck, or
+    /// it changes all the time.
     pub(super) alone: bool,
 }
 
@@ -102,7 +102,7 @@ pub(super) struct Job {
     source: Source,
     stat: Stat,
     hashed_ns: i64,
-    segments: Vec<Range<u64>>,
+    segments: Segments,
     next: AtomicUsize,
     left: AtomicUsize,
     is_cut: AtomicBool,
@@ -148,6 +148,9 @@ impl Job {
             }
             Err(error) => return Err(Box::new((order, Reading::Unopened(error)))),
         };
+        if stat.size.saturating_sub(stat.allocated) > HOLES_MAX {
+            return Err(Box::new((order, Reading::Unopened(claims_too_much(&stat)))));
+        }
         // Parts of another content than this one are worth nothing, and a
         // content is as old as its oldest part.
         if !stat.is_unchanged_from(&order.stat) {
@@ -157,13 +160,13 @@ impl Job {
             hashed_ns = hashed_ns.min(kept.hashed_ns);
         }
         let mut parts = Parts::default();
-        let segments = segments(&order, stat.size, &mut parts);
+        let segments = Segments::of(&order, stat.size, &mut parts.blocks);
         Ok(Self {
             source,
             stat,
             hashed_ns,
             next: AtomicUsize::new(0),
-            left: AtomicUsize::new(segments.len()),
+            left: AtomicUsize::new(segments.count()),
             segments,
             is_cut: AtomicBool::new(false),
             is_unfinished: AtomicBool::new(false),
@@ -179,13 +182,13 @@ impl Job {
 
     /// How many workers the file can use.
     pub(super) fn segment_count(&self) -> usize {
-        self.segments.len()
+        self.segments.count()
     }
 
     /// Reads the next segment that nobody has taken, if there is one.
     pub(super) fn work(&self, hands: &mut Hands) -> Option<Segment> {
         let place = self.next.fetch_add(1, Ordering::Relaxed);
-        let range = self.segments.get(place)?.clone();
+        let range = self.segments.get(place)?;
         let kept = self.read_segment(range, hands);
         // Acquire and release: the last one sees what the others have put in.
         let is_last = self.left.fetch_sub(1, Ordering::AcqRel) == 1;
@@ -259,7 +262,7 @@ impl Job {
         }
         let size = self.stat.size;
         let wants_blake3 = self.order.algorithms.contains(Algorithm::Blake3);
-        let is_whole = self.order.blocks.is_empty() && self.segments.len() == 1;
+        let is_whole = self.order.blocks.is_empty() && self.segments.count() == 1;
         let mut in_order = InOrder::new(self.order.algorithms).filter(|_| is_whole);
         let mut parts = Parts::default();
         let mut report = SpanReport::default();
@@ -366,47 +369,11 @@ impl Job {
     }
 }
 
-/// The stretches to read: all of a file in one where its bytes are needed in
-/// order, else in segments, without those whose values are kept already.
-fn segments(order: &Order, size: u64, parts: &mut Parts) -> Vec<Range<u64>> {
-    if !order.blocks.is_empty() {
-        let mut ranges = Vec::new();
-        for block in &order.blocks {
-            push_range(&mut ranges, block * BLOCK..((block + 1) * BLOCK).min(size));
-        }
-        ranges.retain(|range| !range.is_empty());
-        if order.keeps_parts {
-            ranges = ranges.into_iter().flat_map(in_pieces).collect();
-        }
-        // Changed since: the stat will tell.
-        return if ranges.is_empty() { vec![0..0] } else { ranges };
-    }
-    if InOrder::new(order.algorithms).is_some() || size <= SEGMENT {
-        return vec![0..size];
-    }
-    let kept: Vec<_> = order.kept.iter().filter(|kept| fits(kept, size)).collect();
-    for kept in &kept {
-        let numbered = kept.values.iter().zip(kept.first_block..);
-        parts.blocks.extend(numbered.map(|(value, block)| (block, Some(*value))));
-    }
-    let is_kept = |start: u64| kept.iter().any(|kept| kept.first_block * BLOCK == start);
-    let starts = (0..size).step_by(SEGMENT as usize).filter(|start| !is_kept(*start));
-    let ranges: Vec<_> = starts.map(|start| start..(start + SEGMENT).min(size)).collect();
-    if ranges.is_empty() { vec![0..0] } else { ranges }
-}
-
-/// A stretch in pieces that are kept one by one: a second's worth of reading
-/// by all readers on a disk of middling speed.
-fn in_pieces(range: Range<u64>) -> impl Iterator<Item = Range<u64>> {
-    const PIECE: u64 = 8 << 20;
-    let end = range.end;
-    range.step_by(PIECE as usize).map(move |start| start..(start + PIECE).min(end))
-}
-
-/// Whether kept values are those of exactly one segment.
-fn fits(kept: &UnfinishedBlocks, size: u64) -> bool {
-    let start = kept.first_block.saturating_mul(BLOCK);
-    start < size
-        && start.is_multiple_of(SEGMENT)
-        && kept.values.len() as u64 == block_count(SEGMENT.min(size - start))
+/// Why a file is not read whose size is nearly all holes.
+fn claims_too_much(stat: &Stat) -> io::Error {
+    let [size, allocated, most] = [stat.size, stat.allocated, HOLES_MAX].map(units::size);
+    io::Error::other(format!(
+        "it claims {size} and stores {allocated}: holes of more than {most} are not read; \
+         a line in .fsureignore leaves it out"
+    ))
 }

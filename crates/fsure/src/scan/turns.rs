@@ -52,9 +52,9 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    pub(super) fn new(plan: &Plan) -> Result<Self> {
+    pub(super) fn new(plan: &Plan, mounted_over: Vec<RelPath>) -> Result<Self> {
         Ok(Self {
-            looker: Looker::start(plan)?,
+            looker: Looker::start(plan, mounted_over)?,
             bad: VecDeque::new(),
             after: 0,
             page: VecDeque::new(),

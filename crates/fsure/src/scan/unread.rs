@@ -117,6 +117,9 @@ impl Weigher<'_> {
         let is_nowhere = matches!(found, Found::Absent) || stored.is_some();
         if matches!(known, Known::Nothing) && is_nowhere {
             // A tombstone, and nothing came back.
+            if let (Some(Stored::Sound(row)), Found::Absent) = (&stored, found) {
+                self.ledger.note_tombstone(row);
+            }
             return Ok(());
         }
         let is_absent = matches!(found, Found::Absent);

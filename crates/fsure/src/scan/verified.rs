@@ -14,6 +14,9 @@ impl Ledger<'_> {
             return Ok(());
         }
         self.note_found(settled)?;
+        if !self.may_write {
+            return Ok(());
+        }
         let is_seen_well =
             matches!(settled.verdict, Verdict::Ok | Verdict::Touched | Verdict::Moved);
         let Some(content) = settled.content.as_ref().filter(|_| is_seen_well) else {
@@ -23,7 +26,7 @@ impl Ledger<'_> {
         let record = Record { verified_s, ..row.record.clone() };
         let written = self.catalog.put_same_content(row, record);
         self.survive(written)?;
-        if row.has_blocks() && self.has_parts && !self.is_stopped() {
+        if row.has_blocks() && self.has_parts && self.may_write {
             let forgotten = self.catalog.set_parts(&row.record.path, &row.record.entry, &[], &[]);
             self.survive(forgotten)?;
         }

@@ -10,6 +10,7 @@ use fsure_os::folder::is_denied;
 use super::alias::Listed;
 use super::compare::FirstLook;
 use super::entries::{Entries, granularity_ns, known};
+use super::estimate::{Remaining, judges_all};
 use super::known_damage::known_damage;
 use super::ledger::{Ledger, Settled};
 use super::links::{Link, LinkKey, Links};
@@ -19,6 +20,7 @@ use super::parts::{PartPlan, bytes_of};
 use super::purse::{Ending, Purse};
 use super::reader::{Content, Order, Reading};
 use super::redated::HeldEdits;
+use super::retries::Retries;
 use super::{From, Plan, Purpose, UpdateRules};
 use crate::catalog::{Catalog, Claims, Stored, UnfinishedBlocks};
 use crate::words::{
@@ -45,6 +47,8 @@ pub(super) struct Pending {
     pub(super) link: Option<LinkKey>,
     /// How often it was found changed while it was read.
     pub(super) attempt: u32,
+    /// Whether its next order gives its writer time to finish.
+    pub(super) is_retry: bool,
     /// Whether it is to be read by itself: a reader got stuck at it or at one
     /// of those it was read with.
     pub(super) alone: bool,
@@ -64,10 +68,14 @@ pub(super) struct Weigher<'a> {
     pub(super) ledger: Ledger<'a>,
     /// Orders to be sent to the workers.
     pub(super) orders: Vec<Order>,
+    /// Orders to be sent later.
+    pub(super) retries: Retries,
     /// By order. Boxed: they are large, and go from hand to hand.
     pub(super) pending: BTreeMap<u64, Box<Pending>>,
     pub(super) links: Links,
     pub(super) purse: Purse,
+    /// What is left of the record, where all of it is judged.
+    pub(super) remaining: Option<Remaining>,
     /// Whether what is taken now was not well when last looked at.
     pub(super) is_again: bool,
     /// The most that may be read of it.
@@ -91,10 +99,13 @@ impl<'a> Weigher<'a> {
             plan,
             moves: Moves::new(ledger.catalog, plan.scrub.is_none())?,
             purse: Purse::new(plan.scrub.as_ref(), ending),
+            remaining: judges_all(plan)
+                .then(|| Remaining { record: ledger.catalog.bytes(), ..Remaining::default() }),
             is_again: false,
             bytes_max: u64::MAX,
             ledger,
             orders: Vec::new(),
+            retries: Retries::default(),
             pending: BTreeMap::new(),
             held_edits: HeldEdits::default(),
             links: Links::default(),
@@ -120,7 +131,23 @@ impl<'a> Weigher<'a> {
     pub(super) fn judged(&self, hashed: u64) -> (u64, u64) {
         let under_way = hashed.saturating_sub(self.ledger.bytes_read_and_judged);
         let outcome = &self.ledger.outcome;
-        (outcome.files.total(), outcome.bytes_judged + under_way)
+        (outcome.files.total(), outcome.bytes_judged.saturating_add(under_way))
+    }
+
+    /// Bytes that there are to judge in all, as far as this run knows better than
+    /// the record does.
+    pub(super) fn bytes_total(&self) -> Option<u64> {
+        let judged = self.ledger.outcome.bytes_judged;
+        let under_way = |size: fn(&Pending) -> u64| {
+            self.pending.values().map(|pending| size(pending)).fold(0, u64::saturating_add)
+        };
+        let left = if let Some(scrub) = &self.ledger.outcome.scrub {
+            let may_be_read = self.purse.left().saturating_add(under_way(|one| one.charged));
+            scrub.left_bytes().min(may_be_read)
+        } else {
+            self.remaining.as_ref()?.bytes().saturating_add(under_way(|one| one.stat.size))
+        };
+        Some(judged.saturating_add(left))
     }
 
     pub(super) fn current(&self) -> Option<&RelPath> {
@@ -152,6 +179,9 @@ impl<'a> Weigher<'a> {
     /// Takes a path from the merge: settles it or orders its content.
     pub(super) fn take(&mut self, case: Case) -> Result<()> {
         let Case { path, stored, seen } = case;
+        if let Some(remaining) = &mut self.remaining {
+            remaining.pass(stored.as_ref());
+        }
         match seen {
             Seen::Entry(stat, device) => self.take_entry(path, stored, &stat, device),
             Seen::LeftOut(kind, why) => self.take_left_out(path, stored, kind, why),
@@ -297,6 +327,7 @@ impl<'a> Weigher<'a> {
             algorithms,
             link: LinkKey::of(stat, algorithms),
             attempt: 0,
+            is_retry: false,
             alone: false,
             first: None,
             part: None,
@@ -369,7 +400,7 @@ impl<'a> Weigher<'a> {
         pending.charged = if blocks.is_empty() { size } else { bytes_of(&blocks, size) };
         self.purse.spend(pending.charged, pending.is_again);
         self.current = Some(id);
-        self.orders.push(Order {
+        let order = Order {
             id,
             path: pending.path.clone(),
             stat: pending.stat.clone(),
@@ -382,9 +413,13 @@ impl<'a> Weigher<'a> {
             blocks,
             kept,
             keeps_parts: self.keeps_parts(&pending),
-            attempt: pending.attempt,
-            alone: pending.alone,
-        });
+            // The less is read with it, the less can change meanwhile.
+            alone: pending.alone || pending.attempt > 0,
+        };
+        match std::mem::take(&mut pending.is_retry) {
+            true => self.retries.put(order, pending.attempt),
+            false => self.orders.push(order),
+        }
         self.pending.insert(id, pending);
     }
 

@@ -4,7 +4,6 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Duration;
 
 use crossbeam_channel::{Sender, select_biased};
 use fsure_os::Stat;
@@ -100,10 +99,6 @@ impl Work {
             if hands.meter().is_stopped() {
                 self.tell(order, Reading::Stopped, hands);
                 continue;
-            }
-            if order.attempt > 0 {
-                // Somebody is writing to it: give them time to finish.
-                std::thread::sleep(Duration::from_millis(100 * u64::from(order.attempt)));
             }
             hands.post.move_on();
             match Job::open(&hands.shared, order) {

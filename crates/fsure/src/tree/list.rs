@@ -15,6 +15,10 @@ use crate::words::RelPath;
 /// and a megabyte of patterns takes a gigabyte of memory to match.
 const IGNORE_FILE_MAX: usize = 32 << 10;
 
+/// Entries after which the memory of those that were turned into items is given
+/// back: some 7 MB.
+const ENTRIES_GIVEN_BACK: usize = 1 << 16;
+
 /// A folder still to be listed.
 #[derive(Clone, Debug)]
 pub(super) struct Task {
@@ -44,7 +48,7 @@ struct Item {
 }
 
 #[derive(Debug)]
-enum What {
+pub(super) enum What {
     Entry(Stat, u64),
     LeftOut(Kind, LeftOut),
     Unseen(io::Error),
@@ -104,7 +108,7 @@ impl Iterator for Listed {
 
 impl Item {
     /// The place in the order of all paths: what is below `a` comes where
-    /// `a/` would, behind `a-b`.
+    /// `a/` would, behind `a-b`. What a pattern file says comes before its entry.
     fn compare(&self, other: &Self, names: &Names) -> Ordering {
         let (mine, theirs) = (names.get(self.name), names.get(other.name));
         let common = mine.len().min(theirs.len());
@@ -112,7 +116,12 @@ impl Item {
         mine[..common].cmp(&theirs[..common]).then_with(|| {
             let mine = mine[common..].iter().chain(tail(self));
             mine.cmp(theirs[common..].iter().chain(tail(other)))
+                .then_with(|| other.is_of_patterns().cmp(&self.is_of_patterns()))
         })
+    }
+
+    fn is_of_patterns(&self) -> bool {
+        matches!(self.what, What::PatternsRead(_) | What::PatternsUnread(_))
     }
 }
 
@@ -128,7 +137,7 @@ pub(super) fn list(root: &Root, task: &Task, borders: &Borders, moved: &dyn Fn()
             Err(error) => return Listed::of(folder, What::Unlisted(error)),
         };
     // A folder that changes while it is listed may give a name twice.
-    entries.sort_by(|a, b| names.get(a.0).cmp(names.get(b.0)));
+    entries.sort_unstable_by(|a, b| names.get(a.0).cmp(names.get(b.0)));
     entries.dedup_by(|a, b| names.get(a.0) == names.get(b.0));
     let find = |name: &[u8]| entries.binary_search_by(|(at, _)| names.get(*at).cmp(name)).ok();
     if !folder.is_root() && borders.is_nested_root(root, folder, &|name| find(name).is_some()) {
@@ -149,7 +158,12 @@ pub(super) fn list(root: &Root, task: &Task, borders: &Borders, moved: &dyn Fn()
         }
     }
     let mut tasks = Vec::new();
-    for (name, stat) in entries {
+    // From the end, and what is done is given back: a million names would be
+    // in memory twice.
+    while let Some((name, stat)) = entries.pop() {
+        if entries.len().is_multiple_of(ENTRIES_GIVEN_BACK) {
+            entries.shrink_to_fit();
+        }
         let mut add = |what| items.push(Item { name, what });
         let path = || folder.join(names.get(name));
         if borders.is_own(folder, names.get(name), &stat) {
@@ -164,12 +178,12 @@ pub(super) fn list(root: &Root, task: &Task, borders: &Borders, moved: &dyn Fn()
         }
         add(what);
     }
-    items.sort_by(|a, b| a.compare(b, &names));
+    items.sort_unstable_by(|a, b| a.compare(b, &names));
     Listed { folder: folder.clone(), names, items: items.into_iter(), tasks }
 }
 
 /// What is to be told of a name.
-fn what(
+pub(super) fn what(
     stat: io::Result<Stat>,
     path: &dyn Fn() -> RelPath,
     task: &Task,
@@ -183,8 +197,7 @@ fn what(
     let is_folder = stat.kind == Kind::Folder;
     let by_pattern =
         if patterns.is_empty() { None } else { patterns.leave_out(&path(), is_folder) };
-    let by_border = borders.stops_at(&stat, task.device).then_some(LeftOut::OtherFileSystem);
-    if let Some(why) = by_pattern.or(by_border) {
+    if let Some(why) = by_pattern.or_else(|| borders.stops_at(&stat, task.device, path)) {
         return What::LeftOut(stat.kind, why);
     }
     let device = if is_folder { stat.device } else { task.device };

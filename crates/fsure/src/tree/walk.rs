@@ -1,7 +1,7 @@
 //! The walk: every name below a root, in the order of the path's bytes, found
 //! by several threads (`listers`). The memory is that of the folders on the way
 //! down plus what the threads have ready, whatever the number of files. (A
-//! single folder is sorted in memory: about 200 bytes a name.)
+//! single folder is sorted in memory: about 150 bytes a name besides the name.)
 
 use std::io;
 use std::sync::Arc;
@@ -30,6 +30,8 @@ pub enum LeftOut {
     Pattern,
     /// It is on another file system.
     OtherFileSystem,
+    /// Another folder of the same file system is mounted over the recorded one.
+    OtherMount,
     /// It is a root with a catalog of its own.
     NestedRoot,
 }
@@ -76,6 +78,8 @@ impl Step {
 pub struct Borders {
     /// Whether other file systems are part of it.
     pub cross_file_systems: bool,
+    /// Recorded folders over which another one is mounted.
+    pub mounted_over: Vec<RelPath>,
     /// Paths that belong to fsure itself and are never told, besides carriers.
     pub own: Vec<RelPath>,
     /// Whether it is worth knowing where the files lie on the disk.
@@ -92,8 +96,21 @@ impl Borders {
         is_carrier(name) && may_be_carrier() || self.own.iter().any(|own| own.is(folder, name))
     }
 
-    pub(super) fn stops_at(&self, stat: &Stat, device: u64) -> bool {
-        !self.cross_file_systems && stat.kind == Kind::Folder && stat.device != device
+    /// Why the tree ends at a name in a folder on `device`, if it does.
+    pub(super) fn stops_at(
+        &self,
+        stat: &Stat,
+        device: u64,
+        path: &dyn Fn() -> RelPath,
+    ) -> Option<LeftOut> {
+        if stat.kind != Kind::Folder {
+            return None;
+        }
+        if !self.cross_file_systems && stat.device != device {
+            return Some(LeftOut::OtherFileSystem);
+        }
+        let is_over = !self.mounted_over.is_empty() && self.mounted_over.contains(&path());
+        is_over.then_some(LeftOut::OtherMount)
     }
 
     pub(super) fn is_nested_root(
@@ -182,9 +199,14 @@ impl Walk {
 }
 
 /// The entry of the scope itself, and the way into it.
-fn first_items(root: &Root, options: &WalkOptions) -> (Vec<Next>, Option<Task>) {
+pub(super) fn first_items(root: &Root, options: &WalkOptions) -> (Vec<Next>, Option<Task>) {
     let scope = &options.scope;
-    let stat = match root.stat(scope.as_bytes()) {
+    let stat = root.stat(scope.as_bytes());
+    if options.borders.mounted_over.iter().any(|folder| scope.is_within(folder)) {
+        let kind = stat.map_or(Kind::Folder, |stat| stat.kind);
+        return (vec![Next::Step(Step::LeftOut(scope.clone(), kind, LeftOut::OtherMount))], None);
+    }
+    let stat = match stat {
         Err(error) if fsure_os::folder::is_gone(&error) => return (Vec::new(), None),
         Err(error) => return (vec![Next::Step(Step::Unseen(scope.clone(), error))], None),
         Ok(stat) => stat,

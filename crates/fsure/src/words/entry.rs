@@ -1,6 +1,8 @@
 //! A name's stat, reduced to what a verdict needs. What a file system cannot
 //! answer is `None`, never an invented value.
 
+use fsure_os::DATE_NS_MAX;
+
 /// What kind of thing a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EntryKind {
@@ -45,7 +47,8 @@ pub struct Entry {
     pub kind: EntryKind,
     /// Length in bytes; 0 for folders.
     pub size: u64,
-    /// Modification time, nanoseconds since 1970, or [`UNDATED`].
+    /// Modification time, nanoseconds since 1970, or the nearer of
+    /// ±[`DATE_NS_MAX`], or [`UNDATED`].
     pub mtime_ns: i64,
     /// Change time, nanoseconds since 1970, where the system keeps one.
     pub ctime_ns: Option<i64>,
@@ -66,6 +69,12 @@ impl Entry {
         self.mtime_ns == UNDATED
     }
 
+    /// The modification time, where it is known and in the range of nanoseconds.
+    pub fn exact_mtime_ns(&self) -> Option<i64> {
+        let is_exact = !self.is_undated() && self.mtime_ns.abs() != DATE_NS_MAX;
+        is_exact.then_some(self.mtime_ns)
+    }
+
     /// Whether both are provably the same inode, so that their change times
     /// can be compared.
     pub fn same_identity(&self, other: &Self) -> bool {
@@ -79,6 +88,12 @@ impl Entry {
             && self.ctime_ns.is_some()
             && other.ctime_ns.is_some()
             && same_birth
+    }
+
+    /// Whether both are provably the same inode, and no system call has written to
+    /// it in between.
+    pub fn same_change(&self, other: &Self) -> bool {
+        self.same_identity(other) && self.ctime_ns == other.ctime_ns
     }
 
     /// Whether size, dates and inode are all as before: nothing was written

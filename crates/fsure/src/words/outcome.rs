@@ -194,6 +194,8 @@ pub struct Outcome {
     pub recorded_left_out: RecordedLeftOut,
     /// Folders that had a record of their own and are not there any more.
     pub absent_roots: Vec<RelPath>,
+    /// Tombstones that were dropped.
+    pub forgotten: u64,
     /// Blocks that differ from their recorded value.
     pub damaged_blocks: u64,
     /// Files known to be damaged, by the verdict of the run that last read them,

@@ -248,7 +248,9 @@ fn judge_both(record: &Record, now: &Entry, evidence: Evidence, rules: DateRules
         // Blocks that differ under the same date are damage, and damage says
         // more than the block beside it that cannot be read. Under another
         // date they may be an edit, of which only part can be seen.
-        Evidence::Partial { rest_differs: true } if same_date => {
+        Evidence::Partial { rest_differs: true }
+            if same_date && judge_difference(record, now, rules).is_suspicious() =>
+        {
             judge_difference(record, now, rules)
         }
         Evidence::Partial { .. } => Verdict::Unreadable,
@@ -287,11 +289,12 @@ fn judge_difference(record: &Record, now: &Entry, rules: DateRules) -> Verdict {
         false if is_copy && then.size == now.size => Verdict::DamagedCopy,
         false if now.mtime_ns > then.mtime_ns => Verdict::Modified,
         false => Verdict::Reverted,
+        // Of two dates beyond the same end of their range nobody knows whether
+        // they are equal: only what no system call wrote is no edit.
+        true if then.exact_mtime_ns().is_none() && !then.same_change(now) => Verdict::Modified,
         true if !then.same_identity(now) => Verdict::DamagedCopy,
         // A write in the tick of the record moves no date.
-        true if then.ctime_ns == now.ctime_ns && !record.is_racy(rules.granularity_ns) => {
-            Verdict::Rotten
-        }
+        true if then.same_change(now) && !record.is_racy(rules.granularity_ns) => Verdict::Rotten,
         true => Verdict::Altered,
     }
 }

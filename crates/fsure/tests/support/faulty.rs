@@ -3,9 +3,8 @@
 //!
 //! Names, sizes, dates and inode numbers are the source's own, so a record
 //! made through the view matches the view later. Only what `read` gives is
-//! spoilt. Nothing is cached by the kernel beyond one open file: attributes
-//! and names live zero seconds. The view is read-only; keep the catalog
-//! elsewhere.
+//! spoilt. The kernel caches nothing beyond one open file: attributes and names
+//! live zero seconds. The view is read-only; keep the catalog elsewhere.
 //!
 //! A fault hits a *request*, and the kernel decides what a request is. With
 //! `O_DIRECT` or [`Faults::direct_io`] it is what the program asked for, cut
@@ -302,6 +301,7 @@ impl View {
                 .find(|other| other.eq_ignore_ascii_case(name))
                 .map_or(path, |n| folder.join(n));
         }
+        self.meanwhile(&path, Moment::Name);
         let found = self.stat(&path)?;
         lock(&self.known).paths.insert(found.ino.0, path);
         Ok(found)

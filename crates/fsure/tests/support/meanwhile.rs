@@ -13,6 +13,8 @@ type Act = dyn FnMut(&Path, Moment) + Send;
 /// What is asked of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
+    /// Looked for by its name.
+    Name,
     /// To be opened.
     Open,
     /// What it is, by inode: its name has been looked up before.

@@ -143,7 +143,7 @@ pub(crate) fn stat_from(answer: &Statx) -> Stat {
 }
 
 fn nanoseconds(time: StatxTimestamp) -> i64 {
-    time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec.into())
+    crate::stat::date_ns(time.tv_sec, time.tv_nsec.into())
 }
 
 #[cfg(test)]

@@ -45,6 +45,13 @@ pub(super) fn all() -> io::Result<Vec<Mount>> {
     Ok(table.split(|byte| *byte == b'\n').filter_map(parse).collect())
 }
 
+/// Where all mounts are that this thread sees, as bytes.
+pub(super) fn points() -> io::Result<Vec<Vec<u8>>> {
+    let table = std::fs::read("/proc/thread-self/mountinfo")?;
+    let point = |line: &[u8]| line.split(|byte| *byte == b' ').nth(4).map(unescape_bytes);
+    Ok(table.split(|byte| *byte == b'\n').filter_map(point).collect())
+}
+
 fn find(table: &[u8], id: u64) -> Option<Mount> {
     let id = id.to_string();
     let mut lines = table.split(|byte| *byte == b'\n');

@@ -3,6 +3,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt;
 
 use rustix::fs::{AtFlags, OFlags, StatxFlags};
@@ -30,6 +31,18 @@ pub(crate) fn of(root: &Root, path: &[u8]) -> io::Result<Volume> {
     let answer = rustix::fs::statx(folder, c"", AtFlags::EMPTY_PATH, StatxFlags::empty())?;
     let device = rustix::fs::makedev(answer.stx_dev_major, answer.stx_dev_minor);
     Ok(Volume::new(kind, uuid_by_ioctl(folder).or_else(|| uuid_by_device(device))))
+}
+
+/// The paths below a root at which something is mounted.
+pub(crate) fn mount_points(root: &Root) -> io::Result<Vec<Vec<u8>>> {
+    let link = format!("/proc/self/fd/{}", root.descriptor().as_raw_fd());
+    let path = std::fs::read_link(link)?;
+    let mut above = path.as_os_str().as_bytes().to_vec();
+    if !above.ends_with(b"/") {
+        above.push(b'/');
+    }
+    let below = |point: Vec<u8>| point.strip_prefix(&above[..]).map(<[u8]>::to_vec);
+    Ok(mount::points()?.into_iter().filter_map(below).filter(|path| !path.is_empty()).collect())
 }
 
 /// `FS_IOC_GETFSUUID` (Linux 6.9): needs no rights and sees through mounts.
@@ -68,7 +81,6 @@ mod tests {
     use crate::host::did_not_run;
     use crate::mounts::{Namespace, What};
     use std::ffi::OsStr;
-    use std::os::unix::ffi::OsStrExt as _;
     use std::path::Path;
 
     #[test]

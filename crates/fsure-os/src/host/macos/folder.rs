@@ -10,6 +10,7 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::host::folder::c_string;
+use crate::stat::date_ns;
 use crate::{Kind, Stat};
 
 /// Fails with `ELOOP` where any component of the path is a link.
@@ -93,19 +94,15 @@ fn stat_from(answer: &rustix::fs::Stat) -> Stat {
             _ => Kind::Special,
         },
         size: u64::try_from(answer.st_size).unwrap_or(0),
-        mtime_ns: nanoseconds(answer.st_mtime, answer.st_mtime_nsec),
-        ctime_ns: nanoseconds(answer.st_ctime, answer.st_ctime_nsec),
+        mtime_ns: date_ns(answer.st_mtime, answer.st_mtime_nsec),
+        ctime_ns: date_ns(answer.st_ctime, answer.st_ctime_nsec),
         // File systems that keep none say 0 or -1.
         birth_ns: (answer.st_birthtime > 0)
-            .then(|| nanoseconds(answer.st_birthtime, answer.st_birthtime_nsec)),
+            .then(|| date_ns(answer.st_birthtime, answer.st_birthtime_nsec)),
         inode: answer.st_ino,
         device: u64::from(answer.st_dev.cast_unsigned()),
         links: answer.st_nlink.into(),
         allocated: u64::try_from(answer.st_blocks).unwrap_or(0).saturating_mul(512),
         place: None,
     }
-}
-
-fn nanoseconds(seconds: i64, nanoseconds: i64) -> i64 {
-    seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds)
 }

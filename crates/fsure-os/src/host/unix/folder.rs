@@ -77,29 +77,17 @@ impl Root {
     /// `moved` for every name it comes to.
     pub fn list(&self, path: &[u8], places: Places, moved: &dyn Fn()) -> io::Result<Listing> {
         let folder = self.open_at(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
-        let mut listing = Listing::default();
-        listing.names.0.reserve(NAMES_FIRST * 32);
-        let mut found = Vec::with_capacity(NAMES_FIRST);
-        listing.error = each_name(&folder, &mut |inode, name| {
-            found.push((inode, listing.names.push(name.to_bytes())));
+        let mut found = Found::default();
+        let error = each_name(&folder, &mut |inode, name| {
+            found.push(inode, name);
             moved();
             true
         })
         .err();
-        listing.names.0.shrink_to_fit();
-        // Inodes lie on the disk in the order of their numbers: asked in that
-        // order, a cold folder is read forwards.
-        found.sort_unstable_by_key(|(inode, _)| *inode);
-        let names = &listing.names;
-        listing.entries.reserve_exact(found.len());
-        for (_, at) in found {
-            moved();
-            let stat = stat_at(folder.as_fd(), c_str(names, at));
-            if !matches!(&stat, Err(error) if is_gone(error)) {
-                listing.entries.push((at, stat));
-            }
-        }
+        let mut listing = found.into_listing(&folder, moved);
+        listing.error = error;
         if places != Places::No {
+            let names = &listing.names;
             let files = listing.entries.iter_mut().filter_map(|(at, stat)| {
                 let stat = stat.as_mut().ok().filter(|stat| place::is_placed(stat))?;
                 Some((c_str(names, *at), stat))
@@ -108,6 +96,30 @@ impl Root {
             place::find(folder.as_fd(), places, &self.tells_places, &mut files, moved);
         }
         Ok(listing)
+    }
+
+    /// The names in a folder in parts of at most so many, so that memory does
+    /// not grow with the folder. Ends early if `take` returns false.
+    pub fn list_in_parts(
+        &self,
+        path: &[u8],
+        part_names: usize,
+        take: &mut dyn FnMut(Listing) -> bool,
+    ) -> io::Result<()> {
+        let folder = self.open_at(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        let mut found = Found::default();
+        let mut goes_on = true;
+        each_name(&folder, &mut |inode, name| {
+            found.push(inode, name);
+            if found.inodes.len() >= part_names {
+                goes_on = take(std::mem::take(&mut found).into_listing(&folder, &|| ()));
+            }
+            goes_on
+        })?;
+        if goes_on {
+            take(found.into_listing(&folder, &|| ()));
+        }
+        Ok(())
     }
 
     /// Whether there is any name in the root but those that `is_own` is true
@@ -232,6 +244,43 @@ impl Root {
             rest = &rest[cut + 1..];
         }
         Ok((folder, rest))
+    }
+}
+
+/// Names that were found in a folder, each with its inode.
+struct Found {
+    names: Names,
+    inodes: Vec<(u64, NameAt)>,
+}
+
+impl Default for Found {
+    fn default() -> Self {
+        let names = Names(Vec::with_capacity(NAMES_FIRST * 32));
+        Self { names, inodes: Vec::with_capacity(NAMES_FIRST) }
+    }
+}
+
+impl Found {
+    fn push(&mut self, inode: u64, name: &CStr) {
+        self.inodes.push((inode, self.names.push(name.to_bytes())));
+    }
+
+    /// The names with their stat, but for those that have vanished.
+    fn into_listing(self, folder: &OwnedFd, moved: &dyn Fn()) -> Listing {
+        let Self { mut names, mut inodes } = self;
+        names.0.shrink_to_fit();
+        // Inodes lie on the disk in the order of their numbers: asked in that
+        // order, a cold folder is read forwards.
+        inodes.sort_unstable_by_key(|(inode, _)| *inode);
+        let mut entries = Vec::with_capacity(inodes.len());
+        for (_, at) in inodes {
+            moved();
+            let stat = stat_at(folder.as_fd(), c_str(&names, at));
+            if !matches!(&stat, Err(error) if is_gone(error)) {
+                entries.push((at, stat));
+            }
+        }
+        Listing { names, entries, error: None }
     }
 }
 

@@ -69,9 +69,13 @@ impl Model {
         }
     }
 
-    fn accessed(&self) -> io::Result<Timespec> {
+    fn times(&self) -> io::Result<Timestamps> {
         let stat = rustix::fs::fstat(&self.0)?;
-        Ok(Timespec { tv_sec: stat.st_atime as _, tv_nsec: stat.st_atime_nsec as _ })
+        let time = |seconds: i64, ns: i64| Timespec { tv_sec: seconds as _, tv_nsec: ns as _ };
+        Ok(Timestamps {
+            last_access: time(stat.st_atime as _, stat.st_atime_nsec as _),
+            last_modification: time(stat.st_mtime as _, stat.st_mtime_nsec as _),
+        })
     }
 }
 
@@ -99,11 +103,21 @@ impl Draft {
     }
 
     /// Gives it owner, mode, attributes and time of access of its model, and a
-    /// date. `must` says that what the system refuses is an error.
-    pub fn resemble(&self, model: &Model, mtime_ns: i64, must: bool) -> io::Result<Resembles> {
+    /// date or else that of the model. `must` says that what the system refuses is
+    /// an error.
+    pub fn resemble(
+        &self,
+        model: &Model,
+        mtime_ns: Option<i64>,
+        must: bool,
+    ) -> io::Result<Resembles> {
         let file = self.writing.0.as_fd();
         let resembles = copy_attributes(model.0.as_fd(), file, must)?;
-        rustix::fs::futimens(file, &timestamps(model.accessed()?, mtime_ns))?;
+        let times = match (model.times()?, mtime_ns) {
+            (times, Some(mtime_ns)) => timestamps(times.last_access, mtime_ns),
+            (times, None) => times,
+        };
+        rustix::fs::futimens(file, &times)?;
         Ok(resembles)
     }
 
@@ -389,7 +403,7 @@ mod tests {
         let root = Root::open(tree.path()).unwrap();
         let model = Model::open(&root, b"model").unwrap();
         let draft = Draft::create(&root, b"draft").unwrap();
-        assert_eq!(draft.resemble(&model, -1, true).unwrap(), Resembles::Fully);
+        assert_eq!(draft.resemble(&model, Some(-1), true).unwrap(), Resembles::Fully);
         draft.publish(b"copy").unwrap();
         assert_eq!(std::fs::metadata(at("copy")).unwrap().permissions().mode() & 0o7777, 0o4741);
         assert_eq!(root.stat(b"copy").unwrap().mtime_ns, -1);

@@ -74,23 +74,38 @@ impl Root {
     /// error means that nothing could be listed.
     pub fn list(&self, path: &[u8], _: Places, moved: &dyn Fn()) -> io::Result<Listing> {
         let folder = self.open_folder(path)?;
-        let mut listing = Listing::default();
         let mut found = Vec::new();
-        listing.error = each_name(folder.as_handle(), &mut |name| {
+        let error = each_name(folder.as_handle(), &mut |name| {
             found.push(name);
             true
         })
         .err();
-        for name in found {
-            moved();
-            // What a folder says of its files may be old: only the file knows.
-            let stat = stat_below(folder.as_handle(), &name);
-            if !matches!(&stat, Err(error) if is_gone(error)) {
-                listing.entries.push((listing.names.push(&wide::to_bytes(&name)), stat));
+        Ok(Listing { error, ..listing_of(folder.as_handle(), found, moved) })
+    }
+
+    /// The names in a folder in parts of at most so many, so that memory does
+    /// not grow with the folder. Ends early if `take` returns false.
+    pub fn list_in_parts(
+        &self,
+        path: &[u8],
+        part_names: usize,
+        take: &mut dyn FnMut(Listing) -> bool,
+    ) -> io::Result<()> {
+        let folder = self.open_folder(path)?;
+        let mut found = Vec::new();
+        let mut goes_on = true;
+        each_name(folder.as_handle(), &mut |name| {
+            found.push(name);
+            if found.len() >= part_names {
+                let names = std::mem::take(&mut found);
+                goes_on = take(listing_of(folder.as_handle(), names, &|| ()));
             }
+            goes_on
+        })?;
+        if goes_on {
+            take(listing_of(folder.as_handle(), found, &|| ()));
         }
-        listing.names.0.shrink_to_fit();
-        Ok(listing)
+        Ok(())
     }
 
     /// Whether there is any name in the root but those that `is_own` is true
@@ -238,6 +253,21 @@ pub fn is_gone(error: &io::Error) -> bool {
                 | win::ERROR_DELETE_PENDING
         )
     )
+}
+
+/// Names in an open folder with their stat, but for those that have vanished.
+fn listing_of(folder: BorrowedHandle<'_>, names: Vec<Vec<u16>>, moved: &dyn Fn()) -> Listing {
+    let mut listing = Listing::default();
+    for name in names {
+        moved();
+        // What a folder says of its files may be old: only the file knows.
+        let stat = stat_below(folder, &name);
+        if !matches!(&stat, Err(error) if is_gone(error)) {
+            listing.entries.push((listing.names.push(&wide::to_bytes(&name)), stat));
+        }
+    }
+    listing.names.0.shrink_to_fit();
+    listing
 }
 
 /// Whether an error means that the medium, or the file system on it, does not give

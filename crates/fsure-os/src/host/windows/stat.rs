@@ -11,6 +11,7 @@ use windows_sys::Win32::Storage::FileSystem::{
 };
 
 use super::call::{ask, last_error};
+use crate::stat::date_ns;
 use crate::{Kind, Stat};
 
 /// From 1601, where Windows counts from, to 1970, in its units of 100 ns.
@@ -95,7 +96,9 @@ pub(super) fn identity(file: BorrowedHandle<'_>) -> io::Result<(u64, u64)> {
 }
 
 fn nanoseconds(time: i64) -> i64 {
-    time.saturating_sub(TO_1970).saturating_mul(100)
+    const PER_SECOND: i64 = 10_000_000;
+    let since = time.saturating_sub(TO_1970);
+    date_ns(since.div_euclid(PER_SECOND), since.rem_euclid(PER_SECOND) * 100)
 }
 
 fn unsigned(size: i64) -> u64 {

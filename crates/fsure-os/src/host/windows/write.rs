@@ -70,8 +70,9 @@ impl Draft {
     }
 
     /// Gives it owner, mode, attributes and time of access of its model, and a
-    /// date. `must` says that what the system refuses is an error.
-    pub fn resemble(&self, model: &Model, _: i64, _: bool) -> io::Result<Resembles> {
+    /// date or else that of the model. `must` says that what the system refuses is
+    /// an error.
+    pub fn resemble(&self, model: &Model, _: Option<i64>, _: bool) -> io::Result<Resembles> {
         match model.0 {}
     }
 

@@ -57,7 +57,8 @@ pub(crate) struct HealArgs {
     signed_by: SignedByArgs,
 }
 
-const HIDDEN: &[Verdict] = &[Verdict::Ignored, Verdict::New, Verdict::Touched];
+/// What is missing is named once, with what was done about it.
+const HIDDEN: &[Verdict] = &[Verdict::Ignored, Verdict::New, Verdict::Touched, Verdict::Missing];
 
 /// Runs the command.
 pub(crate) fn run(args: &HealArgs, output: &OutputArgs) -> ExitCode {

@@ -7,17 +7,18 @@
 
 pub(crate) mod progress;
 mod results;
+mod task;
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fsure::report::{heal, json, safe, text};
-use fsure::words::{Error, ExitCode, Finding, Monitor, Progress, RelPath, Remedy, Verdict};
+use fsure::report::{json, safe};
+use fsure::words::{Error, ExitCode, Finding, Verdict};
 use fsure_os::output::Stream;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use progress::{Meter, live_line, plain_line};
+pub(crate) use task::Task;
 
 /// When the verdict's word is coloured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,16 +64,6 @@ pub(crate) struct Screen {
     live: Option<MultiProgress>,
 }
 
-/// One root on the screen: a listener for its run.
-pub(crate) struct Task<'a> {
-    screen: &'a Screen,
-    root: String,
-    /// Whether other roots are on the screen at the same time.
-    is_one_of_several: bool,
-    meter: Mutex<Meter>,
-    line: Option<Live<'a>>,
-}
-
 /// A line that is drawn over and over, until it is dropped.
 pub(crate) struct Live<'a> {
     all: &'a MultiProgress,
@@ -115,8 +106,7 @@ impl Screen {
 
     /// A root whose run begins now.
     pub(crate) fn begin(&self, root: String, is_one_of_several: bool) -> Task<'_> {
-        let (meter, line) = (Mutex::new(Meter::new()), self.live_line());
-        Task { screen: self, root, is_one_of_several, meter, line }
+        Task::new(self, root, is_one_of_several)
     }
 
     /// A live line, where there is a terminal for it.
@@ -229,62 +219,6 @@ impl Screen {
     }
 }
 
-impl Monitor for Task<'_> {
-    fn progress(&self, progress: &Progress, current: Option<&RelPath>) {
-        // A listing in a file or a pipe is never far behind the run.
-        locked(&self.screen.output).flush();
-        if self.screen.settings.quiet {
-            return;
-        }
-        let mut meter = locked(&self.meter);
-        let seconds = meter.elapsed();
-        let rate = meter.recent_rate(seconds, progress.bytes_judged);
-        let is_due = self.line.is_none() && meter.is_line_due(seconds);
-        drop(meter);
-        let root = self.is_one_of_several.then(|| safe(&self.root).to_string());
-        let root = root.map_or(String::new(), |root| root + ": ");
-        if let Some(line) = &self.line {
-            line.say(root + &live_line(progress, seconds, rate, current));
-        } else if is_due {
-            // As above: no one left to tell.
-            let _ =
-                writeln!(locked(&self.screen.errors), "{root}{}", plain_line(progress, seconds));
-        }
-    }
-
-    fn finding(&self, finding: &Finding) {
-        let screen = self.screen;
-        if !screen.is_shown(finding) {
-            return;
-        }
-        if screen.settings.json {
-            screen.put(&json::finding_line(&self.root, finding));
-        } else {
-            let root = self.is_one_of_several.then_some(&*self.root);
-            screen.put(&screen.paint(text::finding_line(root, finding), finding.verdict));
-        }
-    }
-
-    fn remedy(&self, remedy: &Remedy) {
-        let root = self.is_one_of_several.then_some(&*self.root);
-        self.screen.put(&match self.screen.settings.json {
-            true => heal::json_line(&self.root, remedy),
-            false => heal::text_line(root, remedy),
-        });
-    }
-
-    fn warn(&self, message: &str) {
-        match self.is_one_of_several {
-            true => self.screen.warn(&format!("{}: {message}", self.root)),
-            false => self.screen.warn(message),
-        }
-    }
-
-    fn stop_requested(&self) -> Option<ExitCode> {
-        self.screen.stop_requested()
-    }
-}
-
 impl Live<'_> {
     /// Draws this in its place.
     pub(crate) fn say(&self, text: String) {
@@ -365,7 +299,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fsure::words::EntryKind;
+    use fsure::words::{EntryKind, Monitor as _, Progress, RelPath};
 
     const PLAIN: Settings = Settings {
         json: false,

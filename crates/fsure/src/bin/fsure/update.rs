@@ -1,6 +1,7 @@
 //! `fsure update`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use fsure::catalog::Place;
@@ -8,7 +9,7 @@ use fsure::job::{UpdateOptions, update};
 use fsure::scan::Accept;
 use fsure::words::{
     Algorithm, AlgorithmSet, Aspect, AspectSet, Error, ExitCode, Layout, Monitor, RelPath, Result,
-    Verdict,
+    Verdict, units,
 };
 use fsure_os::path::resolve;
 
@@ -49,6 +50,10 @@ pub(crate) struct UpdateArgs {
     /// repeated
     #[arg(long, value_name = "PATH")]
     accept: Vec<PathBuf>,
+    /// Forget what has been gone for AGE or longer, such as 90d; 0 for all that
+    /// is gone [default: 1 year, once the record changes]
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    forget: Option<Duration>,
     /// Record everything found, whatever its verdict
     #[arg(long, conflicts_with = "accept")]
     accept_all: bool,
@@ -66,6 +71,11 @@ fn layout(name: &str) -> std::result::Result<Layout, String> {
         let names: Vec<_> = Layout::ALL.into_iter().map(Layout::name).collect();
         format!("known are {}", names.join(", "))
     })
+}
+
+fn age(text: &str) -> std::result::Result<Duration, String> {
+    let age = if text == "0" { Some(Duration::ZERO) } else { units::parse_span(text) };
+    age.ok_or_else(|| "a time such as 12h or 90d, or 0".to_owned())
 }
 
 fn aspects(names: &str) -> std::result::Result<AspectSet, String> {
@@ -94,6 +104,7 @@ pub(crate) fn run(args: &UpdateArgs, output: &OutputArgs) -> ExitCode {
             meta: args.meta,
             layout: args.layout,
             accept: args.accepted(place),
+            forget: args.forget,
         };
         update(place, &options, monitor)
     };

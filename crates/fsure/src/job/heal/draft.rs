@@ -153,14 +153,12 @@ impl Healer<'_> {
             }
         };
         let model = model.transpose().or_unhealed("see its owner and attributes")?;
-        let now = work.damaged.as_ref().map(|stat| stat.mtime_ns);
-        let theirs = work.plan.from.values().next().map(|p| work.candidates[*p].stat.mtime_ns);
-        let date = if then.is_undated() { now.or(theirs) } else { Some(then.mtime_ns) };
-        let resembles = match (&model, date) {
-            (Some(model), Some(date)) => {
+        let date = then.exact_mtime_ns();
+        let resembles = match &model {
+            Some(model) => {
                 draft.resemble(model, date, itself).or_unhealed("keep its owner and attributes")?
             }
-            (_, date) => {
+            None => {
                 if let Some(date) = date {
                     draft.writing().set_date(date).or_unhealed("set its date")?;
                 }

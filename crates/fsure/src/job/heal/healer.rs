@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use fsure_os::Stat;
 use fsure_os::folder::Root;
 use fsure_os::opener::Opener;
 use fsure_os::read::Way;
+use fsure_os::{DATE_NS_MAX, Stat};
 
 use super::plan::Plan;
 use super::proof::Recorded;
@@ -162,7 +162,10 @@ impl<'a> Healer<'a> {
     fn has_its_date(&self, finding: &Finding) -> bool {
         let (Some(then), Some(now)) = (&finding.recorded, &finding.found) else { return false };
         let of = |entry: &Entry| self.catalog.granularity_ns(entry.file_system);
-        then.is_undated() || is_same_date(then.mtime_ns, now.mtime_ns, of(then).max(of(now)))
+        let is_same = is_same_date(then.mtime_ns, now.mtime_ns, of(then).max(of(now)));
+        // Beyond the range of dates, an edit shows by its change time only.
+        let is_known = then.exact_mtime_ns().is_some() || then.same_change(now);
+        then.is_undated() || is_same && is_known
     }
 
     fn heal_file(&mut self, finding: &Finding, row: Row, remedy: &mut Remedy) -> Attempt<()> {
@@ -221,6 +224,12 @@ impl<'a> Healer<'a> {
         }
         if self.keeps(finding) && !self.options.in_place {
             self.require_room(stat)?;
+        }
+        if self.options.in_place && stat.mtime_ns.abs() == DATE_NS_MAX {
+            return Err(Failure::Unhealed(
+                "its date is beyond what '--in-place' can put back: a copy in its place keeps it"
+                    .to_owned(),
+            ));
         }
         if self.options.in_place && !super::patch::can_patch(recorded) {
             return Err(Failure::Unhealed(

@@ -31,8 +31,8 @@ impl Healer<'_> {
         self.make_parents(&path.parent().unwrap_or_default())?;
         match target.filter(|_| entry.kind == EntryKind::Link) {
             Some(target) => {
-                let date = (!entry.is_undated()).then_some(entry.mtime_ns);
-                make_link(&self.root, path.as_bytes(), target, date).or_unhealed("make it")?;
+                make_link(&self.root, path.as_bytes(), target, entry.exact_mtime_ns())
+                    .or_unhealed("make it")?;
             }
             // With the folders above a file that came before it in order.
             None if self.is_folder(path) => {}
@@ -72,9 +72,9 @@ impl Healer<'_> {
         });
         let resembles = resembles.or_unhealed("make the folder")?;
         if let Some(Stored::Sound(row)) = self.catalog.get(path)?
-            && !row.record.entry.is_undated()
+            && let Some(mtime_ns) = row.record.entry.exact_mtime_ns()
         {
-            self.made_folders.push((path.clone(), row.record.entry.mtime_ns));
+            self.made_folders.push((path.clone(), mtime_ns));
         }
         let told = "its owner, permissions or attributes are not all those of a copy";
         Ok((resembles == Resembles::InPart).then(|| told.to_owned()))

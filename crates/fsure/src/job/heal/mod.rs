@@ -23,8 +23,8 @@ use std::path::PathBuf;
 
 use super::Options;
 use super::opening::{
-    OpenRoot, is_recorded_root, keep_backup, lock, offline, offline_outcome, open_root, plan,
-    require_believed, require_scope, trusted,
+    OpenRoot, is_recorded_root, is_surely_the_root, keep_backup, lock, offline, offline_outcome,
+    open_root, plan, require_believed, require_scope, trusted,
 };
 use crate::catalog::{Catalog, Place, Stored, refuse_irregular_parity};
 use crate::scan::{Purpose, scan};
@@ -64,7 +64,10 @@ pub fn heal(place: &Place, options: &HealOptions, monitor: &dyn Monitor) -> Resu
     require_believed(place, &options.common)?;
     let open = open_root(place)?;
     let mut catalog = open_catalog(place, options, monitor)?;
-    if let Some(offline) = offline(place, &open, &catalog)?.filter(|_| !options.common.force) {
+    // How much of it is gone says nothing where the root cannot be another one:
+    // what is gone is what a heal is for.
+    let force = options.common.force || is_surely_the_root(place, &open, &mut catalog)?;
+    if let Some(offline) = offline(place, &open, &catalog)?.filter(|_| !force) {
         return Ok(offline_outcome(offline, false));
     }
     require_scope(place, &open, &mut catalog)?;
@@ -82,6 +85,8 @@ pub fn heal(place: &Place, options: &HealOptions, monitor: &dyn Monitor) -> Resu
     let purpose = Purpose::Verify;
     let mut plan = plan(place, &open, healer.catalog, &options.common, purpose, options.does)?;
     plan.command = HEAL;
+    plan.must_write = options.does;
+    plan.force = force;
     let ward = Ward::new(monitor);
     let noted = healer.catalog.last_verification()?;
     let mut outcome = scan(&plan, healer.catalog, &ward)?;

@@ -1,6 +1,8 @@
 //! Parity as one more place where recorded content may be had from: a group is
 //! rebuilt when something of it is asked for, from what is left in the tree.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -16,30 +18,53 @@ use crate::parity::{self, Group, Header, SHARD};
 use crate::scan::hash::BLOCK;
 use crate::words::{Record, RelPath};
 
+/// Groups that are kept after use. What is healed comes in the order of paths,
+/// and so does what is in a pool: the next file is nearly always in the same
+/// one, or in one of a few whose paths overlap.
+const GROUPS_KEPT_MAX: usize = 4;
+
+/// Rebuilt bytes that are kept with them: those of one group of a large file,
+/// or of four pools.
+const REBUILT_BYTES_MAX: usize = parity::OWN_MAX as usize;
+
 /// The recovery data of a root.
 pub(super) struct Parity {
     folder: PathBuf,
     root: Arc<Root>,
     /// Where pools begin and end, and their names.
     pools: Vec<(RelPath, RelPath, String)>,
+    groups: Rc<RefCell<Groups>>,
 }
 
 /// The pieces of one file, each in a group, or in several.
 pub(super) struct Rebuilder {
     root: Arc<Root>,
     replicas: Rc<Vec<Replica>>,
-    pieces: Vec<Piece>,
-    /// The group that was rebuilt last.
-    last: Option<(usize, Result<Vec<u8>, String>)>,
+    pieces: Vec<(PathBuf, Piece)>,
+    groups: Rc<RefCell<Groups>>,
 }
 
+/// A piece of a file in a group.
+#[derive(Clone)]
 struct Piece {
-    group: PathBuf,
+    /// The content that the file was recorded with.
+    identity: [u8; 32],
     /// Where the piece is in the file, and how long it is.
     offset: u64,
     length: u64,
     /// Where it begins in the group's data.
     at: usize,
+}
+
+/// The groups that were used last, the latest at the end.
+#[derive(Default)]
+struct Groups(Vec<KeptGroup>);
+
+struct KeptGroup {
+    path: PathBuf,
+    pieces: HashMap<RelPath, Vec<Piece>>,
+    /// All of its data, or why there are none; `None` before they are needed.
+    rebuilt: Option<Result<Vec<u8>, String>>,
 }
 
 impl Parity {
@@ -66,7 +91,7 @@ impl Parity {
                 Err(error) => bad(&format!("{}: {error}", folder.join(&name).display())),
             }
         }
-        Ok(Some(Self { folder, root: Arc::clone(root), pools }))
+        Ok(Some(Self { folder, root: Arc::clone(root), pools, groups: Rc::default() }))
     }
 
     /// What it has of a file as it is recorded.
@@ -81,67 +106,105 @@ impl Parity {
                 |(first, last, _): &&(RelPath, RelPath, String)| first <= path && path <= last;
             self.pools.iter().filter(holds).map(|(.., name)| self.folder.join(name)).collect()
         };
-        let mut pieces: Vec<Piece> = Vec::new();
+        let mut pieces = Vec::new();
         for group in groups {
+            let mut kept = self.groups.borrow_mut();
             // One that cannot be read is a hole in what can be rebuilt.
-            let Ok(header) = parity::read_header(&group) else { continue };
-            let mut at = 0;
-            for member in &header.members {
-                if member.path == *path && member.identity == identity {
-                    let (offset, length, group) = (member.offset, member.length, group.clone());
-                    pieces.push(Piece { group, offset, length, at });
-                }
-                at += member.length as usize;
-            }
+            let Ok(kept) = kept.get(&group) else { continue };
+            let of_it = kept.pieces.get(path).into_iter().flatten();
+            let of_it = of_it.filter(|piece| piece.identity == identity).cloned();
+            pieces.extend(of_it.map(|piece| (group.clone(), piece)));
         }
         if pieces.is_empty() {
             return Err(io::Error::new(io::ErrorKind::NotFound, "it has nothing of this content"));
         }
         let (root, replicas) = (Arc::clone(&self.root), Rc::clone(replicas));
-        Ok(Rebuilder { root, replicas, pieces, last: None })
+        Ok(Rebuilder { root, replicas, pieces, groups: Rc::clone(&self.groups) })
+    }
+}
+
+impl Groups {
+    /// A group, which is read if it is not among those that are kept.
+    fn get(&mut self, path: &Path) -> io::Result<&mut KeptGroup> {
+        let group = match self.0.iter().position(|group| group.path == path) {
+            Some(place) => self.0.remove(place),
+            None => KeptGroup::read(path)?,
+        };
+        self.0.push(group);
+        let rebuilt_bytes =
+            |groups: &[KeptGroup]| groups.iter().map(KeptGroup::bytes).sum::<usize>();
+        while self.0.len() > 1
+            && (self.0.len() > GROUPS_KEPT_MAX || rebuilt_bytes(&self.0) > REBUILT_BYTES_MAX)
+        {
+            self.0.remove(0);
+        }
+        Ok(self.0.last_mut().expect("it was just put there"))
+    }
+
+    fn is_rebuilt(&self, path: &Path) -> bool {
+        self.0.iter().any(|group| group.path == path && group.rebuilt.is_some())
+    }
+}
+
+impl KeptGroup {
+    fn read(path: &Path) -> io::Result<Self> {
+        let mut pieces: HashMap<RelPath, Vec<Piece>> = HashMap::new();
+        let mut at = 0;
+        for member in parity::read_header(path)?.members {
+            let (identity, offset, length) = (member.identity, member.offset, member.length);
+            let piece = Piece { identity, offset, length, at };
+            pieces.entry(member.path).or_default().push(piece);
+            at = at.saturating_add(length as usize);
+        }
+        Ok(Self { path: path.to_owned(), pieces, rebuilt: None })
+    }
+
+    /// Its data as they are recorded, rebuilt once for all files of it.
+    fn rebuilt(&mut self, root: &Arc<Root>, replicas: &[Replica]) -> Result<&[u8], String> {
+        let rebuild = || rebuild(&self.path, root, replicas).map_err(|error| error.to_string());
+        match self.rebuilt.get_or_insert_with(rebuild) {
+            Ok(data) => Ok(data),
+            Err(why) => Err(why.clone()),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.rebuilt.as_ref().and_then(|data| data.as_ref().ok()).map_or(0, Vec::len)
     }
 }
 
 impl Rebuilder {
     /// Rebuilds some of the file, within one block.
     pub(super) fn read(&mut self, offset: u64, target: &mut [u8]) -> io::Result<usize> {
-        let holds = |piece: &Piece| (piece.offset..piece.offset + piece.length).contains(&offset);
         if target.is_empty() {
             return Ok(0);
         }
-        let mut places: Vec<_> =
-            (0..self.pieces.len()).filter(|n| holds(&self.pieces[*n])).collect();
+        let mut groups = self.groups.borrow_mut();
+        let holds = |piece: &Piece| (piece.offset..piece.offset + piece.length).contains(&offset);
+        let mut pieces: Vec<_> = self.pieces.iter().filter(|(_, piece)| holds(piece)).collect();
         // What is at hand first.
-        let at_hand = self.last.as_ref().map(|(last, _)| *last);
-        places.sort_by_key(|place| Some(*place) != at_hand);
+        pieces.sort_by_key(|(group, _)| !groups.is_rebuilt(group));
         let mut why = "the group cannot be read".to_owned();
-        for place in places {
-            match self.rebuilt(place) {
+        for (group, piece) in pieces {
+            let kept = groups.get(group).map_err(|error| error.to_string());
+            match kept.and_then(|kept| kept.rebuilt(&self.root, &self.replicas)) {
                 Err(lost) => why = lost,
-                Ok((piece, data)) => {
+                Ok(data) => {
                     let within = (offset - piece.offset) as usize;
                     let length = target.len().min(piece.length as usize - within);
-                    target[..length].copy_from_slice(&data[piece.at + within..][..length]);
+                    let Some(found) = data
+                        .get(piece.at.saturating_add(within)..)
+                        .and_then(|rest| rest.get(..length))
+                    else {
+                        why = "the group makes no sense".to_owned();
+                        continue;
+                    };
+                    target[..length].copy_from_slice(found);
                     return Ok(length);
                 }
             }
         }
         Err(lost(&why))
-    }
-
-    /// The data of the group that a piece is in, or why there are none.
-    fn rebuilt(&mut self, place: usize) -> Result<(&Piece, &[u8]), String> {
-        let piece = &self.pieces[place];
-        if self.last.as_ref().is_none_or(|(last, _)| *last != place) {
-            self.last = None;
-            let rebuilt = rebuild(&piece.group, &self.root, &self.replicas);
-            self.last = Some((place, rebuilt.map_err(|error| error.to_string())));
-        }
-        match &self.last {
-            Some((_, Ok(data))) => Ok((piece, data)),
-            Some((_, Err(why))) => Err(why.clone()),
-            None => Err("nothing was rebuilt".to_owned()),
-        }
     }
 }
 

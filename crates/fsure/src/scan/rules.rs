@@ -1,0 +1,66 @@
+//! What an `update` is told to read, to write and to drop.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Sizes;
+use crate::words::{AlgorithmSet, RelPath};
+
+/// What `update` reads and writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UpdateRules {
+    /// Read files whose stat is as recorded too.
+    pub full: bool,
+    /// What to compute for every file.
+    pub digests: AlgorithmSet,
+    /// Do nothing but give these digests to files that lack them and are as
+    /// recorded.
+    pub only_completes: bool,
+    /// Which findings are recorded although they bury evidence.
+    pub accept: Accept,
+    /// Which tombstones are dropped.
+    pub forget: Forget,
+    /// Read no files but those of these sizes.
+    pub only_sizes: Option<Arc<Sizes>>,
+}
+
+/// Which findings the user stands up for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Accept {
+    /// None.
+    #[default]
+    Nothing,
+    /// Those at or below these paths.
+    Within(Vec<RelPath>),
+    /// All.
+    All,
+}
+
+impl Accept {
+    /// Whether the user stands up for this path.
+    pub fn covers(&self, path: &RelPath) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::Within(paths) => paths.iter().any(|accepted| path.is_within(accepted)),
+            Self::All => true,
+        }
+    }
+}
+
+/// Which tombstones are dropped: records of what was found to be gone, kept so
+/// that it can be judged if it comes back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Forget {
+    /// None.
+    #[default]
+    Nothing,
+    /// Those that are older, if the record changes in any other way: a signed
+    /// record stays as it was signed as long as nothing happens.
+    WithChanges(Duration),
+    /// Those that are at least as old.
+    Now(Duration),
+}
+
+/// The age from which a tombstone is dropped, unless told: longer than a disk is
+/// left in a drawer between two backups.
+pub const TOMBSTONE_AGE: Duration = Duration::from_secs(365 * 86_400);
