@@ -89,6 +89,12 @@ pub enum Error {
         /// What it deserves.
         code: ExitCode,
     },
+    /// Something that a test stands on does not hold, and nothing was shown.
+    #[error("harness broken: {why}")]
+    HarnessBroken {
+        /// The fact.
+        why: String,
+    },
     /// The run was asked to stop before it had anything to report.
     #[error("interrupted")]
     Interrupted(ExitCode),
@@ -110,7 +116,7 @@ impl Error {
             | Self::Io { .. } => ExitCode::Incomplete,
             Self::RecordUntrusted { .. } => ExitCode::RecordUntrusted,
             Self::Told { code, .. } | Self::Interrupted(code) => *code,
-            Self::Internal(_) => ExitCode::Internal,
+            Self::HarnessBroken { .. } | Self::Internal(_) => ExitCode::Internal,
         }
     }
 
@@ -135,6 +141,11 @@ impl Error {
             Self::UnreadableResult { .. } => Some(
                 "'fsure speed' and 'fsure flush' save results with '--save FILE'; of verify, \
                  update, scrub and status the output of '--json' is one"
+                    .to_owned(),
+            ),
+            Self::HarnessBroken { .. } => Some(
+                "end the program that changes loop devices, and run it once more; 'losetup' lists \
+                 them"
                     .to_owned(),
             ),
             Self::Internal(_) => Some("please report this, with the command line".to_owned()),
