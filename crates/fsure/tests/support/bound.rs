@@ -2,6 +2,7 @@
 //! once more below a process of ours that takes everything with it when the test ends
 //! in any way: no mount, no loop device and no daemon is left.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -148,22 +149,29 @@ pub fn kill(processes: &[u64]) {
     wait_while(|| processes.iter().any(|process| is_there(*process)));
 }
 
-/// Whether a process has not ended.
+/// Whether a process has not ended: until its last thread has, it has files open.
 pub fn is_there(process: u64) -> bool {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    !stat.is_empty() && !stat.contains(") Z ")
+    let threads = fs::read_dir(format!("/proc/{process}/task")).map_or(0, Iterator::count);
+    !stat.is_empty() && (threads > 1 || !stat.contains(") Z "))
 }
 
 /// Kills keepers and workers, and what they have started of each other in between.
+/// None has a file open when this returns: the command line is gone before that.
 pub fn kill_daemons() {
+    let mut killed = BTreeSet::new();
     wait_while(|| {
         let running = daemons();
         for number in &running {
             // It may just have ended.
             let _ = kill_process(*number, Signal::KILL);
         }
+        killed.extend(
+            running.iter().map(|number| u64::from(number.as_raw_nonzero().get().unsigned_abs())),
+        );
         !running.is_empty()
     });
+    wait_while(|| killed.iter().any(|process| is_there(*process)));
 }
 
 fn daemons() -> Vec<Pid> {
