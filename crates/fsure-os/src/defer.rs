@@ -84,6 +84,8 @@ pub struct Mounted {
     pub in_place: bool,
     /// Whether files made in the folder are encrypted, each by itself (fscrypt).
     pub is_encrypted: bool,
+    /// A layer below the file system that keeps flushes from the disk, and how.
+    pub held_flushes: Option<String>,
 }
 
 /// Asks for the file system that a folder is on.

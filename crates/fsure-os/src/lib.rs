@@ -47,6 +47,7 @@
 //! | [`scratch`] | folders of our own, of which nothing is left behind |
 //! | [`kernel`] | what this kernel can do of that which RAM folders need |
 //! | [`limit`] | how many files may be open at once |
+//! | [`loop_device`] | a file as a block device, and proof that it still is one |
 //! | [`machine`] | what machine this is, and what else it is doing |
 //! | [`lock`] | whether another process is at work on the same record |
 //! | [`plain`] | plain files that the user names: lists read and written |
@@ -79,6 +80,7 @@ pub mod inside;
 pub mod kernel;
 pub mod limit;
 pub mod lock;
+pub mod loop_device;
 pub mod machine;
 pub mod mapped_write;
 pub mod memory;

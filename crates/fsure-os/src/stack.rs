@@ -7,6 +7,9 @@ use std::path::Path;
 
 use crate::host;
 
+/// The name of the fact that a layer keeps flushes from what is below it, and how.
+pub(crate) const HELD: &str = "flushes";
+
 /// One layer, with what is known of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {
@@ -17,6 +20,13 @@ pub struct Layer {
     pub name: String,
     /// Names and values, in the order in which to show them.
     pub facts: Vec<(&'static str, String)>,
+}
+
+impl Layer {
+    fn held_flushes(&self) -> Option<&str> {
+        let held = self.facts.iter().find(|(name, _)| *name == HELD);
+        held.map(|(_, held)| held.as_str())
+    }
 }
 
 /// What kind of storage something is on in the end.
@@ -59,6 +69,17 @@ impl Stack {
     /// What a folder lies on.
     pub fn of(folder: &Path) -> io::Result<Self> {
         host::stack::of(folder)
+    }
+
+    /// Names what keeps flushes from what a folder lies on: `kept from the disk by nobarrier`.
+    pub fn held_flushes(&self) -> Option<&str> {
+        self.layers.iter().find_map(Layer::held_flushes)
+    }
+
+    /// Names the same, where a loop device does so.
+    pub fn held_by_loop(&self) -> Option<&str> {
+        let loops = self.layers.iter().filter(|layer| layer.kind == "loop");
+        loops.filter_map(Layer::held_flushes).next()
     }
 
     /// One of which nothing but its layers is known.

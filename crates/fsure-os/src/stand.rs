@@ -2,6 +2,10 @@
 //! `mkfs`, mounted by `mount` from the file that FUSE shows, and used by
 //! programs that end with it ([`crate::family`]).
 //!
+//! Between the file and the mount is a loop device, which other processes can change
+//! ([`crate::loop_device`]). So a write and a flush have to arrive at the disk before it
+//! is mounted, and [`Stand::check`] says whether all flushes since then must have arrived.
+//!
 //! All that touches the file system is another process: a thread of ours that
 //! waits for the disk could not be killed, since the disk is ours, too. Whatever
 //! ends this process, the kernel then ends the others, and with the last one the
@@ -10,12 +14,13 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::block::{self, Block, Served};
 use crate::family::{Family, Lines, Task};
+use crate::loop_device::{LoopDevice, LoopError, Reliance};
 use crate::mounts::Namespace;
 use crate::scratch::Scratch;
 
@@ -28,8 +33,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// itself: 1 permissions, 2 the system, 4 a fault of its own.
 const MOUNT_FAILED: i32 = 32;
 /// What it says then where it is not the image's fault.
-const NOT_THE_IMAGE: [&str; 10] = [
-    "loop device",
+const NOT_THE_IMAGE: [&str; 9] = [
     "must be superuser",
     "unknown filesystem type",
     "Cannot allocate memory",
@@ -41,11 +45,8 @@ const NOT_THE_IMAGE: [&str; 10] = [
     "Permission denied",
 ];
 
-/// Who makes loop devices.
-const LOOP: &str = "/dev/loop-control";
-/// What to do where there are none.
-const NO_LOOP: &str = " There is no loop device to be had: 'modprobe loop', or let this container \
-                       have /dev/loop-control; without '--fs' it is a folder, which needs none";
+/// Devices that are tried one after the other, where another process disturbs each.
+const MOUNTS_MAX: u32 = 5;
 
 /// A file system that can be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,9 +85,9 @@ impl FileSystem {
     /// the same identity.
     fn beside(self) -> &'static str {
         match self {
-            Self::Xfs => "loop,nouuid",
+            Self::Xfs => "nouuid",
             // btrfs gives the second a passing identity by itself, from Linux 6.7 on.
-            Self::Ext4 | Self::Btrfs => "loop",
+            Self::Ext4 | Self::Btrfs => "",
         }
     }
 
@@ -150,27 +151,96 @@ pub enum MountError {
     /// What is on the disk cannot be mounted.
     #[error("the file system cannot be mounted: {0}")]
     Unmountable(String),
+    /// Another process changes the loop device under it, or its settings cannot be
+    /// put right: nothing that is seen there can be relied upon.
+    #[error("{0}")]
+    Disturbed(String),
     /// This machine cannot do it.
     #[error(transparent)]
     Refused(#[from] io::Error),
 }
 
+impl From<LoopError> for MountError {
+    fn from(error: LoopError) -> Self {
+        match error {
+            LoopError::Disturbed(words) => Self::Disturbed(words),
+            LoopError::Failed(error) => Self::Refused(error),
+        }
+    }
+}
+
+/// A disk that counts what arrives at it.
+struct Counted {
+    block: Arc<dyn Block>,
+    writes: AtomicU64,
+    flushes: AtomicU64,
+}
+
+impl Counted {
+    fn arrived(&self) -> (u64, u64) {
+        (self.writes.load(Ordering::Acquire), self.flushes.load(Ordering::Acquire))
+    }
+}
+
+impl Block for Counted {
+    fn size(&self) -> u64 {
+        self.block.size()
+    }
+
+    fn read(&self, offset: u64, target: &mut [u8]) -> io::Result<()> {
+        self.block.read(offset, target)
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.writes.fetch_add(1, Ordering::AcqRel);
+        self.block.write(offset, data)
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        self.flushes.fetch_add(1, Ordering::AcqRel);
+        self.block.flush()
+    }
+}
+
 /// A disk that is served.
-#[derive(Debug)]
 struct Front {
     served: Served,
     space: Namespace,
+    disk: Arc<Counted>,
 }
 
 impl Front {
     fn new(site: &Site, block: Arc<dyn Block>) -> io::Result<Self> {
         let space = Namespace::new()?;
         let folder = site.folder()?;
-        let served = block::serve(block, &space, &folder).map_err(|error| {
+        let (writes, flushes) = (AtomicU64::new(0), AtomicU64::new(0));
+        let disk = Arc::new(Counted { block, writes, flushes });
+        let served = block::serve(disk.clone(), &space, &folder).map_err(|error| {
             let why = format!("a simulated disk needs FUSE (/dev/fuse, 'modprobe fuse'): {error}");
             io::Error::new(error.kind(), why)
         })?;
-        Ok(Self { served, space })
+        Ok(Self { served, space, disk })
+    }
+
+    /// A loop device on the disk, which a write and a flush have been seen to reach.
+    fn attach(&self, site: &Site, place: &Path) -> Result<LoopDevice, LoopError> {
+        let start = |command| self.space.spawn(command);
+        let files = (self.served.file(), place);
+        let mut device = LoopDevice::attach(start, site.program(), files)?;
+        let (writes, flushes) = self.disk.arrived();
+        device.send_flush()?;
+        let arrived = self.disk.arrived();
+        let node = device.node().display();
+        let lost = |what: &str| {
+            Err(LoopError::Disturbed(format!(
+                "{what} to {node} has not reached the simulated disk"
+            )))
+        };
+        match (arrived.0 > writes, arrived.1 > flushes) {
+            (true, true) => Ok(device),
+            (false, _) => lost("a write"),
+            (true, false) => lost("a flush"),
+        }
     }
 
     fn run(&self, program: &str, arguments: &[&str], paths: &[&Path]) -> io::Result<Output> {
@@ -211,11 +281,17 @@ pub fn format(site: &Site, block: Arc<dyn Block>, system: FileSystem) -> io::Res
 }
 
 /// A disk of ours with its file system mounted, until this is dropped.
-#[derive(Debug)]
 pub struct Stand {
     site: Arc<Site>,
-    front: Front,
     place: PathBuf,
+    device: Mutex<LoopDevice>,
+    front: Front,
+}
+
+impl std::fmt::Debug for Stand {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Stand").field(&self.place).finish()
+    }
 }
 
 impl Stand {
@@ -227,28 +303,75 @@ impl Stand {
         system: FileSystem,
         options: &str,
     ) -> Result<Self, MountError> {
+        let mut mounts = 0;
+        loop {
+            let mounted = Self::mount_once(site, block.clone(), system, options);
+            mounts += 1;
+            if mounts == MOUNTS_MAX || !matches!(mounted, Err(MountError::Disturbed(_))) {
+                return mounted;
+            }
+        }
+    }
+
+    fn mount_once(
+        site: &Arc<Site>,
+        block: Arc<dyn Block>,
+        system: FileSystem,
+        options: &str,
+    ) -> Result<Self, MountError> {
         let front = Front::new(site, block)?;
         let place = site.folder()?;
-        let mut all = system.beside().to_owned();
-        if !options.is_empty() {
-            all = format!("{all},{options}");
-        }
+        let device = front.attach(site, &place)?;
+        let all = [system.beside(), options].map(str::to_owned);
+        let all: Vec<_> = all.into_iter().filter(|options| !options.is_empty()).collect();
+        let all = if all.is_empty() { "defaults".to_owned() } else { all.join(",") };
         let arguments = ["-n", "-t", system.name(), "-o", &all];
-        let output = front.run("mount", &arguments, &[front.served.file(), &place])?;
+        let output = front.run("mount", &arguments, &[device.node(), &place])?;
         // Made before the answer is looked at, so that the folder goes with it.
-        let stand = Self { site: Arc::clone(site), front, place };
+        let stand = Self { site: Arc::clone(site), place, device: Mutex::new(device), front };
         if output.status.success() {
+            stand.device().note_mount()?;
             return Ok(stand);
         }
         let words = words(&output);
         let name = format!("mount: {}: ", stand.place.display());
         let words = words.strip_prefix(&name).unwrap_or(&words).to_owned();
         if is_the_image(output.status.code(), &String::from_utf8_lossy(&output.stderr)) {
+            // The image is not at fault where another process has written to it.
+            stand.device().check(Reliance::Content)?;
             return Err(MountError::Unmountable(words));
         }
         let words = words.strip_prefix("mount failed: ").unwrap_or(&words);
-        let remedy = if has_loop_devices(words) { "" } else { NO_LOOP };
-        Err(MountError::Refused(io::Error::other(format!("mount failed: {words}{remedy}"))))
+        Err(MountError::Refused(io::Error::other(format!("mount failed: {words}"))))
+    }
+
+    /// Fails unless all that is relied upon has held at each moment since it was mounted:
+    /// no other process has changed the loop device or written to it, and as many flushes
+    /// have arrived as the file system must have sent.
+    pub fn check(&self, reliance: Reliance) -> Result<(), LoopError> {
+        let mut device = self.device();
+        let least = device.check(reliance)?;
+        let (_, arrived) = self.front.disk.arrived();
+        if reliance == Reliance::Flushes && arrived < least {
+            let node = device.node().display();
+            return Err(LoopError::Disturbed(format!(
+                "the file system on {node} counts {least} commits with a flush each, and {arrived} \
+                 flushes have reached the simulated disk"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Writes a file, syncs it and removes it; the answer is how many flushes have
+    /// reached the disk by that.
+    pub fn sync_file(&self) -> Result<u64, LoopError> {
+        let (_, before) = self.front.disk.arrived();
+        self.device().sync_file()?;
+        Ok(self.front.disk.arrived().1 - before)
+    }
+
+    fn device(&self) -> std::sync::MutexGuard<'_, LoopDevice> {
+        self.device.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Where it is, for the programs that are started in it.
@@ -281,12 +404,6 @@ fn is_the_image(code: Option<i32>, said: &str) -> bool {
     code == Some(MOUNT_FAILED) && !NOT_THE_IMAGE.iter().any(|part| said.contains(part))
 }
 
-/// Whether it was not for want of a loop device that a `mount` has failed, which it
-/// does not always say.
-fn has_loop_devices(said: &str) -> bool {
-    Path::new(LOOP).exists() && !said.contains("loop device")
-}
-
 /// What a program said last.
 fn words(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
@@ -313,7 +430,5 @@ mod tests {
         }
         let said = "mount: /x: mount(2) system call failed: Cannot allocate memory.\n";
         assert!(!is_the_image(Some(32), said));
-        assert!(!is_the_image(Some(32), "mount: /x: failed to setup loop device for /y.\n"));
-        assert!(!has_loop_devices("failed to setup loop device for /y."));
     }
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use support::{Run, cannot_crash, code, fsure, fsure_with, is_torn_superblock, skip};
+use support::{Report, Run, cannot_crash, code, fsure, is_torn_superblock, skip};
 
 /// Numbers in a file, each on its medium before it is acknowledged.
 const WRITER: &str = "n=0; while :; do n=$((n+1)); echo $n >> log; sync -d log; echo ACK $n; done";
@@ -17,17 +17,11 @@ const WRITER: &str = "n=0; while :; do n=$((n+1)); echo $n >> log; sync -d log; 
 const CHECK: &str =
     r#"awk '$1 == NR { n = NR } END { print "LAST " n+0 }' log 2>/dev/null || echo LAST 0"#;
 
-/// Runs it with mount points in `folder`, with `--json`; `None`, and said so,
-/// where this machine cannot.
+/// The exit code, the lines and the words of a run; `None`, and said so, where this
+/// machine cannot.
 fn crash(test: &str, folder: &Path, args: &[&str]) -> Option<(i32, Vec<Value>, String)> {
-    let all: Vec<_> = ["crash", "--json"].iter().chain(args).collect();
-    let run = fsure_with(("TMPDIR", folder.as_os_str()), &all);
-    if cannot_crash(&run) {
-        skip(test, run.stderr.trim());
-        return None;
-    }
-    let lines = run.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    Some((run.code, lines, run.stderr))
+    let Report { code, lines, stderr } = support::crash(test, folder, args)?;
+    Some((code, lines, stderr))
 }
 
 fn cuts(lines: &[Value]) -> impl Iterator<Item = &Value> {
@@ -120,9 +114,29 @@ fn what_proves_nothing_is_no_success() {
         let first = cuts(&lines).next().unwrap();
         assert_eq!((&first["state"], &first["detail"]), (&"corrupt".into(), &detail.into()));
     }
-    let args = ["--fs", "ext4", "--check", "true", "--", "sh", "-c", "echo oops >&2; exit 4"];
-    let (code, _, error) = crash(name, folder.path(), &args).unwrap();
-    assert!(code == 2 && error.contains("exit code 4: oops"), "{code} {error}");
+}
+
+/// The run is not cut, whatever the check makes of an empty drive.
+#[test]
+fn a_program_that_does_not_run_is_an_error_with_its_own_words() {
+    let folder = tempfile::tempdir().unwrap();
+    for (command, words) in [
+        (
+            &["sh", "-c", "echo one >&2; echo two >&2; exit 4"][..],
+            "was not cut: exit code 4: one | two",
+        ),
+        (&["/nonexistent/program"], "cannot start /nonexistent/program: No such file"),
+        (&["sh", "-c", "kill -SEGV $$"], "was not cut: signal 11"),
+    ] {
+        for (fs, check) in [("folder", "exit 1"), ("ext4", "exit 1"), ("folder", "true")] {
+            let args = [&["--fs", fs, "--check", check, "--"], command].concat();
+            let run = crash("a program that does not run", folder.path(), &args);
+            let Some((code, lines, error)) = run else { continue };
+            assert_eq!(code, 2, "{error}");
+            assert!(error.contains(words) && error.contains("hint: run it by hand"), "{error}");
+            assert!(lines.iter().all(|line| line["type"] != "cut"), "{lines:?}");
+        }
+    }
 }
 
 #[test]
@@ -189,7 +203,9 @@ fn what_a_flush_reports_after_an_error_is_shown() {
         let args = ["--fs", fs, "--error", "eio"];
         let name = format!("an error on {fs}");
         let Some((code, lines, error)) = crash(&name, folder.path(), &args) else { continue };
-        let [line, summary] = &lines[..] else { panic!("{error} {lines:?}") };
+        let is_own = |line: &&Value| line["type"] != "warning";
+        let own: Vec<_> = lines.iter().filter(is_own).collect();
+        let [line, summary] = own[..] else { panic!("{error} {lines:?}") };
         let flushes: Vec<_> = line["calls"]
             .as_array()
             .unwrap()

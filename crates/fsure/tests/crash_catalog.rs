@@ -8,19 +8,17 @@ mod support;
 use std::path::Path;
 
 use serde_json::Value;
-use support::{cannot_crash, fsure, fsure_with, is_torn_superblock, skip};
+use support::{fsure, fsure_with, is_torn_superblock, skip};
 
 /// The lines of `fsure crash --json`; `None`, and said so, where this machine
 /// cannot.
 fn crash(test: &str, folder: &Path, args: &[&str]) -> Option<(i32, Vec<Value>)> {
-    let all: Vec<_> = ["crash", "--json"].iter().chain(args).collect();
-    let run = fsure_with(("TMPDIR", folder.as_os_str()), &all);
-    if cannot_crash(&run) || run.stderr.contains("mount a copy") {
+    let run = support::crash(test, folder, args)?;
+    if run.stderr.contains("mount a copy") {
         skip(test, run.stderr.trim());
         return None;
     }
-    let lines = run.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON"));
-    Some((run.code, lines.collect()))
+    Some((run.code, run.lines))
 }
 
 fn of_type<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use support::{Report, cannot_crash, fsure_with, or_skip, skip};
+use support::{Report, or_skip};
 
 fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples").canonicalize().unwrap()
@@ -24,15 +24,8 @@ fn is_there(program: &str) -> Result<(), String> {
 /// machine cannot.
 fn run(test: &str, args: &[&str]) -> Option<(i32, Vec<Value>)> {
     let folder = tempfile::tempdir().unwrap();
-    let all = [&["crash", "--json"][..], args].concat();
-    let run = fsure_with(("TMPDIR", folder.path().as_os_str()), &all);
-    if cannot_crash(&run) {
-        skip(test, run.stderr.trim());
-        return None;
-    }
-    assert!(run.code != 2, "{}", run.stderr);
-    let code = run.code;
-    let lines = Report::new(run).lines;
+    let Report { code, lines, stderr } = support::crash(test, folder.path(), args)?;
+    assert!(code != 2, "{stderr}");
     let cuts = lines.into_iter().filter(|line| line["type"] == "cut" && line["twin"] != true);
     Some((code, cuts.collect()))
 }

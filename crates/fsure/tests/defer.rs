@@ -8,9 +8,9 @@ mod support;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use rustix::mount::{UnmountFlags, unmount};
 use serde_json::Value;
 use support::committer::committer;
+use support::noise::undisturbed;
 use support::{BTRFS, EXT4, Format, Image, Run, XFS, code, fsure, or_skip, skip};
 use tempfile::TempDir;
 
@@ -64,43 +64,48 @@ fn summary(run: &Run) -> Value {
 
 #[test]
 fn what_keeps_no_order_is_refused_with_the_remedy() {
-    for (format, remedy) in [
-        (&EXT4, "mount -o data=journal /dev/loop"),
-        (&BTRFS, "mount -o remount,flushoncommit,notreelog /"),
-        (&XFS, "use ext4 with data=journal"),
-    ] {
-        let Some(image) = or_skip(format.name, Image::new(format, 0)) else { continue };
-        let run = defer(image.root(), &["--", "touch", "ran"]);
-        assert_eq!((run.code, image.root().join("ran").exists()), (2, false), "{run:?}");
-        assert!(run.stderr.contains(remedy), "{run:?}");
-        assert!(run.stderr.contains("--force-unordered"), "{run:?}");
-        let run = forced(image.root(), &["touch", "ran"]);
-        assert_eq!((run.code, image.root().join("ran").exists()), (0, true), "{run:?}");
-        assert!(run.stderr.contains("CORRUPTION RISK: "), "{run:?}");
-    }
+    undisturbed("what keeps no order is refused with the remedy", || {
+        for (format, remedy) in [
+            (&EXT4, "mount -o data=journal /dev/loop"),
+            (&BTRFS, "mount -o remount,flushoncommit,notreelog /"),
+            (&XFS, "use ext4 with data=journal"),
+        ] {
+            let Some(image) = or_skip(format.name, Image::new(format, 0)) else { continue };
+            let run = defer(image.root(), &["--", "touch", "ran"]);
+            assert_eq!((run.code, image.root().join("ran").exists()), (2, false), "{run:?}");
+            assert!(run.stderr.contains(remedy), "{run:?}");
+            assert!(run.stderr.contains("--force-unordered"), "{run:?}");
+            let run = forced(image.root(), &["touch", "ran"]);
+            assert_eq!((run.code, image.root().join("ran").exists()), (0, true), "{run:?}");
+            assert!(run.stderr.contains("CORRUPTION RISK: "), "{run:?}");
+        }
+    });
 }
 
 /// Mounted as the remedies say, and once by a default of the file system alone.
 #[test]
 fn what_keeps_the_order_is_accepted() {
-    const JOURNAL: Format = Format { options: "loop,data=journal", ..EXT4 };
-    const ORDERED: Format = Format { options: "loop,flushoncommit,notreelog", ..BTRFS };
-    for format in [&JOURNAL, &ORDERED] {
-        let Some(mut image) = or_skip(format.name, Image::new(format, 0)) else { continue };
-        let run = defer(image.root(), &["--", "sync", "-d", "."]);
-        assert_eq!((run.code, met(&summary(&run))), (0, 1), "{run:?}");
-        let accepted = || defer(image.root(), &["--", "true"]).code;
-        assert_eq!(accepted(), 0);
-        let _ = &mut image;
-    }
-    let Some(image) = or_skip("ext4 by its own default", Image::new(&EXT4, 0)) else { return };
-    let file = image.root().with_file_name("ext4");
-    unmount(image.root(), UnmountFlags::empty()).unwrap();
-    let tuned = Command::new("tune2fs").args(["-o", "journal_data"]).arg(&file).output();
-    assert!(tuned.unwrap().status.success());
-    let mounted = Command::new("mount").args(["-o", "loop"]).arg(&file).arg(image.root()).status();
-    assert!(mounted.unwrap().success());
-    assert_eq!(defer(image.root(), &["--", "true"]).code, 0);
+    undisturbed("what keeps the order is accepted", || {
+        const JOURNAL: Format = Format { options: "data=journal", ..EXT4 };
+        const ORDERED: Format = Format { options: "flushoncommit,notreelog", ..BTRFS };
+        for format in [&JOURNAL, &ORDERED] {
+            let Some(mut image) = or_skip(format.name, Image::new(format, 0)) else { continue };
+            let run = defer(image.root(), &["--", "sync", "-d", "."]);
+            assert_eq!((run.code, met(&summary(&run))), (0, 1), "{run:?}");
+            let accepted = || defer(image.root(), &["--", "true"]).code;
+            assert_eq!(accepted(), 0);
+            let _ = &mut image;
+        }
+        let Some(mut image) = or_skip("ext4 by its own default", Image::new(&EXT4, 0)) else {
+            return;
+        };
+        let file = image.root().with_file_name("ext4");
+        image.unmounted(|_| {
+            let tuned = Command::new("tune2fs").args(["-o", "journal_data"]).arg(&file).output();
+            assert!(tuned.unwrap().status.success());
+        });
+        assert_eq!(defer(image.root(), &["--", "true"]).code, 0);
+    });
 }
 
 #[test]
@@ -217,15 +222,17 @@ fn sqlite_commits_and_what_it_wrote_is_there() {
 /// and `syncfs` says that all is well.
 #[test]
 fn what_became_read_only_is_a_failure() {
-    let Some(image) = or_skip("ext4", Image::new(&EXT4, 0)) else { return };
-    let root = image.root();
-    let script = "echo > file; sync -d file; mount -o remount,ro .";
-    let run = forced(root, &["sh", "-c", script]);
-    assert_eq!((run.code, met(&summary(&run))), (3, 1), "{run:?}");
-    assert!(run.stderr.contains("Read-only file system"), "{run:?}");
-    // Of what was so before nothing is owed.
-    let run = forced(root, &["true"]);
-    assert_eq!(run.code, 0, "{run:?}");
+    undisturbed("what became read-only", || {
+        let Some(image) = or_skip("ext4", Image::new(&EXT4, 0)) else { return };
+        let root = image.root();
+        let script = "echo > file; sync -d file; mount -o remount,ro .";
+        let run = forced(root, &["sh", "-c", script]);
+        assert_eq!((run.code, met(&summary(&run))), (3, 1), "{run:?}");
+        assert!(run.stderr.contains("Read-only file system"), "{run:?}");
+        // Of what was so before nothing is owed.
+        let run = forced(root, &["true"]);
+        assert_eq!(run.code, 0, "{run:?}");
+    });
 }
 
 #[test]

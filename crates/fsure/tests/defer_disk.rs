@@ -19,6 +19,7 @@ use fsure_os::family::{Ended, Family, Task};
 use fsure_os::stand::{FileSystem, Site, Stand, format};
 use serde_json::Value;
 use support::committer::committer;
+use support::noise::undisturbed;
 use support::skip;
 use tempfile::TempDir;
 
@@ -216,73 +217,81 @@ impl Done {
 
 #[test]
 fn calls_return_at_once_and_few_flushes_reach_the_disk() {
-    for (system, options) in SYSTEMS {
-        let name = format!("calls return at once on {}", system.name());
-        let Some(bench) = Bench::new(&name, system, options) else { continue };
-        bench.disk.flush_ms.store(20, Ordering::SeqCst);
-        let backends = [(false, "auto", "preload"), (true, "auto", "seccomp")];
-        for (is_static, given, used) in [&backends[..], &[(false, "seccomp", "seccomp")]].concat() {
-            let before = bench.disk.flushes();
-            let command = [bench.program(is_static), "file", "500", "0", "4"];
-            let done = bench.run(&["--max-loss", "1s", "--backend", given], &command);
-            assert_eq!(done.code, 0, "{:?}", done.lines);
-            assert_eq!(done.summary()["backend"], used);
-            assert_eq!(done.number("deferred") + done.number("waited"), 2_000.0);
-            if done.is_busy(&name) {
-                continue;
+    undisturbed("calls return at once and few flushes reach the disk", || {
+        for (system, options) in SYSTEMS {
+            let name = format!("calls return at once on {}", system.name());
+            let Some(bench) = Bench::new(&name, system, options) else { continue };
+            bench.disk.flush_ms.store(20, Ordering::SeqCst);
+            let backends = [(false, "auto", "preload"), (true, "auto", "seccomp")];
+            for (is_static, given, used) in
+                [&backends[..], &[(false, "seccomp", "seccomp")]].concat()
+            {
+                let before = bench.disk.flushes();
+                let command = [bench.program(is_static), "file", "500", "0", "4"];
+                let done = bench.run(&["--max-loss", "1s", "--backend", given], &command);
+                assert_eq!(done.code, 0, "{:?}", done.lines);
+                assert_eq!(done.summary()["backend"], used);
+                assert_eq!(done.number("deferred") + done.number("waited"), 2_000.0);
+                if done.is_busy(&name) {
+                    continue;
+                }
+                assert!(done.number("deferred") >= 1_900.0, "{:?}", done.lines);
+                assert!(done.is_held(), "{:?}: {:?}", done.late, done.lines);
+                let flushes = bench.disk.flushes() - before;
+                assert!((1..200).contains(&flushes), "{flushes} for {:?}", done.lines);
             }
-            assert!(done.number("deferred") >= 1_900.0, "{:?}", done.lines);
-            assert!(done.is_held(), "{:?}: {:?}", done.late, done.lines);
-            let flushes = bench.disk.flushes() - before;
-            assert!((1..200).contains(&flushes), "{flushes} for {:?}", done.lines);
         }
-    }
+    });
 }
 
 /// A flush of the file system is several of the disk's: where half of the time is
 /// not enough for it, calls wait.
 #[test]
 fn the_bound_holds_where_flushes_are_slow() {
-    let (system, options) = SYSTEMS[0];
-    let Some(bench) = Bench::new("slow flushes", system, options) else { return };
-    for (flush_ms, calls) in [(20, "100"), (60, "100"), (300, "3")] {
-        bench.disk.flush_ms.store(flush_ms, Ordering::SeqCst);
-        let command = [bench.program(false), "file", calls, "20", "2"];
-        let done = bench.run(&["--max-loss", "1s"], &command);
-        assert_eq!(done.code, 0, "{:?}", done.lines);
-        let is_held = done.is_held();
-        if !is_held && done.is_busy("the bound") {
-            continue;
+    undisturbed("the bound holds where flushes are slow", || {
+        let (system, options) = SYSTEMS[0];
+        let Some(bench) = Bench::new("slow flushes", system, options) else { return };
+        for (flush_ms, calls) in [(20, "100"), (60, "100"), (300, "3")] {
+            bench.disk.flush_ms.store(flush_ms, Ordering::SeqCst);
+            let command = [bench.program(false), "file", calls, "20", "2"];
+            let done = bench.run(&["--max-loss", "1s"], &command);
+            assert_eq!(done.code, 0, "{:?}", done.lines);
+            let is_held = done.is_held();
+            if !is_held && done.is_busy("the bound") {
+                continue;
+            }
+            assert!(is_held, "{flush_ms} ms: {:?}", done.lines);
+            // What a busy machine makes of the others is not known.
+            assert!(flush_ms < 300 || done.number("waited") > 0.0, "{:?}", done.lines);
         }
-        assert!(is_held, "{flush_ms} ms: {:?}", done.lines);
-        // What a busy machine makes of the others is not known.
-        assert!(flush_ms < 300 || done.number("waited") > 0.0, "{:?}", done.lines);
-    }
+    });
 }
 
 #[test]
 fn after_a_failed_flush_every_call_fails() {
-    let (system, options) = SYSTEMS[0];
-    for backend in ["preload", "seccomp"] {
-        let Some(bench) = Bench::new("a failed flush", system, options) else { return };
-        let script = "echo > file; while sync -d file; do sleep 0.01; done; \
+    undisturbed("after a failed flush every call fails", || {
+        let (system, options) = SYSTEMS[0];
+        for backend in ["preload", "seccomp"] {
+            let Some(bench) = Bench::new("a failed flush", system, options) else { return };
+            let script = "echo > file; while sync -d file; do sleep 0.01; done; \
                       for n in 1 2 3; do sync -d file && exit 8; done; exit 9";
-        let before = bench.disk.flushes();
-        let options = ["--max-loss", "1s", "--backend", backend];
-        let running = bench.start(&options, &["sh", "-c", script]);
-        // The first is made before the command runs.
-        (0..4).for_each(|n| bench.disk.wait_for_flush(before + n));
-        bench.disk.is_broken.store(true, Ordering::SeqCst);
-        let done = running.wait();
-        if done.number("waited") > 0.0 && done.number("command_exit") != 9.0 {
-            // A real call failed, before a flush behind it did.
-            skip("a failed flush", "busy: calls had to wait");
-            continue;
+            let before = bench.disk.flushes();
+            let options = ["--max-loss", "1s", "--backend", backend];
+            let running = bench.start(&options, &["sh", "-c", script]);
+            // The first is made before the command runs.
+            (0..4).for_each(|n| bench.disk.wait_for_flush(before + n));
+            bench.disk.is_broken.store(true, Ordering::SeqCst);
+            let done = running.wait();
+            if done.number("waited") > 0.0 && done.number("command_exit") != 9.0 {
+                // A real call failed, before a flush behind it did.
+                skip("a failed flush", "busy: calls had to wait");
+                continue;
+            }
+            assert_eq!((done.code, done.number("command_exit")), (3, 9.0), "{:?}", done.lines);
+            assert!(done.summary()["failure"].is_string(), "{:?}", done.lines);
+            assert!(done.number("refused") >= 3.0, "{:?}", done.lines);
         }
-        assert_eq!((done.code, done.number("command_exit")), (3, 9.0), "{:?}", done.lines);
-        assert!(done.summary()["failure"].is_string(), "{:?}", done.lines);
-        assert!(done.number("refused") >= 3.0, "{:?}", done.lines);
-    }
+    });
 }
 
 /// Sends a signal to the process that defers for a program.
@@ -304,70 +313,87 @@ fn signal_supervisor(signal: &str, program: &str) {
 
 #[test]
 fn nothing_is_acknowledged_into_the_void() {
-    let (system, options) = SYSTEMS[0];
-    let Some(bench) = Bench::new("a supervisor that is killed", system, options) else { return };
-    // One call, and then nothing: what outlives the dead one flushes it.
-    let own = env!("CARGO_BIN_EXE_fsure");
-    let defer =
-        format!("{own} --json defer --max-loss 1h -- {} one 1 0 1 stay", bench.program(false));
-    let mut running = bench.start_plain(&["sh", "-c", &format!("{defer}; sleep 1000")]);
-    running.wait_for("lingers");
-    let before = bench.disk.flushes();
-    signal_supervisor("KILL", bench.program(false));
-    bench.disk.wait_for_flush(before);
-    drop(running);
-    // Many: from then on each is real, and none fails. Deferred they would be flushed
-    // in half an hour.
-    let defer =
-        format!("{own} --json defer --max-loss 1h -- {} many 1000000 1 1", bench.program(false));
-    let mut running = bench.start_plain(&["sh", "-c", &format!("{defer}; sleep 1000")]);
-    running.wait_for("begins");
-    signal_supervisor("KILL", bench.program(false));
-    let before = bench.disk.flushes();
-    bench.disk.wait_for_flush(before + 500);
-    let failed = running.heard().iter().find(|line| line.contains("failed")).cloned();
-    assert_eq!(failed, None);
+    undisturbed("nothing is acknowledged into the void", || {
+        let (system, options) = SYSTEMS[0];
+        let Some(bench) = Bench::new("a supervisor that is killed", system, options) else {
+            return;
+        };
+        // One call, and then nothing: what outlives the dead one flushes it.
+        let own = env!("CARGO_BIN_EXE_fsure");
+        let defer =
+            format!("{own} --json defer --max-loss 1h -- {} one 1 0 1 stay", bench.program(false));
+        let mut running = bench.start_plain(&["sh", "-c", &format!("{defer}; sleep 1000")]);
+        running.wait_for("lingers");
+        let before = bench.disk.flushes();
+        signal_supervisor("KILL", bench.program(false));
+        bench.disk.wait_for_flush(before);
+        drop(running);
+        // Many: from then on each is real, and none fails. Deferred they would be flushed
+        // in half an hour.
+        let defer = format!(
+            "{own} --json defer --max-loss 1h -- {} many 1000000 1 1",
+            bench.program(false)
+        );
+        let mut running = bench.start_plain(&["sh", "-c", &format!("{defer}; sleep 1000")]);
+        running.wait_for("begins");
+        signal_supervisor("KILL", bench.program(false));
+        let before = bench.disk.flushes();
+        bench.disk.wait_for_flush(before + 500);
+        let failed = running.heard().iter().find(|line| line.contains("failed")).cloned();
+        assert_eq!(failed, None);
+    });
 }
 
 /// Daemons that go on when all is over, and what they start then: neither is answered
 /// by anybody, and nothing in their environment gets in the way.
 #[test]
 fn what_outlives_it_makes_real_calls() {
-    let (system, options) = SYSTEMS[0];
-    let Some(bench) = Bench::new("what outlives it", system, options) else { return };
-    let (own, program) = (env!("CARGO_BIN_EXE_fsure"), bench.program(false));
-    for daemon in [
-        format!("{program} early 1000000 5 1"),
-        format!("while [ ! -e over ]; do sleep 0.02; done; rm over; {program} late 1000000 5 1"),
-    ] {
-        let defer = format!("{own} --json defer --max-loss 1h -- sh -c '({daemon}) &'");
-        let line = format!("rm -f over; {defer}; touch over; echo ended; sleep 1000");
-        let mut running = bench.start_plain(&["sh", "-c", &line]);
-        running.wait_for("ended");
-        let before = bench.disk.flushes();
-        bench.disk.wait_for_flush(before + 100);
-        let is_wrong = |line: &&String| line.contains("ld.so") || line.contains("failed");
-        let complaint = running.heard().iter().find(is_wrong).cloned();
-        assert_eq!(complaint, None);
-    }
+    undisturbed("what outlives it makes real calls", || {
+        let (system, options) = SYSTEMS[0];
+        let Some(bench) = Bench::new("what outlives it", system, options) else { return };
+        let (own, program) = (env!("CARGO_BIN_EXE_fsure"), bench.program(false));
+        for daemon in [
+            format!("{program} early 1000000 5 1"),
+            format!(
+                "while [ ! -e over ]; do sleep 0.02; done; rm over; {program} late 1000000 5 1"
+            ),
+        ] {
+            let defer = format!("{own} --json defer --max-loss 1h -- sh -c '({daemon}) &'");
+            let line = format!("rm -f over; {defer}; touch over; echo ended; sleep 1000");
+            let mut running = bench.start_plain(&["sh", "-c", &line]);
+            running.wait_for("ended");
+            let before = bench.disk.flushes();
+            bench.disk.wait_for_flush(before + 100);
+            let is_wrong = |line: &&String| line.contains("ld.so") || line.contains("failed");
+            let complaint = running.heard().iter().find(is_wrong).cloned();
+            assert_eq!(complaint, None);
+        }
+    });
 }
 
 /// Under seccomp who is left has to be answered: real calls after the first signal, and
 /// no more than that after the second.
 #[test]
 fn who_is_left_under_seccomp_can_be_left() {
-    let (system, options) = SYSTEMS[0];
-    let Some(bench) = Bench::new("who is left under seccomp", system, options) else { return };
-    let program = bench.program(false);
-    let command = format!("{program} many 100000 5 1 &");
-    let options = ["--max-loss", "1h", "--backend", "seccomp"];
-    let mut running = bench.start(&options, &["sh", "-c", &command]);
-    running.wait_for("begins");
-    let before = bench.disk.flushes();
-    signal_supervisor("TERM", program);
-    running.wait_for("still runs: committer (");
-    bench.disk.wait_for_flush(before + 100);
-    signal_supervisor("TERM", program);
-    let done = running.wait();
-    assert_eq!((done.code, &done.summary()["failure"]), (143, &Value::Null), "{:?}", done.lines);
+    undisturbed("who is left under seccomp can be left", || {
+        let (system, options) = SYSTEMS[0];
+        let Some(bench) = Bench::new("who is left under seccomp", system, options) else { return };
+        let program = bench.program(false);
+        let command = format!("{program} many 100000 5 1 &");
+        let options = ["--max-loss", "1h", "--backend", "seccomp"];
+        let mut running = bench.start(&options, &["sh", "-c", &command]);
+        running.wait_for("begins");
+        let before = bench.disk.flushes();
+        signal_supervisor("TERM", program);
+        running.wait_for("still runs: committer (");
+        bench.disk.wait_for_flush(before + 100);
+        signal_supervisor("TERM", program);
+        let done = running.wait();
+        assert_eq!(
+            (done.code, &done.summary()["failure"]),
+            (143, &Value::Null),
+            "{:?}",
+            done.lines
+        );
+    });
 }

@@ -12,6 +12,7 @@ use std::process::{Command, Stdio};
 use rustix::mount::{MountFlags, mount_remount};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use support::noise::undisturbed;
 use support::{EXT4, Image, Mounted, Run, fsure, fsure_with, or_skip};
 
 const SHORT: [&str; 4] = ["--time", "0.04s", "--threads", "2"];
@@ -41,35 +42,38 @@ fn text(path: &Path) -> &str {
 
 #[test]
 fn lines_for_programs_have_the_fields_agreed() {
-    let test = "lines_for_programs_have_the_fields_agreed";
-    let Some(image) = or_skip(test, Image::new(&EXT4, 256)) else { return };
-    let run = flush(&["--json", "--profile", "etcd", text(image.root())]);
-    let lines = lines(&run.stdout);
-    assert_eq!(lines[0]["type"], "result");
-    assert_eq!(lines[0]["kind"], "flush");
-    let layers = of_type(&lines, "layer");
-    let kinds: Vec<_> = layers.iter().map(|layer| &layer["layer"]).collect();
-    assert_eq!(kinds[..2], ["file system", "loop"], "{layers:?}");
-    assert_eq!(layers[0]["name"], "ext4");
-    assert!(kinds.len() > 2, "what the image lies on: {layers:?}");
-    let methods = of_type(&lines, "method");
-    assert!(methods.iter().any(|method| method["name"] == "fdatasync"));
-    for method in methods {
-        assert!(method["name"].is_string() && method["reached"].is_string(), "{method}");
-        let numbers = ["ops", "p50_us", "p99_us", "max_us", "device_kib_per_op", "flushes_per_op"];
-        for field in numbers {
-            assert!(method[field].is_number(), "{field} of {method}");
+    undisturbed("lines for programs", || {
+        let test = "lines_for_programs_have_the_fields_agreed";
+        let Some(image) = or_skip(test, Image::new(&EXT4, 256)) else { return };
+        let run = flush(&["--json", "--profile", "etcd", text(image.root())]);
+        let lines = lines(&run.stdout);
+        assert_eq!(lines[0]["type"], "result");
+        assert_eq!(lines[0]["kind"], "flush");
+        let layers = of_type(&lines, "layer");
+        let kinds: Vec<_> = layers.iter().map(|layer| &layer["layer"]).collect();
+        assert_eq!(kinds[..2], ["file system", "loop"], "{layers:?}");
+        assert_eq!(layers[0]["name"], "ext4");
+        assert!(kinds.len() > 2, "what the image lies on: {layers:?}");
+        let methods = of_type(&lines, "method");
+        assert!(methods.iter().any(|method| method["name"] == "fdatasync"));
+        for method in methods {
+            assert!(method["name"].is_string() && method["reached"].is_string(), "{method}");
+            let numbers =
+                ["ops", "p50_us", "p99_us", "max_us", "device_kib_per_op", "flushes_per_op"];
+            for field in numbers {
+                assert!(method[field].is_number(), "{field} of {method}");
+            }
         }
-    }
-    assert_eq!(of_type(&lines, "profile")[0]["name"], "etcd");
-    let verdict = of_type(&lines, "verdict");
-    assert!(verdict.iter().all(|line| line["words"].is_string()));
-    assert_eq!(verdict[0]["id"], "NOT_MEASURED", "a loop device says nothing of a drive");
-    let last = lines.last().expect("a line");
-    assert_eq!(last["type"], "summary");
-    assert_eq!((&last["exit_code"], run.code), (&Value::from(5), 5));
-    let left = image.root().read_dir().expect("list it").count();
-    assert_eq!(left, 0, "nothing is left behind");
+        assert_eq!(of_type(&lines, "profile")[0]["name"], "etcd");
+        let verdict = of_type(&lines, "verdict");
+        assert!(verdict.iter().all(|line| line["words"].is_string()));
+        assert_eq!(verdict[0]["id"], "NOT_MEASURED", "a loop device says nothing of a drive");
+        let last = lines.last().expect("a line");
+        assert_eq!(last["type"], "summary");
+        assert_eq!((&last["exit_code"], run.code), (&Value::from(5), 5));
+        let left = image.root().read_dir().expect("list it").count();
+        assert_eq!(left, 0, "nothing is left behind");
+    });
 }
 
 #[test]
@@ -169,35 +173,62 @@ fn where_nothing_can_be_measured_it_says_why() {
     assert!(run.stderr.contains("mounted read-only"), "{}", run.stderr);
 }
 
+/// Another program has changed the setting of the device, which then sends no flush to its
+/// file: nothing is said of what that lies on, and the device is not taken for a drive.
+#[test]
+fn a_loop_device_that_sends_no_flush_is_told_with_its_setting() {
+    let test = "a loop device that sends no flush";
+    undisturbed(test, || {
+        let Some(image) = or_skip(test, Image::new(&EXT4, 256)) else { return };
+        let setting = format!("/sys/block/{}/queue/write_cache", image.device());
+        std::fs::write(&setting, "write through").expect("change the setting");
+        let run = flush(&["--json", text(image.root())]);
+        std::fs::write(&setting, "write back").expect("change it back");
+        let lines = lines(&run.stdout);
+        assert_eq!(run.code, 3, "{run:?}");
+        let verdict = &of_type(&lines, "verdict")[0];
+        assert_eq!((&verdict["id"], &verdict["grade"]), (&"CLAIMS_WT".into(), &"bad".into()));
+        let words = verdict["words"].as_str().expect("words");
+        assert!(words.contains("OVERRIDDEN") && words.contains(&setting), "{words}");
+        let layers = of_type(&lines, "layer");
+        assert!(
+            layers[1]["facts"].to_string().contains("kept from the file of loop"),
+            "{layers:?}"
+        );
+    });
+}
+
 /// By a mount option, and by a library that is loaded before the system's.
 #[test]
 fn a_flush_that_is_never_sent_is_bad() {
-    let test = "a_flush_that_is_never_sent_is_bad";
-    let Some(image) = or_skip(test, Image::new(&EXT4, 128)) else { return };
-    let said = |run: &Run, how: &str| {
-        assert_eq!(run.code, 3, "{how}: {}{}", run.stdout, run.stderr);
-        assert!(run.stdout.contains("NO_FLUSH_SENT (bad)"), "{how}: {}", run.stdout);
-    };
-    mount_remount(image.root(), MountFlags::empty(), c"barrier=0").expect("remount it");
-    said(&flush(&["--quiet", text(image.root())]), "barrier=0");
-    mount_remount(image.root(), MountFlags::empty(), c"barrier=1").expect("remount it");
-    let folder = tempfile::tempdir().expect("make a folder");
-    let [source, library] = ["none.c", "none.so"].map(|name| folder.path().join(name));
-    std::fs::write(
-        &source,
-        "int fsync(int f) { return 0 * f; } int fdatasync(int f) { return 0 * f; }",
-    )
-    .expect("write it");
-    let compiled =
-        Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([&library, &source]).status();
-    if !compiled.is_ok_and(|status| status.success()) {
-        return support::skip(test, "there is no C compiler");
-    }
-    let run = fsure_with(
-        ("LD_PRELOAD", library.as_os_str()),
-        &[&["flush", "--quiet"], &SHORT[..], &[text(image.root())]].concat(),
-    );
-    said(&run, "a preloaded library");
+    undisturbed("a flush that is never sent", || {
+        let test = "a_flush_that_is_never_sent_is_bad";
+        let Some(image) = or_skip(test, Image::new(&EXT4, 128)) else { return };
+        let said = |run: &Run, how: &str| {
+            assert_eq!(run.code, 3, "{how}: {}{}", run.stdout, run.stderr);
+            assert!(run.stdout.contains("NO_FLUSH_SENT (bad)"), "{how}: {}", run.stdout);
+        };
+        mount_remount(image.root(), MountFlags::empty(), c"barrier=0").expect("remount it");
+        said(&flush(&["--quiet", text(image.root())]), "barrier=0");
+        mount_remount(image.root(), MountFlags::empty(), c"barrier=1").expect("remount it");
+        let folder = tempfile::tempdir().expect("make a folder");
+        let [source, library] = ["none.c", "none.so"].map(|name| folder.path().join(name));
+        std::fs::write(
+            &source,
+            "int fsync(int f) { return 0 * f; } int fdatasync(int f) { return 0 * f; }",
+        )
+        .expect("write it");
+        let compiled =
+            Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([&library, &source]).status();
+        if !compiled.is_ok_and(|status| status.success()) {
+            return support::skip(test, "there is no C compiler");
+        }
+        let run = fsure_with(
+            ("LD_PRELOAD", library.as_os_str()),
+            &[&["flush", "--quiet"], &SHORT[..], &[text(image.root())]].concat(),
+        );
+        said(&run, "a preloaded library");
+    });
 }
 
 #[test]

@@ -15,6 +15,7 @@ use fsure::results::{Curve, Line, Listener, Method, Profile, Step};
 use fsure::words::durability::{Facts, Medium, WriteCache};
 use fsure::words::{Error, ExitCode, Monitor};
 use rustix::mount::MountFlags;
+use support::noise::undisturbed;
 use support::{BTRFS, EXT4, Format, Image, XFS, or_skip};
 
 /// Keeps what it is told, and does something at a step.
@@ -196,63 +197,71 @@ fn batches_share_their_flush(run: &Run, flushes: f64) {
 
 #[test]
 fn on_ext4_the_counters_move_by_what_each_method_claims() {
-    let Some((_image, run)) = measured("flush on ext4", &EXT4, 128) else { return };
-    holds_everywhere(&run, 12.0, 1.6);
-    batches_share_their_flush(&run, 1.6);
-    let (data, sent) = run.counted("syncfs");
-    assert!(data >= 3.9 && sent >= 0.95, "syncfs: {data} KiB, {sent} flushes");
-    assert_eq!(run.facts.file_system, "ext4");
-    assert_eq!(run.facts.medium, Medium::Loop);
-    assert_eq!(run.facts.write_cache, Some(WriteCache::Back));
-    assert!(
-        matches!(&run.lines[1], Line::Layer(layer) if layer.name == "ext4"),
-        "{:?}",
-        run.lines[1]
-    );
-    assert!(run.facts.flushes_per_op.is_some_and(|sent| (0.95..1.6).contains(&sent)));
-    assert!(run.facts.foreign_ratio.is_some_and(f64::is_finite));
-    let slope: Vec<_> = run.facts.slope.iter().map(|(bytes, _)| *bytes).collect();
-    assert_eq!(slope, [0, 4096, 65536, 1 << 20, 16 << 20], "64 MiB do not fit");
+    undisturbed("on ext4 the counters move by what each method claims", || {
+        let Some((_image, run)) = measured("flush on ext4", &EXT4, 128) else { return };
+        holds_everywhere(&run, 12.0, 1.6);
+        batches_share_their_flush(&run, 1.6);
+        let (data, sent) = run.counted("syncfs");
+        assert!(data >= 3.9 && sent >= 0.95, "syncfs: {data} KiB, {sent} flushes");
+        assert_eq!(run.facts.file_system, "ext4");
+        assert_eq!(run.facts.medium, Medium::Loop);
+        assert_eq!(run.facts.write_cache, Some(WriteCache::Back));
+        assert!(
+            matches!(&run.lines[1], Line::Layer(layer) if layer.name == "ext4"),
+            "{:?}",
+            run.lines[1]
+        );
+        assert!(run.facts.flushes_per_op.is_some_and(|sent| (0.95..1.6).contains(&sent)));
+        assert!(run.facts.foreign_ratio.is_some_and(f64::is_finite));
+        let slope: Vec<_> = run.facts.slope.iter().map(|(bytes, _)| *bytes).collect();
+        assert_eq!(slope, [0, 4096, 65536, 1 << 20, 16 << 20], "64 MiB do not fit");
+    });
 }
 
 #[test]
 fn on_xfs_the_counters_move_by_what_each_method_claims() {
-    let Some((_image, run)) = measured("flush on xfs", &XFS, 320) else { return };
-    holds_everywhere(&run, 12.0, 1.6);
-    batches_share_their_flush(&run, 1.6);
-    let (data, _) = run.counted("syncfs");
-    assert!(data >= 3.9, "syncfs: {data} KiB");
+    undisturbed("on xfs the counters move by what each method claims", || {
+        let Some((_image, run)) = measured("flush on xfs", &XFS, 320) else { return };
+        holds_everywhere(&run, 12.0, 1.6);
+        batches_share_their_flush(&run, 1.6);
+        let (data, _) = run.counted("syncfs");
+        assert!(data >= 3.9, "syncfs: {data} KiB");
+    });
 }
 
 /// A tree of trees: each flush writes the way to its root anew, and flushes
 /// before and behind the superblock.
 #[test]
 fn on_btrfs_the_counters_move_by_what_each_method_claims() {
-    let Some((_image, run)) = measured("flush on btrfs", &BTRFS, 256) else { return };
-    holds_everywhere(&run, 400.0, 2.6);
-    batches_share_their_flush(&run, 2.6);
-    assert!(run.counted("fdatasync").1 > 1.5, "two flushes");
+    undisturbed("on btrfs the counters move by what each method claims", || {
+        let Some((_image, run)) = measured("flush on btrfs", &BTRFS, 256) else { return };
+        holds_everywhere(&run, 400.0, 2.6);
+        batches_share_their_flush(&run, 2.6);
+        assert!(run.counted("fdatasync").1 > 1.5, "two flushes");
+    });
 }
 
 #[test]
 fn profiles_are_measured_and_only_etcd_s_has_a_mark() {
-    let image = or_skip("flush profiles", Image::new(&EXT4, 128));
-    let Some(image) = image else { return };
-    let profiles = vec![Pattern::Etcd, Pattern::Postgres, Pattern::Sqlite];
-    let run = Run::of(&FlushOptions { profiles, ..options(image.root()) });
-    let told: Vec<_> =
-        run.profiles().iter().map(|one| (&*one.name, one.passed.is_some())).collect();
-    assert_eq!(told, [("etcd", true), ("postgres", false), ("sqlite", false)]);
-    let figure = |place: usize, name: &str| {
-        let figures = &run.profiles()[place].figures;
-        figures.iter().find(|(figure, _)| figure == name).expect("a figure").1
-    };
-    assert!((0.95..1.6).contains(&figure(1, "flushes per commit")));
-    let rollback = figure(2, "rollback flushes per commit");
-    // Four calls; a journal of names and sizes adds its own.
-    assert!((3.9..10.0).contains(&rollback), "{rollback}");
-    assert!(figure(2, "wal flushes per commit") < rollback);
-    assert!(is_empty(image.root()));
+    undisturbed("profiles are measured and only etcd s has a mark", || {
+        let image = or_skip("flush profiles", Image::new(&EXT4, 128));
+        let Some(image) = image else { return };
+        let profiles = vec![Pattern::Etcd, Pattern::Postgres, Pattern::Sqlite];
+        let run = Run::of(&FlushOptions { profiles, ..options(image.root()) });
+        let told: Vec<_> =
+            run.profiles().iter().map(|one| (&*one.name, one.passed.is_some())).collect();
+        assert_eq!(told, [("etcd", true), ("postgres", false), ("sqlite", false)]);
+        let figure = |place: usize, name: &str| {
+            let figures = &run.profiles()[place].figures;
+            figures.iter().find(|(figure, _)| figure == name).expect("a figure").1
+        };
+        assert!((0.95..1.6).contains(&figure(1, "flushes per commit")));
+        let rollback = figure(2, "rollback flushes per commit");
+        // Four calls; a journal of names and sizes adds its own.
+        assert!((3.9..10.0).contains(&rollback), "{rollback}");
+        assert!(figure(2, "wal flushes per commit") < rollback);
+        assert!(is_empty(image.root()));
+    });
 }
 
 #[test]

@@ -18,6 +18,7 @@ use fsure_os::family::{Ended, Family, Task};
 use fsure_os::stand::{FileSystem, Site, Stand, format};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use support::noise::undisturbed;
 use support::or_skip;
 use support::powercut::{Talking, acked, check, heard, sum, witness, witness_again};
 
@@ -161,51 +162,59 @@ fn try_drive(test: &str, kind: &str, system: FileSystem, cuts: &[Cut]) {
 }
 
 fn try_patterns(test: &str, kind: &str, system: FileSystem, cuts: &[Cut], patterns: &str) {
-    let laboratory = Laboratory::new();
-    let Some(image) = or_skip(test, laboratory.formatted(system)) else { return };
-    let personality: Personality = kind.parse().expect("a drive");
-    let drive = Arc::new(Live::new(Traits::new(personality), image));
-    let Some(stand) = or_skip(test, laboratory.mount(&drive, system)) else { return };
-    let is_true = matches!(personality, Personality::Honest | Personality::Protected);
-    let methods = "fsync,fdatasync,dsync,rwf-dsync,io-uring";
-    // While the writer rests a drive that only delays has caught up: then the cut
-    // proves nothing, which is why it takes several.
-    let waits = || drive.with(|drive, _| drive.volatile_bytes()) >= LIE;
-    let what = ["--methods", methods, "--patterns", patterns];
-    let (writer, run) = laboratory.write(&stand, || is_true || waits(), &what);
-    let cut = |cut: &Cut| (laboratory.remember(), drive.cut(*cut, &mut Random::new(7)));
-    let images: Vec<_> = cuts.iter().map(cut).collect();
-    drop(writer);
-    drop(stand);
-    for (cut, image) in cuts.iter().zip(images) {
-        let checked = laboratory.check(image, system, &run);
-        let name = format!("{kind} {} {}", system.name(), cut.name());
-        match (&checked, is_true) {
-            (Checked::Code(0, said), true) => {
-                let last = said.last().expect("a summary");
-                assert_eq!((&last["state"], &last["failed"]), (&"passed".into(), &0.into()));
-                assert!(acked(said) >= ENOUGH, "{name}: {said:?}");
-                // A loop device is no drive, whatever lies below it.
-                assert!(last["device"].is_null() && last["cuts"].is_null(), "{name}: {last}");
+    undisturbed(test, || {
+        let laboratory = Laboratory::new();
+        let Some(image) = or_skip(test, laboratory.formatted(system)) else { return };
+        let personality: Personality = kind.parse().expect("a drive");
+        let drive = Arc::new(Live::new(Traits::new(personality), image));
+        let Some(stand) = or_skip(test, laboratory.mount(&drive, system)) else { return };
+        let is_true = matches!(personality, Personality::Honest | Personality::Protected);
+        let methods = "fsync,fdatasync,dsync,rwf-dsync,io-uring";
+        // While the writer rests a drive that only delays has caught up: then the cut
+        // proves nothing, which is why it takes several.
+        let waits = || drive.with(|drive, _| drive.volatile_bytes()) >= LIE;
+        let what = ["--methods", methods, "--patterns", patterns];
+        let (writer, run) = laboratory.write(&stand, || is_true || waits(), &what);
+        let cut = |cut: &Cut| (laboratory.remember(), drive.cut(*cut, &mut Random::new(7)));
+        let images: Vec<_> = cuts.iter().map(cut).collect();
+        drop(writer);
+        drop(stand);
+        for (cut, image) in cuts.iter().zip(images) {
+            let checked = laboratory.check(image, system, &run);
+            let name = format!("{kind} {} {}", system.name(), cut.name());
+            match (&checked, is_true) {
+                (Checked::Code(0, said), true) => {
+                    let last = said.last().expect("a summary");
+                    assert_eq!((&last["state"], &last["failed"]), (&"passed".into(), &0.into()));
+                    assert!(acked(said) >= ENOUGH, "{name}: {said:?}");
+                    // A loop device is no drive, whatever lies below it.
+                    assert!(last["device"].is_null() && last["cuts"].is_null(), "{name}: {last}");
+                }
+                (Checked::Code(3, said), false) => {
+                    let faults = ["lost", "old", "torn"].map(|what| sum(said, what));
+                    assert!(faults.iter().sum::<u64>() > 0, "{name}: {said:?}");
+                    let ages = said.iter().filter_map(|line| line["oldest_lost_ms"].as_u64());
+                    assert!(ages.max().is_some(), "{name}: {said:?}");
+                }
+                (Checked::Unmountable { .. }, false) => {}
+                // Its superblock has 4 KiB and is written with every commit: that says
+                // nothing of what was acknowledged.
+                (Checked::Unmountable { why }, true)
+                    if system == FileSystem::Btrfs && *cut == Cut::Torn =>
+                {
+                    support::skip(
+                        "one torn cut on btrfs",
+                        &format!("its superblock was torn: {why}"),
+                    );
+                }
+                _ => panic!("{name}: {checked:?}"),
             }
-            (Checked::Code(3, said), false) => {
-                let faults = ["lost", "old", "torn"].map(|what| sum(said, what));
-                assert!(faults.iter().sum::<u64>() > 0, "{name}: {said:?}");
-                let ages = said.iter().filter_map(|line| line["oldest_lost_ms"].as_u64());
-                assert!(ages.max().is_some(), "{name}: {said:?}");
-            }
-            (Checked::Unmountable { .. }, false) => {}
-            // Its superblock has 4 KiB and is written with every commit: that says
-            // nothing of what was acknowledged.
-            (Checked::Unmountable { why }, true)
-                if system == FileSystem::Btrfs && *cut == Cut::Torn =>
-            {
-                support::skip("one torn cut on btrfs", &format!("its superblock was torn: {why}"));
-            }
-            _ => panic!("{name}: {checked:?}"),
         }
-    }
-    assert!(!laboratory.home.path().join("state/fsure/powercut.jsonl").exists(), "nothing is kept");
+        assert!(
+            !laboratory.home.path().join("state/fsure/powercut.jsonl").exists(),
+            "nothing is kept"
+        );
+    });
 }
 
 #[test]

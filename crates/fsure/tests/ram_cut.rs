@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use support::slow::slowest;
-use support::{cannot_crash, fsure_with, is_torn_superblock, skip};
+use support::{is_torn_superblock, skip};
 
 /// What the workload agrees to lose.
 const AGREED: Duration = Duration::from_millis(300);
@@ -20,15 +20,18 @@ const SLOW: Duration = Duration::from_millis(150);
 /// `None`, and said so, where this machine cannot.
 fn cuts(workload: &str, fs: &str, count: u32, folder: &Path) -> Option<Vec<Value>> {
     let count = count.to_string();
-    let args = ["crash", "--json", "--workload", workload, "--fs", fs, "--cuts", &count];
-    let run = fsure_with(("TMPDIR", folder.as_os_str()), &args);
-    if cannot_crash(&run) || run.stderr.contains("mount a copy") {
-        skip(&format!("cuts of {workload} on {fs}"), run.stderr.trim());
+    let test = format!("cuts of {workload} on {fs}");
+    let args = ["--workload", workload, "--fs", fs, "--cuts", &count];
+    let run = support::crash(&test, folder, &args)?;
+    if run.stderr.contains("mount a copy") {
+        skip(&test, run.stderr.trim());
         return None;
     }
-    let lines = run.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let (twin, own): (Vec<_>, Vec<_>) =
-        lines.filter(|line| line["type"] == "cut").partition(|cut| cut["twin"] == true);
+    let (twin, own): (Vec<_>, Vec<_>) = run
+        .lines
+        .into_iter()
+        .filter(|line| line["type"] == "cut")
+        .partition(|cut| cut["twin"] == true);
     assert_eq!(own.len().to_string(), count, "{}", run.stderr);
     // The same check on a drive that lies.
     let is_seen = twin.last().is_some_and(|cut| cut["state"] != "survived");

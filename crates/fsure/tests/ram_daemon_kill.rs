@@ -152,7 +152,7 @@ impl<'a> Killed<'a> {
 
     /// In what is seen all files are of this generation, and the disk side takes it.
     fn is_all_there(&self, generation: u64, when: &str) {
-        let seen = check(workload("ram:synced").expect("known"), &self.disk.0, generation);
+        let seen = check(workload("ram:synced").expect("known"), &self.disk.0);
         assert_eq!((seen.corrupt.as_deref(), seen.last), (None, Some(generation)), "{when}");
     }
 }

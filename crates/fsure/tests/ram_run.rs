@@ -13,6 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use support::noise::undisturbed;
 use support::placed::{NOBODY, Place, User, users, words};
 use support::{EXT4, Image, or_skip, skip};
 
@@ -268,55 +269,57 @@ fn content(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 
 #[test]
 fn a_full_disk_is_waited_for_and_what_is_missing_is_named() {
-    let test = "a_full_disk_is_waited_for";
-    let Some(image) = or_skip(test, Image::new(&EXT4, 32)) else { return };
-    let folder = image.root().join("hot");
-    fs::create_dir(&folder).unwrap();
-    fs::write(folder.join("old"), "old").unwrap();
-    let ballast = image.root().join("ballast");
-    let place = Place::new(User::Own);
-    // Also where the half of it is on the disk already: the rest then takes its room twice.
-    let script = "head -c 8500000 /dev/urandom > big; cp big again; echo written; rm -f old; \
+    undisturbed("a full disk", || {
+        let test = "a_full_disk_is_waited_for";
+        let Some(image) = or_skip(test, Image::new(&EXT4, 32)) else { return };
+        let folder = image.root().join("hot");
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("old"), "old").unwrap();
+        let ballast = image.root().join("ballast");
+        let place = Place::new(User::Own);
+        // Also where the half of it is on the disk already: the rest then takes its room twice.
+        let script = "head -c 8500000 /dev/urandom > big; cp big again; echo written; rm -f old; \
                   read -r line";
-    for is_helped in [true, false] {
-        fs::write(&ballast, vec![1; 10 << 20]).unwrap();
-        let mut command = place.run_in(&[&folder], &["--max-loss", "200ms"], script);
-        let (mut child, mut lines) = start(command.stdin(Stdio::piped()));
-        assert_eq!(lines.next().as_deref(), Some("written"));
-        let mut errors = BufReader::new(child.stderr.take().unwrap()).lines();
-        let late = errors.next().unwrap().unwrap();
-        assert!(late.contains("more than 200ms would be lost"), "{late}");
-        let kept: Vec<_> = content(&folder).into_keys().collect();
-        assert!(!kept.contains(&"again".to_owned()), "{kept:?}");
-        if is_helped {
-            fs::remove_file(&ballast).unwrap();
-        }
-        drop(child.stdin.take());
-        let status = child.wait().unwrap();
-        let rest: Vec<_> = errors.map(Result::unwrap).collect();
-        if is_helped {
-            // `read` finds no line.
-            assert_eq!((status.code(), rest.len()), (Some(1), 0), "{rest:?}");
-            let content = content(&folder);
-            assert!(content["big"] == content["again"] && content["big"].len() == 8_500_000);
-            assert!(!content.contains_key("old"));
-            assert!(!folder.join(".fsure-ram").exists());
-            for name in ["big", "again"] {
-                fs::remove_file(folder.join(name)).unwrap();
+        for is_helped in [true, false] {
+            fs::write(&ballast, vec![1; 10 << 20]).unwrap();
+            let mut command = place.run_in(&[&folder], &["--max-loss", "200ms"], script);
+            let (mut child, mut lines) = start(command.stdin(Stdio::piped()));
+            assert_eq!(lines.next().as_deref(), Some("written"));
+            let mut errors = BufReader::new(child.stderr.take().unwrap()).lines();
+            let late = errors.next().unwrap().unwrap();
+            assert!(late.contains("more than 200ms would be lost"), "{late}");
+            let kept: Vec<_> = content(&folder).into_keys().collect();
+            assert!(!kept.contains(&"again".to_owned()), "{kept:?}");
+            if is_helped {
+                fs::remove_file(&ballast).unwrap();
             }
-            fs::write(folder.join("old"), "old").unwrap();
-            continue;
+            drop(child.stdin.take());
+            let status = child.wait().unwrap();
+            let rest: Vec<_> = errors.map(Result::unwrap).collect();
+            if is_helped {
+                // `read` finds no line.
+                assert_eq!((status.code(), rest.len()), (Some(1), 0), "{rest:?}");
+                let content = content(&folder);
+                assert!(content["big"] == content["again"] && content["big"].len() == 8_500_000);
+                assert!(!content.contains_key("old"));
+                assert!(!folder.join(".fsure-ram").exists());
+                for name in ["big", "again"] {
+                    fs::remove_file(folder.join(name)).unwrap();
+                }
+                fs::write(folder.join("old"), "old").unwrap();
+                continue;
+            }
+            assert_eq!(status.code(), Some(5), "{rest:?}");
+            let last = rest.join("\n");
+            assert!(last.contains("NOT on the disk") && last.contains("again"), "{last}");
+            assert!(last.contains("No space left"), "{last}");
+            // The next run finds the last generation.
+            fs::remove_file(&ballast).unwrap();
+            let output = place.run_in(&[&folder], &[], "ls").output().unwrap();
+            assert_eq!(output.status.code(), Some(0), "{}", words(&output));
+            assert!(!folder.join(".fsure-ram").exists());
         }
-        assert_eq!(status.code(), Some(5), "{rest:?}");
-        let last = rest.join("\n");
-        assert!(last.contains("NOT on the disk") && last.contains("again"), "{last}");
-        assert!(last.contains("No space left"), "{last}");
-        // The next run finds the last generation.
-        fs::remove_file(&ballast).unwrap();
-        let output = place.run_in(&[&folder], &[], "ls").output().unwrap();
-        assert_eq!(output.status.code(), Some(0), "{}", words(&output));
-        assert!(!folder.join(".fsure-ram").exists());
-    }
+    });
 }
 
 #[test]

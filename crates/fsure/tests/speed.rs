@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use support::noise::undisturbed;
 use support::{BTRFS, EXT4, Format, Image, Mounted, Report, XFS, fsure_json, or_skip};
 
 const MIB: u64 = 1 << 20;
@@ -46,50 +47,54 @@ fn names(folder: &Path) -> Vec<String> {
 /// Every rung on a file system of its own: the device does what the rung says,
 /// and nothing is left.
 fn rungs_are_what_they_say(format: &'static Format) {
-    let Some(image) = or_skip("rungs_are_what_they_say", Image::new(format, 300)) else { return };
-    let root = image.root();
-    std::fs::write(root.join("mine"), "precious").expect("write");
+    undisturbed("rungs are what they say", || {
+        let Some(image) = or_skip("rungs_are_what_they_say", Image::new(format, 300)) else {
+            return;
+        };
+        let root = image.root();
+        std::fs::write(root.join("mine"), "precious").expect("write");
 
-    let (line, _) = measure(root, "disk write cached", &[]);
-    assert!(per_run(&line, "device_written_bytes") < ASIDE, "{line}");
-    let (line, _) = measure(root, "disk write written", &[]);
-    assert!(per_run(&line, "device_written_bytes") >= SIZE, "{line}");
-    assert!(line["measured"].as_str().unwrap().contains("(direct)"), "{line}");
-    let (line, _) = measure(root, "disk write durable", &[]);
-    assert!(per_run(&line, "device_written_bytes") >= SIZE, "{line}");
-    assert!(per_run(&line, "device_flushes") >= 1, "{line}");
+        let (line, _) = measure(root, "disk write cached", &[]);
+        assert!(per_run(&line, "device_written_bytes") < ASIDE, "{line}");
+        let (line, _) = measure(root, "disk write written", &[]);
+        assert!(per_run(&line, "device_written_bytes") >= SIZE, "{line}");
+        assert!(line["measured"].as_str().unwrap().contains("(direct)"), "{line}");
+        let (line, _) = measure(root, "disk write durable", &[]);
+        assert!(per_run(&line, "device_written_bytes") >= SIZE, "{line}");
+        assert!(per_run(&line, "device_flushes") >= 1, "{line}");
 
-    let before = image.device_reads();
-    let (line, _) = measure(root, "disk read cached", &[]);
-    assert!(per_run(&line, "device_read_bytes") < ASIDE, "{line}");
-    assert!(line["measured"].as_str().unwrap().contains("all of it was in memory"), "{line}");
-    // It is brought in once.
-    assert!(image.device_reads() - before < SIZE + ASIDE, "{line}");
+        let before = image.device_reads();
+        let (line, _) = measure(root, "disk read cached", &[]);
+        assert!(per_run(&line, "device_read_bytes") < ASIDE, "{line}");
+        assert!(line["measured"].as_str().unwrap().contains("all of it was in memory"), "{line}");
+        // It is brought in once.
+        assert!(image.device_reads() - before < SIZE + ASIDE, "{line}");
 
-    let before = image.device_reads();
-    let (line, _) = measure(root, "disk read direct", &[]);
-    let counted = per_run(&line, "device_read_bytes");
-    assert!((SIZE..SIZE + ASIDE).contains(&counted), "{line}");
-    let measured = line["measured"].as_str().expect("words");
-    assert!(measured.contains("past the page cache (direct)"), "{line}");
-    assert!(measured.contains("counter shows all of it"), "{line}");
-    // The warm-up is a run, too.
-    assert!(image.device_reads() - before >= (RUNS + 1) * SIZE, "{line}");
-    let (line, _) = measure(root, "verify", &[]);
-    assert!(per_run(&line, "device_read_bytes") >= SIZE, "{line}");
+        let before = image.device_reads();
+        let (line, _) = measure(root, "disk read direct", &[]);
+        let counted = per_run(&line, "device_read_bytes");
+        assert!((SIZE..SIZE + ASIDE).contains(&counted), "{line}");
+        let measured = line["measured"].as_str().expect("words");
+        assert!(measured.contains("past the page cache (direct)"), "{line}");
+        assert!(measured.contains("counter shows all of it"), "{line}");
+        // The warm-up is a run, too.
+        assert!(image.device_reads() - before >= (RUNS + 1) * SIZE, "{line}");
+        let (line, _) = measure(root, "verify", &[]);
+        assert!(per_run(&line, "device_read_bytes") >= SIZE, "{line}");
 
-    let (line, _) = measure(root, "small files replace durably", &[]);
-    let files = line["amount"].as_u64().expect("a count");
-    // A loop device is sent two for each commit of a journal, and there are two.
-    assert!(files > 0 && per_run(&line, "device_flushes") >= 3 * files, "{line}");
-    let (line, _) = measure(root, "small files read cold", &[]);
-    let files = line["amount"].as_u64().expect("a count");
-    assert!(files > 0 && per_run(&line, "device_read_bytes") >= files * 4096, "{line}");
-    let (line, _) = measure(root, "small files create", &[]);
-    assert!(line["amount"].as_u64().is_some_and(|files| files > 0), "{line}");
+        let (line, _) = measure(root, "small files replace durably", &[]);
+        let files = line["amount"].as_u64().expect("a count");
+        // A loop device is sent two for each commit of a journal, and there are two.
+        assert!(files > 0 && per_run(&line, "device_flushes") >= 3 * files, "{line}");
+        let (line, _) = measure(root, "small files read cold", &[]);
+        let files = line["amount"].as_u64().expect("a count");
+        assert!(files > 0 && per_run(&line, "device_read_bytes") >= files * 4096, "{line}");
+        let (line, _) = measure(root, "small files create", &[]);
+        assert!(line["amount"].as_u64().is_some_and(|files| files > 0), "{line}");
 
-    assert_eq!(names(root), ["mine"]);
-    assert_eq!(std::fs::read_to_string(root.join("mine")).expect("read"), "precious");
+        assert_eq!(names(root), ["mine"]);
+        assert_eq!(std::fs::read_to_string(root.join("mine")).expect("read"), "precious");
+    });
 }
 
 #[test]

@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex};
 use fsure::crash::Live;
 use fsure::drive::{Cut, Image, Personality, Random, Traits};
 use fsure_os::family::{Ended, Family, Task};
+use fsure_os::loop_device::Reliance;
 use fsure_os::stand::{FileSystem, MountError, Site, Stand, format};
+use support::noise::undisturbed;
 use support::or_skip;
 
 const SIZE: u64 = 320 << 20;
@@ -68,13 +70,13 @@ fn mounts_in(folder: &Path) -> usize {
 }
 
 /// Loop devices over files in a folder.
-fn loops_in(folder: &Path) -> usize {
-    let devices = std::fs::read_dir("/sys/block").unwrap();
-    let file = |device: std::fs::DirEntry| {
+fn loops_in(folder: &Path) -> Vec<String> {
+    let devices = std::fs::read_dir("/sys/block").unwrap().map(Result::unwrap);
+    let file = |device: &std::fs::DirEntry| {
         std::fs::read_to_string(device.path().join("loop/backing_file")).unwrap_or_default()
     };
-    let files = devices.map(|device| file(device.unwrap()));
-    files.filter(|file| Path::new(file).starts_with(folder)).count()
+    let devices = devices.filter(|device| Path::new(&file(device)).starts_with(folder));
+    devices.map(|device| device.file_name().into_string().unwrap()).collect()
 }
 
 #[test]
@@ -83,26 +85,24 @@ fn what_is_flushed_is_there_after_a_cut_and_what_is_not_is_gone() {
     let site = site(folder.path());
     for system in FileSystem::ALL {
         let name = format!("a stand with {}", system.name());
-        let Some(image) = or_skip(&name, formatted(&site, system)) else { continue };
-        let drive = live(Personality::Honest, image);
-        let stand = match Stand::mount(&site, drive.clone(), system, "") {
-            Ok(stand) => stand,
-            Err(error) => {
-                or_skip::<()>(&name, Err(error.to_string()));
-                continue;
-            }
-        };
-        let (ended, said) =
-            run(&stand, "echo one > flushed; sync flushed .; echo two > other; pwd");
-        assert_eq!(ended, Ended::Code(0), "{said}");
-        assert_eq!(said.trim(), stand.place().to_str().unwrap());
-        let left_behind = drive.cut(Cut::None, &mut Random::new(1));
-        drop(stand);
-        let after = live(Personality::Honest, left_behind);
-        let after = Stand::mount(&site, after, system, "").unwrap();
-        let (ended, said) = run(&after, "cat flushed; test ! -s other");
-        assert_eq!((ended, said.as_str()), (Ended::Code(0), "one\n"), "{}", system.name());
-        assert_eq!(mounts_in(folder.path()), 0, "seen by others");
+        undisturbed(&name, || {
+            let Some(image) = or_skip(&name, formatted(&site, system)) else { return };
+            let drive = live(Personality::Honest, image);
+            let stand = Stand::mount(&site, drive.clone(), system, "");
+            let stand = stand.map_err(|error| error.to_string());
+            let Some(stand) = or_skip(&name, stand) else { return };
+            let (ended, said) =
+                run(&stand, "echo one > flushed; sync flushed .; echo two > other; pwd");
+            assert_eq!(ended, Ended::Code(0), "{said}");
+            assert_eq!(said.trim(), stand.place().to_str().unwrap());
+            let left_behind = drive.cut(Cut::None, &mut Random::new(1));
+            drop(stand);
+            let after = live(Personality::Honest, left_behind);
+            let after = Stand::mount(&site, after, system, "").unwrap();
+            let (ended, said) = run(&after, "cat flushed; test ! -s other");
+            assert_eq!((ended, said.as_str()), (Ended::Code(0), "one\n"), "{}", system.name());
+            assert_eq!(mounts_in(folder.path()), 0, "seen by others");
+        });
     }
 }
 
@@ -139,10 +139,129 @@ fn all_that_a_program_starts_ends_with_it() {
     assert_eq!(ended, Ended::Signal(9), "{said}");
     assert_eq!(run(&stand, "exec no-such-program").0, Ended::Code(127));
     let (family, _) = shell(&stand, "exec 3>open; sleep 1000");
-    assert_eq!(loops_in(folder.path()), 1, "while it is there");
+    assert_eq!(loops_in(folder.path()).len(), 1, "while it is there");
     drop(family);
     drop(stand);
-    assert_eq!(loops_in(folder.path()), 0, "held by somebody");
+    assert_eq!(loops_in(folder.path()).len(), 0, "held by somebody");
     drop(site);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "left behind");
+}
+
+/// Runs a line of `sh` outside of a stand, where `$D` is the name of its device.
+fn outside(device: &str, line: &str) {
+    let status = std::process::Command::new("sh").args(["-ec", line]).env("D", device).status();
+    assert!(status.unwrap().success(), "{line}");
+}
+
+/// A stand with ext4, and the name of its device; `None`, and said so, where this machine
+/// cannot.
+fn mounted(test: &str, folder: &Path) -> Option<(Stand, String)> {
+    let site = site(folder);
+    let image = or_skip(test, formatted(&site, FileSystem::Ext4))?;
+    let drive = live(Personality::Honest, image);
+    let stand = Stand::mount(&site, drive, FileSystem::Ext4, "").unwrap();
+    let device = loops_in(folder).pop().unwrap();
+    Some((stand, device))
+}
+
+const SYNCS: &str = "n=0; while [ $n -lt 40 ]; do n=$((n+1)); echo $n >> file; sync file; done";
+
+/// As the kernel tells it, but for a setting that was changed by way of another sysfs, of
+/// which only the flushes tell that are missing.
+#[test]
+fn what_another_process_does_to_its_device_is_noticed() {
+    let through = "echo 'write through' > /sys/block/$D/queue/write_cache";
+    let back = "echo 'write back' > /sys/block/$D/queue/write_cache";
+    let elsewhere = |value: &str| {
+        let set = format!("echo '{value}' > $T/block/$D/queue/write_cache");
+        format!("T=$(mktemp -d); unshare -n -m sh -ec \"mount -t sysfs x $T; {set}\"; rmdir $T")
+    };
+    let [hidden, restored] = ["write through", "write back"].map(elsewhere);
+    let both = format!("{through}; {back}");
+    // Before the program, after it, what is said, and whether the content is another one.
+    for (before, after, words, is_content) in [
+        (through, "true", "another process wrote to /sys/block/", false),
+        (&both, "true", "another process wrote to /sys/block/", false),
+        (&hidden, &restored, "commits with a flush each", false),
+        ("blockdev --setro /dev/$D", "true", "it is read-only", true),
+        ("blockdev --setro /dev/$D", "blockdev --setrw /dev/$D", "", false),
+        (
+            "dd if=/dev/$D of=/dev/$D bs=4096 count=1 conv=notrunc 2>/dev/null",
+            "true",
+            "another process wrote to /dev/loop",
+            true,
+        ),
+        ("losetup /dev/$D; blkid -p /dev/$D; losetup -d /dev/$D", "true", "", false),
+    ] {
+        undisturbed("what is done to a device", || {
+            let folder = tempfile::tempdir().unwrap();
+            let Some((stand, device)) = mounted("what is done to a device", folder.path()) else {
+                return;
+            };
+            outside(&device, before);
+            run(&stand, SYNCS);
+            outside(&device, after);
+            let said = |reliance| stand.check(reliance).map_err(|error| error.to_string()).err();
+            let [flushes, content] = [Reliance::Flushes, Reliance::Content].map(said);
+            let expected = |is: bool| is.then_some(words.to_owned());
+            let is_said = |said: &Option<String>, expected: Option<String>| match expected {
+                Some(words) => said.as_ref().is_some_and(|said| said.contains(&words)),
+                None => said.is_none(),
+            };
+            assert!(is_said(&flushes, expected(!words.is_empty())), "{before}: {flushes:?}");
+            assert!(is_said(&content, expected(is_content)), "{before}: {content:?}");
+            // Both settings outlive what is attached now.
+            outside(&device, &format!("{back}; blockdev --setrw /dev/$D"));
+        });
+    }
+}
+
+/// By a process that is long gone: the next who gets the device has the settings as they
+/// have to be.
+#[test]
+fn a_device_that_was_left_changed_is_put_right() {
+    let test = "a device that was left changed";
+    undisturbed(test, || {
+        let folder = tempfile::tempdir().unwrap();
+        let Some((stand, device)) = mounted(test, folder.path()) else { return };
+        outside(&device, "echo 'write through' > /sys/block/$D/queue/write_cache");
+        outside(&device, "blockdev --setro /dev/$D");
+        drop(stand);
+        // Others may have taken it meanwhile: then it is none of this test's.
+        let Some((stand, next)) = mounted(test, folder.path()) else { return };
+        run(&stand, SYNCS);
+        stand.check(Reliance::Flushes).unwrap();
+        if next != device {
+            outside(&device, "echo 'write back' > /sys/block/$D/queue/write_cache");
+            outside(&device, "blockdev --setrw /dev/$D");
+        }
+    });
+}
+
+/// Each file system has more flushes than it counts commits, however it is used.
+#[test]
+fn as_many_flushes_arrive_as_a_file_system_must_have_sent() {
+    for (system, options) in [
+        (FileSystem::Ext4, ""),
+        (FileSystem::Ext4, "data=journal"),
+        (FileSystem::Xfs, ""),
+        (FileSystem::Btrfs, "notreelog"),
+    ] {
+        undisturbed("flushes of a file system", || {
+            let folder = tempfile::tempdir().unwrap();
+            let site = site(folder.path());
+            let name = format!("flushes of {}", system.name());
+            let Some(image) = or_skip(&name, formatted(&site, system)) else { return };
+            let drive = live(Personality::Honest, image);
+            let stand = Stand::mount(&site, drive.clone(), system, options).unwrap();
+            let many = "while [ $(ls | wc -l) -lt 60 ]; do echo > $(ls | wc -l); sync .; done";
+            for line in [SYNCS, "dd if=/dev/zero of=large bs=1M count=30 2>&1; sync large", many] {
+                let (ended, said) = run(&stand, line);
+                assert_eq!(ended, Ended::Code(0), "{said}");
+                stand.check(Reliance::Flushes).unwrap();
+            }
+            assert!(drive.counts().flushes > 100, "{:?}", drive.counts());
+            assert!(stand.sync_file().unwrap() > 0);
+        });
+    }
 }

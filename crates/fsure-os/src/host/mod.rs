@@ -11,6 +11,7 @@
 //! | `machine` | the machine, and what else it is doing |
 //! | `kernel` | what this kernel can do |
 //! | `long_queue` | more callers at once |
+//! | `loop_device` | a file as a block device, and what other processes do to it |
 //! | `mapped_write` | writes that move no date |
 //! | `memory` | room for direct reads |
 //! | `memory_use` | memory, and who has it |
@@ -64,6 +65,8 @@ pub(crate) mod no_inside;
 #[cfg(not(target_os = "linux"))]
 pub(crate) mod no_kernel;
 #[cfg(not(target_os = "linux"))]
+pub(crate) mod no_loop_device;
+#[cfg(not(target_os = "linux"))]
 pub(crate) mod no_mapped_write;
 #[cfg(not(target_os = "linux"))]
 pub(crate) mod no_memory_use;
@@ -101,8 +104,8 @@ use windows as system;
 pub(crate) use linux::did_not_run;
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{
-    block, counters, daemon, defer, files, inside, kernel, mapped_write, memory_use, mirror,
-    mounts, pin, ramfs, ring, stack, still, tracing, watch,
+    block, counters, daemon, defer, files, inside, kernel, loop_device, mapped_write, memory_use,
+    mirror, mounts, pin, ramfs, ring, stack, still, tracing, watch,
 };
 pub(crate) use system::{File, device, durable, machine, priority, ramdisk, volume};
 #[cfg(unix)]
@@ -118,10 +121,10 @@ pub(crate) use windows::{
 #[cfg(not(target_os = "linux"))]
 pub(crate) use {
     no_block as block, no_counters as counters, no_daemon as daemon, no_defer as defer,
-    no_files as files, no_inside as inside, no_kernel as kernel, no_mapped_write as mapped_write,
-    no_memory_use as memory_use, no_mirror as mirror, no_mounts as mounts, no_pin as pin,
-    no_ramfs as ramfs, no_ring as ring, no_stack as stack, no_still as still,
-    no_tracing as tracing, no_watch as watch,
+    no_files as files, no_inside as inside, no_kernel as kernel, no_loop_device as loop_device,
+    no_mapped_write as mapped_write, no_memory_use as memory_use, no_mirror as mirror,
+    no_mounts as mounts, no_pin as pin, no_ramfs as ramfs, no_ring as ring, no_stack as stack,
+    no_still as still, no_tracing as tracing, no_watch as watch,
 };
 
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]

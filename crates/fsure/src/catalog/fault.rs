@@ -7,7 +7,9 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::guard::refuse_irregular;
-use crate::words::{Error, Result};
+use super::locate::OWN_CATALOG;
+use super::schema::FOREIGN;
+use crate::words::{Error, Result, shell_quoted};
 
 /// Memory for pages, as SQLite takes it: KiB, negative. Rows are read from one
 /// end to the other, so that a page that was left behind is not wanted again;
@@ -77,7 +79,8 @@ pub(super) fn blame(file: &Path, error: &rusqlite::Error) -> Error {
                 catalog: file.to_owned(),
                 why: "it was being written when its medium became read-only".to_owned(),
                 hint: "copy it and the -journal beside it to a place that can be written, and \
-                       name the copy by '--catalog FILE'",
+                       name the copy by '--catalog FILE'"
+                    .to_owned(),
             }
         }
         Some(ReadOnly | CannotOpen) => not_written(file, error),
@@ -108,12 +111,35 @@ fn is_of_wrong_type(error: &rusqlite::Error) -> bool {
     )
 }
 
+/// The command that recovers a catalog. A catalog elsewhere does not know its root.
+fn recover_command(file: &Path) -> String {
+    match file.ends_with(OWN_CATALOG).then(|| file.ancestors().nth(2)).flatten() {
+        Some(root) => format!("fsure recover {}", shell_quoted(root)),
+        None => format!("fsure recover --catalog {} ROOT", shell_quoted(file)),
+    }
+}
+
 /// The record cannot be believed.
 pub(super) fn untrusted(file: &Path, why: String) -> Error {
     Error::RecordUntrusted {
         catalog: file.to_owned(),
         why,
-        hint: "nothing was written; put back a good copy of it, or move it away and record anew",
+        hint: format!(
+            "nothing was written; put it together from what is sound of it and from its backup: {}",
+            recover_command(file)
+        ),
+    }
+}
+
+/// The file is not a catalog, or the first page of one is damaged.
+pub(super) fn foreign(file: &Path) -> Error {
+    let error = untrusted(file, FOREIGN.to_owned());
+    match error {
+        Error::RecordUntrusted { catalog, why, hint } if !file.ends_with(OWN_CATALOG) => {
+            let hint = format!("if '--catalog' names the wrong file, name the record; else {hint}");
+            Error::RecordUntrusted { catalog, why, hint }
+        }
+        other => other,
     }
 }
 

@@ -42,7 +42,7 @@ impl Place {
 /// itself is the root.
 ///
 /// Where there is no catalog, a folder is taken as a root to be; anything else
-/// is [`Error::NoRecord`] or, if it does not exist, [`Error::Usage`].
+/// is [`Error::NoRecord`] or, if it does not exist, [`Error::NotThere`].
 pub fn locate(path: &Path, catalog: Option<&Path>) -> Result<Place> {
     let asked = os_path::resolve(path).doing("find", path)?;
     if let Some(catalog) = catalog {
@@ -64,7 +64,7 @@ pub fn locate(path: &Path, catalog: Option<&Path>) -> Result<Place> {
         }
     }
     if !os_path::exists(&asked) {
-        return Err(not_there(path));
+        return Err(Error::NotThere { path: path.to_owned() });
     }
     if !os_path::is_folder(&asked) {
         let folder = asked.parent().unwrap_or(&asked).to_owned();
@@ -85,7 +85,7 @@ pub fn locate_folder(path: &Path) -> Result<Place> {
 
 fn folder_at(given: &Path, asked: PathBuf, catalog: PathBuf, hint: &str) -> Result<Place> {
     if !os_path::exists(&asked) {
-        return Err(not_there(given));
+        return Err(Error::NotThere { path: given.to_owned() });
     }
     if !os_path::is_folder(&asked) {
         return Err(Error::Usage {
@@ -94,14 +94,6 @@ fn folder_at(given: &Path, asked: PathBuf, catalog: PathBuf, hint: &str) -> Resu
         });
     }
     Ok(Place { root: asked, catalog, scope: RelPath::root() })
-}
-
-/// The error for a path that neither exists nor is recorded.
-pub fn not_there(path: &Path) -> Error {
-    Error::Usage {
-        message: format!("{} does not exist, and there is no record of it", path.display()),
-        hint: None,
-    }
 }
 
 fn below(root: &Path, asked: &Path) -> RelPath {
@@ -135,7 +127,7 @@ mod tests {
             assert_eq!(place.scope.as_text(), Some(scope), "{asked}");
             assert!(place.is_inside());
         }
-        assert!(matches!(locate(&base.join("none"), None), Err(Error::Usage { .. })));
+        assert!(matches!(locate(&base.join("none"), None), Err(Error::NotThere { .. })));
         assert!(!locate(&base, None).unwrap().is_recorded());
     }
 }

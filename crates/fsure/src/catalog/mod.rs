@@ -45,7 +45,7 @@ pub use due::{Due, DueTotals};
 pub use findings::Turn;
 pub use guard::refuse_irregular_parity;
 pub use history::digest_of;
-pub use locate::{OWN_CATALOG, OWN_FOLDER, Place, REPLACED, locate, locate_folder, not_there};
+pub use locate::{OWN_CATALOG, OWN_FOLDER, Place, REPLACED, locate, locate_folder};
 pub use metadata::StoredMetadata;
 pub use part::{Part, add_part};
 pub use recover::{Recovered, Sources, recover};

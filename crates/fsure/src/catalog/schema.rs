@@ -237,12 +237,24 @@ fn has_later_tables(connection: &Connection) -> rusqlite::Result<bool> {
     Ok(false)
 }
 
+/// Bytes of the header of an SQLite database.
+pub(super) const HEAD_BYTES: usize = 100;
+
+/// The objection to a file of something else.
+pub(super) const FOREIGN: &str = "it is not a catalog of fsure, or its first page is damaged";
+
+/// Tells a catalog by the header of its database: SQLite's magic and the application's number
+/// (SQLite, "Database File Format", 1.3).
+pub(super) fn is_head_of_catalog(head: &[u8; HEAD_BYTES]) -> bool {
+    head.starts_with(b"SQLite format 3\0") && head[68..72] == (APPLICATION_ID as u32).to_be_bytes()
+}
+
 /// Why a database cannot be used as a catalog, if it cannot.
 pub(super) fn objection(connection: &Connection) -> rusqlite::Result<Option<String>> {
     let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let (application, version) = (pragma("application_id")?, pragma("user_version")?);
     Ok(if application != APPLICATION_ID {
-        Some("it is not a catalog of fsure, or its first page is damaged".to_owned())
+        Some(FOREIGN.to_owned())
     } else if version > VERSION {
         Some(format!("it has format version {version}, this program reads up to {VERSION}"))
     } else if version < 1 {

@@ -1,10 +1,12 @@
 //! Opening, making, reading and writing a catalog.
 
+use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fsure_os::lock::{self, Attempt, Lock};
 use fsure_os::path as os_path;
+use fsure_os::plain::open_own;
 use fsure_os::volume::Volume;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
@@ -13,14 +15,14 @@ use super::about::{self, FileSystem, RootRow, Settings, Totals};
 use super::backup::{BackupLog, BackupState};
 use super::choice::{self, Choices};
 use super::claims::claims_the_same;
-use super::fault::{CACHE_KIB_TO_WRITE, blame, connect, not_written, untrusted};
+use super::fault::{CACHE_KIB_TO_WRITE, blame, connect, foreign, not_written, untrusted};
 use super::guard::refuse_irregular;
 use super::row::{self, Row, Stored};
-use super::schema;
+use super::schema::{self, HEAD_BYTES};
 use super::seal::Sealer;
 use super::table_total::{Counted, TableTotals};
 use super::tables::Table;
-use crate::words::{Algorithm, Error, FileSystemId, Record, RelPath, Result};
+use crate::words::{Algorithm, Error, FileSystemId, IoContext as _, Record, RelPath, Result};
 
 /// Rows fetched at once: enough to make the call cheap, few enough to stay in
 /// the processor's cache until they are looked at. 2048 rows took memory from
@@ -73,6 +75,24 @@ impl Catalog {
     /// The file that is locked by the one process that may write the catalog.
     pub fn lock_file(file: &Path) -> PathBuf {
         beside(file, ".lock")
+    }
+
+    /// Refuses a file that is there and does not begin as a catalog does, before a lock
+    /// is made beside it.
+    pub fn refuse_foreign(file: &Path) -> Result<()> {
+        refuse_irregular(file)?;
+        if !os_path::exists(file) || os_path::exists(&beside(file, "-journal")) {
+            return Ok(());
+        }
+        let mut head = [0; HEAD_BYTES];
+        let mut content = open_own(file).doing("open", file)?;
+        match content.read_exact(&mut head) {
+            Ok(()) if schema::is_head_of_catalog(&head) => Ok(()),
+            Err(error) if error.kind() != ErrorKind::UnexpectedEof => {
+                Err(error).doing("read", file)
+            }
+            _ => Err(foreign(file)),
+        }
     }
 
     /// Waits until this process is the only one that may write the catalog.

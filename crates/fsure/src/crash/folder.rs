@@ -13,7 +13,7 @@ use fsure_os::family::{Family, Lines, Task};
 use fsure_os::files::{self, Clocked, Front};
 use fsure_os::stand::Site;
 
-use crate::drive::files::{FileCounts, FileDrive, FileTraits, Mode};
+use crate::drive::files::{FileCounts, FileDrive, FileTraits, Mode, Origin};
 use crate::drive::{Cut, Latency, Personality, Random};
 
 /// What nobody may rely on here, for whoever is told of a result.
@@ -51,6 +51,11 @@ impl Folder {
     /// What is left if the power is cut now. The drive goes on.
     pub fn cut(&self, cut: Cut, random: &mut Random) -> FileDrive {
         self.with(|drive, now| drive.cut(now, cut, random))
+    }
+
+    /// The same, with what the cut was made of.
+    pub fn cut_with_origin(&self, cut: Cut, random: &mut Random) -> (FileDrive, Origin) {
+        self.with(|drive, now| drive.cut_with_origin(now, cut, random))
     }
 
     /// Notes that everything up to a number was said to be safe.

@@ -67,7 +67,8 @@ pub(super) fn adopt(
             why: "records that travel with the data are damaged or contradict each other"
                 .to_owned(),
             hint: "nothing was recorded; 'fsure verify' judges by the sound ones, and where the \
-                   data is known to be good, the others can be removed",
+                   data is known to be good, the others can be removed"
+                .to_owned(),
         });
     }
     if carriers.used > 0 {

@@ -71,7 +71,7 @@ pub(super) fn look(
     let listener = Listener { inner: monitor, heard: Mutex::default() };
     let outcome = scan(&plan, &mut catalog, &listener)?;
     if let Some(why) = outcome.record_untrusted {
-        let hint = "'fsure verify' tells more";
+        let hint = "'fsure verify' tells more".to_owned();
         return Err(Error::RecordUntrusted { catalog: place.catalog.clone(), why, hint });
     }
     if let Some(stop) = outcome.stopped {

@@ -14,7 +14,7 @@ use fsure_os::volume::{self, Volume};
 use super::Options;
 use super::config::{self, Config};
 use super::heal::is_draft_name;
-use crate::catalog::{Bound, Catalog, OWN_CATALOG, OWN_FOLDER, Place, Stored, not_there};
+use crate::catalog::{Bound, Catalog, OWN_CATALOG, OWN_FOLDER, Place, Stored};
 use crate::scan::{From, Plan, Purpose};
 use crate::tree::{Borders, LISTERS, Patterns, WalkOptions};
 use crate::trust::Trusted;
@@ -76,6 +76,13 @@ pub(super) fn keep_backup(
 
 /// Waits for the right to write the catalog.
 pub(super) fn lock(file: &Path, monitor: &dyn Monitor) -> Result<Lock> {
+    // A file that the user has named by mistake gets no lock beside it.
+    Catalog::refuse_foreign(file)?;
+    lock_any(file, monitor)
+}
+
+/// The same for a file that may be too damaged to be known as a catalog.
+pub(super) fn lock_any(file: &Path, monitor: &dyn Monitor) -> Result<Lock> {
     let mut has_told = false;
     Catalog::lock(file, |holder| {
         if !has_told {
@@ -109,7 +116,8 @@ pub(super) fn require_believed(place: &Place, options: &Options) -> Result<()> {
             catalog: place.catalog.clone(),
             why: "there is none here, and what else is here is not signed".to_owned(),
             hint: "nothing was judged. Put the signed one back, or name it with '--catalog FILE'; \
-                   '--signed-by none' does without",
+                   '--signed-by none' does without"
+                .to_owned(),
         }),
         _ => require_record(place),
     }
@@ -139,7 +147,7 @@ pub(super) fn require_scope(place: &Place, open: &OpenRoot, catalog: &mut Catalo
     if is_recorded {
         Ok(())
     } else {
-        Err(not_there(&place.root.join(os_path::from_bytes(scope.as_bytes()))))
+        Err(Error::NotThere { path: place.root.join(os_path::from_bytes(scope.as_bytes())) })
     }
 }
 
@@ -211,6 +219,26 @@ fn is_any_as_recorded(root: &Root, catalog: &mut Catalog) -> Result<bool> {
             return Ok(true);
         }
     }
+}
+
+/// Warns if the root is not the one that was recorded, and says what follows from it.
+pub(super) fn warn_of_other_root(
+    open: &OpenRoot,
+    catalog: &Catalog,
+    consequence: &str,
+    monitor: &dyn Monitor,
+) {
+    if is_recorded_root(open, catalog) {
+        return;
+    }
+    let recorded = describe(&catalog.root_identity().0.volume);
+    let found = describe(&open.volume);
+    let difference = if recorded == found {
+        format!("this is not the folder that was recorded, though it lies on {found} as that did")
+    } else {
+        format!("this is not the file system that was recorded ({recorded}), but {found}")
+    };
+    monitor.warn(&format!("{difference}: {consequence}"));
 }
 
 fn describe(volume: &Volume) -> String {

@@ -9,7 +9,7 @@ use fsure_os::lock::Lock;
 use fsure_os::path as os_path;
 use fsure_os::plain::open_own;
 
-use super::opening::{OpenRoot, keep_backup, lock, open_root, plan, root_identity};
+use super::opening::{OpenRoot, keep_backup, lock_any, open_root, plan, root_identity};
 use super::{Options, carried};
 use crate::catalog::{
     Bound, Catalog, OWN_CATALOG, Place, Recovered, Row, Settings, Sources, Stored,
@@ -58,6 +58,10 @@ impl Recovery {
         if self.recovered.is_whole { 0 } else { before.saturating_sub(self.rows) }
     }
 
+    fn has_changed(&self) -> bool {
+        self.damage.is_some() && !self.is_dry_run
+    }
+
     /// The exit code it deserves: 7 for a record that is whole again.
     pub fn exit_code(&self) -> ExitCode {
         match &self.damage {
@@ -86,7 +90,24 @@ pub fn locate_backup(path: &Path) -> Result<Option<Place>> {
 /// Puts the record of a root together, if it needs that.
 pub fn recover(place: &Place, options: &RecoverOptions, monitor: &dyn Monitor) -> Result<Recovery> {
     let open = open_root(place)?;
-    let lock = lock(&place.catalog, monitor)?;
+    let lock_file = Catalog::lock_file(&place.catalog);
+    let had_lock_file = os_path::exists(&lock_file);
+    let lock = lock_any(&place.catalog, monitor)?;
+    let recovered = recover_locked(place, &open, lock, options, monitor);
+    let has_changed = recovered.as_ref().is_ok_and(|recovery| recovery.has_changed());
+    if !has_changed && !had_lock_file {
+        os_path::remove(&lock_file, false);
+    }
+    recovered
+}
+
+fn recover_locked(
+    place: &Place,
+    open: &OpenRoot,
+    lock: Lock,
+    options: &RecoverOptions,
+    monitor: &dyn Monitor,
+) -> Result<Recovery> {
     let Some(damage) = damage(place)? else {
         return Ok(Recovery::default());
     };
@@ -94,7 +115,7 @@ pub fn recover(place: &Place, options: &RecoverOptions, monitor: &dyn Monitor) -
     os_path::remove(&making, false);
     let mut recovery =
         Recovery { damage: Some(damage), is_dry_run: options.is_dry_run, ..Recovery::default() };
-    let made = put_together(place, &open, &making, options, &mut recovery, monitor);
+    let made = put_together(place, open, &making, options, &mut recovery, monitor);
     let is_kept = made.is_ok() && !options.is_dry_run;
     if !is_kept {
         os_path::remove(&making, false);
@@ -170,7 +191,8 @@ fn put_together(
         return Err(Error::RecordUntrusted {
             catalog: place.catalog.clone(),
             why: "nothing of it proves itself, and there is no backup of it".to_owned(),
-            hint: "nothing was changed; '--from FILE' names a backup that is kept elsewhere",
+            hint: "nothing was changed; '--from FILE' names a backup that is kept elsewhere"
+                .to_owned(),
         });
     }
     Ok(())

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use super::opening::{
-    OpenRoot, is_recorded_root, keep_backup, offline, offline_outcome, open_root, plan,
-    require_believed, require_scope, trusted,
+    OpenRoot, keep_backup, offline, offline_outcome, open_root, plan, require_believed,
+    require_scope, trusted, warn_of_other_root,
 };
 use super::verify::open_catalog;
 use super::{Options, nested_place};
@@ -37,12 +37,8 @@ pub fn scrub(place: &Place, options: &ScrubOptions, monitor: &dyn Monitor) -> Re
     if let Some(offline) = offline(place, &open, &catalog)?.filter(|_| !common.force) {
         return Ok(offline_outcome(offline, false));
     }
-    if !is_recorded_root(&open, &catalog) {
-        monitor.warn(
-            "this is not the file system that was recorded: it is judged as a copy, \
-             by content, size and date",
-        );
-    }
+    let consequence = "it is judged as a copy, by content, size and date";
+    warn_of_other_root(&open, &catalog, consequence, monitor);
     if !may_write && options.budget != Budget::All {
         monitor.warn(
             "what this run verifies cannot be noted: the next one with a budget begins with \

@@ -197,6 +197,7 @@ fn refused(place: &Place, why: String) -> Error {
         why,
         hint: "nothing was signed. 'fsure verify' says more of bad rows, 'fsure update --full' \
                adds BLAKE3; after a forged or rolled-back record, put back a good one, or, if this \
-               one is known to be right, begin a new chain with '--force'",
+               one is known to be right, begin a new chain with '--force'"
+            .to_owned(),
     }
 }

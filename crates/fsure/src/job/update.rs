@@ -10,6 +10,7 @@ use super::heal::refresh;
 use super::opening::{
     OpenRoot, is_empty, is_recorded_root, keep_backup, lock, offline, offline_outcome, open_root,
     plan, refuse_half_healed, require_record, require_scope, root_identity, tell_cut_off,
+    warn_of_other_root,
 };
 use super::{Options, carried, layout};
 use crate::catalog::{Catalog, Choices, OWN_FOLDER, Place, Settings, refuse_irregular_parity};
@@ -71,10 +72,8 @@ pub fn update(place: &Place, options: &UpdateOptions, monitor: &dyn Monitor) -> 
     }
     require_scope(place, &open, &mut catalog)?;
     if !is_recorded_root(&open, &catalog) && !options.only_completes {
-        monitor.warn(
-            "this is not the file system that was recorded: it is taken for a copy, and \
-             every file is read",
-        );
+        let consequence = "it is taken for a copy, and every file is read";
+        warn_of_other_root(&open, &catalog, consequence, monitor);
         let (volume, inode) = root_identity(place, &open);
         catalog.bind_root(volume, inode)?;
     }

@@ -4,8 +4,8 @@
 //! read-only medium, it is said and left.
 
 use super::opening::{
-    is_recorded_root, keep_backup, lock, offline, offline_outcome, open_root, plan,
-    require_believed, require_scope, tell_cut_off, trusted,
+    keep_backup, lock, offline, offline_outcome, open_root, plan, require_believed, require_scope,
+    tell_cut_off, trusted, warn_of_other_root,
 };
 use super::{Options, carried, layout};
 use crate::catalog::{Catalog, Place};
@@ -27,12 +27,8 @@ pub fn verify(place: &Place, options: &Options, monitor: &dyn Monitor) -> Result
     if let Some(offline) = offline(place, &open, &catalog)?.filter(|_| !options.force) {
         return Ok(offline_outcome(offline, false));
     }
-    if !is_recorded_root(&open, &catalog) {
-        monitor.warn(
-            "this is not the file system that was recorded: it is judged as a copy, \
-             by content, size and date",
-        );
-    }
+    let consequence = "it is judged as a copy, by content, size and date";
+    warn_of_other_root(&open, &catalog, consequence, monitor);
     require_scope(place, &open, &mut catalog)?;
     tell_cut_off(place, &catalog, monitor)?;
     let mut plan = plan(place, &open, &catalog, options, Purpose::Verify, may_write)?;

@@ -25,7 +25,7 @@ impl Device {
                 return Err(format!("there is a layer of the kind '{kind}' below the folder"));
             }
         }
-        if let Some(held) = stack.layers.iter().find_map(|layer| fact(layer, "flushes")) {
+        if let Some(held) = stack.held_flushes() {
             return Err(format!("flushes are {held}"));
         }
         let mut disks = stack.layers.iter().filter(|layer| layer.kind == "disk");

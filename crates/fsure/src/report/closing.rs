@@ -140,6 +140,11 @@ fn unread(outcome: &Outcome) -> Option<String> {
 /// Why a root cannot be the recorded one, for a person.
 pub(super) fn why_offline(offline: &Offline) -> String {
     match offline {
+        Offline::OtherFileSystem { recorded, found } if recorded == found => format!(
+            "this is not the folder that was recorded, though it lies on the same kind of file \
+             system ({}): another disk is mounted here, or it is a copy",
+            safe(found)
+        ),
         Offline::OtherFileSystem { recorded, found } => format!(
             "this is another file system than the recorded one (recorded: {}; here: {})",
             safe(recorded),

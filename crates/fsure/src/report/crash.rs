@@ -1,15 +1,23 @@
 //! `crash` for a person: one row for each drive, then what was lost in words,
 //! and last what it means.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::{count, number, safe};
 use crate::results::{
-    Call, CrashLine, CrashSummary, CutMade, DriveTried, FlushAfterError, Memory, State,
+    Call, CrashLine, CrashSummary, CutMade, DriveTried, FlushAfterError, Memory, MissingSync, State,
 };
 use crate::words::ExitCode;
 use crate::words::units::{microseconds, span};
 
-/// Losses that are told one by one.
+/// Losses that are told one by one, and causes of one.
 const TOLD: usize = 5;
+/// The folder that keeps what POSIX promises.
+const STRICT: &str = "folder";
+/// The reason why a real file system may have lost nothing.
+const NAMES: &str = "  POSIX makes a name durable by an fsync of its folder only, and so does \
+                     '--fs folder'. ext4 and\n  XFS make all names durable with the next fsync \
+                     of any file: see '--fs ext4', or without root\n  '--fs folder-journal'.\n";
 
 /// The report on all lines of a run.
 pub fn text(lines: &[CrashLine]) -> String {
@@ -20,7 +28,7 @@ pub fn text(lines: &[CrashLine]) -> String {
     }
     for line in lines {
         match line {
-            CrashLine::Summary(summary) => report += &closing(summary, &drives),
+            CrashLine::Summary(summary) => report += &closing(summary, &drives, lines),
             CrashLine::Warning { words } => report += &format!("warning: {}\n", safe(words)),
             CrashLine::FlushAfterError(line) => report += &after_error(line),
             CrashLine::Cut(_) | CrashLine::Drive(_) | CrashLine::Cell(_) => {}
@@ -67,19 +75,30 @@ fn table(drives: &[&DriveTried]) -> String {
     rows.iter().map(line).collect()
 }
 
-/// What was lost on a drive, one by one, as far as that helps.
-fn told(drive: &DriveTried, lines: &[CrashLine]) -> String {
+/// The cuts of a drive that have not survived.
+fn cuts<'a>(
+    drive: &'a DriveTried,
+    lines: &'a [CrashLine],
+) -> impl Iterator<Item = &'a CutMade> + use<'a> {
     let cuts = lines.iter().filter_map(|line| match line {
         CrashLine::Cut(cut) if !cut.twin && cut.state != State::Survived => Some(cut),
         _ => None,
     });
-    let own: Vec<_> = cuts.filter(|cut| cut.drive == drive.drive && cut.fs == drive.fs).collect();
+    cuts.filter(|cut| cut.drive == drive.drive && cut.fs == drive.fs)
+}
+
+/// What was lost on a drive, one by one, as far as that helps.
+fn told(drive: &DriveTried, lines: &[CrashLine]) -> String {
+    let own: Vec<_> = cuts(drive, lines).collect();
     if own.is_empty() {
         return String::new();
     }
     let mut text = format!("\n{} on {}\n", safe(&drive.drive), safe(&drive.fs));
     for cut in own.iter().take(TOLD) {
         text += &format!("  {}\n", words(cut));
+        if let Some(missing) = &cut.missing_syncs {
+            text += &format!("    {}\n", cause(missing));
+        }
         if let Some(image) = &cut.image {
             text += &format!("    image: {}\n", safe(image));
         }
@@ -102,6 +121,55 @@ fn words(cut: &CutMade) -> String {
         Some(detail) => format!("{words}: {}", safe(detail)),
         None => words,
     }
+}
+
+/// Names the syncs that were missing.
+fn cause(missing: &[MissingSync]) -> String {
+    if missing.is_empty() {
+        return "no fsync just before the cut would have helped".to_owned();
+    }
+    let names = |one: &MissingSync| match &one.names[..] {
+        [] => String::new(),
+        [name] => format!(" (the name {})", safe(name)),
+        names => format!(" (the names {})", safe(&names.join(", "))),
+    };
+    let all = missing.iter().map(|one| format!("{}{}", place(one), names(one)));
+    let all: Vec<_> = all.take(TOLD).collect();
+    let more = match missing.len().saturating_sub(TOLD) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("what was missing is an fsync of {}{more}", all.join(" and of "))
+}
+
+fn place(missing: &MissingSync) -> String {
+    format!("the {} {}", safe(&missing.of), safe(&missing.path))
+}
+
+/// Counts the syncs that were missing in all cuts of a drive, the most frequent first, and why
+/// file systems differ here.
+fn causes(drive: &DriveTried, lines: &[CrashLine]) -> String {
+    let mut counts = BTreeMap::<_, u64>::new();
+    for cut in cuts(drive, lines) {
+        let places: BTreeSet<_> = cut.missing_syncs.iter().flatten().map(place).collect();
+        for place in places {
+            *counts.entry(place).or_default() += 1;
+        }
+    }
+    let has_names = cuts(drive, lines)
+        .flat_map(|cut| cut.missing_syncs.iter().flatten())
+        .any(|one| !one.names.is_empty());
+    let mut counts: Vec<_> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let told = counts.iter().take(TOLD);
+    let told = told.map(|(place, times)| {
+        format!("  {} for want of an fsync of {place}\n", number(*times, "cut", "cuts"))
+    });
+    let mut text: String = told.collect();
+    if has_names && drive.fs == STRICT {
+        text += NAMES;
+    }
+    text
 }
 
 pub(super) fn age(milliseconds: u64) -> String {
@@ -136,13 +204,14 @@ fn after_error(line: &FlushAfterError) -> String {
     }
 }
 
-fn closing(summary: &CrashSummary, drives: &[&DriveTried]) -> String {
+fn closing(summary: &CrashSummary, drives: &[&DriveTried], lines: &[CrashLine]) -> String {
     if drives.is_empty() && summary.cuts == 0 {
         return String::new();
     }
     let mut text = String::from("\n");
     for drive in drives {
         text += &verdict(drive);
+        text += &causes(drive, lines);
     }
     text + &pace(summary)
 }
@@ -166,9 +235,17 @@ pub(super) fn pace(summary: &CrashSummary) -> String {
 /// What a drive has shown, in a sentence.
 fn verdict(drive: &DriveTried) -> String {
     let (name, cuts) = (safe(&drive.drive), number(drive.cuts, "cut", "cuts"));
+    let broken =
+        drive.disturbed.as_ref().map(|why| format!("{name}: harness broken: {}\n", safe(why)));
+    let broken = broken.unwrap_or_default();
     if drive.losses() > 0 {
         let (lost, of) = (count(drive.losses()), drive.cuts);
-        return format!("{name}: {lost} of {of} cuts lost what was acknowledged, or damaged it\n");
+        return format!(
+            "{name}: {lost} of {of} cuts lost what was acknowledged, or damaged it\n{broken}"
+        );
+    }
+    if !broken.is_empty() {
+        return broken;
     }
     if drive.cuts == 0 {
         return format!("{name}: not cut\n");
@@ -214,6 +291,7 @@ mod tests {
             twin: false,
             detail: None,
             image: None,
+            missing_syncs: None,
         }
     }
 

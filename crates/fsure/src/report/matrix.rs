@@ -38,6 +38,9 @@ pub fn row(honest: &str, cells: &[CrashCell]) -> String {
         if cell.tried.harness_broken > 0 {
             text += &format!("; of {} cuts nothing is known", count(cell.tried.harness_broken));
         }
+        if let Some(why) = &cell.tried.disturbed {
+            text += &format!("; harness broken: {}", safe(why));
+        }
     }
     text
 }

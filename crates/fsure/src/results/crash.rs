@@ -41,6 +41,19 @@ impl State {
     }
 }
 
+/// A sync that a program left out: had it been made just before the cut, the check would
+/// have found nothing wrong.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct MissingSync {
+    /// `folder` or `file`.
+    pub of: String,
+    /// Its path from the top of the file system, which is `.`.
+    pub path: String,
+    /// Some of the names in a folder that were lost without it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
+}
+
 /// One cut and what it left.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CutMade {
@@ -73,6 +86,10 @@ pub struct CutMade {
     /// The file in which the image was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
+    /// The fewest syncs that were found with which nothing would have been lost; none,
+    /// where no sync would have helped. Absent where they were not looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing_syncs: Option<Vec<MissingSync>>,
 }
 
 /// What all cuts of one program on one drive have shown.
@@ -103,6 +120,9 @@ pub struct DriveTried {
     /// Whether the same on a lying drive was seen to lose: `null` where the run
     /// was ended before.
     pub twin_lost: Option<bool>,
+    /// The disturbance by another process that ended the cuts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disturbed: Option<String>,
     /// The highest number acknowledged before any of the twin's cuts. Not told.
     #[serde(skip)]
     pub twin_acked: u64,

@@ -28,7 +28,8 @@ use serde::{Deserialize, Serialize};
 
 pub use checked::{Age, Bar, Checked, Failure, Found, Oldest, Reason, Stat, Totals};
 pub use crash::{
-    Call, CrashCell, CrashLine, CrashSummary, CutMade, DriveTried, FlushAfterError, Memory, State,
+    Call, CrashCell, CrashLine, CrashSummary, CutMade, DriveTried, FlushAfterError, Memory,
+    MissingSync, State,
 };
 pub use file::{ReadError, Saved, Stored, read};
 pub use flush::{Claim, Curve, Layer, Method, Point, Profile};

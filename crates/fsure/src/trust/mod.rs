@@ -186,9 +186,11 @@ pub(crate) fn refused(place: &Place, why: String) -> Error {
     Error::RecordUntrusted {
         catalog: place.catalog.clone(),
         why,
-        hint: "nothing was judged. 'fsure log' shows what was recorded and signed; if all of it is \
+        hint:
+            "nothing was judged. 'fsure log' shows what was recorded and signed; if all of it is \
                known to be right, 'fsure seal --sign KEY' signs it. An old copy is judged with \
-               '--at-least N'",
+               '--at-least N'"
+                .to_owned(),
     }
 }
 
@@ -197,6 +199,7 @@ pub(crate) fn forgetful(file: &std::path::Path, why: String) -> Error {
     Error::RecordUntrusted {
         catalog: file.to_owned(),
         why: format!("what was signed before is not known ({why})"),
-        hint: "'--head DIGEST' or '--at-least N' says what to expect, and asks no memory",
+        hint: "'--head DIGEST' or '--at-least N' says what to expect, and asks no memory"
+            .to_owned(),
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::ExitCode;
+use super::{ExitCode, shell_quoted};
 
 /// The result of anything that can end a run.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -29,6 +29,12 @@ pub enum Error {
         /// The folder that could have a record: it, or the one it is in.
         folder: PathBuf,
     },
+    /// A path neither exists nor is recorded. It may be on a medium that is not mounted.
+    #[error("{} does not exist, and there is no record of it", .path.display())]
+    NotThere {
+        /// What was asked for.
+        path: PathBuf,
+    },
     /// There is nothing in the folder to record.
     #[error("{} is empty: there is nothing to record", .path.display())]
     EmptyRoot {
@@ -43,7 +49,7 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
         /// What to do now.
-        hint: &'static str,
+        hint: String,
     },
     /// The catalog cannot be written.
     #[error("cannot write the record {}: {why}", .catalog.display())]
@@ -83,6 +89,12 @@ pub enum Error {
         /// What it deserves.
         code: ExitCode,
     },
+    /// Something that a test stands on does not hold, and nothing was shown.
+    #[error("harness broken: {why}")]
+    HarnessBroken {
+        /// The fact.
+        why: String,
+    },
     /// The run was asked to stop before it had anything to report.
     #[error("interrupted")]
     Interrupted(ExitCode),
@@ -97,13 +109,14 @@ impl Error {
         match self {
             Self::Usage { .. } => ExitCode::Usage,
             Self::NoRecord { .. }
+            | Self::NotThere { .. }
             | Self::EmptyRoot { .. }
             | Self::RecordNotWritten { .. }
             | Self::UnreadableResult { .. }
             | Self::Io { .. } => ExitCode::Incomplete,
             Self::RecordUntrusted { .. } => ExitCode::RecordUntrusted,
             Self::Told { code, .. } | Self::Interrupted(code) => *code,
-            Self::Internal(_) => ExitCode::Internal,
+            Self::HarnessBroken { .. } | Self::Internal(_) => ExitCode::Internal,
         }
     }
 
@@ -112,19 +125,27 @@ impl Error {
         match self {
             Self::Usage { hint, .. } | Self::Told { hint, .. } => hint.clone(),
             Self::NoRecord { folder, .. } => Some(format!(
-                "'fsure update {}' makes one; '--catalog FILE' names one kept elsewhere",
-                folder.display()
+                "if a disk should be mounted there, mount it; '--catalog FILE' names a record kept \
+                 elsewhere; to record the folder as it is now: fsure update {}",
+                shell_quoted(folder)
             )),
+            Self::NotThere { .. } => Some(
+                "if it is on a disk that is not mounted, mount it; nothing was judged".to_owned(),
+            ),
             Self::EmptyRoot { .. } => Some(
                 "if a disk should be mounted there, mount it; '--force' makes an empty record"
                     .to_owned(),
             ),
-            Self::RecordUntrusted { hint, .. } | Self::RecordNotWritten { hint, .. } => {
-                Some((*hint).to_owned())
-            }
+            Self::RecordUntrusted { hint, .. } => Some(hint.clone()),
+            Self::RecordNotWritten { hint, .. } => Some((*hint).to_owned()),
             Self::UnreadableResult { .. } => Some(
                 "'fsure speed' and 'fsure flush' save results with '--save FILE'; of verify, \
                  update, scrub and status the output of '--json' is one"
+                    .to_owned(),
+            ),
+            Self::HarnessBroken { .. } => Some(
+                "end the program that changes loop devices, and run it once more; 'losetup' lists \
+                 them"
                     .to_owned(),
             ),
             Self::Internal(_) => Some("please report this, with the command line".to_owned()),

@@ -24,7 +24,8 @@ pub enum ExitCode {
     RecordUntrusted,
     /// 7: damage was found and all of it repaired.
     Healed,
-    /// 70: a fault of this program (`EX_SOFTWARE` of `sysexits.h`).
+    /// 70: a fault of this program (`EX_SOFTWARE` of `sysexits.h`), or a test of which
+    /// another process has changed what it stands on.
     Internal,
     /// That of a program which was run for the caller.
     Program(u8),

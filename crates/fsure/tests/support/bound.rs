@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use super::noise::send_flushes;
 use super::{Run, fsure, skip};
 
 const INSIDE: &str = "FSURE_TEST_RAM_BIND";
@@ -59,6 +60,9 @@ impl Disk {
         fs::File::create(&image).and_then(|file| file.set_len(mib << 20)).expect("an image");
         sh(&format!("mkfs.ext4 -q {}", image.display()));
         sh(&format!("mount -o loop {} {}", image.display(), disk.display()));
+        let device = Command::new("findmnt").args(["-no", "MAJ:MIN"]).arg(&disk).output();
+        let device = String::from_utf8(device.expect("findmnt").stdout).expect("a number");
+        send_flushes(&Path::new("/sys/dev/block").join(device.trim()));
         Self(disk.canonicalize().expect("the disk"))
     }
 

@@ -6,6 +6,7 @@
 //! Each image is a file in its own temporary folder, so any number of tests
 //! may have one at the same time.
 
+use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use fsure_os::loop_device::LoopDevice;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
@@ -42,13 +44,13 @@ pub struct Format {
 pub const EXT4: Format = Format {
     name: "ext4",
     make: &["-q", "-F", "-I", "256", "-E", "lazy_itable_init=0,lazy_journal_init=0"],
-    options: "loop",
+    options: "defaults",
     mebibytes_min: 4,
     inline_max: 0,
 };
 
 /// ext4 that writes data to its journal first, and lets nobody read directly.
-pub const EXT4_JOURNALED: Format = Format { options: "loop,data=journal", ..EXT4 };
+pub const EXT4_JOURNALED: Format = Format { options: "data=journal", ..EXT4 };
 
 /// ext4 as `mke2fs` makes small ones, and made them all once: inodes of 128 bytes,
 /// which keep dates by the second.
@@ -62,31 +64,38 @@ pub const EXT4_SMALL_INODES: Format = Format {
 pub const EXT3: Format = Format {
     name: "ext3",
     make: &["-q", "-F", "-I", "128"],
-    options: "loop",
+    options: "defaults",
     mebibytes_min: 16,
     inline_max: 0,
 };
 
 /// XFS as it comes.
-pub const XFS: Format =
-    Format { name: "xfs", make: &["-q", "-f"], options: "loop", mebibytes_min: 300, inline_max: 0 };
+pub const XFS: Format = Format {
+    name: "xfs",
+    make: &["-q", "-f"],
+    options: "defaults",
+    mebibytes_min: 300,
+    inline_max: 0,
+};
 
 /// btrfs as it comes.
 pub const BTRFS: Format = Format {
     name: "btrfs",
     make: &["-q", "-f"],
-    options: "loop",
+    options: "defaults",
     mebibytes_min: 128,
     inline_max: 2048,
 };
 
 /// btrfs that packs what it is given.
-pub const BTRFS_PACKED: Format = Format { options: "loop,compress-force=zstd", ..BTRFS };
+pub const BTRFS_PACKED: Format = Format { options: "compress-force=zstd", ..BTRFS };
 
 /// A mounted file system in a file.
 #[derive(Debug)]
 pub struct Image {
     format: &'static Format,
+    /// `None` while it is not mounted.
+    device: Option<LoopDevice>,
     folder: Option<TempDir>,
     root: PathBuf,
     image: PathBuf,
@@ -104,7 +113,7 @@ impl Image {
         let folder = tempfile::tempdir().expect("make a temporary folder");
         let home = folder.path().canonicalize().expect("resolve the temporary folder");
         let (root, image) = (home.join("root"), home.join(format.name));
-        let made = Self { format, folder: Some(folder), root, image };
+        let mut made = Self { format, device: None, folder: Some(folder), root, image };
         std::fs::create_dir(&made.root).expect("make a mount point");
         let image = File::create(&made.image).expect("make an image");
         image.set_len(mebibytes.max(format.mebibytes_min) << 20).expect("size the image");
@@ -120,6 +129,12 @@ impl Image {
     /// Where it is mounted. Empty at first: no lost+found.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// The name of its device: `loop3`.
+    pub fn device(&self) -> &str {
+        let node = self.device.as_ref().expect("it is mounted").node();
+        node.file_name().and_then(OsStr::to_str).expect("text")
     }
 
     /// The image itself.
@@ -166,18 +181,21 @@ impl Image {
         sectors.expect("a number of sectors") * 512
     }
 
-    fn mount(&self) -> Result<(), String> {
+    fn mount(&mut self) -> Result<(), String> {
+        let start = |mut command: Command| command.spawn();
+        let program = Path::new(env!("CARGO_BIN_EXE_fsure"));
+        let device = LoopDevice::attach(start, program, (&self.image, &self.root));
+        let mut device = device.map_err(|error| error.to_string())?;
+        // Mounts are refused of a device that is open for writing, by some kernels.
+        device.send_flush().map_err(|error| error.to_string())?;
         let mut mount = Command::new("mount");
         mount.args(["-t", self.format.name, "-o", self.format.options]);
-        mount.arg(&self.image).arg(&self.root);
-        // Two mounts may race for one free loop device.
-        run(&mut mount).or_else(|_| {
-            sleep(Duration::from_millis(100));
-            run(&mut mount)
-        })
+        run(mount.arg(device.node()).arg(&self.root))?;
+        self.device = Some(device);
+        Ok(())
     }
 
-    fn unmount(&self) {
+    fn unmount(&mut self) {
         wait_until("the image is not in use", || {
             match unmount(&self.root, UnmountFlags::empty()) {
                 Ok(()) => true,
@@ -185,6 +203,7 @@ impl Image {
                 Err(error) => panic!("unmount {}: {error}", self.root.display()),
             }
         });
+        self.device = None;
         // The loop device goes a little later, and caches until then.
         wait_until("the loop device is gone", || loop_device(&self.image).is_none());
     }

@@ -29,6 +29,8 @@ mod meanwhile;
 #[cfg(target_os = "linux")]
 mod mounted;
 #[cfg(target_os = "linux")]
+pub mod noise;
+#[cfg(target_os = "linux")]
 pub mod placed;
 pub mod powercut;
 mod record;
@@ -55,7 +57,7 @@ pub use meanwhile::{Meanwhile, Moment};
 pub use mounted::Mounted;
 pub use record::{Recorded, Row, bytes, content};
 pub use run::{
-    Report, Run, cannot_crash, code, fsure, fsure_in, fsure_json, fsure_of, fsure_with,
+    Report, Run, cannot_crash, code, crash, fsure, fsure_in, fsure_json, fsure_of, fsure_with,
     is_torn_superblock, path_of, told, typed,
 };
 #[cfg(target_os = "linux")]
@@ -70,12 +72,21 @@ use std::io::Write as _;
 /// prints at its end.
 pub fn skip(test: &str, why: &str) {
     let line = format!("DID NOT RUN: {test}: {}\n", why.trim().replace('\n', "; "));
-    // Not eprintln!: that is captured, and shown only when the test fails.
-    std::io::stderr().write_all(line.as_bytes()).expect("write to standard error");
+    say(&line);
     if let Some(list) = std::env::var_os("FSURE_SKIPPED") {
         let mut list = OpenOptions::new().create(true).append(true).open(list).expect("open list");
         list.write_all(line.as_bytes()).expect("append to FSURE_SKIPPED");
     }
+}
+
+/// Says that a test is run once more, since another process has disturbed it.
+pub fn say_again(test: &str, why: &str) {
+    say(&format!("ONCE MORE: {test}: {}\n", why.trim().replace('\n', "; ")));
+}
+
+fn say(line: &str) {
+    // Not eprintln!: that is captured, and shown only when the test fails.
+    std::io::stderr().write_all(line.as_bytes()).expect("write to standard error");
 }
 
 /// What a test needs, or a loud skip:

@@ -17,6 +17,7 @@ pub(crate) mod files;
 pub(crate) mod folder;
 pub(crate) mod inside;
 pub(crate) mod kernel;
+pub(crate) mod loop_device;
 pub(crate) mod machine;
 pub(crate) mod mapped_write;
 pub(crate) mod memory_use;

@@ -11,7 +11,7 @@ use super::drive_cache;
 use super::mount::{self, Mount};
 use crate::device::Device;
 use crate::host::folder::Root;
-use crate::stack::{Layer, Medium, Stack};
+use crate::stack::{HELD, Layer, Medium, Stack};
 
 /// File systems on images on volumes on arrays on partitions: deeper than
 /// anybody builds, and an end where a loop device lies on itself.
@@ -64,7 +64,7 @@ fn file_system(mount: &Mount) -> Layer {
         facts.push(("folder of it", mount.root.clone()));
     }
     if let Some(option) = mount.no_barrier() {
-        facts.push(("flushes", format!("kept from the disk by {option}")));
+        facts.push((HELD, format!("kept from the disk by {option}")));
     }
     Layer { kind: "file system", name: mount.kind.clone(), facts }
 }
@@ -122,6 +122,18 @@ fn of_loop(folder: &Path, depth: u32) -> (Layer, Stack) {
         vec![("file", file.clone()), ("direct", if is_direct { "yes" } else { "no" }.to_owned())];
     facts.extend(size(folder));
     facts.extend(queue(folder));
+    let setting = folder.join("queue/write_cache");
+    // Its driver says `write back` of each that can be written to: that it says another
+    // thing is the work of a program, and outlives the file it was done for.
+    if word(&setting).as_deref() == Some("write through")
+        && word(&folder.join("ro")).as_deref() != Some("1")
+    {
+        let name = name(folder);
+        let held = format!(
+            "kept from the file of {name} by 'write through' in /sys/block/{name}/queue/write_cache"
+        );
+        facts.push((HELD, held));
+    }
     let layer = Layer { kind: "loop", name: name(folder), facts };
     let home = Path::new(&file).parent().map(|home| below(home, depth));
     let mut lower = match home {

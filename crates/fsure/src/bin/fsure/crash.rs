@@ -32,7 +32,7 @@ use super::{matrix, workload};
 /// runs in it with MNT and ACKED, says 'LAST n' when everything up to n is there,
 /// and ends with 0 where what is there is consistent. docs/crash.md has all of it.
 /// Exit codes: 0 every cut survived, 3 something was lost or damaged, 5 nothing
-/// was shown.
+/// was shown, 70 another process disturbs the loop devices all the time.
 #[derive(Args)]
 pub(crate) struct CrashArgs {
     /// Drives: honest, plp (its cache survives), lying, lying:TIME (written after

@@ -16,6 +16,7 @@ mod heal;
 mod hot;
 mod import;
 mod log;
+mod loop_keeper;
 mod matrix;
 mod measuring;
 mod pass_through;
@@ -64,7 +65,8 @@ struct Cli {
 
 const EXIT_CODES: &str = "Exit codes, the first of 6, 3, 4, 5, 7, 1, 0 that applies: \
 0 clean, 1 differences, 2 usage, 3 damage, 4 something could not be read, \
-5 root offline, no record or unfinished, 6 record untrusted, 7 healed, 70 internal fault, \
+5 root offline, no record or unfinished, 6 record untrusted, 7 healed, 70 internal fault or \
+broken harness, \
 130 and 143 interrupted with the state saved.";
 
 #[derive(Subcommand)]
@@ -96,6 +98,8 @@ enum Command {
     FlushAgain(flush_again::FlushAgainArgs),
     #[command(hide = true)]
     Generate(generate::GenerateArgs),
+    #[command(hide = true)]
+    LoopKeeper(loop_keeper::LoopKeeperArgs),
     #[command(hide = true)]
     Outlive(defer::OutliveArgs),
     #[command(hide = true)]
@@ -222,6 +226,7 @@ fn run() -> ExitCode {
         Command::Family(args) => family::run(args),
         Command::FlushAgain(args) => flush_again::run(args),
         Command::Generate(args) => generate::run(args),
+        Command::LoopKeeper(args) => loop_keeper::run(args),
         Command::Outlive(args) => defer::outlive(args),
         Command::PassThrough(args) => pass_through::run(args),
         Command::Sweep(args) => sweep::run(args),

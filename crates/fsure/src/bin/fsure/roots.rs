@@ -68,6 +68,25 @@ impl RootArgs {
         Self { are_folders: true, ..self.clone() }
     }
 
+    /// Whether the user has named any.
+    pub(crate) fn has_paths(&self) -> bool {
+        !self.paths.is_empty()
+    }
+
+    /// The same, or the roots that hold these paths if no other path is given.
+    pub(crate) fn or_those_that_hold(&self, held: &[PathBuf]) -> Self {
+        let mut args = self.clone();
+        if self.paths.is_empty() && self.catalog.is_none() {
+            let root = |path: &PathBuf| locate(path, None).map(|place| place.root).ok();
+            let mut roots: Vec<_> =
+                held.iter().map(|path| root(path).unwrap_or_else(|| path.clone())).collect();
+            roots.sort_unstable();
+            roots.dedup();
+            args.paths = roots;
+        }
+        args
+    }
+
     /// The options all jobs share.
     pub(crate) fn options(&self, effort: Effort, user: &UserConfig) -> Options {
         Options {

@@ -46,8 +46,11 @@ pub(crate) struct UpdateArgs {
     /// file [default: as before, at first tree]
     #[arg(long, value_name = "LAYOUT", value_parser = layout)]
     layout: Option<Layout>,
+    /// Make a record of the current folder if there is none of it
+    #[arg(long)]
+    new: bool,
     /// Record what is found at PATH or below it, whatever its verdict; can be
-    /// repeated
+    /// repeated. Without another PATH, the roots that hold it are updated
     #[arg(long, value_name = "PATH")]
     accept: Vec<PathBuf>,
     /// Forget what has been gone for AGE or longer, such as 90d; 0 for all that
@@ -94,6 +97,7 @@ const HIDDEN: &[Verdict] = &[Verdict::New, Verdict::Ignored];
 /// Runs the command.
 pub(crate) fn run(args: &UpdateArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(args.roots.all, HIDDEN);
+    let roots = args.roots.or_those_that_hold(&args.accept);
     let job = |place: &Place, _, monitor: &dyn Monitor| {
         let options = UpdateOptions {
             common: args.roots.options(args.effort.effort(&output.user), &output.user),
@@ -110,13 +114,16 @@ pub(crate) fn run(args: &UpdateArgs, output: &OutputArgs) -> ExitCode {
     };
     let run = Run {
         command: "update",
-        args: &args.roots,
+        args: &roots,
         output,
         screen: &screen,
         job: &job,
         metrics: &args.metrics,
     };
-    run.run(&|places| args.check_accepted(places))
+    run.run(&|places| {
+        args.check_accepted(places)?;
+        args.check_new(places)
+    })
 }
 
 impl UpdateArgs {
@@ -132,6 +139,17 @@ impl UpdateArgs {
         });
         let below: Vec<_> = below.collect();
         if below.is_empty() { Accept::Nothing } else { Accept::Within(below) }
+    }
+
+    /// Refuses to make a record that was not asked for by the name of its root.
+    fn check_new(&self, places: &[Place]) -> Result<()> {
+        let is_asked_for = self.new || self.roots.has_paths();
+        match places.iter().find(|place| !is_asked_for && !place.is_recorded()) {
+            None => Ok(()),
+            Some(place) => {
+                Err(Error::NoRecord { path: place.root.clone(), folder: place.root.clone() })
+            }
+        }
     }
 
     /// Refuses a path that no root of this call could hold.

@@ -34,9 +34,6 @@ enum Command {
         name: &'static Workload,
         /// Where
         folder: PathBuf,
-        /// The highest number acknowledged
-        #[arg(long, value_name = "N")]
-        acked: u64,
     },
 }
 
@@ -69,8 +66,8 @@ pub(crate) fn run(args: &WorkloadArgs) -> ExitCode {
                 }
             }
         }
-        Command::Check { name, folder, acked } => {
-            let checked = workload::check(name, folder, *acked);
+        Command::Check { name, folder } => {
+            let checked = workload::check(name, folder);
             if let Some(why) = checked.corrupt {
                 tell(&why);
                 return ExitCode::Differences;

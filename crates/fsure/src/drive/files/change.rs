@@ -233,18 +233,33 @@ impl Pending {
         taken
     }
 
-    fn names_of(&mut self, folder: u64, due: usize) -> Vec<Waiting> {
+    /// Marks those of the first `due` names that a sync of one of some folders makes durable.
+    fn is_of(&self, folders: &BTreeSet<u64>, due: usize) -> Vec<bool> {
         // A rename out of another folder takes along what made its old name:
-        // that may not come after it.
+        // that must not come after it.
         let mut places = BTreeSet::<&Place>::new();
         let mut is_taken = vec![false; self.names.len()];
         for (place, waiting) in self.names.iter().enumerate().take(due).rev() {
             let Change::Names(names) = &waiting.change else { continue };
-            if names.iter().any(|(place, _)| place.0 == folder || places.contains(place)) {
+            let is_own = |place: &Place| folders.contains(&place.0) || places.contains(place);
+            if names.iter().any(|(place, _)| is_own(place)) {
                 is_taken[place] = true;
                 places.extend(names.iter().map(|(place, _)| place));
             }
         }
+        is_taken
+    }
+
+    /// The numbers of all that syncs of these files and folders would make durable.
+    pub(super) fn covered(&self, inodes: &BTreeSet<u64>) -> BTreeSet<u64> {
+        let is_taken = self.is_of(inodes, self.names.len());
+        let names = self.names.iter().zip(is_taken).filter(|(_, is_taken)| *is_taken);
+        let contents = inodes.iter().filter_map(|inode| self.contents.get(inode)).flatten();
+        contents.chain(names.map(|(waiting, _)| waiting)).map(|waiting| waiting.number).collect()
+    }
+
+    fn names_of(&mut self, folder: u64, due: usize) -> Vec<Waiting> {
+        let is_taken = self.is_of(&BTreeSet::from([folder]), due);
         let (mut taken, mut left) = (Vec::new(), VecDeque::new());
         for (waiting, is_taken) in self.names.drain(..).zip(is_taken) {
             if is_taken { taken.push(waiting) } else { left.push_back(waiting) }
@@ -269,11 +284,13 @@ impl Pending {
     }
 }
 
-/// Makes one torn, or as a whole.
-pub(super) fn survive(waiting: &Waiting, is_torn: bool, view: &mut View, random: &mut Random) {
-    if is_torn {
-        waiting.change.tear(view, waiting.at, random);
-    } else {
-        waiting.change.make(view, waiting.at);
+impl Waiting {
+    /// Makes it in a view, whole or torn.
+    pub(super) fn survive(&self, is_torn: bool, view: &mut View, random: &mut Random) {
+        if is_torn {
+            self.change.tear(view, self.at, random);
+        } else {
+            self.change.make(view, self.at);
+        }
     }
 }

@@ -7,6 +7,7 @@
 //! does is the [`Mode`].
 
 mod change;
+mod origin;
 mod requests;
 mod view;
 
@@ -17,7 +18,8 @@ use std::time::{Duration, SystemTime};
 use fsure_os::files::{Answer, New, ROOT, Refusal, Sort};
 
 use super::{CACHE, Cut, Latency, Personality, Random};
-use change::{Change, Pending, Waiting, survive};
+use change::{Change, Pending, Waiting};
+pub use origin::{Origin, Unsynced};
 use view::{Inode, View};
 
 /// What a sync promises besides what it was asked for.
@@ -178,14 +180,30 @@ impl FileDrive {
     /// seen nothing else.
     pub fn cut(&mut self, now: Duration, cut: Cut, random: &mut Random) -> Self {
         self.settle(now);
+        self.left(now, cut, random, &BTreeSet::new())
+    }
+
+    /// Returns what a cut leaves now, had `synced` been synced just before it. Chance
+    /// decides the same with and without them.
+    fn left(&self, now: Duration, cut: Cut, random: &mut Random, synced: &BTreeSet<u64>) -> Self {
         let mut left = self.medium.clone();
         let waiting = self.pending.in_order();
         let survives = self.survivors(&waiting, cut, random);
-        for (waiting, _) in waiting.iter().zip(survives).filter(|(_, survives)| *survives) {
-            let is_ordered = self.is_ordered(waiting);
-            survive(waiting, cut == Cut::Torn && !is_ordered, &mut left, random);
+        let covered = self.pending.covered(synced);
+        for (waiting, survives) in waiting.iter().zip(survives) {
+            if survives {
+                waiting.survive(self.is_torn(waiting, cut), &mut left, random);
+            }
+            // Over what is torn of it.
+            if covered.contains(&waiting.number) {
+                waiting.survive(false, &mut left, random);
+            }
         }
         Self::holding(self.traits, self.begun + now, left.reachable())
+    }
+
+    fn is_torn(&self, waiting: &Waiting, cut: Cut) -> bool {
+        cut == Cut::Torn && !self.is_ordered(waiting)
     }
 
     /// Whether a change never overtakes another of its kind.
@@ -246,16 +264,21 @@ impl FileDrive {
 
     /// Makes durable what a sync of a file or a folder does; returns its bytes.
     fn settle_by_sync(&mut self, inode: u64, until: Duration) -> u64 {
-        let is_folder = self.seen.get(inode).is_some_and(|inode| inode.sort == Sort::Folder);
         let mut taken = self.pending.content(inode, until);
         match self.traits.mode {
             Mode::Journal => taken.extend(self.pending.names(None, until)),
-            Mode::Strict if is_folder => taken.extend(self.pending.names(Some(inode), until)),
+            Mode::Strict if self.is_folder(inode) => {
+                taken.extend(self.pending.names(Some(inode), until));
+            }
             Mode::Strict => {}
         }
         let bytes = taken.iter().map(Waiting::bytes).sum();
         self.make_durable(taken);
         bytes
+    }
+
+    fn is_folder(&self, inode: u64) -> bool {
+        self.seen.get(inode).is_some_and(|inode| inode.sort == Sort::Folder)
     }
 
     fn make_durable(&mut self, taken: Vec<Waiting>) {

@@ -330,6 +330,15 @@ proptest! {
                 let again = drive.cut(NOW, cut, &mut Random::new(seed));
                 prop_assert_eq!(contents(&left), contents(&again), "{}", cut.name());
             }
+            for cut in Cut::ALL {
+                let (left, origin) = drive.cut_with_origin(NOW, cut, &mut Random::new(seed));
+                let same = origin.with_syncs(&BTreeSet::new());
+                prop_assert_eq!(contents(&left), contents(&same), "{}", cut.name());
+                let all: BTreeSet<_> = origin.unsynced().iter().map(|one| one.inode).collect();
+                let whole = origin.with_syncs(&all);
+                prop_assert_eq!(is_sound(&whole), Ok(()), "{}", cut.name());
+                prop_assert_eq!(contents(&whole), contents(&drive), "{}", cut.name());
+            }
             let left = drive.cut(NOW, Cut::All, &mut Random::new(seed));
             prop_assert_eq!(contents(&left), contents(&drive));
             let none = drive.cut(NOW, Cut::None, &mut Random::new(seed));
@@ -348,6 +357,35 @@ proptest! {
             }
         }
     }
+}
+
+/// Each with its path and the names that matter; what a sync has covered is not among them.
+#[test]
+fn what_no_sync_has_covered_is_known() {
+    let mut drive = drive(Personality::Honest, Mode::Strict);
+    let folder = make(&mut drive, ROOT, "folder", Sort::Folder);
+    drive.sync(NOW, ROOT).unwrap();
+    let [kept, draft] = ["kept", "draft"].map(|name| make(&mut drive, folder, name, Sort::File));
+    for file in [kept, draft] {
+        drive.write(NOW, file, 0, b"content").unwrap();
+    }
+    drive.sync(NOW, draft).unwrap();
+    let [from, to] = ["draft", "file"].map(OsStr::new);
+    drive.rename(NOW, (folder, from), (folder, to), Renaming::Replace).unwrap();
+    let (left, origin) = drive.cut_with_origin(NOW, Cut::None, &mut Random::new(1));
+    assert_eq!(tree(&left).len(), 1, "the folder");
+    let unsynced = origin.unsynced();
+    let told: Vec<_> = unsynced
+        .iter()
+        .map(|one| (one.path.to_str().unwrap(), one.is_folder, one.names.len()))
+        .collect();
+    // The draft has another name now.
+    assert_eq!(told, [("folder", true, 2), ("folder/kept", false, 0)]);
+    let with = |inode| contents(&origin.with_syncs(&BTreeSet::from([inode])));
+    let names = with(folder);
+    assert_eq!(names[OsStr::new("/folder/file")], b"content", "it was synced itself");
+    assert_eq!(names[OsStr::new("/folder/kept")], b"");
+    assert!(with(kept).is_empty(), "without a name");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::examine::examine;
 use super::medium::Content;
 use super::program::LOOK;
 use super::run::{REMEMBERING, Run};
-use super::toothless;
+use super::{toothless, undisturbed};
 use crate::drive::{Boundary, History, Personality};
 use crate::results::{CrashLine, CutMade};
 use crate::words::{Error, IoContext as _, Result};
@@ -23,7 +23,8 @@ pub(super) fn every_flush(
     has_teeth: bool,
     each: &mut dyn FnMut(&CutMade),
 ) -> Result<()> {
-    let Some(history) = record(run)? else { return Ok(()) };
+    let recorded = undisturbed(run.listener, "the run", || record(run));
+    let Some(history) = recorded? else { return Ok(()) };
     let all = history.flushes();
     for boundary in history.at_flushes() {
         let boundary = boundary.doing("read every write again in", &run.options.room)?;
@@ -60,14 +61,17 @@ fn record(run: &Run<'_>) -> Result<Option<History>> {
         }
         std::thread::sleep(LOOK);
     }
-    going.drive.history().map(Some).doing(REMEMBERING, &run.options.room)
+    let history = going.drive.history();
+    // All flushes up to the end of the history are in it, or nothing is shown.
+    going.check()?;
+    history.map(Some).doing(REMEMBERING, &run.options.room)
 }
 
 /// Has one boundary looked at; `None` where the run is to end.
 fn look(run: &Run<'_>, boundary: &Boundary, has_teeth: bool) -> Result<Option<CutMade>> {
     let acked = boundary.marked;
     let left = Content::Blocks(boundary.image.clone());
-    let found = examine(run.options, run.site, &left, acked, run.listener);
+    let found = examine(run.options, run.site, &left, acked, run.listener)?;
     let Some(state) = found.state else { return Ok(None) };
     let state = toothless(state, has_teeth);
     let mut cut = CutMade {
@@ -84,6 +88,7 @@ fn look(run: &Run<'_>, boundary: &Boundary, has_teeth: bool) -> Result<Option<Cu
         twin: false,
         detail: found.detail,
         image: None,
+        missing_syncs: None,
     };
     if state.is_loss() {
         cut.image = run.keep(&cut, &left);

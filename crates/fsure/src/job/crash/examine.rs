@@ -4,13 +4,14 @@
 use std::sync::{Arc, Mutex};
 
 use fsure_os::family::Ended;
+use fsure_os::loop_device::Reliance;
 use fsure_os::stand::{MountError, Site};
 
-use super::CrashOptions;
 use super::medium::{Content, Kind, Mounted};
 use super::program::{Command, Program, locked};
+use super::{CrashListener, CrashOptions, undisturbed};
 use crate::results::State;
-use crate::words::Monitor;
+use crate::words::{Error, Monitor, Result};
 
 /// The first word of a check's line that says up to where all is there.
 const LAST: &str = "LAST";
@@ -52,20 +53,35 @@ pub(super) fn examine(
     site: &Arc<Site>,
     left: &Content,
     acked: u64,
-    monitor: &dyn Monitor,
-) -> Found {
-    let mounted = match mount(options, site, left) {
-        Ok(mounted) => mounted,
-        Err(MountError::Unmountable(words)) => return Found::new(State::Unmountable, words),
-        Err(MountError::Refused(error)) => {
-            return Found::new(State::HarnessBroken, error.to_string());
+    listener: &dyn CrashListener,
+) -> Result<Found> {
+    undisturbed(listener, "a check", || {
+        let mounted = match mount(options, site, left) {
+            Ok(mounted) => mounted,
+            Err(MountError::Unmountable(words)) => {
+                return Ok(Found::new(State::Unmountable, words));
+            }
+            Err(MountError::Disturbed(why)) => return Err(Error::HarnessBroken { why }),
+            Err(MountError::Refused(error)) => {
+                return Ok(Found::new(State::HarnessBroken, error.to_string()));
+            }
+        };
+        let found = look(options, &mounted, acked, listener);
+        // A write by another process while it was looked at is not a loss.
+        if found.state.is_some_and(State::is_loss) {
+            mounted.check(Reliance::Content)?;
         }
-    };
+        Ok(found)
+    })
+}
+
+/// Has what is mounted looked at by the check.
+fn look(options: &CrashOptions, mounted: &Mounted, acked: u64, monitor: &dyn Monitor) -> Found {
     let said = Arc::<Mutex<Said>>::default();
     let keep = Arc::clone(&said);
     let output = move |line: &[u8]| locked(&keep).hear(line);
     let command = Command { words: &options.check, acked: Some(acked) };
-    let started = Program::start(&mounted, &command, Box::new(output));
+    let started = Program::start(mounted, &command, Box::new(output));
     let mut check = match started {
         Ok(check) => check,
         Err(error) => return Found::new(State::HarnessBroken, error.to_string()),
@@ -105,7 +121,11 @@ impl Said {
 
 /// A second attempt is made for what might have been chance; the verdict that an
 /// image does not mount is too grave for one.
-fn mount(options: &CrashOptions, site: &Arc<Site>, left: &Content) -> Result<Mounted, MountError> {
+fn mount(
+    options: &CrashOptions,
+    site: &Arc<Site>,
+    left: &Content,
+) -> std::result::Result<Mounted, MountError> {
     let mount = || left.switch_on(Kind::HONEST).mount(site, &options.front);
     mount().or_else(|_| mount())
 }

@@ -14,13 +14,14 @@ use std::time::Duration;
 
 use fsure_os::durable::Reopened;
 use fsure_os::family::Ended;
+use fsure_os::loop_device::Reliance;
 use fsure_os::stand::Site;
 use fsure_os::{path, plain};
 
 use super::examine::examine;
 use super::medium::{Drive, Kind, Mounted};
 use super::program::{Command, LOOK, Program, locked};
-use super::{CrashListener, CrashOptions, prepared, site, told, unmounted};
+use super::{CrashListener, CrashOptions, prepared, site, told, undisturbed, unmounted};
 use crate::drive::{Cut, Random};
 use crate::results::{Call, CrashLine, CrashSummary, FlushAfterError, Memory, State};
 use crate::words::{Error, ExitCode, IoContext as _, Result};
@@ -83,7 +84,8 @@ pub fn fail_a_write(
 ) -> Result<ExitCode> {
     let began = options.clock.watch();
     let site = site(options)?;
-    let line = fail(options, child, &site, listener)?;
+    let line =
+        undisturbed(listener, "the failing of a write", || fail(options, child, &site, listener))?;
     let code = match (line.reported, line.forgets) {
         (_, true) => ExitCode::Differences,
         (true, false) => ExitCode::Clean,
@@ -112,6 +114,7 @@ fn fail(
     let mounted = drive.mount(site, &options.front);
     let mounted = mounted.map_err(|error| unmounted(options, error))?;
     let said = said_by(&mounted, options, child, (site, &drive), listener)?;
+    mounted.check(Reliance::Flushes)?;
     let after = after_cut(options, site, &drive, listener)?;
     Ok(FlushAfterError::new(options.front.name(), said.calls, said.seen, after))
 }
@@ -196,7 +199,7 @@ fn after_cut(
     let line = format!("head -c 1 {FILE} | grep -q {} && echo LAST 1", char::from(NEW));
     let line = format!("{line}; head -c 1 {FILE} | grep -q {} && echo LAST 2", char::from(OLD));
     let check = ["sh", "-c", &format!("{line}; exit 0")].map(Into::into).to_vec();
-    let found = examine(&CrashOptions { check, ..options.clone() }, site, &left, 0, listener);
+    let found = examine(&CrashOptions { check, ..options.clone() }, site, &left, 0, listener)?;
     match (found.state, found.last) {
         (None, _) => Err(Error::Interrupted(ExitCode::Interrupted)),
         (Some(State::Survived), Some(1)) => Ok(Memory::New),

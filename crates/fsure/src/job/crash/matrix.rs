@@ -33,7 +33,7 @@ impl CrashOptions {
             std::iter::once(self.program.clone().into()).chain(words).collect()
         };
         let command = words(&["workload", "run", workload.name, "."]);
-        let check = words(&["workload", "check", workload.name, ".", "--acked", "$ACKED"]);
+        let check = words(&["workload", "check", workload.name, "."]);
         Self { workload: Some(workload.name.to_owned()), command, check, ..self }
     }
 }
@@ -53,7 +53,7 @@ pub fn matrix(options: &MatrixOptions, listener: &dyn CrashListener) -> Result<E
         unexpected: Some(0),
         ..CrashSummary::default()
     };
-    let mut made = 0.0;
+    let (mut made, mut is_disturbed) = (0.0, false);
     for (place, (workload, front)) in rows.iter().enumerate() {
         let each = CrashOptions { front: (*front).clone(), ..options.each.clone() };
         let row = Row {
@@ -74,11 +74,15 @@ pub fn matrix(options: &MatrixOptions, listener: &dyn CrashListener) -> Result<E
         let unexpected = cells.iter().filter(|cell| !cell.as_expected).count() as u64;
         summary.cells = summary.cells.map(|all| all + cells.len() as u64);
         summary.unexpected = summary.unexpected.map(|all| all + unexpected);
-        if listener.stop_requested().is_some() {
+        is_disturbed = crashed.drives.iter().any(|drive| drive.disturbed.is_some());
+        if is_disturbed || listener.stop_requested().is_some() {
             break;
         }
     }
-    let exit_code = listener.stop_requested().unwrap_or_else(|| code(&summary));
+    let exit_code = listener.stop_requested().unwrap_or_else(|| match is_disturbed {
+        true => ExitCode::Internal,
+        false => code(&summary),
+    });
     summary.seconds = began.elapsed().as_secs_f64();
     summary.cuts_per_minute = made / summary.seconds * 60.0;
     summary.exit_code = exit_code.number();

@@ -6,11 +6,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fsure_os::family::{Family, Lines, Task};
+use fsure_os::loop_device::{LoopError, Reliance};
 use fsure_os::stand::{self, FileSystem, MountError, Site, Stand};
 
 use crate::crash::{Folder, Live, MountedFolder};
-use crate::drive::files::{FileDrive, Mode};
+use crate::drive::files::{FileDrive, Mode, Origin};
 use crate::drive::{Cut, History, Image, Latency, Personality, Random, Traits};
+use crate::words::{Error, Result};
 
 /// Where a program finds the simulated drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,7 +103,11 @@ pub(super) enum Drive {
 
 impl Drive {
     /// Has programs see it.
-    pub(super) fn mount(&self, site: &Arc<Site>, front: &Front) -> Result<Mounted, MountError> {
+    pub(super) fn mount(
+        &self,
+        site: &Arc<Site>,
+        front: &Front,
+    ) -> std::result::Result<Mounted, MountError> {
         match (self, front) {
             (Self::Blocks(drive), Front::Mounted { system, options }) => {
                 Ok(Mounted::Stand(Stand::mount(site, drive.clone(), *system, options)?))
@@ -119,6 +125,22 @@ impl Drive {
         }
     }
 
+    /// The same, with what the cut was made of, where that can be asked for what was not
+    /// synced: of a folder.
+    pub(super) fn cut_with_origin(
+        &self,
+        cut: Cut,
+        random: &mut Random,
+    ) -> (Content, Option<Origin>) {
+        match self {
+            Self::Blocks(_) => (self.cut(cut, random), None),
+            Self::Files(folder) => {
+                let (left, origin) = folder.cut_with_origin(cut, random);
+                (Content::Files(Box::new(left)), Some(origin))
+            }
+        }
+    }
+
     /// Notes that everything up to a number was said to be safe.
     pub(super) fn mark(&self, number: u64) {
         match self {
@@ -132,6 +154,14 @@ impl Drive {
         match self {
             Self::Blocks(drive) => drive.with(|drive, _| drive.fail_after(writes, 1)),
             Self::Files(folder) => folder.with(|drive, _| drive.fail_after(writes, 1)),
+        }
+    }
+
+    /// Writes that it was told to fail, and has failed.
+    pub(super) fn failed_writes(&self) -> u64 {
+        match self {
+            Self::Blocks(drive) => drive.counts().errors,
+            Self::Files(folder) => folder.counts().errors,
         }
     }
 
@@ -176,10 +206,33 @@ impl Mounted {
         }
     }
 
+    /// Fails where another process may have disturbed what is between the file system
+    /// and the drive since it was mounted. Nothing is between a folder and its drive.
+    pub(super) fn check(&self, reliance: Reliance) -> Result<()> {
+        match self {
+            Self::Stand(stand) => stand.check(reliance).map_err(broken),
+            Self::Folder(_) => Ok(()),
+        }
+    }
+
+    /// Syncs a file of its own; the answer is how many flushes have reached the drive.
+    /// `None` for a folder, which is synced file by file.
+    pub(super) fn sync_file(&self) -> Result<Option<u64>> {
+        match self {
+            Self::Stand(stand) => stand.sync_file().map(Some).map_err(broken),
+            Self::Folder(_) => Ok(None),
+        }
+    }
+
     pub(super) fn spawn(&self, task: &Task, output: Lines, error: Lines) -> io::Result<Family> {
         match self {
             Self::Stand(stand) => stand.spawn(task, output, error),
             Self::Folder(folder) => folder.spawn(task, output, error),
         }
     }
+}
+
+/// Nothing that was seen on such a device shows anything.
+fn broken(error: LoopError) -> Error {
+    Error::HarnessBroken { why: error.to_string() }
 }

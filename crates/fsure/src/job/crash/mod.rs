@@ -3,6 +3,7 @@
 
 mod acknowledged;
 mod boundaries;
+mod causes;
 mod examine;
 mod failing;
 mod matrix;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fsure_os::family::Ended;
+use fsure_os::loop_device::Reliance;
 use fsure_os::stand::{MountError, Site};
 
 use crate::crash::SYNCFS;
@@ -31,6 +33,8 @@ use medium::{Content, Kind, Mounted};
 use program::{Command, Program};
 use run::Run;
 
+/// Attempts at something that another process disturbs each time.
+const ATTEMPTS_MAX: u32 = 20;
 /// Cuts of a twin, of which one has to show a loss.
 const TWIN_CUTS: u64 = 6;
 
@@ -114,10 +118,20 @@ pub fn crash(options: &CrashOptions, listener: &dyn CrashListener) -> Result<Cra
     for (place, drive) in options.drives.iter().enumerate() {
         let from = place as f64 / options.drives.len() as f64;
         let run = Run { options, site: &site, base: &base, listener, from };
-        let one = try_drive(&run, *drive, &mut made)?;
+        let mut one = DriveTried {
+            drive: drive.to_string(),
+            fs: options.front.name().to_owned(),
+            ..DriveTried::default()
+        };
+        // Cuts that were made before count.
+        match try_drive(&run, *drive, &mut made, &mut one) {
+            Err(Error::HarnessBroken { why }) => one.disturbed = Some(why),
+            other => other?,
+        }
+        let is_last = one.disturbed.is_some() || listener.stop_requested().is_some();
         listener.told(&CrashLine::Drive(one.clone()));
         tried.push(one);
-        if listener.stop_requested().is_some() {
+        if is_last {
             break;
         }
     }
@@ -185,9 +199,36 @@ fn check_size(options: &CrashOptions) -> Result<()> {
     }
 }
 
+/// Does something once more where another process has disturbed it, and says so.
+fn undisturbed<T>(
+    listener: &dyn CrashListener,
+    what: &str,
+    mut attempt: impl FnMut() -> Result<T>,
+) -> Result<T> {
+    for _ in 1..ATTEMPTS_MAX {
+        match attempt() {
+            Err(Error::HarnessBroken { why }) if listener.stop_requested().is_none() => {
+                let words = format!("{what} is done once more: {why}");
+                listener.told(&CrashLine::Warning { words });
+            }
+            other => return other,
+        }
+    }
+    attempt()
+}
+
 /// A drive with the file system on it, and what is prepared, all of it on the
 /// medium.
 fn prepared(
+    options: &CrashOptions,
+    site: &Arc<Site>,
+    listener: &dyn CrashListener,
+) -> Result<Content> {
+    let what = format!("making {}", options.front.name());
+    undisturbed(listener, &what, || prepare_once(options, site, listener))
+}
+
+fn prepare_once(
     options: &CrashOptions,
     site: &Arc<Site>,
     listener: &dyn CrashListener,
@@ -199,12 +240,17 @@ fn prepared(
     // Mounted once even without anything to prepare: what cannot be mounted now
     // is no result of a cut.
     let mounted = drive.mount(site, front).map_err(|error| unmounted(options, error))?;
+    prove(options, &mounted, listener)?;
     if !options.prepare.is_empty() {
         prepare(options, &mounted, listener)?;
     }
+    mounted.check(Reliance::Content)?;
     // All of it is durable on a drive that protects its cache.
     let now = || drive.cut(Cut::None, &mut Random::new(options.seed));
     if let Err(error) = now().switch_on(Kind::HONEST).mount(site, front) {
+        if let MountError::Disturbed(why) = error {
+            return Err(Error::HarnessBroken { why });
+        }
         let name = front.name();
         let why = format!("this kernel does not mount a copy of {name} beside it: {error}");
         let source = io::Error::new(io::ErrorKind::Unsupported, why);
@@ -212,6 +258,30 @@ fn prepared(
     }
     drop(mounted);
     Ok(now())
+}
+
+/// Syncs a file of the harness through the file system, which has to reach the drive.
+/// Where the user has asked for a file system that sends no flush, a warning says so: it
+/// is the subject of the run.
+fn prove(options: &CrashOptions, mounted: &Mounted, listener: &dyn CrashListener) -> Result<()> {
+    let Front::Mounted { system, options: given } = &options.front else { return Ok(()) };
+    if mounted.sync_file()? != Some(0) {
+        return Ok(());
+    }
+    let name = system.name();
+    if given.contains("barrier") {
+        let words = format!(
+            "with '--mount-options {given}' a sync on {name} sends no flush: any drive may lose \
+             what it acknowledges, whatever the program does"
+        );
+        listener.told(&CrashLine::Warning { words });
+        return Ok(());
+    }
+    let why = format!(
+        "a file on a new {name} was synced, and no flush has reached the simulated drive; is \
+         'nobarrier' among the mount options of new file systems (/etc/mke2fs.conf)?"
+    );
+    Err(Error::HarnessBroken { why })
 }
 
 /// With the way that needs no root, in place of a hint that is of no help here.
@@ -226,11 +296,15 @@ fn rootless(error: io::Error) -> io::Error {
 
 fn unmounted(options: &CrashOptions, error: MountError) -> Error {
     match error {
-        // Of another kind: the remedy is in its words.
+        MountError::Disturbed(why) => Error::HarnessBroken { why },
         MountError::Refused(error) => Error::Io {
             doing: "mount a drive at",
             path: options.folder.clone(),
-            source: io::Error::other(error),
+            source: match error.kind() {
+                io::ErrorKind::StorageFull => error,
+                // Of another kind: the remedy is in its words.
+                _ => io::Error::other(error),
+            },
         },
         MountError::Unmountable(words) => Error::Usage {
             message: format!("a new {} does not mount: {words}", options.front.name()),
@@ -265,12 +339,12 @@ fn told(ended: Ended, last_words: &[String]) -> String {
 }
 
 /// One drive: first its twin, since where that shows no loss nothing does.
-fn try_drive(run: &Run<'_>, drive: Personality, made: &mut u64) -> Result<DriveTried> {
-    let mut tried = DriveTried {
-        drive: drive.to_string(),
-        fs: run.options.front.name().to_owned(),
-        ..DriveTried::default()
-    };
+fn try_drive(
+    run: &Run<'_>,
+    drive: Personality,
+    made: &mut u64,
+    tried: &mut DriveTried,
+) -> Result<()> {
     // A drive that lies has one, too: with other variants, or a lag, its own cuts may
     // all survive.
     (tried.twin_lost, tried.twin_acked) = run.twin(TWIN_CUTS, made)?;
@@ -280,11 +354,10 @@ fn try_drive(run: &Run<'_>, drive: Personality, made: &mut u64) -> Result<DriveT
         tried.add(cut);
     };
     if run.options.every_flush.is_some() {
-        every_flush(run, has_teeth, &mut count)?;
+        every_flush(run, has_teeth, &mut count)
     } else {
-        run.cuts(drive, has_teeth, &mut count)?;
+        run.cuts(drive, has_teeth, &mut count)
     }
-    Ok(tried)
 }
 
 /// A loss counts for more than what could not be shown.
@@ -292,13 +365,21 @@ fn code(tried: &[DriveTried]) -> ExitCode {
     let of = |one: &DriveTried| {
         if one.losses() > 0 {
             ExitCode::Damage
+        } else if one.disturbed.is_some() {
+            ExitCode::Internal
         } else if one.survived < one.cuts || one.cuts == 0 || one.owed_nothing() {
             ExitCode::Incomplete
         } else {
             ExitCode::Clean
         }
     };
-    tried.iter().map(of).reduce(ExitCode::worse).unwrap_or(ExitCode::Incomplete)
+    let codes = tried.iter().map(of);
+    // A loss was seen on a drive that was not disturbed, whatever came after it.
+    let is_loss = codes.clone().any(|code| code == ExitCode::Damage);
+    match codes.reduce(ExitCode::worse) {
+        _ if is_loss => ExitCode::Damage,
+        worst => worst.unwrap_or(ExitCode::Incomplete),
+    }
 }
 
 /// What is known of a cut whose check has found nothing, where the twin has

@@ -6,13 +6,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fsure_os::family::Ended;
+use fsure_os::loop_device::Reliance;
 use fsure_os::stand::Site;
 
 use super::acknowledged::Acknowledged;
+use super::causes::{Known, missing_syncs};
 use super::examine::examine;
 use super::medium::{Content, Drive, Kind, Mounted};
 use super::program::{Command, LOOK, Program};
-use super::{CrashListener, CrashOptions, told, toothless, unmounted};
+use super::{CrashListener, CrashOptions, told, toothless, undisturbed, unmounted};
 use crate::drive::{Cut, Personality, Random};
 use crate::results::{CrashLine, CutMade, State};
 use crate::words::{Error, IoContext as _, Result};
@@ -22,6 +24,10 @@ use crate::words::{Error, IoContext as _, Result};
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The same for one that has shown that it says nothing.
 const NO_PATIENCE: Duration = Duration::from_secs(10);
+/// The remedy for a program that fails at once.
+const HINT: &str = "run it by hand in an empty folder until it prints 'ACK 1'; here it runs in the \
+                    new file system, which is in $MNT, and what it needs there is made by \
+                    '--prepare LINE'";
 /// What a drive does whose every flush is looked at.
 pub(super) const REMEMBERING: &str = "remember every write in";
 /// What a twin loses.
@@ -45,12 +51,20 @@ struct Plan<'a> {
     variants: &'a [Cut],
     twin: bool,
     has_teeth: bool,
+    known: Known,
+}
+
+impl Plan<'_> {
+    /// Which writes survive a cut.
+    fn variant(&self, number: u64) -> Cut {
+        self.variants[(number - 1) as usize % self.variants.len()]
+    }
 }
 
 /// A program under way on its drive. What is dropped first ends first.
 pub(super) struct Going {
     pub(super) program: Program,
-    _mounted: Mounted,
+    mounted: Mounted,
     pub(super) drive: Drive,
     acknowledged: Arc<Acknowledged>,
 }
@@ -61,7 +75,14 @@ impl Run<'_> {
     /// before one.
     pub(super) fn twin(&self, cuts: u64, made: &mut u64) -> Result<(Option<bool>, u64)> {
         let drive = Personality::Lying { lag: None };
-        let plan = Plan { drive, cuts, variants: &TWIN_VARIANTS, twin: true, has_teeth: true };
+        let plan = Plan {
+            drive,
+            cuts,
+            variants: &TWIN_VARIANTS,
+            twin: true,
+            has_teeth: true,
+            known: Known::default(),
+        };
         let (mut has_lost, mut acked) = (None, 0);
         self.make(&plan, &mut |cut| {
             *made += 1;
@@ -80,7 +101,7 @@ impl Run<'_> {
         each: &mut dyn FnMut(&CutMade),
     ) -> Result<()> {
         let (cuts, variants) = (self.options.cuts, &self.options.variants[..]);
-        let plan = Plan { drive, cuts, variants, twin: false, has_teeth };
+        let plan = Plan { drive, cuts, variants, twin: false, has_teeth, known: Known::default() };
         self.make(&plan, &mut |cut| {
             each(cut);
             true
@@ -89,31 +110,78 @@ impl Run<'_> {
 
     /// Makes the cuts of a plan, as long as `each` wants more.
     fn make(&self, plan: &Plan<'_>, each: &mut dyn FnMut(&CutMade) -> bool) -> Result<()> {
-        let mut random = Random::new(self.options.seed);
-        let (mut number, mut patience) = (0, PATIENCE);
-        while number < plan.cuts && self.listener.stop_requested().is_none() {
-            let mut going = self.start(plan.drive)?;
-            loop {
-                let ended = self.wait(&mut going, &mut random, patience)?;
-                if going.acknowledged.highest() == 0 {
-                    patience = NO_PATIENCE;
-                }
-                number += 1;
-                let Some(cut) = self.cut(plan, &going, number, &mut random)? else {
-                    return Ok(());
-                };
-                let is_enough = !each(&cut);
-                self.listener.told(&CrashLine::Cut(cut));
-                if is_enough || number == plan.cuts {
-                    return Ok(());
-                }
-                if let Some(ended) = ended {
-                    going.may_have_ended(ended)?;
-                    break;
-                }
+        let (mut random, mut patience) = (Random::new(self.options.seed), PATIENCE);
+        let mut going = None;
+        for number in 1..=plan.cuts {
+            if self.listener.stop_requested().is_some() {
+                return Ok(());
+            }
+            let made = undisturbed(self.listener, &format!("cut {number}"), || {
+                let made = self.next(plan, number, (&mut going, &mut random, &mut patience));
+                // A drive that was disturbed is not used any more.
+                made.inspect_err(|_| going = None)
+            });
+            let (cut, broken) = match made {
+                Ok(None) => return Ok(()),
+                Ok(Some(cut)) => (cut, None),
+                Err(Error::HarnessBroken { why }) => (self.broken(plan, number, &why), Some(why)),
+                Err(error) => return Err(error),
+            };
+            let is_enough = !each(&cut);
+            self.listener.told(&CrashLine::Cut(cut));
+            if let Some(why) = broken {
+                return Err(Error::HarnessBroken { why });
+            }
+            if is_enough {
+                return Ok(());
             }
         }
         Ok(())
+    }
+
+    /// The next cut, of the program that is under way or of a new one; `None` where the
+    /// run is to end.
+    fn next(
+        &self,
+        plan: &Plan<'_>,
+        number: u64,
+        (under_way, random, patience): (&mut Option<Going>, &mut Random, &mut Duration),
+    ) -> Result<Option<CutMade>> {
+        if under_way.is_none() {
+            *under_way = Some(self.start(plan.drive)?);
+        }
+        let Some(going) = under_way else { return Ok(None) };
+        let ended = self.wait(going, random, *patience)?;
+        if let Some(ended) = ended {
+            going.may_have_ended(ended)?;
+        }
+        if going.acknowledged.highest() == 0 {
+            *patience = NO_PATIENCE;
+        }
+        let cut = self.cut(plan, going, number, random)?;
+        if ended.is_some() {
+            *under_way = None;
+        }
+        Ok(cut)
+    }
+
+    /// A cut that could not be made without being disturbed.
+    fn broken(&self, plan: &Plan<'_>, number: u64, why: &str) -> CutMade {
+        CutMade {
+            workload: self.options.workload.clone(),
+            n: number,
+            drive: plan.drive.to_string(),
+            fs: self.options.front.name().to_owned(),
+            variant: plan.variant(number).name().to_owned(),
+            acked: 0,
+            lost: None,
+            oldest_lost_ms: None,
+            state: State::HarnessBroken,
+            twin: plan.twin,
+            detail: Some(why.to_owned()),
+            image: None,
+            missing_syncs: None,
+        }
     }
 
     /// A new drive with the program on it.
@@ -142,7 +210,7 @@ impl Run<'_> {
         let command = Command { words: &options.command, acked: None };
         let program = Program::start(&mounted, &command, Box::new(output));
         let program = program.doing("start the program on a drive at", folder)?;
-        Ok(Going { program, _mounted: mounted, drive, acknowledged })
+        Ok(Going { program, mounted, drive, acknowledged })
     }
 
     /// Waits until the next cut is due: first for something to lose, then for as
@@ -181,15 +249,16 @@ impl Run<'_> {
         number: u64,
         random: &mut Random,
     ) -> Result<Option<CutMade>> {
-        let place = (number - 1) as usize % plan.variants.len();
-        let variant = plan.variants[place];
+        let variant = plan.variant(number);
         self.tell(plan, number);
         // In this order: what is owed was acknowledged before the image is taken.
         let acked = going.acknowledged.highest();
-        let left = going.drive.cut(variant, random);
+        let (left, origin) = going.drive.cut_with_origin(variant, random);
         // And not before: what is lost must not look younger than it was.
         let at = Instant::now();
-        let found = examine(self.options, self.site, &left, acked, self.listener);
+        // Every flush up to this image has reached the drive, or nothing is shown.
+        going.check()?;
+        let found = examine(self.options, self.site, &left, acked, self.listener)?;
         let Some(state) = found.state else { return Ok(None) };
         let state = toothless(state, plan.has_teeth);
         let lost = found.lost(state, acked);
@@ -208,6 +277,7 @@ impl Run<'_> {
             twin: plan.twin,
             detail: found.detail,
             image: None,
+            missing_syncs: None,
         };
         if !plan.has_teeth && state == State::HarnessBroken {
             let why = "the check found nothing wrong on a drive that lies, either";
@@ -215,6 +285,15 @@ impl Run<'_> {
         }
         if !plan.twin && state.is_loss() {
             cut.image = self.keep(&cut, &left);
+            // On another drive it is the drive that has lost what was synced.
+            let origin = origin.filter(|_| plan.drive == Personality::Honest);
+            if let Some(origin) = origin {
+                cut.missing_syncs = match missing_syncs(self, &origin, acked, &plan.known) {
+                    // The cut counts without its cause.
+                    Err(Error::Interrupted(_)) => None,
+                    missing => Some(missing?),
+                };
+            }
         }
         Ok(Some(cut))
     }
@@ -263,16 +342,26 @@ fn milliseconds(age: Duration) -> u64 {
 }
 
 impl Going {
-    /// A program may end at any time, as long as it does something first.
+    /// Fails where another process may have kept flushes from the drive.
+    pub(super) fn check(&self) -> Result<()> {
+        self.mounted.check(Reliance::Flushes)
+    }
+
+    /// A program may end at any time, as long as it does something first. One that fails
+    /// before that has shown nothing of the drive, unless that has failed a write.
     pub(super) fn may_have_ended(&self, ended: Ended) -> Result<()> {
-        if ended == Ended::Code(0) || self.acknowledged.highest() > 0 {
+        let is_well = ended == Ended::Code(0) || self.acknowledged.highest() > 0;
+        if is_well || self.drive.failed_writes() > 0 {
             return Ok(());
         }
-        let message = told(ended, &self.program.last_words());
-        let hint = "it is run with the file system as its working folder and in $MNT";
+        // The program is not at fault where another process has changed the device.
+        self.check()?;
+        let why = told(ended, &self.program.last_words());
         Err(Error::Usage {
-            message: format!("the program ended before it acknowledged anything: {message}"),
-            hint: Some(hint.to_owned()),
+            message: format!(
+                "the program failed before it acknowledged anything, and was not cut: {why}"
+            ),
+            hint: Some(HINT.to_owned()),
         })
     }
 }

@@ -103,6 +103,7 @@ mod tests {
             options: vec![options.to_owned()],
             in_place: false,
             is_encrypted: false,
+            held_flushes: None,
         };
         accept(&mounted("ext4", "data=journal"), false, &warn).unwrap();
         assert!(told.borrow().is_empty());

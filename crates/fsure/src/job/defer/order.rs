@@ -57,6 +57,7 @@ pub(super) fn order(mounted: &Mounted) -> Order {
              its journal",
             "use a folder that is not encrypted by itself, on an encrypted disk".to_owned(),
         ),
+        "ext4" | "btrfs" if mounted.held_flushes.is_some() => held(mounted),
         "ext4" if has("data=journal") => Order::Kept,
         "ext4" => not_kept(
             "only what goes through its journal is in order, and that is its metadata",
@@ -67,6 +68,17 @@ pub(super) fn order(mounted: &Mounted) -> Order {
             "nothing keeps the order of its writes",
             "use ext4 with data=journal or btrfs with flushoncommit,notreelog".to_owned(),
         ),
+    }
+}
+
+/// The page cache below a loop device writes in any order.
+fn held(mounted: &Mounted) -> Order {
+    let how = mounted.held_flushes.as_deref().unwrap_or_default();
+    let setting = how.split(' ').find(|word| word.starts_with("/sys/"));
+    let remedy = setting.map(|setting| format!("echo 'write back' > {setting}"));
+    Order::NotKept {
+        why: format!("flushes are {how}"),
+        remedy: remedy.unwrap_or_else(|| "mount it with barriers".to_owned()),
     }
 }
 
@@ -123,6 +135,7 @@ mod tests {
             options: options.split(',').map(str::to_owned).collect(),
             in_place: false,
             is_encrypted: false,
+            held_flushes: None,
         }
     }
 
@@ -164,6 +177,11 @@ mod tests {
         assert!(matches!(order(&in_place), Order::NotKept { remedy, .. } if remedy.contains("-C")));
         let secret = Mounted { is_encrypted: true, ..mounted("ext4", "data=journal") };
         assert!(matches!(order(&secret), Order::NotKept { why, .. } if why.contains("encrypted")));
+        let held = "kept from the file of loop3 by 'write through' in /sys/block/loop3/x";
+        let held =
+            Mounted { held_flushes: Some(held.to_owned()), ..mounted("ext4", "data=journal") };
+        let expected = "echo 'write back' > /sys/block/loop3/x";
+        assert!(matches!(order(&held), Order::NotKept { remedy, .. } if remedy == expected));
         let on_btrfs = mounted("btrfs", "flushoncommit,notreelog");
         assert_eq!(order(&Mounted { is_encrypted: true, ..on_btrfs }), Order::Kept);
     }

@@ -8,9 +8,10 @@ use super::slice::Tally;
 use crate::results::Layer;
 use crate::words::durability::{Facts, Medium, WriteCache};
 
-/// All facts about a place.
+/// All facts about a place, of which it is known what lay below before it was measured and
+/// after.
 pub(super) fn of(
-    stack: &Stack,
+    (stack, after): (&Stack, &Stack),
     file_system: &str,
     table: &Table,
     size: usize,
@@ -26,6 +27,8 @@ pub(super) fn of(
             true => WriteCache::Back,
             false => WriteCache::Through,
         }),
+        write_cache_changed: stack.is_write_back != after.is_write_back,
+        held_by_loop: stack.held_by_loop().map(str::to_owned),
         drive_cache_on: stack.drive_cache_on,
         count: strongest.map_or(0, |tally| tally.latency.count()),
         spread_us: (quantile(0.1), quantile(0.9)),

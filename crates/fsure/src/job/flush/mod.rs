@@ -152,11 +152,15 @@ fn measure(site: &Site<'_>) -> Result<Facts> {
     let methods = operations::room(Method::all().len(), options.size);
     site.need(methods.max(curves::room(options.threads, options.size)))?;
     let table = methods::measure(site)?;
+    let after = Stack::of(site.folder()).doing("ask what is below", site.folder())?;
     site.clear()?;
     let slope = curves::measure(site, span / 2)?;
     profiles::measure(site, span * 2)?;
     let cuts = cuts(site, &stack);
-    Ok(Facts { cuts, ..facts::of(&stack, &site.file_system, &table, options.size, slope) })
+    Ok(Facts {
+        cuts,
+        ..facts::of((&stack, &after), &site.file_system, &table, options.size, slope)
+    })
 }
 
 /// What cuts have shown of the drive below, where it is one that is known.

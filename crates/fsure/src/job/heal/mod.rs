@@ -23,8 +23,8 @@ use std::path::PathBuf;
 
 use super::Options;
 use super::opening::{
-    OpenRoot, is_recorded_root, is_surely_the_root, keep_backup, lock, offline, offline_outcome,
-    open_root, plan, require_believed, require_scope, trusted,
+    OpenRoot, is_surely_the_root, keep_backup, lock, offline, offline_outcome, open_root, plan,
+    require_believed, require_scope, trusted, warn_of_other_root,
 };
 use crate::catalog::{Catalog, Place, Stored, refuse_irregular_parity};
 use crate::scan::{Purpose, scan};
@@ -75,11 +75,7 @@ pub fn heal(place: &Place, options: &HealOptions, monitor: &dyn Monitor) -> Resu
     let trusted = trusted(place, &open, &mut catalog, &options.common)?;
     let parity = open_parity(place, &open, monitor)?;
     let replicas = open_replicas(place, &open, &mut catalog, options, parity.is_some())?;
-    if !is_recorded_root(&open, &catalog) {
-        monitor.warn(
-            "this is not the file system that was recorded: it is judged and healed as a copy",
-        );
-    }
+    warn_of_other_root(&open, &catalog, "it is judged and healed as a copy", monitor);
     let mut healer = Healer::new(place, &open, &mut catalog, options, (replicas, parity), monitor)?;
     healer.clear_up()?;
     let purpose = Purpose::Verify;

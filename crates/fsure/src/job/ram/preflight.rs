@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use fsure_os::ramfs::{self, Holder, How, Mounted, Survey, Ways};
+use fsure_os::stack::Stack;
 use fsure_os::{machine, path as os_path};
 
 use super::backend::Backend;
@@ -50,6 +51,8 @@ pub struct Facts {
     pub backend: Backend,
     /// Why that cannot be had here, and what to do.
     pub lacks: Option<String>,
+    /// The setting that keeps flushes from the disk of the disk side.
+    pub held_flushes: Option<String>,
 }
 
 /// Why not, and what to do.
@@ -109,6 +112,9 @@ pub fn gather(given: &Path, registry: &Registry) -> Result<Facts> {
         free: machine::free_bytes(path).doing("look what is free below", path)?,
         has_own: os_path::exists(&own),
         kin: kin::find(path, &survey),
+        held_flushes: Stack::of(path)
+            .ok()
+            .and_then(|stack| stack.held_flushes().map(str::to_owned)),
         is_foreign: os_path::is_link(&own) || os_path::exists(&own) && !os_path::is_folder(&own),
         survey,
         ..facts
@@ -266,6 +272,12 @@ fn users(facts: &Facts) -> Option<Refusal> {
 
 fn warnings(facts: &Facts) -> Vec<String> {
     let mut warnings = Vec::new();
+    if let Some(held) = &facts.held_flushes {
+        warnings.push(format!(
+            "flushes are {held}: a cut of the power may lose or damage generations that are on \
+             the disk side"
+        ));
+    }
     let readers: Vec<_> = facts.holders.iter().filter(|holder| holder.how == How::Reads).collect();
     if let Some(first) = readers.first() {
         let count = readers.len();
@@ -323,6 +335,13 @@ mod tests {
 
     fn holder(how: How) -> Holder {
         Holder { process: 7, command: "vi".into(), how, path: "/srv/work/file".into() }
+    }
+
+    #[test]
+    fn a_disk_side_that_is_sent_no_flush_is_told() {
+        let held_flushes = Some("kept from the disk by nobarrier".to_owned());
+        let plan = judge(&Facts { held_flushes, ..facts() }, None);
+        assert!(plan.refusals.is_empty() && plan.warnings[0].contains("nobarrier"), "{plan:?}");
     }
 
     #[test]

@@ -201,11 +201,12 @@ impl Monitor for Watch<'_, '_> {
     }
 }
 
-pub(super) fn check(folder: &Path, acked: u64) -> Last {
+/// No record is what was there before the first update: all is lost then, and nothing is
+/// damaged.
+pub(super) fn check(folder: &Path) -> Last {
     let place = place(folder.join(TREE));
     if !place.is_recorded() {
-        let gone = format!("there is no record, and {acked} files were acknowledged");
-        return if acked == 0 { Ok(0) } else { Err(gone) };
+        return Ok(0);
     }
     match sqlite::objection(&place.catalog) {
         Ok((_, Some(why))) => return Err(format!("the record fails SQLite's {why}")),

@@ -103,16 +103,15 @@ pub fn run(workload: &Workload, folder: &Path, listen: Listen<'_>) -> Result<End
     }
 }
 
-/// Looks at what a cut left in the folder, after everything up to `acked` was
-/// acknowledged. A file that cannot be read is as corrupt as one that says
-/// something else.
-pub fn check(workload: &Workload, folder: &Path, acked: u64) -> Checked {
+/// Looks at what a cut left in the folder. A file that cannot be read is as corrupt as
+/// one that says something else; one that is not there is lost.
+pub fn check(workload: &Workload, folder: &Path) -> Checked {
     let last = match workload.work {
         Work::Append(_) => append::check(folder),
         Work::Overwrite(_) => overwrite::check(folder),
         Work::Rename(steps) => rename::check(steps, folder),
-        Work::Sqlite(_) => sqlite::check(folder, acked),
-        Work::Catalog(_) => catalog::check(folder, acked),
+        Work::Sqlite(_) => sqlite::check(folder),
+        Work::Catalog(_) => catalog::check(folder),
         Work::Ram(_) => ram::check(folder),
     };
     match last {

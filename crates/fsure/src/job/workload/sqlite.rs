@@ -102,11 +102,12 @@ fn blame(path: &Path, error: &rusqlite::Error) -> Error {
     Error::Io { doing: "commit to", path: path.to_owned(), source }
 }
 
-pub(super) fn check(folder: &Path, acked: u64) -> Last {
+/// No database, and one without tables, are what was there before the first commit: all
+/// is lost then, and nothing is damaged.
+pub(super) fn check(folder: &Path) -> Last {
     let path = folder.join(FILE);
     if !fsure_os::path::exists(&path) {
-        let gone = format!("there is no {FILE}, and {acked} commits were acknowledged");
-        return if acked == 0 { Ok(0) } else { Err(gone) };
+        return Ok(0);
     }
     look(&path).unwrap_or_else(|error| Err(error.to_string()))
 }
@@ -128,6 +129,9 @@ fn look(path: &Path) -> rusqlite::Result<Last> {
         return Ok(Err(why));
     }
     let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+    if number("SELECT count(*) FROM sqlite_schema")? == 0 {
+        return Ok(Ok(0));
+    }
     let last = number("SELECT coalesce(max(n), 0) FROM transfer")?;
     let count = number("SELECT count(*) FROM transfer")?;
     let sum = number("SELECT coalesce(sum(balance), 0) FROM account")?;

@@ -6,6 +6,7 @@
 //! A fact that is not known never speaks for a drive, and no sentence says
 //! "safe" before a cut has passed.
 
+mod freedom;
 mod rules;
 #[cfg(test)]
 mod table;
@@ -56,6 +57,11 @@ pub struct Facts {
     pub file_system: String,
     /// What the kernel takes the cache for.
     pub write_cache: Option<WriteCache>,
+    /// True where the kernel took the cache for another kind after the measurement than
+    /// before it.
+    pub write_cache_changed: bool,
+    /// The setting by which a loop device keeps flushes from its file, where one does.
+    pub held_by_loop: Option<String>,
     /// Whether the drive itself says that its volatile cache is on (NVMe
     /// feature 6, ATA identify word 85): root may ask.
     pub drive_cache_on: Option<bool>,
@@ -111,7 +117,7 @@ pub enum Id {
     ClaimsWt,
     /// Faster than heads can be.
     Impossible,
-    /// The flush costs nothing.
+    /// The flush is quicker than a drive can be whose cache is not protected.
     FreeFlush,
     /// Consistent with a real flush.
     Plausible,

@@ -3,6 +3,7 @@
 //! says at most what its facts carry; the classes before it take away questions
 //! from those behind (`docs/flush.md` has the table).
 
+use super::freedom::Freedom;
 use super::thresholds::{
     CONSUMER_MIN_US, COUNT_MIN, CUTS_MIN, FEW_FLUSHES, FLASH_MIN_US, FOREIGN_MAX, FREE_SHARE,
     FREE_US, HALF_TURN_FASTEST_US, HALF_TURN_US, IMPOSSIBLE_RATE, MISMATCH_FACTOR, NO_FLUSHES,
@@ -20,6 +21,11 @@ pub fn judge(facts: &Facts) -> Vec<Judgement> {
     let mut all: Vec<_> = facts.cuts().into_iter().collect();
     if let Some(why) = facts.without_drive() {
         all.push(not_measured(why));
+        return all;
+    }
+    if facts.facts.write_cache_changed {
+        let why = "another program has changed queue/write_cache meanwhile, with which the kernel sends flushes or none. Run it once more.";
+        all.push(not_measured(why.to_owned()));
         return all;
     }
     match facts.reach() {
@@ -43,6 +49,16 @@ pub fn judge(facts: &Facts) -> Vec<Judgement> {
 
 fn says(id: Id, grade: Grade, words: String) -> Judgement {
     Judgement { id, grade, words }
+}
+
+/// Judges a loop device that sends no flush. Its data are in the memory of the machine,
+/// which is not a cache that is written through.
+fn overridden_loop(held: &str) -> Judgement {
+    let setting = held.split(' ').find(|word| word.starts_with("/sys/")).unwrap_or_default();
+    let words = format!(
+        "OVERRIDDEN: flushes are {held}. The device says 'write back' by itself: another program has changed that, and the change outlives what was attached to the device then. What is acknowledged is lost when the power goes. 'echo \"write back\" > {setting}' puts it right."
+    );
+    says(Id::ClaimsWt, Grade::Bad, words)
 }
 
 fn not_measured(why: String) -> Judgement {
@@ -126,6 +142,9 @@ impl<'a> Case<'a> {
         if is_through && self.facts.drive_cache_on == Some(true) {
             let words = "OVERRIDDEN: the drive says that its volatile cache is on, the kernel was told that there is none (queue/write_cache is \"write through\") and sends no flush: what is acknowledged is lost when the power goes. Put \"write back\" into queue/write_cache, or switch the drive's cache off.";
             return Some(says(Id::ClaimsWt, Grade::Bad, words.to_owned()));
+        }
+        if let Some(held) = self.facts.held_by_loop.as_ref().filter(|_| is_through) {
+            return Some(overridden_loop(held));
         }
         if is_through && self.flushes.is_none_or(|n| n < NO_FLUSHES) {
             return Some(self.claims_write_through());
@@ -226,8 +245,9 @@ impl<'a> Case<'a> {
         if impossible.is_some() {
             return impossible;
         }
-        if self.facts.medium != Medium::Hdd && self.is_free(flush_us) {
-            return Some(self.free_flush(flush_us));
+        let freedom = self.freedom(flush_us).filter(|_| self.facts.medium != Medium::Hdd);
+        if let Some(freedom) = freedom {
+            return Some(self.free_flush(flush_us, &freedom));
         }
         Some(self.hidden(flush_us).map_or_else(|| self.plausible(flush_us), not_measured))
     }
@@ -257,24 +277,30 @@ impl<'a> Case<'a> {
         Some(says(Id::Impossible, grade, words))
     }
 
-    /// Whether the flush took no longer than a command without work.
-    fn is_free(&self, flush_us: f64) -> bool {
+    /// The first way in which the flush is quicker than a drive can be whose cache is
+    /// volatile.
+    fn freedom(&self, flush_us: f64) -> Option<Freedom> {
         if self.is_rising() {
-            return false;
+            return None;
+        }
+        let direct_us = self.direct_us.filter(|us| *us < self.uncached_us());
+        if direct_us.is_some_and(|us| flush_us - us < FREE_US.max(FREE_SHARE * us)) {
+            return Some(Freedom::AddsNothing);
         }
         // Noise adds time and takes none away: a busy machine with a clock of
         // 250 Hz made 4 ms of the flushes that took 0.1 on a quiet one.
         let fastest_us = flush_us.min(self.facts.spread_us.0);
-        let direct_us = self.direct_us.filter(|us| *us < self.uncached_us());
-        let adds_nothing = direct_us.is_some_and(|us| flush_us - us < FREE_US.max(FREE_SHARE * us));
+        if fastest_us < FLASH_MIN_US {
+            return Some(Freedom::QuickerThanFlash { fastest_us });
+        }
+        if let Some(rate) = self.rate().filter(|_| self.is_too_much_at_once(flush_us)) {
+            return Some(Freedom::TooMuchAtOnce { rate });
+        }
         // What one more command to a host takes is not known: 50 us on an idle
         // machine, ten times that on a busy one.
-        let host_us = fastest_us - self.direct_us.unwrap_or(0.0);
-        let is_hosts_way = self.facts.medium == Medium::Virtual && host_us < CONSUMER_MIN_US;
-        fastest_us < FLASH_MIN_US
-            || adds_nothing
-            || is_hosts_way
-            || self.is_too_much_at_once(flush_us)
+        let added_us = fastest_us - self.direct_us.unwrap_or(0.0);
+        let is_hosts_way = self.facts.medium == Medium::Virtual && added_us < CONSUMER_MIN_US;
+        is_hosts_way.then_some(Freedom::QuickerThanDrives { added_us })
     }
 
     /// The write without a flush that is itself as slow as the medium: there is
@@ -327,13 +353,14 @@ impl<'a> Case<'a> {
         self.facts.slope.iter().copied().filter(|(_, us)| is_time(us))
     }
 
-    fn free_flush(&self, flush_us: f64) -> Judgement {
+    fn free_flush(&self, flush_us: f64, freedom: &Freedom) -> Judgement {
         let time = match self.direct_us {
             Some(us) => {
                 format!("{} where a write alone takes {}", microseconds(flush_us), microseconds(us))
             }
             None => microseconds(flush_us),
         };
+        let seen = freedom.words(&time);
         let words = match self.facts.medium {
             Medium::Virtual => {
                 "The disk is a virtual one: whether the host has written, has a protected cache or ignores the flush cannot be told from inside. Ask who runs the host."
@@ -342,11 +369,7 @@ impl<'a> Case<'a> {
                 "The drive has a cache that outlives the power (capacitors, a battery), or it ignores the flush: its data sheet says which it claims."
             }
         };
-        says(
-            Id::FreeFlush,
-            Grade::Suspicious,
-            format!("A flush costs next to nothing ({time}). {words} {ONLY_A_CUT}"),
-        )
+        says(Id::FreeFlush, Grade::Suspicious, format!("{seen} {words} {ONLY_A_CUT}"))
     }
 
     /// Why a time that fits is no evidence for the flush.

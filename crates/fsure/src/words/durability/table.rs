@@ -19,6 +19,8 @@ fn on(medium: Medium, flush_us: f64, direct_us: f64) -> Facts {
         medium,
         file_system: "ext4".to_owned(),
         write_cache: Some(Back),
+        write_cache_changed: false,
+        held_by_loop: None,
         drive_cache_on: None,
         count: 1000,
         spread_us: (flush_us / 1.3, flush_us * 1.6),
@@ -246,6 +248,44 @@ fn virtual_disks_and_images() {
     assert!(judge(&volatile)[0].words.contains("whether a flush reaches"), "an overlay on it");
 }
 
+/// The sentence follows from the figures that it is said of.
+#[test]
+fn a_free_flush_is_told_by_what_makes_it_one() {
+    let slope = |facts: &mut Facts| facts.slope = vec![(0, 500.0), (64 << 20, 640.0)];
+    for (facts, words) in [
+        (on(Virtual, 1800.0, 1790.0), "costs next to nothing (1.8 ms where a write alone"),
+        (on(Nvme, 58.0, 11.0), "take 58.0 us where a write alone takes 11.0 us, and the quickest"),
+        (on(Nvme, 500.0, 15.0).but(slope), "105 GB/s were flushed at once"),
+        (on(Virtual, 475.0, 70.0), "The flush costs something (295 us), and still less"),
+    ] {
+        let said = &judge(&facts)[0];
+        assert_eq!((said.id, said.grade), (FreeFlush, Suspicious));
+        assert!(said.words.contains(words), "{}", said.words);
+        let (flush_us, direct_us) = (facts.flush_us.unwrap(), facts.direct_us.unwrap());
+        assert_eq!(said.words.contains("next to nothing"), flush_us < 1.2 * direct_us);
+    }
+}
+
+/// Another program has changed the setting of a loop device.
+#[test]
+fn a_loop_device_that_sends_no_flush_is_told_of() {
+    let held =
+        "kept from the file of loop3 by 'write through' in /sys/block/loop3/queue/write_cache";
+    let on_loop = |medium| {
+        let facts = on(medium, 90.0, 60.0).through(None);
+        facts.but(|facts| facts.held_by_loop = Some(held.to_owned()))
+    };
+    check(vec![
+        ("in a file on a disk", on_loop(Loop), &[(ClaimsWt, Bad)], 3),
+        ("in memory", on_loop(Memory), &[(Unmeasured, NotMeasured)], 5),
+    ]);
+    let words = &judge(&on_loop(Loop))[0].words;
+    assert!(
+        words.contains("'echo \"write back\" > /sys/block/loop3/queue/write_cache'"),
+        "{words}"
+    );
+}
+
 #[test]
 fn what_cannot_be_measured() {
     let honest = || on(Nvme, 1643.0, 15.0);
@@ -257,6 +297,14 @@ fn what_cannot_be_measured() {
         ("busy", honest().but(|facts| facts.spread_us = (100.0, 3001.0)), only, 5),
         ("no spread at all", honest().but(|facts| facts.spread_us = (0.0, 0.0)), only, 5),
         ("others", honest().but(|facts| facts.foreign_ratio = Some(1.1)), only, 5),
+        (
+            "a setting that was changed meanwhile",
+            honest().but(|facts| {
+                (facts.write_cache_changed, facts.flushes_per_op) = (true, Some(0.0));
+            }),
+            only,
+            5,
+        ),
         ("no flush", honest().but(|facts| facts.flush_us = None), only, 5),
         ("no counter", honest().but(|facts| facts.flushes_per_op = None), only, 5),
         ("which drive", on(Unknown, 1643.0, 15.0), only, 5),
@@ -384,6 +432,8 @@ prop_compose! {
         ),
         file_system in proptest::sample::select(vec!["ext4", "btrfs", "", "safe"]),
         write_cache in proptest::option::of(proptest::sample::select(vec![Back, Through])),
+        write_cache_changed: bool,
+        held_by_loop in proptest::option::of(Just("kept from the file of loop3".to_owned())),
         drive_cache_on in proptest::option::of(any::<bool>()),
         count in prop_oneof![0_u64..100, Just(u64::MAX)],
         spread_us in prop_oneof![Just((1.0, 2.0)), (number(), number())],
@@ -400,8 +450,9 @@ prop_compose! {
         let cuts = cuts.map(|(made, acknowledged, lost)| Cuts { made, acknowledged, lost });
         let file_system = file_system.to_owned();
         Facts {
-            medium, file_system, write_cache, drive_cache_on, count, spread_us, flush_us,
-            direct_us, flushes_per_op, foreign_ratio, slope, dsync_us, weak_us, cuts,
+            medium, file_system, write_cache, write_cache_changed, held_by_loop, drive_cache_on,
+            count, spread_us, flush_us, direct_us, flushes_per_op, foreign_ratio, slope, dsync_us,
+            weak_us, cuts,
         }
     }
 }

@@ -12,6 +12,7 @@ use rustix::fs::{AtFlags, CWD, IFlags, Mode, OFlags, StatVfsMountFlags, StatxFla
 use super::page;
 use crate::defer::Mounted;
 use crate::host::linux::mount;
+use crate::stack::Stack;
 
 /// `FS_ENCRYPT_FL`, which rustix has no name for.
 const ENCRYPTED: u32 = 0x800;
@@ -85,6 +86,7 @@ pub(crate) fn mount_of(folder: &Path) -> io::Result<Mounted> {
     }
     // Not all file systems have such attributes.
     let attributes = rustix::fs::ioctl_getflags(&open).unwrap_or(IFlags::empty());
+    let held_flushes = Stack::of(folder)?.held_flushes().map(str::to_owned);
     Ok(Mounted {
         kind: mount.kind,
         source: mount.source,
@@ -92,6 +94,7 @@ pub(crate) fn mount_of(folder: &Path) -> io::Result<Mounted> {
         options,
         in_place: attributes.contains(IFlags::NOCOW),
         is_encrypted: attributes.bits() & ENCRYPTED != 0,
+        held_flushes,
     })
 }
 

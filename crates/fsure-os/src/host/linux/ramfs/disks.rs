@@ -5,16 +5,12 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
+use super::super::loop_device;
 use super::super::mount::unescape_bytes;
 use super::holders::{entries, identity};
-
-/// `struct loop_info64` (linux/loop.h), which begins with the file system and the inode.
-const LOOP_GET_STATUS64: libc::c_ulong = 0x4c05;
-type LoopInfo = [u64; 29];
 
 /// Files for which `is_meant`, given the number of the file system and the inode, that a
 /// block device is made of, or that are swapped to. Fails where one cannot be asked.
@@ -72,12 +68,8 @@ fn is_hidden(error: &io::Error) -> bool {
 }
 
 fn ask(node: &File) -> io::Result<(u64, u64)> {
-    let mut info: LoopInfo = [0; _];
-    // SAFETY: it has the size of what is written to it.
-    match unsafe { libc::ioctl(node.as_raw_fd(), LOOP_GET_STATUS64 as _, info.as_mut_ptr()) } {
-        0 => Ok((decode(info[0]), info[1])),
-        _ => Err(io::Error::last_os_error()),
-    }
+    let (device, inode) = loop_device::file_of(node)?;
+    Ok((decode(device), inode))
 }
 
 /// The number of a file system as the kernel tells it there (`huge_encode_dev`).

@@ -1,0 +1,104 @@
+//! The sync that a program has left out, told of each cut of a folder that has lost or
+//! damaged something.
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use serde_json::{Value, json};
+use support::{Report, fsure_with};
+
+const CHECK: &str =
+    r#"awk '$1 == NR { n = NR } END { print "LAST " n+0 }' d/log 2>/dev/null || echo LAST 0"#;
+/// Numbers in a file in a folder, after these steps; and other files, which no check misses.
+const WRITER: &str = "touch other1 other2; mkdir d; touch d/log d/other; STEPS
+n=0; while :; do n=$((n+1)); echo $n >> d/log; echo $n >> other1; EACH; echo ACK $n; done";
+
+fn program(steps: &str, each: &str) -> String {
+    WRITER.replace("STEPS", steps).replace("EACH", each)
+}
+
+/// Returns what was found missing in each of three cuts that leave only what was synced; `None`,
+/// and said so, where this machine cannot.
+fn missing(steps: &str, each: &str) -> Option<(Report, Vec<Value>)> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = program(steps, each);
+    let args = ["--fs", "folder", "--cuts", "3", "--variant", "none", "--check", CHECK, "--"];
+    let args = [&args[..], &["sh", "-c", &program]].concat();
+    let run = support::crash("a missing sync", folder.path(), &args)?;
+    let cuts = run.lines.iter().filter(|line| line["type"] == "cut" && line["twin"] != true);
+    let missing = cuts.map(|cut| cut["missing_syncs"].clone()).collect();
+    Some((run, missing))
+}
+
+#[test]
+fn each_loss_has_the_sync_that_was_missing() {
+    let top = json!({"of": "folder", "path": ".", "names": ["d"]});
+    let own = json!({"of": "folder", "path": "d", "names": ["log"]});
+    let file = json!({"of": "file", "path": "d/log"});
+    for (steps, each, expected) in [
+        ("sync . d", "sync -d d/log", None),
+        ("sync d", "sync -d d/log", Some(json!([top]))),
+        ("sync .", "sync -d d/log", Some(json!([own]))),
+        ("true", "sync -d d/log", Some(json!([top, own]))),
+        ("sync . d", "true", Some(json!([file]))),
+        ("true", "true", Some(json!([top, own, file]))),
+    ] {
+        let Some((run, missing)) = missing(steps, each) else { return };
+        assert_eq!(run.code, if expected.is_some() { 3 } else { 0 }, "{run:?}");
+        for mut found in missing {
+            // Other names may be told beside the one that matters.
+            for one in found.as_array_mut().into_iter().flatten() {
+                if let Some(names) = one.get_mut("names").and_then(Value::as_array_mut) {
+                    names.retain(|name| ["d", "log"].iter().any(|it| name == it));
+                }
+            }
+            let sorted = |value: Value| {
+                let mut all = value.as_array().cloned().unwrap_or_default();
+                all.sort_by_key(ToString::to_string);
+                all
+            };
+            let expected = expected.clone().map(sorted).unwrap_or_default();
+            assert_eq!(sorted(found), expected, "{steps}; {each}: {run:?}");
+        }
+    }
+}
+
+#[test]
+fn a_person_is_told_what_is_missing_and_why_file_systems_differ() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = program("sync d", "sync -d d/log");
+    let with = |check: &str, fs: &str| {
+        let args = ["crash", "--fs", fs, "--cuts", "2", "--variant", "none", "--check", check];
+        let args = [&args[..], &["--", "sh", "-c", &program]].concat();
+        fsure_with(("TMPDIR", folder.path().as_os_str()), &args)
+    };
+    let run = with(CHECK, "folder");
+    if support::cannot_crash(&run) {
+        return support::skip("causes for a person", &run.stderr);
+    }
+    for part in [
+        "what was missing is an fsync of the folder . (the name",
+        "  2 cuts for want of an fsync of the folder .\n",
+        "see '--fs ext4', or without root\n  '--fs folder-journal'",
+    ] {
+        assert!(run.stdout.contains(part), "{part}: {run:?}");
+    }
+    // With a journal any sync is enough, and with a check that never passes none.
+    let run = with(CHECK, "folder-journal");
+    assert!(run.code == 0 && !run.stdout.contains("missing"), "{run:?}");
+    let run = with("exit 1", "folder");
+    assert!(run.stdout.contains("no fsync just before the cut would have helped"), "{run:?}");
+}
+
+/// On a drive that lies it is the drive that has lost it.
+#[test]
+fn a_drive_that_lies_has_no_missing_syncs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = program("sync . d", "sync -d d/log");
+    let args = ["--fs", "folder", "--drive", "lying", "--cuts", "2", "--variant", "none"];
+    let args = [&args[..], &["--check", CHECK, "--", "sh", "-c", &program]].concat();
+    let run = support::crash("a liar's missing syncs", folder.path(), &args);
+    let Some(run) = run else { return };
+    assert_eq!(run.code, 3, "{run:?}");
+    assert!(run.lines.iter().all(|line| line["missing_syncs"].is_null()), "{run:?}");
+}
