@@ -73,7 +73,7 @@ impl RootPaths {
         let path = if self.catalog.is_some() { &RelPath::root() } else { path };
         let catalog = self.catalog.as_deref();
         let catalog = catalog.map_or(String::new(), |catalog| {
-            format!(" --catalog {}", shell_quoted(&self.from_working_folder(catalog.to_owned())))
+            format!(" --catalog {}", shell_quoted(&self.near_working_folder(catalog.to_owned())))
         });
         format!("fsure {name} {}{catalog}", shell_quoted(&self.typed(path)))
     }
@@ -88,10 +88,10 @@ impl RootPaths {
             true => self.root.clone(),
             false => self.root.join(fsure_os::path::from_bytes(path.as_bytes())),
         };
-        self.from_working_folder(path)
+        self.near_working_folder(path)
     }
 
-    fn from_working_folder(&self, path: PathBuf) -> PathBuf {
+    fn near_working_folder(&self, path: PathBuf) -> PathBuf {
         let folder = self.working_folder.as_deref();
         match folder.and_then(|folder| path.strip_prefix(folder).ok()) {
             None => path,
