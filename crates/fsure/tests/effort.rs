@@ -67,6 +67,7 @@ fn what_makes_no_sense_is_refused() {
         ["--depth", "129"],
         ["--rate", "fast"],
         ["--rate", "0"],
+        ["--rate", "200"],
         ["--timeout", "10"],
         ["--timeout", "0s"],
     ] {

@@ -227,6 +227,7 @@ mod tests {
             ("threads = 0x4", "from 1 to"),
             ("rate = 5", "text in quotes"),
             ("rate = 'fast'", "200MiB/s"),
+            ("rate = '200'", "say 200MiB/s"),
             ("timeout = '1ms'", "at least 1s"),
             ("color = 'red'", "auto, always, never"),
             ("digests = ['blake2']", "blake3, sha256"),

@@ -4,19 +4,20 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use super::json::{line, rfc3339, text_and_bytes};
-use super::{count, date_and_time, number, safe};
-use crate::words::{Ages, ExitCode, When, units};
+use super::{RootPaths, count, date_and_time, number};
+use crate::words::{Ages, ExitCode, When, escape, units};
 
 /// Characters of a bar that is everything.
 const BAR: u64 = 30;
 
 /// The report on one root.
-pub fn text(root: &str, ages: &Ages) -> String {
-    text_in(root, ages, &TimeZone::system())
+pub fn text(paths: &RootPaths, ages: &Ages) -> String {
+    text_in(paths, ages, &TimeZone::system())
 }
 
-fn text_in(root: &str, ages: &Ages, zone: &TimeZone) -> String {
-    let mut text = format!("verified {}\n\n", safe(root));
+fn text_in(paths: &RootPaths, ages: &Ages, zone: &TimeZone) -> String {
+    let root = escape(&fsure_os::path::bytes(paths.root()));
+    let mut text = format!("verified {root}\n\n");
     let total = ages.total();
     let width = count(total.files).len().max(5);
     text += &format!("{:<12} {:>width$}  {:>10}\n", "", "files", "bytes");
@@ -40,19 +41,22 @@ fn text_in(root: &str, ages: &Ages, zone: &TimeZone) -> String {
     text.push('\n');
     if let Some((path, verified_s)) = &ages.oldest {
         let date = date_and_time(*verified_s, zone);
-        text += &format!("Verified longest ago: {date}, {}.\n", path.shown());
+        text += &format!("Verified longest ago: {date}, {}.\n", paths.shown(path));
     }
     let damaged = ages.known_damage.total();
     if damaged > 0 {
         let since =
             ages.damaged_since_s.map_or(String::new(), |since_s| date_and_time(since_s, zone));
         let files = number(damaged, "file is", "files are");
-        text +=
-            &format!("KNOWN DAMAGE: {files} damaged, the first since {since}; see 'fsure log'.\n");
+        text += &format!(
+            "KNOWN DAMAGE: {files} damaged, the first since {since}; see '{}'.\n",
+            paths.command("log")
+        );
     }
     if ages.bad_records > 0 {
         let records = number(ages.bad_records, "record", "records");
-        text += &format!("RECORD BAD: {records} left out; see 'fsure verify'.\n");
+        let verify = paths.command("verify");
+        text += &format!("RECORD BAD: {records} left out; see '{verify}'.\n");
     }
     text
 }
@@ -154,8 +158,8 @@ older            1    10.0 MiB  ##########
 never            1         1 B  #
 
 Verified longest ago: 2023-03-28 12:00:00, old\\n.
-RECORD BAD: 1 record left out; see 'fsure verify'.
+RECORD BAD: 1 record left out; see 'fsure verify .'.
 ";
-        assert_eq!(text_in("/r", &ages, &TimeZone::UTC), expected);
+        assert_eq!(text_in(&RootPaths::in_root(), &ages, &TimeZone::UTC), expected);
     }
 }

@@ -2,29 +2,32 @@
 //! and what to do now. It claims no more than the run has looked at.
 
 use super::log::signature;
-use super::{count, number, protect, safe, scrubbed};
-use crate::words::{Offline, Outcome, Stop, Verdict, units};
+use super::{RootPaths, count, number, protect, safe, scrubbed};
+use crate::words::{Offline, Outcome, RelPath, Stop, Verdict, units};
 
 /// What it all means and what to do now: a sentence for everything that needs
 /// one, the gravest first.
-pub(super) fn closing(outcome: &Outcome) -> Vec<String> {
-    let mut sentences = outcome.healing.iter().flat_map(super::heal::closing).collect::<Vec<_>>();
-    sentences.extend(untrusted(outcome));
-    sentences.extend(damage(outcome));
+pub(super) fn closing(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
+    let healing = outcome.healing.iter().flat_map(|healing| super::heal::closing(paths, healing));
+    let mut sentences = healing.collect::<Vec<_>>();
+    sentences.extend(untrusted(paths, outcome));
+    sentences.extend(damage(paths, outcome));
     sentences.extend(unread(outcome));
-    sentences.extend(beside(outcome));
-    sentences.extend(unfinished(outcome));
-    sentences.extend(not_looked_at(outcome));
+    sentences.extend(beside(paths, outcome));
+    sentences.extend(unfinished(paths, outcome));
+    let not_looked_at = not_looked_at(paths, outcome);
+    let left_out = not_looked_at.len();
+    sentences.extend(not_looked_at);
     sentences.extend(outcome.parity.as_ref().and_then(protect::sentence));
     let is_sound = outcome.record_untrusted.is_none() && outcome.offline.is_none();
     if outcome.is_update && is_sound && !matches!(outcome.stopped, Some(Stop::RecordFailed(_))) {
-        sentences.extend(recorded(outcome));
+        sentences.extend(recorded(paths, outcome));
     } else if !outcome.is_update && outcome.offline.is_none() {
-        sentences.extend(differences(outcome));
+        sentences.extend(differences(paths, outcome));
     }
-    let only_left_out = sentences.len() == not_looked_at(outcome).len();
+    let only_left_out = sentences.len() == left_out;
     if let Some(scrub) = &outcome.scrub {
-        sentences.extend(scrubbed::sentences(scrub, outcome));
+        sentences.extend(scrubbed::sentences(paths, scrub, outcome));
     } else if only_left_out && outcome.offline.is_none() {
         sentences.push(all_is_well(outcome));
     }
@@ -51,28 +54,42 @@ pub(super) fn closing(outcome: &Outcome) -> Vec<String> {
     sentences
 }
 
-pub(super) fn untrusted(outcome: &Outcome) -> Vec<String> {
+/// `record it: 'fsure update photos --accept photos/a'`; of several, the command
+/// is that for the first.
+fn record_it(paths: &RootPaths, first: Option<&RelPath>, of_several: bool) -> String {
+    let command = match first {
+        Some(path) => paths.accept(path),
+        None => format!("{} --accept PATH", paths.command("update")),
+    };
+    let record_it = if of_several { "record it, the first with" } else { "record it:" };
+    format!("{record_it} '{command}'")
+}
+
+pub(super) fn untrusted(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
     let whole = outcome.record_untrusted.as_ref().map(|why| {
         if outcome.is_against_list {
             return format!("The list CANNOT BE TRUSTED as a whole: {}.", safe(why));
         }
         format!(
             "The record CANNOT BE TRUSTED: {}. Put back a copy of it, or move it away and \
-             make a new one with 'fsure update'.",
-            safe(why)
+             make a new one with '{}'.",
+            safe(why),
+            paths.command_on("update", &RelPath::root())
         )
     });
-    let rows = subject(outcome, |verdict| verdict == Verdict::RecordBad).map(|(who, _)| {
+    let is_bad = |verdict: Verdict| verdict == Verdict::RecordBad;
+    let rows = subject(outcome, is_bad).map(|(who, is)| {
+        let first = outcome.to_accept.verdict(is_bad);
         format!(
             "RECORD BAD for {who}: the record fails its own seal, which says nothing of the \
-             data. Put back a copy of the record; only if the data is known to be good, \
-             'fsure update --accept PATH' records it anew."
+             data. Put back a copy of the record; only if the data is known to be good, {}.",
+            record_it(paths, first, is == "are")
         )
     });
     whole.into_iter().chain(rows).collect()
 }
 
-fn damage(outcome: &Outcome) -> Vec<String> {
+fn damage(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
     let mismatch = subject(outcome, |verdict| verdict == Verdict::Mismatch).map(|(who, is)| {
         format!("{who} {is} a MISMATCH: other content than the list says. Put back good copies.")
     });
@@ -80,8 +97,8 @@ fn damage(outcome: &Outcome) -> Vec<String> {
     let suspicious = subject(outcome, is_dated).map(|(who, is)| {
         format!(
             "{who} {is} SUSPICIOUS: other content than recorded, and no date that explains it. \
-             Put back good copies; only what is known to be right, 'fsure update --accept PATH' \
-             records."
+             Put back good copies; only if the content is known to be right, {}.",
+            record_it(paths, outcome.to_accept.verdict(is_dated), is == "are")
         )
     });
     let flaky = subject(outcome, |verdict| verdict == Verdict::Flaky).map(|(who, is)| {
@@ -93,13 +110,13 @@ fn damage(outcome: &Outcome) -> Vec<String> {
     let open = outcome.known_damage.total();
     let known = (open > 0).then(|| {
         let (who, it) = match open {
-            1 => ("1 file was".to_owned(), "it"),
-            _ => (format!("{} files were", count(open)), "they"),
+            1 => ("1 file was".to_owned(), "it was"),
+            _ => (format!("{} files were", count(open)), "they were"),
         };
         format!(
-            "{who} DAMAGED when last read as recorded, and nothing shows that {it} were put \
-             right. Restore good copies with their dates, or record what is known to be right \
-             with 'fsure update --accept PATH'."
+            "{who} DAMAGED when last read as recorded, and nothing shows that {it} put right. \
+             Restore good copies with their dates; only if the content is known to be right, {}.",
+            record_it(paths, outcome.to_accept.known_damage.as_ref(), open > 1)
         )
     });
     mismatch.into_iter().chain(suspicious).chain(flaky).chain(known).collect()
@@ -141,11 +158,12 @@ pub(super) fn why_offline(offline: &Offline) -> String {
 }
 
 /// What is wrong with the metadata, or with the record of it.
-fn beside(outcome: &Outcome) -> Vec<String> {
+fn beside(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
     let bad = rest_of(outcome.meta_bad).map(|who| {
         format!(
             "RECORD BAD for the metadata of {who}: it fails its own seal, which says nothing of \
-             the data. 'fsure update --accept PATH' records it anew."
+             the data. If what is there is right, {}.",
+            record_it(paths, outcome.to_accept.metadata.as_ref(), outcome.meta_bad > 1)
         )
     });
     let unread = rest_of(outcome.meta_unread)
@@ -171,7 +189,7 @@ fn beside(outcome: &Outcome) -> Vec<String> {
     bad.into_iter().chain(unread).chain(travelling).collect()
 }
 
-pub(super) fn unfinished(outcome: &Outcome) -> Vec<String> {
+pub(super) fn unfinished(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
     let offline = outcome.offline.as_ref().map(|offline| {
         format!(
             "OFFLINE: {}. Nothing was changed. Is the medium mounted? If this is as it \
@@ -180,14 +198,7 @@ pub(super) fn unfinished(outcome: &Outcome) -> Vec<String> {
         )
     });
     let stopped = outcome.stopped.as_ref().map(|stop| match stop {
-        Stop::Interrupted(_) if outcome.is_update || outcome.scrub.is_some() => {
-            "INTERRUPTED before the end; what was done is saved. Run the same command again to \
-             go on."
-                .to_owned()
-        }
-        Stop::Interrupted(_) => {
-            "INTERRUPTED before the end; nothing is said of the rest.".to_owned()
-        }
+        Stop::Interrupted(_) => interrupted(paths, outcome),
         Stop::StorageSilent(patience) => format!(
             "GIVEN UP before the end: again and again the storage did not answer for {} s. Check \
              medium, cable and network; '--timeout' waits longer.",
@@ -202,20 +213,42 @@ pub(super) fn unfinished(outcome: &Outcome) -> Vec<String> {
     offline.into_iter().chain(stopped).collect()
 }
 
+/// How far a run came that was asked to end, and how it goes on.
+fn interrupted(paths: &RootPaths, outcome: &Outcome) -> String {
+    if outcome.is_update || outcome.scrub.is_some() {
+        return "INTERRUPTED before the end; what was done is saved. Run the same command again \
+                to go on."
+            .to_owned();
+    }
+    let judged = number(outcome.files.total(), "file was", "files were");
+    let rest = match outcome.unjudged_files {
+        Some(1) => "1 recorded file was not, and nothing is said of it".to_owned(),
+        Some(left) => {
+            format!("{} recorded files were not, and nothing is said of them", count(left))
+        }
+        None => "nothing is said of the rest".to_owned(),
+    };
+    let mut text = format!("INTERRUPTED before the end: {judged} judged; {rest}.");
+    if outcome.hashed > 0 && !outcome.is_against_list && outcome.healing.is_none() {
+        text += &format!(
+            " The same command begins anew; '{}' begins with what was verified longest ago.",
+            paths.command("scrub")
+        );
+    }
+    text
+}
+
 /// What is in the record and was not looked at: nobody may take it for well.
-fn not_looked_at(outcome: &Outcome) -> Vec<String> {
+fn not_looked_at(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
     let left_out = outcome.recorded_left_out;
+    let record_it = record_it(paths, outcome.to_accept.left_out.as_ref(), left_out.by_pattern > 1);
     let parts = [
-        (left_out.by_command_line, "by --exclude", ""),
-        (
-            left_out.by_pattern,
-            "by a pattern",
-            " If that is meant, 'fsure update --accept PATH' takes them off the record.",
-        ),
+        (left_out.by_command_line, "by --exclude", String::new()),
+        (left_out.by_pattern, "by a pattern", format!(" If that is meant, {record_it}.")),
         (
             left_out.by_border,
             "because another file system or another root is in their place",
-            " Is something mounted over them?",
+            " Is something mounted over them?".to_owned(),
         ),
     ];
     let left_out = parts.into_iter().filter(|(files, ..)| *files > 0).map(|(files, why, hint)| {
@@ -225,9 +258,9 @@ fn not_looked_at(outcome: &Outcome) -> Vec<String> {
     let absent = outcome.absent_roots.iter().map(|path| {
         format!(
             "{} had a record of its own and is NOT THERE: is its medium mounted? If it is gone \
-             for good, 'fsure update --accept {}' forgets it.",
-            path.shown(),
-            path.shown()
+             for good, '{}' forgets it.",
+            paths.shown(path),
+            paths.accept(path)
         )
     });
     let unusable = (outcome.unusable_entries > 0).then(|| {
@@ -238,7 +271,7 @@ fn not_looked_at(outcome: &Outcome) -> Vec<String> {
 }
 
 /// What `update` wrote, and what it does not write unasked.
-fn recorded(outcome: &Outcome) -> Vec<String> {
+fn recorded(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
     let of = |condition: fn(Verdict) -> bool| subject(outcome, condition).map(|(who, _)| who);
     let parts = [
         ("new", of(|verdict| verdict == Verdict::New)),
@@ -257,14 +290,14 @@ fn recorded(outcome: &Outcome) -> Vec<String> {
         format!("{who} accepted: the record now holds what is there.")
     });
     let retyped = subject(outcome, |verdict| verdict == Verdict::TypeChanged).map(|(who, is)| {
-        format!(
-            "{who} {is} of another type than recorded; 'fsure update --accept PATH' records that."
-        )
+        let first = outcome.to_accept.verdict(|verdict| verdict == Verdict::TypeChanged);
+        let record_it = record_it(paths, first, is == "are");
+        format!("{who} {is} of another type than recorded; if that is meant, {record_it}.")
     });
     [recorded, accepted, retyped].into_iter().flatten().collect()
 }
 
-fn differences(outcome: &Outcome) -> Option<String> {
+fn differences(paths: &RootPaths, outcome: &Outcome) -> Option<String> {
     let of = |condition: fn(Verdict) -> bool, what: &str| {
         subject(outcome, condition).map(|(who, is)| format!("{who} {is} {what}"))
     };
@@ -272,7 +305,8 @@ fn differences(outcome: &Outcome) -> Option<String> {
         of(is_edit, "changed, with another date to show for it"),
         (outcome.redated_unread > 0).then(|| {
             let who = number(outcome.redated_unread, "file has", "files have");
-            format!("{who} another date (no content was read: 'fsure verify' reads it)")
+            let verify = paths.command("verify");
+            format!("{who} another date (no content was read: '{verify}' reads it)")
         }),
         of(|verdict| verdict == Verdict::TypeChanged, "of another type"),
         of(|verdict| verdict == Verdict::Moved, "under another name"),
@@ -290,7 +324,8 @@ fn differences(outcome: &Outcome) -> Option<String> {
         if outcome.is_against_list {
             return format!("{parts}.");
         }
-        format!("{parts}. If that is as it should be, 'fsure update' records it.")
+        let update = paths.command("update");
+        format!("{parts}. If that is as it should be, '{update}' records it.")
     })
 }
 
@@ -384,7 +419,7 @@ mod tests {
         }
         outcome.hashed = outcome.files.total();
         change(&mut outcome);
-        closing(&outcome).join("\n")
+        closing(&RootPaths::in_root(), &outcome).join("\n")
     }
 
     #[test]
@@ -412,7 +447,7 @@ mod tests {
     #[test]
     fn differences_are_named_and_update_says_what_it_wrote() {
         let differing = "3 files are changed, with another date to show for it; 2 links and 1 \
-             folder are new. If that is as it should be, 'fsure update' records it.";
+             folder are new. If that is as it should be, 'fsure update .' records it.";
         assert_eq!(said(EDITED, |_| ()), differing);
         let recorded = "Recorded: 2 links and 1 folder new; 3 files changed.";
         assert_eq!(said(EDITED, |outcome| outcome.is_update = true), recorded);
@@ -445,8 +480,17 @@ mod tests {
         let expected = "INTERRUPTED before the end; what was done is saved. Run the same command \
              again to go on.";
         assert_eq!(interrupted(true), expected);
-        let expected = "INTERRUPTED before the end; nothing is said of the rest.";
+        let expected = "INTERRUPTED before the end: 2 files were judged; nothing is said of the \
+             rest. The same command begins anew; 'fsure scrub .' begins with what was verified \
+             longest ago.";
         assert_eq!(interrupted(false), expected);
+        let one_left = said(&[(Verdict::Ok, File, 1)], |o| {
+            o.stopped = Some(Stop::Interrupted(ExitCode::Terminated));
+            (o.hashed, o.unjudged_files) = (0, Some(1));
+        });
+        let expected = "INTERRUPTED before the end: 1 file was judged; 1 recorded file was not, and \
+             nothing is said of it.";
+        assert_eq!(one_left, expected);
         let offline = said(&[(Verdict::Missing, File, 3)], |outcome| {
             outcome.offline = Some(Offline::MostlyMissing { missing: 3, recorded: 5 });
         });

@@ -4,23 +4,24 @@ use serde::Serialize;
 
 use super::closing::why_offline;
 use super::json::{line, text_and_bytes};
-use super::number;
+use super::{RootPaths, number};
 use crate::words::digest::hex;
 use crate::words::{Duplicate, Duplicates, units};
 
 /// One file for a person; the first of a group after a line with its size.
-pub fn text_line(root: &str, duplicate: &Duplicate, is_first: bool) -> String {
+pub fn text_line(paths: &RootPaths, duplicate: &Duplicate, is_first: bool) -> String {
     let head = if is_first {
         format!("{} each, {}\n", units::size(duplicate.size), hex(&duplicate.digest))
     } else {
         String::new()
     };
     let link = if duplicate.is_link { "  (another name of the one above)" } else { "" };
-    format!("{head}    {root}/{}{link}", duplicate.path.shown())
+    format!("{head}    {}{link}", paths.shown(&duplicate.path))
 }
 
 /// What was found, in a few sentences for a person.
-pub fn text_summary(root: &str, found: &Duplicates) -> String {
+pub fn text_summary(paths: &RootPaths, found: &Duplicates) -> String {
+    let root = paths.shown_scope();
     if let Some(offline) = &found.offline {
         let why = why_offline(offline);
         return format!("{root}: OFFLINE: {why}. Nothing was looked at. Is the medium mounted?\n");
@@ -38,7 +39,8 @@ pub fn text_summary(root: &str, found: &Duplicates) -> String {
         let files = number(found.files_read, "file", "files");
         let bytes = units::size(found.bytes_read);
         text += &format!(
-            "Read for it: {files} without a current record ({bytes}); 'fsure update' makes one.\n"
+            "Read for it: {files} without a current record ({bytes}); '{}' makes one.\n",
+            paths.command("update")
         );
     }
     for (count, what) in [
@@ -52,7 +54,8 @@ pub fn text_summary(root: &str, found: &Duplicates) -> String {
     }
     if found.bad_records > 0 {
         let records = number(found.bad_records, "record", "records");
-        text += &format!("RECORD BAD: {records} not believed; see 'fsure verify'.\n");
+        let verify = paths.command("verify");
+        text += &format!("RECORD BAD: {records} not believed; see '{verify}'.\n");
     }
     text
 }

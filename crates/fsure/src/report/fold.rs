@@ -158,6 +158,7 @@ impl Folder {
 
 #[cfg(test)]
 mod tests {
+    use super::super::RootPaths;
     use super::*;
 
     fn gone(path: &str, kind: EntryKind) -> Finding {
@@ -232,7 +233,7 @@ mod tests {
             remedy("lost/3", EntryKind::File, Cure::Unhealed, replica()),
             remedy("lost/empty", EntryKind::File, Cure::Healed, Origin::Record),
         ] {
-            let line = super::super::heal::text_line(None, &one);
+            let line = super::super::heal::text_line(&RootPaths::in_root(), &one);
             told.extend(folding.remedy(&one, line));
         }
         told.extend(folding.end());

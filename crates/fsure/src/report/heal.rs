@@ -5,16 +5,15 @@ use serde::Serialize;
 
 use super::json::{line, pairs, text_and_bytes};
 use super::text::ranges;
-use super::{number, safe};
+use super::{RootPaths, number, safe};
 use crate::catalog::REPLACED;
 use crate::words::{
-    ByteRange, Cure, EntryKind, Healing, Origin, Remedy, Tallies, Verdict, escape, merge_ranges,
-    units,
+    ByteRange, Cure, EntryKind, Healing, Origin, RelPath, Remedy, Tallies, Verdict, escape,
+    merge_ranges, units,
 };
 
 /// What was done about a finding, in one line and one more for each source.
-pub fn text_line(root: Option<&str>, remedy: &Remedy) -> String {
-    let root = root.map_or(String::new(), |root| format!("{}/", safe(root)));
+pub fn text_line(paths: &RootPaths, remedy: &Remedy) -> String {
     let what = match (remedy.cure, remedy.verdict) {
         (Cure::Healed, Verdict::Missing) => "made again",
         (Cure::Healed, _) => "put back",
@@ -22,8 +21,8 @@ pub fn text_line(root: Option<&str>, remedy: &Remedy) -> String {
         (Cure::Healable, _) => "would be put back",
         (Cure::Unhealed, _) => "left as it is",
     };
-    let (cure, path) = (remedy.cure.name(), remedy.path.shown());
-    let mut text = format!("{cure:<12} {root}{path}  {} {what}", remedy.verdict.name());
+    let (cure, path) = (remedy.cure.name(), paths.shown(&remedy.path));
+    let mut text = format!("{cure:<12} {path}  {} {what}", remedy.verdict.name());
     let size = remedy.size;
     for (origin, taken) in &remedy.taken {
         let shown = ranges("", taken, size).unwrap_or_default();
@@ -33,7 +32,7 @@ pub fn text_line(root: Option<&str>, remedy: &Remedy) -> String {
         text += &format!("\n    {lacking}");
     }
     if let Some(kept) = &remedy.kept {
-        text += &format!("\n    what was there is kept as {root}{}", kept.shown());
+        text += &format!("\n    what was there is kept as {}", paths.shown(kept));
     }
     if let Some(reason) = &remedy.reason {
         text += &format!("\n    {}", safe(reason));
@@ -117,7 +116,7 @@ impl TakenLine {
 }
 
 /// What a heal as a whole has come to, in sentences.
-pub(super) fn closing(healing: &Healing) -> Vec<String> {
+pub(super) fn closing(paths: &RootPaths, healing: &Healing) -> Vec<String> {
     let bytes = units::size(healing.bytes);
     let healed = who(&healing.healed).map(|who| format!("HEALED: {who}, {bytes} put back."));
     let healable = who(&healing.healable).map(|who| {
@@ -128,8 +127,9 @@ pub(super) fn closing(healing: &Healing) -> Vec<String> {
     let kept = (healing.kept > 0).then(|| {
         let files = number(healing.kept, "rewritten file", "rewritten files");
         format!(
-            "What was in {files} before is kept below '{REPLACED}' in the root: look whether \
-             any of it is the better content, and delete it when it is not needed."
+            "What was in {files} before is kept below {}: look whether any of it is the better \
+             content, and delete it when it is not needed.",
+            paths.shown(&RelPath::from_bytes(REPLACED.as_bytes()))
         )
     });
     let unfinished = healing.is_unfinished.then(|| {
@@ -158,8 +158,6 @@ fn who(tallies: &Tallies) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::words::RelPath;
-
     const MIB: u64 = 1 << 20;
 
     fn remedy(cure: Cure) -> Remedy {
@@ -184,7 +182,7 @@ mod tests {
         let expected = "healed       a\\n\\xff  rotten put back\n    \
              bytes 0-1048576 (1.0 MiB of 4.0 MiB) as they are in it\n    \
              bytes 1048576-2097152, 3145728-4194304 (2.0 MiB of 4.0 MiB) from /b\\x1b";
-        assert_eq!(text_line(None, &remedy(Cure::Healed)), expected);
+        assert_eq!(text_line(&RootPaths::in_root(), &remedy(Cure::Healed)), expected);
         let mut left = remedy(Cure::Unhealed);
         left.taken.clear();
         left.lacking = vec![2 * MIB..3 * MIB];
@@ -193,7 +191,7 @@ mod tests {
         let expected = "unhealed     /r/a\\n\\xff  rotten left as it is\n    \
              in no copy: bytes 2097152-3145728 (1.0 MiB of 4.0 MiB)\n    \
              what was there is kept as /r/.fsure/replaced/1/a\\xff\n    no\\n";
-        assert_eq!(text_line(Some("/r"), &left), expected);
+        assert_eq!(text_line(&RootPaths::at("/r".as_ref()), &left), expected);
     }
 
     #[test]
@@ -220,12 +218,11 @@ mod tests {
         healing.add(&Remedy { kind: EntryKind::Link, ..remedy(Cure::Unhealed) });
         healing.is_unfinished = true;
         assert_eq!(
-            closing(&healing),
+            closing(&RootPaths::at("/r".as_ref()), &healing),
             [
                 "HEALED: 1 file, 2.0 MiB put back.",
-                "What was in 1 rewritten file before is kept below '.fsure/replaced' in the root: \
-                 look whether any of it is the better content, and delete it when it is not \
-                 needed.",
+                "What was in 1 rewritten file before is kept below /r/.fsure/replaced: look whether \
+                 any of it is the better content, and delete it when it is not needed.",
                 "NOT HEALED: 1 link; the reasons are told above.",
                 "NOT FINISHED: a file is in the middle of being healed in place; the next heal \
                  with '--yes' goes on."

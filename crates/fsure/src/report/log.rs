@@ -4,13 +4,13 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use super::json::{KnownLine, line, text_and_bytes};
-use super::{count, date_and_time, number, safe, timestamp};
+use super::{RootPaths, count, date_and_time, number, safe, timestamp};
 use crate::job::{Claim, History, Sealed};
 use crate::trust::told;
 use crate::words::{Basis, Changes, Generation, Signed, Verification, escape, units};
 
 /// The history for a person.
-pub fn text(root: &str, history: &History) -> String {
+pub fn text(paths: &RootPaths, history: &History) -> String {
     let mut lines: Vec<(i64, String)> = history
         .generations
         .iter()
@@ -19,13 +19,14 @@ pub fn text(root: &str, history: &History) -> String {
     lines.extend(history.verifications.iter().map(|one| (one.at_s, verification_text(one))));
     // Of one second in the order above: what was verified had been recorded.
     lines.sort_by_key(|(at_s, _)| *at_s);
-    let mut text = format!("log {}\n\n", safe(root));
+    let root = escape(&fsure_os::path::bytes(paths.root()));
+    let mut text = format!("log {root}\n\n");
     for (_, line) in lines {
         text += &line;
         text.push('\n');
     }
     text.push('\n');
-    text += &known_damage(history);
+    text += &known_damage(paths, history);
     text += &match (&history.objection, &history.signed) {
         (Some(why), _) => {
             format!("NOT AS SIGNED: {}.\n", safe(why))
@@ -45,10 +46,10 @@ pub fn text(root: &str, history: &History) -> String {
 }
 
 /// The files that are known to be damaged, each with its dates.
-fn known_damage(history: &History) -> String {
+fn known_damage(paths: &RootPaths, history: &History) -> String {
     let mut text = String::new();
     for (path, known) in &history.known_damage {
-        let (verdict, path) = (known.verdict.name(), path.shown());
+        let (verdict, path) = (known.verdict.name(), paths.shown(path));
         let (found, seen) = (date(known.found_s), date(known.seen_s));
         text += &format!("{verdict:<12} {path}  found on {found}, last read on {seen}\n");
     }
@@ -59,8 +60,10 @@ fn known_damage(history: &History) -> String {
     if history.damaged_files > 0 {
         let files = number(history.damaged_files, "file is", "files are");
         text += &format!(
-            "{files} known to be DAMAGED. 'fsure heal PATH --from COPY' puts them right, and \
-             'fsure verify PATH' says whether they are.\n\n"
+            "{files} known to be DAMAGED. '{} --from COPY' puts them right, and '{}' says whether \
+             they are.\n\n",
+            paths.command("heal"),
+            paths.command("verify")
         );
     }
     text

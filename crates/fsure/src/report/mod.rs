@@ -16,12 +16,14 @@ pub mod fold;
 pub mod heal;
 pub mod hot;
 pub mod json;
+pub mod last_word;
 pub mod listing;
 pub mod log;
 pub mod matrix;
 mod meta_line;
 pub mod metrics;
 pub mod page;
+mod paths;
 pub mod pin;
 pub mod powercut;
 pub mod protect;
@@ -32,6 +34,8 @@ mod scrubbed;
 pub mod speed;
 pub mod text;
 mod totals;
+
+pub use paths::RootPaths;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;

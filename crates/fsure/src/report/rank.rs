@@ -42,7 +42,14 @@ pub(super) fn ranks(rungs: &[&Rung]) -> Vec<Rank> {
     rungs.iter().map(rank).collect()
 }
 
+/// The characters of the longest of these ranks.
+pub(super) fn longest(ranks: &[Rank]) -> usize {
+    ranks.iter().map(|rank| rank.to_string().len()).max().unwrap_or(0)
+}
+
 /// What the ranks mean, in two lines.
-pub(super) const MEANING: &str = "A rank such as 2-3: the interval has a value in common with \
-                                  another's, so neither may be called the\nfaster. A rank of -: \
-                                  there were fewer than three runs.";
+pub(super) const MEANING: [&str; 2] = [
+    "A rank such as 2-3: the interval has a value in common with another's, so neither may be \
+     called the",
+    "faster. A rank of -: there were fewer than three runs.",
+];

@@ -1,11 +1,11 @@
 //! What is to be said of a scrub besides: how much was due, what is left, and
 //! what it will never come to by itself.
 
-use super::{count, number};
+use super::{RootPaths, count, number};
 use crate::words::{Outcome, Scrubbed, Verdict, units};
 
 /// The sentences of a scrub, the gravest first.
-pub(super) fn sentences(scrub: &Scrubbed, outcome: &Outcome) -> Vec<String> {
+pub(super) fn sentences(paths: &RootPaths, scrub: &Scrubbed, outcome: &Outcome) -> Vec<String> {
     let undecided = (scrub.undecided_files > 0).then(|| {
         let who = number(scrub.undecided_files, "file", "files");
         format!(
@@ -17,8 +17,8 @@ pub(super) fn sentences(scrub: &Scrubbed, outcome: &Outcome) -> Vec<String> {
         let who = number(scrub.too_large_files, "file is", "files are");
         format!(
             "{who} TOO LARGE for this budget and cannot be verified in parts: they have no block \
-             values. The first is {}. Verify them by 'fsure verify PATH', or with a larger budget.",
-            first.shown()
+             values. A larger budget verifies them, or each by itself, the first with '{}'.",
+            paths.command_on("verify", first)
         )
     });
     let eaten_up = scrub.is_eaten_up().then(|| {
@@ -27,9 +27,11 @@ pub(super) fn sentences(scrub: &Scrubbed, outcome: &Outcome) -> Vec<String> {
             .to_owned()
     });
     let elsewhere = (outcome.files.of(Verdict::Missing) > 0).then(|| {
-        "What is missing may have another name now, which a scrub does not look for: 'fsure \
-         status' does."
-            .to_owned()
+        format!(
+            "What is missing may have another name now, which a scrub does not look for: '{}' \
+             does.",
+            paths.command("status")
+        )
     });
     let all = [undecided, too_large, eaten_up, elsewhere, Some(how_far(scrub, outcome))];
     all.into_iter().flatten().collect()
@@ -71,21 +73,27 @@ mod tests {
         let mut outcome = Outcome::default();
         let mut scrub = Scrubbed::default();
         let note = " What is not recorded was not looked for.";
-        assert_eq!(sentences(&scrub, &outcome), [format!("Nothing was due.{note}")]);
+        assert_eq!(
+            sentences(&RootPaths::in_root(), &scrub, &outcome),
+            [format!("Nothing was due.{note}")]
+        );
         outcome.files.add(Verdict::Ok);
         (scrub.due_files, scrub.due_bytes) = (1, 5);
         (scrub.done_files, scrub.done_bytes) = (1, 5);
         let all = "1 of 1 file due is as recorded; nothing is left.";
-        assert_eq!(sentences(&scrub, &outcome), [format!("{all}{note}")]);
+        assert_eq!(sentences(&RootPaths::in_root(), &scrub, &outcome), [format!("{all}{note}")]);
         (scrub.due_files, scrub.due_bytes) = (1_003, 3 << 20);
         (scrub.partly_files, scrub.partly_bytes) = (1, 1 << 20);
         (scrub.too_large_files, scrub.too_large_first) = (1, Some(RelPath::from_bytes(*b"a\n")));
         (scrub.undecided_files, scrub.by_age_files) = (2, 1);
-        let said = sentences(&scrub, &outcome);
+        let said = sentences(&RootPaths::in_root(), &scrub, &outcome);
         assert!(said[0].starts_with("2 files DIFFERED at a first look"), "{said:?}");
-        assert!(said[1].contains("1 file is TOO LARGE") && said[1].contains("a\\n"), "{said:?}");
+        assert!(
+            said[1].contains("1 file is TOO LARGE") && said[1].contains(r"'fsure verify $'a\x0a''"),
+            "{said:?}"
+        );
         (scrub.again_files, scrub.by_age_files) = (1, 0);
-        assert!(sentences(&scrub, &outcome)[2].contains("OTHERS WAIT"));
+        assert!(sentences(&RootPaths::in_root(), &scrub, &outcome)[2].contains("OTHERS WAIT"));
         assert_eq!(
             said[2],
             format!(

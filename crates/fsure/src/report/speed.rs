@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 
-use super::rank::{MEANING, ranks};
+use super::rank::{MEANING, longest, ranks};
 use super::{figure, number, safe};
 use crate::job::Changes;
 use crate::results::{Limit, Line, Rung, Series, Summary};
@@ -40,7 +40,7 @@ pub fn text(lines: &[Line]) -> String {
     }
     if !rungs.is_empty() {
         text.push_str(INTERVALS);
-        text.push_str(MEANING);
+        text.push_str(&MEANING.join("\n"));
         text.push('\n');
     }
     for line in lines {
@@ -60,16 +60,21 @@ fn ladder(text: &mut String, unit: &str, mut rungs: Vec<&Rung>) {
     }
     rungs.sort_by(|one, other| other.median.total_cmp(&one.median));
     let (fastest, slowest) = (rungs[0].median, rungs[rungs.len() - 1].median);
-    let _ =
-        writeln!(text, "\nrank  {:<NAME$} {unit:>9}  {:<23} runs  CPU s/GiB", "rung", "interval");
+    let ranks = ranks(&rungs);
+    let width = longest(&ranks).max("rank".len());
+    let _ = writeln!(
+        text,
+        "\n{:>width$}  {:<NAME$} {unit:>9}  {:<23} runs  CPU s/GiB",
+        "rank", "rung", "interval"
+    );
     let targets: std::collections::BTreeSet<_> =
         rungs.iter().map(|rung| &rung.target).filter(|target| *target != "memory").collect();
-    for (rung, rank) in rungs.iter().zip(ranks(&rungs)) {
+    for (rung, rank) in rungs.iter().zip(ranks) {
         let interval = format!("{} - {}", figure(rung.low), figure(rung.high));
         let cpu = rung.cpu_s_per_gib.map_or_else(|| "-".to_owned(), |cpu| format!("{cpu:.2}"));
         let _ = writeln!(
             text,
-            "{rank:>4}  {:<NAME$} {:>9}  {interval:<23} {:>4}  {cpu:>9}  {}",
+            "{rank:>width$}  {:<NAME$} {:>9}  {interval:<23} {:>4}  {cpu:>9}  {}",
             rung.name,
             figure(rung.median),
             rung.runs,
@@ -79,7 +84,7 @@ fn ladder(text: &mut String, unit: &str, mut rungs: Vec<&Rung>) {
             true => format!("{}: ", safe(&rung.target)),
             false => String::new(),
         };
-        let _ = writeln!(text, "      {place}{}{}", safe(&rung.measured), asides(rung));
+        let _ = writeln!(text, "{:width$}  {place}{}{}", "", safe(&rung.measured), asides(rung));
     }
 }
 

@@ -8,38 +8,36 @@
 use jiff::tz::TimeZone;
 
 use super::closing::{by_kind, closing, unfinished, untrusted};
-use super::{count, date_and_time, number, safe, timestamp};
+use super::{RootPaths, count, date_and_time, number, safe, timestamp};
 use crate::words::{
     Basis, ByteRange, BytesByWay, Entry, EntryKind, Finding, KnownDamage, MetaChange, MetaValue,
     Outcome, Spelling, Verdict, Was, escape, merge_ranges, units,
 };
 
 /// A finding in one line, and a second, indented one where there is evidence;
-/// no line end. It begins with the verdict's name; `root` goes before the path,
-/// where there are several.
-pub fn finding_line(root: Option<&str>, finding: &Finding) -> String {
-    finding_line_in(root, finding, &TimeZone::system())
+/// no line end. It begins with the verdict's name.
+pub fn finding_line(paths: &RootPaths, finding: &Finding) -> String {
+    finding_line_in(paths, finding, &TimeZone::system())
 }
 
 /// The whole report on one root, several lines.
-pub fn summary(root: &str, command: &str, outcome: &Outcome) -> String {
-    summary_in(root, command, outcome, &TimeZone::system())
+pub fn summary(paths: &RootPaths, command: &str, outcome: &Outcome) -> String {
+    summary_in(paths, command, outcome, &TimeZone::system())
 }
 
 /// What explains the exit code of a run and is no finding, a sentence each: for a user who
 /// wants findings only.
-pub fn beyond_findings(outcome: &Outcome) -> Vec<String> {
-    let whole = outcome.record_untrusted.iter().flat_map(|_| untrusted(outcome));
-    whole.chain(unfinished(outcome)).collect()
+pub fn beyond_findings(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
+    let whole = outcome.record_untrusted.iter().flat_map(|_| untrusted(paths, outcome));
+    whole.chain(unfinished(paths, outcome)).collect()
 }
 
-fn finding_line_in(root: Option<&str>, finding: &Finding, zone: &TimeZone) -> String {
+fn finding_line_in(paths: &RootPaths, finding: &Finding, zone: &TimeZone) -> String {
     let mut facts = vec![what(finding)];
     facts.extend(dates(finding, zone));
-    let root = root.map_or(String::new(), |root| format!("{}/", safe(root)));
-    let (verdict, path) = (finding.verdict.name(), finding.path.shown());
-    let mut line = format!("{verdict:<12} {root}{path}  {}", facts.join(", "));
-    let evidence = evidence(finding, zone);
+    let (verdict, path) = (finding.verdict.name(), paths.shown(&finding.path));
+    let mut line = format!("{verdict:<12} {path}  {}", facts.join(", "));
+    let evidence = evidence(paths, finding, zone);
     if !evidence.is_empty() {
         line += "\n    ";
         line += &evidence.join("; ");
@@ -88,7 +86,7 @@ fn dates(finding: &Finding, zone: &TimeZone) -> Option<String> {
     now.or(then).filter(|entry| !entry.is_undated()).map(|entry| shown(entry, FORMATS[0]))
 }
 
-fn evidence(finding: &Finding, zone: &TimeZone) -> Vec<String> {
+fn evidence(paths: &RootPaths, finding: &Finding, zone: &TimeZone) -> Vec<String> {
     let mut evidence = Vec::new();
     if let (Some(then), Some(now)) = (&finding.recorded, &finding.found)
         && let (Some(before), Some(after)) = (&then.target, &now.target)
@@ -97,10 +95,10 @@ fn evidence(finding: &Finding, zone: &TimeZone) -> Vec<String> {
         evidence.push(format!("target {} -> {}", escape(before), escape(after)));
     }
     let moved_from = finding.moved_from.as_ref();
-    evidence.extend(moved_from.map(|path| match finding.norm {
-        Some(Spelling::Nfc) => format!("recorded as {}, in another Unicode form", path.shown()),
-        Some(Spelling::Case) => format!("recorded as {}, in other capitals", path.shown()),
-        _ => format!("recorded as {}", path.shown()),
+    evidence.extend(moved_from.map(|path| paths.shown(path)).map(|path| match finding.norm {
+        Some(Spelling::Nfc) => format!("recorded as {path}, in another Unicode form"),
+        Some(Spelling::Case) => format!("recorded as {path}, in other capitals"),
+        _ => format!("recorded as {path}"),
     }));
     evidence.extend(finding.meta.iter().map(beside));
     let size = finding.size();
@@ -156,15 +154,16 @@ pub(super) fn ranges(what: &str, ranges: &[ByteRange], size: u64) -> Option<Stri
     (!merged.is_empty()).then(|| format!("{what} bytes {list} ({bytes} of {size})"))
 }
 
-fn summary_in(root: &str, command: &str, outcome: &Outcome, zone: &TimeZone) -> String {
-    let mut text = format!("{command} {}\n\n", safe(root));
+fn summary_in(paths: &RootPaths, command: &str, outcome: &Outcome, zone: &TimeZone) -> String {
+    let root = escape(&fsure_os::path::bytes(paths.root()));
+    let mut text = format!("{command} {root}\n\n");
     text += &block(outcome);
     text += &format!("\nSeen: {}\n{}\n", seen(outcome), how_it_was_read(outcome));
     if !outcome.grave.is_empty() {
         text += "\nTo look at:\n";
     }
     for finding in &outcome.grave {
-        text += &finding_line_in(None, finding, zone);
+        text += &finding_line_in(paths, finding, zone);
         text.push('\n');
     }
     if outcome.grave_omitted > 0 {
@@ -172,7 +171,7 @@ fn summary_in(root: &str, command: &str, outcome: &Outcome, zone: &TimeZone) -> 
         text += &format!("... and {omitted} more, told above when they were found\n");
     }
     text.push('\n');
-    for sentence in closing(outcome) {
+    for sentence in closing(paths, outcome) {
         text += &sentence;
         text.push('\n');
     }
@@ -261,7 +260,7 @@ mod tests {
     fn shown(verdict: Verdict, change: impl FnOnce(&mut Finding)) -> String {
         let mut finding = finding(b"a b", verdict);
         change(&mut finding);
-        finding_line_in(None, &finding, &TimeZone::UTC)
+        finding_line_in(&RootPaths::in_root(), &finding, &TimeZone::UTC)
     }
 
     fn now(finding: &mut Finding) -> &mut Entry {
@@ -317,7 +316,7 @@ mod tests {
         finding.recorded.as_mut().unwrap().mtime_ns = 1_729_989_000_000_000_000;
         now(&mut finding).mtime_ns = 1_729_992_600_000_000_000;
         let zone = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
-        let line = finding_line_in(None, &finding, &zone);
+        let line = finding_line_in(&RootPaths::in_root(), &finding, &zone);
         let dates = "2024-10-27 02:30:00 +02:00 -> 2024-10-27 02:30:00 +01:00";
         assert_eq!(line, format!("touched      a  24.0 MiB, {dates}"));
     }
@@ -368,7 +367,12 @@ mod tests {
             f.path = RelPath::from_bytes(*b"a\n\x1b[31mb");
         });
         assert_eq!(line, "new          a\\n\\x1b[31mb  24.0 MiB, 2024-05-01 12:00:00");
-        let report = summary_in("/r\x1b]0;x\x07", "verify", &Outcome::default(), &TimeZone::UTC);
+        let report = summary_in(
+            &RootPaths::at("/r\x1b]0;x\x07".as_ref()),
+            "verify",
+            &Outcome::default(),
+            &TimeZone::UTC,
+        );
         assert!(report.starts_with("verify /r\\x1b]0;x\\x07\n"), "{report}");
     }
 
@@ -425,10 +429,11 @@ denied       shut  folder
 ... and 2,000 more, told above when they were found
 
 1 file is SUSPICIOUS: other content than recorded, and no date that explains it. \
-Put back good copies; only what is known to be right, 'fsure update --accept PATH' records.
+Put back good copies; only if the content is known to be right, record it: \
+'fsure update . --accept rot'.
 1 folder could NOT BE READ in full (1 denied: run again as a user who may read it).
 ";
-        assert_eq!(summary_in("/r", "verify", &outcome, &TimeZone::UTC), expected);
+        assert_eq!(summary_in(&RootPaths::in_root(), "verify", &outcome, &TimeZone::UTC), expected);
     }
 
     #[test]
@@ -440,7 +445,7 @@ Put back good copies; only what is known to be right, 'fsure update --accept PAT
         }
         outcome.add(finding(b"old", Verdict::Reverted));
         outcome.bytes.cached = 10 << 20;
-        let report = summary_in("/r", "verify", &outcome, &TimeZone::UTC);
+        let report = summary_in(&RootPaths::in_root(), "verify", &outcome, &TimeZone::UTC);
         for line in [
             "\nReverted                                1\n",
             "\nAccepted                                3\n",

@@ -318,7 +318,7 @@ impl Gravest {
 pub(super) fn read_on(first: Value, mut rest: Lines<impl BufRead>) -> Result<Checked, ReadError> {
     let first = serde_json::from_value(first).map_err(|_| ReadError::NotAResult)?;
     if matches!(first, Row::Unknown) {
-        return Err(ReadError::NotAResult);
+        return Err(whose(rest));
     }
     let (mut checked, mut gravest) = (Checked::default(), Gravest::default());
     checked.add(first, &mut gravest)?;
@@ -329,6 +329,20 @@ pub(super) fn read_on(first: Value, mut rest: Lines<impl BufRead>) -> Result<Che
     checked.found_total = gravest.total;
     checked.found = gravest.sorted();
     Ok(checked)
+}
+
+/// Names the command of a report that does not begin as one that is shown, from
+/// the lines that say it.
+fn whose(mut rest: Lines<impl BufRead>) -> ReadError {
+    while let Ok(Some(text)) = rest.next() {
+        let row = text.parse().ok().flatten();
+        if let Some(Row::Root(totals) | Row::Summary(totals)) = row
+            && let Some(command) = totals.command
+        {
+            return ReadError::OtherCommand(command);
+        }
+    }
+    ReadError::NotAResult
 }
 
 impl Checked {

@@ -27,10 +27,10 @@ pub enum ReadError {
     #[error("it is empty")]
     Empty,
     /// It does not begin as a result does.
-    #[error("line 1 is no line that fsure writes")]
+    #[error("line 1 does not begin a result of speed, flush, verify, update, scrub or status")]
     NotAResult,
     /// It is the report of a command that is not shown.
-    #[error("it is a report of 'fsure {0}', which cannot be shown")]
+    #[error("it is a report of 'fsure {0}', which the page does not show")]
     OtherCommand(String),
     /// It was written by a later program.
     #[error(

@@ -154,6 +154,9 @@ fn every_line_comes_back() {
     assert_eq!(read(&stored()[..]).unwrap(), expected);
 }
 
+const NOT_A_RESULT: &str =
+    "line 1 does not begin a result of speed, flush, verify, update, scrub or status";
+
 /// Wherever a kill cuts a result after its first line, it is read, and is no
 /// whole one.
 #[test]
@@ -167,7 +170,7 @@ fn a_result_cut_anywhere_is_read() {
     // Only the line end is gone.
     assert!(measured(&whole[..whole.len() - 1]).summary.is_some());
     for end in 1..first {
-        assert_eq!(why(&whole[..end]), "line 1 is no line that fsure writes", "{end}");
+        assert_eq!(why(&whole[..end]), NOT_A_RESULT, "{end}");
     }
 }
 
@@ -198,14 +201,18 @@ fn what_cannot_be_read_says_why_and_where() {
     assert!(why(later.as_bytes()).contains("in version 2 of the format"));
     for (foreign, expected) in [
         (&b""[..], "it is empty"),
-        (b"\n", "line 1 is no line"),
-        (b"hello\n", "line 1 is no line"),
-        (b"\xff\xfe\n", "line 1 is no line"),
-        (b"[]\n", "line 1 is no line"),
-        (b"{}\n", "line 1 is no line"),
-        (b"{\"type\":\"result\",\"version\":0}\n", "line 1 is no line"),
-        (b"{\"type\":\"duplicates\"}\n", "line 1 is no line"),
+        (b"\n", "line 1 does not begin a result"),
+        (b"hello\n", "line 1 does not begin a result"),
+        (b"\xff\xfe\n", "line 1 does not begin a result"),
+        (b"[]\n", "line 1 does not begin a result"),
+        (b"{}\n", "line 1 does not begin a result"),
+        (b"{\"type\":\"result\",\"version\":0}\n", "line 1 does not begin a result"),
+        (b"{\"type\":\"duplicates\"}\n", "line 1 does not begin a result"),
         (b"{\"type\":\"summary\",\"command\":\"dupes\"}\n", "it is a report of 'fsure dupes'"),
+        (
+            b"{\"type\":\"compared\"}\n{\"type\":\"summary\",\"command\":\"compare\"}\n",
+            "it is a report of 'fsure compare', which the page does not show",
+        ),
     ] {
         assert!(why(foreign).starts_with(expected), "{foreign:?}: {}", why(foreign));
     }

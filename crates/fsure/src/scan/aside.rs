@@ -42,12 +42,16 @@ impl Ledger<'_> {
         settled.may_be_forgotten = true;
         let is_file = settled.kind() == EntryKind::File;
         let accepted = self.outcome.accepted.total();
+        let path = settled.path.clone();
         self.settle(settled)?;
         if is_file && verdict == Verdict::Ignored && self.outcome.accepted.total() == accepted {
             let left_out = &mut self.outcome.recorded_left_out;
             match why {
                 LeftOut::CommandLine => left_out.by_command_line += 1,
-                LeftOut::Pattern => left_out.by_pattern += 1,
+                LeftOut::Pattern => {
+                    left_out.by_pattern += 1;
+                    self.outcome.to_accept.left_out.get_or_insert(path);
+                }
                 LeftOut::OtherFileSystem | LeftOut::OtherMount | LeftOut::NestedRoot => {
                     left_out.by_border += 1;
                 }

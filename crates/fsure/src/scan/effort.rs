@@ -109,8 +109,13 @@ pub struct Rate {
 impl Rate {
     /// Bytes in a second as a person writes them; else what it has to be.
     pub fn parse(text: &str) -> Result<u64, String> {
-        let size = units::parse_size(text.strip_suffix("/s").unwrap_or(text));
-        size.filter(|size| *size > 0).ok_or_else(|| "a size such as 200MiB/s or 50MB/s".to_owned())
+        let size = text.strip_suffix("/s").unwrap_or(text).trim();
+        // 200 would be 200 bytes, at which a disk takes years.
+        if !size.is_empty() && size.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
+            return Err(format!("without a unit, it would be bytes: say {size}MiB/s or {size}B/s"));
+        }
+        let rate = units::parse_size(size).filter(|rate| *rate > 0);
+        rate.ok_or_else(|| "a size with its unit, such as 200MiB/s or 50MB/s".to_owned())
     }
 
     /// So many bytes in a second; `None` for no limit.
@@ -141,6 +146,25 @@ mod tests {
         let share = told.share(Class::Rotational(1), 1 << 20);
         assert_eq!((share.threads, share.heads, share.batch), (3, 3, DEPTH_MAX));
         assert_eq!(told.share(Class::Remote, 1024).batch, 85);
+    }
+
+    #[test]
+    fn a_rate_has_a_unit() {
+        for (text, rate) in [
+            ("200MiB/s", Some(200 << 20)),
+            ("50MB", Some(50_000_000)),
+            ("1.5 M/s", Some(3 << 19)),
+            ("200B/s", Some(200)),
+            ("200", None),
+            ("200/s", None),
+            ("0.5", None),
+            ("0MiB/s", None),
+            ("/s", None),
+            ("", None),
+        ] {
+            assert_eq!(Rate::parse(text).ok(), rate, "{text}");
+        }
+        assert!(Rate::parse("200").unwrap_err().contains("say 200MiB/s"));
     }
 
     #[test]

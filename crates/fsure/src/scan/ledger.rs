@@ -9,6 +9,7 @@ use std::time::Instant;
 use fsure_os::folder::is_denied;
 
 use super::decide::Write;
+use super::estimate::judges_all;
 use super::hash::BlockValue;
 use super::known_damage::known_damage;
 use super::reader::Content;
@@ -493,6 +494,10 @@ impl<'a> Ledger<'a> {
         if self.outcome.scrub.is_some() && self.may_write && self.catalog.is_writing() {
             let forgotten = self.catalog.forget_strangers();
             self.survive(forgotten)?;
+        }
+        if self.outcome.stopped.is_some() && judges_all(self.plan) {
+            let left = self.catalog.files().saturating_sub(self.outcome.with_record);
+            self.outcome.unjudged_files = Some(left);
         }
         let is_complete = !self.is_stopped() && self.plan.walk.scope.is_root();
         if is_complete && self.may_write && self.outcome.is_update && self.catalog.is_writing() {

@@ -60,7 +60,8 @@ impl ExitCode {
         if other.rank() > self.rank() { other } else { self }
     }
 
-    fn rank(self) -> u8 {
+    /// How grave it is beside the others.
+    pub fn rank(self) -> u8 {
         match self {
             Self::Clean | Self::Program(0) => 0,
             Self::Differences => 1,

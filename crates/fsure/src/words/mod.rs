@@ -48,6 +48,7 @@ pub use metadata::{Aspect, AspectSet, MetaChange, MetaValue, Metadata, Was};
 pub use monitor::{Monitor, Progress, Silent};
 pub use outcome::{
     BytesByWay, GRAVE_FINDINGS_MAX, Offline, Outcome, RecordedLeftOut, Stop, Tallies, Tally,
+    ToAccept,
 };
 pub use path::{RelPath, Shown, escape, exact, text_and_bytes};
 pub use protected::{Parity, Protected};

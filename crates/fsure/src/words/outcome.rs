@@ -1,5 +1,6 @@
 //! What a whole run found: counts, bytes, and the findings nobody may miss.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{
@@ -147,6 +148,44 @@ pub enum Stop {
     StorageSilent(Duration),
 }
 
+/// Of each kind of trouble that `update --accept` ends, the first path: for the
+/// command that a report advises.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToAccept {
+    /// By verdict.
+    pub verdicts: BTreeMap<Verdict, RelPath>,
+    /// Damage that an earlier run found.
+    pub known_damage: Option<RelPath>,
+    /// Recorded metadata that fails its seal.
+    pub metadata: Option<RelPath>,
+    /// Recorded and left out by a pattern.
+    pub left_out: Option<RelPath>,
+}
+
+impl ToAccept {
+    /// Takes the path of a finding that is the first of its kind.
+    pub fn add(&mut self, finding: &Finding) {
+        let (verdict, path) = (finding.verdict, &finding.path);
+        let ends_by_accepting =
+            verdict.is_suspicious() || matches!(verdict, Verdict::RecordBad | Verdict::TypeChanged);
+        if ends_by_accepting {
+            self.verdicts.entry(verdict).or_insert_with(|| path.clone());
+        }
+        let first = |is: bool, first: &mut Option<RelPath>| {
+            if is && first.is_none() {
+                *first = Some(path.clone());
+            }
+        };
+        first(finding.known_damage.is_some() && !verdict.is_damage(), &mut self.known_damage);
+        first(finding.meta.iter().any(|change| change.was == Was::Bad), &mut self.metadata);
+    }
+
+    /// The first path with a verdict that satisfies a condition.
+    pub fn verdict(&self, condition: impl Fn(Verdict) -> bool) -> Option<&RelPath> {
+        self.verdicts.iter().find(|(verdict, _)| condition(**verdict)).map(|(_, path)| path)
+    }
+}
+
 /// How many suspicious and unread findings an outcome keeps for the end of
 /// the report. Beyond it a run on a dying disk would fill the memory; all of
 /// them were told to the monitor when they were found.
@@ -207,6 +246,8 @@ pub struct Outcome {
     /// Findings recorded on the user's word against the rules of `update`:
     /// counted above too, but no trouble any more.
     pub accepted: Tallies,
+    /// What `update --accept` would end of it.
+    pub to_accept: ToAccept,
     /// What was done about the findings, where that was what the run was for:
     /// what was healed is counted above too, but no trouble any more.
     pub healing: Option<Healing>,
@@ -228,6 +269,9 @@ pub struct Outcome {
     pub offline: Option<Offline>,
     /// Why the run ended early.
     pub stopped: Option<Stop>,
+    /// Recorded files that a run which ended early has not judged, where it was to
+    /// judge all of them.
+    pub unjudged_files: Option<u64>,
     /// The catalog as a whole fails its checks; the message says how.
     pub record_untrusted: Option<String>,
     /// The digest of what the rows claim that the run judged by, where that had
@@ -300,6 +344,9 @@ impl Outcome {
         if is_accepted {
             self.accepted.add(finding.kind, verdict);
         }
+        if !finding.recorded_now {
+            self.to_accept.add(&finding);
+        }
         let grave = verdict.is_suspicious()
             || verdict.is_unread()
             || matches!(verdict, Verdict::Flaky | Verdict::RecordBad)
@@ -337,9 +384,14 @@ impl Outcome {
 
     /// The exit code this outcome deserves: see [`ExitCode`].
     pub fn exit_code(&self) -> ExitCode {
-        if let Some(Stop::Interrupted(code)) = self.stopped {
-            return code;
+        match self.stopped {
+            Some(Stop::Interrupted(code)) => code,
+            _ => self.findings_code(),
         }
+    }
+
+    /// The exit code that its findings deserve, also where the run was asked to end.
+    pub fn findings_code(&self) -> ExitCode {
         let any = |condition: &dyn Fn(Verdict) -> bool| {
             let [files, links, folders] = self.troubles(condition);
             files + links + folders > 0

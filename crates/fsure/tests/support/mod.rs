@@ -61,8 +61,8 @@ pub use meanwhile::{Meanwhile, Moment};
 pub use mounted::Mounted;
 pub use record::{Recorded, Row, bytes, content};
 pub use run::{
-    Report, Run, cannot_crash, code, crash, fsure, fsure_json, fsure_of, fsure_with,
-    is_torn_superblock, path_of, told,
+    Report, Run, cannot_crash, code, crash, fsure, fsure_in, fsure_json, fsure_of, fsure_with,
+    is_torn_superblock, path_of, told, typed,
 };
 #[cfg(target_os = "linux")]
 pub use traced::{Traced, traced};

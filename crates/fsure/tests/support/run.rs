@@ -27,6 +27,21 @@ pub fn fsure(args: &[impl AsRef<OsStr>]) -> Run {
 /// The home of a user who has neither a configuration nor a memory.
 const NOBODY: &str = "/nonexistent";
 
+/// Runs `fsure` in a folder.
+pub fn fsure_in(folder: &Path, args: &[impl AsRef<OsStr>]) -> Run {
+    ended(command(Path::new(NOBODY)).current_dir(folder).args(args))
+}
+
+/// Runs a line of `sh` in a folder, as a person types it who has `fsure`.
+pub fn typed(folder: &Path, line: &str) -> Run {
+    let binary = Path::new(env!("CARGO_BIN_EXE_fsure"));
+    let path = std::env::var("PATH").expect("a PATH");
+    let path = format!("{}:{path}", binary.parent().expect("a folder").display());
+    let mut shell = Command::new("sh");
+    shell.env("XDG_CONFIG_HOME", NOBODY).env("XDG_STATE_HOME", NOBODY).env("PATH", path);
+    ended(shell.args(["-c", line]).current_dir(folder))
+}
+
 /// Runs `fsure` for a user whose own files lie in `home`.
 pub fn fsure_of(home: &Path, args: &[impl AsRef<OsStr>]) -> Run {
     ended(command(home).args(args))

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use fsure::exchange::Format;
 use fsure::job::{Options, Side, compare};
-use fsure::report::compare as report;
+use fsure::report::{RootPaths, compare as report, last_word};
 use fsure::words::ExitCode;
 
 use super::OutputArgs;
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &CompareArgs, output: &OutputArgs) -> ExitCode {
              verify' does",
         );
     }
-    let task = screen.begin(args.here.to_string_lossy().into_owned(), false);
+    let task = screen.begin(RootPaths::at(&args.here), false);
     let side = |path: &PathBuf| Side { path: path.clone(), format: args.format };
     let compared =
         compare(&side(&args.here), &side(&args.there), args.records, &options, &task, &mut |one| {
@@ -70,6 +70,7 @@ pub(crate) fn run(args: &CompareArgs, output: &OutputArgs) -> ExitCode {
                 screen.print(&report::json_summary(&found, code.number()));
             } else if !output.quiet {
                 screen.print(&report::text_summary(&found));
+                screen.print(&last_word::exit_code(code));
             }
             code
         }

@@ -6,7 +6,7 @@ use clap::Args;
 use fsure::catalog::locate;
 use fsure::job::{Options, dupes};
 use fsure::report::dupes as report;
-use fsure::words::{Duplicates, ExitCode, Result, escape};
+use fsure::words::{Duplicates, ExitCode, Result};
 
 use super::OutputArgs;
 use super::effort::EffortArgs;
@@ -68,8 +68,8 @@ fn run_one(
 ) -> Result<Duplicates> {
     let place = locate(path, args.catalog.as_deref())?;
     let root = place.root.to_string_lossy().into_owned();
-    let shown = escape(&fsure_os::path::bytes(&place.root));
-    let task = screen.begin(root.clone(), false);
+    let paths = screen.paths(&place);
+    let task = screen.begin(paths.clone(), false);
     let mut group = 0;
     let options = Options { effort: args.effort.effort(&output.user), ..Options::default() };
     let found = dupes(&place, &options, &task, &mut |duplicate| {
@@ -77,14 +77,14 @@ fn run_one(
             screen.print(&report::json_line(&root, duplicate));
         } else {
             let is_first = std::mem::replace(&mut group, duplicate.group) != duplicate.group;
-            screen.print(&report::text_line(&shown, duplicate, is_first));
+            screen.print(&report::text_line(&paths, duplicate, is_first));
         }
     })?;
     drop(task);
     if output.json {
         screen.print(&report::json_summary(Some(&root), &found, found.exit_code().number()));
     } else if !output.quiet {
-        screen.print(report::text_summary(&shown, &found).trim_end());
+        screen.print(report::text_summary(&paths, &found).trim_end());
     }
     Ok(found)
 }

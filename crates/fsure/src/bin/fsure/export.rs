@@ -66,7 +66,7 @@ impl ExportArgs {
     fn run(&self, screen: &Screen, output: &OutputArgs) -> Result<Exported> {
         let place = locate(&self.path, self.catalog.as_deref())?;
         let options = Options { effort: self.effort.effort(&output.user), ..Options::default() };
-        let task = screen.begin(place.root.to_string_lossy().into_owned(), false);
+        let task = screen.begin(screen.paths(&place), false);
         match self.file() {
             Some(path) => export(&place, self.format, &options, Target::Path(path), &task),
             None => {

@@ -6,11 +6,13 @@ use std::path::PathBuf;
 use clap::Args;
 use fsure::catalog::{Place, locate};
 use fsure::job::{HealOptions, Options, heal, nested_place};
-use fsure::report::{json, text};
-use fsure::words::{Error, ExitCode, Outcome, Result, Verdict, escape};
+use fsure::report::json;
+use fsure::report::last_word::RootEnd;
+use fsure::words::{Error, ExitCode, Outcome, Result, Verdict};
 
 use super::OutputArgs;
 use super::effort::EffortArgs;
+use super::roots::{print_last_word, report};
 use super::screen::Screen;
 use super::trust::SignedByArgs;
 
@@ -91,14 +93,16 @@ pub(crate) fn run(args: &HealArgs, output: &OutputArgs) -> ExitCode {
             return error.exit_code();
         }
     };
-    let (mut code, mut outcomes) = (ExitCode::Clean, Vec::new());
+    let (mut code, mut outcomes, mut ends) = (ExitCode::Clean, Vec::new(), Vec::new());
     let mut left = VecDeque::from([(first, options)]);
     while let Some((place, options)) = left.pop_front() {
         let root = place.root.to_string_lossy().into_owned();
-        match heal_one(&place, &options, &root, &screen) {
+        let paths = screen.paths(&place);
+        match heal_one(&place, &options, !ends.is_empty(), &screen) {
             Ok(outcome) => {
                 code = code.worse(outcome.exit_code());
-                report(&place, &root, &outcome, output, &screen);
+                report("heal", &paths, &outcome, output, &screen);
+                ends.push(RootEnd::of(&paths, &outcome));
                 left.extend(nested(&place, &options, &outcome));
                 outcomes.push((root, Outcome { grave: Vec::new(), ..outcome }));
             }
@@ -108,6 +112,7 @@ pub(crate) fn run(args: &HealArgs, output: &OutputArgs) -> ExitCode {
                 let missed = if is_first { error.exit_code() } else { ExitCode::Incomplete };
                 code = code.worse(missed);
                 screen.error(&error);
+                ends.push(RootEnd::failed(&paths, &error));
             }
         }
         if screen.stop_requested().is_some() {
@@ -118,11 +123,18 @@ pub(crate) fn run(args: &HealArgs, output: &OutputArgs) -> ExitCode {
     if output.json && !outcomes.is_empty() {
         screen.print(&json::summary("heal", &outcomes, code));
     }
+    ends.extend(left.iter().map(|(place, _)| RootEnd::not_reached(&screen.paths(place))));
+    print_last_word(ends, code, output, &screen);
     screen.end(code)
 }
 
-fn heal_one(place: &Place, options: &HealOptions, root: &str, screen: &Screen) -> Result<Outcome> {
-    let task = screen.begin(root.to_owned(), false);
+fn heal_one(
+    place: &Place,
+    options: &HealOptions,
+    is_one_of_several: bool,
+    screen: &Screen,
+) -> Result<Outcome> {
+    let task = screen.begin(screen.paths(place), is_one_of_several);
     let job = std::panic::AssertUnwindSafe(|| heal(place, options, &task));
     // A fault must not take the report of what was done before with it.
     std::panic::catch_unwind(job)
@@ -140,13 +152,4 @@ fn nested(place: &Place, options: &HealOptions, outcome: &Outcome) -> Vec<(Place
     };
     let roots = outcome.nested_roots.iter();
     roots.map(|path| (nested_place(place, path), corresponding(path))).collect()
-}
-
-fn report(place: &Place, root: &str, outcome: &Outcome, output: &OutputArgs, screen: &Screen) {
-    if output.json {
-        screen.print(&json::root_summary(root, "heal", outcome));
-    } else if !output.quiet {
-        let shown = escape(&fsure_os::path::bytes(&place.root));
-        screen.print(&text::summary(&shown, "heal", outcome));
-    }
 }

@@ -62,7 +62,7 @@ impl ImportArgs {
         let root = self.root.as_deref().unwrap_or(&source.folder);
         let place = locate(root, self.catalog.as_deref())?;
         let root = place.root.to_string_lossy().into_owned();
-        let task = screen.begin(root.clone(), false);
+        let task = screen.begin(screen.paths(&place), false);
         Ok((root, import(&place, &source, &Options::default(), &task)?))
     }
 }

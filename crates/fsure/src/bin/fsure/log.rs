@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use fsure::catalog::locate;
+use fsure::catalog::{Place, locate};
 use fsure::job::{History, log};
 use fsure::report::log as report;
 use fsure::words::{ExitCode, Result};
@@ -34,12 +34,13 @@ pub(crate) struct LogArgs {
 pub(crate) fn run(args: &LogArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(false, &[]);
     match args.run() {
-        Ok((root, history)) => {
+        Ok((place, history)) => {
+            let root = place.root.to_string_lossy();
             let code = history.exit_code();
             if output.json {
                 report::json(&root, &history).iter().for_each(|line| screen.print(line));
             } else {
-                screen.print(&report::text(&root, &history));
+                screen.print(&report::text(&screen.paths(&place), &history));
             }
             screen.end(code)
         }
@@ -51,10 +52,10 @@ pub(crate) fn run(args: &LogArgs, output: &OutputArgs) -> ExitCode {
 }
 
 impl LogArgs {
-    fn run(&self) -> Result<(String, History)> {
+    fn run(&self) -> Result<(Place, History)> {
         let key = self.signed_by.as_deref().map(public_key).transpose()?;
         let place = locate(&self.path, self.catalog.as_deref())?;
-        let root = place.root.to_string_lossy().into_owned();
-        Ok((root, log(&place, key.as_ref())?))
+        let history = log(&place, key.as_ref())?;
+        Ok((place, history))
     }
 }

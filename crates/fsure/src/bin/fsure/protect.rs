@@ -58,7 +58,7 @@ pub(crate) fn run(args: &ProtectArgs, output: &OutputArgs) -> ExitCode {
 
 fn protected(args: &ProtectArgs, screen: &Screen) -> Result<Protected> {
     let place = locate(&args.path, args.catalog.as_deref())?;
-    let task = screen.begin(args.path.to_string_lossy().into_owned(), false);
+    let task = screen.begin(screen.paths(&place), false);
     let common = Options { force: args.force, ..Options::default() };
     protect(&place, &ProtectOptions { common, per_mille: args.redundancy }, &task)
 }

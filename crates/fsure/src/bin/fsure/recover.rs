@@ -50,7 +50,7 @@ pub(crate) fn run(args: &RecoverArgs, output: &OutputArgs) -> ExitCode {
         backup_folders: output.user.backup.clone(),
     };
     let root = place.root.to_string_lossy().into_owned();
-    let task = screen.begin(root.clone(), false);
+    let task = screen.begin(screen.paths(&place), false);
     let recovered: Result<Recovery> = recover(&place, &options, &task);
     drop(task);
     match recovered {

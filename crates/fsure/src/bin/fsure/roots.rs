@@ -10,10 +10,11 @@ use std::sync::{Mutex, PoisonError};
 use clap::{Args, ValueEnum};
 use fsure::catalog::{Place, locate, locate_folder};
 use fsure::job::{Options, UserConfig, age, nested_place, unless_reader_left, write_output};
+use fsure::report::last_word::{self, RootEnd};
 use fsure::report::metrics::{RootMetrics, metrics};
-use fsure::report::{json, text};
+use fsure::report::{RootPaths, json, text};
 use fsure::scan::{Effort, From};
-use fsure::words::{Clock, Error, ExitCode, IoContext as _, Monitor, Outcome, Result, escape};
+use fsure::words::{Clock, Error, ExitCode, IoContext as _, Monitor, Outcome, Result};
 use fsure_os::device::Device;
 use fsure_os::folder::Root;
 use fsure_os::output::Destination;
@@ -132,10 +133,14 @@ impl MetricsArgs {
     /// No metrics.
     pub(crate) const NONE: Self = Self { metrics: None };
 
+    /// Whether they go to standard output, as the report does.
+    fn are_behind_the_report(&self) -> bool {
+        self.metrics.as_deref().is_some_and(Destination::is_standard_output)
+    }
+
     /// Refuses metrics among lines of JSON.
     fn refuse_with_json(&self, json: bool) -> Result<()> {
-        let metrics = self.metrics.as_deref();
-        if !json || !metrics.is_some_and(Destination::is_standard_output) {
+        if !json || !self.are_behind_the_report() {
             return Ok(());
         }
         Err(Error::Usage {
@@ -148,11 +153,12 @@ impl MetricsArgs {
 /// What is done with one root.
 pub(crate) type Job<'a> = dyn Fn(&Place, usize, &dyn Monitor) -> Result<Outcome> + Sync + 'a;
 
-/// What has been done so far: outcomes with the order they were asked for in.
+/// What has been done so far, each with the order it was asked for in.
 struct Done {
     code: ExitCode,
     outcomes: Vec<(usize, String, Outcome)>,
     metrics: Vec<(usize, RootMetrics)>,
+    ends: Vec<(usize, RootEnd)>,
 }
 
 impl Run<'_> {
@@ -174,10 +180,10 @@ impl Run<'_> {
                 return code.worse(self.write_metrics(self.args.not_run(code)));
             }
         };
-        let done = Done { code: ExitCode::Clean, outcomes: Vec::new(), metrics: Vec::new() };
-        let done = Mutex::new(done);
+        let is_one_of_several = places.len() > 1;
+        let done = Mutex::new(Done::default());
         match &mut by_disk(places)[..] {
-            [group] => self.run_group(std::mem::take(group), false, &done),
+            [group] => self.run_group(std::mem::take(group), is_one_of_several, &done),
             groups => std::thread::scope(|scope| {
                 for group in groups {
                     let (group, done) = (std::mem::take(group), &done);
@@ -185,10 +191,20 @@ impl Run<'_> {
                 }
             }),
         }
-        let Done { code, mut outcomes, metrics } =
+        let Done { code, mut outcomes, metrics, mut ends } =
             done.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let code = code.worse(self.write_metrics(metrics));
-        let code = screen.stop_requested().unwrap_or(code);
+        ends.sort_by_key(|(number, _)| *number);
+        let ends = ends.into_iter().map(|(_, end)| end).collect();
+        let stopped = |code| screen.stop_requested().unwrap_or(code);
+        // Metrics come behind the report, where both go to standard output.
+        let code = if self.metrics.are_behind_the_report() {
+            print_last_word(ends, stopped(code), self.output, screen);
+            stopped(code.worse(self.write_metrics(metrics)))
+        } else {
+            let code = stopped(code.worse(self.write_metrics(metrics)));
+            print_last_word(ends, code, self.output, screen);
+            code
+        };
         if self.output.json && !outcomes.is_empty() {
             outcomes.sort_by_key(|(number, ..)| *number);
             let outcomes: Vec<_> =
@@ -199,11 +215,12 @@ impl Run<'_> {
     }
 
     /// Runs roots one after the other.
-    fn run_group(&self, group: Group, is_one_of_several: bool, done: &Mutex<Done>) {
+    fn run_group(&self, group: Group, mut is_one_of_several: bool, done: &Mutex<Done>) {
         let mut places = VecDeque::from(group);
         while let Some((number, place)) = places.pop_front() {
             let root = place.root.to_string_lossy().into_owned();
-            let task = self.screen.begin(root.clone(), is_one_of_several);
+            let paths = self.screen.paths(&place);
+            let task = self.screen.begin(paths.clone(), is_one_of_several);
             // A fault in one must not take the report of the others with it.
             let job = AssertUnwindSafe(|| (self.job)(&place, places.len() + 1, &task));
             let result = catch_unwind(job)
@@ -219,17 +236,25 @@ impl Run<'_> {
                     for nested in nested.rev().filter(|nested| !self.args.names(nested)) {
                         places.push_front((number, nested));
                     }
-                    self.report(&place, &root, &outcome);
+                    report(self.command, &paths, &outcome, self.output, self.screen);
+                    done.ends.push((number, RootEnd::of(&paths, &outcome)));
                     done.outcomes.push((number, root, Outcome { grave: Vec::new(), ..outcome }));
                 }
                 Err(error) => {
                     done.code = done.code.worse(error.exit_code());
                     self.screen.error(&error);
+                    done.ends.push((number, RootEnd::failed(&paths, &error)));
                 }
             }
             if self.screen.stop_requested().is_some() {
+                let left = places.iter();
+                let not_reached = left.map(|(number, place)| {
+                    (*number, RootEnd::not_reached(&self.screen.paths(place)))
+                });
+                done.ends.extend(not_reached);
                 break;
             }
+            is_one_of_several |= !places.is_empty();
         }
     }
 
@@ -283,18 +308,43 @@ impl Run<'_> {
             }
         }
     }
+}
 
-    fn report(&self, place: &Place, root: &str, outcome: &Outcome) {
-        if self.output.json {
-            self.screen.print(&json::root_summary(root, self.command, outcome));
-        } else if self.output.quiet {
-            for sentence in text::beyond_findings(outcome) {
-                self.screen.warn(&format!("{root}: {sentence}"));
-            }
-        } else {
-            let shown = escape(&fsure_os::path::bytes(&place.root));
-            self.screen.print(&text::summary(&shown, self.command, outcome));
+impl Default for Done {
+    fn default() -> Self {
+        Self { code: ExitCode::Clean, outcomes: Vec::new(), metrics: Vec::new(), ends: Vec::new() }
+    }
+}
+
+/// Reports on one root.
+pub(crate) fn report(
+    command: &str,
+    paths: &RootPaths,
+    outcome: &Outcome,
+    output: &OutputArgs,
+    screen: &Screen,
+) {
+    if output.json {
+        let root = paths.root().to_string_lossy();
+        screen.print(&json::root_summary(&root, command, outcome));
+    } else if output.quiet {
+        for sentence in text::beyond_findings(paths, outcome) {
+            screen.warn(&format!("{}: {sentence}", paths.root().to_string_lossy()));
         }
+    } else {
+        screen.print(&text::summary(paths, command, outcome));
+    }
+}
+
+/// Ends the report for a person on all roots of a command.
+pub(crate) fn print_last_word(
+    ends: Vec<RootEnd>,
+    code: ExitCode,
+    output: &OutputArgs,
+    screen: &Screen,
+) {
+    if !output.json && !output.quiet {
+        screen.print(&last_word::text(ends, code));
     }
 }
 

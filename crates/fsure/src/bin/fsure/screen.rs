@@ -10,10 +10,12 @@ mod results;
 mod task;
 
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fsure::report::{json, safe};
+use fsure::catalog::Place;
+use fsure::report::{RootPaths, json, safe};
 use fsure::words::{Error, ExitCode, Finding, Verdict};
 use fsure_os::output::Stream;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -58,6 +60,8 @@ pub(crate) struct Screen {
     attended: bool,
     /// 0, or the number of the signal that asks the run to stop.
     stop: Arc<AtomicUsize>,
+    /// The folder that the command was called in, if it can be told.
+    working_folder: Option<PathBuf>,
     output: Mutex<Output>,
     errors: Mutex<Box<dyn Write + Send>>,
     /// The live lines, where standard error is a terminal.
@@ -83,7 +87,9 @@ impl Screen {
             Color::Never => false,
         };
         let (output, errors) = (Box::new(Stream::new(io::stdout())), Box::new(io::stderr()));
-        Self { attended, live, ..Self::on(settings, colored, stop, output, errors) }
+        let working_folder = std::env::current_dir().ok();
+        let screen = Self::on(settings, colored, stop, output, errors);
+        Self { attended, live, working_folder, ..screen }
     }
 
     fn on(
@@ -98,15 +104,21 @@ impl Screen {
             colored,
             attended: false,
             stop,
+            working_folder: None,
             output: Mutex::new(Output::on(output)),
             errors: Mutex::new(errors),
             live: None,
         }
     }
 
+    /// How a root's paths are shown to the person who called the command.
+    pub(crate) fn paths(&self, place: &Place) -> RootPaths {
+        RootPaths::of(place, self.working_folder.as_deref())
+    }
+
     /// A root whose run begins now.
-    pub(crate) fn begin(&self, root: String, is_one_of_several: bool) -> Task<'_> {
-        Task::new(self, root, is_one_of_several)
+    pub(crate) fn begin(&self, paths: RootPaths, is_one_of_several: bool) -> Task<'_> {
+        Task::new(self, paths, is_one_of_several)
     }
 
     /// A live line, where there is a terminal for it.
@@ -115,9 +127,12 @@ impl Screen {
         Some(Live { all, line: all.add(live_line_on_stderr()) })
     }
 
-    /// Prints a report: one line or several, with or without a line end.
+    /// Prints a report: one line or several, with or without a line end; no line
+    /// if it is empty.
     pub(crate) fn print(&self, report: &str) {
-        self.put(report.trim_end_matches('\n'));
+        if !report.is_empty() {
+            self.put(report.trim_end_matches('\n'));
+        }
     }
 
     /// Prints a line of which the reader is not to wait for the next one.
@@ -347,7 +362,7 @@ mod tests {
 
     fn printed(settings: Settings, colored: bool) -> String {
         let (screen, output, _) = screen(settings, colored);
-        let task = screen.begin("/r".to_owned(), false);
+        let task = screen.begin(RootPaths::at("/r".as_ref()), false);
         for verdict in [Verdict::Ok, Verdict::New, Verdict::Rotten] {
             task.finding(&finding(b"a\n\x1b[31mb", verdict));
         }
@@ -357,7 +372,7 @@ mod tests {
 
     #[test]
     fn findings_are_chosen_and_escaped() {
-        let name = "a\\n\\x1b[31mb  folder\n";
+        let name = "/r/a\\n\\x1b[31mb  folder\n";
         let rotten = format!("rotten       {name}");
         assert_eq!(printed(PLAIN, false), rotten);
         let all = format!("ok           {name}new          {name}{rotten}");
@@ -377,11 +392,11 @@ mod tests {
         {
             let (screen, output, _) = screen(PLAIN, false);
             screen.print("before\n");
-            let task = screen.begin(String::new(), false);
+            let task = screen.begin(RootPaths::at("/r".as_ref()), false);
             task.progress(&Progress::default(), None);
             locked(&output.0).1 = Some(kind);
             for _ in 0..10_000 {
-                task.finding(&finding(b"x", Verdict::Missing));
+                task.finding(&finding(b"x", Verdict::Rotten));
             }
             locked(&output.0).1 = None;
             screen.print("after");
@@ -394,9 +409,9 @@ mod tests {
     }
 
     #[test]
-    fn of_several_roots_each_line_says_which() {
+    fn of_several_roots_each_warning_says_which() {
         let (screen, output, errors) = screen(PLAIN, false);
-        let task = screen.begin("/r\x1b".to_owned(), true);
+        let task = screen.begin(RootPaths::at("/r\x1b".as_ref()), true);
         task.finding(&finding(b"a", Verdict::Rotten));
         task.warn("odd");
         drop(task);

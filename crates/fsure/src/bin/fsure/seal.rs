@@ -53,7 +53,7 @@ impl SealArgs {
         let options = SealOptions { signer, memory, force: self.force };
         let place = locate(&self.path, self.catalog.as_deref())?;
         let root = place.root.to_string_lossy().into_owned();
-        let task = screen.begin(root.clone(), false);
+        let task = screen.begin(screen.paths(&place), false);
         let sealed = seal(&place, &options, &task)?;
         drop(task);
         for nested in &sealed.nested {

@@ -6,11 +6,12 @@ use clap::Args;
 use fsure::catalog::Place;
 use fsure::job::{age, nested_place, status};
 use fsure::report::age as report;
+use fsure::report::last_word::RootEnd;
 use fsure::scan::Effort;
-use fsure::words::{Ages, Clock, ExitCode, Monitor, Verdict, escape};
+use fsure::words::{Ages, Clock, ExitCode, Monitor, Verdict};
 
 use super::OutputArgs;
-use super::roots::{MetricsArgs, RootArgs, Run, find};
+use super::roots::{MetricsArgs, RootArgs, Run, find, print_last_word};
 use super::screen::Screen;
 use super::trust::SignedByArgs;
 
@@ -59,10 +60,11 @@ fn show_ages(args: &StatusArgs, output: &OutputArgs, screen: &Screen) -> ExitCod
             return error.exit_code();
         }
     };
-    let (mut all, mut code) = (Ages::default(), ExitCode::Clean);
+    let (mut all, mut code, mut ends) = (Ages::default(), ExitCode::Clean, Vec::new());
     while let Some(place) = places.pop_front() {
         let root = place.root.to_string_lossy().into_owned();
-        let task = screen.begin(root.clone(), false);
+        let paths = screen.paths(&place);
+        let task = screen.begin(paths.clone(), !ends.is_empty() || !places.is_empty());
         let ages = age(&place, &Clock::default(), &task);
         drop(task);
         match ages {
@@ -70,9 +72,9 @@ fn show_ages(args: &StatusArgs, output: &OutputArgs, screen: &Screen) -> ExitCod
                 if output.json {
                     screen.print(&report::json_line(&root, &ages));
                 } else {
-                    let shown = escape(&fsure_os::path::bytes(&place.root));
-                    screen.print(&report::text(&shown, &ages));
+                    screen.print(&report::text(&paths, &ages));
                 }
+                ends.push(RootEnd::of_ages(&paths, &ages));
                 code = code.worse(ages.exit_code());
                 let nested = ages.nested_roots.iter().map(|path| nested_place(&place, path));
                 for nested in nested.rev().filter(|nested| !args.roots.names(nested)) {
@@ -82,6 +84,7 @@ fn show_ages(args: &StatusArgs, output: &OutputArgs, screen: &Screen) -> ExitCod
             }
             Err(error) => {
                 screen.error(&error);
+                ends.push(RootEnd::failed(&paths, &error));
                 code = code.worse(error.exit_code());
             }
         }
@@ -89,8 +92,11 @@ fn show_ages(args: &StatusArgs, output: &OutputArgs, screen: &Screen) -> ExitCod
             break;
         }
     }
+    let code = screen.stop_requested().unwrap_or(code);
     if output.json {
         screen.print(&report::json_summary(&all, code));
     }
-    screen.end(screen.stop_requested().unwrap_or(code))
+    ends.extend(places.iter().map(|place| RootEnd::not_reached(&screen.paths(place))));
+    print_last_word(ends, code, output, screen);
+    screen.end(code)
 }

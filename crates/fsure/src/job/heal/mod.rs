@@ -96,6 +96,8 @@ pub fn heal(place: &Place, options: &HealOptions, monitor: &dyn Monitor) -> Resu
     if healed.total() > 0 {
         let is_healed = |finding: &Finding| healer.healed.contains(&finding.path);
         outcome.grave.retain(|finding| !is_healed(finding));
+        outcome.to_accept.verdicts.retain(|_, path| !healer.healed.contains(path));
+        outcome.grave.iter().for_each(|finding| outcome.to_accept.add(finding));
     }
     if options.does && healed.total() > 0 {
         note_healed(&mut catalog, noted, &outcome)?;

@@ -30,6 +30,13 @@ impl Axis {
             let low = 10_f64.powf((low * 0.8).log10().floor()).max(f64::MIN_POSITIVE);
             return Self { low, high: (high * 1.15).min(f64::MAX), is_log: true, from, to };
         }
+        Self::straight(std::iter::once(high), (from, to))
+    }
+
+    /// One on which equal steps are equal amounts, as of time, however far apart
+    /// the values are.
+    pub(super) fn straight(values: impl Iterator<Item = f64>, (from, to): (f64, f64)) -> Self {
+        let high = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
         let high = if high > 0.0 { (high * 1.08).min(f64::MAX) } else { 1.0 };
         Self { low: 0.0, high, is_log: false, from, to }
     }
@@ -108,6 +115,13 @@ mod tests {
             assert!(axis.ticks().len() <= 12, "{values:?}: {:?}", axis.ticks());
             assert!(axis.ticks().iter().all(|tick| tick.is_finite()));
         }
+    }
+
+    #[test]
+    fn time_runs_evenly() {
+        let axis = Axis::straight([0.05, 60.0].into_iter(), (0.0, 100.0));
+        assert!(!axis.is_log);
+        assert_eq!((axis.at(0.0), axis.at(30.0) * 2.0), (0.0, axis.at(60.0)));
     }
 
     #[test]

@@ -5,12 +5,14 @@ use super::Chart;
 use super::axis::Axis;
 use super::figures::figure;
 use super::svg::{CHARACTER, Canvas, WIDTH, clipped};
-use crate::report::rank::{Rank, ranks};
+use crate::report::rank::{Rank, longest, ranks};
 use crate::results::Rung;
 
 const ROW: f64 = 26.0;
 const BAR: f64 = 14.0;
 const TOP: f64 = 12.0;
+/// Between a rank and the name of its rung, for what ties it to the next.
+const TIE: f64 = 22.0;
 
 /// Rungs with the fastest first.
 pub fn sorted<'a>(rungs: &[&'a Rung]) -> Vec<&'a Rung> {
@@ -25,9 +27,11 @@ pub fn ladder(title: &str, rungs: &[&Rung], scale: &[&Rung]) -> Chart {
     let rungs = sorted(rungs);
     let ranks = ranks(&rungs);
     let unit = rungs.first().map_or("", |rung| rung.unit.as_str());
-    let longest = rungs.iter().map(|rung| rung.name.chars().count()).max().unwrap_or(0);
-    let label = (longest as f64 * CHARACTER + 52.0).clamp(120.0, 300.0);
-    let characters_max = ((label - 52.0) / CHARACTER).round() as usize;
+    let rank_end = (longest(&ranks) as f64 * CHARACTER + 4.0).max(30.0);
+    let before_names = rank_end + TIE;
+    let name = rungs.iter().map(|rung| rung.name.chars().count()).max().unwrap_or(0);
+    let label = (name as f64 * CHARACTER + before_names).clamp(120.0, 248.0 + before_names);
+    let characters_max = ((label - before_names) / CHARACTER).round() as usize;
     let values = scale.iter().chain(&rungs).flat_map(|rung| [rung.low, rung.median, rung.high]);
     let axis = Axis::of(values, (label, WIDTH - 76.0));
     let bottom = TOP + rungs.len() as f64 * ROW;
@@ -38,13 +42,14 @@ pub fn ladder(title: &str, rungs: &[&Rung], scale: &[&Rung]) -> Chart {
     }
     for (place, (rung, rank)) in rungs.iter().zip(&ranks).enumerate() {
         let middle = TOP + (place as f64 + 0.5) * ROW;
-        canvas.text(30.0, middle + 4.0, "soft end", &rank.to_string());
+        canvas.text(rank_end, middle + 4.0, "soft end", &rank.to_string());
         canvas.text(label - 8.0, middle + 4.0, "end", &clipped(&rung.name, characters_max));
         draw(&mut canvas, &axis, rung, middle);
         let overlaps = rungs.get(place + 1).is_some_and(|next| next.high >= rung.low);
         if overlaps {
             let next = middle + ROW;
-            let path = format!("M40 {:.1} h-5 V{:.1} h5", middle + 2.0, next - 2.0);
+            let (from, to) = (middle + 2.0, next - 2.0);
+            let path = format!("M{:.1} {from:.1} h-5 V{to:.1} h5", rank_end + 10.0);
             canvas.path("tie", "", &path);
         }
     }

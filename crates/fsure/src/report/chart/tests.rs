@@ -135,3 +135,14 @@ fn overlapping_intervals_share_their_ranks() {
     assert_eq!(chart.matches("class=\"tie\"").count(), 1);
     assert_eq!(text_of(&chart).matches("1-2").count(), 2);
 }
+
+#[test]
+fn a_rank_of_two_digits_is_on_the_paper() {
+    let rungs: Vec<_> = (1..=12).map(|n| rung("a", 100.0 - f64::from(n), 100.0, 101.0)).collect();
+    let chart = ladder("t", &rungs.iter().collect::<Vec<_>>(), &[]).alone();
+    let rank = chart.lines().find(|line| line.contains(">1-12<")).expect("a rank");
+    let x = rank.split('"').nth(1).and_then(|x| x.parse::<f64>().ok()).expect("its place");
+    assert!(x >= "1-12".len() as f64 * svg::CHARACTER, "{rank}");
+    let few = ladder("t", &[&rungs[0]], &[]).alone();
+    assert!(few.contains("x=\"30.0\""), "one digit stays where it was");
+}

@@ -106,7 +106,7 @@ pub fn page(results: &[Named]) -> Result<Report, minijinja::Error> {
         script_hash => hash(SCRIPT),
         style => Value::from_safe_string(style),
         script => Value::from_safe_string(SCRIPT.to_owned()),
-        rank_meaning => MEANING,
+        rank_meaning => MEANING.join(" "),
         sections => Serde(sections),
     })?;
     Ok(Report { html, charts: charts.0 })

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::sync::Mutex;
 
 use fsure::report::fold::Folding;
-use fsure::report::{heal, json, safe, text};
+use fsure::report::{RootPaths, heal, json, text};
 use fsure::words::{ExitCode, Finding, Monitor, Progress, RelPath, Remedy};
 
 use super::progress::{Meter, live_line, plain_line};
@@ -14,7 +14,8 @@ use super::{Live, Screen, locked};
 pub(crate) struct Task<'a> {
     screen: &'a Screen,
     root: String,
-    /// Whether other roots are on the screen at the same time.
+    paths: RootPaths,
+    /// Whether the command has other roots, too.
     is_one_of_several: bool,
     meter: Mutex<Meter>,
     line: Option<Live<'a>>,
@@ -24,10 +25,11 @@ pub(crate) struct Task<'a> {
 }
 
 impl<'a> Task<'a> {
-    pub(super) fn new(screen: &'a Screen, root: String, is_one_of_several: bool) -> Self {
+    pub(super) fn new(screen: &'a Screen, paths: RootPaths, is_one_of_several: bool) -> Self {
         Self {
             screen,
-            root,
+            root: paths.root().to_string_lossy().into_owned(),
+            paths,
             is_one_of_several,
             meter: Mutex::new(Meter::new()),
             line: screen.live_line(),
@@ -61,7 +63,7 @@ impl Monitor for Task<'_> {
         let rate = meter.recent_rate(seconds, progress.bytes_judged);
         let is_due = self.line.is_none() && meter.is_line_due(seconds);
         drop(meter);
-        let root = self.is_one_of_several.then(|| safe(&self.root).to_string());
+        let root = self.is_one_of_several.then(|| self.paths.shown_scope());
         let root = root.map_or(String::new(), |root| root + ": ");
         if let Some(line) = &self.line {
             line.say(root + &live_line(progress, seconds, rate, current));
@@ -80,8 +82,7 @@ impl Monitor for Task<'_> {
         if screen.settings.json {
             screen.put(&json::finding_line(&self.root, finding));
         } else {
-            let root = self.is_one_of_several.then_some(&*self.root);
-            let line = screen.paint(text::finding_line(root, finding), finding.verdict);
+            let line = screen.paint(text::finding_line(&self.paths, finding), finding.verdict);
             match screen.settings.all {
                 true => screen.put(&line),
                 false => self.put_all(&locked(&self.findings).finding(finding, line)),
@@ -95,8 +96,7 @@ impl Monitor for Task<'_> {
         }
         // What was found comes before what was done about it.
         self.put_all(&locked(&self.findings).end());
-        let root = self.is_one_of_several.then_some(&*self.root);
-        let line = heal::text_line(root, remedy);
+        let line = heal::text_line(&self.paths, remedy);
         self.put_all(&locked(&self.remedies).remedy(remedy, line));
     }
 

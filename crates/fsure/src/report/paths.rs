@@ -1,0 +1,154 @@
+//! Paths of one root as they can be typed where the command was called, and the
+//! commands that a report advises: a finding is of use if it can be copied into
+//! the next command line.
+
+use std::path::{Path, PathBuf};
+
+use crate::catalog::Place;
+use crate::words::{RelPath, escape, shell_quoted};
+
+/// How a report names what lies in one root.
+#[derive(Clone, Debug)]
+pub struct RootPaths {
+    root: PathBuf,
+    /// The part of the root that the command was called for.
+    scope: RelPath,
+    /// The catalog's file, if a command has to name it.
+    catalog: Option<PathBuf>,
+    /// The folder that the command was called in.
+    working_folder: Option<PathBuf>,
+}
+
+impl RootPaths {
+    /// Paths of a root for a command that was called in `working_folder`;
+    /// without one they are all absolute.
+    pub fn of(place: &Place, working_folder: Option<&Path>) -> Self {
+        let is_elsewhere = !place.is_inside() && !place.catalog.as_os_str().is_empty();
+        Self {
+            root: place.root.clone(),
+            scope: place.scope.clone(),
+            catalog: is_elsewhere.then(|| place.catalog.clone()),
+            // A service runs in `/`, and its report is read elsewhere.
+            working_folder: working_folder
+                .filter(|folder| folder.parent().is_some())
+                .map(Path::to_owned),
+        }
+    }
+
+    /// Absolute paths of a root folder.
+    pub fn at(root: &Path) -> Self {
+        Self { root: root.to_owned(), scope: RelPath::root(), catalog: None, working_folder: None }
+    }
+
+    /// Paths of a root folder that is the working folder.
+    #[cfg(test)]
+    pub(super) fn in_root() -> Self {
+        Self { working_folder: Some(PathBuf::from("/r")), ..Self::at(Path::new("/r")) }
+    }
+
+    /// The root folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// A path in the root, safe on a terminal: relative to the working folder if
+    /// it is below that, else absolute.
+    pub fn shown(&self, path: &RelPath) -> String {
+        escape(&fsure_os::path::bytes(&self.typed(path)))
+    }
+
+    /// The part of the root that the command was called for.
+    pub fn shown_scope(&self) -> String {
+        self.shown(&self.scope)
+    }
+
+    /// `fsure NAME` for what this command was called for.
+    pub fn command(&self, name: &str) -> String {
+        self.command_on(name, &self.scope)
+    }
+
+    /// `fsure NAME` for a path in the root.
+    pub fn command_on(&self, name: &str, path: &RelPath) -> String {
+        // Beside a catalog kept elsewhere, PATH is the root.
+        let path = if self.catalog.is_some() { &RelPath::root() } else { path };
+        let catalog = self.catalog.as_deref();
+        let catalog = catalog.map_or(String::new(), |catalog| {
+            format!(" --catalog {}", shell_quoted(&self.near_working_folder(catalog.to_owned())))
+        });
+        format!("fsure {name} {}{catalog}", shell_quoted(&self.typed(path)))
+    }
+
+    /// The command that records what is found at a path.
+    pub fn accept(&self, path: &RelPath) -> String {
+        format!("{} --accept {}", self.command("update"), shell_quoted(&self.typed(path)))
+    }
+
+    fn typed(&self, path: &RelPath) -> PathBuf {
+        let path = match path.is_root() {
+            true => self.root.clone(),
+            false => self.root.join(fsure_os::path::from_bytes(path.as_bytes())),
+        };
+        self.near_working_folder(path)
+    }
+
+    fn near_working_folder(&self, path: PathBuf) -> PathBuf {
+        let folder = self.working_folder.as_deref();
+        match folder.and_then(|folder| path.strip_prefix(folder).ok()) {
+            None => path,
+            Some(rest) if rest.as_os_str().is_empty() => PathBuf::from("."),
+            // A command would take it for an option.
+            Some(rest) if fsure_os::path::bytes(rest).starts_with(b"-") => {
+                Path::new(".").join(rest)
+            }
+            Some(rest) => rest.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::OWN_CATALOG;
+
+    fn paths(scope: &str, catalog: &str, working_folder: &str) -> RootPaths {
+        let root = Path::new("/srv/my photos");
+        let catalog = if catalog.is_empty() { root.join(OWN_CATALOG) } else { catalog.into() };
+        let scope = RelPath::from_bytes(scope.as_bytes());
+        let place = Place { root: root.to_owned(), catalog, scope };
+        RootPaths::of(&place, Some(Path::new(working_folder)))
+    }
+
+    #[test]
+    fn a_path_works_from_where_the_command_was_called() {
+        for (working_folder, path, shown) in [
+            ("/srv", "a\n", "my photos/a\\n"),
+            ("/srv/my photos", "a", "a"),
+            ("/srv/my photos", "", "."),
+            ("/srv/my photos", "-a", "./-a"),
+            ("/srv/my photos/2026", "2026/a", "a"),
+            ("/srv/my photos/2026", "b", "/srv/my photos/b"),
+            ("/srv/my", "a", "/srv/my photos/a"),
+            ("/", "a", "/srv/my photos/a"),
+        ] {
+            let path = RelPath::from_bytes(path.as_bytes());
+            assert_eq!(paths("", "", working_folder).shown(&path), shown, "{working_folder}");
+        }
+    }
+
+    #[test]
+    fn a_command_is_whole() {
+        let path = RelPath::from_bytes(*b"it's");
+        assert_eq!(
+            paths("2026", "", "/srv").accept(&path),
+            r"fsure update 'my photos/2026' --accept 'my photos/it'\''s'"
+        );
+        assert_eq!(
+            paths("", "/srv/c.db", "/srv").command("update"),
+            "fsure update 'my photos' --catalog c.db"
+        );
+        assert_eq!(
+            paths("", "", "/srv/my photos").command_on("verify", &path),
+            r"fsure verify 'it'\''s'"
+        );
+    }
+}
