@@ -110,7 +110,7 @@ impl Drive {
     ) -> std::result::Result<Mounted, MountError> {
         match (self, front) {
             (Self::Blocks(drive), Front::Mounted { system, options }) => {
-                Ok(Mounted::Stand(Stand::mount(site, drive.clone(), *system, options)?))
+                Ok(Mounted::Stand(Box::new(Stand::mount(site, drive.clone(), *system, options)?)))
             }
             (Self::Files(folder), _) => Ok(Mounted::Folder(folder.mount(site)?)),
             (Self::Blocks(_), Front::Folder(_)) => unreachable!("formatted as a folder"),
@@ -194,7 +194,7 @@ impl Drive {
 /// A drive that programs see, until this is dropped.
 #[derive(Debug)]
 pub(super) enum Mounted {
-    Stand(Stand),
+    Stand(Box<Stand>),
     Folder(MountedFolder),
 }
 
