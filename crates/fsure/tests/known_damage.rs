@@ -66,7 +66,7 @@ fn every_command_reports_it_with_its_date_and_exit_code() {
 
     let log = recorded.text("log", &NONE);
     assert_eq!(log.code, 3, "{}", log.stdout);
-    assert!(log.stdout.contains("altered      sub/b  found on 20"), "{}", log.stdout);
+    assert!(log.stdout.contains("/sub/b  found on 20"), "{}", log.stdout);
     let log = recorded.run("log", &NONE);
     assert_eq!(log.summary()["known_damage"], 1, "{log:?}");
 

@@ -430,7 +430,7 @@ mod tests {
         let lines: Vec<_> = errors.lines().collect();
         assert_eq!(lines[0], "fsure: warning: odd\\x1b[2J name a\\nb");
         assert_eq!(lines[1], "fsure: no record of /x\\n");
-        assert!(lines[2].starts_with("fsure: hint: 'fsure update /x\\n' makes one"), "{errors}");
+        assert!(lines[2].ends_with(r"fsure update $'/x\x0a'"), "{errors}");
         assert!(output.text().starts_with(r#"{"type":"error","#));
     }
 
