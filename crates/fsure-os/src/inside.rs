@@ -31,6 +31,8 @@ pub struct Cover {
     pub place: PathBuf,
     /// Bytes that may be in it at most, in memory.
     pub bytes: u64,
+    /// Names that may be in it at most.
+    pub names: u64,
 }
 
 /// Name spaces in which folders are covered. Dropping it ends all that is in them.
@@ -80,6 +82,13 @@ impl Alive {
     pub fn has_ended(&self, at_most: Duration) -> io::Result<bool> {
         self.0.has_ended(at_most)
     }
+}
+
+/// Has this thread alone see the mounts of the command, so that it may change them, by the
+/// argument that the keeper was given for the first process (Linux 5.8). They are there as
+/// long as it is.
+pub fn enter_mounts(argument: i32) -> io::Result<()> {
+    host::inside::enter_mounts(argument)
 }
 
 /// Whether the command is going to have a user name space of its own, in which there is

@@ -32,7 +32,6 @@ pub fn is_open_for_writing(root: &Root, path: &[u8]) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write as _;
 
     #[test]
     fn memory_never_writes_back() {
@@ -43,6 +42,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn a_writer_is_seen_while_it_has_the_file_open() {
+        use std::io::Write as _;
         let tree = tempfile::tempdir().unwrap();
         let root = Root::open(tree.path()).unwrap();
         std::fs::write(tree.path().join("file"), "x").unwrap();

@@ -67,6 +67,11 @@ pub fn data_from(file: &File, at: u64) -> io::Result<Option<Range<u64>>> {
     crate::host::mirror::data_from(file, at)
 }
 
+/// The change time of an open file, nanoseconds since 1970.
+pub fn changed_ns(file: &File) -> io::Result<i64> {
+    crate::host::mirror::changed_ns(file)
+}
+
 /// Takes a file out of the page cache, as far as it was written: what is read next
 /// comes from the medium.
 pub fn drop_cached(file: &File) -> io::Result<()> {

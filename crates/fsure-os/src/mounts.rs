@@ -5,7 +5,7 @@
 //! thread is started for it and does nothing but mount and unmount; all others
 //! stay where they are, and reach a mount by its descriptor: [`Mount::path`] is
 //! good in every thread and in every process of this user, and leads nowhere
-//! once the mount is dropped.
+//! once the mount is dropped. Without root it is a process in a user namespace.
 //!
 //! Linux only; elsewhere [`Namespace::new`] fails with `Unsupported`.
 
@@ -62,12 +62,21 @@ mod tests {
         path
     }
 
+    /// As root, and as a user who is not.
+    fn spaces(test: &str) -> Vec<Namespace> {
+        let spaces = [Namespace::new(), Namespace::of_process()];
+        let told = spaces.into_iter().filter_map(|space| {
+            space.inspect_err(|error| did_not_run(test, &error.to_string())).ok()
+        });
+        told.collect()
+    }
+
     #[test]
     fn nobody_else_sees_them_and_everybody_with_the_path_uses_them() {
-        let space = match Namespace::new() {
-            Ok(space) => space,
-            Err(error) => return did_not_run("nobody_else_sees_them", &error.to_string()),
-        };
+        spaces("nobody_else_sees_them").iter().for_each(see_a_ram_disk);
+    }
+
+    fn see_a_ram_disk(space: &Namespace) {
         let folder = tempfile::tempdir().unwrap();
         let place = make(folder.path(), "ram");
         for huge in [false, true] {
@@ -87,10 +96,10 @@ mod tests {
 
     #[test]
     fn a_bind_and_an_overlay_show_what_is_below() {
-        let space = match Namespace::new() {
-            Ok(space) => space,
-            Err(error) => return did_not_run("a_bind_and_an_overlay", &error.to_string()),
-        };
+        spaces("a_bind_and_an_overlay").iter().for_each(see_a_bind_and_an_overlay);
+    }
+
+    fn see_a_bind_and_an_overlay(space: &Namespace) {
         let folder = tempfile::tempdir().unwrap();
         let [ram, bound, over, lower] =
             ["ram", "bound", "over", "lower"].map(|name| make(folder.path(), name));
@@ -115,9 +124,26 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_said() {
-        let Ok(space) = Namespace::new() else { return };
+        for space in spaces("what_is_missing_is_said") {
+            let folder = tempfile::tempdir().unwrap();
+            let error = space.mount(&What::Bind("/nonexistent".into()), folder.path()).unwrap_err();
+            assert!(error.to_string().contains("/nonexistent"), "{error}");
+        }
+    }
+
+    #[test]
+    fn without_root_a_device_is_refused_and_nothing_is_left_behind() {
+        let space = match Namespace::of_process() {
+            Ok(space) => space,
+            Err(error) => return did_not_run("without_root_a_device", &error.to_string()),
+        };
         let folder = tempfile::tempdir().unwrap();
-        let error = space.mount(&What::Bind("/nonexistent".into()), folder.path()).unwrap_err();
-        assert!(error.to_string().contains("/nonexistent"), "{error}");
+        let what = What::Device { node: "/dev/null".into(), kind: "ext4" };
+        let error = space.mount(&what, folder.path()).unwrap_err();
+        assert!(error.to_string().starts_with("needs root"), "{error}");
+        let ram = space.mount(&What::Ram { bytes: 1 << 20, huge: false }, folder.path()).unwrap();
+        let path = ram.path();
+        drop((space, ram));
+        assert!(!path.exists());
     }
 }

@@ -14,9 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 pub use crate::host::ramfs::{
-    Bare, Detached, block_devices_on, holders, holders_of_mounts, is_of_our_users, mount_at,
-    mounted_elsewhere, mounts, reconfigure, room, set_read_only, survey, unmount, ways,
-    writable_elsewhere,
+    Bare, Detached, Top, block_devices_on, holders, holders_of_mounts, is_of_our_users, mount_at,
+    mounted_elsewhere, mounts, room, set_read_only, survey, unmount, ways, writable_elsewhere,
 };
 
 /// A folder in memory.
@@ -162,12 +161,13 @@ pub struct Survey {
     pub device: u64,
     /// The folder's own inode.
     pub inode: u64,
-    /// Regular files.
-    pub files: u64,
     /// Inodes of any kind, itself included.
     pub inodes: BTreeSet<u64>,
     /// Bytes of memory that its content takes, in whole pages.
     pub bytes: u64,
+    /// Names of regular files, and the bytes in these: of a file that has several names,
+    /// once for each.
+    pub content: (u64, u64),
     /// Files that have names elsewhere, too.
     pub linked_outside: Vec<PathBuf>,
     /// What cannot be changed: immutable or append-only.

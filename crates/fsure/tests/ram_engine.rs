@@ -4,108 +4,13 @@
 
 mod support;
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::{FileExt as _, PermissionsExt, symlink};
+use std::path::Path;
 
-use fsure::ram::{Changes, Depth, Engine, Generation, OWN, Recovered, Tracker, Untracked, recover};
+use fsure::ram::{Depth, Engine, OWN, Recovered, recover};
 use fsure::words::RelPath;
-use tempfile::TempDir;
-
-struct Both {
-    folder: TempDir,
-    engine: Option<Engine>,
-}
-
-/// What a user sees of a name: kind, content, mode, date in ns, how many names.
-type View = BTreeMap<PathBuf, (char, Vec<u8>, u32, i128, u64)>;
-
-fn view(root: &Path) -> View {
-    let mut view = View::new();
-    let mut waiting = vec![root.to_owned()];
-    while let Some(path) = waiting.pop() {
-        let meta = path.symlink_metadata().unwrap();
-        let (kind, content) = if meta.is_dir() {
-            waiting.extend(
-                path.read_dir()
-                    .unwrap()
-                    .map(|entry| entry.unwrap().path())
-                    .filter(|path| path.file_name().unwrap() != OWN),
-            );
-            ('d', Vec::new())
-        } else if meta.is_symlink() {
-            ('l', path.read_link().unwrap().into_os_string().into_encoded_bytes())
-        } else if meta.is_file() {
-            ('f', std::fs::read(&path).unwrap())
-        } else {
-            ('s', Vec::new())
-        };
-        let date = i128::from(meta.mtime()) * 1_000_000_000 + i128::from(meta.mtime_nsec());
-        let links = if meta.is_dir() { 0 } else { meta.nlink() };
-        let name = path.strip_prefix(root).unwrap().to_owned();
-        view.insert(name, (kind, content, meta.mode(), date, links));
-    }
-    view
-}
-
-impl Both {
-    fn new(prepare: impl FnOnce(&Path)) -> Self {
-        // In memory where that is possible: 4 flushes a generation are not tried here.
-        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
-        for side in ["disk", "ram"] {
-            std::fs::create_dir(folder.path().join(side)).unwrap();
-        }
-        let mut both = Self { folder, engine: None };
-        prepare(&both.disk());
-        let go_on = &mut |_: &_, _| ControlFlow::Continue(());
-        both.engine = Some(Engine::fill(&both.disk(), &both.ram(), go_on).unwrap());
-        assert_eq!(view(&both.ram()), view(&both.disk()), "filled");
-        both
-    }
-
-    fn disk(&self) -> PathBuf {
-        self.folder.path().join("disk")
-    }
-
-    fn ram(&self) -> PathBuf {
-        self.folder.path().join("ram")
-    }
-
-    fn engine(&mut self) -> &mut Engine {
-        self.engine.as_mut().unwrap()
-    }
-
-    fn sync(&mut self) -> Generation {
-        self.engine().sync(&mut Untracked, Depth::Dates, None).unwrap()
-    }
-
-    /// One generation, after which both are the same to whoever looks.
-    fn brings(&mut self) -> Generation {
-        let done = self.sync();
-        assert_eq!(view(&self.disk()), view(&self.ram()));
-        assert_eq!(self.engine().verify().unwrap(), []);
-        done
-    }
-}
-
-fn write(path: PathBuf, content: impl AsRef<[u8]>) {
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(path, content).unwrap();
-}
-
-fn tree(root: &Path) {
-    write(root.join("a"), "one");
-    write(root.join("d/b"), "two");
-    write(root.join("d/e/c"), vec![7; 300_000]);
-    write(root.join("empty"), "");
-    std::fs::create_dir(root.join("d/nothing")).unwrap();
-    symlink("d/b", root.join("link")).unwrap();
-    std::fs::hard_link(root.join("d/b"), root.join("d/also-b")).unwrap();
-    std::fs::set_permissions(root.join("a"), PermissionsExt::from_mode(0o4711)).unwrap();
-    let sparse = std::fs::File::create(root.join("sparse")).unwrap();
-    sparse.write_all_at(b"end", 100 << 20).unwrap();
-}
+use support::sides::{Both, Reports, paths, tree, view, write};
 
 #[test]
 fn every_kind_of_change_comes_to_the_disk() {
@@ -212,7 +117,7 @@ fn much_that_is_deleted_is_kept_and_can_be_put_back() {
     }
     let kept = both.engine.take().unwrap().close().unwrap();
     assert_eq!(kept, Some(both.disk().join(".fsure-ram/trash")));
-    assert_eq!(recover(&both.disk()).unwrap(), Recovered::Nothing);
+    assert_eq!(recover(&both.disk()).unwrap().found, Recovered::Nothing);
     assert!(trash.exists(), "only its owner removes it");
 }
 
@@ -292,39 +197,39 @@ fn of_a_log_that_grows_only_the_new_lines_are_written() {
     both.brings();
 }
 
-/// Says that nothing has changed, or what it was told to say.
-struct Told(Vec<Changes>);
-
-impl Tracker for Told {
-    fn take(&mut self) -> Changes {
-        self.0.pop().unwrap_or(Changes::Folders([].into()))
-    }
-}
-
 #[test]
 fn a_tracker_is_relied_on_but_not_when_something_went_wrong() {
     let mut both = Both::new(tree);
-    let folder = |path: &[u8]| RelPath::from_bytes(path.to_vec());
-    let mut none = Told(Vec::new());
-    // Nobody knows what changed before it was asked first.
+    let mut none = Reports(Vec::new());
+    // No tracker knows what changed before it was asked first.
     write(both.ram().join("d/b"), "first");
     assert_eq!(both.engine().sync(&mut none, Depth::Dates, None).unwrap().changed, 2);
     std::thread::sleep(std::time::Duration::from_millis(50));
     both.engine().sync(&mut none, Depth::Dates, None).unwrap();
-    // Hashing some files in their turn looks into their folders, and not into this.
-    let in_ram = both.ram().join("d/nothing/new");
-    let on_disk = both.disk().join("d/nothing/new");
-    write(in_ram.clone(), "second");
-    both.engine().sync(&mut none, Depth::Dates, None).unwrap();
-    assert!(!on_disk.exists(), "nobody has told");
-    let told = || Told(vec![Changes::Folders([folder(b"d/nothing")].into())]);
-    both.engine().sync(&mut told(), Depth::Dates, None).unwrap();
+    for (name, report) in
+        [("one", paths(&["d/nothing/one"], &[])), ("other", paths(&[], &["d/nothing"]))]
+    {
+        let [in_ram, on_disk] =
+            [both.ram(), both.disk()].map(|side| side.join("d/nothing").join(name));
+        write(in_ram.clone(), "second");
+        // Hashing some files in their turn does not look at this one, nor into a folder.
+        both.engine().sync(&mut none, Depth::Dates, None).unwrap();
+        assert!(!on_disk.exists(), "it was not reported");
+        let done = both.engine().sync(&mut Reports(vec![report]), Depth::Dates, None).unwrap();
+        assert_eq!((done.unsettled, done.spread), (vec![], None));
+        assert_eq!(view(&both.disk()), view(&both.ram()));
+    }
+    // One that is gone is reported by its name.
+    std::fs::remove_file(both.ram().join("d/nothing/one")).unwrap();
+    let mut gone = Reports(vec![paths(&["d/nothing/one"], &[])]);
+    both.engine().sync(&mut gone, Depth::Dates, None).unwrap();
     assert_eq!(view(&both.disk()), view(&both.ram()));
-    // What it has told in vain it does not tell again.
+    // What it has reported in vain it does not report again.
     write(both.ram().join("d/nothing/deep/new"), "third");
     let stage = both.disk().join(".fsure-ram/stage");
     std::fs::remove_dir(&stage).unwrap();
-    assert!(both.engine().sync(&mut told(), Depth::Dates, None).is_err());
+    let report = paths(&["d/nothing/deep"], &[]);
+    assert!(both.engine().sync(&mut Reports(vec![report]), Depth::Dates, None).is_err());
     std::fs::create_dir(&stage).unwrap();
     both.engine().sync(&mut none, Depth::Dates, None).unwrap();
     assert_eq!(view(&both.disk()), view(&both.ram()));
@@ -343,11 +248,11 @@ fn our_own_name_is_nobody_else_s() {
     let before = mode(&ours);
     std::fs::create_dir(both.ram().join(&below)).unwrap();
     std::fs::set_permissions(both.ram().join(OWN), PermissionsExt::from_mode(0o777)).unwrap();
-    let folders = [OWN, &below].map(|path| RelPath::from_bytes(path.as_bytes()));
-    let mut told = Told(vec![Changes::Folders(folders.into())]);
-    let done = both.engine().sync(&mut told, Depth::Dates, None).unwrap();
-    assert_eq!(done.unsettled, [RelPath::from_bytes(OWN.as_bytes())]);
-    assert!(mode(&ours) == before && !both.disk().join(below).exists());
+    for report in [paths(&[OWN, &below], &[]), paths(&[], &[OWN, &below])] {
+        let done = both.engine().sync(&mut Reports(vec![report]), Depth::Dates, None).unwrap();
+        assert_eq!(done.unsettled, [RelPath::from_bytes(OWN.as_bytes())]);
+        assert!(mode(&ours) == before && !both.disk().join(&below).exists());
+    }
 }
 
 #[test]

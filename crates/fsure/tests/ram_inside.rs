@@ -37,7 +37,7 @@ fn what_is_mounted_in_it_does_not_come_to_the_disk() {
         assert_eq!(run.code, 0, "{run:?}");
         // A machine that stands still for a moment is behind for one.
         let state = until(&folder, |code, _| code == 0);
-        assert_eq!(state["tracking"], "folders that changed", "{state}");
+        assert_eq!(state["tracking"], "names that changed", "{state}");
         let there = home().join("disk");
         assert_eq!(fs::read(there.join("new")).expect("read"), b"1");
         assert_eq!(fs::read(there.join("below/7")).expect("read"), [7; 5000]);

@@ -8,21 +8,8 @@ mod support;
 use std::fs;
 use std::path::Path;
 
-use support::bound::{alone, bind, is_bound, ram, sh, until, wait_while};
+use support::bound::{alone, available, bind, is_bound, ram, sh, until, wait_while};
 use support::{Run, fsure};
-
-const COVER: &str = "/var/lib/meminfo";
-
-/// Has the kernel say that so much is available, in KiB.
-fn available(kib: u64) {
-    let table = fs::read_to_string("/proc/meminfo").expect("read");
-    let line = |line: &str| match line.split_once(':') {
-        Some(("MemAvailable", _)) => format!("MemAvailable: {kib} kB\n"),
-        _ => format!("{line}\n"),
-    };
-    fs::write(COVER, table.lines().map(line).collect::<String>()).expect("write");
-    sh(&format!("mount --bind {COVER} /proc/meminfo"));
-}
 
 /// What was told lately.
 fn told() -> Run {
@@ -82,21 +69,5 @@ fn who_is_in_the_way_is_waited_for_and_goes_on() {
         drop(open);
         wait_while(|| is_bound(&folder));
         assert_eq!(on_disk(&folder, "late"), "written");
-    });
-}
-
-#[test]
-fn one_that_is_full_grows_while_there_is_memory() {
-    alone("one_that_is_full_grows_while_there_is_memory", 128, |disk| {
-        let folder = disk.folder();
-        let run = ram(&["bind", "--size", "16M"], &folder);
-        assert_eq!(run.code, 0, "{run:?}");
-        fs::write(folder.join("much"), vec![1; 15 << 20]).expect("write");
-        until(&folder, |_, state| state["bytes"].as_u64() > Some(20 << 20));
-        available(1);
-        // Nothing more, and then not at all.
-        fs::write(folder.join("more"), vec![1; 6 << 20]).expect("write");
-        wait_while(|| is_bound(&folder));
-        assert_eq!(fs::metadata(folder.join("more")).expect("there").len(), 6 << 20);
     });
 }

@@ -31,11 +31,23 @@ impl Side {
         unsupported()
     }
 
+    pub fn facts_in(&self, _: &[u8], _: &[&[u8]]) -> io::Result<(Facts, Vec<Option<Facts>>)> {
+        unsupported()
+    }
+
+    pub fn wait_for_names(&self, _: &[u8]) -> io::Result<()> {
+        unsupported()
+    }
+
     pub fn target(&self, _: &[u8]) -> io::Result<Vec<u8>> {
         unsupported()
     }
 
     pub fn attributes(&self, _: &[u8]) -> io::Result<Attributes> {
+        unsupported()
+    }
+
+    pub fn attributes_of(&self, _: &File) -> io::Result<Attributes> {
         unsupported()
     }
 
@@ -104,6 +116,10 @@ impl Side {
 }
 
 pub(crate) fn data_from(_: &File, _: u64) -> io::Result<Option<Range<u64>>> {
+    unsupported()
+}
+
+pub(crate) fn changed_ns(_: &File) -> io::Result<i64> {
     unsupported()
 }
 

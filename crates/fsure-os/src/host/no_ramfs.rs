@@ -69,11 +69,6 @@ pub fn set_read_only(_: &Path, _: bool) -> io::Result<()> {
 }
 
 /// Fails: only Linux has such a thing.
-pub fn reconfigure(_: &Path, _: u64, _: u64) -> io::Result<()> {
-    no()
-}
-
-/// Fails: only Linux has such a thing.
 pub fn unmount(_: &Path) -> io::Result<()> {
     no()
 }
@@ -81,6 +76,29 @@ pub fn unmount(_: &Path) -> io::Result<()> {
 /// Never asked: there are no mount namespaces.
 pub fn is_of_our_users(_: u32) -> bool {
     false
+}
+
+/// Never made.
+#[derive(Debug)]
+pub struct Top(Never);
+
+#[expect(missing_docs, reason = "never there; the one that is has the words")]
+impl Top {
+    pub fn open(_: &Path) -> io::Result<Self> {
+        no()
+    }
+
+    pub fn device(&self) -> io::Result<u64> {
+        match self.0 {}
+    }
+
+    pub fn room(&self) -> io::Result<Room> {
+        match self.0 {}
+    }
+
+    pub fn resize(&self, _: u64, _: u64) -> io::Result<()> {
+        match self.0 {}
+    }
 }
 
 /// Fails: only Linux is asked.

@@ -15,11 +15,15 @@ pub(crate) struct Watch(Never);
 
 impl Watch {
     pub(crate) fn open(_: &Path) -> io::Result<Self> {
-        let why = "only Linux tells which folders of a file system have changed";
+        let why = "only Linux reports what has changed in a file system";
         Err(io::Error::new(io::ErrorKind::Unsupported, why))
     }
 
     pub(crate) fn take(&mut self) -> io::Result<Changed> {
+        match self.0 {}
+    }
+
+    pub(crate) fn knows_links(&self) -> bool {
         match self.0 {}
     }
 

@@ -19,7 +19,7 @@ fn alone() -> MutexGuard<'static, ()> {
 }
 
 fn enter(test: &str, place: &Path, script: &str) -> Option<Inside> {
-    let cover = Cover { place: place.canonicalize().unwrap(), bytes: 1 << 24 };
+    let cover = Cover { place: place.canonicalize().unwrap(), bytes: 1 << 24, names: 1000 };
     let command = ["sh", "-c", script, place.to_str().unwrap()].map(OsString::from);
     match Inside::enter(&[cover], &command) {
         Ok(inside) => Some(inside),
@@ -68,7 +68,7 @@ fn how_it_ends_is_told() {
         let Some(inside) = enter(test, folder.path(), script) else { return };
         assert_eq!(inside.run().unwrap(), expected, "{script}");
     }
-    let cover = Cover { place: folder.path().canonicalize().unwrap(), bytes: 1 << 24 };
+    let cover = Cover { place: folder.path().canonicalize().unwrap(), bytes: 1 << 24, names: 1000 };
     for command in ["/nonexistent/program", "fsure-that-is-nowhere", "/"] {
         // Free at once when the last one is dropped.
         let inside = Inside::enter(std::slice::from_ref(&cover), &[command.into()]).unwrap();
@@ -88,7 +88,8 @@ fn it_is_free_at_once_whatever_is_started_meanwhile() {
     if enter(test, folder.path(), "true").is_none() {
         return;
     }
-    let cover = [Cover { place: folder.path().canonicalize().unwrap(), bytes: 1 << 24 }];
+    let cover =
+        [Cover { place: folder.path().canonicalize().unwrap(), bytes: 1 << 24, names: 1000 }];
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..2 {

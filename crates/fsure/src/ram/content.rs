@@ -34,6 +34,26 @@ pub(super) fn digest_while(
     Ok(is_whole.then(|| hasher.finish(size)))
 }
 
+/// The digest of what these bytes are as a file.
+pub(super) fn digest_of(bytes: &[u8]) -> Digest {
+    let mut hasher = Hasher::default();
+    for (number, block) in bytes.chunks(BLOCK as usize).enumerate() {
+        hasher.add(number as u64 * BLOCK, block);
+    }
+    hasher.finish(bytes.len() as u64)
+}
+
+/// Writes these bytes into an empty file, blocks of zeros as holes.
+pub(super) fn put(bytes: &[u8], to: &File) -> io::Result<()> {
+    to.set_len(bytes.len() as u64)?;
+    for (number, block) in bytes.chunks(BLOCK as usize).enumerate() {
+        if block.iter().any(|byte| *byte != 0) {
+            write_at(to, block, number as u64 * BLOCK)?;
+        }
+    }
+    Ok(())
+}
+
 /// Copies the first `size` bytes into an empty file, holes as holes, and gives
 /// their digest; `None` where the file has become shorter.
 pub(super) fn copy(from: &File, size: u64, to: &File) -> io::Result<Option<Digest>> {

@@ -2,29 +2,20 @@
 //! content is staged.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::io;
 use std::ops::Bound;
 
 use fsure_os::folder::{is_denied, is_gone};
-use fsure_os::mirror::{Facts, File, Kind, Side};
+use fsure_os::mirror::{Facts, File, Kind, Side, changed_ns, read_at};
 
-use super::content::{self, Digest};
+use super::content;
 use super::hold::{is_too_large, private};
 use super::index::{Entry, Index};
 use super::journal::path_of;
 use super::look::Seen;
-use super::own::{Disk, staged};
-use super::step::Step;
+use super::own::Disk;
+use super::stage::{READINGS_MAX, Source, Staging};
 use crate::words::{IoContext as _, RelPath, Result};
-
-/// How often a file is read until two readings in a row are the same.
-const READINGS: u32 = 4;
-/// From this size on the unchanged part of a file is shared with the old one, where
-/// the file system can.
-const SHARED_FROM: u64 = 256 << 10;
-/// A generation that removes more files than this is one that somebody may regret.
-const REMOVED_MAX: usize = 1000;
-/// So is one that removes more than half of at least this many.
-const FEW: usize = 10;
 
 /// What has become of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,75 +30,65 @@ pub(super) enum Taken {
     Denied,
 }
 
-/// What is staged under a name.
-#[derive(Clone, Debug)]
-struct Staged {
-    name: String,
-    digest: Digest,
-    what: What,
-}
-
-/// What a staged file is.
-#[derive(Clone, Copy, Debug)]
-enum What {
-    /// The whole of a new one.
-    Whole,
-    /// A second name of what is on the disk side already: its owner and dates stay
-    /// until the generation counts.
-    Old,
-    /// What comes behind the first `from` bytes of what is on the disk side, and its
-    /// digest.
-    Tail { from: u64, digest: Digest },
-}
-
 /// A generation that is being made.
 pub(super) struct Draft<'a> {
     pub(super) disk: &'a Disk,
     ram: &'a Side,
     pub(super) index: &'a Index,
-    generation: u64,
     pub(super) changed: BTreeMap<RelPath, Option<Entry>>,
-    /// Of which look it is the first that found a name changed.
+    /// Names in `changed` by inode, and some that were.
+    by_inode: HashMap<u64, Vec<RelPath>>,
+    /// The first round that found a name changed.
     pub(super) since: BTreeMap<RelPath, u32>,
-    /// What was found by a name that it did not have or as it was not.
+    /// The first round since which every round has found a name missing.
+    pub(super) missing_since: BTreeMap<RelPath, u32>,
+    /// Inodes that were found by a name that they did not have or as they were not.
     pub(super) sighted: HashSet<u64>,
-    /// Which look this is.
+    /// Which round this is.
     pub(super) round: u32,
-    staged: BTreeMap<RelPath, Staged>,
-    by_inode: HashMap<u64, Staged>,
-    count: u64,
-    /// Bytes written so far, and those that are written once more when it counts.
-    pub(super) written: u64,
-    pub(super) again: u64,
-}
-
-/// What a draft comes to.
-pub(super) struct Planned {
-    pub(super) steps: Vec<Step>,
-    pub(super) changed: BTreeMap<RelPath, Option<Entry>>,
-    /// Names made or changed, and names removed.
-    pub(super) counts: (u64, u64),
-    pub(super) has_trash: bool,
+    /// The latest change time of the files that it read, after they were read.
+    pub(super) newest_ns: i64,
+    /// Whether any file has or had several names.
+    pub(super) has_links: bool,
+    pub(super) staging: Staging,
 }
 
 impl<'a> Draft<'a> {
     pub(super) fn new(disk: &'a Disk, ram: &'a Side, index: &'a Index, generation: u64) -> Self {
-        let (changed, since, sighted, staged, by_inode) = Default::default();
+        let (changed, by_inode, since, missing_since, sighted) = Default::default();
+        let (round, newest_ns) = (0, i64::MIN);
+        let (has_links, staging) = (index.has_links(), Staging::new(generation));
         Self {
             disk,
             ram,
             index,
-            generation,
             changed,
-            since,
-            sighted,
-            round: 0,
-            staged,
             by_inode,
-            count: 0,
-            written: 0,
-            again: 0,
+            since,
+            missing_since,
+            sighted,
+            round,
+            newest_ns,
+            has_links,
+            staging,
         }
+    }
+
+    /// Takes a name as it is now.
+    pub(super) fn change(&mut self, path: RelPath, entry: Option<Entry>) {
+        self.since.entry(path.clone()).or_insert(self.round);
+        match &entry {
+            Some(entry) => {
+                self.sighted.insert(entry.facts.inode);
+                self.missing_since.remove(&path);
+                self.has_links |= entry.has_links();
+                if entry.is_file() {
+                    self.by_inode.entry(entry.facts.inode).or_default().push(path.clone());
+                }
+            }
+            None => _ = self.missing_since.entry(path.clone()).or_insert(self.round),
+        }
+        self.changed.insert(path, entry);
     }
 
     /// What a name is, as far as we know.
@@ -119,24 +100,25 @@ impl<'a> Draft<'a> {
     }
 
     /// The names by which a file is known.
-    pub(super) fn names(&self, inode: u64) -> Vec<RelPath> {
-        self.index.names(inode).to_vec()
+    pub(super) fn names(&self, inode: u64) -> BTreeSet<RelPath> {
+        let new = self.by_inode.get(&inode).into_iter().flatten();
+        let has = |path: &&RelPath| self.known(path).is_some_and(|one| one.facts.inode == inode);
+        self.index.names(inode).iter().chain(new).filter(has).cloned().collect()
     }
 
-    /// What was known in folders that were listed, and was not in them.
-    pub(super) fn gone(&self, seen: &Seen) -> Vec<RelPath> {
-        let is_gone = |path: &RelPath| {
-            !seen.names.contains_key(path)
-                && path.parent().is_some_and(|parent| seen.folders.contains(&parent))
-        };
-        let new = self.changed.iter().filter(|(path, now)| now.is_some() && is_gone(path));
-        let mut gone: BTreeSet<_> = new.map(|(path, _)| path.clone()).collect();
+    /// What was known and asked for or in folders that were listed, and was not there.
+    pub(super) fn gone(&self, seen: &Seen) -> BTreeSet<RelPath> {
+        let is_gone = |path: &RelPath| !seen.names.contains_key(path);
+        let asked = seen.asked.iter().filter(|path| self.known(path).is_some() && is_gone(path));
+        let mut gone: BTreeSet<_> = asked.cloned().collect();
         for folder in &seen.folders {
             let old = self.index.below(folder).map(|(path, _)| path);
-            let old = old.filter(|path| path.parent().as_ref() == Some(folder) && is_gone(path));
-            gone.extend(old.cloned());
+            let new = self.changed.range(range_below(folder)).filter(|(_, now)| now.is_some());
+            let all = old.chain(new.map(|(path, _)| path));
+            let is_in = |path: &&RelPath| path.parent().as_ref() == Some(folder) && is_gone(path);
+            gone.extend(all.filter(is_in).cloned());
         }
-        gone.into_iter().collect()
+        gone
     }
 
     /// Takes out a name that is not there any more, and all below it.
@@ -145,10 +127,8 @@ impl<'a> Draft<'a> {
             return false;
         }
         let below: Vec<_> = self.index.below(path).map(|(path, _)| path.clone()).collect();
-        let (from, to) = path.below();
-        let from = Bound::Excluded(RelPath::from_bytes(from));
-        let to = to.map_or(Bound::Unbounded, |to| Bound::Excluded(RelPath::from_bytes(to)));
-        let new: Vec<_> = self.changed.range((from, to)).map(|(path, _)| path.clone()).collect();
+        let new = self.changed.range(range_below(path)).map(|(path, _)| path.clone());
+        let new: Vec<_> = new.collect();
         for path in below.into_iter().chain(new) {
             self.change(path, None);
         }
@@ -176,17 +156,17 @@ impl<'a> Draft<'a> {
             Err(error) if is_denied(&error) => return Ok(Taken::Denied),
             other => other.doing("read", path_of(path).as_ref())?,
         };
-        let Some((file, mut entry)) = seen else { return Ok(Taken::Unsettled) };
+        let Some((source, mut entry)) = seen else { return Ok(Taken::Unsettled) };
         if !self.holds(path, &entry)? {
             if kind == Kind::Folder && self.known(path).is_none() {
                 self.note(path, private(entry));
             }
             return Ok(Taken::Denied);
         }
-        if let Some(file) = file
+        if let Some(source) = source
             && self.must_stage(path, &entry)
         {
-            let staged = self.stage(path, &entry, &file);
+            let staged = self.stage(path, &entry, source);
             if staged.as_ref().is_err_and(is_too_large) {
                 return Ok(Taken::Denied);
             }
@@ -198,7 +178,7 @@ impl<'a> Draft<'a> {
         Ok(self.note(path, entry))
     }
 
-    fn see_other(&self, path: &RelPath, facts: &Facts) -> std::io::Result<(Option<File>, Entry)> {
+    fn see_other(&self, path: &RelPath, facts: &Facts) -> io::Result<(Option<Source>, Entry)> {
         let target = match facts.kind {
             Kind::Link => self.ram.target(path.as_bytes())?,
             _ => Vec::new(),
@@ -207,18 +187,33 @@ impl<'a> Draft<'a> {
         Ok((None, Entry { facts: facts.clone(), digest: [0; 32], target, attributes }))
     }
 
-    /// `None` where it became shorter meanwhile.
+    /// `None` where it became shorter meanwhile, or was written whenever it was read.
     fn see_file(
-        &self,
+        &mut self,
         path: &RelPath,
         facts: &Facts,
-    ) -> std::io::Result<Option<(Option<File>, Entry)>> {
+    ) -> io::Result<Option<(Option<Source>, Entry)>> {
         let file = self.ram.read(path.as_bytes())?;
+        let attributes = self.ram.attributes_of(&file)?;
         let size = file.metadata()?.len();
-        let Some(digest) = content::digest(&file, size)? else { return Ok(None) };
-        let attributes = self.ram.attributes(path.as_bytes())?;
+        let (source, digest) = if self.staging.can_hold(size) {
+            let Some(bytes) = read_whole(&file, size)? else { return Ok(None) };
+            let digest = content::digest_of(&bytes);
+            self.note_change(&file)?;
+            (Source::Held(bytes), digest)
+        } else {
+            let Some(digest) = content::digest(&file, size)? else { return Ok(None) };
+            self.note_change(&file)?;
+            (Source::File(file), digest)
+        };
         let facts = Facts { size, ..facts.clone() };
-        Ok(Some((Some(file), Entry { facts, digest, target: Vec::new(), attributes })))
+        Ok(Some((Some(source), Entry { facts, digest, target: Vec::new(), attributes })))
+    }
+
+    /// Notes when a file was changed that was read just now.
+    pub(super) fn note_change(&mut self, file: &File) -> io::Result<()> {
+        self.newest_ns = self.newest_ns.max(changed_ns(file)?);
+        Ok(())
     }
 
     fn note(&mut self, path: &RelPath, entry: Entry) -> Taken {
@@ -228,273 +223,29 @@ impl<'a> Draft<'a> {
         self.change(path.clone(), Some(entry));
         Taken::Differs
     }
-
-    /// Whether the disk side needs another file by this name.
-    fn must_stage(&self, path: &RelPath, entry: &Entry) -> bool {
-        let Some(known) = self.known(path).filter(|known| known.is_same_thing_as(entry)) else {
-            return true;
-        };
-        // The same content of another file. The one that is on the disk side by this
-        // name may be another name's by now, with a date of its own.
-        known.facts.inode != entry.facts.inode
-    }
-
-    /// Stages a file; the digest of what is staged, `None` where it would not hold
-    /// still.
-    fn stage(
-        &mut self,
-        path: &RelPath,
-        entry: &Entry,
-        file: &File,
-    ) -> std::io::Result<Option<Digest>> {
-        self.count += 1;
-        let name = format!("{}-{}", self.generation, self.count);
-        if let Some(what) = self.link(entry, &name)? {
-            let staged = Staged { name, digest: entry.digest, what };
-            self.staged.insert(path.clone(), staged);
-            return Ok(Some(entry.digest));
-        }
-        if let Some(tail) = self.tail(path, entry, file, &name)? {
-            let what = What::Tail { from: tail.0, digest: tail.1 };
-            self.staged.insert(path.clone(), Staged { name, digest: entry.digest, what });
-            return Ok(Some(entry.digest));
-        }
-        let (mut last, size) = (entry.digest, entry.facts.size);
-        for _ in 0..READINGS {
-            let digest = self.write(path, size, file, &name)?;
-            if digest == Some(last) {
-                let staged = Staged { name, digest: last, what: What::Whole };
-                self.staged.insert(path.clone(), staged.clone());
-                self.by_inode.insert(entry.facts.inode, staged);
-                return Ok(Some(last));
-            }
-            self.disk.side.remove(staged(&name).as_bytes(), false)?;
-            let Some(digest) = digest else { return Ok(None) };
-            last = digest;
-        }
-        Ok(None)
-    }
-
-    /// A second name of what is staged or on the disk side already, where the file
-    /// is one by another name; what that makes of it.
-    fn link(&self, entry: &Entry, name: &str) -> std::io::Result<Option<What>> {
-        let target = staged(name);
-        if let Some(other) = self.by_inode.get(&entry.facts.inode)
-            && other.digest == entry.digest
-        {
-            let linked =
-                self.disk.side.link(staged(&other.name).as_bytes(), target.as_bytes()).is_ok();
-            return Ok(linked.then_some(other.what));
-        }
-        for path in self.index.names(entry.facts.inode) {
-            let is_same = self.index.get(path).is_some_and(|known| known.is_same_thing_as(entry));
-            // A file system without hard links, or with too many: then it is copied.
-            if is_same && self.disk.side.link(path.as_bytes(), target.as_bytes()).is_ok() {
-                return Ok(Some(What::Old));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Stages what was appended to a large file, where nothing else was done to it:
-    /// from where on, and its digest. A log of a gigabyte is not written anew for
-    /// every line. Not where the file has other names, which would be appended to.
-    fn tail(
-        &mut self,
-        path: &RelPath,
-        entry: &Entry,
-        file: &File,
-        name: &str,
-    ) -> std::io::Result<Option<(u64, Digest)>> {
-        let is_grown = |old: &&Entry| {
-            old.is_file()
-                && old.facts.inode == entry.facts.inode
-                && old.facts.links == 1
-                && entry.facts.links == 1
-                && (SHARED_FROM..entry.facts.size).contains(&old.facts.size)
-        };
-        let Some(old) = self.index.get(path).filter(is_grown) else { return Ok(None) };
-        let (from, known, size) = (old.facts.size, old.digest, entry.facts.size);
-        // Where we could not write later on, it is replaced as a whole; and where it is
-        // not, or not only, the file that we know.
-        let is_ours = self.disk.side.facts(path.as_bytes()).is_ok_and(|there| {
-            (there.links, there.size, there.mtime_ns) == (1, from, old.facts.mtime_ns)
-        });
-        if !is_ours || self.disk.side.write(path.as_bytes()).is_err() {
-            return Ok(None);
-        }
-        let target = self.disk.side.create(staged(name).as_bytes())?;
-        // Where the whole is too large, that is known before it counts.
-        target.set_len(size)?;
-        target.set_len(0)?;
-        if let Some([head, tail, all]) = content::split(file, from, size, &target)?
-            && head == known
-            && all == entry.digest
-        {
-            self.written += size - from;
-            self.has_room_again(&target)?;
-            return Ok(Some((from, tail)));
-        }
-        self.disk.side.remove(staged(name).as_bytes(), false)?;
-        Ok(None)
-    }
-
-    fn write(
-        &mut self,
-        path: &RelPath,
-        size: u64,
-        file: &File,
-        name: &str,
-    ) -> std::io::Result<Option<Digest>> {
-        let target = self.disk.side.create(staged(name).as_bytes())?;
-        let old = (size >= SHARED_FROM)
-            .then(|| self.index.get(path).filter(|known| known.is_file()))
-            .flatten()
-            .and_then(|_| self.disk.side.read(path.as_bytes()).ok());
-        if let Some(old) = old
-            && self.disk.side.share(&old, &target)?
-        {
-            let patched = content::patch(file, size, &old, &target, &mut self.written);
-            if patched.is_ok() {
-                return patched;
-            }
-            // The old one cannot be read any more, perhaps: as if there were none.
-            target.set_len(0)?;
-        }
-        self.written += size;
-        content::copy(file, size, &target)
-    }
-
-    /// The steps that make the generation of the last one. What is staged has its
-    /// owner, dates and attributes from here on.
-    pub(super) fn plan(mut self) -> Result<Planned> {
-        let index = self.index;
-        self.changed.retain(|path, entry| entry.as_ref() != index.get(path));
-        let trashes = self.removes_much();
-        let mut plan = Plan::default();
-        for (path, entry) in &self.changed {
-            let old = index.get(path);
-            let (was, is) = (old.map(Entry::is_folder), entry.as_ref().map(Entry::is_folder));
-            if let Some(was_folder) = was.filter(|_| was != is) {
-                plan.remove(path, was_folder, trashes && !was_folder);
-            }
-            if let Some(entry) = entry {
-                self.plan_entry(path, entry, old, &mut plan)?;
-            }
-        }
-        let folders = plan.touched.iter().filter_map(|folder| {
-            let entry = self.known(folder)?;
-            entry.is_folder().then(|| (folder.clone(), entry.meta()))
-        });
-        let folders: Vec<_> = folders.collect();
-        let counts = (plan.changed, plan.removes.len() as u64);
-        let mut steps: Vec<_> = plan.removes.into_iter().rev().collect();
-        steps.extend(plan.makes);
-        steps.extend(plan.puts);
-        // The deepest first: what is done in a folder is done by then.
-        steps.extend(folders.into_iter().rev().map(|(path, meta)| Step::Meta {
-            path,
-            kind: Kind::Folder,
-            meta,
-        }));
-        Ok(Planned { steps, changed: self.changed, counts, has_trash: trashes })
-    }
-
-    fn plan_entry(
-        &self,
-        path: &RelPath,
-        entry: &Entry,
-        old: Option<&Entry>,
-        plan: &mut Plan,
-    ) -> Result<()> {
-        let kind = entry.facts.kind;
-        let is_same_thing = old.is_some_and(|old| old.is_same_thing_as(entry));
-        let staged = self.staged.get(path).filter(|staged| staged.digest == entry.digest);
-        let needs_put = entry.is_file()
-            && (!is_same_thing
-                || staged.is_some() && old.is_none_or(|old| old.facts.inode != entry.facts.inode));
-        if needs_put {
-            let staged = staged.expect("what differs was staged");
-            plan.put(path, staged, entry);
-            if let What::Whole = staged.what {
-                return self.dress(&staged.name, entry);
-            }
-        } else if !is_same_thing {
-            plan.make(path, entry);
-        } else if old.is_some_and(|old| old.is_same_as(entry)) {
-            return Ok(());
-        } else {
-            plan.changed += 1;
-        }
-        if kind == Kind::Folder {
-            plan.touched.insert(path.clone());
-        } else if entry.is_file() || is_same_thing {
-            plan.puts.push(Step::Meta { path: path.clone(), kind, meta: entry.meta() });
-        }
-        Ok(())
-    }
-
-    fn removes_much(&self) -> bool {
-        let gone: Vec<_> = self
-            .changed
-            .iter()
-            .filter(|(_, now)| now.is_none())
-            .filter_map(|(path, _)| self.index.get(path).filter(|old| old.is_file()))
-            .map(|old| old.facts.inode)
-            .collect();
-        let files = self.index.files();
-        let is_much = |gone: usize| gone > REMOVED_MAX || files >= FEW && gone * 2 > files;
-        // What was only renamed is not gone.
-        is_much(gone.len()) && {
-            let left: HashSet<_> = self
-                .changed
-                .values()
-                .flatten()
-                .filter(|entry| entry.is_file())
-                .map(|entry| entry.facts.inode)
-                .collect();
-            is_much(gone.iter().filter(|inode| !left.contains(inode)).count())
-        }
-    }
 }
 
-/// Steps by kind, each in the order of the paths.
-#[derive(Default)]
-struct Plan {
-    removes: Vec<Step>,
-    makes: Vec<Step>,
-    puts: Vec<Step>,
-    /// Folders whose date our own changes have moved, or that differ themselves.
-    touched: BTreeSet<RelPath>,
-    changed: u64,
+fn range_below(folder: &RelPath) -> (Bound<RelPath>, Bound<RelPath>) {
+    let (from, to) = folder.below();
+    let to = to.map_or(Bound::Unbounded, |to| Bound::Excluded(RelPath::from_bytes(to)));
+    (Bound::Excluded(RelPath::from_bytes(from)), to)
 }
 
-impl Plan {
-    fn remove(&mut self, path: &RelPath, is_folder: bool, to_trash: bool) {
-        self.removes.push(Step::Remove { path: path.clone(), is_folder, to_trash });
-        self.touch(path);
+/// The content of a file, as two readings in a row had it; `None` where it became shorter
+/// or no two did.
+fn read_whole(file: &File, size: u64) -> io::Result<Option<Vec<u8>>> {
+    let read = || {
+        let mut bytes = vec![0; size as usize];
+        let is_whole = read_at(file, &mut bytes, 0)? == bytes.len();
+        io::Result::Ok(is_whole.then_some(bytes))
+    };
+    let mut last = read()?;
+    for _ in 0..READINGS_MAX {
+        let next = read()?;
+        if next == last || next.is_none() {
+            return Ok(next);
+        }
+        last = next;
     }
-
-    fn make(&mut self, path: &RelPath, entry: &Entry) {
-        let (kind, target) = (entry.facts.kind, entry.target.clone());
-        let step = Step::Make { path: path.clone(), kind, target, meta: entry.meta() };
-        // Folders first: what is put into them comes after them.
-        if kind == Kind::Folder { &mut self.makes } else { &mut self.puts }.push(step);
-        self.changed += 1;
-        self.touch(path);
-    }
-
-    fn put(&mut self, path: &RelPath, staged: &Staged, entry: &Entry) {
-        self.touch(path);
-        let (path, stage, size) = (path.clone(), staged.name.clone(), entry.facts.size);
-        self.puts.push(match staged.what {
-            What::Tail { from, digest } => Step::Append { path, stage, from, size, digest },
-            _ => Step::Put { path, stage, size, digest: entry.digest },
-        });
-        self.changed += 1;
-    }
-
-    fn touch(&mut self, path: &RelPath) {
-        self.touched.extend(path.parent());
-    }
+    Ok(None)
 }

@@ -8,41 +8,17 @@ use std::time::{Duration, Instant};
 
 use fsure_os::mirror::{Facts, Side};
 
+use super::changes::{Changes, First, Tracker};
 use super::doing::Doing;
-use super::draft::{Draft, Planned};
+use super::draft::Draft;
 use super::index::Index;
 use super::journal::{Done, Journal};
-use super::look::Changes;
 use super::own::{Disk, OWN, trash};
+use super::plan::Planned;
 use super::restore::Missed;
-use super::rounds::{Rounds, rounds};
+use super::rounds::{Rounds, Start, rounds};
 use super::turns::Turns;
 use crate::words::{IoContext as _, RelPath, Result};
-
-/// Says what has changed since it was asked last.
-pub trait Tracker {
-    /// Never too little; [`Changes::Unknown`] is always true.
-    fn take(&mut self) -> Changes;
-}
-
-/// Knows nothing: everything is looked at.
-#[derive(Clone, Copy, Debug)]
-pub struct Untracked;
-
-impl Tracker for Untracked {
-    fn take(&mut self) -> Changes {
-        Changes::Unknown
-    }
-}
-
-/// Knows nothing at first.
-struct First<'a>(&'a mut dyn Tracker, bool);
-
-impl Tracker for First<'_> {
-    fn take(&mut self) -> Changes {
-        if std::mem::replace(&mut self.1, true) { self.0.take() } else { Changes::Unknown }
-    }
-}
 
 /// A RAM side that can be made to hold still: its writers wait.
 pub trait Stillness {
@@ -82,8 +58,8 @@ pub struct Generation {
     /// Files that were written whenever they were read, that may not be read or that the
     /// disk side cannot have: it keeps their last whole version.
     pub unsettled: Vec<RelPath>,
-    /// How far apart the moments are of which its files are; `None` where all are of
-    /// one moment.
+    /// How far apart the moments are at most of which its names and files are; `None` if
+    /// all are of one moment, but for what may not be read or the disk side cannot have.
     pub spread: Option<Duration>,
     /// Where what it removed is kept, where that was suspiciously much.
     pub trash: Option<PathBuf>,
@@ -108,17 +84,31 @@ pub struct Engine {
     pub(super) is_adrift: bool,
     /// Looked at again, whatever their dates say.
     pub(super) again: BTreeSet<RelPath>,
+    /// Reported already, and of after the last generation.
+    pub(super) changes: Changes,
     /// Not found by the last generation, and kept.
     pub(super) missed: Missed,
+    /// Of which the disk side has an older version, and of when it is at least.
+    pub(super) stale: BTreeMap<RelPath, Instant>,
+    /// When the last generation began.
+    pub(super) before: Instant,
     pub(super) mapped: Mapped,
     pub(super) turns: Turns,
     /// Counts, and is not applied: an error was in the way.
     pub(super) pending: Option<Journal>,
     /// The disk side's files when they were copied into RAM.
     pub(super) filled: BTreeMap<RelPath, Facts>,
+    /// So long the state of one moment is searched for.
+    pub(super) search: Duration,
     /// Where it is, for others.
     pub(super) doing: Doing,
 }
+
+/// Part of the agreed loss for which the state of one moment is searched for while programs
+/// change names all the time. A round takes some 0.1 ms then, so these are hundreds.
+const SEARCH_PART: u32 = 8;
+/// No longer in any case.
+const SEARCH_MAX: Duration = Duration::from_secs(1);
 
 /// Files that are mapped for writing, as far as was asked. The first store into a
 /// page moves the file's date and no later one does, so what is mapped is hashed
@@ -171,9 +161,19 @@ impl Engine {
         (self.index.files(), self.index.bytes())
     }
 
+    /// Has the search for the state of one moment suit the loss that was agreed on.
+    pub fn suit(&mut self, max_loss: Duration) {
+        self.search = (max_loss / SEARCH_PART).min(SEARCH_MAX);
+    }
+
     /// Has what it is at be told there.
     pub fn tell(&mut self, doing: &Doing) {
         self.doing = doing.clone();
+    }
+
+    /// Has the next generation look at everything: a tracker has missed what was before it.
+    pub fn distrust(&mut self) {
+        self.is_blind = true;
     }
 
     /// Brings the disk side up to date. When this returns without an error, what was
@@ -236,10 +236,18 @@ impl Engine {
         } else {
             tracker
         };
-        let missed = &self.missed;
-        let rounds = rounds(&mut draft, &self.ram, tracker, depth, stillness, must, missed)?;
-        let Rounds { unsettled, again, spread, missed } = rounds;
-        let written = draft.written;
+        let start = Start {
+            search: self.search,
+            changes: std::mem::replace(&mut self.changes, Changes::none()),
+            always: must,
+            missed: &self.missed,
+            stale: &self.stale,
+            before: self.before,
+        };
+        let rounds = rounds(&mut draft, &self.ram, tracker, depth, stillness, &start)?;
+        let Rounds { changes, denied, stale, again, spread, missed } = rounds;
+        draft.stage_held()?;
+        let written = draft.staging.written;
         let planned = draft.plan()?;
         let (changed, removed) = planned.counts;
         let mut done = Generation {
@@ -250,7 +258,7 @@ impl Engine {
             written,
             changed,
             removed,
-            unsettled: unsettled.into_iter().collect(),
+            unsettled: denied.iter().chain(stale.keys()).cloned().collect(),
             spread,
             trash: None,
             kept: Vec::new(),
@@ -261,7 +269,8 @@ impl Engine {
         self.again.extend(again.iter().cloned());
         self.commit(planned, &mut done)?;
         self.is_blind = false;
-        (self.again, self.missed) = (again, missed);
+        (self.again, self.missed, self.stale) = (again, missed, stale);
+        (self.changes, self.before) = (changes, began);
         done.took = began.elapsed();
         Ok(done)
     }
@@ -269,7 +278,7 @@ impl Engine {
     fn commit(&mut self, planned: Planned, done: &mut Generation) -> Result<()> {
         let Planned { steps, changed, has_trash, .. } = planned;
         if !steps.is_empty() {
-            let journal = Journal { generation: self.generation + 1, steps };
+            let journal = Journal { generation: self.generation + 1, spread: done.spread, steps };
             self.doing.begin("flush the disk's file system (syncfs)");
             self.disk.side.flush_all().doing("flush", &self.disk.path)?;
             self.doing.begin("write the journal on the disk");

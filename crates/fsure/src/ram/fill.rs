@@ -7,6 +7,7 @@ use std::path::Path;
 
 use fsure_os::mirror::{Facts, Kind, Side};
 
+use super::changes::Changes;
 use super::content;
 use super::engine::Engine;
 use super::index::{Entry, Index};
@@ -100,8 +101,8 @@ impl Engine {
     fn open(disk: &Path, ram: &Path) -> Result<Self> {
         let disk = Disk::open(disk)?;
         settle(&disk)?;
-        let generation =
-            Journal::last_applied(&disk)?.max(disk.trashes()?.last().copied().unwrap_or(0));
+        let last = Journal::last_applied(&disk)?.map_or(0, |last| last.generation);
+        let generation = last.max(disk.trashes()?.last().copied().unwrap_or(0));
         Ok(Self {
             ram: Side::open(ram).doing("open", ram)?,
             disk,
@@ -110,11 +111,15 @@ impl Engine {
             is_blind: true,
             is_adrift: false,
             again: [].into(),
+            changes: Changes::none(),
             missed: [].into(),
+            stale: [].into(),
+            before: std::time::Instant::now(),
             mapped: super::engine::Mapped::default(),
             turns: super::turns::Turns::new(std::time::Instant::now()),
             pending: None,
             filled: BTreeMap::new(),
+            search: std::time::Duration::from_millis(50),
             doing: super::doing::Doing::default(),
         })
     }

@@ -46,12 +46,12 @@ impl Draft<'_> {
     pub(super) fn has_room_again(&mut self, tail: &File) -> io::Result<()> {
         let mut at = 0;
         while let Some(data) = data_from(tail, at)? {
-            self.again += data.end - data.start;
+            self.staging.again += data.end - data.start;
             at = data.end;
         }
         // Where that is not told it is as it was.
         let Ok(room) = fsure_os::ramfs::room(&self.disk.path) else { return Ok(()) };
-        match room.bytes.saturating_sub(room.used) < self.again {
+        match room.bytes.saturating_sub(room.used) < self.staging.again {
             true => {
                 let why = "No space left on device for what is staged, and then appended";
                 Err(io::Error::new(io::ErrorKind::StorageFull, why))

@@ -39,6 +39,11 @@ impl Entry {
         self.facts.kind == Kind::File
     }
 
+    /// Whether it is a file that has several names.
+    pub(super) fn has_links(&self) -> bool {
+        self.is_file() && self.facts.links > 1
+    }
+
     pub(super) fn is_folder(&self) -> bool {
         self.facts.kind == Kind::Folder
     }
@@ -64,6 +69,8 @@ pub(super) struct Index {
     files: HashMap<u64, Vec<RelPath>>,
     /// Names of files, and the bytes in these: asked for many times a second.
     sums: (usize, u64),
+    /// Names of files that have several.
+    linked: usize,
 }
 
 impl Index {
@@ -85,8 +92,16 @@ impl Index {
         self.sums.1
     }
 
+    /// Whether any file has several names.
+    pub(super) fn has_links(&self) -> bool {
+        self.linked > 0
+    }
+
     /// Puts one in, or takes one out.
     pub(super) fn set(&mut self, path: RelPath, entry: Option<Entry>) {
+        let is_linked = |entry: Option<&Entry>| usize::from(entry.is_some_and(Entry::has_links));
+        self.linked += is_linked(entry.as_ref());
+        self.linked -= is_linked(self.entries.get(&path));
         let sums = |entry: Option<&Entry>| {
             entry.filter(|entry| entry.is_file()).map_or((0, 0), |entry| (1, entry.facts.size))
         };

@@ -3,6 +3,7 @@
 //! of it is done. `docs/ram.md` is the format.
 
 use std::io::{self, Read as _, Write as _};
+use std::time::Duration;
 
 use fsure_os::attribute::Ownership;
 use fsure_os::folder::{is_denied, is_gone, is_other_kind};
@@ -22,6 +23,8 @@ const MAKING: &str = "making";
 #[derive(Debug)]
 pub(super) struct Journal {
     pub(super) generation: u64,
+    /// How far apart the moments are at most of which it is; `None` for an instant.
+    pub(super) spread: Option<Duration>,
     pub(super) steps: Vec<Step>,
 }
 
@@ -42,6 +45,8 @@ struct First {
     version: u32,
     generation: u64,
     steps: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    spread_ns: Option<u64>,
 }
 
 impl Journal {
@@ -69,7 +74,10 @@ impl Journal {
 
     fn text(&self) -> String {
         let (generation, steps) = (self.generation, self.steps.len());
-        let first = First { r#type: "ram-journal".into(), version: VERSION, generation, steps };
+        let nanoseconds = |spread: Duration| u64::try_from(spread.as_nanos()).unwrap_or(u64::MAX);
+        let spread_ns = self.spread.map(nanoseconds);
+        let r#type = "ram-journal".to_owned();
+        let first = First { r#type, version: VERSION, generation, steps, spread_ns };
         let mut text = serde_json::to_string(&first).expect("plain data") + "\n";
         for step in &self.steps {
             text += &step.line();
@@ -96,7 +104,8 @@ impl Journal {
             (Some(first), Some(steps))
                 if first.version == VERSION && first.steps == steps.len() =>
             {
-                Ok(Some(Self { generation: first.generation, steps }))
+                let spread = first.spread_ns.map(Duration::from_nanos);
+                Ok(Some(Self { generation: first.generation, spread, steps }))
             }
             _ => Err(io::Error::new(
                 io::ErrorKind::InvalidData,
@@ -114,11 +123,10 @@ impl Journal {
         Self::parse(&text).doing("read", &path)
     }
 
-    /// The number of the last generation that was applied; 0 where there is none.
-    pub(super) fn last_applied(disk: &Disk) -> Result<u64> {
+    /// The last generation that was applied, if there is one.
+    pub(super) fn last_applied(disk: &Disk) -> Result<Option<Self>> {
         let text = content(&disk.side, LAST).doing("read", &disk.path.join(LAST))?;
-        let journal = text.and_then(|text| Self::parse(&text).ok().flatten());
-        Ok(journal.map_or(0, |journal| journal.generation))
+        Ok(text.and_then(|text| Self::parse(&text).ok().flatten()))
     }
 
     /// Whether what is staged is still what was staged: where a drive has lied, it
@@ -411,10 +419,19 @@ mod tests {
             is_folder: false,
             to_trash: false,
         };
-        let journal = Journal { generation: 3, steps: vec![remove(b"a"), remove(b"b")] };
+        let steps = vec![remove(b"a"), remove(b"b")];
+        let journal = Journal { generation: 3, spread: None, steps };
         let text = journal.text().into_bytes();
         let whole = Journal::parse(&text).unwrap().expect("it is whole");
-        assert_eq!((whole.generation, whole.steps), (3, journal.steps));
+        assert_eq!((whole.generation, &whole.steps, whole.spread), (3, &journal.steps, None));
+        let spread = Some(Duration::from_micros(1500));
+        let spread = Journal { spread, ..whole }.text();
+        assert_eq!(
+            Journal::parse(spread.as_bytes()).unwrap().unwrap().spread.unwrap().as_micros(),
+            1500
+        );
+        // As it was written before generations noted it.
+        assert!(!journal.text().contains("spread") && spread.contains("\"spread_ns\":1500000"));
         for length in 0..text.len() {
             assert!(Journal::parse(&text[..length]).unwrap().is_none(), "{length} bytes");
         }

@@ -5,6 +5,7 @@
 //! mounts them, and who sees which, is a matter of `job::ram`. The formats and the
 //! promise are in `docs/ram.md`.
 
+mod changes;
 mod content;
 mod doing;
 mod draft;
@@ -16,19 +17,21 @@ mod journal;
 mod look;
 mod own;
 mod pace;
+mod plan;
 mod read;
 mod recover;
 mod restore;
 mod rounds;
+mod stage;
 mod step;
 mod turns;
 mod verify;
 
+pub use changes::{Changes, Paths, Tracker, Untracked};
 pub use doing::Doing;
-pub use engine::{Depth, Engine, Generation, Stillness, Tracker, Untracked};
+pub use engine::{Depth, Engine, Generation, Stillness};
 pub use fill::Filling;
-pub use look::Changes;
 pub use own::OWN;
 pub use pace::Pace;
-pub use recover::{Recovered, recover};
+pub use recover::{Recovered, Recovery, recover};
 pub use verify::{Ask, Comparison, How, Known, Unequal};

@@ -2,6 +2,7 @@
 //! is gone. Doing it twice does no harm, nor does not doing it: every file is whole.
 
 use std::path::Path;
+use std::time::Duration;
 
 use fsure_os::folder::is_gone;
 use fsure_os::mirror::Side;
@@ -9,6 +10,18 @@ use fsure_os::mirror::Side;
 use super::journal::Journal;
 use super::own::{Disk, JOURNAL_NEW, OWN};
 use crate::words::{IoContext as _, Result};
+
+/// What has become of a disk side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recovery {
+    /// What was found.
+    pub found: Recovered,
+    /// The generation that it is now; `None` if there is no trace of one.
+    pub generation: Option<u64>,
+    /// How far apart the moments are at most of which that generation is; `None` for an
+    /// instant.
+    pub spread: Option<Duration>,
+}
 
 /// What was found on a disk side.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,16 +44,21 @@ pub enum Recovered {
 
 /// Settles what a crash has left on a folder's disk side, and removes what is ours
 /// from it. Refuses while a process has it in RAM.
-pub fn recover(folder: &Path) -> Result<Recovered> {
+pub fn recover(folder: &Path) -> Result<Recovery> {
     let side = Side::open(folder).doing("open", folder)?;
     match side.facts(OWN.as_bytes()) {
-        Err(error) if is_gone(&error) => return Ok(Recovered::Nothing),
+        Err(error) if is_gone(&error) => {
+            let found = Recovered::Nothing;
+            return Ok(Recovery { found, generation: None, spread: None });
+        }
         other => other.doing("look at", &folder.join(OWN))?,
     };
     let disk = Disk::open(folder)?;
-    let recovered = settle(&disk)?;
+    let found = settle(&disk)?;
+    let last = Journal::last_applied(&disk)?;
     disk.leave()?;
-    Ok(recovered)
+    let generation = last.as_ref().map(|last| last.generation);
+    Ok(Recovery { found, generation, spread: last.and_then(|last| last.spread) })
 }
 
 /// Completes or discards what is under way.
@@ -67,8 +85,9 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
+    use crate::ram::changes::Untracked;
     use crate::ram::draft::Draft;
-    use crate::ram::engine::{Depth, Engine, Untracked};
+    use crate::ram::engine::{Depth, Engine};
     use crate::ram::index::Entry;
     use crate::ram::look::everything;
     use crate::ram::read::in_ram;
@@ -112,7 +131,8 @@ mod tests {
                 draft.take(path, facts).unwrap();
             }
         }
-        Journal { generation: 1, steps: draft.plan().unwrap().steps }
+        draft.stage_held().unwrap();
+        Journal { generation: 1, spread: None, steps: draft.plan().unwrap().steps }
     }
 
     #[test]
@@ -135,18 +155,19 @@ mod tests {
             copy
         };
         let copy = copy_of("staged");
-        assert_eq!(recover(&copy).unwrap(), Recovered::Discarded);
+        assert_eq!(recover(&copy).unwrap().found, Recovered::Discarded);
         assert_eq!(view(&copy), old, "what is only staged does not count");
         journal.write(&engine.disk).unwrap();
         journal.publish(&engine.disk).unwrap();
         let steps = journal.steps.len();
         for done in 0..=steps {
             let copy = copy_of(&format!("{done}"));
-            let half = Journal { generation: 1, steps: journal.steps[..done].to_vec() };
+            let first = journal.steps[..done].to_vec();
+            let half = Journal { generation: 1, spread: None, steps: first };
             half.do_all(&Disk::open(&copy).unwrap()).unwrap();
             let expected =
                 Recovered::Completed { generation: 1, steps, changed_outside: Vec::new() };
-            assert_eq!(recover(&copy).unwrap(), expected, "after {done} steps");
+            assert_eq!(recover(&copy).unwrap().found, expected, "after {done} steps");
             assert_eq!(view(&copy), new, "after {done} steps");
             assert!(!copy.join(OWN).exists());
         }
@@ -165,7 +186,7 @@ mod tests {
         let copied = std::process::Command::new("cp").arg("-a").arg(&disk).arg(&copy).status();
         assert!(copied.unwrap().success());
         let recovered = recover(&copy).unwrap();
-        let is_told = matches!(&recovered, Recovered::Completed { changed_outside, .. }
+        let is_told = matches!(&recovered.found, Recovered::Completed { changed_outside, .. }
             if !changed_outside.is_empty());
         assert!(is_told, "{recovered:?}");
         engine.disk.forget(super::super::own::JOURNAL).unwrap();
@@ -310,7 +331,8 @@ mod tests {
         let mut draft = Draft::new(&engine.disk, &engine.ram, &engine.index, 1);
         let path = RelPath::from_bytes(*b"a");
         let facts = engine.ram.facts(b"a").unwrap();
-        assert!(draft.take(&path, &facts).is_err(), "it would be removed from the disk");
+        let taken = draft.take(&path, &facts).and_then(|_| draft.stage_held());
+        assert!(taken.is_err(), "it would be removed from the disk");
         assert!(draft.known(&path).is_some());
     }
 

@@ -3,31 +3,35 @@
 //! disk side for that, which has its only copy that survives a crash.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::time::Instant;
 
 use super::draft::Draft;
 use super::index::Entry;
 use crate::words::RelPath;
 
-/// Names that are kept, and how many looks in a row have missed them.
-pub(super) type Missed = BTreeMap<RelPath, u32>;
+/// A name that is kept although it was not found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Miss {
+    /// So many looks in a row have missed it.
+    looks: u32,
+    /// It was there after this moment.
+    pub(super) since: Instant,
+}
+
+/// Names that are kept.
+pub(super) type Missed = BTreeMap<RelPath, Miss>;
 
 impl Draft<'_> {
-    /// From here on everything is looked at once more.
+    /// From here on what changed is looked at once more.
     pub(super) fn begin_round(&mut self, round: u32) {
-        self.round = round;
-    }
-
-    /// Takes a name as it is now.
-    pub(super) fn change(&mut self, path: RelPath, entry: Option<Entry>) {
-        self.sighted.extend(entry.as_ref().map(|entry| entry.facts.inode));
-        self.since.entry(path.clone()).or_insert(self.round);
-        self.changed.insert(path, entry);
+        (self.round, self.newest_ns) = (round, i64::MIN);
     }
 
     /// Keeps what was found nowhere, as it is on the disk side: unless `gone_after` looks
     /// in a row have missed it; or something else has its name, which was there
-    /// in two looks. What only the last look found was made after the first began.
-    pub(super) fn put_back(&mut self, before: &Missed, gone_after: u32) -> Missed {
+    /// in two looks. What only the last look found was made after the first began. What is
+    /// kept for the first time was there after `since`.
+    pub(super) fn put_back(&mut self, before: &Missed, gone_after: u32, since: Instant) -> Missed {
         let mut missed = Missed::new();
         let mut tried = BTreeSet::new();
         loop {
@@ -45,7 +49,9 @@ impl Draft<'_> {
             for path in lost {
                 let looks = self.looks(&path, before);
                 for path in self.restore(&path) {
-                    missed.entry(path).or_insert(looks);
+                    // What was kept before is of before that, whatever has the name by now.
+                    let since = before.get(&path).map_or(since, |one| one.since);
+                    missed.entry(path).or_insert(Miss { looks, since });
                 }
             }
         }
@@ -73,8 +79,9 @@ impl Draft<'_> {
     fn looks(&self, path: &RelPath, before: &Missed) -> u32 {
         let is_sighted =
             self.index.get(path).is_some_and(|old| self.sighted.contains(&old.facts.inode));
-        match self.since.get(path) {
-            Some(0) if !is_sighted => before.get(path).copied().unwrap_or(0) + self.round + 1,
+        match self.missing_since.get(path) {
+            Some(0) if !is_sighted => before.get(path).map_or(0, |one| one.looks) + self.round + 1,
+            Some(first) if !is_sighted => self.round - first + 1,
             _ => 0,
         }
     }
@@ -101,7 +108,47 @@ impl Draft<'_> {
                 self.changed.retain(|path, _| path == one || !path.is_within(one));
             }
             self.changed.remove(one);
+            self.missing_since.remove(one);
         }
         way
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ram::engine::Engine;
+    use std::ops::ControlFlow;
+    use std::time::Duration;
+
+    #[test]
+    fn what_is_kept_again_is_as_old_as_when_it_was_kept_first() {
+        if !cfg!(target_os = "linux") {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let [disk, ram] = ["disk", "ram"].map(|name| folder.path().join(name));
+        for side in [&disk, &ram] {
+            std::fs::create_dir(side).unwrap();
+        }
+        std::fs::write(disk.join("a"), "old").unwrap();
+        let engine = Engine::fill(&disk, &ram, &mut |_, _| ControlFlow::Continue(())).unwrap();
+        let path = RelPath::from_bytes(*b"a");
+        let old = engine.index.get(&path).unwrap();
+        let first = Instant::now();
+        let later = first + Duration::from_secs(1);
+        let before = Missed::from([(path.clone(), Miss { looks: 1, since: first })]);
+        let kept = |change: Option<Entry>, before: &Missed| {
+            let mut draft = Draft::new(&engine.disk, &engine.ram, &engine.index, 1);
+            draft.begin_round(3);
+            draft.change(path.clone(), change);
+            draft.put_back(before, 10, later)[&path].since
+        };
+        // Another file has the name, by the last look.
+        let mut other = old.clone();
+        other.facts.inode += 1;
+        assert_eq!(kept(Some(other.clone()), &before), first);
+        assert_eq!(kept(None, &before), first);
+        assert_eq!(kept(Some(other), &Missed::new()), later);
     }
 }

@@ -1,5 +1,7 @@
-//! How a generation is found: everything is looked at until nothing changes any more,
-//! or often enough.
+//! How the state of one moment is found while programs go on: what has changed is looked at,
+//! and then what has changed meanwhile, until what was looked at last was not touched while
+//! that was done. Everything is then as it was at the moment when that look began:
+//! `docs/ram.md` says why.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -7,28 +9,50 @@ use std::time::{Duration, Instant, SystemTime};
 
 use fsure_os::mirror::{Facts, Kind, Side};
 
+use super::changes::{Changes, Tracker};
 use super::draft::{Draft, Taken};
-use super::engine::{Depth, Stillness, Tracker};
-use super::look::{Changes, Seen, look};
+use super::engine::{Depth, Stillness};
+use super::look::{Seen, everything, look};
 use super::own::OWN;
 use super::restore::Missed;
 use crate::words::{IoContext as _, RelPath, Result};
 
-/// How often everything that changed meanwhile is looked at again, before a
-/// generation is taken that is of no single moment.
-const ROUNDS: u32 = 5;
-/// Nor longer than the first look took, and this: under constant writes it would only
-/// be late, and be of no single moment all the same.
-const LONGER: Duration = Duration::from_millis(20);
+/// How often everything is looked at, where nothing is reported, before a generation is
+/// taken that is of no single moment.
+const FULL_ROUNDS_MAX: u32 = 5;
+/// A round that takes longer than this has read large files. If these are written all the
+/// time, reading them again only makes the generation late.
+const ROUND_SHORT: Duration = Duration::from_millis(20);
 /// So many looks in a row must have missed a name, where names move all the time.
 const GONE_AFTER: u32 = 10;
 /// A date younger than this may be that of two changes: a clock tick takes up to
 /// 10 ms (`CONFIG_HZ=100`), and the later change would not show.
 const YOUNG_NS: i64 = 20_000_000;
 
+/// What a generation begins with.
+pub(super) struct Start<'a> {
+    /// It is searched for no longer than twice as long as the first look took, and this.
+    pub(super) search: Duration,
+    /// Changes that were reported to the generation before, and are of after its moment.
+    pub(super) changes: Changes,
+    /// Looked at, whatever their dates say.
+    pub(super) always: BTreeSet<RelPath>,
+    /// Names that the generation before kept although it did not find them.
+    pub(super) missed: &'a Missed,
+    /// Files of which the disk side has an older version, and of when it is at least.
+    pub(super) stale: &'a BTreeMap<RelPath, Instant>,
+    /// When the generation before began.
+    pub(super) before: Instant,
+}
+
 /// What the rounds came to.
 pub(super) struct Rounds {
-    pub(super) unsettled: BTreeSet<RelPath>,
+    /// Changes that are of after the moment of this generation.
+    pub(super) changes: Changes,
+    /// Files that may not be read or that the disk cannot have.
+    pub(super) denied: BTreeSet<RelPath>,
+    /// Files that were written whenever they were read; since when at most.
+    pub(super) stale: BTreeMap<RelPath, Instant>,
     pub(super) again: BTreeSet<RelPath>,
     pub(super) spread: Option<Duration>,
     /// Names that are kept although they were not found.
@@ -45,84 +69,197 @@ impl Drop for Frozen<'_> {
     }
 }
 
-/// Looks until nothing changes any more, or often enough.
+/// Looks until all of it is of one moment, or for long enough.
 pub(super) fn rounds(
     draft: &mut Draft<'_>,
     ram: &Side,
     tracker: &mut dyn Tracker,
-    mut depth: Depth,
+    depth: Depth,
     stillness: Option<&dyn Stillness>,
-    always: BTreeSet<RelPath>,
-    missed: &Missed,
+    start: &Start<'_>,
 ) -> Result<Rounds> {
-    let began = Instant::now();
-    let (mut frozen, mut unsettled) = (None, BTreeSet::new());
-    let (mut first, mut before) = (None, 0);
-    let mut must = always.clone();
+    let mut all = Findings::new(start);
+    let mut changes = start.changes.clone().and(tracker.take());
+    let (mut frozen, mut effort) = (None, Effort::default());
     for round in 0.. {
         draft.begin_round(round);
-        let young_from = now_ns() - YOUNG_NS;
-        let changes = widened(tracker.take(), &must, depth);
-        let inode_of = |path: &RelPath| {
-            draft.known(path).filter(|known| known.is_folder()).map(|known| known.facts.inode)
+        let began = Instant::now();
+        let is_hashed = depth == Depth::Everything && round == 0;
+        if is_hashed || draft.has_links && !tracker.knows_links() {
+            changes = Changes::Unknown;
+        }
+        let unreported = tracker.unreported();
+        let mut seen = look_at(draft, ram, &changes, &all, &unreported)?;
+        let found = compare(draft, ram, &seen, &changes, &all, &unreported, is_hashed)?;
+        seen.asked.extend(found.linked.iter().cloned());
+        let is_known = matches!(changes, Changes::Known(_));
+        let later = match is_known && frozen.is_none() {
+            true => seen.wait_for_reports(ram).map(|()| tracker.take())?,
+            false => Changes::none(),
         };
-        let seen = look(ram, &changes, &inode_of)?;
-        let mut found = compare(draft, ram, &seen, &must, depth)?;
-        for folder in &seen.denied {
-            found.unsettled.insert(folder.clone());
-            let of = |facts: &Facts| (facts.inode, facts.mtime_ns);
-            let known = draft.index.get(folder).map(|known| of(&known.facts));
-            found.hides |= known != seen.names.get(folder).map(of);
+        let is_one_moment = match stillness {
+            Some(_) => frozen.is_some() || found.differs == 0,
+            None => is_one_moment(&changes, &later, &found, &seen, draft.newest_ns),
+        };
+        let gives_up =
+            stillness.is_none() && effort.is_spent(&found, is_known, began.elapsed(), start.search);
+        all.add(found, &seen, is_known);
+        if is_one_moment || gives_up {
+            return Ok(all.finish(draft, later, is_one_moment, start));
         }
-        if seen.has_own {
-            found.unsettled.insert(RelPath::from_bytes(OWN.as_bytes()));
-        }
-        let young = seen.names.iter().filter(|(_, facts)| {
-            facts.kind == Kind::File && facts.ctime_ns.max(facts.mtime_ns) >= young_from
-        });
-        let mut again: BTreeSet<_> = young.map(|(path, _)| path.clone()).collect();
-        unsettled.retain(|path| !seen.names.contains_key(path));
-        unsettled.append(&mut found.unsettled);
-        let first = *first.get_or_insert_with(|| began.elapsed());
-        let is_still = found.differs == 0;
-        // Half as much each time comes to an end; as much as before does not.
-        let is_vain = round > 0 && found.differs > before / 2;
-        let is_late = round > 0 && began.elapsed() > first * 2 + LONGER;
-        before = found.differs;
-        let gives_up = stillness.is_none() && (is_vain || is_late || round + 1 == ROUNDS);
-        if frozen.is_some() || is_still || gives_up {
-            let spread = (!is_still && frozen.is_none()).then(|| began.elapsed());
-            again.extend(unsettled.iter().cloned());
-            // Where names moved meanwhile, one that was not found may be where we had
-            // looked before.
-            let are_names_still = frozen.is_some() || found.names == 0;
-            let missed = match (found.hides, are_names_still) {
-                (true, _) => draft.put_back(missed, u32::MAX),
-                (false, true) => Missed::new(),
-                (false, false) => draft.put_back(missed, GONE_AFTER),
-            };
-            again.extend(missed.keys().cloned());
-            return Ok(Rounds { unsettled, again, spread, missed });
-        }
-        must = &always | &again;
-        depth = Depth::Dates;
+        changes = later;
         if let Some(still) = stillness {
             still.freeze().doing("freeze", Path::new("the RAM folder"))?;
             frozen = Some(Frozen(still));
+        }
+        if frozen.is_some() || !is_known {
+            changes = changes.and(tracker.take());
         }
     }
     unreachable!("the last round returns")
 }
 
-/// What has changed, with what must be looked at whether it has or not.
-fn widened(changes: Changes, must: &BTreeSet<RelPath>, depth: Depth) -> Changes {
-    match changes {
-        Changes::Folders(mut folders) if depth == Depth::Dates => {
-            folders.extend(must.iter().map(|path| path.parent().unwrap_or_default()));
-            Changes::Folders(folders)
+/// Whether all that is known now is of the moment when `changes` were taken: all of these
+/// were looked at after it, and none of what was looked at changed until `later` was taken.
+fn is_one_moment(
+    changes: &Changes,
+    later: &Changes,
+    found: &Compared,
+    seen: &Seen,
+    newest_ns: i64,
+) -> bool {
+    match (changes, later) {
+        // Two looks at everything have found the same: so it was between them.
+        (Changes::Unknown, _) => found.differs == 0,
+        (Changes::Known(paths), Changes::Known(later)) => {
+            paths.is_exact
+                && later.is_exact
+                && found.unreported.is_empty()
+                && found.unsettled.is_empty()
+                && !seen.is_touched_by(later)
+                // What is written is seen before it is reported.
+                && paths.changed_from.is_none_or(|from| newest_ns < from)
         }
-        _ => Changes::Unknown,
+        (Changes::Known(_), Changes::Unknown) => false,
     }
+}
+
+/// Tells how long a moment is searched for.
+#[derive(Default)]
+struct Effort {
+    total: Duration,
+    first: Duration,
+    rounds: u32,
+    differed: usize,
+}
+
+impl Effort {
+    /// Whether another round makes no sense, after one that took so long.
+    fn is_spent(
+        &mut self,
+        found: &Compared,
+        is_known: bool,
+        took: Duration,
+        search: Duration,
+    ) -> bool {
+        let is_first = self.rounds == 0;
+        if is_first {
+            self.first = took;
+        }
+        self.total += took;
+        self.rounds += 1;
+        // Half as much each time comes to an end; as much as before does not.
+        let is_vain = !is_first && found.differs > self.differed / 2;
+        self.differed = found.differs;
+        // Nothing will tell when a file is let alone that changes without a report.
+        let is_slow = !is_known || took > ROUND_SHORT || !found.unreported.is_empty();
+        let is_late = !is_first && self.total > self.first * 3 + search;
+        is_late || is_vain && is_slow || !is_known && self.rounds >= FULL_ROUNDS_MAX
+    }
+}
+
+/// What all rounds have found.
+struct Findings {
+    began: Instant,
+    /// Looked at with the next round.
+    must: BTreeSet<RelPath>,
+    /// Files whose dates may be those of two changes.
+    young: BTreeSet<RelPath>,
+    unsettled: BTreeSet<RelPath>,
+    denied: BTreeSet<RelPath>,
+    hides: bool,
+    are_names_still: bool,
+}
+
+impl Findings {
+    fn new(start: &Start<'_>) -> Self {
+        let (young, unsettled, denied) = Default::default();
+        let (must, began) = (start.always.clone(), Instant::now());
+        Self { began, must, young, unsettled, denied, hides: false, are_names_still: false }
+    }
+
+    fn add(&mut self, mut found: Compared, seen: &Seen, is_known: bool) {
+        if !is_known {
+            (self.young, self.hides) = (BTreeSet::new(), false);
+        }
+        self.unsettled.retain(|path| !seen.names.contains_key(path));
+        self.denied.retain(|path| !seen.names.contains_key(path));
+        self.young.append(&mut found.young);
+        self.unsettled.append(&mut found.unsettled);
+        self.denied.append(&mut found.denied);
+        self.hides |= found.hides;
+        self.are_names_still = found.names == 0;
+        // What was found to change without a report is looked at until it does so no more, and
+        // what was written whenever it was read until it holds still.
+        match is_known {
+            true => self.must = &found.unreported | &self.unsettled,
+            false => self.must.extend(self.young.iter().cloned()),
+        }
+    }
+
+    /// What the generation is.
+    fn finish(
+        self,
+        draft: &mut Draft<'_>,
+        changes: Changes,
+        is_one_moment: bool,
+        start: &Start<'_>,
+    ) -> Rounds {
+        // Where names moved meanwhile, one that was not found may be where we had
+        // looked before.
+        let missed = match (self.hides, is_one_moment || self.are_names_still) {
+            (true, _) => draft.put_back(start.missed, u32::MAX, start.before),
+            (false, true) => Missed::new(),
+            (false, false) => draft.put_back(start.missed, GONE_AFTER, start.before),
+        };
+        let since = |path: &RelPath| start.stale.get(path).copied().unwrap_or(start.before);
+        let stale: BTreeMap<_, _> =
+            self.unsettled.into_iter().map(|path| (path.clone(), since(&path))).collect();
+        let kept = missed.values().map(|one| one.since).chain(stale.values().copied()).min();
+        let oldest = kept.into_iter().chain((!is_one_moment).then_some(self.began)).min();
+        let mut again = self.young;
+        again.extend(missed.keys().chain(stale.keys()).chain(&self.denied).cloned());
+        let spread = oldest.map(|oldest| oldest.elapsed());
+        Rounds { changes, denied: self.denied, stale, again, spread, missed }
+    }
+}
+
+/// Looks at what has changed, at what must be, and at what changes without a report.
+fn look_at(
+    draft: &Draft<'_>,
+    ram: &Side,
+    changes: &Changes,
+    all: &Findings,
+    unreported: &BTreeSet<RelPath>,
+) -> Result<Seen> {
+    let Changes::Known(paths) = changes else { return everything(ram) };
+    let linked = paths.inodes.iter().flat_map(|inode| draft.names(*inode));
+    let names: BTreeSet<_> = paths.names.iter().chain(&all.must).cloned().chain(linked).collect();
+    let folders = &paths.folders | unreported;
+    let inode_of = |path: &RelPath| {
+        draft.known(path).filter(|known| known.is_folder()).map(|known| known.facts.inode)
+    };
+    look(ram, &folders, &names, &inode_of)
 }
 
 #[derive(Default)]
@@ -134,7 +271,15 @@ struct Compared {
     names: usize,
     /// Whether what was found nowhere may be where we may not look.
     hides: bool,
+    /// Names that differ, which was not reported.
+    unreported: BTreeSet<RelPath>,
+    /// Files that were written whenever they were read.
     unsettled: BTreeSet<RelPath>,
+    /// What may not be read, or what the disk cannot have.
+    denied: BTreeSet<RelPath>,
+    young: BTreeSet<RelPath>,
+    /// Names that were looked at since they are other names of what was found.
+    linked: BTreeSet<RelPath>,
 }
 
 /// Takes into the draft what differs from it.
@@ -142,9 +287,12 @@ fn compare(
     draft: &mut Draft<'_>,
     ram: &Side,
     seen: &Seen,
-    must: &BTreeSet<RelPath>,
-    depth: Depth,
+    changes: &Changes,
+    all: &Findings,
+    unreported: &BTreeSet<RelPath>,
+    is_hashed: bool,
 ) -> Result<Compared> {
+    let young_from = now_ns() - YOUNG_NS;
     let mut compared = Compared::default();
     for path in draft.gone(seen) {
         let is_new = usize::from(draft.remove(&path));
@@ -153,10 +301,13 @@ fn compare(
     }
     let mut linked = BTreeMap::new();
     for (path, facts) in &seen.names {
-        let known = draft.known(path);
         let is_file = facts.kind == Kind::File;
-        let is_same = known.is_some_and(|known| known.facts == *facts);
-        if is_same && !(is_file && (depth == Depth::Everything || must.contains(path))) {
+        let is_same = draft.known(path).is_some_and(|known| known.facts == *facts);
+        if is_file && facts.ctime_ns.max(facts.mtime_ns) >= young_from {
+            compared.young.insert(path.clone());
+        }
+        let is_doubtful = is_hashed || all.must.contains(path) || all.young.contains(path);
+        if is_same && !(is_file && is_doubtful) {
             continue;
         }
         // Its other names changed with it, wherever they are.
@@ -169,26 +320,58 @@ fn compare(
                 }
             }
         }
-        compared.add(draft, path, facts)?;
+        let differs = compared.add(draft, path, facts)?;
+        let is_untold = || is_unreported(path, facts, changes, &all.must, unreported);
+        if differs && is_untold() {
+            compared.unreported.insert(path.clone());
+        }
     }
     for (path, facts) in linked {
         compared.add(draft, &path, &facts)?;
+        compared.linked.insert(path);
+    }
+    for folder in &seen.denied {
+        compared.denied.insert(folder.clone());
+        let of = |facts: &Facts| (facts.inode, facts.mtime_ns);
+        let known = draft.index.get(folder).map(|known| of(&known.facts));
+        compared.hides |= known != seen.names.get(folder).map(of);
+    }
+    if seen.has_own {
+        compared.denied.insert(RelPath::from_bytes(OWN.as_bytes()));
     }
     Ok(compared)
 }
 
+/// Whether nothing was reported of what was found at a name.
+fn is_unreported(
+    path: &RelPath,
+    facts: &Facts,
+    changes: &Changes,
+    must: &BTreeSet<RelPath>,
+    unreported: &BTreeSet<RelPath>,
+) -> bool {
+    let Changes::Known(paths) = changes else { return true };
+    let folder = path.parent();
+    let is_in =
+        |folders: &BTreeSet<RelPath>| folder.as_ref().is_some_and(|it| folders.contains(it));
+    let is_reported =
+        paths.names.contains(path) || paths.inodes.contains(&facts.inode) || is_in(&paths.folders);
+    !is_reported && (must.contains(path) || is_in(unreported))
+}
+
 impl Compared {
-    fn add(&mut self, draft: &mut Draft<'_>, path: &RelPath, facts: &Facts) -> Result<()> {
+    /// Takes one name; whether it differs.
+    fn add(&mut self, draft: &mut Draft<'_>, path: &RelPath, facts: &Facts) -> Result<bool> {
         let inode = |draft: &Draft<'_>| draft.known(path).map(|known| known.facts.inode);
         let before = inode(draft);
         let taken = draft.take(path, facts)?;
         match taken {
-            Taken::Same => return Ok(()),
+            Taken::Same => return Ok(false),
             Taken::Denied => {
-                self.unsettled.insert(path.clone());
+                self.denied.insert(path.clone());
                 // It may be one of those that are nowhere else.
                 self.hides |= before != Some(facts.inode) && !draft.names(facts.inode).is_empty();
-                return Ok(());
+                return Ok(false);
             }
             Taken::Differs | Taken::Unsettled => {}
         }
@@ -198,7 +381,7 @@ impl Compared {
         if taken == Taken::Unsettled {
             self.unsettled.insert(path.clone());
         }
-        Ok(())
+        Ok(true)
     }
 }
 

@@ -2,13 +2,14 @@
 //! what was brought back.
 
 use std::path::Path;
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::json::text_and_bytes;
 use super::{number, safe, timestamp};
-use crate::job::ram::{Difference, Ended, Event, Known, Plan, Settled, Synced};
+use crate::job::ram::{Difference, Ended, Event, Known, Plan, Settled, State, Synced};
 use crate::ram::Recovered;
 use crate::words::ExitCode;
 use crate::words::units::size;
@@ -45,10 +46,10 @@ pub fn plan(plan: &Plan, max_loss_ms: u64) -> String {
     }
     if plan.refusals.is_empty() {
         text += &format!(
-            "  {} with {} go into a folder in memory of up to {}, and that over it.\n  {}\n",
+            "  {} with {} go into a folder in memory over it, of up to {}.\n  {}\n",
             number(plan.files, "file", "files"),
             size(plan.content),
-            size(plan.bytes),
+            limit(plan.bytes, plan.least),
             promise(max_loss_ms),
         );
     }
@@ -66,6 +67,7 @@ pub fn plan_json(plan: &Plan, max_loss_ms: u64) -> String {
         "files": plan.files,
         "content_bytes": plan.content,
         "ram_bytes": plan.bytes,
+        "follows_use": plan.least.is_some(),
         "max_loss_ms": max_loss_ms,
         "refusals": refusals.collect::<Vec<_>>(),
         "warnings": plan.warnings,
@@ -81,9 +83,15 @@ pub fn bound(known: &Known, adopted: bool) -> String {
         shown(&known.entry.path),
         number(state.files, "file", "files"),
         size(state.content),
-        size(state.bytes),
+        limit(state.bytes, known.entry.least),
         promise(max_loss_ms(known)),
     )
+}
+
+/// How much memory a folder may take.
+fn limit(bytes: u64, least: Option<u64>) -> String {
+    let follows = if least.is_some() { " for now: its size follows its use" } else { "" };
+    format!("{}{follows}", size(bytes))
 }
 
 fn max_loss_ms(known: &Known) -> u64 {
@@ -127,11 +135,11 @@ pub fn status(all: &[Known], told: &[Event]) -> String {
                 state.took_ms,
                 known.entry.backend.words(),
                 size(state.used),
-                size(state.bytes),
+                limit(state.bytes, known.entry.least),
                 state.tracking,
             );
-            if state.spread_ms > 0.0 {
-                text += &format!("  spread          {:.0} ms\n", state.spread_ms);
+            if state.spread_generations > 0 || state.spread_ms > 0.0 {
+                text += &format!("  spread          {}\n", spread(state));
             }
             if let Some(trash) = &state.trash {
                 text += &format!("  trash           {}\n", safe(trash));
@@ -155,6 +163,17 @@ pub fn status(all: &[Known], told: &[Event]) -> String {
     text
 }
 
+/// How many generations are not of one moment, and by how much.
+fn spread(state: &State) -> String {
+    let (count, all) = (state.spread_generations, state.generations);
+    let now = match state.spread_ms {
+        0.0 => "the disk has one moment now".to_owned(),
+        ms => format!("the disk has moments up to {ms:.0} ms apart now"),
+    };
+    let max = state.spread_max_ms;
+    format!("{count} of {all} generations were not one moment, by {max:.0} ms at most; {now}")
+}
+
 fn when(event: &Event) -> String {
     format!("{:.0}", timestamp(event.at_ns))
 }
@@ -172,6 +191,7 @@ pub fn status_json(all: &[Known], told: &[Event]) -> String {
                 "kept": known.state.is_some() || known.silent.is_some(),
                 "mounted": known.is_mounted,
                 "backend": known.entry.backend,
+                "follows_use": known.entry.least.is_some(),
                 "max_loss_ms": max_loss_ms(known),
                 "wrong": wrongs(known),
             });
@@ -210,6 +230,12 @@ pub fn synced(path: &Path, done: &Synced) -> String {
         size(done.written),
         done.took_ms
     );
+    if done.spread_ms > 0.0 {
+        text += &format!(
+            "  not one moment: its names and files are up to {:.0} ms apart\n",
+            done.spread_ms
+        );
+    }
     for unsettled in &done.unsettled {
         text += &format!(
             "  not in it, written whenever it was read, or not to be had there: {}\n",
@@ -252,14 +278,17 @@ pub fn ended(path: &Path, ended: &Ended) -> String {
 /// What was settled.
 pub fn settled(path: &Path, settled: &Settled) -> String {
     let path = shown(path);
-    match settled {
-        Settled::Kept => format!("{path}: in RAM, and kept: nothing is to be done.\n"),
-        Settled::Adopted => format!("{path}: in RAM still, and kept again.\n"),
-        Settled::Recovered(Recovered::Nothing) => format!("{path}: nothing was under way.\n"),
-        Settled::Recovered(Recovered::Discarded) => {
+    let recovery = match settled {
+        Settled::Kept => return format!("{path}: in RAM, and kept: nothing is to be done.\n"),
+        Settled::Adopted => return format!("{path}: in RAM still, and kept again.\n"),
+        Settled::Recovered(recovery) => recovery,
+    };
+    let mut text = match &recovery.found {
+        Recovered::Nothing => format!("{path}: nothing was under way.\n"),
+        Recovered::Discarded => {
             format!("{path}: what never counted is gone; it is the generation before.\n")
         }
-        Settled::Recovered(Recovered::Completed { generation, steps, changed_outside }) => {
+        Recovered::Completed { generation, steps, changed_outside } => {
             let steps = number(*steps as u64, "change", "changes");
             let mut text =
                 format!("{path}: generation {generation} counted and is complete now: {steps}.\n");
@@ -272,19 +301,35 @@ pub fn settled(path: &Path, settled: &Settled) -> String {
             }
             text
         }
+    };
+    if let Some(spread) = recovery.spread {
+        text += &format!(
+            "  spread: its names and files are of moments up to {} apart\n",
+            span(spread_ms(spread).ceil() as u64)
+        );
     }
+    text
 }
 
-/// The name of what was settled, for `--json`.
+/// What was settled, for `--json`.
 pub fn settled_json(path: &Path, settled: &Settled) -> String {
-    let what = match settled {
-        Settled::Kept => "kept",
-        Settled::Adopted => "adopted",
-        Settled::Recovered(Recovered::Nothing) => "nothing",
-        Settled::Recovered(Recovered::Discarded) => "discarded",
-        Settled::Recovered(Recovered::Completed { .. }) => "completed",
+    let (what, recovery) = match settled {
+        Settled::Kept => ("kept", None),
+        Settled::Adopted => ("adopted", None),
+        Settled::Recovered(recovery) => match recovery.found {
+            Recovered::Nothing => ("nothing", Some(recovery)),
+            Recovered::Discarded => ("discarded", Some(recovery)),
+            Recovered::Completed { .. } => ("completed", Some(recovery)),
+        },
     };
-    json("recovered", path, &json!({"what": what}))
+    let generation = recovery.and_then(|recovery| recovery.generation);
+    let spread_ms = recovery.and_then(|recovery| recovery.spread).map(spread_ms);
+    let value = json!({"what": what, "generation": generation, "spread_ms": spread_ms});
+    json("recovered", path, &value)
+}
+
+fn spread_ms(spread: Duration) -> f64 {
+    spread.as_secs_f64() * 1e3
 }
 
 /// Anything of a folder as a line of JSON.
@@ -312,8 +357,7 @@ fn object(mut line: Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::ram::{Entry, State};
-    use std::time::Duration;
+    use crate::job::ram::Entry;
 
     fn known(state: Option<State>) -> Known {
         let entry = Entry::new("/srv/work".as_ref(), Duration::from_secs(1), (1 << 20, 100));

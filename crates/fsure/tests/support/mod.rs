@@ -21,6 +21,8 @@ mod faulty;
 #[cfg(target_os = "linux")]
 pub mod forger;
 #[cfg(target_os = "linux")]
+pub mod history;
+#[cfg(target_os = "linux")]
 mod image;
 #[cfg(target_os = "linux")]
 pub mod layout;
@@ -36,6 +38,8 @@ pub mod powercut;
 mod record;
 mod run;
 pub mod scrub;
+#[cfg(target_os = "linux")]
+pub mod sides;
 #[cfg(target_os = "linux")]
 pub mod signable;
 #[cfg(target_os = "linux")]

@@ -12,6 +12,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::time::Duration;
 
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::ready;
@@ -90,9 +91,14 @@ impl Group {
         ready::is_readable(&self.0, at_most)
     }
 
-    /// Takes what waits now. Who reads until nothing is left never ends where others are
-    /// busy all the time. `None` stands for an event that cannot be read, and for those
-    /// read together with it that come after it.
+    /// Returns whether nothing waits now.
+    pub(super) fn is_empty(&self) -> io::Result<bool> {
+        Ok(rustix::io::ioctl_fionread(&self.0)? == 0)
+    }
+
+    /// Takes what waits now. A reader that goes on until nothing is left never ends while
+    /// others are busy all the time. `None` stands for an event that cannot be read, and for
+    /// those read together with it that come after it.
     pub(super) fn take(&self, mut tell: impl FnMut(Option<Event<'_>>)) -> io::Result<()> {
         // The kernel counts the heads of the events that wait, and none of what follows
         // them: bytes that were read say nothing of what is left.
@@ -179,12 +185,12 @@ impl Handle {
         handle.ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
-    /// Opens what it leads to, in the file system of `root`, to be asked and not read.
-    pub(super) fn open(&self, root: impl AsFd) -> io::Result<OwnedFd> {
+    /// Opens what it leads to, in the file system of `root`.
+    pub(super) fn open(&self, root: impl AsFd, flags: OFlags) -> io::Result<OwnedFd> {
         let mut room = Room([0; _]);
         let used = room.0.get_mut(..self.0.len()).ok_or(io::ErrorKind::InvalidInput)?;
         used.copy_from_slice(&self.0);
-        let flags = libc::O_PATH | libc::O_CLOEXEC;
+        let flags = (flags | OFlags::CLOEXEC).bits().cast_signed();
         let root = root.as_fd().as_raw_fd();
         // SAFETY: an open file, and an aligned handle in no less room than it says, which
         // the kernel checks; what is opened is nobody else's.
@@ -357,6 +363,6 @@ mod tests {
         assert!(!handle.is_empty());
         assert_eq!(align_of::<Room>(), 8);
         let long = Handle([&200_u32.to_ne_bytes()[..], &[0; 204]].concat().into());
-        assert_eq!(long.open(&open).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        assert_eq!(long.open(&open, OFlags::PATH).unwrap_err().kind(), io::ErrorKind::InvalidInput);
     }
 }

@@ -1,5 +1,7 @@
 //! One side of a copy, on Linux. See [`crate::mirror`].
 
+mod names;
+
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
@@ -17,6 +19,7 @@ use super::folder::{each_name, open_in_one_piece};
 use super::ramfs::living;
 use crate::attribute::{Node, Ownership};
 use crate::folder::Root;
+use crate::host::attribute::whole;
 use crate::host::folder::c_string;
 use crate::mirror::{Attributes, Facts, Kind};
 
@@ -89,6 +92,28 @@ impl Side {
             if let Some(value) = node.attribute(&name)? {
                 attributes.push((name, value));
             }
+        }
+        Ok(attributes)
+    }
+
+    /// The attributes of an open file.
+    pub fn attributes_of(&self, file: &File) -> io::Result<Attributes> {
+        let list = whole(|buffer| match buffer {
+            [] => rustix::fs::flistxattr_query(file),
+            _ => rustix::fs::flistxattr(file, buffer),
+        })?;
+        let list = list.unwrap_or_default();
+        let mut names: Vec<_> = list.split(|byte| *byte == 0).collect();
+        names.retain(|name| !name.is_empty() && *name != LABEL);
+        names.sort_unstable();
+        let mut attributes = Vec::with_capacity(names.len());
+        for name in names {
+            let key = c_string(name)?;
+            let value = whole(|buffer| match buffer {
+                [] => rustix::fs::fgetxattr_query(file, &*key),
+                _ => rustix::fs::fgetxattr(file, &*key, buffer),
+            })?;
+            attributes.extend(value.map(|value| (name.to_vec(), value)));
         }
         Ok(attributes)
     }
@@ -351,11 +376,12 @@ fn stat_at(folder: BorrowedFd<'_>, name: &std::ffi::CStr) -> rustix::io::Result<
     rustix::fs::statx(folder, name, flags, MASK)
 }
 
+fn time(at: rustix::fs::StatxTimestamp) -> i64 {
+    at.tv_sec.saturating_mul(1_000_000_000).saturating_add(at.tv_nsec.into())
+}
+
 fn facts(stat: &Statx) -> Facts {
     let number = rustix::fs::makedev(stat.stx_rdev_major, stat.stx_rdev_minor);
-    let time = |at: rustix::fs::StatxTimestamp| {
-        at.tv_sec.saturating_mul(1_000_000_000).saturating_add(at.tv_nsec.into())
-    };
     Facts {
         kind: match FileType::from_raw_mode(stat.stx_mode.into()) {
             FileType::RegularFile => Kind::File,
@@ -391,6 +417,10 @@ fn mapped_for_writing(line: &[u8], device: (u32, u32)) -> Option<u64> {
     let is_written = permissions.get(1) == Some(&b'w') && permissions.get(3) == Some(&b's');
     let inode = std::str::from_utf8(words.next()?).ok()?.parse().ok()?;
     (is_here && is_written).then_some(inode)
+}
+
+pub(crate) fn changed_ns(file: &File) -> io::Result<i64> {
+    Ok(time(rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::CTIME)?.stx_ctime))
 }
 
 pub(crate) fn drop_cached(file: &File) -> io::Result<()> {

@@ -3,6 +3,7 @@
 pub(crate) mod attribute;
 pub(crate) mod block;
 mod cgroup;
+mod change_time;
 pub(crate) mod counters;
 pub(crate) mod daemon;
 pub(crate) mod defer;
@@ -23,6 +24,7 @@ pub(crate) mod mapped_write;
 pub(crate) mod memory_use;
 pub(crate) mod mirror;
 mod mount;
+mod mounter;
 pub(crate) mod mounts;
 mod passthrough;
 pub(crate) mod pin;

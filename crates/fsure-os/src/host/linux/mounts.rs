@@ -20,6 +20,7 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 pub use super::cgroup::Group;
 pub use super::family::{first, outer};
+use super::mounter::{self, Mounter};
 pub use super::passthrough::{Passthrough, serve};
 use super::ramfs::Detached;
 pub use super::zram::Zram;
@@ -32,12 +33,19 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// A mount namespace, and the thread that is in it. What is mounted keeps it.
+/// A mount namespace, and the thread or the process that is in it. What is mounted keeps it.
 #[derive(Clone, Debug)]
 pub struct Namespace(Arc<Inner>);
 
 #[derive(Debug)]
-struct Inner {
+enum Inner {
+    Thread(Thread),
+    /// Without root.
+    Process(Mounter),
+}
+
+#[derive(Debug)]
+struct Thread {
     /// `None` once it is to end.
     work: Mutex<Option<Sender<Work>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -62,11 +70,37 @@ impl Namespace {
         })?;
         let held = is_entered.recv().map_err(io::Error::other)??;
         let (work, thread) = (Mutex::new(Some(work)), Mutex::new(Some(thread)));
-        Ok(Self(Arc::new(Inner { work, thread, _held: held })))
+        Ok(Self(Arc::new(Inner::Thread(Thread { work, thread, _held: held }))))
+    }
+
+    /// The same, but without root one in a user namespace, in which only folders in memory,
+    /// binds and overlays are mounted.
+    pub fn of_user() -> io::Result<Self> {
+        match Self::new() {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Self::of_process()
+                .map_err(|why| {
+                    let message = format!("{error}, or a user namespace: {why}");
+                    io::Error::new(io::ErrorKind::PermissionDenied, message)
+                }),
+            other => other,
+        }
+    }
+
+    /// One in a user namespace.
+    pub(crate) fn of_process() -> io::Result<Self> {
+        Ok(Self(Arc::new(Inner::Process(Mounter::start()?))))
     }
 
     /// Mounts something over a folder.
     pub fn mount(&self, what: &What, at: &Path) -> io::Result<Mount> {
+        if let Inner::Process(mounter) = &*self.0 {
+            let mounted = match what {
+                What::Device { .. } => Err(mounter::refused()),
+                _ => mounter.mount(what, at).map_err(|error| failed(what, at, &error)),
+            };
+            let root = Some(mounted?);
+            return Ok(Mount { space: self.clone(), place: at.to_owned(), root });
+        }
         let (what, place) = (what.clone(), at.to_owned());
         self.mount_by(at, move || attach(&what, &place))
     }
@@ -100,9 +134,10 @@ impl Namespace {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> io::Result<T> {
+        let Inner::Thread(thread) = &*self.0 else { return Err(mounter::refused()) };
         let (answer, answers) = sync_channel(1);
         let gone = || io::Error::other("the thread that mounts has ended");
-        let works = self.0.work.lock().unwrap_or_else(PoisonError::into_inner);
+        let works = thread.work.lock().unwrap_or_else(PoisonError::into_inner);
         let sent = works.as_ref().ok_or_else(gone)?.send(Box::new(move || {
             // Nobody waits any more only where the process ends.
             let _ = answer.send(work());
@@ -113,7 +148,7 @@ impl Namespace {
     }
 }
 
-impl Drop for Inner {
+impl Drop for Thread {
     fn drop(&mut self) {
         // The thread ends when there is nothing more to come, and with it the
         // namespace: when this returns, nothing is mounted any more.
@@ -151,16 +186,26 @@ impl Mount {
             return Ok(());
         }
         let place = self.place.clone();
-        self.space.run(move || {
-            let mut attempts = 0;
-            loop {
-                match unmount(&place, UnmountFlags::empty()) {
-                    Err(rustix::io::Errno::BUSY) if attempts < ATTEMPTS => attempts += 1,
-                    other => return Ok(other?),
-                }
-                std::thread::sleep(PAUSE);
+        match &*self.space.0 {
+            Inner::Process(mounter) => patiently(|| mounter.unmount(&place)),
+            Inner::Thread(_) => {
+                self.space.run(move || patiently(|| Ok(unmount(&place, UnmountFlags::empty())?)))?
             }
-        })?
+        }
+    }
+}
+
+/// Again and again while it is in use.
+fn patiently(act: impl Fn() -> io::Result<()>) -> io::Result<()> {
+    let mut attempts = 0;
+    loop {
+        match act() {
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy && attempts < ATTEMPTS => {
+                attempts += 1;
+            }
+            other => return other,
+        }
+        std::thread::sleep(PAUSE);
     }
 }
 
@@ -191,30 +236,35 @@ fn enter() -> io::Result<OwnedFd> {
 
 fn attach(what: &What, at: &Path) -> io::Result<()> {
     let plain = MountFlags::NODEV | MountFlags::NOSUID;
-    let (done, name) = match what {
+    let done = match what {
         // As a RAM folder's, so that what is measured here is what is had there.
         What::Ram { bytes, huge } => {
             let ram = Ram::disk("fsure".to_owned(), *bytes, *huge);
-            (Detached::ram(&ram, at).and_then(|ram| ram.publish(at)), "a RAM disk".to_owned())
+            Detached::ram(&ram, at).and_then(|ram| ram.publish(at))
         }
-        What::Bind(folder) => (plainly(mount_bind(folder, at)), folder.display().to_string()),
+        What::Bind(folder) => plainly(mount_bind(folder, at)),
         What::Overlay { lower, upper, work } => {
             let mut options = Vec::new();
             for (key, path) in [("lowerdir=", lower), (",upperdir=", upper), (",workdir=", work)] {
                 options.extend_from_slice(key.as_bytes());
-                escape(path, &mut options);
+                escape(path.as_os_str().as_bytes(), &mut options);
             }
             let options = c_string(OsStr::from_bytes(&options))?;
-            (plainly(mount("fsure", at, "overlay", plain, &*options)), "an overlay".to_owned())
+            plainly(mount("fsure", at, "overlay", plain, &*options))
         }
-        What::Device { node, kind } => {
-            (plainly(mount(node, at, *kind, plain, None)), node.display().to_string())
-        }
+        What::Device { node, kind } => plainly(mount(node, at, *kind, plain, None)),
     };
-    done.map_err(|error| {
-        let at = at.display();
-        io::Error::new(error.kind(), format!("cannot mount {name} over {at}: {error}"))
-    })
+    done.map_err(|error| failed(what, at, &error))
+}
+
+fn failed(what: &What, at: &Path, error: &io::Error) -> io::Error {
+    let name = match what {
+        What::Ram { .. } => "a RAM disk".into(),
+        What::Overlay { .. } => "an overlay".into(),
+        What::Bind(path) | What::Device { node: path, .. } => path.display().to_string(),
+    };
+    let at = at.display();
+    io::Error::new(error.kind(), format!("cannot mount {name} over {at}: {error}"))
 }
 
 fn plainly(done: rustix::io::Result<()>) -> io::Result<()> {
@@ -222,8 +272,8 @@ fn plainly(done: rustix::io::Result<()>) -> io::Result<()> {
 }
 
 /// What means something else in the options of an overlay.
-fn escape(path: &Path, options: &mut Vec<u8>) {
-    for byte in path.as_os_str().as_bytes() {
+pub(super) fn escape(path: &[u8], options: &mut Vec<u8>) {
+    for byte in path {
         if b"\\:,".contains(byte) {
             options.push(b'\\');
         }

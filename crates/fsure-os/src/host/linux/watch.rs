@@ -1,64 +1,89 @@
 //! Changes by fanotify. See [`crate::watch`].
 //!
-//! An event says the folder, the name and the file, the first and the last by a
-//! handle: a number that stays when they are renamed. It is asked for its path when
-//! events are taken, so each folder is told where it is then.
+//! An event has the directory, the name and the file, the first and the last by a
+//! handle: a number that stays when they are renamed. The path of a directory is looked up
+//! when events are taken, so it is the one of that time.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::time::Duration;
 
 use libc::{
     FAN_ATTRIB, FAN_CLOSE_WRITE, FAN_CREATE, FAN_DELETE, FAN_EVENT_INFO_TYPE_DFID,
-    FAN_EVENT_INFO_TYPE_DFID_NAME, FAN_EVENT_INFO_TYPE_FID, FAN_MARK_FILESYSTEM, FAN_MODIFY,
-    FAN_MOVED_FROM, FAN_MOVED_TO, FAN_ONDIR, FAN_Q_OVERFLOW, FAN_REPORT_DFID_NAME_TARGET,
-    FAN_UNLIMITED_QUEUE,
+    FAN_EVENT_INFO_TYPE_DFID_NAME, FAN_EVENT_INFO_TYPE_FID, FAN_EVENT_INFO_TYPE_NEW_DFID_NAME,
+    FAN_EVENT_INFO_TYPE_OLD_DFID_NAME, FAN_MARK_FILESYSTEM, FAN_MODIFY, FAN_ONDIR, FAN_Q_OVERFLOW,
+    FAN_RENAME, FAN_REPORT_DFID_NAME_TARGET, FAN_UNLIMITED_QUEUE,
 };
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, openat, readlinkat, statx};
 use rustix::io::Errno;
 
+use super::change_time::ChangeTime;
 use super::fanotify::{Event, Group, Handle};
 use crate::host::linux::folder::MASK;
-use crate::watch::Changed;
+use crate::watch::{Changed, Paths};
 
-/// What is told of: all that makes a name, its file or its attributes another.
-const CHANGES: u64 = FAN_MODIFY
-    | FAN_CLOSE_WRITE
-    | FAN_CREATE
-    | FAN_DELETE
-    | FAN_MOVED_FROM
-    | FAN_MOVED_TO
-    | FAN_ATTRIB
-    | FAN_ONDIR;
+/// All that makes a name, its file or its attributes another. A rename is one event with
+/// both names (`FAN_RENAME`): of two events, one could be taken without the other.
+const CHANGES: u64 =
+    FAN_MODIFY | FAN_CLOSE_WRITE | FAN_CREATE | FAN_DELETE | FAN_RENAME | FAN_ATTRIB | FAN_ONDIR;
 
-/// Hears of all changes in one file system.
+/// Changes of the file itself, and not only of a name of it.
+const CONTENT: u64 = FAN_MODIFY | FAN_CLOSE_WRITE | FAN_ATTRIB;
+
+/// How often the queue is read until it is empty: a busy program adds to it every 10 µs, and
+/// reading what it added takes less.
+const READS_MAX: u32 = 16;
+
+/// Receives all changes in one file system.
 #[derive(Debug)]
 pub(crate) struct Watch {
     group: Group,
     /// Open for reading: a handle is looked up where this is mounted.
     root: OwnedFd,
+    /// Whether handles of files can be opened, and not only those of directories.
+    opens_files: bool,
+    change_time: ChangeTime,
 }
 
-/// What events speak of. Their handles are sound only for as long as the watch, for
+/// The handles and names in events. Handles are valid only for as long as the watch, for
 /// which they are not forgotten.
 #[derive(Default)]
-struct Told {
-    /// Folders in which names changed.
-    folders: HashSet<Handle>,
-    /// Files that changed, or folders whose attributes did.
-    things: HashSet<Handle>,
-    /// Folders that came from elsewhere.
+struct Reported {
+    /// Names that changed, by their directory.
+    names: HashMap<Handle, BTreeSet<Vec<u8>>>,
+    files: HashMap<Handle, File>,
+    /// Directories whose attributes changed.
+    directories: HashSet<Handle>,
     moved: HashSet<Handle>,
+    removed: HashSet<Handle>,
+}
+
+/// What happened to a file.
+#[derive(Default)]
+struct File {
+    /// The directory and the name by which it was changed.
+    changed_as: Option<(Handle, Vec<u8>)>,
+    is_changed: bool,
+    /// It got, exchanged or lost a name.
+    is_created: bool,
+    is_renamed: bool,
+    is_removed: bool,
+    /// Its number of names changed.
+    is_relinked: bool,
 }
 
 /// Where a handle leads.
 enum Found {
-    /// It was removed: its folder has been told so, or is next time.
+    /// It was removed.
     Gone,
     /// Below the root.
-    At { file: OwnedFd, path: Vec<u8>, links: u32, is_folder: bool },
+    At { file: OwnedFd, path: Vec<u8>, inode: u64, links: u32 },
+    /// A file of which the kernel remembers a name that it had, and not the one that it has.
+    Unnamed { inode: u64 },
 }
 
 impl Watch {
@@ -69,123 +94,207 @@ impl Watch {
         group
             .mark(FAN_MARK_FILESYSTEM, CHANGES, &root, None)
             .map_err(|error| refused(&error, "watch the file system"))?;
-        let watch = Self { group, root };
-        // Who may not look up a handle learns it now and not with the first change.
-        Handle::of(&watch.root, None).and_then(|handle| watch.find(&handle))?;
+        let own = Handle::of(&root, None)?;
+        // In a user namespace only directories are opened by their handles.
+        let opens_files = own.open(&root, OFlags::PATH).is_ok();
+        let change_time = ChangeTime::new()?;
+        let watch = Self { group, root, opens_files, change_time };
+        // A process that cannot look up a handle learns it now and not with the first change.
+        watch.find(&own, OFlags::DIRECTORY, &path_of(&watch.root)?)?;
         Ok(watch)
     }
 
     pub(crate) fn take(&mut self) -> io::Result<Changed> {
-        let (mut told, mut is_known) = (Told::default(), true);
-        // What waits is read to its end all the same: the next answer is of what comes
-        // after this one.
-        self.group
-            .take(|event| is_known &= event.is_some_and(|event| told.add(&event).is_some()))?;
+        let (mut reported, mut is_known) = (Reported::default(), true);
+        let mut add = |event: Option<Event<'_>>| {
+            is_known &= event.is_some_and(|event| reported.add(&event).is_some());
+        };
+        let (mut is_all, mut reads, mut changed_from) = (false, 0, None);
+        while !is_all && reads < READS_MAX {
+            // What waits is read to its end in any case: the next answer begins behind it.
+            self.group.take(&mut add)?;
+            changed_from = self.change_time.draw_line()?;
+            // What is queued behind that line has a change time from there on, and would be
+            // taken for not reported.
+            is_all = self.group.is_empty()?;
+            reads += 1;
+        }
         if !is_known {
             return Ok(Changed::Unknown);
         }
-        self.resolve(&told)
+        let mut paths = self.resolve(reported)?;
+        paths.is_exact &= is_all;
+        paths.changed_from = changed_from;
+        Ok(Changed::Known(paths))
+    }
+
+    pub(crate) fn knows_links(&self) -> bool {
+        self.opens_files
     }
 
     pub(crate) fn wait(&self, at_most: Duration) -> io::Result<bool> {
         self.group.wait(at_most)
     }
 
-    /// Where it all is now.
-    fn resolve(&self, told: &Told) -> io::Result<Changed> {
-        let mut folders = BTreeSet::new();
-        for handle in &told.folders {
-            if let Found::At { path, .. } = self.find(handle)? {
-                folders.insert(path);
+    /// The paths of all of it now.
+    fn resolve(&self, reported: Reported) -> io::Result<Paths> {
+        let mut paths = Paths { is_exact: reported.moved.is_empty(), ..Paths::default() };
+        let top = path_of(&self.root)?;
+        let find = |handle: &Handle, flags| self.find(handle, flags, &top);
+        for (handle, names) in reported.names {
+            match find(&handle, OFlags::DIRECTORY)? {
+                Found::At { path, .. } => {
+                    paths.names.extend(names.into_iter().map(|name| join(&path, &name)));
+                }
+                // Its own name is among these if it was removed before this call.
+                _ => paths.is_exact &= reported.removed.contains(&handle),
             }
         }
-        for handle in &told.things {
-            let Found::At { path, links, is_folder, .. } = self.find(handle)? else { continue };
-            // One of its names is known. The others may be anywhere.
-            if links > 1 && !is_folder {
-                return Ok(Changed::Unknown);
-            }
-            if let Some(folder) = parent(&path) {
-                folders.insert(folder.to_vec());
-            }
-            if is_folder {
-                folders.insert(path);
+        for (handle, file) in reported.files.iter().filter(|(_, file)| file.is_changed) {
+            match self.opens_files {
+                // All names that a new file ever had are in these events.
+                true if file.is_created && !file.is_relinked => {}
+                true => match find(handle, OFlags::empty())? {
+                    Found::At { path, links: 1, .. } => {
+                        paths.names.insert(path);
+                    }
+                    // Each of its names is known to the caller, or was reported when it was
+                    // made.
+                    Found::At { inode, .. } | Found::Unnamed { inode } => {
+                        paths.inodes.insert(inode);
+                    }
+                    Found::Gone => {}
+                },
+                false => self.require_place(handle, file, &top)?,
             }
         }
-        for handle in &told.moved {
-            if let Found::At { file, path, .. } = self.find(handle)? {
-                add_all_below(&file, path, &mut folders)?;
+        for handle in &reported.directories {
+            if let Found::At { path, .. } = find(handle, OFlags::DIRECTORY)? {
+                paths.names.insert(path.clone());
+                paths.directories.insert(path);
             }
         }
-        Ok(Changed::Folders(folders))
+        for handle in &reported.moved {
+            if let Found::At { file, path, .. } = find(handle, OFlags::DIRECTORY)? {
+                add_all_below(&file, path, &mut paths.directories)?;
+            }
+        }
+        if top != path_of(&self.root)? {
+            return Err(io::Error::other("the root was moved meanwhile"));
+        }
+        Ok(paths)
     }
 
-    /// Where a handle leads, by a path from the root.
-    fn find(&self, handle: &Handle) -> io::Result<Found> {
-        let file = match handle.open(&self.root) {
+    /// Fails if a file may have been changed that has not the name any more by which it was
+    /// changed, and of which no other name is reported.
+    fn require_place(&self, handle: &Handle, file: &File, top: &[u8]) -> io::Result<()> {
+        let Some((folder, name)) = &file.changed_as else { return Ok(()) };
+        if file.is_created || file.is_renamed || file.is_removed {
+            return Ok(());
+        }
+        if let Found::At { file: folder, .. } = self.find(folder, OFlags::DIRECTORY, top)? {
+            let name = Path::new(OsStr::from_bytes(name));
+            if Handle::of(&folder, Some(name)).is_ok_and(|there| there == *handle) {
+                return Ok(());
+            }
+        }
+        Err(io::Error::other("a file whose name is not known"))
+    }
+
+    /// Where a handle leads, by a path from the root, which is at `top`.
+    fn find(&self, handle: &Handle, flags: OFlags, top: &[u8]) -> io::Result<Found> {
+        let file = match handle.open(&self.root, OFlags::PATH | flags) {
             Err(error) if error.raw_os_error() == Some(libc::ESTALE) => return Ok(Found::Gone),
             other => other?,
         };
         // In this order: what is unlinked in between is gone, and not in doubt.
-        let (top, path) = (path_of(&self.root)?, path_of(&file)?);
+        let path = path_of(&file)?;
         let stat = statx(&file, c"", AtFlags::EMPTY_PATH, MASK)?;
         if stat.stx_nlink == 0 {
             return Ok(Found::Gone);
         }
-        // The kernel remembers a name that it had, and not the one that it has.
+        let (inode, links) = (stat.stx_ino, stat.stx_nlink);
         if path.ends_with(b" (deleted)") {
-            return Err(io::Error::other("a file whose name is not known"));
+            return match FileType::from_raw_mode(stat.stx_mode.into()) {
+                FileType::Directory => Err(io::Error::other("a directory whose name is not known")),
+                _ => Ok(Found::Unnamed { inode }),
+            };
         }
-        let top = if top == b"/" { &[][..] } else { &top[..] };
+        let top = if top == b"/" { &[][..] } else { top };
         let path = match path.strip_prefix(top) {
             Some([]) => Vec::new(),
             Some([b'/', path @ ..]) => path.to_vec(),
             // Its name is not known to the kernel, which reads it from the disk only
-            // for folders.
+            // for directories.
             _ => return Err(io::Error::other("a handle that leads out of the root")),
         };
-        let is_folder = FileType::from_raw_mode(stat.stx_mode.into()) == FileType::Directory;
-        Ok(Found::At { file, path, links: stat.stx_nlink, is_folder })
+        Ok(Found::At { file, path, inode, links })
     }
 }
 
-impl Told {
-    /// What this event speaks of; `None` where that cannot be told.
+impl Reported {
+    /// Adds an event; `None` if it cannot be read.
     fn add(&mut self, event: &Event<'_>) -> Option<()> {
-        let has = |bit| event.mask & bit != 0;
-        let mut is_any = false;
+        let has = |bits| event.mask & bits != 0;
+        let (mut is_any, mut place) = (false, None);
         for record in event.records() {
             let record = record?;
             let (_, handle, name) = record.file().filter(|(_, handle, _)| !handle.is_empty())?;
+            let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
             match record.kind {
-                // The folder itself, and not a name in it.
-                FAN_EVENT_INFO_TYPE_DFID_NAME if name.starts_with(b".\0") => {
-                    self.things.insert(handle)
+                // The directory itself, and not a name in it.
+                FAN_EVENT_INFO_TYPE_DFID_NAME if name == b"." => {
+                    self.directories.insert(handle);
                 }
-                FAN_EVENT_INFO_TYPE_DFID => self.things.insert(handle),
-                FAN_EVENT_INFO_TYPE_DFID_NAME => self.folders.insert(handle),
-                FAN_EVENT_INFO_TYPE_FID if has(FAN_ONDIR) && has(FAN_MOVED_TO) => {
-                    self.moved.insert(handle)
+                FAN_EVENT_INFO_TYPE_DFID => {
+                    self.directories.insert(handle);
                 }
-                FAN_EVENT_INFO_TYPE_FID => self.things.insert(handle),
+                FAN_EVENT_INFO_TYPE_DFID_NAME
+                | FAN_EVENT_INFO_TYPE_OLD_DFID_NAME
+                | FAN_EVENT_INFO_TYPE_NEW_DFID_NAME => {
+                    place = Some((handle.clone(), name.to_vec()));
+                    self.names.entry(handle).or_default().insert(name.to_vec());
+                }
+                FAN_EVENT_INFO_TYPE_FID if has(FAN_ONDIR) => {
+                    let changed = [
+                        (FAN_RENAME, &mut self.moved),
+                        (FAN_DELETE, &mut self.removed),
+                        (FAN_ATTRIB, &mut self.directories),
+                    ];
+                    for (_, handles) in changed.into_iter().filter(|(bit, _)| has(*bit)) {
+                        handles.insert(handle.clone());
+                    }
+                }
+                // It comes behind the names.
+                FAN_EVENT_INFO_TYPE_FID => {
+                    let file = self.files.entry(handle).or_default();
+                    file.is_changed |= has(CONTENT);
+                    file.is_created |= has(FAN_CREATE);
+                    file.is_renamed |= has(FAN_RENAME);
+                    file.is_removed |= has(FAN_DELETE);
+                    file.is_relinked |= has(FAN_ATTRIB) && place.is_none();
+                    if has(CONTENT) {
+                        file.changed_as = place.take().or(file.changed_as.take());
+                    }
+                }
                 _ => return None,
-            };
+            }
             is_any = true;
         }
         (is_any && !has(FAN_Q_OVERFLOW)).then_some(())
     }
 }
 
-/// The group; its queue without a limit where that is allowed.
+/// The group; its queue without a limit where that is permitted.
 fn group() -> io::Result<Group> {
     let unlimited = Group::new(FAN_REPORT_DFID_NAME_TARGET | FAN_UNLIMITED_QUEUE);
     let any = unlimited.or_else(|_| Group::new(FAN_REPORT_DFID_NAME_TARGET));
     any.map_err(|error| match error.raw_os_error() {
         Some(libc::EINVAL | libc::ENOSYS) => io::Error::new(
             io::ErrorKind::Unsupported,
-            "this kernel tells no changes by folders (fanotify, Linux 5.17)",
+            "this kernel does not report changes by name (fanotify, Linux 5.17)",
         ),
-        _ => refused(&error, "hear of changes"),
+        _ => refused(&error, "receive changes"),
     })
 }
 
@@ -197,20 +306,19 @@ fn refused(error: &io::Error, what: &str) -> io::Error {
     io::Error::new(error.kind(), format!("cannot {what}: {error}{needs}"))
 }
 
-/// Where an open file is now, which the kernel says in one piece: it does not rename
+/// Where an open file is now. The kernel returns it in one piece: it does not rename
 /// meanwhile. Fails where that is longer than a page.
 fn path_of(file: &OwnedFd) -> io::Result<Vec<u8>> {
     let link = format!("/proc/self/fd/{}", file.as_raw_fd());
     Ok(readlinkat(rustix::fs::CWD, link, Vec::new())?.into_bytes())
 }
 
-/// The folder that holds a name; none holds the root's.
-fn parent(path: &[u8]) -> Option<&[u8]> {
-    let at = path.iter().rposition(|byte| *byte == b'/');
-    (!path.is_empty()).then(|| &path[..at.unwrap_or(0)])
+fn join(path: &[u8], name: &[u8]) -> Vec<u8> {
+    let above = if path.is_empty() { &[][..] } else { &b"/"[..] };
+    [path, above, name].concat()
 }
 
-/// A folder and all below it. What is moved meanwhile is told of next time.
+/// A directory and all below it. What is moved meanwhile is in the next answer.
 fn add_all_below(
     folder: impl AsFd,
     path: Vec<u8>,
@@ -235,8 +343,7 @@ fn add_all_below(
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => continue,
                 inner => inner?,
             };
-            let above = if path.is_empty() { &[][..] } else { &b"/"[..] };
-            open.push((inner, [&path, above, bytes].concat()));
+            open.push((inner, join(&path, bytes)));
         }
         folders.insert(path);
     }

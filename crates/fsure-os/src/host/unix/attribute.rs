@@ -72,7 +72,9 @@ impl Node {
 
 /// An answer of a length that nobody knows before, and that may change between
 /// two questions; `None` where there is nothing to be asked for.
-fn whole(ask: impl Fn(&mut [u8]) -> rustix::io::Result<usize>) -> io::Result<Option<Vec<u8>>> {
+pub(crate) fn whole(
+    ask: impl Fn(&mut [u8]) -> rustix::io::Result<usize>,
+) -> io::Result<Option<Vec<u8>>> {
     let mut buffer = vec![0; 256];
     loop {
         match ask(&mut buffer) {

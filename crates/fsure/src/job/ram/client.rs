@@ -16,7 +16,7 @@ use super::preflight::{Facts, Plan, gather, judge};
 use super::registry::{Entry, Registry, Role, Which};
 use super::session::is_mounted;
 use super::told::{Answer, Request, State, Told, line};
-use crate::ram::{OWN, Recovered, recover};
+use crate::ram::{OWN, Recovered, Recovery, recover};
 use crate::words::{Clock, Error, IoContext as _, Result};
 
 /// What is to be put into RAM.
@@ -92,7 +92,8 @@ pub fn prepare(registry: &Registry, bind: &Bind) -> Result<Prepared> {
     let (backend, lacks) = (bind.backend, bind.backend.hindrance());
     let plan = judge(&Facts { backend, lacks, ..gather(&path, registry)? }, bind.size);
     let entry = Entry::new(&plan.path, bind.max_loss, (plan.bytes, plan.inodes));
-    let entry = Entry { backend, which: Which::at(&plan.path).ok(), ..entry };
+    let (least, since_ns) = (plan.least, Clock::default().now_ns());
+    let entry = Entry { least, since_ns, backend, which: Which::at(&plan.path).ok(), ..entry };
     refuse_moved(registry, &entry)?;
     if bind.plan {
         return Ok(Prepared::New(plan, entry));
@@ -309,7 +310,7 @@ pub enum Settled {
     /// It was in RAM still, and a daemon keeps it again.
     Adopted,
     /// It is on the disk alone.
-    Recovered(Recovered),
+    Recovered(Recovery),
 }
 
 /// Folders that were in RAM when the machine went down, or whose daemon is gone.
@@ -348,7 +349,7 @@ pub fn recover_folder(
         return Ok(Settled::Recovered(recovered));
     };
     let is = Which::at(&path).doing("look at", &path)?;
-    if recovered == Recovered::Nothing && left.which.is_some_and(|which| which != is) {
+    if recovered.found == Recovered::Nothing && left.which.is_some_and(|which| which != is) {
         let why = "it is not the folder that was in RAM: mount its disk, and try again";
         let source = std::io::Error::other(why);
         return Err(Error::Io { doing: "recover", path, source });

@@ -1,6 +1,7 @@
 //! What the daemons of RAM folders had to say, in a file that outlives them: a folder
 //! that went back to the disk by itself, or was fenced, did so when nobody listened.
 
+use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::Path;
 
@@ -43,14 +44,20 @@ impl Registry {
         let _ = append(&self.lasting().join(NOW), &self.lasting().join(BEFORE), &line);
     }
 
-    /// The latest of them, at most so many, the latest last; of one folder, or of all.
+    /// The latest of them, at most so many, the latest last; of one folder, or of all. Of a
+    /// folder that is in RAM only what was said since it was put there.
     pub fn told(&self, id: Option<&str>, most: usize) -> Vec<Event> {
-        let mut events = Vec::new();
+        let (mut events, mut since) = (Vec::new(), BTreeMap::new());
+        let mut is_of_now = |event: &Event| {
+            let ask = || self.read(&event.id).map_or(i64::MIN, |entry| entry.since_ns);
+            event.at_ns >= *since.entry(event.id.clone()).or_insert_with(ask)
+        };
         for name in [BEFORE, NOW] {
             let lines = text(&self.lasting().join(name)).unwrap_or_default();
             // Of the last one a full disk may have taken half.
             let all = lines.lines().filter_map(|line| serde_json::from_str::<Event>(line).ok());
-            events.extend(all.filter(|event| id.is_none_or(|id| event.id == id)));
+            let all = all.filter(|event| id.is_none_or(|id| event.id == id));
+            events.extend(all.filter(&mut is_of_now));
         }
         events.split_off(events.len().saturating_sub(most))
     }
@@ -107,6 +114,13 @@ mod tests {
         assert_eq!(words(registry.told(Some(&other.id), 10)), ["second"; 0]);
         assert!(words(registry.told(None, 1))[0].ends_with("2999"));
         assert_eq!(registry.last_told(&one.path).unwrap().path, "/srv/a");
+        // Of one that was put into RAM after that, nothing was said yet.
+        let since_ns = Clock::default().now_ns();
+        registry.put(&Entry { since_ns, ..one.clone() }).unwrap();
+        assert_eq!(registry.told(Some(&one.id), 10), []);
+        registry.tell(&one, "of now");
+        assert_eq!(words(registry.told(Some(&one.id), 10)), ["of now"]);
+        registry.remove(&one.id).unwrap();
         let all = registry.told(None, usize::MAX).len();
         assert!((1000..3000).contains(&all), "{all} of 3002 are left");
         let length = |name| os_path::length(&folder.path().join("var").join(name)).unwrap();

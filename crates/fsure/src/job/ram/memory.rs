@@ -1,5 +1,6 @@
 //! Whether a RAM folder has room, and whether the machine has: it goes back to the
-//! disk before the kernel kills something for it.
+//! disk before the kernel kills something for it. How large it is is a matter of
+//! [`super::size`].
 
 use fsure_os::control::{AT_ONCE, ask};
 use fsure_os::memory::{Pressure, memory, pressure};
@@ -9,24 +10,19 @@ use super::preflight::reserve;
 use super::registry::{Entry, Registry, Role};
 use super::told::{Answer, Request, line};
 use crate::words::units::size;
-use crate::words::{IoContext as _, Result};
 
 /// What is to be done.
 pub(super) enum Need {
     /// Nothing.
     Nothing,
-    /// To have it be larger.
-    Room { bytes: u64, inodes: u64 },
-    /// To say that it is full and that there is no more.
+    /// To say that it is nearly full.
     Full { words: String },
     /// To take it out of RAM.
     Evict { words: String },
 }
 
-/// Fuller than this it grows: nine tenths.
+/// Fuller than this it is nearly full: nine tenths.
 const FULL: (u64, u64) = (9, 10);
-/// By half.
-const GROWTH: (u64, u64) = (3, 2);
 
 /// What a folder and the machine need now.
 pub(super) fn need(registry: &Registry, entry: &Entry) -> Need {
@@ -35,18 +31,21 @@ pub(super) fn need(registry: &Registry, entry: &Entry) -> Need {
         return Need::Nothing;
     };
     let Ok(room) = ramfs::room(&entry.path) else { return Need::Nothing };
-    let need = judge(&room, available, reserve(total), pressure());
-    match need {
+    match judge(&room, available, reserve(total), pressure()) {
         // Of several the one that does least goes, and then the next one.
         Need::Evict { .. } if !is_least(registry, entry) => Need::Nothing,
-        Need::Room { .. } | Need::Full { .. } if !entry.backend.grows() => Need::Evict {
-            words: format!(
-                "out of RAM: {} of {} are taken, and {} does not grow",
-                size(room.used),
-                size(room.bytes),
-                entry.backend.name()
-            ),
+        Need::Full { words } if !entry.backend.grows() => Need::Evict {
+            words: format!("out of RAM: {words}, and {} does not grow", entry.backend.name()),
         },
+        Need::Full { words } => {
+            let why = match entry.least {
+                Some(_) => "that is its share of the memory",
+                None => "that size was stated",
+            };
+            Need::Full {
+                words: format!("{words}, and {why}: beyond it is no space left on device"),
+            }
+        }
         other => other,
     }
 }
@@ -67,30 +66,14 @@ fn judge(room: &ramfs::Room, available: u64, reserve: u64, pressure: Option<Pres
         return Need::Evict { words };
     }
     let is_full = |used: u64, all: u64| used > all / FULL.1 * FULL.0;
-    let has_bytes = !is_full(room.used, room.bytes);
-    if has_bytes && !is_full(room.inodes_used, room.inodes) {
+    if !is_full(room.used, room.bytes) && !is_full(room.inodes_used, room.inodes) {
         return Need::Nothing;
     }
-    let grown = |all: u64| all / GROWTH.1 * GROWTH.0;
-    let bytes = if has_bytes { room.bytes } else { grown(room.bytes).next_multiple_of(4096) };
-    let inodes =
-        if is_full(room.inodes_used, room.inodes) { grown(room.inodes) } else { room.inodes };
-    if bytes - room.bytes > available.saturating_sub(reserve) {
-        let words = format!(
-            "{} of {} are taken, and there is no memory to have it be larger",
-            size(room.used),
-            size(room.bytes)
-        );
-        return Need::Full { words };
-    }
-    Need::Room { bytes, inodes }
-}
-
-/// Has it be larger, now and when it is taken over.
-pub(super) fn grow(entry: &mut Entry, registry: &Registry, room: (u64, u64)) -> Result<()> {
-    ramfs::reconfigure(&entry.path, room.0, room.1).doing("enlarge", &entry.path)?;
-    (entry.bytes, entry.inodes) = room;
-    registry.put(entry)
+    let words = match is_full(room.used, room.bytes) {
+        true => format!("{} of {} are taken", size(room.used), size(room.bytes)),
+        false => format!("{} of {} names are taken", room.inodes_used, room.inodes),
+    };
+    Need::Full { words }
 }
 
 /// Whether no other RAM folder has had fewer changes.
@@ -117,7 +100,7 @@ mod tests {
     use fsure_os::ramfs::Room;
 
     #[test]
-    fn a_full_folder_grows_while_there_is_memory_and_goes_when_there_is_none() {
+    fn a_full_folder_is_reported_and_goes_when_there_is_no_memory() {
         let room = |used, inodes_used| Room { bytes: 100 * MIB, used, inodes: 1000, inodes_used };
         let stalled = Some(Pressure { some: 90.0, full: 50.0 });
         let under = |pressure, available| judge(&room(0, 0), available * MIB, 100 * MIB, pressure);
@@ -125,11 +108,10 @@ mod tests {
         assert!(matches!(under(stalled, 101), Need::Nothing));
         let judge = |room, available| judge(&room, available * MIB, 100 * MIB, None);
         assert!(matches!(judge(room(90 * MIB, 900), 1000), Need::Nothing));
-        let Need::Room { bytes, inodes } = judge(room(91 * MIB, 0), 1000) else { panic!() };
-        assert_eq!((bytes, inodes), (150 * MIB, 1000));
-        let Need::Room { bytes, inodes } = judge(room(0, 901), 1000) else { panic!() };
-        assert_eq!((bytes, inodes), (100 * MIB, 1500));
-        assert!(matches!(judge(room(91 * MIB, 0), 149), Need::Full { .. }));
+        let Need::Full { words } = judge(room(91 * MIB, 0), 1000) else { panic!() };
+        assert_eq!(words, "91.0 MiB of 100.0 MiB are taken");
+        let Need::Full { words } = judge(room(0, 901), 1000) else { panic!() };
+        assert_eq!(words, "901 of 1000 names are taken");
         assert!(matches!(judge(room(0, 0), 50), Need::Nothing));
         assert!(matches!(judge(room(0, 0), 49), Need::Evict { .. }));
     }

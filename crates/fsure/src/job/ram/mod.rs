@@ -15,6 +15,7 @@ mod preflight;
 mod registry;
 pub mod run;
 mod session;
+mod size;
 mod told;
 mod tracker;
 mod ways;

@@ -11,6 +11,7 @@ use fsure_os::{machine, path as os_path};
 use super::backend::Backend;
 use super::place::{place, unsuitable};
 use super::registry::Registry;
+use super::size::{NAMES_MIN, Use};
 use super::{kin, ways};
 use crate::ram::OWN;
 use crate::words::units::{MIB, size};
@@ -39,6 +40,8 @@ pub struct Facts {
     pub available: Option<u64>,
     /// Bytes of memory.
     pub memory: Option<u64>,
+    /// Bytes of it that other RAM folders take.
+    pub others: u64,
     /// Bytes that can be written to its file system.
     pub free: u64,
     /// Whether there is something of our name in it already.
@@ -69,14 +72,17 @@ pub struct Refusal {
 pub struct Plan {
     /// The folder, without links.
     pub path: PathBuf,
-    /// Bytes of its content in memory now.
+    /// Bytes in its files.
     pub content: u64,
-    /// Regular files.
+    /// Names of regular files.
     pub files: u64,
-    /// Bytes of memory that it is to take at most.
+    /// Bytes of memory that it is to take at most, at first.
     pub bytes: u64,
-    /// Names that it is to take at most.
+    /// Names that it is to take at most, at first.
     pub inodes: u64,
+    /// Bytes that it is to have in any case, if its size follows its use from then on;
+    /// `None` if it stays as it is.
+    pub least: Option<u64>,
     /// Why it is not done.
     pub refusals: Vec<Refusal>,
     /// What is to be known.
@@ -109,6 +115,7 @@ pub fn gather(given: &Path, registry: &Registry) -> Result<Facts> {
         disks: ramfs::block_devices_on(&is_meant).doing("look what disks are in", path)?,
         available: machine::available_memory(),
         memory: machine::machine().memory_bytes,
+        others: taken_by(&facts.bound),
         free: machine::free_bytes(path).doing("look what is free below", path)?,
         has_own: os_path::exists(&own),
         kin: kin::find(path, &survey),
@@ -121,6 +128,11 @@ pub fn gather(given: &Path, registry: &Registry) -> Result<Facts> {
     })
 }
 
+/// Bytes that RAM folders take.
+fn taken_by(folders: &[PathBuf]) -> u64 {
+    folders.iter().filter_map(|path| Some(ramfs::room(path).ok()?.used)).sum()
+}
+
 /// Judges them. `wanted` is the size that was asked for, if one was.
 pub fn judge(facts: &Facts, wanted: Option<u64>) -> Plan {
     let mut plan = Plan { path: facts.path.clone(), ..Plan::default() };
@@ -128,16 +140,22 @@ pub fn judge(facts: &Facts, wanted: Option<u64>) -> Plan {
         plan.refusals.push(refusal);
         return plan;
     }
-    plan.content = facts.survey.bytes + facts.survey.inodes.len() as u64 * INODE;
-    plan.files = facts.survey.files;
-    plan.inodes = (facts.survey.inodes.len() as u64 * 4).max(INODES_LEAST);
-    let backend = facts.backend;
-    let bytes = wanted.unwrap_or(auto(backend, plan.content)).max(backend.least());
-    plan.bytes = bytes.next_multiple_of(4096);
+    (plan.files, plan.content) = facts.survey.content;
+    let (backend, names) = (facts.backend, facts.survey.inodes.len() as u64);
+    let need = facts.survey.bytes + names * INODE;
+    let least = match wanted {
+        Some(wanted) => wanted.max(backend.least()),
+        None => auto(facts, need).max(backend.least()),
+    };
+    let least = least.next_multiple_of(4096);
+    plan.least = (wanted.is_none() && backend.grows()).then_some(least);
+    let limits = plan.least.map(|least| in_use(facts, need, names).limits(least));
+    plan.bytes = limits.map_or(least, |limits| limits.bytes);
+    plan.inodes = limits.map_or(NAMES_MIN, |limits| limits.names).max(names * 4);
     let refusals = [
         unsuitable(&facts.mount),
         facts.lacks.as_deref().map(|lacks| lacking(backend, lacks)),
-        memory(facts, plan.content, plan.bytes),
+        memory(facts, need, least),
         disk(facts),
         content(&facts.survey),
         ways::refusal(&facts.ways.here),
@@ -161,13 +179,27 @@ pub fn judge(facts: &Facts, wanted: Option<u64>) -> Plan {
 
 /// What the kernel takes for a name and its inode, beside the content.
 const INODE: u64 = 1024;
-/// A folder that is nearly empty is going to be filled.
-const INODES_LEAST: u64 = 100_000;
 const LEAST: u64 = 64 * MIB;
+/// One that cannot grow has one part of so many of the memory that is available.
+const FIXED_SHARE: u64 = 4;
 
 /// Room to grow: 1.3 times, and never less than for a few files.
-fn auto(backend: Backend, content: u64) -> u64 {
-    backend.holding((content.saturating_mul(13) / 10).max(LEAST))
+fn auto(facts: &Facts, need: u64) -> u64 {
+    let fixed = if facts.backend.grows() { None } else { facts.available };
+    let share = fixed.map_or(0, |available| available / FIXED_SHARE);
+    facts.backend.holding((need.saturating_mul(13) / 10).max(LEAST)).max(share)
+}
+
+/// What it takes once it is in memory, and what there is beside that.
+fn in_use(facts: &Facts, need: u64, names: u64) -> Use {
+    let available = facts.available.unwrap_or(0);
+    Use {
+        bytes: need,
+        names,
+        others: facts.others,
+        available: available.saturating_sub(need),
+        reserve: reserve(facts.memory.unwrap_or(available)),
+    }
 }
 
 fn lacking(backend: Backend, lacks: &str) -> Refusal {
@@ -187,7 +219,7 @@ pub(super) fn refuse(why: impl Into<String>, remedy: impl Into<String>) -> Refus
 fn memory(facts: &Facts, content: u64, bytes: u64) -> Option<Refusal> {
     if bytes < facts.backend.holding(content) {
         let why = format!("its content takes {}, and it is to have {}", size(content), size(bytes));
-        let least = auto(facts.backend, content).div_ceil(MIB);
+        let least = auto(facts, content).div_ceil(MIB);
         return Some(refuse(why, format!("'--size {least}M' or more")));
     }
     let (available, bytes) = (facts.available?, facts.backend.memory(bytes));
@@ -316,7 +348,7 @@ mod tests {
             path: "/srv/work".into(),
             runtime: "/run/fsure/ram".into(),
             mount,
-            survey: Survey { bytes: 100 * MIB, files: 10, ..Survey::default() },
+            survey: Survey { bytes: 100 * MIB, content: (10, 99), ..Survey::default() },
             available: Some(4096 * MIB),
             memory: Some(8192 * MIB),
             free: 4096 * MIB,
@@ -348,8 +380,11 @@ mod tests {
     fn a_plain_folder_is_taken() {
         let plan = judge(&facts(), None);
         assert_eq!((&*plan.refusals, &*plan.warnings), (&[][..], &[][..]));
-        assert_eq!(plan.bytes, 130 * MIB);
-        assert_eq!(judge(&facts(), Some(200 * MIB)).bytes, 200 * MIB);
+        assert_eq!(plan.least, Some(130 * MIB));
+        // Half of what is available, and half of that at first, but 1 GiB at least.
+        assert_eq!(plan.bytes, 1124 * MIB);
+        let stated = judge(&facts(), Some(200 * MIB));
+        assert_eq!((stated.bytes, stated.least), (200 * MIB, None));
     }
 
     #[test]
@@ -424,7 +459,9 @@ mod tests {
         let xfs = Facts { backend: Backend::ZramXfs, ..facts() };
         let plan = judge(&xfs, None);
         assert_eq!((plan.refusals.len(), plan.warnings.len()), (0, 0));
-        assert_eq!(plan.bytes, 300 * MIB, "the least");
+        assert_eq!((plan.bytes, plan.least), (1024 * MIB, None), "a quarter, and for good");
+        let little = judge(&Facts { available: Some(800 * MIB), ..xfs.clone() }, None);
+        assert_eq!(little.bytes, 300 * MIB, "the least");
         let small = judge(&xfs, Some(150 * MIB));
         assert!(small.bytes == 300 * MIB && small.warnings[0].contains("300.0 MiB"), "{small:?}");
         let much = Facts { survey: Survey { bytes: 1000 * MIB, ..xfs.survey.clone() }, ..xfs };

@@ -21,6 +21,8 @@ use crate::words::{Error, IoContext as _, Result};
 pub const RUNTIME: &str = "/run/fsure/ram";
 /// Where is noted, beyond a start of the machine, which folders are in RAM.
 pub const LASTING: &str = "/var/lib/fsure/ram";
+/// Where no process has anything.
+const NONE: &str = "/nonexistent/fsure/ram";
 const VERSION: u32 = 1;
 const BOUND: &str = "bound.json";
 /// Where the disk side is mounted, so that it can be reached while it is covered.
@@ -56,6 +58,10 @@ pub struct Entry {
     pub bytes: u64,
     /// Names that it takes at most.
     pub inodes: u64,
+    /// Bytes that it has in any case, if its size follows its use; `None` if it was stated.
+    pub least: Option<u64>,
+    /// When it was put into RAM, in nanoseconds since 1970; 0 if that is not known.
+    pub since_ns: i64,
     /// What it is made of.
     pub backend: Backend,
     /// The number of its zram device, once it has one.
@@ -90,6 +96,10 @@ struct Stored {
     max_loss_ms: u64,
     bytes: u64,
     inodes: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    least: Option<u64>,
+    #[serde(default)]
+    since_ns: i64,
     #[serde(default)]
     backend: Backend,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -144,7 +154,8 @@ impl Entry {
     pub fn new(path: &Path, max_loss: Duration, (bytes, inodes): (u64, u64)) -> Self {
         let id = blake3::hash(&os_path::bytes(path)).to_hex()[..16].to_owned();
         let (path, backend) = (path.to_owned(), Backend::default());
-        Self { id, path, max_loss, bytes, inodes, backend, device: None, which: None }
+        let (least, since_ns, device, which) = (None, 0, None, None);
+        Self { id, path, max_loss, bytes, inodes, least, since_ns, backend, device, which }
     }
 
     /// What the mount table calls it.
@@ -179,6 +190,15 @@ impl Registry {
     /// be there.
     pub fn new(folder: &Path, lasting: &Path) -> Self {
         Self { folder: folder.to_owned(), lasting: lasting.to_owned() }
+    }
+
+    /// The one of this user: that of the machine for root, who alone may list what is bound,
+    /// and an empty one for others. To them a folder that is bound is one in memory.
+    pub fn of_user() -> Self {
+        match fsure_os::files::owner().0 {
+            0 => Self::new(Path::new(RUNTIME), Path::new(LASTING)),
+            _ => Self::new(Path::new(NONE), Path::new(NONE)),
+        }
     }
 
     /// Where it is.
@@ -278,6 +298,8 @@ impl Registry {
             max_loss_ms: u64::try_from(entry.max_loss.as_millis()).unwrap_or(u64::MAX),
             bytes: entry.bytes,
             inodes: entry.inodes,
+            least: entry.least,
+            since_ns: entry.since_ns,
             backend: entry.backend,
             device: entry.device,
             which: entry.which,
@@ -374,12 +396,13 @@ impl Registry {
 /// The entry that was stored for an id.
 fn entry(id: &str, stored: Stored) -> Option<Entry> {
     let Stored { version, path, max_loss_ms, bytes, inodes, backend, device, which, .. } = stored;
+    let (least, since_ns) = (stored.least, stored.since_ns);
     let path = match stored.path_bytes {
         Some(text) => os_path::from_bytes(&BASE64.decode(text).ok()?).into_owned(),
         None => path.into(),
     };
     let entry = Entry::new(&path, Duration::from_millis(max_loss_ms), (bytes, inodes));
-    let entry = Entry { id: id.to_owned(), backend, device, which, ..entry };
+    let entry = Entry { id: id.to_owned(), least, since_ns, backend, device, which, ..entry };
     (version == VERSION).then_some(entry)
 }
 

@@ -119,6 +119,7 @@ impl Session {
         self.doing.end();
         let engine = self.engine.insert(adopted?);
         engine.tell(&self.doing);
+        engine.suit(self.entry.max_loss);
         Ok(engine)
     }
 
@@ -170,8 +171,11 @@ impl Session {
             refuse_holders(&path, &after)?;
             self.registry.publish(&self.entry.id)?;
             detached.publish(&path).doing("mount over", &path)?;
-            engine.reach(&self.bare()?)?;
+            let ram = self.bare()?;
+            engine.reach(&ram)?;
+            self.tracker = Some(Changing::begin(&ram));
             engine.tell(&self.doing);
+            engine.suit(self.entry.max_loss);
             self.engine = Some(engine);
             // Between the last look and the mount somebody may have begun.
             let published = survey()?;
@@ -212,17 +216,23 @@ impl Session {
         // Covered by something else, that would be held still.
         let pause = self.mount().ok().and_then(|_| Pause::of(&self.entry, &self.registry));
         let pause = pause.as_ref().map(|pause| pause as &dyn Stillness);
-        if let Some(mut tracker) = self.tracker.take() {
-            let done = self.engine()?.sync(&mut tracker, depth, pause);
-            self.tracker = Some(tracker);
-            return done;
-        }
-        // What changed before it was listened to is found by looking.
         self.engine()?;
-        let tracker = self.bare().ok().map(|ram| Changing::begin(&ram));
-        let done = self.engine()?.sync(&mut Untracked, depth, pause)?;
-        self.tracker = tracker;
-        Ok(done)
+        if self.tracker.is_none() {
+            self.tracker = self.bare().ok().map(|ram| Changing::begin(&ram));
+            // What changed before is found by looking at everything.
+            self.engine()?.distrust();
+        }
+        let Some(mut tracker) = self.tracker.take() else {
+            return self.engine()?.sync(&mut Untracked, depth, pause);
+        };
+        let done = self.engine()?.sync(&mut tracker, depth, pause);
+        self.tracker = Some(tracker);
+        done
+    }
+
+    /// Takes what has been reported until now, for the generation to come.
+    pub(super) fn gather(&mut self) {
+        self.tracker.iter_mut().for_each(Changing::gather);
     }
 
     /// Looks for files of which no changes are told.

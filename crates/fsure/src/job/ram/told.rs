@@ -104,7 +104,8 @@ pub struct Synced {
     pub took_ms: f64,
     /// Files that would not hold still.
     pub unsettled: Vec<String>,
-    /// How far apart the moments are of which its files are; 0 for an instant.
+    /// How far apart the moments are at most of which its names and files are; 0 for an
+    /// instant.
     pub spread_ms: f64,
     /// Where what was removed is kept.
     pub trash: Option<String>,
@@ -172,8 +173,18 @@ pub struct State {
     pub generation: u64,
     /// How long the last one took.
     pub took_ms: f64,
-    /// How far apart the moments are of which its files are; 0 for an instant.
+    /// How far apart the moments are at most of which its names and files are; 0 for an
+    /// instant.
     pub spread_ms: f64,
+    /// Generations since the worker began.
+    #[serde(default)]
+    pub generations: u64,
+    /// Those of them that are not of one moment.
+    #[serde(default)]
+    pub spread_generations: u64,
+    /// The largest spread of these.
+    #[serde(default)]
+    pub spread_max_ms: f64,
     /// Names made, changed or removed since the worker began.
     pub changed: u64,
     /// Bytes written since the worker began.

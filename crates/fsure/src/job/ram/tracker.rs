@@ -1,4 +1,4 @@
-//! What has changed on a RAM side: told by the system where it tells, and otherwise
+//! The changes on a RAM side: reported by the system where it does that, and otherwise
 //! unknown, so that everything is looked at.
 
 use std::collections::BTreeSet;
@@ -7,29 +7,53 @@ use std::path::{Path, PathBuf};
 use fsure_os::path as os_path;
 use fsure_os::watch::{Changed, Watch};
 
-use crate::ram::{Changes, Tracker};
+use crate::ram::{Changes, Paths, Tracker};
 use crate::words::RelPath;
 
 /// Changes since it was begun.
 #[derive(Debug)]
 pub(super) struct Changing {
     watch: Option<Watch>,
-    /// Folders with files of which nobody tells.
+    /// Folders with files whose changes are not reported.
     silent: BTreeSet<RelPath>,
     /// Whether there is one of which it is not known where it is.
     is_anywhere: bool,
-    /// Those, and what was such a folder since it was asked last.
-    untold: BTreeSet<RelPath>,
+    /// Those, and what was such a folder when `take` was called before.
+    unreported: BTreeSet<RelPath>,
+    next: BTreeSet<RelPath>,
+    /// Taken from the system already.
+    gathered: Changes,
 }
 
 impl Changing {
     /// Begins, before anything is copied.
     pub(super) fn begin(ram: &Path) -> Self {
-        Self {
-            watch: Watch::open(ram).ok(),
-            silent: [].into(),
-            is_anywhere: false,
-            untold: [].into(),
+        let (silent, unreported, next) = Default::default();
+        let (watch, gathered) = (Watch::open(ram).ok(), Changes::none());
+        Self { watch, silent, is_anywhere: false, unreported, next, gathered }
+    }
+
+    /// Takes what has been reported until now, for the generation to come: its time is not
+    /// spent on it, and a queue that is limited does not overflow.
+    pub(super) fn gather(&mut self) {
+        let taken = self.watched();
+        self.gathered = std::mem::replace(&mut self.gathered, Changes::none()).and(taken);
+    }
+
+    fn watched(&mut self) -> Changes {
+        let Some(watch) = &mut self.watch else { return Changes::Unknown };
+        match watch.take() {
+            Changed::Known(paths) if !self.is_anywhere => {
+                let all = |paths: BTreeSet<Vec<u8>>| paths.into_iter().map(RelPath::from_bytes);
+                Changes::Known(Paths {
+                    names: all(paths.names).collect(),
+                    folders: all(paths.directories).collect(),
+                    inodes: paths.inodes,
+                    is_exact: paths.is_exact,
+                    changed_from: paths.changed_from,
+                })
+            }
+            _ => Changes::Unknown,
         }
     }
 
@@ -41,25 +65,27 @@ impl Changing {
         let below = files.iter().filter_map(|file| file.parent()?.strip_prefix(ram).ok());
         let now = below.map(|folder| RelPath::from_bytes(os_path::bytes(folder).into_owned()));
         self.silent = now.collect();
-        self.untold.extend(self.silent.iter().cloned());
+        self.next.extend(self.silent.iter().cloned());
     }
 
     /// How, in words.
     pub(super) fn words(&self) -> &'static str {
-        if self.watch.is_some() { "folders that changed" } else { "all of it, each time" }
+        if self.watch.is_some() { "names that changed" } else { "all of it, each time" }
     }
 }
 
 impl Tracker for Changing {
     fn take(&mut self) -> Changes {
-        match self.watch.as_mut().map_or(Changed::Unknown, Watch::take) {
-            Changed::Unknown => Changes::Unknown,
-            Changed::Folders(_) if self.is_anywhere => Changes::Unknown,
-            Changed::Folders(folders) => {
-                let told = folders.into_iter().map(RelPath::from_bytes);
-                let untold = std::mem::replace(&mut self.untold, self.silent.clone());
-                Changes::Folders(told.chain(untold).collect())
-            }
-        }
+        self.unreported = std::mem::replace(&mut self.next, self.silent.clone());
+        let gathered = std::mem::replace(&mut self.gathered, Changes::none());
+        gathered.and(self.watched())
+    }
+
+    fn knows_links(&self) -> bool {
+        self.watch.as_ref().is_none_or(Watch::knows_links)
+    }
+
+    fn unreported(&self) -> BTreeSet<RelPath> {
+        self.unreported.clone()
     }
 }

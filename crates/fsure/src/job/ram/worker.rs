@@ -15,6 +15,7 @@ use super::left::clear_lost;
 use super::memory::{self, Need};
 use super::registry::{Entry, Registry, Role};
 use super::session::{Session, is_mounted, place};
+use super::size::{Place, follow};
 use super::told::{Answer, Ended, Failed, Request, State, Synced, Told, line};
 use crate::ram::{Depth, Pace};
 use crate::words::{Error, IoContext as _, Result};
@@ -69,11 +70,12 @@ pub fn work(work: &Work<'_>) -> Result<()> {
     let name = registry.control(id);
     let control = Control::listen(&name).doing("listen at", &name).inspect_err(told)?;
     let (asked, asks) = channel::<Asked>();
+    let place = Place::default();
     let state = Mutex::new(Shown { doing: session.doing().clone(), ..Shown::default() });
     let is_over = AtomicBool::new(false);
     let answers = Answers::new(&state, asked);
     let answer = |text: Option<&str>| line(&answers.answer(text));
-    let mut worker = Worker::new(work, session, &state);
+    let mut worker = Worker::new(work, session, &state, &place);
     if adopted {
         // Nobody knows for how long nothing was brought to the disk. Where this fails
         // it is tried again, and told.
@@ -83,6 +85,7 @@ pub fn work(work: &Work<'_>) -> Result<()> {
     (work.tell)(&Told::Ready { adopted });
     let ended = std::thread::scope(|scope| {
         scope.spawn(|| control.serve(&answer, &|| is_over.load(Ordering::Relaxed)));
+        scope.spawn(|| follow(registry, &entry, &place, &is_over));
         let ended = worker.run(&asks);
         is_over.store(true, Ordering::Relaxed);
         // Who asked meanwhile is told that it is over, and is waited for.
@@ -130,17 +133,41 @@ fn gone(registry: &Registry, entry: &Entry) -> Ended {
     Ended { warnings, ..Ended::default() }
 }
 
+/// What came of all generations since the worker began.
+#[derive(Default)]
+struct Totals {
+    generations: u64,
+    spread: u64,
+    spread_max_ms: f64,
+    changed: u64,
+    written: u64,
+}
+
+impl Totals {
+    /// Counts one; `is_new` if it has changed anything.
+    fn add(&mut self, done: &Synced, is_new: bool) {
+        self.generations += u64::from(is_new);
+        self.changed += done.changed + done.removed;
+        self.written += done.written;
+        if is_new && done.spread_ms > 0.0 {
+            self.spread += 1;
+            self.spread_max_ms = self.spread_max_ms.max(done.spread_ms);
+        }
+    }
+}
+
 struct Worker<'a> {
     work: &'a Work<'a>,
     session: Session,
     shown: &'a Mutex<Shown>,
+    place: &'a Place,
     pace: Pace,
     fenced: bool,
     /// Since when a file would not hold still.
     unsettled: Option<Instant>,
     /// The last generation, and what came of all.
     last: Synced,
-    totals: (u64, u64),
+    totals: Totals,
     error: Option<String>,
     cared: Instant,
     tried: Instant,
@@ -153,18 +180,25 @@ struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    fn new(work: &'a Work<'a>, session: Session, shown: &'a Mutex<Shown>) -> Self {
+    fn new(
+        work: &'a Work<'a>,
+        session: Session,
+        shown: &'a Mutex<Shown>,
+        place: &'a Place,
+    ) -> Self {
         let now = Instant::now();
+        place.set(session.mount().as_ref().ok());
         let last = Synced { generation: session.generation(), ..Synced::default() };
         Self {
             work,
             pace: Pace::new(session.entry.max_loss, now),
             session,
             shown,
+            place,
             fenced: false,
             unsettled: None,
             last,
-            totals: (0, 0),
+            totals: Totals::default(),
             error: None,
             cared: now,
             tried: now,
@@ -194,6 +228,7 @@ impl<'a> Worker<'a> {
                 }
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
+            self.session.gather();
             if Instant::now() >= self.due() {
                 let _ = self.sync();
             }
@@ -250,8 +285,7 @@ impl<'a> Worker<'a> {
         let held = (!done.unsettled.is_empty()).then_some(done.began);
         self.unsettled = held.map(|began| self.unsettled.unwrap_or(began));
         let synced = Synced::from(&done);
-        self.totals.0 += done.changed + done.removed;
-        self.totals.1 += done.written;
+        self.totals.add(&synced, done.number > self.last.generation);
         if let Some(trash) = &synced.trash {
             let trash = self.session.uncovered(trash);
             self.warn(&format!(
@@ -361,17 +395,13 @@ impl<'a> Worker<'a> {
         }
         self.session.look_for_disks();
         // What is mounted over it is another's: neither its room nor its size is ours.
-        if self.session.mount().is_err() {
+        let mount = self.session.mount();
+        self.place.set(mount.as_ref().ok());
+        if mount.is_err() {
             return None;
         }
         match memory::need(registry, &self.session.entry) {
             Need::Nothing => None,
-            Need::Room { bytes, inodes } => {
-                match memory::grow(&mut self.session.entry, registry, (bytes, inodes)) {
-                    Ok(()) => None,
-                    Err(error) => self.tell_failed(Err(error)),
-                }
-            }
             Need::Full { words } => {
                 self.warn(&words);
                 None
@@ -413,8 +443,11 @@ impl<'a> Worker<'a> {
             generation: self.last.generation,
             took_ms: self.last.took_ms,
             spread_ms: self.last.spread_ms,
-            changed: self.totals.0,
-            written: self.totals.1,
+            generations: self.totals.generations,
+            spread_generations: self.totals.spread,
+            spread_max_ms: self.totals.spread_max_ms,
+            changed: self.totals.changed,
+            written: self.totals.written,
             files,
             content,
             used: room.used,

@@ -140,7 +140,7 @@ impl Stage {
     }
 
     fn mount(&self) -> Tried<Up> {
-        let space = Namespace::new()?;
+        let space = Namespace::of_user()?;
         let room = 2 * self.size + SPARE;
         if self.kind == Kind::Zram {
             let at = self.place("disk")?;

@@ -102,7 +102,7 @@ pub(super) fn mount_id(place: &CStr) -> Result<u64, Errno> {
 }
 
 /// Closes every other descriptor. It is not the first: those a process has.
-fn keep_only(kept: &OwnedFd) {
+pub(in crate::host::linux) fn keep_only(kept: &OwnedFd) {
     let kept = kept.as_raw_fd().cast_unsigned();
     for (first, last) in [(0, kept.saturating_sub(1)), (kept + 1, u32::MAX)] {
         // SAFETY: nothing in this child uses them.

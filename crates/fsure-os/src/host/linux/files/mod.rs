@@ -20,6 +20,7 @@ use fuser::{BackgroundSession, Config, Session, SessionACL};
 use crate::files::{Clocked, Files};
 pub(crate) use copy::copy_out;
 pub(super) use fuse::{Kind, mount_by_right};
+pub(super) use guard::keep_only;
 pub(super) use public::{Public, require_unused};
 use space::{Space, enter};
 use view::View;

@@ -121,7 +121,8 @@ impl Plan {
         let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
         let mut prepared = Vec::new();
         for (cover, (mode, uid, gid)) in covers.iter().zip(modes) {
-            let plain = format!("size={},mode={mode:o},uid={uid},gid={gid}", cover.bytes);
+            let Cover { bytes, names, .. } = cover;
+            let plain = format!("size={bytes},nr_inodes={names},mode={mode:o},uid={uid},gid={gid}");
             let huge = format!("{plain},huge=within_size");
             let place = CString::new(cover.place.as_os_str().as_bytes())?;
             prepared.push((place, [CString::new(huge)?, CString::new(plain)?]));
@@ -433,7 +434,7 @@ fn bare(place: &CStr) -> Result<OwnedFd, Errno> {
     }
 }
 
-fn put(path: &CStr, text: &[u8]) -> Result<(), Errno> {
+pub(in crate::host::linux) fn put(path: &CStr, text: &[u8]) -> Result<(), Errno> {
     let file = openat(CWD, path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
     rustix::io::write(&file, text).map(drop)
 }

@@ -28,8 +28,8 @@ use rustix::termios::{isatty, tcgetpgrp, tcsetpgrp};
 use super::ready;
 use super::relay::Relay;
 use crate::inside::{Cover, Ended};
-pub(super) use first::copy;
 use first::{Plan, Word};
+pub(super) use first::{copy, put};
 
 /// How soon a job takes the terminal that a shell has given it.
 const LOOK: Duration = Duration::from_millis(100);
@@ -243,15 +243,36 @@ fn own_all(first: BorrowedFd<'_>) -> io::Result<()> {
         move_into_thread_name_spaces, set_capabilities,
     };
     move_into_thread_name_spaces(first, ThreadNameSpaceType::USER)?;
-    // The second: to see what the command has mapped, as who is outside may.
-    let wanted = [CapabilitySet::DAC_OVERRIDE, CapabilitySet::SYS_PTRACE];
+    // The second: to see what the command has mapped, as a process outside may. The third and
+    // the fourth: to have changes reported, since Linux 6.16. The third and the last: to change
+    // the size of the memory.
+    let wanted = [
+        CapabilitySet::DAC_OVERRIDE,
+        CapabilitySet::SYS_PTRACE,
+        CapabilitySet::SYS_ADMIN,
+        CapabilitySet::DAC_READ_SEARCH,
+        CapabilitySet::SYS_CHROOT,
+    ];
     let mut sets = capabilities(None)?;
-    sets.inheritable |= wanted[0] | wanted[1];
+    wanted.iter().for_each(|one| sets.inheritable |= *one);
     set_capabilities(None, sets)?;
     for one in wanted {
         configure_capability_in_ambient_set(one, true)?;
     }
     Ok(())
+}
+
+/// See [`crate::inside::enter_mounts`].
+pub(crate) fn enter_mounts(argument: i32) -> io::Result<()> {
+    use rustix::thread::{
+        ThreadNameSpaceType, UnshareFlags, move_into_thread_name_spaces, unshare_unsafe,
+    };
+    // SAFETY: this process was given it under this number, and one that is not open fails
+    // the call.
+    let first = unsafe { BorrowedFd::borrow_raw(argument) };
+    // SAFETY: the working directory becomes this thread's own, and no descriptors do.
+    unsafe { unshare_unsafe(UnshareFlags::FS) }?;
+    Ok(move_into_thread_name_spaces(first, ThreadNameSpaceType::MOUNT)?)
 }
 
 /// See [`crate::inside::knows_one_user`].

@@ -164,14 +164,6 @@ pub fn set_read_only(at: &Path, is: bool) -> io::Result<()> {
     change(at, |context| Ok(fsconfig_set_flag(context, if is { "ro" } else { "rw" })?))
 }
 
-/// Gives a folder in memory more room, or less.
-pub fn reconfigure(at: &Path, bytes: u64, inodes: u64) -> io::Result<()> {
-    change(at, |context| {
-        fsconfig_set_string(context, "size", &*bytes.to_string())?;
-        Ok(fsconfig_set_string(context, "nr_inodes", &*inodes.to_string())?)
-    })
-}
-
 fn change(at: &Path, set: impl FnOnce(&OwnedFd) -> io::Result<()>) -> io::Result<()> {
     let is = mount_at(at)?;
     let context = fspick(CWD, at, FsPickFlags::FSPICK_CLOEXEC).map_err(unprivileged)?;
@@ -183,6 +175,54 @@ fn change(at: &Path, set: impl FnOnce(&OwnedFd) -> io::Result<()>) -> io::Result
     Ok(fsconfig_reconfigure(&context)?)
 }
 
+/// The top directory of a file system in memory, open: it is the same one whatever is
+/// mounted over its path, and reached from a mount namespace that has another `/proc`.
+#[derive(Debug)]
+pub struct Top(OwnedFd);
+
+impl Top {
+    /// Opens what a path leads to.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Self(rustix::fs::openat(CWD, path, flags, Mode::empty())?))
+    }
+
+    /// The number of its file system, as `stat` has it.
+    pub fn device(&self) -> io::Result<u64> {
+        Ok(rustix::fs::fstat(&self.0)?.st_dev)
+    }
+
+    /// How full it is.
+    pub fn room(&self) -> io::Result<Room> {
+        let is = rustix::fs::fstatvfs(&self.0)?;
+        Ok(Room {
+            bytes: is.f_blocks * is.f_frsize,
+            used: is.f_blocks.saturating_sub(is.f_bfree) * is.f_frsize,
+            inodes: is.f_files,
+            inodes_used: is.f_files.saturating_sub(is.f_ffree),
+        })
+    }
+
+    /// Changes its limits. Fails if more is taken.
+    pub fn resize(&self, bytes: u64, inodes: u64) -> io::Result<()> {
+        let set = |is_never_swapped: bool| -> io::Result<()> {
+            let flags = FsPickFlags::FSPICK_CLOEXEC | FsPickFlags::FSPICK_EMPTY_PATH;
+            let context = fspick(&self.0, c"", flags).map_err(unprivileged)?;
+            if is_never_swapped {
+                fsconfig_set_flag(&context, "noswap")?;
+            }
+            fsconfig_set_string(&context, "size", &*bytes.to_string())?;
+            fsconfig_set_string(&context, "nr_inodes", &*inodes.to_string())?;
+            Ok(fsconfig_reconfigure(&context)?)
+        };
+        match set(false) {
+            // One that is never swapped must be told so again, and no other.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => set(true),
+            other => other,
+        }
+    }
+}
+
 /// Unmounts what is on top there, and never lazily: fails with `ResourceBusy`
 /// where it is in use.
 pub fn unmount(at: &Path) -> io::Result<()> {
@@ -191,15 +231,7 @@ pub fn unmount(at: &Path) -> io::Result<()> {
 
 /// How full a file system is.
 pub fn room(at: &Path) -> io::Result<Room> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let folder = rustix::fs::openat(CWD, at, flags, Mode::empty())?;
-    let is = rustix::fs::fstatvfs(&folder)?;
-    Ok(Room {
-        bytes: is.f_blocks * is.f_frsize,
-        used: is.f_blocks.saturating_sub(is.f_bfree) * is.f_frsize,
-        inodes: is.f_files,
-        inodes_used: is.f_files.saturating_sub(is.f_ffree),
-    })
+    Top::open(at)?.room()
 }
 
 /// Whether a process is of the same users as this one: who has a user namespace of

@@ -79,10 +79,13 @@ fn enter(
         survey.frozen.push(path.clone());
     }
     let is_new = survey.inodes.insert(is.stx_ino);
+    if kind == FileType::RegularFile {
+        survey.content.0 += 1;
+        survey.content.1 = survey.content.1.wrapping_add(is.stx_size);
+    }
     match kind {
         FileType::Directory => folders.push(below.clone()),
         FileType::RegularFile if is_new => {
-            survey.files += 1;
             survey.bytes += memory(is);
             // Set-user-ID, or set-group-ID of what can be run.
             if is.stx_mode & 0o4000 != 0 || is.stx_mode & 0o2010 == 0o2010 {

@@ -12,7 +12,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::CWD;
+use rustix::fs::{CWD, OFlags};
 
 use super::super::fanotify::{Event, Group, Handle, system_of};
 use super::super::mount;
@@ -167,7 +167,7 @@ fn place_by(root: &OwnedFd, handle: &Handle) -> Place {
     let device = |dev| (rustix::fs::major(dev), rustix::fs::minor(dev));
     let root_dev = rustix::fs::fstat(root).map_or(0, |stat| stat.st_dev);
     let gone = Place::Unseen { device: device(root_dev), ino: 0 };
-    let Ok(folder) = handle.open(root) else { return gone };
+    let Ok(folder) = handle.open(root, OFlags::PATH) else { return gone };
     let Ok(stat) = rustix::fs::fstat(&folder) else { return gone };
     let path = std::fs::read_link(format!("/proc/self/fd/{}", folder.as_raw_fd()));
     let leads_there = |path: &PathBuf| {

@@ -29,7 +29,8 @@ pub(super) struct BindArgs {
     /// How old the oldest change may be that a crash loses: from 100ms to 1h
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = time)]
     max_loss: Duration,
-    /// Memory that it takes at most: 2G, or auto
+    /// Memory that it takes at most: 2G, or auto, which follows what is in it up to half of
+    /// the memory that is available to all RAM folders (tmpfs)
     #[arg(long, value_name = "SIZE", default_value = "auto", value_parser = size)]
     size: Size,
     /// What it is made of: tmpfs, or zram-xfs, which is compressed and held still for

@@ -31,7 +31,8 @@ pub(super) struct RunArgs {
     /// How old the oldest change may be that a crash loses: from 100ms to 1h
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = time)]
     max_loss: Duration,
-    /// Memory that each takes at most: 2G, or auto
+    /// Memory that each takes at most: 2G, or auto, which follows what is in it up to half
+    /// of what is available to all of them
     #[arg(long, value_name = "SIZE", default_value = "auto", value_parser = size)]
     size: Size,
     /// The command, and its arguments
@@ -87,6 +88,9 @@ pub(super) struct KeepArgs {
     /// Take over from another that was killed
     #[arg(long)]
     adopt: bool,
+    /// Bytes that a folder has in any case, for each, if their sizes follow their use
+    #[arg(long)]
+    least: Vec<u64>,
     /// The first process of the command's name spaces
     first: i32,
     /// Both sides of each folder
@@ -100,6 +104,7 @@ pub(super) fn run_keeper(args: &KeepArgs) -> ExitCode {
         adopts: args.adopt,
         first: args.first,
         sides: args.sides.chunks_exact(2).map(|sides| (sides[0], sides[1])).collect(),
+        least: args.least.clone(),
     };
     let tell = |told: &Told| {
         let Ok(mut line) = serde_json::to_string(told) else { return };

@@ -8,12 +8,9 @@ use fsure_os::mirror::{Kind, Side};
 use fsure_os::ramfs::{How, Ways, is_kin};
 
 use super::super::preflight::{Plan, gather, judge};
-use super::super::registry::{LASTING, RUNTIME, Registry};
+use super::super::registry::Registry;
 use crate::ram::{Recovered, recover};
 use crate::words::{Error, IoContext as _, RelPath, Result};
-
-/// A registry that nobody has.
-const NONE: &str = "/nonexistent/fsure/ram";
 
 /// What is done with each folder, or why nothing is.
 pub(super) fn check(
@@ -21,11 +18,7 @@ pub(super) fn check(
     bytes: Option<u64>,
     warn: &dyn Fn(&str),
 ) -> Result<Vec<Plan>> {
-    // Only root may list what is bound. A folder of that is in memory for all to see.
-    let registry = match may_own_all() {
-        true => Registry::new(Path::new(RUNTIME), Path::new(LASTING)),
-        false => Registry::new(Path::new(NONE), Path::new(NONE)),
-    };
+    let registry = Registry::of_user();
     let mut plans: Vec<Plan> = Vec::new();
     for folder in folders {
         if !fsure_os::path::is_folder(folder) {
@@ -33,13 +26,17 @@ pub(super) fn check(
             return Err(usage(message, "name a folder that is there"));
         }
         // A crash may have left files of ours that are names of theirs, too.
-        if let Recovered::Completed { generation, .. } = recover(folder)? {
+        if let Recovered::Completed { generation, .. } = recover(folder)?.found {
             let folder = folder.display();
             warn(&format!("{folder}: generation {generation} was completed after a crash"));
         }
         let mut facts = gather(folder, &registry)?;
         facts.holders.retain(|holder| holder.how == How::Writes);
         facts.ways = Ways::default();
+        // What those before it are going to take.
+        let taken = plans.iter().map(|plan| plan.content).sum::<u64>();
+        facts.others += taken;
+        facts.available = facts.available.map(|available| available.saturating_sub(taken));
         let plan = judge(&facts, bytes);
         if let Some(refusal) = plan.refusals.first() {
             let path = plan.path.display();
@@ -76,11 +73,6 @@ fn own_output(path: &Path) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Whether files of others can be made.
-fn may_own_all() -> bool {
-    fsure_os::files::owner().0 == 0
 }
 
 /// A user name space of one's own knows one user and one group.

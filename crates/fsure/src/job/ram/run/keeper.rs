@@ -5,11 +5,14 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use fsure_os::inside::{Alive, name, side};
+use fsure_os::inside::{Alive, enter_mounts, name, side};
+use fsure_os::ramfs::Top;
 use serde::{Deserialize, Serialize};
 
+use super::super::size::{Following, each_interval};
 use super::super::tracker::Changing;
 use crate::ram::{Depth, Engine, Generation, How, Pace, Unequal, Untracked, recover};
 use crate::words::{Error, ExitCode, IoContext as _, RelPath, Result};
@@ -25,6 +28,8 @@ pub struct KeepOptions {
     pub first: i32,
     /// The sides of each folder: of the disk, and in memory.
     pub sides: Vec<(i32, i32)>,
+    /// Bytes that each has in any case, if their sizes follow their use; empty if not.
+    pub least: Vec<u64>,
 }
 
 /// What a keeper tells, one JSON value a line. Folders are numbered.
@@ -61,6 +66,8 @@ pub enum Told {
 
 /// How long the last generation is tried: a disk that is full may be helped.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Between two looks at what has been reported: the queue is limited without root.
+const GATHER_INTERVAL: Duration = Duration::from_millis(50);
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(200);
 /// So many names are told that are not on the disk.
@@ -69,7 +76,9 @@ const NAMED: usize = 10;
 /// Keeps all folders until the command and all that it started have ended and what
 /// they left is on the disk. `tell` hears of it from several threads.
 pub fn keep(options: &KeepOptions, tell: &(dyn Fn(&Told) + Sync)) -> Result<()> {
+    let is_over = AtomicBool::new(false);
     let all = std::thread::scope(|scope| {
+        scope.spawn(|| follow_use(options, &is_over));
         let folders = options.sides.iter().enumerate();
         let threads: Vec<_> = folders
             .map(|(folder, sides)| {
@@ -85,9 +94,36 @@ pub fn keep(options: &KeepOptions, tell: &(dyn Fn(&Told) + Sync)) -> Result<()> 
         let joined = threads.into_iter().map(|thread| {
             thread.join().unwrap_or_else(|_| Err(Error::Internal("a folder's thread".into())))
         });
-        joined.collect::<Vec<Result<()>>>()
+        let all = joined.collect::<Vec<Result<()>>>();
+        is_over.store(true, Ordering::Relaxed);
+        all
     });
     all.into_iter().collect()
+}
+
+/// Has the sizes follow the use. Where the mounts of the command cannot be entered, they
+/// stay as they were made.
+fn follow_use(options: &KeepOptions, is_over: &AtomicBool) {
+    let (least, sides) = (&options.least, &options.sides);
+    let tops: Option<Vec<_>> = sides.iter().map(|(_, ram)| Top::open(&side(*ram)).ok()).collect();
+    let Some(tops) = tops.filter(|_| !least.is_empty()) else { return };
+    let Ok(alive) = Alive::open(options.first) else { return };
+    if enter_mounts(options.first).is_err() {
+        return;
+    }
+    let mut all: Vec<_> = least.iter().map(|least| Following::new(*least)).collect();
+    each_interval(is_over, || {
+        // The mounts of the command are not held longer than it lives.
+        if alive.has_ended(Duration::ZERO).unwrap_or(true) {
+            return false;
+        }
+        for (number, (top, following)) in tops.iter().zip(&mut all).enumerate() {
+            let others = tops.iter().enumerate().filter(|(other, _)| *other != number);
+            let taken = others.filter_map(|(_, top)| Some(top.room().ok()?.used));
+            following.follow(top, || taken.sum());
+        }
+        true
+    });
 }
 
 struct Folder<'a> {
@@ -122,6 +158,7 @@ impl Folder<'_> {
             }
         };
         self.say(Told::Filled { folder: self.folder });
+        engine.suit(self.max_loss);
         self.follow(&mut engine, changes)?;
         self.finish(engine, (&disk, &ram))
     }
@@ -172,8 +209,16 @@ impl Folder<'_> {
                 0 => pace.next().saturating_duration_since(Instant::now()),
                 _ => PAUSE,
             };
-            if self.has_ended(wait)? {
-                return Ok(());
+            let due = Instant::now() + wait;
+            loop {
+                let left = due.saturating_duration_since(Instant::now());
+                if self.has_ended(left.min(GATHER_INTERVAL))? {
+                    return Ok(());
+                }
+                changes.gather();
+                if left <= GATHER_INTERVAL {
+                    break;
+                }
             }
             if std::mem::take(&mut is_first) {
                 self.warn_of_strays(engine)?;

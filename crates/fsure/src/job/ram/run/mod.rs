@@ -68,12 +68,17 @@ pub fn run(options: &RunOptions, warn: &(dyn Fn(&str) + Sync)) -> Result<Ran> {
     for warning in plans.iter().flat_map(|plan| &plan.warnings) {
         warn(warning);
     }
-    let covers: Vec<_> =
-        plans.iter().map(|plan| Cover { place: plan.path.clone(), bytes: plan.bytes }).collect();
+    let covers = plans.iter().map(|plan| Cover {
+        place: plan.path.clone(),
+        bytes: plan.bytes,
+        names: plan.inodes,
+    });
+    let covers: Vec<_> = covers.collect();
     let folders: Vec<_> = plans.iter().map(|plan| plan.path.clone()).collect();
     let inside =
         Inside::enter(&covers, &options.command).map_err(|error| refused(&folders, &error))?;
-    let mut keeping = Keeping { options, inside: &inside, folders: &folders, warn };
+    let least = plans.iter().filter_map(|plan| plan.least).collect();
+    let mut keeping = Keeping { options, inside: &inside, folders: &folders, least, warn };
     let mut first = keeping.start(false).map_err(not_started)?;
     keeping.fill(&mut first)?;
     std::thread::scope(|scope| {
@@ -120,6 +125,8 @@ struct Keeping<'a> {
     options: &'a RunOptions,
     inside: &'a Inside,
     folders: &'a [PathBuf],
+    /// Bytes that each has in any case; empty if their sizes stay as they are.
+    least: Vec<u64>,
     warn: &'a (dyn Fn(&str) + Sync),
 }
 
@@ -156,6 +163,9 @@ impl Keeping<'_> {
         let max_loss = self.options.max_loss.as_millis().to_string();
         let mut arguments = arguments.to_vec();
         arguments.extend(["--max-loss-ms".into(), max_loss.into()]);
+        for least in &self.least {
+            arguments.extend(["--least".into(), least.to_string().into()]);
+        }
         if adopts {
             arguments.push("--adopt".into());
         }

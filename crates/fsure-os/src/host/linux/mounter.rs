@@ -1,0 +1,248 @@
+//! A process in name spaces of its own that mounts for a user who is not root. A thread of
+//! a process cannot have a user name space to itself, and only in one may such a user mount.
+//!
+//! It is a copy of a thread, as the first process of [`super::inside`] is: it makes system
+//! calls on what it is sent, and nothing else. It ends with its socket.
+
+use std::ffi::{CStr, CString};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::Errno;
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount,
+};
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, send, sendmsg, socketpair,
+};
+use rustix::process::{Pid, WaitOptions, waitpid};
+
+use super::files::keep_only;
+use super::inside::copy;
+use super::mounts::escape;
+use crate::mounts::What;
+use crate::ramfs::Ram;
+
+/// The longest request: a kind, and three texts, each with a zero.
+const REQUEST_MAX: usize = 16 << 10;
+
+/// The process, seen from here.
+#[derive(Debug)]
+pub(super) struct Mounter {
+    process: Pid,
+    socket: Mutex<OwnedFd>,
+}
+
+/// One byte, and what is said with it.
+const MOUNT: u8 = b'm';
+const BIND: u8 = b'b';
+const UNMOUNT: u8 = b'u';
+/// Keeps a descriptor; the answer is its number.
+const KEEP: u8 = b'k';
+
+impl Mounter {
+    pub(super) fn start() -> io::Result<Self> {
+        let flags = SocketFlags::CLOEXEC;
+        let (socket, its) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+        let maps = [format!("{0} {0} 1", user.as_raw()), format!("{0} {0} 1", group.as_raw())];
+        let Some(process) = copy(libc::CLONE_NEWUSER | libc::CLONE_NEWNS)? else {
+            serve(&its, &maps);
+        };
+        drop(its);
+        let mounter = Self { process, socket: Mutex::new(socket) };
+        // It says first whether it is where it may mount.
+        mounter.answer()?;
+        Ok(mounter)
+    }
+
+    /// Mounts something; the top directory of it.
+    pub(super) fn mount(&self, what: &What, at: &Path) -> io::Result<OwnedFd> {
+        let (kind, first, second) = match what {
+            What::Ram { bytes, huge } => {
+                let Ram { bytes, inodes, .. } = Ram::disk(String::new(), *bytes, *huge);
+                let huge = if *huge { ",huge=within_size" } else { "" };
+                let options = format!("size={bytes},nr_inodes={inodes}{huge}");
+                (MOUNT, b"tmpfs".to_vec(), options.into_bytes())
+            }
+            What::Bind(folder) => (BIND, self.lend(folder)?, Vec::new()),
+            What::Overlay { lower, upper, work } => {
+                // The attributes of an overlay are root's otherwise.
+                let mut options = b"userxattr".to_vec();
+                for (key, path) in [("lowerdir", lower), ("upperdir", upper), ("workdir", work)] {
+                    options.extend_from_slice(format!(",{key}=").as_bytes());
+                    escape(&self.lend(path)?, &mut options);
+                }
+                (MOUNT, b"overlay".to_vec(), options)
+            }
+            What::Device { .. } => return Err(refused()),
+        };
+        let (_, root) = self.ask(kind, &[at.as_os_str().as_bytes(), &first, &second], None)?;
+        root.ok_or_else(|| io::Error::other("nothing was mounted"))
+    }
+
+    pub(super) fn unmount(&self, at: &Path) -> io::Result<()> {
+        self.ask(UNMOUNT, &[at.as_os_str().as_bytes()], None).map(drop)
+    }
+
+    /// A path by which it reaches what this one leads to. What it has mounted itself is
+    /// known here by a descriptor.
+    fn lend(&self, path: &Path) -> io::Result<Vec<u8>> {
+        if !path.starts_with(format!("/proc/{}/fd", std::process::id())) {
+            return Ok(path.as_os_str().as_bytes().to_vec());
+        }
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = openat(CWD, path, flags, Mode::empty())?;
+        let (number, _) = self.ask(KEEP, &[], Some(&folder))?;
+        Ok(format!("/proc/self/fd/{number}").into_bytes())
+    }
+
+    fn ask(
+        &self,
+        kind: u8,
+        texts: &[&[u8]],
+        lent: Option<&OwnedFd>,
+    ) -> io::Result<(i32, Option<OwnedFd>)> {
+        let mut request = vec![kind];
+        for text in texts {
+            request.extend(CString::new(*text)?.into_bytes_with_nul());
+        }
+        if request.len() > REQUEST_MAX {
+            return Err(io::ErrorKind::InvalidFilename.into());
+        }
+        let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
+        pass(&socket, &request, lent)?;
+        answer(&socket)
+    }
+
+    fn answer(&self) -> io::Result<(i32, Option<OwnedFd>)> {
+        answer(&self.socket.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Drop for Mounter {
+    fn drop(&mut self) {
+        // It ends when nothing more is to come, and with it what is mounted.
+        let socket = self.socket.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let _ = rustix::net::shutdown(&*socket, rustix::net::Shutdown::Both);
+        while let Err(Errno::INTR) = waitpid(Some(self.process), WaitOptions::empty()) {}
+    }
+}
+
+/// What it cannot be asked for.
+pub(super) fn refused() -> io::Error {
+    let why = "needs root: without it only folders in memory, binds and overlays are mounted";
+    io::Error::new(io::ErrorKind::PermissionDenied, why)
+}
+
+/// Sends bytes, with a descriptor.
+fn pass(socket: &OwnedFd, bytes: &[u8], lent: Option<&OwnedFd>) -> io::Result<()> {
+    let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut message = SendAncillaryBuffer::new(&mut room);
+    let lent = lent.map(|one| [one.as_fd()]);
+    if let Some(lent) = &lent {
+        message.push(SendAncillaryMessage::ScmRights(lent));
+    }
+    sendmsg(socket, &[IoSlice::new(bytes)], &mut message, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+/// An error number or a number, and a descriptor.
+fn answer(socket: &OwnedFd) -> io::Result<(i32, Option<OwnedFd>)> {
+    let mut bytes = [0; 8];
+    let (length, passed) = receive(socket, &mut bytes)?;
+    if length < bytes.len() {
+        return Err(io::Error::other("the process that mounts has ended"));
+    }
+    let [errno, number] = [0, 4]
+        .map(|at| i32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]));
+    if errno != 0 { Err(io::Error::from_raw_os_error(errno)) } else { Ok((number, passed)) }
+}
+
+/// Bytes, and a descriptor that came with them.
+fn receive(socket: &OwnedFd, bytes: &mut [u8]) -> Result<(usize, Option<OwnedFd>), Errno> {
+    let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut message = RecvAncillaryBuffer::new(&mut room);
+    let flags = RecvFlags::CMSG_CLOEXEC;
+    let got = recvmsg(socket, &mut [IoSliceMut::new(bytes)], &mut message, flags)?;
+    let mut passed = None;
+    for part in message.drain() {
+        if let RecvAncillaryMessage::ScmRights(mut rights) = part {
+            passed = rights.next().or(passed);
+        }
+    }
+    Ok((got.bytes, passed))
+}
+
+/// The process.
+fn serve(socket: &OwnedFd, maps: &[String; 2]) -> ! {
+    // What is open in the process that this is a copy of is not kept open here.
+    keep_only(socket);
+    let begun = begin(maps);
+    say(socket, begun.map(|()| 0), None);
+    let mut request = [0; REQUEST_MAX];
+    while begun.is_ok() {
+        match receive(socket, &mut request) {
+            Ok((0, _)) => break,
+            Ok((length, Some(lent))) if request[0] == KEEP && length == 1 => {
+                say(socket, Ok(lent.as_raw_fd()), None);
+                // For as long as this process lives.
+                std::mem::forget(lent);
+            }
+            Ok((length, _)) => {
+                let done = act(&request[..length]);
+                say(socket, done.as_ref().map(|_| 0).map_err(|errno| *errno), done.as_ref().ok());
+            }
+            Err(Errno::INTR) => {}
+            Err(_) => break,
+        }
+    }
+    // SAFETY: ends this process, and nothing else of the one that it is a copy of.
+    unsafe { libc::_exit(0) }
+}
+
+fn begin(maps: &[String; 2]) -> Result<(), Errno> {
+    let [users, groups] = maps;
+    super::inside::put(c"/proc/self/setgroups", b"deny")?;
+    super::inside::put(c"/proc/self/gid_map", groups.as_bytes())?;
+    super::inside::put(c"/proc/self/uid_map", users.as_bytes())?;
+    mount_change(c"/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
+}
+
+/// Does what is asked for; what a path leads to then.
+fn act(request: &[u8]) -> Result<OwnedFd, Errno> {
+    let (kind, mut rest) = request.split_first().ok_or(Errno::INVAL)?;
+    let mut texts = [c""; 3];
+    for text in &mut texts {
+        let Ok(next) = CStr::from_bytes_until_nul(rest) else { break };
+        rest = &rest[next.to_bytes_with_nul().len()..];
+        *text = next;
+    }
+    let [at, first, second] = texts;
+    let flags = MountFlags::NODEV | MountFlags::NOSUID;
+    match *kind {
+        MOUNT => mount(c"fsure", at, first, flags, Some(second))?,
+        BIND => mount(first, at, c"", flags | MountFlags::BIND, None::<&CStr>)?,
+        UNMOUNT => unmount(at, UnmountFlags::empty())?,
+        _ => return Err(Errno::INVAL),
+    }
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    openat(CWD, at, flags, Mode::empty())
+}
+
+fn say(socket: &OwnedFd, done: Result<i32, Errno>, opened: Option<&OwnedFd>) {
+    let (errno, number) = done.map_or_else(|errno| (errno.raw_os_error(), 0), |number| (0, number));
+    let mut bytes = [0; 8];
+    bytes[..4].copy_from_slice(&errno.to_ne_bytes());
+    bytes[4..].copy_from_slice(&number.to_ne_bytes());
+    let _ = match opened {
+        Some(_) => pass(socket, &bytes, opened),
+        None => send(socket, &bytes, SendFlags::NOSIGNAL).map(drop).map_err(io::Error::from),
+    };
+}

@@ -1,0 +1,187 @@
+//! How large a RAM folder of `--size auto` is to be: far enough ahead of what it takes that
+//! a writer at full speed is not refused, and never more than a stated share of the memory.
+//! `docs/ram.md` states it.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use fsure_os::memory::memory;
+use fsure_os::ramfs::{self, Mounted, Room, Top};
+
+use super::preflight::reserve;
+use super::registry::{Entry, Registry};
+use crate::words::units::GIB;
+
+/// All RAM folders together are to take no more than one part of so many of the memory that
+/// would be available without them.
+const SHARE: u64 = 2;
+/// The limit is this far ahead of use, as long as the share has it. Programs write some
+/// 5 GB/s into memory, and a look that comes every 50 ms may be late by 150.
+const HEAD_MIN: u64 = GIB;
+/// One name for so many bytes: the kernel takes 1 KiB of memory for it, beside its content.
+const BYTES_PER_NAME: u64 = 4096;
+/// A folder that is nearly empty is going to be filled.
+pub(super) const NAMES_MIN: u64 = 100_000;
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Other RAM folders are asked for this often, and this one also if it has not changed.
+const SLOW_INTERVAL: Duration = Duration::from_secs(1);
+const PAGE: u64 = 4096;
+
+/// What RAM folders take, and what there is beside that.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Use {
+    /// Bytes and names that this one takes.
+    pub(super) bytes: u64,
+    pub(super) names: u64,
+    /// Bytes that other RAM folders take.
+    pub(super) others: u64,
+    /// Bytes of memory that can be had beside that.
+    pub(super) available: u64,
+    /// Bytes of it that are left alone.
+    pub(super) reserve: u64,
+}
+
+/// The limits of a RAM folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Size {
+    pub(super) bytes: u64,
+    pub(super) names: u64,
+}
+
+impl Use {
+    /// Bytes by which the limit is to be ahead of use, in steps of a quarter: so they do not
+    /// change with every page that another process takes.
+    fn head(&self) -> u64 {
+        let taken = self.bytes.saturating_add(self.others);
+        let share = self.available.saturating_add(taken) / SHARE;
+        let free = share.saturating_sub(taken).min(self.available.saturating_sub(self.reserve));
+        let head = free.min(HEAD_MIN.max(free / 2));
+        let step = (1 << (u64::BITS - head.leading_zeros()).saturating_sub(3)).max(PAGE);
+        head / step * step
+    }
+
+    /// The limits that it is to have; `least` bytes in any case.
+    pub(super) fn limits(&self, least: u64) -> Size {
+        let head = self.head();
+        Size {
+            bytes: least.max(self.bytes.saturating_add(head)).next_multiple_of(PAGE),
+            names: NAMES_MIN.max(self.names + head / BYTES_PER_NAME),
+        }
+    }
+
+    /// The limits that are to be set in the place of others; `None` where those will do:
+    /// half of what was ahead is left, and not twice as much as is to be.
+    fn change(&self, now: Size, least: u64) -> Option<Size> {
+        let wanted = self.limits(least);
+        let is_off = |used: u64, now: u64, wanted: u64| {
+            let (left, ahead) = (now.saturating_sub(used), wanted.saturating_sub(used));
+            left < ahead / 2 || left / 2 > ahead
+        };
+        let is_changed = is_off(self.bytes, now.bytes, wanted.bytes)
+            || is_off(self.names, now.names, wanted.names);
+        (is_changed && wanted != now).then_some(wanted)
+    }
+}
+
+/// A RAM folder whose size follows its use.
+pub(super) struct Following {
+    least: u64,
+    last: Room,
+    at: Option<Instant>,
+}
+
+impl Following {
+    /// One that has so many bytes at least.
+    pub(super) fn new(least: u64) -> Self {
+        Self { least, last: Room::default(), at: None }
+    }
+
+    /// Gives it the limits that it is to have by now. `others` says what other RAM folders
+    /// take. Where a limit cannot be changed, the next look tries again.
+    pub(super) fn follow(&mut self, top: &Top, others: impl FnOnce() -> u64) {
+        let Ok(room) = top.room() else { return };
+        let is_due = self.at.is_none_or(|at| at.elapsed() >= SLOW_INTERVAL);
+        if room == self.last && !is_due {
+            return;
+        }
+        (self.last, self.at) = (room, Some(Instant::now()));
+        let memory = memory();
+        let (Some(available), Some(total)) = (memory.available, memory.total) else { return };
+        let used = Use {
+            bytes: room.used,
+            names: room.inodes_used,
+            others: others(),
+            available,
+            reserve: reserve(total),
+        };
+        let now = Size { bytes: room.bytes, names: room.inodes };
+        if let Some(size) = used.change(now, self.least) {
+            let _ = top.resize(size.bytes, size.names);
+        }
+    }
+}
+
+/// Calls `look` again and again, until it is over or `look` ends it.
+pub(super) fn each_interval(is_over: &AtomicBool, mut look: impl FnMut() -> bool) {
+    while !is_over.load(Ordering::Relaxed) && look() {
+        std::thread::sleep(POLL_INTERVAL);
+    }
+}
+
+/// What other RAM folders take, asked for not too often.
+#[derive(Default)]
+pub(super) struct Others {
+    bytes: u64,
+    at: Option<Instant>,
+}
+
+impl Others {
+    /// The bytes, as `ask` says them or has said them lately.
+    pub(super) fn bytes(&mut self, ask: impl FnOnce() -> u64) -> u64 {
+        if self.at.is_none_or(|at| at.elapsed() >= SLOW_INTERVAL) {
+            (self.bytes, self.at) = (ask(), Some(Instant::now()));
+        }
+        self.bytes
+    }
+}
+
+/// Where the RAM side is mounted, and its device; nothing while it is covered or gone.
+#[derive(Default)]
+pub(super) struct Place(Mutex<Option<(PathBuf, u64)>>);
+
+impl Place {
+    pub(super) fn set(&self, mount: Option<&Mounted>) {
+        let place = mount.map(|mount| (mount.point.clone(), mount.device));
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = place;
+    }
+
+    /// Its top directory.
+    fn top(&self) -> Option<Top> {
+        let place = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (path, device) = place?;
+        let top = Top::open(&path).ok()?;
+        (top.device().ok()? == device).then_some(top)
+    }
+}
+
+/// Has the size follow the use. On a thread of its own: a generation may take long, and a
+/// program that fills the memory does not wait for it.
+pub(super) fn follow(registry: &Registry, entry: &Entry, place: &Place, is_over: &AtomicBool) {
+    let Some(least) = entry.least else { return };
+    let (mut following, mut others) = (Following::new(least), Others::default());
+    each_interval(is_over, || {
+        if let Some(top) = place.top() {
+            following.follow(&top, || others.bytes(|| taken_by_others(registry, entry)));
+        }
+        true
+    });
+}
+
+/// Bytes that other RAM folders take.
+fn taken_by_others(registry: &Registry, entry: &Entry) -> u64 {
+    let all = registry.entries().unwrap_or_default();
+    let others = all.iter().filter(|other| other.id != entry.id);
+    others.filter_map(|other| Some(ramfs::room(&other.path).ok()?.used)).sum()
+}

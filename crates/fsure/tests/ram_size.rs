@@ -1,0 +1,138 @@
+//! How large RAM folders are: that of `--size auto` grows ahead of writers at full speed, in
+//! bytes and in names, as far as its share of the memory goes; one that was stated stays.
+//! What memory there is the kernel says (`/proc/meminfo`, covered for the test).
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write as _};
+use std::path::Path;
+
+use support::bound::{Disk, alone, available, ram, status, until};
+use support::placed::{Place, users, words};
+
+const MIB: usize = 1 << 20;
+/// What the machine leaves alone: a twentieth of its memory, or 128 MiB.
+fn reserve_kib() -> u64 {
+    let table = fs::read_to_string("/proc/meminfo").expect("read");
+    let total = table.lines().find_map(|line| line.strip_prefix("MemTotal:")).expect("a total");
+    let total: u64 = total.trim_end_matches("kB").trim().parse().expect("a number");
+    (total / 20).max(128 << 10)
+}
+
+/// Has so much memory be there beside what is left alone.
+fn beside_reserve(mib: u64) {
+    available(reserve_kib() + (mib << 10));
+}
+
+/// A folder that is bound, and of which no generation is made while it is filled.
+fn bound(disk: &Disk, size: &str) -> std::path::PathBuf {
+    let folder = disk.0.join("work");
+    fs::create_dir(&folder).expect("make");
+    let run = ram(&["bind", "--max-loss", "1h", "--size", size], &folder);
+    assert_eq!(run.code, 0, "{run:?}");
+    folder
+}
+
+/// Writes at full speed; how much was taken.
+fn fill(file: &Path, mib: usize) -> Result<(), ErrorKind> {
+    let mut file = File::create(file).expect("make");
+    let block = vec![1; MIB];
+    (0..mib).try_for_each(|_| file.write_all(&block)).map_err(|error| error.kind())
+}
+
+fn limit_mib(folder: &Path) -> u64 {
+    status(folder).1["bytes"].as_u64().expect("a limit") / MIB as u64
+}
+
+#[test]
+fn bytes_at_full_speed_find_room_up_to_the_share() {
+    alone("bytes_at_full_speed_find_room_up_to_the_share", 64, |disk| {
+        // Half of it is the share; 1 GiB ahead is what it begins with.
+        available(3 << 20);
+        let folder = bound(disk, "auto");
+        let first = limit_mib(&folder);
+        assert!((500..=1024).contains(&first), "{first} MiB at first");
+        assert_eq!(fill(&folder.join("much"), 1400), Ok(()), "{first} MiB at first");
+        assert!(limit_mib(&folder) >= 1400);
+        // Other processes take the memory: nothing is ahead any more.
+        beside_reserve(0);
+        until(&folder, |_, state| state["bytes"].as_u64() < Some(1410 * MIB as u64));
+        assert_eq!(fill(&folder.join("more"), 200), Err(ErrorKind::StorageFull));
+        // It is there again.
+        available(3 << 20);
+        until(&folder, |_, state| state["bytes"].as_u64() > Some(1600 * MIB as u64));
+        assert_eq!(fill(&folder.join("more"), 200), Ok(()));
+    });
+}
+
+#[test]
+fn names_at_full_speed_find_room() {
+    alone("names_at_full_speed_find_room", 64, |disk| {
+        beside_reserve(600);
+        let folder = bound(disk, "auto");
+        // More than a nearly empty folder has, in many directories.
+        for number in 0..150_000 {
+            if number % 1000 == 0 {
+                fs::create_dir(folder.join(format!("{}", number / 1000))).expect("make");
+            }
+            let path = folder.join(format!("{}/{number}", number / 1000));
+            File::create(path).unwrap_or_else(|error| panic!("name {number}: {error}"));
+        }
+    });
+}
+
+#[test]
+fn a_size_that_was_stated_is_kept() {
+    alone("a_size_that_was_stated_is_kept", 64, |disk| {
+        let folder = bound(disk, "32M");
+        assert_eq!(limit_mib(&folder), 32);
+        assert_eq!(fill(&folder.join("much"), 40), Err(ErrorKind::StorageFull));
+        let full = "32.0 MiB of 32.0 MiB are taken, and that size was stated";
+        support::bound::wait_while(|| !ram(&["status"], &folder).stdout.contains(full));
+        assert_eq!(limit_mib(&folder), 32);
+    });
+}
+
+#[test]
+fn a_command_finds_room_as_well() {
+    alone("a_command_finds_room_as_well", 64, |_: &Disk| {
+        available(3 << 20);
+        for user in users("a_command_finds_room_as_well") {
+            let place = Place::new(user);
+            let script = "head -c 1400M /dev/zero > much && stat -c %s much; rm much";
+            let output = place.run(&["--max-loss", "1h"], script).output().expect("run");
+            let written = String::from_utf8_lossy(&output.stdout);
+            assert_eq!(written, "1468006400\n", "{user:?}: {}", words(&output));
+            place.assert_clean();
+        }
+    });
+}
+
+#[test]
+fn what_is_planned_is_what_is_bound() {
+    alone("what_is_planned_is_what_is_bound", 64, |disk| {
+        let folder = disk.folder();
+        fs::hard_link(folder.join("below/7"), folder.join("also-7")).expect("link");
+        for size in ["auto", "200M"] {
+            let options = ["--json", "--size", size];
+            let plan = ram(&[&["bind", "--plan"], &options[..]].concat(), &folder);
+            let bound = ram(&[&["bind"], &options[..]].concat(), &folder);
+            let of = |run: &support::Run| -> serde_json::Value {
+                serde_json::from_str(run.stdout.lines().next().expect("a line")).expect("JSON")
+            };
+            let (plan, bound) = (of(&plan), of(&bound));
+            assert_eq!(
+                [&plan["files"], &plan["content_bytes"]],
+                [&bound["files"], &bound["content"]],
+                "{plan} {bound}"
+            );
+            let [planned, is] = [&plan["ram_bytes"], &bound["bytes"]].map(|it| it.as_f64());
+            // Beside other work the memory that is available changes from moment to moment.
+            let differs = (planned.expect("a size") / is.expect("a size") - 1.0).abs();
+            assert!(differs < if size == "auto" { 0.3 } else { 1e-9 }, "{plan} {bound}");
+            assert_eq!(ram(&["unbind"], &folder).code, 0);
+        }
+    });
+}
