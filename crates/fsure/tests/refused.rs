@@ -1,7 +1,7 @@
 //! A record is made on request only, and a refused command leaves nothing behind: no
 //! record of another folder, no lock beside a file that was named by mistake. Each
 //! hint is a command that works as it is printed.
-#![cfg(unix)]
+#![cfg(target_os = "linux")]
 
 mod support;
 
