@@ -334,7 +334,7 @@ fn damage_does_not_hide_behind_another_name() {
         assert!(!recorded.rows().contains_key(&b"other/large"[..]), "{command}");
     }
     let text = recorded.text("verify", &["--quiet"]).stdout;
-    assert!(text.contains("dir/large; damaged bytes 1048576-2097152"), "{text}");
+    assert!(text.contains("/dir/large; damaged bytes 1048576-2097152"), "{text}");
     let accept = ["--accept".into(), tree.path("other/large")];
     let report = recorded.run("update", &accept);
     assert_eq!(report.code, 0, "{report:?}");

@@ -143,5 +143,5 @@ fn what_is_no_result_is_a_wrong_command_line() {
     std::fs::write(&file, "text\n").expect("write");
     let run = compare(&file, &file, false);
     assert_eq!(run.code, 2);
-    assert!(run.stderr.contains("no line that fsure writes"), "{run:?}");
+    assert!(run.stderr.contains("does not begin a result of speed"), "{run:?}");
 }

@@ -170,6 +170,7 @@ fn beside(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
         .map(|who| format!("The metadata of {who} could NOT BE READ in full."));
     let carriers = &outcome.carriers;
     let count = |records: u64| (records > 0).then(|| number(records, "record", "records"));
+    let update = paths.command("update");
     let travelling = [
         (
             carriers.damaged + carriers.conflicts,
@@ -181,7 +182,9 @@ fn beside(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
         ),
         (
             if outcome.is_update { 0 } else { carriers.behind },
-            "that should travel with the data found behind the catalog; 'fsure update' helps.",
+            &*format!(
+                "that should travel with the data found behind the catalog; '{update}' helps."
+            ),
         ),
     ];
     let travelling =
