@@ -48,7 +48,8 @@ fn debris(recorded: &Recorded) -> Vec<String> {
     let names = std::fs::read_dir(folder)
         .expect("list")
         .map(|entry| entry.expect("list").file_name().into_string().expect("text"));
-    names.filter(|name| !["catalog.db", "catalog.db.lock"].contains(&&**name)).collect()
+    let kept = ["catalog.db", "catalog.db.backup", "catalog.db.lock"];
+    names.filter(|name| !kept.contains(&&**name)).collect()
 }
 
 fn assert_clean(report: &Report, case: &str) {

@@ -380,17 +380,23 @@ fn nothing_is_followed_to_a_backup_or_from_it() {
     std::os::unix::fs::symlink(outside.path("target"), &backup).expect("make a link");
     tree.write("newer", "newer");
     let update = recorded.update();
+    assert_eq!(update.code, 2, "{update:?}");
     assert_eq!(outside.read("target"), b"as it was", "{update:?}");
     let mut damaged = recorded.catalog_bytes();
     damaged[..PAGE].fill(0);
     fs::write(&recorded.catalog, &damaged).expect("damage");
     let report = recover(&recorded);
+    assert_eq!(report.code, 2, "{report:?}");
     assert_eq!(outside.read("target"), b"as it was", "{report:?}");
     // A FIFO is not waited for.
     let _ = fs::remove_file(&backup);
     assert!(Command::new("mkfifo").arg(&backup).status().expect("run mkfifo").success());
-    let update = recorded.update();
-    assert!([0, 3, 5, 6].contains(&update.code), "{update:?}");
+    for report in [recover(&recorded), recorded.update()] {
+        assert_eq!(report.code, 2, "{report:?}");
+        assert!(format!("{report:?}").contains("is a FIFO"), "{report:?}");
+    }
+    fs::remove_file(&backup).expect("remove");
+    assert_eq!(recover(&recorded).code, 7);
 }
 
 #[test]

@@ -223,9 +223,9 @@ fn a_record_that_does_not_exist_is_named_with_the_command_that_makes_one() {
         assert!(run.stderr.contains("fsure update"), "{command}: {}", run.stderr);
     }
     for command in ["verify", "status", "update"] {
-        for (path, code) in [("a/file", 5), ("none", 2)] {
+        for path in ["a/file", "none"] {
             let run = Recorded::inside(&tree.path(path)).text(command, &[""; 0]);
-            assert_eq!(run.code, code, "{command} {path}: {}", run.stderr);
+            assert_eq!(run.code, 5, "{command} {path}: {}", run.stderr);
             assert!(!run.stderr.is_empty(), "{command} {path}");
         }
     }

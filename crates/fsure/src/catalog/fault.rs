@@ -100,12 +100,14 @@ pub(super) fn blame(file: &Path, error: &rusqlite::Error) -> Error {
 /// of this program.
 fn is_of_wrong_type(error: &rusqlite::Error) -> bool {
     use rusqlite::Error::{
-        FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error,
+        FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnIndex, InvalidColumnType,
+        Utf8Error,
     };
     matches!(
         error,
         FromSqlConversionFailure(..)
             | IntegralValueOutOfRange(..)
+            | InvalidColumnIndex(..)
             | InvalidColumnType(..)
             | Utf8Error(..)
     )
