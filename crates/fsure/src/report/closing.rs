@@ -71,10 +71,10 @@ pub(super) fn untrusted(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
             return format!("The list CANNOT BE TRUSTED as a whole: {}.", safe(why));
         }
         format!(
-            "The record CANNOT BE TRUSTED: {}. Put back a copy of it, or move it away and \
-             make a new one with '{}'.",
+            "The record CANNOT BE TRUSTED: {}. '{}' puts it together from what is sound of it and \
+             from its backup.",
             safe(why),
-            paths.command_on("update", &RelPath::root())
+            paths.command_on("recover", &RelPath::root())
         )
     });
     let is_bad = |verdict: Verdict| verdict == Verdict::RecordBad;
@@ -82,7 +82,8 @@ pub(super) fn untrusted(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
         let first = outcome.to_accept.verdict(is_bad);
         format!(
             "RECORD BAD for {who}: the record fails its own seal, which says nothing of the \
-             data. Put back a copy of the record; only if the data is known to be good, {}.",
+             data. '{}' looks for it in the backup; only if the data is known to be good, {}.",
+            paths.command_on("recover", &RelPath::root()),
             record_it(paths, first, is == "are")
         )
     });

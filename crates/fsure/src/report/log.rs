@@ -60,8 +60,8 @@ fn known_damage(paths: &RootPaths, history: &History) -> String {
     if history.damaged_files > 0 {
         let files = number(history.damaged_files, "file is", "files are");
         text += &format!(
-            "{files} known to be DAMAGED. '{} --from COPY' puts them right, and '{}' says whether \
-             they are.\n\n",
+            "{files} known to be DAMAGED. '{} --from COPY' heals from a copy, and '{}' checks the \
+             result.\n\n",
             paths.command("heal"),
             paths.command("verify")
         );
