@@ -70,3 +70,27 @@ fn only_a_page_is_replaced_and_only_results_are_read() {
     assert!(run.code == 5 && run.stderr.contains("is no result"), "{}", run.stderr);
     assert_eq!(report(&["/nonexistent".to_owned()], &page).code, 5);
 }
+
+#[test]
+fn several_roots_are_told_apart_and_not_only_added_up() {
+    let (bad, good) = (support::Tree::new(), support::Tree::new());
+    for tree in [&bad, &good] {
+        tree.write("a", "a");
+        assert_eq!(fsure(&["update".as_ref(), tree.root().as_os_str()]).code, 0);
+    }
+    bad.flip("a", 0);
+    let run = fsure(
+        &["verify".as_ref(), bad.root(), good.root(), "--json".as_ref()]
+            .map(|word: &Path| word.as_os_str()),
+    );
+    assert_eq!(run.code, 3, "{run:?}");
+    let folder = tempfile::tempdir().expect("a folder");
+    let (results, page) = (folder.path().join("v.json"), folder.path().join("page.html"));
+    std::fs::write(&results, &run.stdout).expect("write");
+    assert_eq!(report(&[results.to_str().expect("text").to_owned()], &page).code, 0);
+    let page = std::fs::read_to_string(&page).expect("read");
+    let each = page.split_once("Each root").expect("told apart").1;
+    let each = each.split_once("All of them").expect("and together").0;
+    assert!(each.contains("exit code 3: 1 altered"), "{each}");
+    assert!(each.contains("exit code 0: 1 ok"), "{each}");
+}

@@ -18,6 +18,8 @@ pub(super) struct Checked {
     is_cut_off: bool,
     exit_code: Option<u8>,
     troubles: Vec<String>,
+    /// Of several roots, each with what it came to.
+    roots: Vec<(String, String)>,
     block: Vec<(&'static str, String)>,
     verdicts: Vec<String>,
     rows: Vec<Row>,
@@ -60,6 +62,7 @@ pub(super) fn section(
         is_cut_off: totals.is_none(),
         exit_code: totals.map(|totals| totals.exit_code),
         troubles: troubles(checked),
+        roots: each_root(&checked.roots),
         block: totals.filter(|totals| totals.verified.is_empty()).map(block).unwrap_or_default(),
         verdicts,
         rows: checked.found.iter().map(|found| row(found, roots.len() > 1)).collect(),
@@ -139,6 +142,22 @@ fn troubles(checked: &crate::results::Checked) -> Vec<String> {
 }
 
 /// The lines of the report for a person, under the same names.
+/// Tells several roots apart, which the sums below do not.
+fn each_root(roots: &[Totals]) -> Vec<(String, String)> {
+    if roots.len() < 2 {
+        return Vec::new();
+    }
+    let words = |root: &Totals| {
+        let verdicts = root.verdicts.iter().filter(|(_, files)| **files > 0);
+        let verdicts: Vec<_> =
+            verdicts.map(|(verdict, files)| format!("{} {verdict}", count(*files))).collect();
+        let verdicts =
+            if verdicts.is_empty() { "no files".to_owned() } else { verdicts.join(", ") };
+        (root.root.clone().unwrap_or_default(), format!("exit code {}: {verdicts}", root.exit_code))
+    };
+    roots.iter().map(words).collect()
+}
+
 fn block(totals: &Totals) -> Vec<(&'static str, String)> {
     let of = |verdict: &str| totals.verdicts.get(verdict).copied().unwrap_or_default();
     let missing_folders = totals.folders.get("missing").copied().unwrap_or_default();
