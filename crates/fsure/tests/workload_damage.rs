@@ -327,7 +327,7 @@ proptest::proptest! {
                 *byte = harmed;
             }
         });
-        let harmed = if which == 2 { 8 } else { first as u64 + 1 };
+        let harmed = if which == 2 { 8 } else { (first as u64).saturating_add(1) };
         match last(name, &folder) {
             Ok(60) => assert_eq!(first, usize::MAX),
             Ok(there) => assert!(there < harmed, "{name}: {there}, and {harmed} was harmed"),
