@@ -154,8 +154,8 @@ unsafe fn page_at(path: *const c_char, number: u64) -> *mut Page {
     }
 }
 
-/// Whether it is the page of the run with this number, and there is one that
-/// flushes, or none any more because a flush has failed.
+/// Returns true if the page belongs to the run with this number, and either its
+/// flusher is alive or it has ended because a flush failed.
 fn is_of(page: &Page, number: u64) -> bool {
     let owner = page.owner.load(SeqCst);
     page.magic.load(SeqCst) == MAGIC
@@ -176,7 +176,8 @@ unsafe fn map(file: c_long) -> *mut Page {
     if at == -1 { null_mut() } else { at as *mut Page }
 }
 
-/// Whether a file has the page's type and size, and is of root or of this user.
+/// Returns true if a file has the page's type and size, and is owned by root or
+/// by the current user.
 ///
 /// # Safety
 /// The path is a string.
@@ -238,8 +239,8 @@ fn now() -> u64 {
     time.seconds as u64 * 1_000_000_000 + time.nanoseconds as u64
 }
 
-/// What becomes of a call for this file. Where its device is not known the real
-/// call is, which also says what is wrong.
+/// Returns the treatment of a call on this file. If the device of the file is not
+/// known, that is the real call, which also reports what is wrong.
 fn answer(file: c_int) -> Answer {
     // SAFETY: null, or mapped until the process ends.
     let Some(page) = (unsafe { PAGE.load(SeqCst).as_ref() }) else { return Answer::Real };

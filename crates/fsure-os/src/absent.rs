@@ -1,12 +1,13 @@
-//! Which parts of a file are not in the page cache before it is read through
-//! it, so that they can be taken out again when it is closed.
+//! Finds the parts of a file that are not in the page cache before the file is
+//! read through it, so that they can be dropped again when the file is closed.
 
 use std::ops::Range;
 
 use crate::host::Handle;
 
-/// Looked at, and dropped, as one: no smaller than the largest folio, since a
-/// part of one is not dropped (measured by the MiB: 99 % stayed).
+/// Bytes that are checked, and dropped, as one piece: no fewer than the largest
+/// folio has, since a part of one is not dropped (measured by the MiB: 99 %
+/// stayed).
 const PIECE: u64 = 4 << 20;
 
 /// The parts of a file of which nothing was in the page cache.
@@ -18,8 +19,8 @@ pub(crate) enum Absent {
 }
 
 impl Absent {
-    /// Asks for a file: with one question where it is not there at all, or
-    /// that cannot be told, else piece by piece.
+    /// Checks a file: with one query if nothing of it is cached or the system
+    /// does not report that, otherwise piece by piece.
     pub(crate) fn of<H: Handle>(file: &H) -> Self {
         match file.resident_bytes(file.tells_residency(), 0..u64::MAX) {
             None => Self::Parts(Vec::new()),
@@ -28,7 +29,7 @@ impl Absent {
         }
     }
 
-    /// Takes what has come into the page cache since out of it again.
+    /// Drops from the page cache what has come into these parts since.
     pub(crate) fn restore<H: Handle>(&self, file: &H) {
         match self {
             Self::All => file.drop_cached(0..u64::MAX),

@@ -9,8 +9,9 @@ use crate::host::lock::without_following;
 
 use crate::durable::Names;
 
-/// What is in such a file now, and nothing of what another appends meanwhile: of
-/// a piece that is there in part, the rest does not follow later.
+/// Returns a reader of the current content of such a file, without anything that
+/// another process appends meanwhile: of a piece that is there in part, the rest
+/// does not follow later.
 pub fn read(path: &Path) -> io::Result<impl Read + use<>> {
     let file = File::open(path)?;
     let length = file.metadata()?.len();
@@ -65,7 +66,7 @@ impl Growing {
         }
     }
 
-    /// What is there, from the beginning.
+    /// Rewinds the file and returns a reader of its whole content.
     pub fn content(&mut self) -> io::Result<impl Read + '_> {
         self.0.rewind()?;
         Ok(&mut self.0)

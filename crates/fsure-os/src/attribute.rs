@@ -1,13 +1,13 @@
-//! What a name has beside its content: mode, owner, access lists and extended
-//! attributes. Asked of the name itself, never of what a link points to, and
-//! without opening anything where the system allows that: reading attributes
-//! must not need the right to read the content, nor touch a FIFO.
+//! Attributes of a name beside its content: mode, owner, access lists and
+//! extended attributes. They are read from the name itself, never from the target
+//! of a link, and without opening anything if the system allows that: reading
+//! attributes must not need the right to read the content, nor touch a FIFO.
 
 pub use crate::host::attribute::{
     HAS_ACCESS_LISTS, HAS_ATTRIBUTES, HAS_OWNERS, Node, sees_trusted,
 };
 
-/// Who may do what with a name, as the system counts it.
+/// The owner, group and permission bits of a name, as the system numbers them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ownership {
     /// Permission bits, with those for set-user-ID, set-group-ID and sticky.
@@ -18,8 +18,8 @@ pub struct Ownership {
     pub group: u32,
 }
 
-/// Whether an attribute's name is that of an access list, which the system
-/// keeps among the attributes: of POSIX, or of NFSv4.
+/// Returns true if an attribute's name is that of an access list, which the
+/// system keeps among the attributes: of POSIX, or of NFSv4.
 pub fn is_access_list(name: &[u8]) -> bool {
     matches!(
         name,

@@ -15,8 +15,9 @@ use crate::host;
 pub const LINE_MAX: usize = 12 << 20;
 /// Clients at the same time.
 pub const CLIENTS_MAX: usize = 64;
-/// What is known at once is answered at once: who has not answered after so long is
-/// stopped or stuck, and nobody should wait for it.
+/// Timeout for requests that are answered from what is already known, without
+/// waiting. A program that has not responded by then is stopped or stuck, and is
+/// not worth waiting for.
 pub const AT_ONCE: Duration = Duration::from_secs(2);
 
 /// A socket that is there, until this is dropped.

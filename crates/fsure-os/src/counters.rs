@@ -1,6 +1,6 @@
-//! What a device was really asked to do, by its own counters: the one witness
-//! of what a program's reads, writes and flushes became further down. A fast
-//! flush that sends none shows here, and a direct read that came from memory.
+//! Reads the I/O counters of devices: the only evidence of the requests that a
+//! program's reads, writes and flushes became further down. They reveal a fast
+//! flush that sends no request, and a direct read that came from memory.
 
 use std::io;
 use std::path::Path;
@@ -11,8 +11,8 @@ use crate::host;
 #[derive(Debug)]
 pub struct Meter(host::counters::Meter);
 
-/// What devices were asked to do since some time before; only differences mean
-/// something. What others asked for is in it.
+/// Requests that devices have received since some earlier time. Only differences
+/// are meaningful. The requests of other processes are included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Bytes read.
@@ -40,20 +40,20 @@ impl Meter {
         Ok(host::counters::Meter::of(folder)?.map(Self))
     }
 
-    /// Whether a device takes writes that it forces through its cache (FUA),
-    /// which are counted like others and make a flush needless.
+    /// Returns true if a device accepts writes that it forces through its cache
+    /// (FUA), which are counted like others and make a flush unnecessary.
     pub fn takes_forced(&self) -> bool {
         self.0.takes_forced()
     }
 
-    /// What they say now. Fails where a device is gone.
+    /// Reads the current counters. Fails if a device is gone.
     pub fn read(&self) -> io::Result<Counters> {
         self.0.read()
     }
 }
 
 impl Counters {
-    /// What was added since they were read before.
+    /// Returns the increase since an earlier reading.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let flushes = self.flushes.zip(before.flushes);

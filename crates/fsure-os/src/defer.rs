@@ -13,41 +13,41 @@ use std::time::Duration;
 
 use crate::host;
 
-/// How the calls of the command are met.
+/// The mechanism that intercepts the sync calls of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
-    /// By a library that its loader loads first.
+    /// A library that the loader of the command loads first.
     Preload,
-    /// By the kernel, which asks us.
+    /// The kernel, which passes the calls to this process.
     Seccomp,
 }
 
-/// What to run, and how.
+/// A command to run, and the options of the run.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The command and its arguments.
     pub command: Vec<OsString>,
     /// Folders on the file systems to defer for.
     pub folders: Vec<PathBuf>,
-    /// How old what is lost may be.
+    /// The greatest age of data that can be lost.
     pub longest: Duration,
     /// The backend; `None` for the one that suits the program.
     pub backend: Option<Backend>,
-    /// Our own program, of which a process outlives us if we are killed and
-    /// flushes, see [`outlive`].
+    /// The file of this program. A process of it outlives this process if that is
+    /// killed, and flushes; see [`outlive`].
     pub heir: Option<PathBuf>,
 }
 
-/// What came of it.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Deferred {
     /// The backend that was used.
     pub backend: Backend,
-    /// What the command ended with.
+    /// The exit code of the command, if it has one.
     pub exit: Option<u8>,
     /// The signal that ended it.
     pub signal: Option<i32>,
-    /// The signal that asked us to end, and was passed on.
+    /// The signal that requested this process to end, and was passed on.
     pub asked: Option<i32>,
     /// Calls that were acknowledged at once.
     pub deferred: u64,
@@ -57,13 +57,13 @@ pub struct Deferred {
     pub passed: u64,
     /// Calls that failed, because a flush had.
     pub refused: u64,
-    /// Flushes of ours.
+    /// Flushes that fsure sent.
     pub flushes: u64,
     /// The longest of them.
     pub longest_flush: Duration,
-    /// The oldest that something acknowledged was when it became durable.
+    /// The greatest age that acknowledged data had when it became durable.
     pub largest_lag: Duration,
-    /// What the flush said that failed.
+    /// The error message of a flush that failed.
     pub failure: Option<String>,
 }
 
@@ -72,23 +72,23 @@ pub struct Deferred {
 pub struct Mounted {
     /// `ext4`.
     pub kind: String,
-    /// What is mounted.
+    /// The source of the mount.
     pub source: String,
-    /// Where.
+    /// The mount point.
     pub point: String,
     /// All its options, those too that the mount table does not show because
     /// they are its default.
     pub options: Vec<String>,
-    /// Whether files made in the folder are written in place, on a file system
+    /// True if files made in the folder are written in place, on a file system
     /// that otherwise copies on write.
     pub in_place: bool,
-    /// Whether files made in the folder are encrypted, each by itself (fscrypt).
+    /// True if files made in the folder are encrypted, each by itself (fscrypt).
     pub is_encrypted: bool,
     /// A layer below the file system that keeps flushes from the disk, and how.
     pub held_flushes: Option<String>,
 }
 
-/// Asks for the file system that a folder is on.
+/// Returns the file system that a folder is on.
 pub fn mount_of(folder: &Path) -> io::Result<Mounted> {
     host::defer::mount_of(folder)
 }

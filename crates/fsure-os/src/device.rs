@@ -1,25 +1,25 @@
-//! What storage a file system stands on, because that decides how many may
-//! read at once: one reader on a disk with heads, several on one without, many
-//! where every answer comes over a network. File systems that share a disk
+//! Finds the storage that a file system is on, because that decides how many
+//! readers may work at once: one on a disk with heads, several on a disk without,
+//! many if every response comes over a network. File systems that share a disk
 //! share its queue.
 //!
-//! The kernel's word for "has heads" is not to be relied on: virtual disks and
-//! RAID controllers say it of storage without any. So it is measured.
+//! The kernel's report that a disk has heads is not reliable: virtual disks and
+//! RAID controllers report heads on storage without any. So it is measured.
 
 use std::sync::Arc;
 
 use crate::folder::Root;
 use crate::host;
 
-/// How storage wants to be read.
+/// The class of a storage, which decides how it is best read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// Without moving parts, or not known to have any.
     Solid,
     /// With heads that move, on so many disks.
     Rotational(usize),
-    /// Behind a network or a program: waiting is what takes the time, and what
-    /// is read past our page cache may come from theirs.
+    /// Behind a network or a program: waiting is what takes the time, and what is
+    /// read past the local page cache may come from that of the server.
     Remote,
 }
 
@@ -29,9 +29,9 @@ pub struct Device {
     /// The disks it is on, by device number; its own number where they are not
     /// known. Sorted.
     pub(crate) disks: Vec<u64>,
-    /// How many of them are said to have heads.
+    /// Number of these disks that report heads.
     pub(crate) heads: usize,
-    /// Whether a server or a program answers for it.
+    /// True if a server or a program serves it.
     pub(crate) is_remote: bool,
 }
 
@@ -46,25 +46,26 @@ impl Device {
         host::device::of(root, path)
     }
 
-    /// How it wants to be read. One that is said to have heads is timed with
-    /// files at and below `path`: 1 ms where it has none, a fifth of a second
-    /// where it has.
+    /// Returns the class of the storage. Storage that reports heads is timed with
+    /// files at and below `path`: 1 ms if it has none, a fifth of a second if it
+    /// has.
     pub fn class(&self, root: &Arc<Root>, path: &[u8]) -> Class {
         match self.heads {
-            // Some programs have a disk of ours behind them.
+            // Some programs have a local disk behind them.
             0 if self.is_remote => Class::Remote,
             heads if heads > 0 && host::device::is_slow(root, path) => Class::Rotational(heads),
             _ => Class::Solid,
         }
     }
 
-    /// Whether what is read past our page cache may come from somebody else's;
-    /// so of one of which nothing is known.
+    /// Returns true if what is read past the local page cache may come from
+    /// another one; true as well for storage of which nothing is known.
     pub fn is_remote(&self) -> bool {
         self.is_remote
     }
 
-    /// Whether reading the one takes from the speed of the other.
+    /// Returns true if both are on a common disk, so that reading one slows down
+    /// reading the other.
     pub fn shares_a_disk_with(&self, other: &Self) -> bool {
         self.disks.iter().any(|disk| other.disks.binary_search(disk).is_ok())
     }

@@ -108,8 +108,8 @@ impl Method {
         }
     }
 
-    /// Whether the write itself is to be durable, with no call behind it: then
-    /// the drive may be told to force it through its cache (FUA) instead of
+    /// Returns true if the write itself is to be durable, with no call after it.
+    /// The drive can then be told to force it through its cache (FUA) instead of
     /// being sent a flush.
     pub fn is_forced(self) -> bool {
         use Method::{DirectDsync, Dsync, RwfDsync, Sync, WriteThrough, WriteThroughUnbuffered};
@@ -120,8 +120,8 @@ impl Method {
     }
 }
 
-/// Whether an error says that a method is not to be had here, rather than that
-/// something went wrong with it.
+/// Returns true if an error means that a method is not available here, and not
+/// that something went wrong with it.
 pub fn is_refusal(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput)
 }
@@ -131,9 +131,9 @@ pub fn is_refusal(error: &io::Error) -> bool {
 pub struct Writer(host::Writer);
 
 impl Writer {
-    /// Makes a file, opened as the method wants it. Fails where something has
-    /// the name, and where the method is not to be had ([`is_refusal`]), which
-    /// some systems say only at the first write.
+    /// Makes a file, opened as the method requires. Fails if the name exists
+    /// already, or if the method is not available ([`is_refusal`]), which some
+    /// systems report only at the first write.
     pub fn create(path: &Path, method: Method) -> io::Result<Self> {
         host::Writer::create(path, method).map(Self)
     }
@@ -162,8 +162,8 @@ impl Writer {
     }
 }
 
-/// A file that is there, opened once more: what a flush reports may depend on
-/// who asks.
+/// A second descriptor of an existing file: what a flush reports may depend on
+/// the descriptor.
 #[derive(Debug)]
 pub struct Reopened(File);
 
@@ -208,8 +208,8 @@ impl Names {
     }
 }
 
-/// A folder of our own, whose names can be made durable, too; it is gone with
-/// all that is in it when this is dropped.
+/// A folder of this process, whose names can be made durable, too. It is removed
+/// with its content when this is dropped.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
@@ -223,7 +223,7 @@ impl Folder {
         Ok(Self { path: path.to_owned(), names: Names::open(path)? })
     }
 
-    /// Where it is.
+    /// The path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }

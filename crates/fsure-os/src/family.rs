@@ -28,18 +28,18 @@ pub const NOT_STARTED: u8 = 126;
 /// The longest line of a program that is told whole, in bytes.
 const LINE_MAX: u64 = 64 << 10;
 
-/// What to run.
+/// A program to run, with its environment and its working folder.
 #[derive(Clone, Debug, Default)]
 pub struct Task {
     /// The program and its arguments.
     pub command: Vec<OsString>,
-    /// What its environment has beside ours.
+    /// Variables that are added to the environment of this process.
     pub environment: Vec<(String, OsString)>,
     /// The folder that it works in.
     pub folder: PathBuf,
 }
 
-/// How a program ended.
+/// The exit status of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// By itself, with an exit code. 126 and 127: it could not be started.
@@ -48,7 +48,7 @@ pub enum Ended {
     Signal(i32),
 }
 
-/// Where the lines go that a program prints; without their ends.
+/// The receiver of the lines that a program prints, without their ends.
 pub type Lines = Box<dyn FnMut(&[u8]) + Send>;
 
 /// A program that runs. Dropping it kills it, and all that it has started.
@@ -93,7 +93,8 @@ impl Family {
         Ok(Self { outer, readers })
     }
 
-    /// How it ended, if it has; its last lines have been told then.
+    /// Returns the exit status if the program has ended; its last lines have been
+    /// reported then. `None` while it runs.
     pub fn try_wait(&mut self) -> io::Result<Option<Ended>> {
         let Some(status) = self.outer.try_wait()? else { return Ok(None) };
         self.join();
@@ -116,8 +117,8 @@ impl Drop for Family {
     }
 }
 
-/// What the code means with which the outermost process ended. A signal is 128 and
-/// its number, as for a shell; the highest number is 64.
+/// Decodes the exit code of the outermost process. A signal is 128 plus its
+/// number, as for a shell; the highest number is 64.
 fn ended(code: Option<i32>) -> Ended {
     match code {
         Some(code @ 129..=192) => Ended::Signal(code - 128),

@@ -26,7 +26,7 @@ use crate::host;
 /// The number of the top folder.
 pub const ROOT: u64 = 1;
 
-/// What a name can stand for.
+/// The type of an inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
     /// A regular file.
@@ -41,12 +41,12 @@ pub enum Sort {
     Socket,
 }
 
-/// What is known of an inode.
+/// The attributes of an inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attributes {
     /// Its number.
     pub inode: u64,
-    /// What it is.
+    /// Its type.
     pub sort: Sort,
     /// Its length in bytes.
     pub size: u64,
@@ -58,18 +58,18 @@ pub struct Attributes {
     pub uid: u32,
     /// Its group.
     pub gid: u32,
-    /// When it was read last, as far as anybody set that.
+    /// Access time, as far as a program has set it.
     pub accessed: SystemTime,
-    /// When its content changed last.
+    /// Time of the last change of its content.
     pub modified: SystemTime,
-    /// When anything of it changed last.
+    /// Change time: the last change of anything about it.
     pub changed: SystemTime,
 }
 
-/// What is to be made.
+/// An inode to be made.
 #[derive(Clone, Debug)]
 pub struct New<'a> {
-    /// What it is to be.
+    /// Its type.
     pub sort: Sort,
     /// Its permissions.
     pub mode: u32,
@@ -77,7 +77,7 @@ pub struct New<'a> {
     pub uid: u32,
     /// Its group.
     pub gid: u32,
-    /// Where a link leads.
+    /// Target of a symbolic link.
     pub target: &'a OsStr,
 }
 
@@ -90,7 +90,7 @@ pub enum When {
     At(SystemTime),
 }
 
-/// What is to be changed of an inode, and what is left.
+/// Attributes of an inode to be changed; `None` leaves one as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Setting {
     /// Its permissions.
@@ -101,13 +101,13 @@ pub struct Setting {
     pub gid: Option<u32>,
     /// Its length.
     pub size: Option<u64>,
-    /// When it was read last.
+    /// Access time.
     pub accessed: Option<When>,
-    /// When its content changed last.
+    /// Time of the last change of its content.
     pub modified: Option<When>,
 }
 
-/// What becomes of what has the new name already.
+/// Treatment of an inode that has the new name already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Renaming {
     /// It loses that name.
@@ -118,7 +118,7 @@ pub enum Renaming {
     Exchange,
 }
 
-/// What is to be done with a range of a file.
+/// An operation on a range of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ranging {
     /// It belongs to the file, which grows where it ends before.
@@ -130,15 +130,15 @@ pub enum Ranging {
 /// One name in a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
-    /// What it stands for.
+    /// Number of the inode that it stands for.
     pub inode: u64,
-    /// What that is.
+    /// Type of that inode.
     pub sort: Sort,
     /// The name.
     pub name: OsString,
 }
 
-/// How much there is room for.
+/// The size of a file system, and its free space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     /// Bytes in all.
@@ -149,7 +149,7 @@ pub struct Room {
     pub inodes: u64,
 }
 
-/// Why a request is refused.
+/// The reason for which a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// There is no such thing.
@@ -158,7 +158,7 @@ pub enum Refusal {
     Exists,
     /// The folder holds something.
     NotEmpty,
-    /// It is no folder.
+    /// It is not a folder.
     NotAFolder,
     /// It is a folder.
     IsAFolder,
@@ -174,19 +174,19 @@ pub enum Refusal {
     Failed,
 }
 
-/// What becomes of a request.
+/// The result of a request.
 pub type Answer<T> = Result<T, Refusal>;
 
 /// A file system, by numbers of inodes; [`ROOT`] is there from the beginning.
 /// `now` is the time since it was mounted first, and never goes back.
 pub trait Files: Send + 'static {
-    /// What has a name in a folder.
+    /// Returns the attributes of the inode that has a name in a folder.
     fn look_up(&self, folder: u64, name: &OsStr) -> Answer<Attributes>;
 
-    /// What is known of an inode.
+    /// Returns the attributes of an inode.
     fn attributes(&self, inode: u64) -> Answer<Attributes>;
 
-    /// Changes what is known of an inode.
+    /// Changes attributes of an inode.
     fn set(&mut self, now: Duration, inode: u64, setting: &Setting) -> Answer<Attributes>;
 
     /// Makes something.
@@ -207,7 +207,7 @@ pub trait Files: Send + 'static {
         renaming: Renaming,
     ) -> Answer<()>;
 
-    /// Where a link leads.
+    /// Returns the target of a symbolic link.
     fn target(&self, inode: u64) -> Answer<OsString>;
 
     /// Reads, and less where the file ends.
@@ -231,10 +231,11 @@ pub trait Files: Send + 'static {
     /// `fsync` of a file or of a folder; the answer is how long it takes.
     fn sync(&mut self, now: Duration, inode: u64) -> Answer<Duration>;
 
-    /// Nobody has an inode open any more, or remembers it.
+    /// Takes note that no program has an inode open any more, and the kernel has
+    /// forgotten it.
     fn forget(&mut self, inode: u64);
 
-    /// How much there is room for.
+    /// Returns the size of the file system, and its free space.
     fn room(&self) -> Room;
 }
 
@@ -251,7 +252,7 @@ impl<F> Clocked<F> {
         Arc::new(Self { files: Mutex::new(files), begun: Instant::now() })
     }
 
-    /// Does something with it, while nobody else does.
+    /// Runs `work` with exclusive access to the file system, and the time of it.
     pub fn with<T>(&self, work: impl FnOnce(&mut F, Duration) -> T) -> T {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         work(&mut files, self.begun.elapsed())
@@ -279,7 +280,7 @@ impl Front {
         Ok(Self(host::files::Front::public(files, at)?))
     }
 
-    /// Where it is, for the processes that see it.
+    /// The folder in which it is served, for the processes that see it.
     pub fn place(&self) -> &Path {
         self.0.place()
     }

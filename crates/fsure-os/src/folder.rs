@@ -12,11 +12,11 @@ pub use crate::host::folder::{Root, is_denied, is_gone, is_lost, is_other_kind, 
 #[derive(Debug, Default)]
 pub struct Names(pub(crate) Vec<u8>);
 
-/// Where one of the [`Names`] is; by default an empty one.
+/// The position of one of the [`Names`]; by default that of an empty one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NameAt {
     pub(crate) start: usize,
-    /// Where the NUL behind it is, which Unix wants to see when it is asked.
+    /// Position of the NUL after it, which calls on Unix need.
     pub(crate) end: usize,
 }
 
@@ -38,12 +38,12 @@ impl Names {
 /// The names in one folder.
 #[derive(Debug, Default)]
 pub struct Listing {
-    /// What the entries are called.
+    /// The names of the entries.
     pub names: Names,
-    /// Names in no order, each with its stat or why there is none. Names that
-    /// vanished in between are not listed.
+    /// Entries in no order, each with its stat or the error of reading that.
+    /// Names that vanished in between are not listed.
     pub entries: Vec<(NameAt, io::Result<Stat>)>,
-    /// Why the listing ends early, where it does.
+    /// The error that ended the listing early, if one did.
     pub error: Option<io::Error>,
 }
 

@@ -27,7 +27,7 @@ use crate::host;
 /// A folder to be covered.
 #[derive(Clone, Debug)]
 pub struct Cover {
-    /// Where it is, without links.
+    /// Its path, without links.
     pub place: PathBuf,
     /// Bytes that may be in it at most, in memory.
     pub bytes: u64,
@@ -68,17 +68,17 @@ impl Inside {
     }
 }
 
-/// Whether anything in the name spaces lives.
+/// A handle to wait until no process in the name spaces is alive.
 #[derive(Debug)]
 pub struct Alive(host::inside::Alive);
 
 impl Alive {
-    /// By the argument that the keeper was given.
+    /// Opens it by the argument that the keeper was given.
     pub fn open(argument: i32) -> io::Result<Self> {
         host::inside::Alive::open(argument).map(Self)
     }
 
-    /// Waits until nothing does, and says whether that is so.
+    /// Waits at most this long until all have ended, and returns true if they have.
     pub fn has_ended(&self, at_most: Duration) -> io::Result<bool> {
         self.0.has_ended(at_most)
     }
@@ -91,8 +91,9 @@ pub fn enter_mounts(argument: i32) -> io::Result<()> {
     host::inside::enter_mounts(argument)
 }
 
-/// Whether the command is going to have a user name space of its own, in which there is
-/// one user: we may not mount, as root in a container may not either.
+/// Returns true if the command is going to have a user name space of its own, in which
+/// there is one user. This is so if this process is not permitted to mount, like root
+/// in a container.
 pub fn knows_one_user() -> bool {
     host::inside::knows_one_user()
 }

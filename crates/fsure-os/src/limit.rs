@@ -1,9 +1,10 @@
-//! How much the system lets one process have.
+//! Limits that the system sets for one process.
 
 use crate::host;
 
-/// Files that this process may have open at once. Asks for as many as its
-/// user may have: the usual 1,024 are less than 16 readers open at a time.
+/// Returns the number of files that this process may have open at once. Requests
+/// as many as its user may have: the usual 1,024 are less than 16 readers open at
+/// a time.
 pub fn open_files() -> usize {
     host::open_files()
 }

@@ -1,7 +1,7 @@
-//! Whether another process is at work on the same record. A lock file of its
-//! own, because SQLite's locks guard single transactions and not a whole run,
-//! and because closing a second descriptor of the database file would drop
-//! them (POSIX advisory locks).
+//! Locks a record against other processes. The lock file is a file of its own,
+//! because SQLite's locks guard single transactions and not a whole run, and
+//! because closing a second descriptor of the database file would drop them
+//! (POSIX advisory locks).
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -18,8 +18,9 @@ pub struct Lock {
 }
 
 impl Drop for Lock {
-    /// Said aloud: what another thread is just starting has a copy of the descriptor
-    /// until its `exec`, and closing ours alone would leave it locked that long.
+    /// Unlocks explicitly: a process that another thread is just starting has a copy
+    /// of the descriptor until its `exec`. Closing only the one here would leave the
+    /// file locked that long.
     fn drop(&mut self) {
         let _ = self.file.unlock();
     }
@@ -28,15 +29,15 @@ impl Drop for Lock {
 /// The answer to an attempt to lock.
 #[derive(Debug)]
 pub enum Attempt {
-    /// It is ours.
+    /// This process has locked it.
     Locked(Lock),
-    /// Another process holds it; what it wrote about itself.
+    /// Another process holds it; the text that it wrote about itself.
     HeldBy(String),
 }
 
-/// What a lock file begins with: nothing else is ever overwritten.
+/// The text that a lock file begins with: nothing else is ever overwritten.
 const MARK: &str = "process ";
-/// The longest that one gets: the number of a process has ten digits.
+/// The greatest length of a lock file, in bytes: the number of a process has ten digits.
 const LONGEST: usize = MARK.len() + 10;
 
 /// Tries to lock the file at `path`, which is made where it does not exist
@@ -62,7 +63,7 @@ fn take(mut file: File, path: &Path, inode: &dyn Fn() -> Option<u64>) -> io::Res
     let (locked, now) = (file.try_lock(), stat(&file)?);
     let is_held = matches!(locked, Err(TryLockError::WouldBlock));
     let start = match start_of(&mut file) {
-        // Windows lets nobody else read what is locked.
+        // Windows lets no other process read what is locked.
         Err(_) if is_held && cfg!(windows) => String::new(),
         other => other?,
     };
@@ -73,7 +74,7 @@ fn take(mut file: File, path: &Path, inode: &dyn Fn() -> Option<u64>) -> io::Res
         ));
     }
     match locked {
-        // Somebody took the file away before it was locked.
+        // Another process took the file away before it was locked.
         Ok(()) if inode() != Some(now.inode) => {
             Ok(Attempt::HeldBy("one that is just ending".to_owned()))
         }
@@ -91,14 +92,14 @@ fn take(mut file: File, path: &Path, inode: &dyn Fn() -> Option<u64>) -> io::Res
     }
 }
 
-/// What a lock file says, or the first hundred bytes of what is none.
+/// Returns the text of a lock file, or the first hundred bytes of a file that is not one.
 fn start_of(file: &mut File) -> io::Result<String> {
     let mut start = Vec::new();
     file.take(100).read_to_end(&mut start)?;
     Ok(String::from_utf8_lossy(&start).into_owned())
 }
 
-/// Whether a file is a lock file, or is going to be one. A cut of the power may
+/// Returns true if a file is a lock file, or is going to be one. A power cut may
 /// leave one that has its length and no content yet: a few zeros.
 fn is_ours(start: &str) -> bool {
     let is_blank = start.len() <= LONGEST && start.bytes().all(|byte| byte == 0);

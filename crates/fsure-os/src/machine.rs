@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::host::machine as host;
 
-/// What the machine is.
+/// A description of the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
     /// The operating system and its version: `Linux 6.12.0, Debian GNU/Linux 13`.
@@ -19,12 +19,12 @@ pub struct Machine {
     pub cores: Option<usize>,
     /// Bytes of memory.
     pub memory_bytes: Option<u64>,
-    /// Under what the machine is a virtual one: `kvm`; `virtual` where it does
-    /// not say under what. `None` says that nothing tells.
+    /// The hypervisor of a virtual machine: `kvm`; `virtual` if the machine does
+    /// not report which. `None` means that nothing reports one.
     pub virtualization: Option<String>,
 }
 
-/// What the machine is doing at this moment.
+/// The load of the machine at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moment {
     /// Average number of running tasks in the last minute.
@@ -49,7 +49,7 @@ pub struct Processors {
     pub per_second: u64,
 }
 
-/// What others had between two moments, in percent of the processors' time.
+/// Processor time that others had between two moments, in percent of the processors' time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Others {
     /// The hypervisor gave it to others.
@@ -58,12 +58,12 @@ pub struct Others {
     pub others_percent: Option<f64>,
 }
 
-/// Asks what the machine is.
+/// Reads the description of the machine.
 pub fn machine() -> Machine {
     Machine { cores: std::thread::available_parallelism().ok().map(usize::from), ..host::machine() }
 }
 
-/// Asks what it is doing.
+/// Reads the current load.
 pub fn moment() -> Moment {
     let own = own_time().map(|own| own + host::children_time().unwrap_or_default());
     Moment { load: host::load(), processors: host::processors(), own }
@@ -74,7 +74,7 @@ pub fn own_time() -> Option<Duration> {
     host::own_time()
 }
 
-/// Bytes of memory that can be had without swapping.
+/// Bytes of memory that are available without swapping.
 pub fn available_memory() -> Option<u64> {
     host::available_memory()
 }
@@ -85,7 +85,7 @@ pub fn free_bytes(folder: &Path) -> io::Result<u64> {
 }
 
 impl Moment {
-    /// What others had since an earlier moment.
+    /// Returns the share of others since an earlier moment.
     pub fn since(&self, before: &Self) -> Others {
         let (Some(then), Some(now)) = (before.processors, self.processors) else {
             return Others::default();

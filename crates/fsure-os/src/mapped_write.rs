@@ -5,7 +5,7 @@
 use crate::folder::Root;
 use crate::host::mapped_write as host;
 
-/// How long after the last change of a file a store through a map can still
+/// The time after the last change of a file in which a store through a map can still
 /// change it without a new change time, nanoseconds; `i64::MAX` where the system
 /// never writes pages of this kind of file system back.
 ///
@@ -22,7 +22,7 @@ pub fn unseen_write_max_ns(file_system_kind: &str) -> i64 {
 /// Twice the defaults of Linux, nanoseconds.
 const WRITE_BACK_USUAL_NS: i64 = 70_000_000_000;
 
-/// Whether any process has a file open for writing, or mapped so; `None` where
+/// Tells whether any process has a file open for writing, or mapped so; `None` where
 /// the system does not say: to another user than the owner of the file, and on
 /// network file systems.
 pub fn is_open_for_writing(root: &Root, path: &[u8]) -> Option<bool> {

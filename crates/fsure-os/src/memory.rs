@@ -1,6 +1,6 @@
-//! How much memory there is, who may have it, and how short it is: what is kept
-//! in memory on purpose has to know when to stop. What the system does not tell
-//! is `None`.
+//! Reads the size of memory, the limits on its use, and the pressure on it: a
+//! program that keeps data in memory on purpose has to know when to stop. What
+//! the system does not report is `None`.
 
 use std::path::PathBuf;
 
@@ -11,12 +11,13 @@ use crate::host;
 pub struct Memory {
     /// Bytes of it.
     pub total: Option<u64>,
-    /// Bytes that can be had without swapping.
+    /// Bytes that are available without swapping.
     pub available: Option<u64>,
     /// Bytes in RAM folders and in what processes share: nothing takes these
     /// back but their owners.
     pub shared: Option<u64>,
-    /// Where memory may be swapped to; empty where to nowhere, or not told.
+    /// Areas that memory may be swapped to; empty if there are none, or the
+    /// system does not report them.
     pub swap: Vec<Swap>,
 }
 
@@ -25,18 +26,18 @@ pub struct Memory {
 pub struct Swap {
     /// Its device or file.
     pub name: PathBuf,
-    /// What it is.
+    /// Its type.
     pub kind: SwapKind,
     /// Bytes.
     pub total: u64,
     /// Of them in use.
     pub used: u64,
-    /// Whether it is encrypted by a layer that the kernel tells of; `None` where
-    /// that is not told: the file system or the drive may do it.
+    /// True if it is encrypted by a layer that the kernel reports; `None` if none
+    /// is reported: the file system or the drive may do it.
     pub is_encrypted: Option<bool>,
 }
 
-/// What memory is swapped to.
+/// The type of storage that memory is swapped to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SwapKind {
     /// Memory, compressed: nothing of it is there when the power is off.
@@ -47,8 +48,7 @@ pub enum SwapKind {
     File,
 }
 
-/// How much of the last ten seconds was spent waiting for memory, in percent
-/// (PSI).
+/// Share of the last ten seconds that was spent waiting for memory, in percent (PSI).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pressure {
     /// By at least one task.
@@ -75,17 +75,17 @@ impl Group {
     }
 }
 
-/// Asks for the machine's memory.
+/// Reads the state of the machine's memory.
 pub fn memory() -> Memory {
     host::memory_use::memory()
 }
 
-/// Asks how short memory is; `None` where the kernel does not count that.
+/// Reads the memory pressure; `None` if the kernel does not count that.
 pub fn pressure() -> Option<Pressure> {
     host::memory_use::pressure()
 }
 
-/// Asks for the control group of a process, of this one where none is given.
+/// Returns the control group of a process, of this one if none is given.
 pub fn group(process: Option<u32>) -> Option<Group> {
     host::memory_use::group(process)
 }

@@ -15,7 +15,7 @@ use std::ops::Range;
 use crate::attribute::Ownership;
 pub use crate::host::mirror::Side;
 
-/// What a name stands for.
+/// The type of the inode that a name refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// A regular file.
@@ -26,7 +26,7 @@ pub enum Kind {
     Link,
     /// A FIFO.
     Fifo,
-    /// A socket: a name only, whoever listens on it.
+    /// A socket: only a name, whether or not a process listens on it.
     Socket,
     /// A device, by characters or by blocks, and its number.
     Device {
@@ -37,10 +37,10 @@ pub enum Kind {
     },
 }
 
-/// What a stat says that a copy needs.
+/// The fields of a stat that a copy needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// What it is.
+    /// Type of the inode.
     pub kind: Kind,
     /// Length in bytes.
     pub size: u64,
@@ -61,8 +61,8 @@ pub struct Facts {
 /// Extended attributes with access lists, in the order of their names.
 pub type Attributes = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// Where the next bytes are at or behind `at` that are not in a hole; `None` when
-/// only holes are left.
+/// Returns the range of the next bytes at or after `at` that are not in a hole;
+/// `None` if only holes are left.
 pub fn data_from(file: &File, at: u64) -> io::Result<Option<Range<u64>>> {
     crate::host::mirror::data_from(file, at)
 }
@@ -78,7 +78,7 @@ pub fn drop_cached(file: &File) -> io::Result<()> {
     crate::host::mirror::drop_cached(file)
 }
 
-/// Reads until `target` is full or the file ends; how much that was.
+/// Reads until `target` is full or the file ends, and returns the number of bytes read.
 pub fn read_at(file: &File, target: &mut [u8], at: u64) -> io::Result<usize> {
     let mut filled = 0;
     while filled < target.len() {

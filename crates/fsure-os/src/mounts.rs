@@ -29,7 +29,7 @@ pub enum What {
     Overlay {
         /// The one that is read.
         lower: PathBuf,
-        /// Where changes go.
+        /// The one that receives changes.
         upper: PathBuf,
         /// Room on the file system of `upper`.
         work: PathBuf,
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
     use crate::host::did_not_run;
 
-    /// What is mounted, as this thread sees it.
+    /// Returns the mount table of this thread.
     fn mounted() -> String {
         fs::read_to_string("/proc/self/mountinfo").unwrap()
     }

@@ -19,18 +19,18 @@ impl Listener {
         Ok(Self(listener))
     }
 
-    /// Where it listens.
+    /// Returns the address that it listens at, as `HOST:PORT`.
     pub fn address(&self) -> io::Result<String> {
         Ok(self.0.local_addr()?.to_string())
     }
 
-    /// Whether only this machine can call.
+    /// Returns true if only this machine can connect.
     pub fn is_loopback(&self) -> io::Result<bool> {
         Ok(self.0.local_addr()?.ip().is_loopback())
     }
 
-    /// The next caller, if one is there. A caller that has gone away already is
-    /// none.
+    /// Returns the next connection; `None` if there is none. One that the client
+    /// has closed already is not returned.
     pub fn accept(&self) -> io::Result<Option<Stream>> {
         match self.0.accept() {
             Ok((stream, _)) => {
@@ -78,7 +78,7 @@ impl Stream {
         Ok(Self(self.0.try_clone()?))
     }
 
-    /// Who is at the other end.
+    /// Returns the address of the other end.
     pub fn peer(&self) -> String {
         self.0.peer_addr().map_or_else(|_| "somebody".to_owned(), |address| address.to_string())
     }
@@ -133,7 +133,8 @@ fn connect(address: &SocketAddr, until: Instant) -> io::Result<TcpStream> {
     }
 }
 
-/// What is left until a moment.
+/// Returns the time until a deadline; `None` if there is no deadline. Fails with
+/// `TimedOut` if it has passed.
 fn left(until: Option<Instant>) -> io::Result<Option<Duration>> {
     let Some(until) = until else { return Ok(None) };
     let left = until.saturating_duration_since(Instant::now());
@@ -143,7 +144,7 @@ fn left(until: Option<Instant>) -> io::Result<Option<Duration>> {
     Ok(Some(left))
 }
 
-/// Whether to look at the clock and go on.
+/// Returns `Ok` if an error means to check the deadline and go on, otherwise the error.
 fn wait_on(error: io::Error) -> io::Result<()> {
     use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
     match error.kind() {

@@ -12,22 +12,23 @@ use crate::host::{File, Handle, Opened};
 use crate::read::{GRAIN_MAX, GRAIN_MIN, Source, Way, next_rung};
 use crate::{Kind, Stat};
 
-/// How files below a root are opened: what was learnt from one file and holds
-/// for all, so that it is not asked again for each.
+/// Opens the files below a root. It remembers what was learnt from one file and
+/// holds for all, so that it is not queried again for each.
 pub struct Opener {
     root: Arc<Root>,
     first: Way,
     media: RwLock<HashMap<u64, Medium>>,
-    /// Cleared once access times may not be kept back (files of others).
+    /// Cleared once the system refuses to leave access times as they are (files
+    /// of other users).
     keeps_access_times: AtomicBool,
 }
 
-/// What holds for all files of one device.
+/// Properties that all files of one device have.
 #[derive(Clone, Copy)]
 struct Medium {
-    /// Whether there is anything behind the page cache.
+    /// True if there is a medium behind the page cache.
     is_real: bool,
-    /// Whether reads can be told to leave nothing in it.
+    /// True if reads can be told to leave nothing in it.
     knows_dontcache: bool,
     tells_residency: bool,
 }
@@ -49,14 +50,14 @@ impl Opener {
         &self.root
     }
 
-    /// Opens a regular file below the root, not following a link, and says
-    /// what it is. With `uses_cache`, a file that is in the page cache is read
+    /// Opens a regular file below the root, not following a link, and returns it
+    /// with its stat. With `uses_cache`, a file that is in the page cache is read
     /// from there and stays there, and what is missing of it is not left there.
     ///
     /// Fails with `InvalidInput` where the name is no regular file (any more),
     /// or another one than a moment ago; devices and FIFOs are not waited for.
     pub fn open(&self, path: &[u8], uses_cache: bool) -> io::Result<(Source, Stat)> {
-        // Where nobody can say what is in the cache, the medium is asked.
+        // If the system does not report what is in the cache, the medium is read.
         let uses_cache = uses_cache && File::TELLS_RESIDENCY;
         let wants_direct = self.first == Way::Direct && !uses_cache;
         let opened = self.root.open_file(path, wants_direct, &self.keeps_access_times)?;
@@ -105,12 +106,12 @@ impl Opener {
         }
     }
 
-    /// What is known of a device, or is learnt from the first file on it.
+    /// Returns the properties of a device, or determines them with the first file on it.
     fn medium<H: Handle>(&self, file: &H, device: u64, uses_cache: bool) -> Medium {
         let known = self.media.read().unwrap_or_else(PoisonError::into_inner).get(&device).copied();
         known.unwrap_or_else(|| {
             let is_real = file.has_medium();
-            // Asked only where it matters.
+            // Queried only if it matters.
             let knows_dontcache = uses_cache && is_real && file.knows_dontcache();
             let tells_residency = uses_cache && file.tells_residency();
             let medium = Medium { is_real, knows_dontcache, tells_residency };
@@ -121,7 +122,7 @@ impl Opener {
     }
 }
 
-/// Said of a name that stands for another file than when it was listed.
+/// The error for a name that stands for another file than when it was listed.
 pub(crate) fn not_that_file() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "no longer that regular file")
 }
@@ -131,7 +132,7 @@ fn set_direct<H: Handle>(opened: &Opened<H>, wanted: bool) -> io::Result<()> {
     if opened.is_direct == wanted { Ok(()) } else { opened.file.turn(Way::Direct, wanted) }
 }
 
-/// How much of a file is in the page cache, in percent; 0 where it is not told.
+/// Returns the share of a file that is in the page cache, in percent; 0 if that is not known.
 fn resident_percent<H: Handle>(file: &H, size: u64, is_told: bool) -> u64 {
     let resident = file.resident_bytes(is_told, 0..u64::MAX).unwrap_or(0).min(size);
     (u128::from(resident) * 100).checked_div(size.into()).unwrap_or(0) as u64

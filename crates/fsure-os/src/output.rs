@@ -15,9 +15,9 @@ use crate::plain::Beside;
 /// The name that stands for standard output.
 pub const STANDARD_OUTPUT: &str = "-";
 
-/// How often a FIFO that no program reads is tried again.
+/// The pause before a FIFO that no program reads is tried again.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// How long a FIFO may be without a reader before an output to it fails.
+/// The time that a FIFO may be without a reader before an output to it fails.
 const READER_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Writes to streams that have begun and not ended, in the whole process.

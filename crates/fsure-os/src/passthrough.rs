@@ -17,7 +17,7 @@
 
 pub use crate::host::mounts::{Passthrough, serve};
 
-/// What a server has answered so far.
+/// The requests that a server has answered so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Served {
     /// Files opened.
@@ -33,18 +33,19 @@ pub struct Served {
 }
 
 impl Served {
-    /// Whether the kernel read and wrote by itself all that was opened.
+    /// Returns true if files were opened and the kernel did all reads and writes
+    /// of them by itself.
     pub fn is_by_kernel(&self) -> bool {
         self.backed > 0 && self.backed == self.opened && self.reads == 0 && self.writes == 0
     }
 }
 
-/// Who passes a folder on.
+/// The server that passes a folder on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Server {
-    /// Our own; every read and write comes to it.
+    /// The server of fsure; it receives every read and write.
     Plain,
-    /// Our own; the kernel reads and writes by itself, where it can.
+    /// The server of fsure; the kernel reads and writes by itself if it can.
     Kernel,
     /// `bindfs`.
     Bindfs,

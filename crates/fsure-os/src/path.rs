@@ -20,10 +20,10 @@ pub fn from_bytes(bytes: &[u8]) -> Cow<'_, Path> {
     crate::host::path::from_bytes(bytes)
 }
 
-/// What a path given by the user stands for, in a form that stays true when
-/// the working directory changes. Links in the folders above are resolved, and
-/// so is a link to a folder; any other link is kept, since it is an entry of
-/// its own. The path need not exist, so that a missing file can be asked for.
+/// Resolves a path given by the user to a form that stays true when the working
+/// directory changes. Links in the folders above are resolved, and so is a link
+/// to a folder; any other link is kept, since it is an entry of its own. The path
+/// need not exist, so that a missing file can be named.
 pub fn resolve(path: &Path) -> io::Result<PathBuf> {
     let Some(name) = path.file_name() else {
         return canonical(path);
@@ -41,12 +41,12 @@ fn is_nowhere(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// Whether a path leads to a folder.
+/// Returns true if a path leads to a folder.
 pub fn is_folder(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|meta| meta.is_dir())
 }
 
-/// Whether there is anything by that name, a dangling link included.
+/// Returns true if a name exists, even as a dangling link.
 pub fn exists(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok()
 }
@@ -64,7 +64,8 @@ pub fn make_folder(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The same for one that nobody else may look into, where there are such rights.
+/// Makes a folder that no other user can read, if the system has such rights. One
+/// that is there already is not an error.
 pub fn make_private_folder(path: &Path) -> io::Result<()> {
     match crate::host::path::make_private(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_folder(path) => Ok(()),
@@ -162,7 +163,7 @@ pub fn kind(path: &Path) -> io::Result<Option<FileKind>> {
     }
 }
 
-/// Whether the name itself is a link, wherever that leads.
+/// Returns true if the name itself is a link, wherever that leads.
 pub fn is_link(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink())
 }

@@ -14,19 +14,19 @@ use std::path::PathBuf;
 
 pub use crate::host::pin::Pin;
 
-/// What is held.
+/// The files that are held.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Held {
     /// Files.
     pub files: u64,
     /// Bytes, in whole pages.
     pub bytes: u64,
-    /// Files that are not, and folders that cannot be followed, by their paths below
-    /// the folder, and why.
+    /// Files that are not held, and folders that cannot be followed, by their paths
+    /// below the folder, and the reasons.
     pub left_out: Vec<(PathBuf, String)>,
 }
 
-/// Why nothing is held.
+/// The reason for which nothing is held.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
     /// There is more than may be held.
@@ -40,21 +40,21 @@ pub enum Refused {
     /// The user may not lock that much.
     #[error("RLIMIT_MEMLOCK is {limit} bytes")]
     Limit {
-        /// What he may lock.
+        /// Bytes that the user may lock.
         limit: u64,
-        /// What there is to lock.
+        /// Bytes to be locked.
         bytes: u64,
     },
     /// A process may not have that many mappings.
     #[error("vm.max_map_count is less than {files} files need")]
     TooManyFiles {
-        /// What there is to map.
+        /// Files to be mapped.
         files: u64,
     },
     /// The user may not watch that many folders.
     #[error("fs.inotify.max_user_watches is {limit:?}")]
     TooManyFolders {
-        /// What all his programs may watch; `None` where that is not told.
+        /// Folders that all programs of the user may watch; `None` if that is not known.
         limit: Option<u64>,
     },
     /// It was to end before all was held.
@@ -119,7 +119,7 @@ mod tests {
         fs::write(file, vec![b'x'; usize::try_from(pages * PAGE).unwrap()]).unwrap();
     }
 
-    /// What this process has locked of a file, by the kernel's own count.
+    /// Returns the KiB of a file that this process has locked, by the kernel's own count.
     fn locked_kib(file: &Path) -> u64 {
         let maps = fs::read_to_string("/proc/self/smaps").unwrap();
         let name = file.to_str().unwrap();

@@ -1,6 +1,6 @@
-//! Where files lie on the disk, and whether to find out.
+//! The option to determine the positions of files on the disk.
 
-/// Whether to find out where the files of a folder begin on the disk.
+/// The option to determine the positions at which the files of a folder begin on the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Places {
     /// No: they are not going to be read.

@@ -100,8 +100,9 @@ pub fn irregular_entry(folder: &Path) -> io::Result<Option<(PathBuf, FileKind)>>
     Ok(None)
 }
 
-/// Whether a name stands for a folder itself, and no link to one, that is this
-/// user's; on a file system that gives all files to one user, for any folder.
+/// Returns true if a name stands for a folder itself, not for a link to one, and
+/// the folder belongs to the current user; on a file system that gives all files
+/// to one user, for any folder.
 pub fn is_own_folder(path: &Path) -> bool {
     crate::host::path::is_own_folder(path)
 }
@@ -117,7 +118,7 @@ pub fn host() -> String {
     crate::host::name()
 }
 
-/// Whether this process is the system's own user.
+/// Returns true if this process runs as root, the system's own user.
 pub fn is_root() -> bool {
     crate::host::is_root()
 }
@@ -126,6 +127,7 @@ pub fn is_root() -> bool {
 /// that is dropped before leaves nothing behind, and what had the name stays. Only a
 /// regular file is ever replaced: a link, a FIFO or a device of that name is refused.
 #[derive(Debug)]
+/// Who may read and write what is replaced may do so afterwards, and no other user.
 pub struct Beside {
     file: File,
     making: PathBuf,

@@ -1,12 +1,12 @@
-//! Letting others go first. What the system refuses is told: a run that was
-//! asked to stand back must not hold up a server in silence.
+//! Letting others go first, and not. A refusal to stand back is told: a run that was
+//! asked to must not hold up a server in silence.
 
 use crate::device::Device;
 use crate::host;
 
-/// Takes the lowest priority for processor and disk, for this thread and those
-/// it starts (on Linux), or for the process (elsewhere). What could not be had,
-/// for a person.
+/// Takes the lowest priority for processor and disk, for this thread and those it
+/// starts (on Linux), or for the process (elsewhere). Returns a message to the
+/// user for each that the system refused.
 pub fn lowest() -> Vec<String> {
     host::priority::lowest()
 }

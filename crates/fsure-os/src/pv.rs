@@ -8,14 +8,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What `-s450m` means to `pv`.
+/// The bytes that `-s450m` means to `pv`.
 pub const BYTES: u64 = 450 << 20;
-/// Between two looks at whether it is done: the end is seen this much late at
-/// most.
+/// The pause between two checks for its end: the end is seen this much late at most.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Lets `pv` write a new file, and says how long it took; `None` where `go_on`
-/// became false, and the file is not whole.
+/// Lets `pv` write a new file, and returns the time that it took; `None` if
+/// `go_on` became false, and the file is not whole.
 pub fn write(file: &Path, go_on: &dyn Fn() -> bool) -> io::Result<Option<Duration>> {
     let zeros = File::open("/dev/zero")?;
     let output = OpenOptions::new().write(true).create_new(true).open(file)?;

@@ -13,15 +13,15 @@ use std::path::PathBuf;
 
 pub use crate::host::ramdisk::{OWN, create, destroy, disks, elsewhere, holders, set_read_only};
 
-/// What the mount table says of ours, before the name.
+/// The prefix of the mount source of fsure's RAM disks, before the name.
 pub const SOURCE: &str = "fsure:disk:";
 
-/// One RAM disk of ours.
+/// One RAM disk of fsure.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Disk {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// Where it is.
+    /// Its mount point.
     pub place: PathBuf,
     /// Bytes that it takes at most.
     pub bytes: u64,
@@ -31,8 +31,8 @@ pub struct Disk {
     pub device: u64,
 }
 
-/// What `mount` of macOS says: `tmpfs on /Volumes/x (tmpfs, local)`, the places
-/// of what is of such a type.
+/// Parses the output of `mount` on macOS: `tmpfs on /Volumes/x (tmpfs, local)`.
+/// Returns the mount point and the device of each mount of type tmpfs or HFS.
 #[cfg(any(target_os = "macos", test))]
 pub(crate) fn places(table: &str) -> Vec<(PathBuf, String)> {
     let place = |line: &str| {

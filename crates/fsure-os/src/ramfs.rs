@@ -21,7 +21,7 @@ pub use crate::host::ramfs::{
 /// A folder in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ram {
-    /// What the mount table says that it is: `fsure:ID`.
+    /// Its source in the mount table: `fsure:ID`.
     pub source: String,
     /// Bytes that it takes at most.
     pub bytes: u64,
@@ -40,7 +40,7 @@ const INODES_LEAST: u64 = 1 << 10;
 
 #[cfg(target_os = "linux")]
 impl Ram {
-    /// One that is filled by anybody, with as many names as it has pages.
+    /// A folder that any program fills, with as many names as it has pages.
     pub(crate) fn disk(source: String, bytes: u64, huge: bool) -> Self {
         Self { source, bytes, inodes: (bytes / PAGE).max(INODES_LEAST), huge }
     }
@@ -57,7 +57,7 @@ pub struct Mounted {
     pub device: u64,
     /// The folder of the file system that is mounted.
     pub root: PathBuf,
-    /// Where.
+    /// The mount point.
     pub point: PathBuf,
     /// The group of mounts of which each has what is mounted in any.
     pub shared: Option<u64>,
@@ -67,13 +67,13 @@ pub struct Mounted {
     pub options: Vec<String>,
     /// The file system's type.
     pub kind: String,
-    /// What is mounted.
+    /// The source of the mount.
     pub source: String,
     /// Options of the file system.
     pub own_options: Vec<String>,
 }
 
-/// How a process holds something.
+/// The kind of use by which a process holds something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum How {
     /// It is open for writing, or mapped from a file that is.
@@ -108,9 +108,9 @@ pub struct Holder {
     pub process: u32,
     /// Its command.
     pub command: String,
-    /// How.
+    /// The kind of use.
     pub how: How,
-    /// What, as that process sees it.
+    /// The path that it holds, as that process sees it.
     pub path: PathBuf,
 }
 
@@ -128,22 +128,22 @@ pub struct Elsewhere {
     pub process: u32,
     /// Its command.
     pub command: String,
-    /// Where it is mounted there.
+    /// The mount point there.
     pub point: PathBuf,
 }
 
-/// Ways to a folder, or to what is in it, beside its own path: who writes by these goes
-/// on writing to the disk when something is put over that.
+/// Ways to a folder, or to what is in it, beside its own path: a process that writes by
+/// these goes on writing to the disk when something is mounted over that path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ways {
-    /// Among our mounts.
+    /// Among the mounts of this process.
     pub here: Vec<PathBuf>,
     /// Among those of other processes: the mount that leads there.
     pub elsewhere: Vec<Elsewhere>,
 }
 
-/// One entry as it was when it was looked at: what it would take for it to be
-/// written without this changing is a file system that lies.
+/// The state of one entry at the time of the scan. Only on a file system that
+/// reports false values can an entry be written without a change of this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
     /// The inode.
@@ -154,7 +154,7 @@ pub struct Look {
     pub changed: i128,
 }
 
-/// What is below a folder.
+/// The result of a scan of all that is below a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Survey {
     /// Its file system, as `stat` numbers it.
@@ -170,17 +170,17 @@ pub struct Survey {
     pub content: (u64, u64),
     /// Files that have names elsewhere, too.
     pub linked_outside: Vec<PathBuf>,
-    /// What cannot be changed: immutable or append-only.
+    /// Entries that cannot be changed: immutable or append-only.
     pub frozen: Vec<PathBuf>,
     /// Device nodes.
     pub devices: Vec<PathBuf>,
     /// Sockets.
     pub sockets: Vec<PathBuf>,
-    /// Programs that run as somebody else.
+    /// Programs that run as another user or group.
     pub setuid: Vec<PathBuf>,
     /// Folders on which something else is mounted.
     pub mounts: Vec<PathBuf>,
-    /// What could not be looked at, and why.
+    /// Entries that could not be read, and the reasons.
     pub unread: Vec<String>,
     /// Every entry but the folder itself, by its path below it.
     pub looks: BTreeMap<PathBuf, Look>,
@@ -197,7 +197,7 @@ impl Survey {
     }
 }
 
-/// How full a file system is.
+/// The size of a file system, and the part of it that is in use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Room {
     /// All bytes.
@@ -210,7 +210,7 @@ pub struct Room {
     pub inodes_used: u64,
 }
 
-/// Whether a path is one or the other, or one above or below the other.
+/// Returns true if the paths are equal, or one is above the other.
 pub fn is_kin(one: &Path, other: &Path) -> bool {
     one.starts_with(other) || other.starts_with(one)
 }

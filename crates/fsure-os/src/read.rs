@@ -1,12 +1,12 @@
-//! What a file holds, read so that the page cache is left as it was, and told
-//! by which way that was managed.
+//! Reads the content of files so that the page cache is left as it was, and
+//! reports the way by which that was managed.
 //!
 //! The ladder, from the medium itself down to "whatever the system gives":
 //! direct, don't-cache, cached and dropped, cached. A file starts on the first
-//! rung its file system answers for and falls one rung when a way fails in the
-//! middle; it never climbs again. Which rung served a read is part of the
-//! answer, never assumed. The rungs are the same for all systems; what each is
-//! made of, and whether there is one, is the system's answer (`host::Handle`).
+//! rung that its file system supports and falls one rung when a way fails in the
+//! middle; it never climbs again. The rung that served a read is part of the
+//! result, never assumed. The rungs are the same for all systems; each system
+//! implements those that it has (`host::Handle`).
 
 use std::io;
 use std::ops::Range;
@@ -42,7 +42,7 @@ pub const WAYS: [Way; 4] = [Way::Direct, Way::DontCache, Way::Dropped, Way::Cach
 /// of a common device; a file system that wants more says so in `statx`.
 pub(crate) const GRAIN_MIN: u64 = 4096;
 
-/// A file that would want more than this is not read directly: nobody's reads
+/// A file that needs a larger grain than this is not read directly: no reads
 /// begin at such multiples.
 pub(crate) const GRAIN_MAX: u64 = 1 << 20;
 
@@ -53,12 +53,13 @@ pub struct Source<H: Handle = File> {
     /// another rung never changes the descriptor under a read in flight.
     pub(crate) way: RwLock<Way>,
     pub(crate) grain: u64,
-    /// Whether the file system vouches for direct reads of this file. One that
-    /// does not (btrfs, FUSE, network, Linux before 6.1) may take them and yet
+    /// True if the file system vouches for direct reads of this file. One that
+    /// does not (btrfs, FUSE, network, Linux before 6.1) may accept them and yet
     /// go through the page cache.
     pub(crate) is_vouched: bool,
-    /// What was not in the page cache before the first read through it that is
-    /// to leave nothing. Unless that is all, such reads prove nothing.
+    /// The parts that were not in the page cache before the first read through it
+    /// that is to leave nothing. Unless that is the whole file, such reads prove
+    /// nothing.
     pub(crate) absent: OnceLock<Absent>,
 }
 
@@ -83,12 +84,12 @@ impl<H: Handle> Source<H> {
         self.file.stat()
     }
 
-    /// Whether reads take what is in the page cache.
+    /// Returns true if reads take what is in the page cache.
     pub fn is_in_memory(&self) -> bool {
         *self.way.read().unwrap_or_else(PoisonError::into_inner) == Way::Cached
     }
 
-    /// Whether reads go past the page cache.
+    /// Returns true if reads go past the page cache.
     pub(crate) fn is_direct(&self) -> bool {
         *self.way.read().unwrap_or_else(PoisonError::into_inner) == Way::Direct
     }
@@ -130,7 +131,7 @@ impl<H: Handle> Source<H> {
         }
     }
 
-    /// What a read by this way may be called.
+    /// Returns the way that a read by this way is reported as.
     fn told(&self, way: Way) -> Way {
         let was_absent = matches!(self.absent.get(), Some(Absent::All));
         match way {
@@ -139,7 +140,7 @@ impl<H: Handle> Source<H> {
         }
     }
 
-    /// Goes on reading behind what is `filled`; the answer is how far that came.
+    /// Goes on reading after the `filled` bytes, and returns the number of bytes filled then.
     fn read_once(
         &self,
         way: Way,
@@ -170,13 +171,14 @@ impl<H: Handle> Source<H> {
         Ok(start + self.file.read(way, target, position)?)
     }
 
-    /// Leaves the direct rung where it is none: btrfs takes direct reads of
-    /// packed and inline extents, and answers them through the page cache.
+    /// Leaves the direct rung if its reads are not direct: btrfs accepts direct
+    /// reads of packed and inline extents, and serves them through the page
+    /// cache.
     pub(crate) fn leave_false_rung(&self, range: Range<u64>) {
         if self.is_vouched {
             return;
         }
-        // Who cannot say is believed.
+        // If that cannot be determined, the reads count as direct.
         if self.is_direct() && !self.file.is_plain(range).unwrap_or(true) {
             self.fall_from(Way::Direct);
         }
@@ -185,7 +187,7 @@ impl<H: Handle> Source<H> {
     fn fall_from(&self, failed: Way) {
         let mut way = self.way.write().unwrap_or_else(PoisonError::into_inner);
         if *way == failed {
-            // Where it cannot be turned off, reads go on failing and are told.
+            // If it cannot be turned off, reads go on failing and are reported.
             let _ = self.file.turn(failed, false);
             *way = next_rung(&self.file, failed);
         }
@@ -232,7 +234,7 @@ impl<H: Handle> Drop for Source<H> {
 
 /// The rung below `failed`, which is off, that this file can stand on.
 pub(crate) fn next_rung<H: Handle>(file: &H, failed: Way) -> Way {
-    // Whether the file system knows it may show at the first read only.
+    // A file system that does not know it may show that only at the first read.
     if failed == Way::Direct && file.turn(Way::DontCache, true).is_ok() {
         return Way::DontCache;
     }
@@ -242,7 +244,7 @@ pub(crate) fn next_rung<H: Handle>(file: &H, failed: Way) -> Way {
     Way::Cached
 }
 
-/// Whether nothing of the file is known to be in the page cache.
+/// Returns true if it is known that nothing of the file is in the page cache.
 fn is_absent<H: Handle>(file: &H) -> bool {
     file.resident_bytes(file.tells_residency(), 0..u64::MAX) == Some(0)
 }

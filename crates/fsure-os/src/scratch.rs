@@ -28,23 +28,23 @@ use std::time::{Duration, Instant};
 
 use crate::host::scratch as host;
 
-/// What the name of each such folder begins with.
+/// The prefix of the name of each such folder.
 const PREFIX: &str = ".fsure-scratch-";
 /// The lines on what is to be released beside the folder.
 pub(crate) const REGISTERED: &str = "registered";
-/// What holds the lock that tells the living from the dead.
+/// The file with the lock that tells folders in use from abandoned ones.
 pub(crate) const LOCK: &str = "lock";
-/// What a guard says once nothing can be lost any more.
+/// The line that a guard prints once nothing can be lost any more.
 const READY: &str = "ready\n";
-/// How long what a killed process had is waited for: the kernel takes down its
-/// mounts after its descriptors, and a device is busy until then.
+/// The timeout for the release of what a killed process had: the kernel takes
+/// down its mounts after its descriptors, and a device is busy until then.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The same where nobody has died just now.
+/// The same timeout if no process has just been killed.
 const SHORT_PATIENCE: Duration = Duration::from_secs(2);
-/// Between two attempts.
+/// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// What the system keeps when its user has died, and a guard releases.
+/// A resource that the system keeps when its user has died, and a guard releases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resource {
     /// A zram device, by its number.
@@ -85,7 +85,7 @@ impl Scratch {
         Ok(scratch)
     }
 
-    /// Where it is: an absolute path.
+    /// The absolute path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -110,7 +110,8 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         // What cannot be removed now is left to the guard, or the next sweep. On a
-        // device that is gone the guard goes on trying, and nobody waits for that.
+        // device that is gone the guard goes on trying, and this process does not
+        // wait for that.
         let is_clear = clear(&self.place, SHORT_PATIENCE).is_ok();
         if let Some(mut guard) = self.guard.take() {
             drop(guard.stdin.take());
@@ -133,8 +134,8 @@ impl Resource {
         }
     }
 
-    /// What a line stands for; `None` for one that is cut off, and for a device
-    /// of a time before the system was started.
+    /// Parses a line; `None` for one that is cut off, and for a device of a time
+    /// before the system was started.
     fn of(line: &str) -> Option<Self> {
         match line.split_once(' ')? {
             ("zram", rest) => {
@@ -198,7 +199,7 @@ fn sweep(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a name is one that [`Scratch::create`] gives.
+/// Returns true if a name is one that [`Scratch::create`] gives.
 fn is_ours(name: &str) -> bool {
     let numbers = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-'));
     numbers.is_some_and(|(process, random)| {
@@ -212,8 +213,8 @@ pub(crate) fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// Releases what is registered, and then removes the folder; tries again for as
-/// long as patience lasts. What is registered and not released stays noted.
+/// Releases what is registered, and then removes the folder; tries again until
+/// the timeout. What is registered and not released stays noted.
 fn clear(place: &host::Place, patience: Duration) -> io::Result<()> {
     let begun = Instant::now();
     loop {
@@ -232,8 +233,8 @@ fn clear(place: &host::Place, patience: Duration) -> io::Result<()> {
     }
 }
 
-/// What the lines leave registered, the latest first: it may be in use by
-/// nothing but what came before it.
+/// Returns the resources that the lines leave registered, the latest first: it
+/// may be in use by nothing but what came before it.
 fn registered(lines: &str) -> Vec<Resource> {
     let mut standing: Vec<&str> = Vec::new();
     // A line without its end was not acknowledged, and nothing came of it.
@@ -250,7 +251,7 @@ fn registered(lines: &str) -> Vec<Resource> {
 mod tests {
     use super::*;
 
-    /// What is in a folder.
+    /// Returns the names in a folder.
     fn names(folder: &Path) -> Vec<String> {
         let names = std::fs::read_dir(folder).unwrap();
         names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()

@@ -8,8 +8,8 @@ use std::process::{Child, Command, Stdio};
 pub struct Running(Child);
 
 impl Running {
-    /// Starts a line, with nothing to read and its output on standard error: the
-    /// results of ours are on the other.
+    /// Starts a command line, with no input and its output on standard error: the
+    /// results of fsure are on standard output.
     pub fn start(line: &str) -> io::Result<Self> {
         let (shell, option) = if cfg!(windows) { ("cmd", "/C") } else { ("sh", "-c") };
         let mut command = Command::new(shell);
@@ -17,7 +17,7 @@ impl Running {
         command.spawn().map(Self)
     }
 
-    /// Whether it has ended, and then whether it says that all is well.
+    /// Returns `None` while it runs; once it has ended, true if it reports success.
     pub fn ended(&mut self) -> io::Result<Option<bool>> {
         Ok(self.0.try_wait()?.map(|status| status.success()))
     }

@@ -1,6 +1,7 @@
-//! What a folder lies on, from its file system down to the disks: who is told
-//! of a flush on its way, and what each of them says of its cache. Plain names
-//! and values, for a person and for a judgement; what is not known says so.
+//! Lists the layers that a folder lies on, from its file system down to the
+//! disks: those that a flush passes on its way, and what each of them reports of
+//! its cache. Plain names and values, for a person and for a judgement; what is
+//! not known is marked so.
 
 use std::io;
 use std::path::Path;
@@ -29,14 +30,14 @@ impl Layer {
     }
 }
 
-/// What kind of storage something is on in the end.
+/// The kind of storage at the bottom of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Medium {
     /// Solid state, by NVMe.
     Nvme,
     /// Solid state, by SATA, SAS or USB, or an SD card.
     Solid,
-    /// With heads, by a driver whose word can be taken for it.
+    /// With heads, as reported by a driver that is reliable in this.
     Heads,
     /// A disk that a hypervisor makes.
     Virtual,
@@ -57,16 +58,16 @@ pub struct Stack {
     pub layers: Vec<Layer>,
     /// The storage in the end.
     pub medium: Medium,
-    /// Whether flushes are sent, as the kernel sees it: true for a volatile
-    /// cache (write back), false where any layer says that there is none (write
+    /// True if flushes are sent, as the kernel sees it: true for a volatile cache
+    /// (write back), false if any layer reports that there is none (write
     /// through).
     pub is_write_back: Option<bool>,
-    /// Whether the drives themselves say that a volatile cache is on.
+    /// True if the drives themselves report that a volatile cache is on.
     pub drive_cache_on: Option<bool>,
 }
 
 impl Stack {
-    /// What a folder lies on.
+    /// Finds the layers that a folder lies on.
     pub fn of(folder: &Path) -> io::Result<Self> {
         host::stack::of(folder)
     }
@@ -107,20 +108,21 @@ impl Stack {
     }
 }
 
-/// A word for the mount that a folder is in, which none has after it, nor any
-/// after a restart of the system: where it is the same as before, what lies below
-/// was not cut off in between. `None` where that is not told.
+/// Returns an identifier of the mount that a folder is in, which no later mount
+/// has, nor any after a restart of the system: if it is the same as before, what
+/// lies below was not cut off in between. `None` if that is not known.
 pub fn life(folder: &Path) -> Option<String> {
     host::stack::life(folder)
 }
 
-/// A word for this run of the system, which no other run of it has. `None` where
-/// that is not told.
+/// Returns an identifier of this run of the system, which no other run of it has.
+/// `None` if that is not known.
 pub fn boot() -> Option<String> {
     host::scratch::boot().ok()
 }
 
-/// A volatile cache on either side is one; none is one only where both say so.
+/// Combines two reports of a volatile cache: true if either side has one, false
+/// only if both report none.
 #[cfg(any(target_os = "linux", test))]
 fn either(one: Option<bool>, other: Option<bool>) -> Option<bool> {
     match (one, other) {

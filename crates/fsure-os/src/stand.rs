@@ -24,7 +24,7 @@ use crate::loop_device::{LoopDevice, LoopError, Reliance};
 use crate::mounts::Namespace;
 use crate::scratch::Scratch;
 
-/// Where programs for administrators are, for users whose path leaves it out.
+/// The folders of programs for administrators, for users whose path leaves them out.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// A file that was closed a moment ago may still be on its way: 2 s in all.
 const ATTEMPTS: u32 = 100;
@@ -32,7 +32,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// The exit code of `mount` where it was the mount that failed, and not `mount` by
 /// itself: 1 permissions, 2 the system, 4 a fault of its own.
 const MOUNT_FAILED: i32 = 32;
-/// What it says then where it is not the image's fault.
+/// Parts of its messages then that mean that the image is not at fault.
 const NOT_THE_IMAGE: [&str; 9] = [
     "must be superuser",
     "unknown filesystem type",
@@ -45,7 +45,8 @@ const NOT_THE_IMAGE: [&str; 9] = [
     "Permission denied",
 ];
 
-/// Devices that are tried one after the other, where another process disturbs each.
+/// The number of devices that are tried one after the other, if another process
+/// disturbs each.
 const MOUNTS_MAX: u32 = 5;
 
 /// A file system that can be made.
@@ -145,10 +146,10 @@ impl Site {
     }
 }
 
-/// Why there is no stand.
+/// The reason for which there is no stand.
 #[derive(Debug, thiserror::Error)]
 pub enum MountError {
-    /// What is on the disk cannot be mounted.
+    /// The content of the disk cannot be mounted.
     #[error("the file system cannot be mounted: {0}")]
     Unmountable(String),
     /// Another process changes the loop device under it, or its settings cannot be
@@ -247,8 +248,8 @@ impl Front {
         let mut command = Command::new(program);
         command.args(arguments).args(paths).env("PATH", PATH).env("LC_ALL", "C");
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        // A Ctrl-C is ours alone: what it does to `mount` would look like an image
-        // that does not mount.
+        // Only this process handles a Ctrl-C: what it does to `mount` would look
+        // like an image that does not mount.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let started = self.space.spawn(command).map_err(|error| {
@@ -362,8 +363,8 @@ impl Stand {
         Ok(())
     }
 
-    /// Writes a file, syncs it and removes it; the answer is how many flushes have
-    /// reached the disk by that.
+    /// Writes a file, syncs it and removes it; returns the number of flushes that
+    /// have reached the disk by that.
     pub fn sync_file(&self) -> Result<u64, LoopError> {
         let (_, before) = self.front.disk.arrived();
         self.device().sync_file()?;
@@ -374,7 +375,7 @@ impl Stand {
         self.device.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where it is, for the programs that are started in it.
+    /// The mount point, for the programs that are started in it.
     pub fn place(&self) -> &Path {
         &self.place
     }
@@ -398,13 +399,13 @@ impl Drop for Stand {
     }
 }
 
-/// Whether it is what is on the disk that a `mount` has failed for. In doubt it is
-/// not: that an image does not mount is a loss.
+/// Returns true if a `mount` has failed because of the content of the disk. In
+/// doubt it is false: that an image does not mount is a loss.
 fn is_the_image(code: Option<i32>, said: &str) -> bool {
     code == Some(MOUNT_FAILED) && !NOT_THE_IMAGE.iter().any(|part| said.contains(part))
 }
 
-/// What a program said last.
+/// Returns the first line that a program wrote to standard error, otherwise its exit status.
 fn words(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
     let line = text.lines().map(str::trim).find(|line| !line.is_empty());

@@ -1,6 +1,6 @@
-//! What the system says of one name, without following it.
+//! Metadata that the system reports of one name, without following it.
 
-/// What kind of thing a name stands for.
+/// The type of the inode that a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A regular file.
@@ -13,10 +13,10 @@ pub enum Kind {
     Special,
 }
 
-/// What fsure uses of a stat.
+/// The fields of a stat that fsure uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stat {
-    /// What it is.
+    /// Type of the inode.
     pub kind: Kind,
     /// Length in bytes.
     pub size: u64,
@@ -53,8 +53,8 @@ pub(crate) fn date_ns(seconds: i64, nanoseconds: i64) -> i64 {
 }
 
 impl Stat {
-    /// Whether size, dates and identity are all equal: nothing was written
-    /// in between, as far as the system can tell.
+    /// Returns true if type, size, dates and identity are all equal: nothing was
+    /// written in between, as far as the system can tell.
     pub fn is_unchanged_from(&self, earlier: &Self) -> bool {
         self.kind == earlier.kind
             && self.size == earlier.size

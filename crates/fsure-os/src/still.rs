@@ -26,9 +26,9 @@ impl Still {
         host::still::Still::of(folder, lock).map(Self)
     }
 
-    /// From here on nothing changes: who writes waits, this process too, which cannot
-    /// be killed then. Fails with `Unsupported` where
-    /// the file system cannot.
+    /// Freezes the file system: from here on nothing changes. Processes that write
+    /// wait, this one too, which cannot be killed then. Fails with `Unsupported` if
+    /// the file system cannot be frozen.
     pub fn freeze(&self) -> io::Result<()> {
         self.0.freeze()
     }
@@ -39,7 +39,7 @@ impl Still {
     }
 }
 
-/// Thaws the file system of a folder; whether it was frozen.
+/// Thaws the file system of a folder, and returns true if it was frozen.
 pub fn thaw(folder: &Path) -> io::Result<bool> {
     host::still::thaw(folder)
 }
@@ -60,9 +60,10 @@ mod tests {
     use crate::zram::Zram;
     use crate::zram::tests::turn;
 
-    /// What takes longer never comes.
+    /// The timeout of the tests: an event that takes longer never comes.
     const LONG: Duration = Duration::from_secs(60);
-    /// What the test program is told when it is to freeze and be killed.
+    /// The environment variable with the folder that the test program is to
+    /// freeze, before it is killed.
     const FROZEN: &str = "FSURE_TEST_FREEZE";
     const SAID: &str = "FSURE_TEST_FROZEN";
     const LOCK: &str = "FSURE_TEST_LOCK";
@@ -82,7 +83,7 @@ mod tests {
         }
     }
 
-    /// A thread that writes to a file, and says when it has.
+    /// Starts a thread that writes to a file, and then sends a message.
     fn writer(file: PathBuf) -> std::sync::mpsc::Receiver<()> {
         let (done, is_done) = std::sync::mpsc::channel();
         std::thread::spawn(move || {

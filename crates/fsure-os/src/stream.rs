@@ -1,5 +1,6 @@
-//! What a measurement of streams has to know beside reading and writing: what
-//! of a file is in memory, how to get it out of there, and the way to nowhere.
+//! Helpers for measurements of streams, beside reading and writing: the part of a
+//! file that is in memory, how to remove it from there, and the way from
+//! `/dev/zero` to `/dev/null`.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -14,9 +15,9 @@ impl<H: Handle> Source<H> {
         self.file.resident_bytes(self.file.tells_residency(), 0..u64::MAX)
     }
 
-    /// Asks the system to let go of what is in the page cache. It keeps what is
-    /// not written yet, and what it likes: whether it did so says
-    /// [`Source::in_memory`].
+    /// Requests the system to drop what is in the page cache. It keeps what is
+    /// not written yet, and may keep more: [`Source::in_memory`] returns what is
+    /// left.
     pub fn let_go(&self) {
         self.file.drop_cached(0..u64::MAX);
     }

@@ -1,10 +1,10 @@
-//! Which folders are read, written and made durable, by whom, and how long that
-//! takes: all of a machine's programs, watched for a while.
+//! Traces which folders are read, written and made durable, by which processes,
+//! and how long that takes: all of a machine's programs, watched for a while.
 //!
 //! Two sources. Programs in the kernel (eBPF, `bpf/hot.bpf.c`) count every call
-//! and its time. Where they are not to be had, fanotify says in which folders
+//! and its time. If they are not available, fanotify reports in which folders
 //! something happened; it merges events, so its counts are the least that can
-//! have been. What a source cannot see is part of its answer.
+//! have been. What a source cannot see is part of its result.
 //!
 //! Linux only; elsewhere [`Tracer::begin`] fails with `Unsupported`.
 
@@ -15,10 +15,10 @@ use std::time::Duration;
 
 use crate::host;
 
-/// Who tells.
+/// The source of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// Programs of ours in the kernel: every call, its bytes, its time.
+    /// Programs of fsure in the kernel: every call, its bytes, its time.
     Ebpf,
     /// The kernel's file notifications: merged, no bytes, no time, no `fsync`.
     Fanotify,
@@ -34,7 +34,7 @@ impl Source {
     }
 }
 
-/// What was done in a folder: to the files that are directly in it, and to it.
+/// The operations in a folder: on the files that are directly in it, and on the folder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Calls that read, and were no failure; requests of `io_uring` and libaio
@@ -42,25 +42,26 @@ pub struct Counts {
     pub reads: u64,
     /// Bytes that they read, from memory or not.
     pub bytes_read: u64,
-    /// How long they took, nanoseconds.
+    /// Time that they took, in nanoseconds.
     pub read_ns: u64,
     /// Calls that wrote.
     pub writes: u64,
     /// Bytes that they wrote.
     pub bytes_written: u64,
-    /// How long they took.
+    /// Time that they took, in nanoseconds.
     pub write_ns: u64,
     /// Calls that made something durable: `fsync`, `fdatasync`,
     /// `sync_file_range`, `syncfs`.
     pub fsyncs: u64,
-    /// How long they took.
+    /// Time that they took, in nanoseconds.
     pub fsync_ns: u64,
-    /// How long writes took that went to the device themselves: `O_SYNC`,
-    /// `O_DSYNC`, `O_DIRECT`. Part of `write_ns`.
+    /// Time of the writes that went to the device themselves (`O_SYNC`,
+    /// `O_DSYNC`, `O_DIRECT`), in nanoseconds. Part of `write_ns`.
     pub synced_write_ns: u64,
     /// Bytes that had to be fetched from the device, read-ahead included.
     pub bytes_missed: u64,
-    /// How long reads took that had to wait for some of them. Part of `read_ns`.
+    /// Time of the reads that had to wait for some of these bytes, in
+    /// nanoseconds. Part of `read_ns`.
     pub missed_ns: u64,
     /// Bytes of pages that became dirty by stores through mappings.
     pub bytes_mapped: u64,
@@ -83,13 +84,13 @@ impl Counts {
         self.bytes_mapped += other.bytes_mapped;
     }
 
-    /// Whether nothing was done.
+    /// Returns true if nothing was done.
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Where something was done.
+/// The folder in which something was done.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     /// The folder has this path, which led to it a moment ago.
@@ -107,7 +108,7 @@ pub enum Place {
 /// A process that did something.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Process {
-    /// What it was called.
+    /// The name of its command.
     pub name: String,
     /// Its number.
     pub id: u32,
@@ -116,22 +117,23 @@ pub struct Process {
 /// One folder, and what was done in it.
 #[derive(Clone, Debug)]
 pub struct Folder {
-    /// Where.
+    /// The folder.
     pub place: Place,
-    /// What.
+    /// The operations in it.
     pub counts: Counts,
-    /// By whom.
+    /// The processes that did them.
     pub processes: BTreeSet<Process>,
 }
 
-/// What a source has seen.
+/// The result of a trace.
 #[derive(Clone, Debug)]
 pub struct Seen {
     /// Folders in no order, each path once.
     pub folders: Vec<Folder>,
-    /// What the source cannot see, one sentence each.
+    /// The blind spots of the source, one sentence each.
     pub blind: Vec<String>,
-    /// What it could have seen and did not, for want of room: what, how often.
+    /// Events that it could have seen and did not, for want of room: a
+    /// description, and the number.
     pub lost: Vec<(&'static str, u64)>,
 }
 
@@ -139,35 +141,36 @@ pub struct Seen {
 pub struct Tracer(host::tracing::Tracer);
 
 impl Tracer {
-    /// Begins to watch. `below` are folders that matter, all where there are
-    /// none; a source that has to be told watches no others. Without `source`,
-    /// the best that is to be had.
+    /// Begins to watch. `below` are the folders that matter, all if there are
+    /// none; a source that needs to know them watches no others. Without
+    /// `source`, the best one that is available.
     pub fn begin(below: &[PathBuf], source: Option<Source>) -> io::Result<Self> {
         host::tracing::Tracer::begin(below, source).map(Self)
     }
 
-    /// Who tells.
+    /// The source of the trace.
     pub fn source(&self) -> Source {
         self.0.source()
     }
 
-    /// Why it is not the best one, where it was not asked for.
+    /// The error that prevented the best source, if another one is used without a
+    /// request for it.
     pub fn fell_back(&self) -> Option<&str> {
         self.0.fell_back()
     }
 
-    /// Lets time pass, and takes what comes.
+    /// Lets time pass, and collects events.
     pub fn watch(&mut self, time: Duration) -> io::Result<()> {
         self.0.watch(time)
     }
 
-    /// Ends, and tells what was seen.
+    /// Ends the trace, and returns its result.
     pub fn end(self) -> io::Result<Seen> {
         self.0.end()
     }
 }
 
-/// Whether a folder lies in memory by itself (tmpfs, ramfs).
+/// Returns true if a folder lies on a file system in memory (tmpfs, ramfs).
 pub fn is_in_memory(folder: &Path) -> io::Result<bool> {
     host::tracing::is_in_memory(folder)
 }

@@ -1,5 +1,5 @@
-//! Which file system this is, so that a record is never judged against
-//! another disk that happens to be mounted at the same place.
+//! Identifies file systems, so that a record is never judged against another disk
+//! that happens to be mounted at the same place.
 
 use std::io;
 
@@ -20,7 +20,7 @@ pub struct Volume {
     /// Granularity of modification times, nanoseconds: 1 until it is measured by
     /// [`measure_granularity_ns`].
     pub mtime_granularity_ns: i64,
-    /// Whether an inode number means the same file after the next mount.
+    /// True if an inode number means the same file after the next mount.
     pub has_stable_inodes: bool,
 }
 

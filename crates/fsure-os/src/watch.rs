@@ -45,7 +45,7 @@ pub struct Paths {
     pub directories: BTreeSet<Vec<u8>>,
     /// Files of several names: `names` has one of these.
     pub inodes: BTreeSet<u64>,
-    /// Whether these are exactly the changes up to one moment. False if a directory was
+    /// True if these are exactly the changes up to one moment. False if a directory was
     /// moved, or removed after names in it had changed, so that their paths are not known.
     pub is_exact: bool,
     /// The change time, in nanoseconds since 1970, that every change after that moment has at

@@ -67,8 +67,9 @@ pub(crate) fn path(bytes: &[u8]) -> Option<Vec<u16>> {
     Some(wide)
 }
 
-/// Where a symbolic link or a junction points, from what the system says of its
-/// reparse point; `None` where that is of another kind, or makes no sense.
+/// Returns the target of a symbolic link or a junction, from what the system
+/// reports of its reparse point; `None` if that is of another kind, or makes no
+/// sense.
 pub(crate) fn link_target(reparse: &[u8]) -> Option<Vec<u8>> {
     const SYMLINK: u32 = 0xa000_000c;
     const MOUNT_POINT: u32 = 0xa000_0003;

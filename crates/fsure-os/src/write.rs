@@ -12,12 +12,12 @@ use crate::folder::Root;
 use crate::host::write as host;
 pub use crate::host::write::{Draft, Model, Writing};
 
-/// Whether all of a model could be taken over.
+/// The extent to which a model could be taken over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resembles {
     /// Owner, mode, extended attributes and ACLs are the model's.
     Fully,
-    /// The system refused some of it, and what that leaves gives nobody more
+    /// The system refused some of it, and what that leaves gives no user more
     /// rights than the model does.
     InPart,
 }
@@ -52,7 +52,7 @@ pub fn move_file(root: &Root, path: &[u8], to: &[u8]) -> io::Result<()> {
     host::move_file(root, path, to)
 }
 
-/// Whether an error says that a file cannot have a second name on this file
+/// Tells whether an error says that a file cannot have a second name on this file
 /// system, as on FAT and on some network file systems.
 pub fn has_no_links(error: &io::Error) -> bool {
     host::has_no_links(error)

@@ -1,11 +1,11 @@
 //! `fsure`: is my data intact? This library records the digests of whole trees
 //! and verifies them later, from the medium. The command `fsure` is a thin
-//! face on it.
+//! front end to it.
 //!
-//! The house has floors. A module uses only lower ones; `tests/tidy.rs` reads
-//! the list below and fails on an upward `use`. Floor 0 is the package
-//! `fsure-os`, the only one that asks the operating system; floor 6 is the
-//! command in `src/bin/fsure/`. `docs/architecture.md` walks through it.
+//! The modules are arranged in floors. A module uses only lower ones;
+//! `tests/tidy.rs` reads the list below and fails on an upward `use`. Floor 0 is
+//! the package `fsure-os`, the only one that calls the operating system; floor 6
+//! is the command in `src/bin/fsure/`. `docs/architecture.md` describes them.
 #![forbid(unsafe_code)]
 
 // Floor 1: words

@@ -18,7 +18,7 @@ use support::{FaultyFs, Meanwhile, Moment, Recorded, Tree, content, or_skip, tol
 const MIB: u64 = 1 << 20;
 const SIZE: u64 = 9 * MIB;
 
-/// What a writer does at each request to read.
+/// The change that a writer makes at each request to read.
 #[derive(Clone, Copy, Debug)]
 enum Writer {
     Grows,
@@ -141,8 +141,8 @@ fn a_writer_that_ends_in_time_is_waited_for() {
     }
 }
 
-/// How long an update takes that meets so many files, each of which is written
-/// to whenever it is read.
+/// Returns the duration of an update with `count` files, each of which is written to
+/// whenever it is read; `None` if the test is skipped.
 fn time_with_busy_files(count: usize) -> Option<Duration> {
     let (tree, beside) = (Tree::new(), Tree::new());
     for number in 0..count {

@@ -1,5 +1,5 @@
-//! What a file costs in system calls, counted by `strace`: a tree of small
-//! files pays for every one a hundred thousand times. And that no data file is
+//! Checks the number of system calls for each file, counted by `strace`: a tree of small
+//! files pays for every one a hundred thousand times. Checks as well that no data file is
 //! ever mapped: a file that shrinks under a mapping kills the program, and a
 //! bad sector does, too.
 #![cfg(target_os = "linux")]
@@ -54,7 +54,7 @@ impl Setting {
     }
 }
 
-/// How many calls of each name mention something below the folders: by an open
+/// Counts the calls of each name that mention a file below the folders: by an open
 /// file, by a path below the root, or by a name in an open folder.
 fn count(traced: &Traced, root: &Path) -> BTreeMap<String, u64> {
     let open = format!("<{}/folder ", root.display());

@@ -285,8 +285,8 @@ fn a_wrong_command_line_says_what_would_be_right() {
     }
 }
 
-/// Whoever kills the process between us and a program, at whatever moment of its
-/// start: the kernel is told of it before the program begins.
+/// Kills the process between fsure and a program at many moments of its start: the kernel
+/// is told to end the program with it before the program begins.
 #[test]
 fn a_family_ends_with_its_first_process_from_its_first_moment_on() {
     let mark = format!("31{:07}", std::process::id());
@@ -305,8 +305,8 @@ fn a_family_ends_with_its_first_process_from_its_first_moment_on() {
         std::fs::read(entry.unwrap().path().join("cmdline"))
             .is_ok_and(|words| words.split(|byte| *byte == 0).any(|word| word == mark.as_bytes()))
     };
-    // What the kernel has killed may take a moment to be gone; what it has not would
-    // be here for a year.
+    // A process that the kernel has killed can take a moment to be gone; one that it has
+    // not killed would be here for a year.
     while std::fs::read_dir("/proc").unwrap().any(is_left) {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
@@ -408,13 +408,13 @@ fn a_matrix_keeps_all_its_images() {
     assert_eq!(std::fs::read_dir(kept.path()).unwrap().count(), 2);
 }
 
-/// What survives on a drive that lies proves as little as elsewhere, if the
+/// A cut that survives on a drive that lies proves as little as on others, if the
 /// check could not have noticed anything.
 #[test]
 fn a_check_that_never_fails_proves_nothing_on_any_drive() {
     let folder = tempfile::tempdir().unwrap();
-    // Of a real file system a twin's cut may leave what does not mount, of which the
-    // check has noticed nothing.
+    // On a real file system the cut of a twin can leave an image that does not mount,
+    // which the check has not noticed.
     for (drive, fs) in [
         ("honest", "folder"),
         ("lying", "folder"),

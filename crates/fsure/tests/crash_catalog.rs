@@ -66,8 +66,8 @@ fn a_record_is_there_as_soon_as_its_first_update_says_so() {
     assert!(of_type(&lines, "cut").iter().all(|cut| cut["acked"] == 1), "{lines:?}");
 }
 
-/// How much is lost is a matter of time, which no test can promise on a busy
-/// machine; that what is left is sound is not.
+/// Cuts an update. The amount that is lost depends on time, which no test can promise on
+/// a busy machine; that what is left is sound does not.
 #[test]
 fn what_an_update_was_about_may_be_lost_and_harms_nothing() {
     let folder = tempfile::tempdir().expect("a folder");

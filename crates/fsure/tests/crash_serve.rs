@@ -126,7 +126,7 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     panic!("not within 60 s: {what}");
 }
 
-/// Whoever speaks to it, and whatever is said: it answers, and goes on.
+/// It responds to every client and to every request, and goes on.
 #[test]
 fn no_client_ends_it() {
     let folder = tempfile::tempdir().unwrap();
@@ -143,7 +143,7 @@ fn no_client_ends_it() {
     }
     patient.get_mut().write_all(b"\xff\xfe\n").unwrap();
     assert!(answer(&mut patient)["error"].as_str().unwrap().contains("UTF-8"));
-    // A line that is too long is told of when it ends, and not kept.
+    // A line that is too long is reported when it ends, and not kept.
     let mut long = serving.client();
     let piece = vec![b'x'; 1 << 20];
     for _ in 0..40 {
@@ -255,8 +255,8 @@ fn what_it_remembers_takes_no_memory() {
     assert_eq!(serving.end(), Some(0));
 }
 
-/// Where there is no room for that any more it says so, gives it back and goes on; and
-/// nothing is told that is not all of it.
+/// If there is no room left for its history it reports that, frees the room and goes on;
+/// incomplete data is never returned.
 #[test]
 fn what_it_cannot_remember_it_does_not_tell() {
     const TEST: &str = "what_it_cannot_remember_it_does_not_tell";
@@ -320,7 +320,7 @@ fn a_folder_is_cut_into_a_folder() {
     wait_until("the mount is gone", || !is_mounted(&at("at")));
 }
 
-/// Who is in it when it ends keeps nothing mounted.
+/// A process that works in the mount when it ends does not keep it mounted.
 #[test]
 fn it_ends_with_somebody_in_it() {
     for front in ["file", "folder"] {

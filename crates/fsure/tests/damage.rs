@@ -18,7 +18,7 @@ use support::{Recorded, Tree, bytes, content, flip_byte, mtime_ns, set_mtime_ns,
 const MIB: u64 = 1 << 20;
 const HOUR_NS: i64 = 3_600_000_000_000;
 
-/// What is done to a recorded file.
+/// A change to a recorded file.
 #[derive(Clone, Copy, Debug)]
 enum Fault {
     /// One byte inverted, and the date put back.
@@ -112,7 +112,7 @@ const OVER: Place = Place::Full(MIB + 1);
 const LARGE: Place = Place::Full(5 * MIB + 123);
 const SEGMENTED: Place = Place::Full(70 * MIB);
 const SPARSE: Place = Place::Sparse(9 * MIB + 5);
-/// Where the only data of [`SPARSE`] is.
+/// Offset of the only data of [`SPARSE`], in bytes.
 const ISLAND: u64 = 3 * MIB + MIB / 2;
 
 impl Place {

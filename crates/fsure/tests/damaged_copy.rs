@@ -116,7 +116,7 @@ fn on_another_file_system_a_new_date_explains_nothing() {
     assert_eq!(report.verdict("05").as_deref(), Some("modified"), "{report:?}");
 }
 
-/// What is done to a file between two runs.
+/// A change to a file between two runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Deed {
     Nothing,

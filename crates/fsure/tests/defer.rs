@@ -32,7 +32,7 @@ fn command(folder: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// Whether this process was started so that it ignores SIGHUP or SIGINT.
+/// Returns true if this process was started so that it ignores SIGHUP or SIGINT.
 fn ignores_signals() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();

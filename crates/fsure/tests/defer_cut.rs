@@ -1,7 +1,7 @@
-//! What `defer` promises, by cuts: a database whose flushes are deferred in order
-//! loses no more than was agreed, and is never damaged. A small form of what
-//! `docs/defer.md` tells; the twin on a drive that lies shows that the check would
-//! notice.
+//! Checks the promise of `defer` with power cuts: a database whose flushes are deferred
+//! in order loses no more than was agreed, and is never damaged. This is a small form of
+//! the runs in `docs/defer.md`; the twin on a drive that lies shows that the check would
+//! notice damage.
 #![cfg(target_os = "linux")]
 
 mod support;
@@ -9,11 +9,11 @@ mod support;
 use serde_json::Value;
 use support::is_torn_superblock;
 
-/// What may be lost, in seconds. Long, so that a busy machine keeps to it, too.
+/// The loss that was agreed, in seconds. Long, so that a busy machine keeps to it, too.
 const LONGEST_S: u64 = 2;
 const WORKLOAD: &str = "sqlite:wal-full";
 
-/// The cuts of a deferred SQLite; `None`, and said so, where this machine cannot.
+/// Runs the cuts of a deferred SQLite; `None`, with a report, if this machine cannot.
 fn cuts(test: &str, fs: &str, options: &str) -> Option<Vec<Value>> {
     let folder = tempfile::tempdir().unwrap();
     let own = env!("CARGO_BIN_EXE_fsure");

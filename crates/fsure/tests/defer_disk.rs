@@ -150,7 +150,7 @@ struct Running {
 struct Done {
     code: i32,
     lines: Vec<String>,
-    /// How much later than asked for a sleep ended meanwhile, at worst.
+    /// Longest delay with which a sleep ended meanwhile.
     late: Duration,
 }
 
@@ -162,7 +162,7 @@ impl Running {
         }
     }
 
-    /// All that was said by now.
+    /// Returns all lines that were printed so far.
     fn heard(&mut self) -> &[String] {
         self.seen.extend(self.lines.try_iter());
         &self.seen
@@ -197,14 +197,14 @@ impl Done {
         self.summary()[name].as_f64().unwrap()
     }
 
-    /// Whether nothing acknowledged was older than a second, on a machine that wakes who
-    /// is to flush in time.
+    /// Returns true if nothing acknowledged stayed volatile for more than a second, plus an
+    /// allowance for a machine that wakes the flushing thread late.
     fn is_held(&self) -> bool {
         self.number("largest_lag_ms") <= 1_000.0 + 4_000.0 * self.late.as_secs_f64()
     }
 
-    /// Whether a flush took longer than the promise allows for a bound of a second,
-    /// which nobody foresees and a busy machine is good for; and says so.
+    /// Returns true if a flush took longer than the promise allows for a bound of a second,
+    /// as can happen on a busy machine and cannot be foreseen; reports a skip then.
     fn is_busy(&self, test: &str) -> bool {
         let flush = self.number("longest_flush_ms");
         let is_busy = flush > 500.0;

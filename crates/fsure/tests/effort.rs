@@ -1,5 +1,5 @@
-//! How hard to read, told by hand: it changes how long a run takes and never
-//! what it finds. And roots on different disks are read at the same time.
+//! Checks the options for the effort of reading: they change the duration of a run and
+//! never its findings. And roots on different disks are read at the same time.
 
 mod support;
 
@@ -118,7 +118,7 @@ fn roots_on_different_disks_are_read_at_the_same_time() {
     assert_eq!(run.stdout.matches("\nWith hash ").count(), 2, "both report: {run:?}");
 }
 
-/// What a run has said of how far it is.
+/// A monitor that collects the progress reports of a run.
 #[derive(Default)]
 struct Heard(Mutex<Vec<Progress>>);
 

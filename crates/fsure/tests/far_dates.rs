@@ -17,7 +17,7 @@ use support::{EXT4, Image, Mounted, Recorded, Tree, content, or_skip, told};
 const YEAR_2400: i64 = 13_569_465_600;
 const YEAR_2300: i64 = 10_413_792_000;
 const YEAR_1601: i64 = -11_644_473_600;
-/// What a date is that has wrapped round.
+/// A date that has wrapped around, in seconds since 1970.
 const WRAPPED: i64 = -1 << 40;
 
 fn set_date(path: &Path, seconds: i64) {

@@ -1,6 +1,6 @@
-//! What `flush` says of each method is held against what the counters of a
-//! device of our own must show, whatever the clock says: which methods send
-//! data, which send a flush, and which leave both to later.
+//! Checks the report of `flush` on each method against the counters of a test
+//! device, whatever the clock says: which methods send data, which send a flush, and
+//! which leave both to later.
 #![cfg(target_os = "linux")]
 
 mod support;
@@ -18,13 +18,14 @@ use rustix::mount::MountFlags;
 use support::noise::undisturbed;
 use support::{BTRFS, EXT4, Format, Image, XFS, or_skip};
 
-/// Keeps what it is told, and does something at a step.
+/// A listener that keeps what is reported, and does something at a step.
 #[derive(Default)]
 struct Ear<'a> {
     lines: Mutex<Vec<Line>>,
     shares: Mutex<Vec<f64>>,
     stops: Mutex<Option<ExitCode>>,
-    /// What to do when this is under way, and whether to stop then.
+    /// A step, and an action to run while it is under way; the run stops with the exit
+    /// code that the action returns, if it returns one.
     at_step: Option<(&'a str, &'a (dyn Fn() -> Option<ExitCode> + Sync))>,
 }
 
@@ -111,7 +112,7 @@ impl Run {
     }
 }
 
-/// What ended a run that cannot come to its end.
+/// Runs `flush` and returns the error that ended it.
 fn failed(options: &FlushOptions, ear: &Ear<'_>) -> Error {
     flush(options, ear).expect("a run").ended_by.expect("an error")
 }
@@ -120,7 +121,7 @@ fn is_empty(folder: &Path) -> bool {
     std::fs::read_dir(folder).expect("list").next().is_none()
 }
 
-/// A file system of our own, measured.
+/// Makes a file system and measures it; `None` if the test is skipped.
 fn measured(test: &str, format: &'static Format, mebibytes: u64) -> Option<(Image, Run)> {
     let image = or_skip(test, Image::new(format, mebibytes))?;
     let run = Run::of(&options(image.root()));
@@ -128,8 +129,8 @@ fn measured(test: &str, format: &'static Format, mebibytes: u64) -> Option<(Imag
     Some((image, run))
 }
 
-/// They carry the file's date, too: where an operation takes longer than the
-/// kernel's clock ticks, each has a new one, and the journal is written as well.
+/// Methods that write the file's date, too: if an operation takes longer than a tick of
+/// the kernel's clock, each has a new date, and the journal is written as well.
 const WITH_DATES: [&str; 2] = ["fsync", "O_SYNC"];
 const DATA_ALONE: [&str; 6] = [
     "fdatasync",
@@ -140,8 +141,8 @@ const DATA_ALONE: [&str; 6] = [
     "io_uring fdatasync",
 ];
 
-/// What holds on every file system: `kib` is the most that one operation of
-/// 4 KiB makes of it, `flushes` the most that it sends.
+/// Asserts what is true on every file system: `kib` is the maximum of KiB that one
+/// operation of 4 KiB writes, `flushes` the maximum of flushes that it sends.
 fn holds_everywhere(run: &Run, kib: f64, flushes: f64) {
     let with_dates = WITH_DATES.map(|name| (name, kib + 20.0, flushes + 1.0));
     for (name, kib, flushes) in

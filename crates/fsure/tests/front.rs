@@ -175,7 +175,7 @@ fn sqlite_in_wal_mode_loses_nothing_on_an_honest_drive() {
     }
 }
 
-/// What programs ask of a file system beside reading and writing.
+/// Requests of programs to a file system beside reading and writing.
 #[test]
 fn programs_work_in_it() {
     const TEST: &str = "programs_work_in_it";
@@ -313,12 +313,12 @@ fn nothing_is_left_of_a_run_that_was_killed() {
     }
 }
 
-/// What is just being started has all that we have open, until its `exec`: who is
-/// killed meanwhile must leave nobody who waits for himself.
+/// A child that is being started has all files of fsure open until its `exec`: a kill in
+/// that time must not leave a process that waits for itself.
 #[test]
 fn who_is_killed_while_he_starts_a_program_leaves_nothing() {
     const TEST: &str = "who_is_killed_while_he_starts_a_program_leaves_nothing";
-    // By which its processes are known, before they have run their programs, too.
+    // Identifies its processes, even before they have run their programs.
     let line = "n=0; while sleep 0.01; do n=$((n+1)); echo ACK $n; done #";
     let line = format!("{line} {}", std::process::id());
     let copied = format!("--cuts\x001000\0--check\0true\0--\0sh\0-c\0{line}");

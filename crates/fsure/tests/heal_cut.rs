@@ -118,8 +118,8 @@ fn walk(folder: &Path) -> Vec<String> {
     names
 }
 
-/// What was damaged again between a rename and its record is no longer the
-/// recorded inode.
+/// The verdicts to expect. A file that was damaged again between a rename and its record
+/// no longer has the recorded inode.
 const EXPECTED: [&str; 3] = ["altered", "damaged-copy", "missing"];
 
 /// Kills one heal after the other until they have come to the end several

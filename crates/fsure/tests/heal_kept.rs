@@ -1,5 +1,5 @@
-//! What `heal` replaces is kept, whatever the verdict: byte for byte, under a name
-//! that fsure never takes away, or the file is left alone.
+//! Checks that `heal` keeps every file that it replaces, whatever the verdict: byte for
+//! byte, under a name that fsure never removes, or the file is left alone.
 #![cfg(target_os = "linux")]
 
 mod support;

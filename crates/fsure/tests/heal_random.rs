@@ -122,7 +122,7 @@ impl Case {
         set_mtime_ns(&file, date);
     }
 
-    /// Whether the tree and its replicas together prove all of a file.
+    /// Returns true if the tree and its replicas together have every block of a file.
     fn can_be_healed(&self, path: &Path) -> bool {
         let wanted = &self.recorded[path];
         let sources: Vec<_> =
@@ -171,7 +171,7 @@ fn damage_and_edit(dice: &mut Dice, case: &Case, seed: u64) -> BTreeMap<PathBuf,
     edited
 }
 
-/// How many files were healed from recovery data.
+/// Runs one case and returns the number of files that were healed from recovery data.
 fn run(seed: u64, pool: &[u8], home: &Path) -> usize {
     let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     let case = Case::new(&mut dice, pool, home);
@@ -235,8 +235,8 @@ fn run(seed: u64, pool: &[u8], home: &Path) -> usize {
     told.values().filter(is_rebuilt).count()
 }
 
-/// What was replaced is kept, unless that was not wanted: the file, or the journal
-/// of a heal in place.
+/// Asserts that the replaced file is kept, unless the options discard it: the file itself,
+/// or the journal of a heal in place.
 fn assert_kept(
     remedy: Option<&Remedy>,
     tree: &Path,

@@ -78,8 +78,8 @@ impl Drop for Started {
     }
 }
 
-/// Whether it has what it watches with: a program in the kernel whose link is
-/// there, or marks.
+/// Returns true if the child has its means to watch: a program in the kernel whose link
+/// is there, or marks.
 fn is_watching(child: &Child) -> bool {
     let list = |what: &str| std::fs::read_dir(format!("/proc/{}/{what}", child.id()));
     let links = list("fd").into_iter().flatten().flatten();
@@ -261,7 +261,7 @@ fn without_root_named_folders_are_watched_and_no_others() {
     assert!(why.contains("refuses"), "{why}");
 }
 
-/// Where nobody else sees it, the kernel does not tell its types.
+/// Hides the types of the kernel in a mount namespace of the test.
 #[test]
 fn without_the_types_of_the_kernel_notifications_tell() {
     let test = "without_the_types_of_the_kernel_notifications_tell";
@@ -335,7 +335,7 @@ fn what_makes_no_sense_is_refused() {
     }
 }
 
-/// Whoever edits the source has to build it, and no one else needs a compiler.
+/// A developer who edits the source has to build it; other developers do not need a compiler.
 #[test]
 fn the_object_for_the_kernel_was_made_of_its_source() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fsure-os/bpf");

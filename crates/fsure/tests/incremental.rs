@@ -1,4 +1,4 @@
-//! What is read and what is not, counted without a clock. An `update` of an
+//! Checks which files are read, counted without a clock. An `update` of an
 //! unchanged tree reads nothing; a file whose stat proves nothing, because it
 //! was recorded in the tick of its last change, is read once more.
 #![cfg(unix)]
@@ -186,7 +186,7 @@ fn every_digest_is_that_of_its_reference() {
     }
 }
 
-/// What the system's own program says.
+/// Returns the digest that a program of the system prints for a file.
 fn reference(program: &str, path: &std::path::Path) -> String {
     let output = std::process::Command::new(program).arg(path).output().expect("a sum program");
     let text = String::from_utf8(output.stdout).expect("text");

@@ -1,6 +1,6 @@
-//! What `export` writes is what the programs it is written for take, and find
-//! damage by; checked with those programs themselves. And what they write,
-//! `verify --against` takes.
+//! Checks that the programs that `export` writes for accept its lists and find damage
+//! with them; those programs themselves are run. And `verify --against` accepts the
+//! lists that they write.
 #![cfg(target_os = "linux")]
 
 mod support;
@@ -12,7 +12,7 @@ use std::process::{Command, Output, Stdio};
 
 use support::{AWKWARD, Recorded, Tree, fsure, fsure_json, skip};
 
-/// Runs a program in a folder; `None`, and a loud skip, where it is not there.
+/// Runs a program in a folder; `None`, and a loud skip, if it is not there.
 fn tool(test: &str, folder: &Path, program: &str, args: &[&OsStr]) -> Option<Output> {
     let mut command = Command::new(program);
     let command = command.args(args).current_dir(folder).stdin(Stdio::null());
@@ -186,7 +186,7 @@ fn mtree_takes_what_it_does_not_take_for_a_pattern() {
     sample.check("mtree_takes_what_it_does_not_take", &sample.root(), "mtree", &args);
 }
 
-/// What other programs make of the tree, in their own way.
+/// Verifies the tree against lists that other programs write of it.
 #[test]
 fn lists_by_others_are_taken() {
     let test = "lists_by_others_are_taken";

@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use support::{Recorded, Run, Tree};
 
-/// What no run here comes near: a test fails then, rather than wait for ever.
+/// Timeout far beyond the duration of any run here: the test fails then, instead of
+/// waiting forever.
 const HANGS: Duration = Duration::from_secs(60);
 
 /// Commands that open a record, each before its path.

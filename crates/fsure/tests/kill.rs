@@ -77,7 +77,7 @@ fn saved(recorded: &Recorded) -> (i64, i64) {
     (count("record"), count("unfinished"))
 }
 
-/// What is recorded is true: `verify` finds nothing but files that are new.
+/// Asserts that the record is true: `verify` finds nothing but files that are new.
 fn assert_sound(recorded: &Recorded, case: &str) {
     let report = recorded.run("verify", &["--exclude", "sparse"]);
     assert!([0, 1].contains(&report.code), "{case}: {report:?}");
@@ -295,7 +295,7 @@ fn a_large_file_survives_kills_at_any_request() {
     assert_eq!((report.code, report.count("ok")), (0, 1), "{report:?}");
 }
 
-/// Whether a child has not ended. One that has and is not waited for is a
+/// Returns true if a child has not ended. One that has ended and is not waited for is a
 /// zombie: it has no files.
 fn is_at_work(child: &Child) -> bool {
     std::fs::read_link(format!("/proc/{}/exe", child.id())).is_ok()

@@ -231,7 +231,7 @@ fn what_is_known_cannot_be_lost_unseen() {
     assert_eq!(recorded.status().code, 3, "put back");
 }
 
-/// What a catalog of version 2 remembered is known, too.
+/// The damage that a catalog of version 2 has recorded is known, too.
 #[test]
 fn findings_of_version_2_are_taken_over() {
     let (_tree, recorded) = damaged();

@@ -63,7 +63,7 @@ fn bytes() -> u64 {
     SIZES.iter().sum::<usize>() as u64
 }
 
-/// What a catalog says of all files.
+/// Returns the digests that a catalog has of all files.
 fn sums(catalog: &Path, root: &Path) -> Sums {
     let sum = |(path, row): (Vec<u8>, support::Row)| match &row["blake3"] {
         Value::Blob(sum) => (path, sum.as_slice().try_into().expect("32 bytes")),
@@ -128,7 +128,8 @@ fn record(root: &Path, first_way: Way, reads_from: From) -> (Sums, BytesByWay) {
 /// first one tried, and on which if they are.
 type Rungs = fn(Way) -> (Way, Way);
 
-/// What is in memory can only be passed by directly.
+/// Returns the rungs for a cold and for a cached file: only direct reads bypass what is in
+/// memory.
 fn or_cached(cold: Way) -> (Way, Way) {
     (cold, if cold == Way::Direct { cold } else { Way::Cached })
 }

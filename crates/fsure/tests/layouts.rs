@@ -183,7 +183,7 @@ fn a_damaged_folder_moved_into_a_recorded_one_is_a_conflict() {
     assert_eq!((report.code, carriers(&report)["conflicts"]), (6, 1), "{report:?}");
 }
 
-/// What came with its record and is not recorded here must not lose that.
+/// A file that came with its record and is not recorded here must not lose it.
 #[test]
 fn what_is_not_recorded_keeps_what_came_with_it() {
     let (tree, one) = recorded();
@@ -314,7 +314,7 @@ fn a_root_below_keeps_what_is_its_own() {
     assert_eq!(fs::read(tree.path("sub").join(FILE)).expect("read"), kept);
 }
 
-/// What the outer record says of a folder is of a time before it was a root.
+/// The outer record of a folder dates from before the folder was a root.
 #[test]
 fn nothing_is_written_into_a_root_below() {
     let (tree, outer) = recorded();

@@ -1,6 +1,6 @@
-//! What reading costs the medium and the page cache, without a clock: the
-//! device's own counters say how many bytes it was asked for, `fincore` says
-//! which pages are in memory before and after.
+//! Measures the cost of reading for the medium and the page cache, without a clock: the
+//! device's own counters have the number of bytes that were requested, `fincore` reports
+//! the pages that are in memory before and after.
 #![cfg(target_os = "linux")]
 
 mod support;

@@ -73,7 +73,7 @@ fn changes(report: &Report, path: &str) -> Value {
 
 type Edit = fn(&Tree);
 
-/// What was done, to what, and what is told of it.
+/// Returns edits, each with the path that it changes and the changes to be reported.
 fn cases() -> [(Edit, &'static str, Value); 8] {
     let file = "folder/file";
     [

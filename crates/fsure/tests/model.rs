@@ -97,7 +97,7 @@ struct World {
     files: BTreeMap<&'static str, File>,
     record: BTreeMap<&'static str, Kept>,
     clock: u64,
-    /// How often each verdict was foretold.
+    /// Number of times that each verdict was predicted.
     foretold: BTreeMap<&'static str, u32>,
 }
 
@@ -170,8 +170,8 @@ impl World {
         }
     }
 
-    /// What would be said of a path if no file ever had another name; `None`
-    /// where it is nowhere.
+    /// Predicts the verdict on a path as if no file were ever renamed; `None` if the path
+    /// is neither in the tree nor in the record, or only as a tombstone.
     fn verdict(&self, path: &str) -> Option<&'static str> {
         let kept = self.record.get(path);
         let Some(now) = self.files.get(path) else {
@@ -213,7 +213,7 @@ impl World {
         self.pairs(taken, |then, now| !now.content.is_empty() && then.content == now.content)
     }
 
-    /// What is to be said of each path, and which of them are others' new names.
+    /// Predicts the verdict on each path, and returns the pairs of old and new names.
     fn verdicts(&self) -> (BTreeMap<&'static str, &'static str>, Moves) {
         let by_inode = self.moved_by_inode();
         let by_content = self.moved_by_content(&by_inode);
@@ -231,8 +231,8 @@ impl World {
         (verdicts, by_inode.into_iter().chain(by_content).collect())
     }
 
-    /// Whether so much is gone that the root is offline: told for update too.
-    /// What only the content shows to have moved counts as gone.
+    /// Returns true if so many files are gone that the root is reported as offline, by
+    /// `update` too. A file that only its content shows to have moved counts as gone.
     fn is_offline(&self) -> bool {
         let live = self.record.values().filter(|kept| !kept.is_gone).count();
         let missing = self.paths_with("missing").len() - self.moved_by_inode().len();

@@ -103,11 +103,11 @@ fn a_renamed_folder_of_ten_thousand_files_is_not_read() {
 }
 
 type Edit = fn(&Tree);
-/// What is told, and under which name it is recorded.
+/// The findings: path, verdict, and the name under which the file is recorded.
 type Told = &'static [(&'static str, &'static str, Option<&'static str>)];
 
-/// What was done, what `status` says without reading, what `verify` and
-/// `update` say, and how much `update` reads.
+/// An edit, the findings of `status`, which reads no data, the findings of `verify` and
+/// `update`, and the bytes that `update` reads.
 struct Case {
     name: &'static str,
     edit: Edit,
@@ -360,7 +360,7 @@ fn rot_is_rot_under_another_name() {
     let finding = report.finding("new/file").expect("told");
     assert_eq!((&finding["verdict"], report.code), (&json!("rotten"), 3), "{report:?}");
     assert_eq!(finding["moved_from"], "dir/file");
-    // Its stat is as recorded, and so `update` does not read it, as ever.
+    // Its stat is as recorded, and so `update` would not read it, but its damage is known.
     let report = recorded.update();
     assert_eq!((report.code, report.count("moved"), read(&report)), (0, 1, 0), "{report:?}");
     let report = recorded.verify();

@@ -1,6 +1,6 @@
 //! Outputs that the user names: a regular file is replaced as a whole, a stream is written
-//! to as it is, and a link, a FIFO or a device is still there afterwards. A reader that
-//! goes away ends an output and no run.
+//! to as it is, and a link, a FIFO or a device is still there afterwards. A reader of
+//! standard output that goes away ends the output and no run.
 #![cfg(target_os = "linux")]
 
 mod support;
@@ -18,7 +18,8 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, makedev, mknodat};
 use rustix::process::{Pid, Signal, kill_process};
 use support::{Recorded, Run, Tree, fsure, skip};
 
-/// What no run here comes near: a test fails then, rather than wait for ever.
+/// Timeout far beyond the duration of any run here: the test fails then, instead of
+/// waiting forever.
 const HANGS: Duration = Duration::from_secs(60);
 
 fn os(text: &str) -> OsString {

@@ -47,7 +47,7 @@ fn content() -> Vec<u8> {
     (0_u32..3 << 20).map(|at| (at / 5 + at % 253) as u8).collect()
 }
 
-/// What is the same on both sides.
+/// Returns the part of a stat that is equal on both sides.
 fn facts(path: &Path) -> impl PartialEq + std::fmt::Debug {
     let meta = fs::symlink_metadata(path).unwrap();
     let times = (meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec());

@@ -309,7 +309,7 @@ fn what_makes_no_sense_is_refused_with_words() {
     assert!(run.code == 2 && run.stderr.contains("was not checked"), "{run:?}");
 }
 
-/// What `flush` says of cuts in a folder.
+/// Returns the verdicts of `flush` on cuts in a folder, and its exit code.
 fn verdicts(place: &Place) -> (Vec<String>, i32) {
     let args = ["flush", "--time", "0.02s", "--threads", "1", "--json", place.disk()];
     let run = fsure_of(place.home(), &args);
@@ -366,8 +366,8 @@ fn the_command_that_cuts_is_run_in_its_time() {
     assert!(sign.exists() && run.stderr.contains("power is still there"), "{run:?}");
 }
 
-/// What the writer removes while somebody looks is not lost, and its cut is still
-/// to come: it keeps its files.
+/// A file that the writer removes during a check is not lost, and the cut of the run is
+/// still to come: the run keeps its files.
 #[test]
 fn of_a_run_that_is_being_written_nothing_is_judged() {
     let place = Place::new();

@@ -102,8 +102,8 @@ impl Laboratory {
         }
     }
 
-    /// What the witness has heard by now, for another to tell: what is on the
-    /// medium after this is to hold all of it, whatever the writer goes on to do.
+    /// Copies what the witness has logged so far, for another witness to report: the medium
+    /// must hold all of it after this, whatever the writer goes on to do.
     fn remember(&self) -> tempfile::TempDir {
         let home = tempfile::tempdir().expect("make a folder");
         let copy = home.path().join("witness");
@@ -115,7 +115,7 @@ impl Laboratory {
         home
     }
 
-    /// What a check of a run says in what a cut has left.
+    /// Checks a run on the image that a cut has left.
     fn check(&self, (heard, image): Cutting, system: FileSystem, run: &str) -> Checked {
         let (_witness, address) = witness(heard.path(), "127.0.0.1:0");
         let drive = Arc::new(Live::new(Traits::new(Personality::Protected), image));
@@ -128,7 +128,7 @@ impl Laboratory {
     }
 }
 
-/// Waits for the end of a process: its exit code, and all that it has said.
+/// Waits for the end of a process and returns its exit code and all its lines.
 fn ended((mut family, said): Started) -> (i32, Vec<Value>) {
     let code = loop {
         match family.try_wait().expect("ask") {
@@ -142,21 +142,21 @@ fn ended((mut family, said): Started) -> (i32, Vec<Value>) {
     (code, said)
 }
 
-/// A process, and what it says.
+/// A process, and the lines that it prints.
 type Started = (Family, Arc<Mutex<Vec<Value>>>);
-/// What a witness had heard, and what a cut has left after that.
+/// The log of a witness, and the image that a later cut has left.
 type Cutting = (tempfile::TempDir, Image);
 
 #[derive(Debug)]
 enum Checked {
     Code(i32, Vec<Value>),
-    /// Which is a loss of all there was.
+    /// The image does not mount: all of it is lost.
     Unmountable {
         why: String,
     },
 }
 
-/// Whether a drive keeps its word: one run, and all kinds of cuts at its end.
+/// Tests if a drive keeps its promise: one run, and all kinds of cuts at its end.
 fn try_drive(test: &str, kind: &str, system: FileSystem, cuts: &[Cut]) {
     try_patterns(test, kind, system, cuts, "overwrite,append,create,rename");
 }

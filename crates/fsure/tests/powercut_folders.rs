@@ -9,8 +9,8 @@ use std::path::Path;
 use support::fsure_of;
 use support::powercut::{Place, check, summary, witness};
 
-/// Who may write to the folder, too, has nothing removed by us that is not ours; nor
-/// has who set a run's files aside.
+/// fsure removes only its own files, even if another user can write to the folder, and
+/// even if a user has set a run's files aside.
 #[test]
 fn only_what_a_writer_has_made_is_removed() {
     let place = Place::new();
@@ -52,7 +52,7 @@ fn only_what_a_writer_has_made_is_removed() {
     assert_eq!(victim.read_dir().expect("list it").count(), 2);
 }
 
-/// Where the clock was set back, or several folders have been there by one name.
+/// This happens if the clock was set back, or if several folders had one name.
 #[test]
 fn of_another_runs_folder_nothing_is_judged() {
     let place = Place::new();

@@ -11,13 +11,13 @@ use serde_json::Value;
 use support::slow::slowest;
 use support::{is_torn_superblock, skip};
 
-/// What the workload agrees to lose.
+/// The loss that the workload agrees to.
 const AGREED: Duration = Duration::from_millis(300);
-/// What a simulated drive takes for a flush at least, with its loop device.
+/// Shortest duration of a flush of a simulated drive, with its loop device.
 const SLOW: Duration = Duration::from_millis(150);
 
-/// Cuts of a workload on a drive that keeps its word, and of its twin that lies;
-/// `None`, and said so, where this machine cannot.
+/// Runs the cuts of a workload on a drive that keeps its promise, and of its twin that
+/// lies; `None`, with a report, if this machine cannot.
 fn cuts(workload: &str, fs: &str, count: u32, folder: &Path) -> Option<Vec<Value>> {
     let count = count.to_string();
     let test = format!("cuts of {workload} on {fs}");

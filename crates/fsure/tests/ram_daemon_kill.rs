@@ -17,20 +17,20 @@ use support::bound::{
     Disk, FSURE, alone, bind, is_bound, kill, kill_daemons, process, ram, unbind,
 };
 
-/// What is killed, and under what.
+/// The processes that are killed, and the work that goes on at the time.
 #[derive(Clone, Copy, Debug)]
 enum Scene {
-    /// The one that brings the disk side up to date.
+    /// The process that brings the disk side up to date.
     Worker,
-    /// The one that starts it again.
+    /// The process that starts the worker again.
     Keeper,
-    /// Both, while there is writing.
+    /// Both, while files are written.
     Both,
-    /// All of it, while the folder is taken out of RAM.
+    /// All processes, while the folder is taken out of RAM.
     Unbinding,
-    /// All of it, while it is put into RAM.
+    /// All processes, while the folder is put into RAM.
     Binding,
-    /// All of it, while a generation is asked for.
+    /// All processes, while a generation is requested.
     Syncing,
 }
 
@@ -38,7 +38,7 @@ const SCENES: [Scene; 6] =
     [Scene::Worker, Scene::Unbinding, Scene::Both, Scene::Binding, Scene::Keeper, Scene::Syncing];
 /// Of all scenes together. By hand with more: `FSURE_KILLS=300`.
 const KILLS: u32 = 60;
-/// The longest that is waited before a kill: beyond what a scene takes.
+/// The longest delay before a kill: longer than a scene takes.
 const LONGEST: Duration = Duration::from_millis(120);
 
 #[test]
@@ -157,7 +157,7 @@ impl<'a> Killed<'a> {
     }
 }
 
-/// What the status says of a folder, or nothing.
+/// Returns the line of `ram status --json` for a folder, or null if there is none.
 fn state(folder: &Path) -> Value {
     let run = ram(&["status", "--json"], folder);
     run.stdout.lines().next().and_then(|line| serde_json::from_str(line).ok()).unwrap_or_default()

@@ -9,7 +9,7 @@ use std::process::Command;
 use support::{code, skip};
 use tempfile::TempDir;
 
-/// What must not succeed: `set -e` overlooks `!`.
+/// Shell function for commands that must fail: `set -e` ignores a failure of `!`.
 const NO: &str = r#"no() { if "$@"; then echo "it succeeded: $*"; exit 1; fi; }"#;
 
 /// One that works in a folder, and its end, however the script ends.
@@ -21,7 +21,7 @@ const SLEEPER: &str = r#"
     trap end_it EXIT
 "#;
 
-/// Runs a script where nobody sees what it mounts: `$F` is the command, `$D` an
+/// Runs a script in a mount namespace of its own: `$F` is the command, `$D` an
 /// empty folder. Every line of it must succeed.
 fn privately(test: &str, script: &str) {
     let folder = TempDir::new().unwrap();

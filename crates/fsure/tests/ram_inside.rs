@@ -17,7 +17,7 @@ use support::bound::{
 };
 use support::skip;
 
-/// What takes longer never comes.
+/// Timeout: an event that takes longer is taken for one that never happens.
 const LONG: Duration = Duration::from_secs(60);
 
 fn has_not_ended(process: &mut Child) -> bool {

@@ -30,13 +30,13 @@ const MAX_LOSS: Duration = Duration::from_millis(300);
 const HOST: &str = "/var/lib/host";
 const DISK: &str = "/var/lib/cut-disk";
 const COPY: &str = "/var/lib/cut-copy";
-/// Where a program that is asked to write logs what it did.
+/// File to which a writing program logs its operations.
 const LOG: &str = "/var/lib/log/history";
-/// What a process of this test is to write, as its number in `PROGRAMS` and in `PAUSES`, and
-/// where.
+/// Environment variable that makes a process of this test a writer: the numbers of its
+/// program in `PROGRAMS` and of its pause in `PAUSES`, and the folder.
 const WRITER: &str = "FSURE_TEST_WRITER";
 
-/// How the program sees the folder in memory.
+/// The command that puts the folder of the program into memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Mode {
     Bind,
@@ -195,7 +195,7 @@ fn write(asked: &str) {
     fs::write(LOG, log).expect("log");
 }
 
-/// What came of all cuts.
+/// The results of all cuts.
 #[derive(Debug, Default)]
 struct Sum {
     cuts: u32,
@@ -398,11 +398,12 @@ impl Run {
     }
 }
 
-/// What is in a copy of an image after `recover`, and the spread that this reports.
+/// Returns the content of a copy of an image after `recover`, and the spread that
+/// `recover` reports.
 fn recovered(copy: &Path) -> (Tree, Duration) {
     sh(&format!("mount -o loop {} {COPY}", copy.display()));
     let folder = Path::new(COPY).join("work");
-    // As the user who put it into RAM: root does not do what another has left to be done.
+    // As the user who put it into RAM: root does not finish what another user has left.
     let owner = fs::metadata(&folder).expect("it is there").uid();
     let mut recover = Command::new(FSURE);
     let run = recover.args(["ram", "recover", "--json"]).arg(&folder).uid(owner).output();

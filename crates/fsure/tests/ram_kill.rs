@@ -21,17 +21,17 @@ use tempfile::TempDir;
 
 /// Most of the time of a kill is spent waiting.
 const THREADS: u32 = 8;
-/// What the workload agrees to lose.
+/// The loss that the workload agrees to.
 const AGREED: Duration = Duration::from_millis(300);
 
-/// What a program that was killed had acknowledged, and when.
+/// The acknowledgements of a program until it was killed, with their times.
 struct Writing {
     acked: Vec<(u64, Instant)>,
 }
 
 impl Writing {
     /// Runs a workload and kills it some time after its first acknowledgement.
-    /// `Err` where this machine cannot.
+    /// `Err` if this machine cannot.
     fn killed(name: &str, folder: &Path, after: Duration) -> Result<Self, String> {
         let mut child = Command::new(env!("CARGO_BIN_EXE_fsure"))
             .args(["workload", "run", name])

@@ -1,5 +1,6 @@
-//! What is stored through a map leaves no date on the RAM side, and no event: it has to
-//! come to the disk all the same, and the last store before the map is let go, too.
+//! Tests stores through a memory map, which leave neither a date on the RAM side nor an
+//! event. They must reach the disk all the same, including the last store before the
+//! file is unmapped.
 #![cfg(target_os = "linux")]
 
 mod support;
@@ -14,7 +15,7 @@ use std::time::{Duration, Instant};
 use fsure::ram::{Depth, Engine, Untracked};
 use support::skip;
 
-/// Maps a file, stores a number for every line it is given and says so, and stores a
+/// Maps a file, stores a number for every line of its input and reports it, and stores a
 /// `z` before it ends.
 const MAPPER: &str = "
 import mmap, sys

@@ -11,7 +11,7 @@ use std::path::Path;
 use support::bound::{alone, available, bind, is_bound, ram, sh, until, wait_while};
 use support::{Run, fsure};
 
-/// What was told lately.
+/// Runs `ram status`, which reports recent events.
 fn told() -> Run {
     fsure(&["ram", "status"])
 }

@@ -119,7 +119,7 @@ fn a_limit_is_named_with_its_remedy() {
     assert!(said.contains("LimitMEMLOCK="), "{said}");
 }
 
-/// What the one that holds a folder says of itself.
+/// Returns the state of the process that holds a folder; `None` if there is none.
 fn holder(folder: &Path) -> Option<job::Pinned> {
     let runtime = match std::env::var_os("XDG_RUNTIME_DIR") {
         Some(runtime) if !rustix::process::geteuid().is_root() => {

@@ -255,7 +255,7 @@ fn a_job_in_the_background_leaves_the_terminal_to_the_shell() {
     assert_eq!(place.read("made").as_deref(), Some("1\n"));
 }
 
-/// What is in a folder, by name.
+/// Returns the content of the files in a folder, by name.
 fn content(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let names = fs::read_dir(folder).unwrap().map(|name| name.unwrap().path());
     let files = names.filter(|path| path.is_file());

@@ -31,7 +31,7 @@ while test $n -lt "$1"; do
     echo $n
 done"#;
 
-/// Whom to kill.
+/// The process to kill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Victim {
     Wrapper,
@@ -41,7 +41,7 @@ enum Victim {
     All,
 }
 
-/// A run, and how far its command has got.
+/// A run, and the progress of its command.
 struct Run {
     child: Child,
     said: Arc<AtomicU64>,

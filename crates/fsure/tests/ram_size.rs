@@ -1,6 +1,6 @@
-//! How large RAM folders are: that of `--size auto` grows ahead of writers at full speed, in
-//! bytes and in names, as far as its share of the memory goes; one that was stated stays.
-//! What memory there is the kernel says (`/proc/meminfo`, covered for the test).
+//! Tests the size of RAM folders: a folder with `--size auto` grows ahead of writers at full
+//! speed, in bytes and in names, up to its share of the memory; a given size stays.
+//! The amount of memory is read from `/proc/meminfo`, which is covered for the test.
 #![cfg(target_os = "linux")]
 
 mod support;
@@ -13,7 +13,7 @@ use support::bound::{Disk, alone, available, ram, status, until};
 use support::placed::{Place, users, words};
 
 const MIB: usize = 1 << 20;
-/// What the machine leaves alone: a twentieth of its memory, or 128 MiB.
+/// Returns the reserve of the machine in KiB: a twentieth of its memory, at least 128 MiB.
 fn reserve_kib() -> u64 {
     let table = fs::read_to_string("/proc/meminfo").expect("read");
     let total = table.lines().find_map(|line| line.strip_prefix("MemTotal:")).expect("a total");
@@ -21,7 +21,7 @@ fn reserve_kib() -> u64 {
     (total / 20).max(128 << 10)
 }
 
-/// Has so much memory be there beside what is left alone.
+/// Makes so many MiB of memory available beside the reserve.
 fn beside_reserve(mib: u64) {
     available(reserve_kib() + (mib << 10));
 }
@@ -35,7 +35,7 @@ fn bound(disk: &Disk, size: &str) -> std::path::PathBuf {
     folder
 }
 
-/// Writes at full speed; how much was taken.
+/// Writes a file of `mib` MiB at full speed; fails with the kind of the first write error.
 fn fill(file: &Path, mib: usize) -> Result<(), ErrorKind> {
     let mut file = File::create(file).expect("make");
     let block = vec![1; MIB];

@@ -19,7 +19,7 @@ use support::bound::{
 use support::skip;
 
 const MIB: usize = 1 << 20;
-/// What the disk of a test takes; it is sparse.
+/// Size of the disk of a test in MiB; it is sparse.
 const DISK: u64 = 1024;
 
 /// Runs a test with a folder of its name, where xfs on zram can be made. A device that a
@@ -73,12 +73,13 @@ fn device() -> u32 {
     bound["device"].as_u64().and_then(|number| u32::try_from(number).ok()).expect("a device")
 }
 
-/// Whether the zram device of a folder is there: its number may be another's by now.
+/// Returns true if the zram device of a folder exists. Its label is checked: another
+/// folder might have its number by now.
 fn has(device: u32, folder: &Path) -> bool {
     has_label(device, &label_of(folder))
 }
 
-/// The end, of which nothing is left.
+/// Ends a folder in RAM and asserts that nothing of it is left.
 fn end(folder: &Path) {
     let device = device();
     let processes = [process("worker", 0), process("keeper", 0)];
@@ -89,7 +90,7 @@ fn end(folder: &Path) {
     });
 }
 
-/// Thaws, however the test ends: nobody could end it otherwise.
+/// Thaws, however the test ends: it could not be ended otherwise.
 struct Thaws<'a>(&'a Path);
 
 impl Drop for Thaws<'_> {

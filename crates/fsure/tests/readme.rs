@@ -71,7 +71,7 @@ fn run(tree: &Tree, step: &Step) {
     );
 }
 
-/// Whether lines fit a pattern of lines.
+/// Returns true if lines match a pattern of lines, with `...` for any lines.
 fn fits(expected: &[String], lines: &[&str]) -> bool {
     match (expected.split_first(), lines.split_first()) {
         (None, None) => true,
@@ -83,7 +83,7 @@ fn fits(expected: &[String], lines: &[&str]) -> bool {
     }
 }
 
-/// Whether a line fits a pattern with `[..]` for any text.
+/// Returns true if a line matches a pattern with `[..]` for any text.
 fn line_fits(expected: &str, line: &str) -> bool {
     let Some((head, tail)) = expected.split_once("[..]") else { return expected == line };
     let Some(rest) = line.strip_prefix(head) else { return false };

@@ -42,7 +42,7 @@ fn assert_refused(recorded: &Recorded, case: &str) {
     assert_eq!(debris(recorded), [""; 0], "{case}");
 }
 
-/// What lies beside the catalog and should not.
+/// Returns the names of files beside the catalog that should not be there.
 fn debris(recorded: &Recorded) -> Vec<String> {
     let folder = recorded.catalog.parent().expect("a folder");
     let names = std::fs::read_dir(folder)
@@ -71,7 +71,7 @@ fn a_newer_format_is_refused_and_named() {
     assert_refused(&recorded, "somebody else's database");
 }
 
-/// What `data/catalog-v1.db` was made of, by the version that wrote it.
+/// Makes the tree of which `data/catalog-v1.db` is the record, written by that version.
 fn tree_of_version_1() -> (Tree, Recorded) {
     const NOON: i64 = 1_795_176_000_000_000_000;
     let tree = Tree::new();
@@ -163,7 +163,7 @@ fn no_flipped_byte_is_believed_or_written_over() {
     assert!(refused > 30, "only {refused} of the flips were seen: is anything checked?");
 }
 
-/// What is edited, and the paths whose rows are bad then.
+/// Edits as SQL, and the paths whose rows are bad afterwards.
 const EDITS: &[(&str, &[&str])] = &[
     ("UPDATE record SET size = size + 1 WHERE path = x'61'", &["a"]),
     ("UPDATE record SET mtime_ns = mtime_ns + 1 WHERE path = x'61'", &["a"]),

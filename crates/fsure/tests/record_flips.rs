@@ -128,7 +128,7 @@ fn refused_bits(whole: &[u8], bytes: Range<usize>, said: &str) -> usize {
     refused
 }
 
-/// What a command ends with, and the lines that name a file.
+/// Runs a command and returns its exit code and the lines that name a file.
 fn run(recorded: &Recorded, command: &str, more: &[&str]) -> (i32, Vec<String>) {
     let run = recorded.text(command, more);
     let names =

@@ -50,7 +50,7 @@ fn claims(recorded: &Recorded) -> BTreeMap<Vec<u8>, Row> {
     rows
 }
 
-/// What remains beside the catalog is taken away.
+/// Removes the catalog and all files beside it, except the lock file.
 fn clear(recorded: &Recorded) {
     let folder = recorded.catalog.parent().expect("a folder");
     for name in fs::read_dir(folder).expect("list").map(|entry| entry.expect("list").path()) {
@@ -64,7 +64,7 @@ fn recover(recorded: &Recorded) -> Report {
     recorded.run("recover", &NONE)
 }
 
-/// The ways in which a page is lost.
+/// Returns the ways in which a page can be lost.
 fn damages(whole: &[u8]) -> Vec<(String, Vec<u8>)> {
     let mut all = Vec::new();
     for page in 0..whole.len() / PAGE {
@@ -149,7 +149,8 @@ fn without_a_backup_only_the_rows_of_that_page_are_lost() {
     assert!(saved * 100 > all * 96, "{saved} of {all} rows saved, at worst {worst} lost");
 }
 
-/// What a run that was killed between the two has committed is not in the backup.
+/// A run that was killed between its commit and its backup has commits that the backup
+/// lacks.
 #[test]
 fn a_backup_that_is_behind_is_brought_together_with_what_is_sound() {
     let (tree, recorded) = tree();

@@ -18,7 +18,7 @@ use fsure_os::passthrough::{Passthrough, Server};
 use fsure_os::scratch::Scratch;
 use fsure_os::zram::Zram;
 
-/// Where the process that is killed makes its folder.
+/// Environment variable with the place in which the killed process makes its folder.
 const FOLDER: &str = "FSURE_TEST_FOLDER";
 
 /// Not a test: the process that is killed, started by the tests below.
@@ -40,7 +40,7 @@ fn victim() {
     drop(up);
 }
 
-/// What is up, or why it is not.
+/// A resource that is in use, or the error of creating it.
 type Up = (Option<Box<dyn std::any::Any>>, Option<String>);
 
 /// Everything that a measurement may have, in use.
@@ -127,7 +127,7 @@ impl Victim {
         self.process.wait().unwrap();
     }
 
-    /// What is left of it beside its folder.
+    /// Returns what is left of the process outside its folder.
     fn left(&self, folder: &Path) -> Vec<String> {
         let mut left = Vec::new();
         for line in self.registered.lines() {
@@ -160,7 +160,7 @@ fn wait_for(is_over: impl Fn() -> bool) {
     }
 }
 
-/// Whether a process is over; one whose parent has not asked is.
+/// Returns true if a process has ended, even if its parent has not waited for it.
 fn is_over(process: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{process}/stat"));
     stat.map_or(true, |stat| stat.contains(") Z "))

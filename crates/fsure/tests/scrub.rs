@@ -168,7 +168,7 @@ fn flaky_and_unreadable_are_remembered() {
     assert_eq!(said(&scrub(&recorded, &["--max-age", "1h"])).0, 0);
 }
 
-/// What came at a second attempt only is no part that counts.
+/// A part that could be read only at the second attempt does not count as verified.
 #[test]
 fn a_flaky_part_comes_again() {
     let (tree, beside) = (Tree::new(), Tree::new());
@@ -187,8 +187,8 @@ fn a_flaky_part_comes_again() {
     assert_eq!((said(&report), report.code), ((1, 0, 10 * MIB), 0), "{report:?}");
 }
 
-/// Of a large file that is bad only the bad blocks come again, so that it does
-/// not eat every budget; the rest of it is looked at as the others are.
+/// Of a large bad file only the bad blocks are read again, so that it does
+/// not use up every budget; the rest of it is verified in its turn like other files.
 #[test]
 fn of_a_large_bad_file_only_the_bad_block_comes_again() {
     let (tree, beside) = (Tree::new(), Tree::new());
@@ -270,8 +270,8 @@ fn parts_count_only_for_the_file_they_were_read_of() {
     assert_eq!((parts(), said(&half()).2), (0, 6 * MIB));
 }
 
-/// What was verified by one record says nothing of another, though the file's
-/// stat is the same.
+/// A part that was verified against one record does not count for another, although the
+/// file's stat is the same.
 #[test]
 fn a_part_of_another_record_is_no_ok() {
     let (tree, beside) = (Tree::new(), Tree::new());

@@ -1,6 +1,6 @@
-//! What is told of verifications over the years: `status --age`, metrics as
-//! Prometheus reads them, and the units that let systemd run a scrub. Checked
-//! by the programs that they are for, where these are here.
+//! Tests the reports on verifications over the years: `status --age`, metrics as
+//! Prometheus reads them, and the units that let systemd run a scrub. They are checked
+//! with the programs that they are for, if these are installed.
 #![cfg(target_os = "linux")]
 
 mod support;

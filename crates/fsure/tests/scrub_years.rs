@@ -44,7 +44,7 @@ struct Years {
     recorded: Recorded,
 }
 
-/// How old a path of the tree is.
+/// Returns the age of a path of the tree as its rank: 0 is the oldest.
 fn age(path: &Path) -> usize {
     ["c-old", "b-huge", "a-new"].iter().position(|age| path.starts_with(age)).expect("an age")
 }
@@ -96,7 +96,7 @@ impl Years {
         requests
     }
 
-    /// When each path was verified.
+    /// Returns the time at which each file was last verified, in seconds since 1970.
     fn dates(&self) -> BTreeMap<String, i64> {
         let rows = self.recorded.rows().into_iter().filter(|(_, row)| row["kind"] == 0.into());
         rows.map(|(path, row)| (String::from_utf8(path).expect("text"), number(&row["verified_s"])))
@@ -123,7 +123,7 @@ fn bytes(requests: &[Request]) -> u64 {
     requests.iter().map(|request| request.range.end - request.range.start).sum()
 }
 
-/// How often each byte was read, by ranges of a page.
+/// Counts how often each page was read, by path and offset in bytes.
 fn times_read(requests: &[Request]) -> BTreeMap<(String, u64), u32> {
     let mut times = BTreeMap::new();
     for request in requests {

@@ -51,8 +51,9 @@ fn args(command: &str, root: &Path, catalog: &Path) -> Vec<String> {
 }
 
 impl Setting {
-    /// What a command says while these do not answer. They answer again when
-    /// it has said all: a process that waits in the kernel cannot end before.
+    /// Runs a command while the files in `silent` do not respond, and returns its report.
+    /// They respond again after its last output: a process that waits in the kernel cannot
+    /// end before.
     fn run(&self, silent: &[&str], args: &[&str], interrupt: bool) -> Report {
         self.view.silence(silent);
         let mut child = Command::new(env!("CARGO_BIN_EXE_fsure"))

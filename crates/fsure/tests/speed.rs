@@ -155,7 +155,7 @@ fn memory_is_no_disk() {
     }
 }
 
-/// What lies below an overlay may be memory, and is not called a device.
+/// The storage below an overlay might be memory, and is not reported as a device.
 #[test]
 fn an_overlay_is_no_device() {
     let Ok(folder) = tempfile::tempdir_in("/dev/shm") else {
@@ -302,8 +302,8 @@ fn what_is_not_there_is_a_wrong_command_line() {
     assert_eq!(names(folder.path()), [""; 0]);
 }
 
-/// What caching costs: a read through the cache throws out what was there, and
-/// one past it leaves it alone.
+/// Measures the cost of caching: a read through the cache evicts what was there, and
+/// a read past the cache leaves it alone.
 #[test]
 fn only_the_cached_read_throws_out_what_others_had_in_memory() {
     const TEST: &str = "only_the_cached_read_throws_out";

@@ -168,12 +168,12 @@ fn a_folder_renamed_to_other_capitals_is_not_read() {
     assert!(recorded.rows().keys().all(|path| path.starts_with(b"photos")));
 }
 
-/// What is recorded, what is there, and what is said.
+/// The recorded names, the names that are there, and the findings to expect.
 type Case = (&'static [&'static str], &'static [&'static str], Told);
 type Told = &'static [(&'static str, &'static str, Option<&'static str>)];
 
 const PAIRS: &[Case] = &[
-    // Exact names win, and the other is nobody's.
+    // Exact names win, and the other name is new.
     (&["e\u{301}"], &["\u{e9}", "e\u{301}"], &[("\u{e9}", "new", None)]),
     (&["e\u{301}", "\u{e9}"], &["e\u{301}", "\u{e9}"], &[]),
     (&["e\u{301}", "\u{e9}"], &["\u{e9}"], &[("e\u{301}", "missing", None)]),
@@ -272,7 +272,7 @@ fn a_report_for_people_says_it() {
     assert!(run.stdout.contains("Recorded: 6 names in another spelling."), "{}", run.stdout);
 }
 
-/// Where capitals do not count the system finds `Read` under `READ`, too.
+/// A file system that ignores case finds `Read` under `READ`, too.
 #[cfg(target_os = "linux")]
 #[test]
 fn on_a_file_system_without_capitals_no_name_shadows_another() {

@@ -17,7 +17,7 @@ use support::{FaultyFs, Meanwhile, Moment, Recorded, Tree, content, or_skip};
 
 const MIB: usize = 1 << 20;
 
-/// When it happens.
+/// The moment of a change to a file during a run.
 #[derive(Clone, Copy, Debug)]
 enum Stage {
     BeforeOpening,
@@ -30,7 +30,7 @@ enum Stage {
 const STAGES: [Stage; 4] =
     [Stage::BeforeOpening, Stage::BeforeReading, Stage::InTheMiddle, Stage::BeforeLookingAgain];
 
-/// What happens.
+/// A change to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
     Truncated,
@@ -81,7 +81,7 @@ impl Change {
         }
     }
 
-    /// What a run that waits for the writer finds in the end.
+    /// Returns the final verdict of a run that waits for the writer.
     fn verdict(self) -> &'static str {
         match self {
             Self::Deleted => "missing",

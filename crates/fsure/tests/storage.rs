@@ -1,6 +1,6 @@
-//! Where the record lies and who else wants it: a medium that cannot be
-//! written, a disk that is full, another process on the same record. Each has
-//! to end in a clear word and a record as good as before.
+//! Tests the storage of the record and access by other processes: a medium that cannot be
+//! written, a full disk, another process on the same record. Each must end with a clear
+//! message and a record as good as before.
 #![cfg(target_os = "linux")]
 
 mod support;

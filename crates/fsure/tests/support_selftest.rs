@@ -21,7 +21,7 @@ fn content(length: usize) -> Vec<u8> {
     words.flat_map(u64::to_le_bytes).take(length).collect()
 }
 
-/// What a record compares: size, inode, modification and change time.
+/// Returns the fields that a record compares: size, inode, modification and change time.
 fn stat(path: &Path) -> (u64, u64, (i64, i64), (i64, i64)) {
     let s = std::fs::symlink_metadata(path).expect("stat");
     (s.size(), s.ino(), (s.mtime(), s.mtime_nsec()), (s.ctime(), s.ctime_nsec()))

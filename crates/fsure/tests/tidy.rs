@@ -1,8 +1,8 @@
-//! The rules of the house that no compiler knows. A module uses only floors
-//! below its own, so that each can be read, tested and replaced without those
-//! above; the operating system is asked in one place, so that it can be
+//! Checks the rules of this code base that the compiler does not check. A module uses only
+//! floors below its own, so that each can be read, tested and replaced without those
+//! above; the operating system is called in one place, so that it can be
 //! replaced by a bad one; the library neither prints nor exits, since its
-//! caller may be Python. One look at the tokens of each file is enough.
+//! caller may be Python. One pass over the tokens of each file is enough.
 
 #[path = "support/code.rs"]
 mod code;
@@ -14,7 +14,7 @@ use std::path::Path;
 
 use code::Found;
 
-/// The floors off `lib.rs`: `// Floor n: name`, then its modules.
+/// Reads the floors from `lib.rs`: `// Floor n: name`, then its modules.
 fn floors(lib: &str) -> BTreeMap<&str, u8> {
     let (mut floors, mut floor) = (BTreeMap::new(), None);
     for line in lib.lines() {
@@ -31,7 +31,7 @@ fn floors(lib: &str) -> BTreeMap<&str, u8> {
     floors
 }
 
-/// Why a path may not stand where it was found: the floors.
+/// Returns the reason why the floors forbid a path at its place; `None` if they allow it.
 fn climbs(floors: &BTreeMap<&str, u8>, file: &str, found: &Found<'_>) -> Option<String> {
     let path = &found.path;
     let names: Vec<_> = file.trim_end_matches(".rs").trim_end_matches("/mod").split('/').collect();
@@ -60,7 +60,8 @@ const SYSTEM: &[&str] =
 const TARGET: &[&str] = &["target_os", "target_family", "unix", "windows"];
 const PRINTS: &[&str] = &["println", "eprintln", "print", "eprint", "dbg"];
 
-/// Why a path may not stand where it was found: what only some places may do.
+/// Returns the reason why a path is forbidden because only some other places may do what
+/// it does; `None` if it is allowed.
 fn oversteps(file: &str, found: &Found<'_>) -> Option<&'static str> {
     let path = format!("{}::", found.path.join("::"));
     let (last, before) = (found.path[found.path.len() - 1], found.before);
@@ -93,7 +94,7 @@ fn oversteps(file: &str, found: &Found<'_>) -> Option<&'static str> {
 /// Lines of a file. A lower limit has cut single objects into many files.
 const LINES_MAX: usize = 800;
 
-/// What is wrong with the lines of a file.
+/// Returns what is wrong with the lines of a file, with line numbers from 1.
 fn shape(source: &str) -> Vec<(usize, String)> {
     let mut faults = vec![];
     if !source.starts_with("//!") {

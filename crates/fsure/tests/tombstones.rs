@@ -38,7 +38,7 @@ fn number_of(recorded: &Recorded, sql: &str) -> i64 {
     recorded.connect().query_row(sql, [], |row| row.get(0)).expect("a number")
 }
 
-/// What comes and goes: so many names, other ones in each round.
+/// Replaces the files that come and go: `count` names, other ones in each round.
 fn come_and_go(tree: &Tree, round: u64, count: u64) {
     std::fs::remove_dir_all(tree.path("comes and goes")).ok();
     for number in 0..count {

@@ -1,4 +1,4 @@
-//! What lies beside the rows of a signed record: metadata, what was chosen,
+//! Tests the parts of a signed record beside its rows: metadata, choices,
 //! names that fsure leaves out as its own, and the commands that judge by it.
 #![cfg(target_os = "linux")]
 
@@ -127,7 +127,7 @@ fn log_calls_a_heal_a_heal_and_an_adoption_that() {
     assert_eq!((&adopted["command"], &adopted["changes"]["new"]), (&"adopt".into(), &4.into()));
 }
 
-/// What a user wants believed is asked for by every command that judges.
+/// Every command that judges requires the signature that the user has configured.
 #[test]
 fn whoever_judges_asks_who_signed() {
     let sample = beside();

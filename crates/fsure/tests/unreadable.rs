@@ -274,7 +274,8 @@ fn a_file_that_claims_too_much_is_told_and_costs_the_others_nothing() {
     assert_eq!(recorded.rows().into_keys().collect::<Vec<_>>(), [b"good".to_vec()]);
 }
 
-/// What may be a disk image is read, all of its zeros, until the user has enough.
+/// A file that might be a disk image is read, including all of its zeros, until the user
+/// interrupts the run.
 #[test]
 fn a_large_hole_is_read_until_the_run_is_interrupted() {
     let (tree, beside) = (Tree::new(), Tree::new());

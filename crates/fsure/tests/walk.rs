@@ -1,6 +1,6 @@
-//! What belongs to a tree and what does not: patterns, other file systems,
-//! roots in roots, hard links, links, holes, and things that must never be
-//! opened; and what comes back after it was gone.
+//! Tests the borders of a tree: patterns, other file systems, roots in roots, hard
+//! links, links, holes, and files that must never be opened; and files that come back
+//! after they were gone.
 #![cfg(target_os = "linux")]
 
 mod support;

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 /// All up to a number is there, or what is wrong.
 type Last = Result<u64, String>;
 
-/// What a workload has left after so many acknowledgements.
+/// Runs a workload until so many acknowledgements, and returns the folder that it leaves.
 fn run_until(name: &str, acks: u64) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let ended = run(workload(name).unwrap(), folder.path(), &mut |number| {
@@ -299,7 +299,7 @@ fn an_older_record_has_fewer_files() {
 proptest::proptest! {
     #![proptest_config(proptest::test_runner::Config::with_cases(200))]
 
-    /// Whatever befalls the bytes of a write, the check does not call it there.
+    /// However the bytes of a write are damaged, the check does not report it as there.
     #[test]
     fn no_check_finds_what_was_harmed(
         which in 0..3_usize,

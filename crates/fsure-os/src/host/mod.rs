@@ -1,41 +1,41 @@
-//! What floor 0 asks of a system. Each has a folder with the same names in it;
-//! Linux and macOS share most of theirs in `unix`.
+//! The functions that floor 0 needs from an operating system. Each system has a folder with
+//! the same names in it; Linux and macOS share most of theirs in `unix`.
 //!
-//! | name | answers |
+//! | name | provides |
 //! |---|---|
-//! | `File` | [`Handle`]: how an open file is read |
+//! | `File` | [`Handle`]: reads of an open file |
 //! | `Root` | names below a folder, never through a link |
 //! | `block` | a disk made of a program |
-//! | `attribute` | what a name has beside its content |
+//! | `attribute` | the attributes of a name |
 //! | `inside` | a command that sees folders in memory in the place of others |
 //! | `machine` | the machine, and what else it is doing |
-//! | `kernel` | what this kernel can do |
+//! | `kernel` | the features of this kernel |
 //! | `long_queue` | more callers at once |
 //! | `loop_device` | a file as a block device, and what other processes do to it |
 //! | `mapped_write` | writes that move no date |
 //! | `memory` | room for direct reads |
-//! | `memory_use` | memory, and who has it |
-//! | `output` | where a path leads to, as a place for an output |
+//! | `memory_use` | memory, and the processes that have it |
+//! | `output` | the destination of an output path |
 //! | `path` | a path's bytes and back |
-//! | `counters` | what a device was really asked to do |
+//! | `counters` | the requests that a device really got |
 //! | `daemon` | processes that go on by themselves |
 //! | `defer` | a command whose `fsync` returns at once |
 //! | `device` | the storage under a folder |
 //! | `durable` | the ways of making a write durable |
-//! | `name` | what this host is called |
+//! | `name` | the name of this host |
 //! | `pin` | files held in memory |
-//! | `priority` | whether others go first |
+//! | `priority` | precedence for other processes |
 //! | `ramdisk` | a plain RAM disk |
 //! | `ramfs` | a folder in memory over one on a disk |
-//! | `ring` | many reads with one call, where there is such a thing |
+//! | `ring` | many reads with one call, if the system has such a call |
 //! | `scratch` | folders of which nothing is left behind |
-//! | `stack` | what a folder lies on, layer by layer |
-//! | `tracing` | what all programs do to folders |
-//! | `still` | a file system made to hold still |
-//! | `volume` | which file system this is |
-//! | `watch` | which folders have changed |
+//! | `stack` | the storage below a folder, layer by layer |
+//! | `tracing` | the operations of all programs on folders |
+//! | `still` | a file system that is frozen |
+//! | `volume` | the identity of a file system |
+//! | `watch` | the folders that have changed |
 //! | `write` | repairs below a folder |
-//! | `is_gone`, ... | what an error means |
+//! | `is_gone`, ... | the meaning of an error |
 //!
 //! Logic that is more than a question stands above, where it is the same for
 //! all systems and is tested with a [`Handle`] that misbehaves on purpose.
@@ -130,10 +130,10 @@ pub(crate) use {
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
 compile_error!("fsure-os speaks to Linux, macOS and Windows");
 
-/// An open file, as the ladder of [`crate::read`] needs it. Nobody but this
-/// package and its tests implements it.
+/// An open file, as the ladder of [`crate::read`] needs it. Only this package and its
+/// tests implement it.
 pub trait Handle {
-    /// Whether the system can ever be asked what is in the page cache.
+    /// True if the system can ever report what is in the page cache.
     const TELLS_RESIDENCY: bool;
 
     /// The stat of the open file.
@@ -147,32 +147,32 @@ pub trait Handle {
     /// Reads once, by a way that is on, and may read less than asked for.
     fn read(&self, way: Way, target: &mut [u8], position: u64) -> io::Result<usize>;
 
-    /// Whether an error of such a read says that this way is not to be had
-    /// after all, rather than something of the medium.
+    /// Returns true if an error of such a read means that this way is not available after
+    /// all, rather than something about the medium.
     fn refuses_way(error: &io::Error) -> bool;
 
-    /// Whether there is anything behind the page cache.
+    /// Returns true if there is anything behind the page cache.
     fn has_medium(&self) -> bool;
 
-    /// Whether [`Way::DontCache`] is known to work here, which may be asked by
-    /// reading.
+    /// Returns true if [`Way::DontCache`] is known to work here. The check might read from
+    /// the file.
     fn knows_dontcache(&self) -> bool;
 
-    /// Whether the file system of this file can be asked what is in the cache.
+    /// Returns true if the file system of this file can report what is in the cache.
     fn tells_residency(&self) -> bool;
 
-    /// How many bytes of a range of the file are in the page cache, in whole
-    /// pages; `None` where that is not told. `is_told` is the answer of
-    /// [`Handle::tells_residency`], which is the same for a whole file system.
-    /// A range that ends at `u64::MAX` is all that follows, here and below.
+    /// Returns the bytes of a range of the file that are in the page cache, in whole pages;
+    /// `None` if that is not reported. `is_told` is the result of
+    /// [`Handle::tells_residency`], which is the same for a whole file system. A range that
+    /// ends at `u64::MAX` is all that follows, here and below.
     fn resident_bytes(&self, is_told: bool, range: Range<u64>) -> Option<u64>;
 
     /// Lets go of what is in the page cache of a range of this file.
     fn drop_cached(&self, range: Range<u64>);
 
-    /// Whether all data in a range lie on the disk as plain bytes, so that a
-    /// direct read can fetch them. Asked only where the file system did not
-    /// vouch for direct reads ([`Opened::is_vouched`]).
+    /// Returns true if all data in a range lie on the disk as plain bytes, so that a direct
+    /// read can fetch them. Called only if the file system did not vouch for direct reads
+    /// ([`Opened::is_vouched`]).
     fn is_plain(&self, range: Range<u64>) -> io::Result<bool>;
 
     /// The next range at or after `offset`, which lies before `size`, that
@@ -188,9 +188,9 @@ pub(crate) struct Opened<H> {
     /// The grain of direct reads; `None` where this file cannot be read
     /// directly, whatever the system lets through.
     pub(crate) grain: Option<u64>,
-    /// Whether the system vouches for direct reads of this file: what it takes
-    /// as one is one.
+    /// True if the system vouches for direct reads of this file: a read that it accepts as
+    /// direct is direct.
     pub(crate) is_vouched: bool,
-    /// Whether [`Way::Direct`] is on.
+    /// True if [`Way::Direct`] is on.
     pub(crate) is_direct: bool,
 }

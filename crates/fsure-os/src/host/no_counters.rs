@@ -1,5 +1,5 @@
-//! Where a device's counters are not to be had. macOS and Windows count bytes
-//! of whole disks but no flushes, and those are what this is for.
+//! Stub for systems other than Linux, which have no suitable device counters. macOS and
+//! Windows count bytes of whole disks but no flushes, and flushes are what this is for.
 
 use std::io;
 use std::path::Path;

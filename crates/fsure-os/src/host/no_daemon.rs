@@ -1,4 +1,4 @@
-//! Where no daemon of ours is needed, which is where no Linux is.
+//! Stub for systems other than Linux, on which fsure needs no daemon.
 
 use std::convert::Infallible as Never;
 use std::ffi::{OsStr, OsString};

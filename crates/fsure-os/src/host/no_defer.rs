@@ -1,4 +1,4 @@
-//! Where no command is deferred for, which is where no Linux is.
+//! Stub for systems other than Linux, on which the flushes of a command are not deferred.
 
 use std::io;
 use std::path::{Path, PathBuf};

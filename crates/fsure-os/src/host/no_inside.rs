@@ -1,5 +1,5 @@
-//! Where no command can be shown folders that others do not see, which is where no
-//! Linux is.
+//! Stub for systems other than Linux, on which no command can be shown folders that other
+//! processes do not see.
 
 use std::convert::Infallible as Never;
 use std::ffi::OsString;
@@ -38,7 +38,7 @@ impl Inside {
     }
 }
 
-/// Whether anything lives in them.
+/// The descriptor that reports the end of all processes in them: there is none.
 #[derive(Debug)]
 pub(crate) struct Alive(Never);
 

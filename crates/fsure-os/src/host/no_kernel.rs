@@ -1,4 +1,4 @@
-//! Where RAM folders are not to be had, which is where no Linux is.
+//! Stub for systems other than Linux, on which RAM folders are not available.
 
 use crate::kernel::Features;
 

@@ -1,4 +1,4 @@
-//! Where mounts of our own are not to be had, which is where no Linux is.
+//! Stub for systems other than Linux, on which fsure makes no mounts of its own.
 
 use std::convert::Infallible as Never;
 use std::ffi::OsString;

@@ -1,5 +1,5 @@
-//! Where files are not held in memory, which is where no Linux is: other systems
-//! have no such word as inotify's on what became of them.
+//! Stub for systems other than Linux, on which files are not held in memory: those systems
+//! have no report such as inotify's on what became of the files.
 
 use std::convert::Infallible as Never;
 use std::io;

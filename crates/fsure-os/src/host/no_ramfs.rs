@@ -1,4 +1,4 @@
-//! Where no folder in memory is put over another, which is where no Linux is.
+//! Stub for systems other than Linux, on which no folder in memory is put over another.
 
 use std::convert::Infallible as Never;
 use std::io;

@@ -1,4 +1,5 @@
-//! What a folder lies on, where only the file system says something of itself.
+//! The storage below a folder on systems other than Linux, where only the file system
+//! reports something of itself.
 
 use std::io;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Where no file system is made to hold still, which is where no Linux is.
+//! Stub for systems other than Linux, on which no file system is frozen.
 
 use std::convert::Infallible as Never;
 use std::io;

@@ -1,4 +1,5 @@
-//! Where nothing tells what all programs do, which is where no Linux is.
+//! Stub for systems other than Linux, on which nothing reports the operations of all
+//! programs.
 
 use std::convert::Infallible as Never;
 use std::io;

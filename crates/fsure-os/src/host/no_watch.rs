@@ -1,6 +1,6 @@
-//! Where no system tells what has changed in a whole file system by folders. macOS
-//! has FSEvents, which merges and drops; Windows watches one folder and its buffer
-//! overflows: neither is what a copy may rely on.
+//! Stub for systems other than Linux, which do not report by folders what has changed in a
+//! whole file system. macOS has FSEvents, which merges and drops; Windows watches one folder
+//! and its buffer overflows. A copy can rely on neither.
 
 use std::convert::Infallible as Never;
 use std::io;

@@ -79,7 +79,8 @@ fn how_it_ends_is_told() {
     }
 }
 
-/// What other threads start has copies of what is locked, until its `exec`.
+/// Processes that other threads start have copies of the locked descriptor until
+/// their `exec`.
 #[test]
 fn it_is_free_at_once_whatever_is_started_meanwhile() {
     let test = "it_is_free_at_once_whatever_is_started_meanwhile";

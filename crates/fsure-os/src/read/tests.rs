@@ -6,21 +6,21 @@ use std::cell::{Cell, RefCell};
 
 const MIB: usize = 1 << 20;
 
-/// A file on a system that misbehaves as told, and notes what it was asked.
+/// A file on a system that misbehaves as configured, and records the calls that it gets.
 #[derive(Default)]
 struct Fake {
     content: Vec<u8>,
     /// Ways it has, and those that fail from a position on.
     lacks: Vec<Way>,
     fails_from: Vec<(Way, u64, io::ErrorKind)>,
-    /// What it says of the page cache, in turn.
+    /// The bytes that it reports to be in the page cache, call by call.
     resident: RefCell<Vec<Option<u64>>>,
     /// From where on it is packed; its system vouches for nothing.
     packed_from: Option<u64>,
     /// The most a read gives, and whether every other is interrupted.
     piece: Option<usize>,
     is_interrupted: Option<Cell<bool>>,
-    /// Where it shrinks to once something was read.
+    /// The length that it shrinks to once something was read, in bytes.
     shrinks_to: Option<usize>,
     asked: RefCell<Vec<(Way, u64, usize)>>,
     turned: RefCell<Vec<(Way, bool)>>,
@@ -303,7 +303,7 @@ fn a_larger_grain_is_kept_to() {
     }
 }
 
-/// What a file system takes as a direct read need not be one.
+/// A read that a file system accepts as direct need not be direct.
 #[test]
 fn leaves_the_direct_rung_where_it_is_none() {
     let fake = Fake {

@@ -144,7 +144,8 @@ fn a_file_of_several_names_is_reported_as_one_of_these() {
     assert!(!told.contains('?'), "{told}");
 }
 
-/// What a name is, with the content of a file.
+/// The names below a folder, each with its inode number, mode, hard links (0 for
+/// a folder) and content.
 type Seen = BTreeMap<Vec<u8>, (u64, u32, u64, Vec<u8>)>;
 
 fn snapshot(top: &Path) -> Seen {

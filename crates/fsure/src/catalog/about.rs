@@ -1,5 +1,5 @@
-//! What the catalog says of its root as a whole: the one row of `root` and
-//! the rows of `file_system`, each with its seal.
+//! The catalog's data about its root as a whole: the single row of `root` and the rows of
+//! `file_system`, each with its seal.
 
 use fsure_os::volume::Volume;
 use rusqlite::types::Value;
@@ -9,12 +9,12 @@ use super::row::Row;
 use super::seal::Sealer;
 use crate::words::{Algorithm, AlgorithmSet, FileSystemId};
 
-/// What `update` was last told about a root, and keeps to.
+/// Settings of a root that were last given to `update`, and that it keeps to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Digests computed for new files.
     pub digests: AlgorithmSet,
-    /// Whether other file systems below the root are part of it.
+    /// True if other file systems below the root are part of it.
     pub cross_file_systems: bool,
 }
 
@@ -23,7 +23,7 @@ pub struct Settings {
 pub struct FileSystem {
     /// Its number in this catalog.
     pub id: FileSystemId,
-    /// What the system says it is.
+    /// Properties of the file system as the operating system reports them.
     pub volume: Volume,
     /// The inode through which it was seen.
     pub anchor_inode: Option<u64>,

@@ -5,7 +5,7 @@ use super::row::{self, Stored};
 use super::store::Catalog;
 use crate::words::{Entry, RelPath, Result};
 
-/// How many paths of an audit are sampled to see whether the root is there.
+/// Number of paths that an audit samples; they are used to check that the root is present.
 const SAMPLES: u64 = 1_000;
 
 /// A file that stands for others of its tree.
@@ -17,21 +17,21 @@ pub struct SampledFile {
     pub entry: Entry,
 }
 
-/// What the check found.
+/// Result of an audit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Audit {
     /// Rows that fail their seal.
     pub bad_rows: Vec<RelPath>,
-    /// What is wrong with the rows taken together, if anything.
+    /// Fault of the rows taken together, in words; `None` if there is none.
     pub objection: Option<String>,
-    /// Whether rows are missing, or there are more than were written.
+    /// True if rows are missing, or if there are more rows than were written.
     pub rows_are_lost: bool,
     /// Up to about a thousand live files, evenly spread.
     pub sample: Vec<SampledFile>,
 }
 
 impl Audit {
-    /// Whether everything fits.
+    /// Returns true if the audit found no fault.
     pub fn is_clean(&self) -> bool {
         self.bad_rows.is_empty() && self.objection.is_none()
     }

@@ -18,7 +18,7 @@ const VALUES_PER_PART: usize = 8192;
 pub struct UnfinishedBlocks {
     /// Number of the first block.
     pub first_block: u64,
-    /// When they were read, nanoseconds since 1970.
+    /// Time at which the blocks were read, in nanoseconds since 1970.
     pub hashed_ns: i64,
     /// Its value and those of the blocks behind it.
     pub values: Vec<[u8; 32]>,
@@ -104,7 +104,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// What an earlier run kept of a file, if the file is still as it was.
+    /// Returns the block values that earlier runs kept of an unfinished file. Values are
+    /// left out if the file has changed since.
     pub fn unfinished(&mut self, path: &RelPath, entry: &Entry) -> Result<Vec<UnfinishedBlocks>> {
         let sql = "SELECT first_block, value, seal, hashed_ns FROM unfinished \
                    WHERE path = ?1 ORDER BY first_block";

@@ -1,5 +1,5 @@
-//! What a root was asked to have recorded beyond the rule, remembered from one
-//! `update` to the next: a few rows, read when the catalog is opened.
+//! Recording options of a root beyond the default, kept from one `update` to the next: a
+//! few rows, read when the catalog is opened.
 
 use rusqlite::{Connection, params};
 
@@ -12,20 +12,20 @@ const META: &str = "meta";
 const LAYOUT: &str = "layout";
 const LEAVING: &str = "leaving";
 
-/// What was asked for.
+/// Recording options of a root beyond the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Choices {
-    /// Which metadata is recorded.
+    /// Metadata that is recorded.
     pub meta: AspectSet,
-    /// What carries copies of the records.
+    /// Layout, which determines the carriers of the copies of the records.
     pub layout: Layout,
     /// Layouts before, as long as not all of their carriers are taken away.
     pub leaving: Layouts,
 }
 
 impl Choices {
-    /// What the record claims to keep. A layout that is being left is no claim:
-    /// it goes when the last of its carriers does.
+    /// Returns the options that the record claims to keep. A layout that is being left is
+    /// not among them: it ends when its last carrier is removed.
     pub(super) fn claims(self) -> (AspectSet, Layout) {
         (self.meta, self.layout)
     }
@@ -41,7 +41,7 @@ impl Choices {
         ]
     }
 
-    /// Takes a stored choice. Whether it makes sense.
+    /// Applies a stored option. Returns false if its name or its value makes no sense.
     fn take(&mut self, name: &str, value: &str) -> bool {
         let taken = match name {
             META => AspectSet::from_names(value).map(|aspects| self.meta = aspects),
@@ -76,13 +76,13 @@ fn seal(name: &str, value: &str, sealer: &mut Sealer) -> u64 {
 }
 
 impl Catalog {
-    /// What was asked for.
+    /// Returns the recording options.
     pub fn choices(&self) -> Choices {
         self.choices
     }
 
-    /// Changes what is asked for, durable with the next commit. What is not
-    /// asked for any more is forgotten: it would grow old unseen.
+    /// Changes the recording options, durable with the next commit. Metadata that is no
+    /// longer requested is deleted: it would become outdated unnoticed.
     pub fn set_choices(&mut self, choices: Choices) -> Result<()> {
         if self.choices == choices {
             return Ok(());

@@ -1,6 +1,6 @@
-//! What a record claims, as one digest that withstands forgers: the rows in the
-//! order of their paths, without what changes when nothing is claimed anew.
-//! `docs/trust.md` is the specification, and is stored for decades.
+//! Computes the claims of a record as one digest that resists forgery: the rows in the
+//! order of their paths, without the values that change although nothing new is claimed.
+//! `docs/trust.md` specifies the format, which is stored for decades.
 
 use super::choice::Choices;
 use super::metadata::StoredMetadata;
@@ -16,7 +16,7 @@ pub struct Claims {
     claimed: Claimed,
 }
 
-/// What a record claims.
+/// The claims of a record: their digest and their counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Claimed {
     /// The digest of all claims.
@@ -107,14 +107,14 @@ impl Claims {
     }
 }
 
-/// Whether none of these digests withstands somebody who wants another content
-/// to have it.
+/// Returns true if none of these algorithms prevents an attacker from making other
+/// content of the same digest.
 fn is_weak(algorithms: AlgorithmSet) -> bool {
     let strong = [Algorithm::Blake3, Algorithm::Sha256, Algorithm::Sha512];
     !strong.into_iter().any(|algorithm| algorithms.contains(algorithm))
 }
 
-/// Whether two rows of one path claim the same.
+/// Returns true if two rows of the same path make the same claim.
 pub(super) fn claims_the_same(one: &Row, other: &Row) -> bool {
     let claim = |row: &Row| {
         let entry = &row.record.entry;
@@ -127,7 +127,7 @@ pub(super) fn claims_the_same(one: &Row, other: &Row) -> bool {
 }
 
 impl Catalog {
-    /// What the record claims now.
+    /// Computes the claims that the record makes now.
     pub fn claimed(&mut self) -> Result<Claimed> {
         let mut claims = Claims::default();
         // A row of the empty path would be no path below the root: it is seen.

@@ -1,7 +1,7 @@
-//! What a scrub has to read, in the order in which it is due. SQLite sorts it
-//! into a table of this connection, which holds what fits into its cache in
-//! memory and the rest in a file without a name: memory does not grow with the
-//! number of files, and what a run writes meanwhile does not change its list.
+//! The files that a scrub has to read, in the order in which they are due. SQLite sorts
+//! them into a table of this connection, which holds in memory what fits into its cache
+//! and the rest in an unnamed file: memory does not grow with the number of files, and
+//! writes during a run do not change its list.
 
 use rusqlite::params;
 
@@ -15,9 +15,10 @@ use crate::words::{RelPath, Result, Verdict};
 pub struct Due {
     /// Its place in the order.
     pub number: i64,
-    /// Whether it comes first because it was not well when last looked at.
+    /// True if the file comes first because its last check found a problem.
     pub is_again: bool,
-    /// Whether there was nothing to be read of it the last time.
+    /// True if the last check could not read the file: it was missing, denied or of
+    /// another type.
     pub was_unreachable: bool,
     /// The most that may be read of it.
     pub bytes_max: u64,
@@ -25,7 +26,7 @@ pub struct Due {
     pub stored: Stored,
 }
 
-/// What is due in all.
+/// Totals of all files that are due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DueTotals {
     /// Files.
@@ -37,9 +38,9 @@ pub struct DueTotals {
 }
 
 impl Catalog {
-    /// Lists the recorded files of `scope` that are due at `now_s`: first what
-    /// was not well when last looked at, then what was last verified at
-    /// `until_s` or before, the oldest first. A date in the future is no date.
+    /// Lists the recorded files of `scope` that are due at `now_s`: first those whose
+    /// last check found a problem, then those that were last verified at `until_s` or
+    /// before, the oldest first. A date in the future counts as no date.
     pub fn list_due(&mut self, scope: &RelPath, until_s: i64, now_s: i64) -> Result<DueTotals> {
         let by_age = |verdict: &Verdict| Turn::of(*verdict) == Some(Turn::ByAge);
         let by_age: Vec<_> = Verdict::ALL.into_iter().filter(by_age).map(Verdict::name).collect();

@@ -1,6 +1,6 @@
-//! Recorded files of equal content, next to each other. SQLite sorts, in a
-//! file of its own where memory does not do: only files that have an equal are
-//! sorted, and nobody holds a group.
+//! Recorded files of equal content, next to each other. SQLite sorts them, in a
+//! file of its own if memory is not sufficient: only files that have an equal are
+//! sorted, and no group is held in memory.
 
 use rusqlite::params;
 

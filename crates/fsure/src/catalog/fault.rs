@@ -1,4 +1,4 @@
-//! What SQLite's errors mean to somebody who trusts us with a record: it is
+//! Classifies the errors of SQLite for a user who relies on the record: the catalog is
 //! damaged, it cannot be written, or this program is at fault.
 
 use std::path::Path;
@@ -44,10 +44,10 @@ pub(super) fn connect(file: &Path, extra: OpenFlags) -> Result<Connection> {
     open().map_err(|error| blame(file, &error))
 }
 
-/// A transaction has to be rolled back, and the medium does not let us.
+/// A transaction has to be rolled back, but the medium does not permit writing.
 const SQLITE_READONLY_ROLLBACK: i32 = 776;
 
-/// What an error of SQLite means for the run.
+/// Converts an error of SQLite into the error that the run reports.
 pub(super) fn blame(file: &Path, error: &rusqlite::Error) -> Error {
     use ErrorCode::{
         CannotOpen, ConstraintViolation, DatabaseBusy, DatabaseCorrupt, DiskFull, NotADatabase,

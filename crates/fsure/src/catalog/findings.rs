@@ -1,4 +1,4 @@
-//! What runs have found wrong with recorded files, until a run sees the file as
+//! Findings of runs about recorded files, until a run sees the file as
 //! recorded, the user accepts it, or the record goes. Known damage is reported
 //! from here by every later command, and `scrub` takes its order from here.
 
@@ -10,7 +10,7 @@ use super::store::{Catalog, PAGE_ROWS};
 use super::table_total::Counted;
 use crate::words::{KnownDamage, RelPath, Result, Verdict};
 
-/// When a file comes by that was not well when last looked at.
+/// The turn of a file that was not well when last looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// Before all others, every time.
@@ -21,7 +21,7 @@ pub enum Turn {
 }
 
 impl Turn {
-    /// When a file with that verdict comes by; `None` for one that is well.
+    /// Gives the turn of a file with that verdict; `None` for one that is well.
     pub fn of(verdict: Verdict) -> Option<Self> {
         match verdict {
             Verdict::Ok | Verdict::Touched | Verdict::Moved => None,

@@ -1,4 +1,4 @@
-//! What lies beside a catalog and below `.fsure`, looked at before anything opens it. A
+//! Files beside a catalog and below `.fsure`, looked at before anything opens it. A
 //! tree may come from anybody: behind a link of such a name lies a file of another place,
 //! which would be read, written or removed, and a FIFO keeps whoever opens it for ever.
 //!
@@ -15,7 +15,7 @@ use super::locate::{OWN_CATALOG, OWN_FOLDER};
 use super::store::beside;
 use crate::words::{Error, IoContext as _, Result, shell_quoted};
 
-/// What the name of the folder with the recovery data ends with.
+/// The end of the name of the folder with the recovery data.
 const PARITY: &str = ".parity";
 
 /// What may be beside a catalog: what its name ends with, and what it has to be.

@@ -1,6 +1,5 @@
-//! What a heal leaves behind when it is cut off: the names of its drafts, noted
-//! before they are made, and the place of its journal. `docs/heal.md` is the
-//! format.
+//! Remains of a heal that was interrupted: the names of its drafts, recorded before the
+//! drafts are made, and the path of its journal. `docs/heal.md` specifies the format.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +20,8 @@ impl Catalog {
         beside(file, ".healing")
     }
 
-    /// What is being healed, with its draft, whether that was made yet or not.
+    /// Returns each file that is being healed with its draft, whether or not the draft
+    /// has been made yet.
     pub fn drafts(&self) -> Result<Vec<(RelPath, RelPath)>> {
         let read = || -> rusqlite::Result<Vec<(RelPath, RelPath)>> {
             let known = "SELECT count(*) FROM sqlite_master WHERE name = 'healing'";

@@ -8,18 +8,19 @@ use super::store::{Catalog, MADE_BY, draw};
 use super::table_total::Counted;
 use crate::words::{Changes, Generation, Result, SealText, Verification};
 
-/// How many generations are kept that no signature binds: a record that is
-/// updated every minute would grow for ever.
+/// Maximum number of kept generations that no signature binds: without a limit, a record
+/// that is updated every minute would grow for ever.
 const UNSIGNED_MAX: i64 = 10_000;
 
-/// How many verifications are kept.
+/// Maximum number of kept verifications.
 const VERIFICATIONS_MAX: i64 = 1_000;
 
 const GENERATION: &str = "SELECT number, at_s, command, made_by, new, modified, touched, missing, \
                           moved, accepted, bytes, statement, signature FROM generation";
 
 impl Catalog {
-    /// All generations that are kept, in order; an error if any was lost.
+    /// All generations that are kept, in order; an error if any was lost, or if any
+    /// row of what was accepted was.
     pub fn generations(&self) -> Result<Vec<Generation>> {
         self.require_total(Counted::Generation)?;
         let read = || -> rusqlite::Result<Vec<Generation>> {
@@ -150,7 +151,7 @@ impl Catalog {
         self.note_verification(one)
     }
 
-    /// Sixteen bytes that nobody has drawn before.
+    /// Draws sixteen random bytes, which have not been drawn before.
     pub fn draw(&self) -> Result<[u8; 16]> {
         draw(&self.connection).map_err(|e| self.blame(&e))
     }

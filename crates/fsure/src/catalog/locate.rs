@@ -1,4 +1,4 @@
-//! Where the catalog of a path is: the nearest root above it, as git does.
+//! Finds the catalog of a path: that of the nearest root above it, as git does.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ pub const OWN_FOLDER: &str = ".fsure";
 /// The catalog's place in a root.
 pub const OWN_CATALOG: &str = ".fsure/catalog.db";
 
-/// Where below a root is kept what healing has replaced.
+/// Folder below a root in which `heal` keeps what it has replaced.
 pub const REPLACED: &str = ".fsure/replaced";
 
 /// A root, its catalog, and the part of it that was asked for.
@@ -22,17 +22,17 @@ pub struct Place {
     pub root: PathBuf,
     /// The catalog's file; it may not exist yet.
     pub catalog: PathBuf,
-    /// What was asked for: the root itself, or a folder or file below it.
+    /// The requested part: the root itself, or a folder or file below it.
     pub scope: RelPath,
 }
 
 impl Place {
-    /// Whether the catalog is there.
+    /// True if there is a catalog, or what is left of one.
     pub fn is_recorded(&self) -> bool {
         os_path::exists(&self.catalog)
     }
 
-    /// Whether the catalog lies in the root and so travels with its copies.
+    /// Returns true if the catalog lies in the root and so travels with its copies.
     pub fn is_inside(&self) -> bool {
         self.catalog == self.root.join(OWN_CATALOG)
     }

@@ -9,7 +9,7 @@ use super::store::Catalog;
 use super::table_total::Counted;
 use crate::words::{Metadata, RelPath, Result};
 
-/// What is recorded of a name's metadata.
+/// Recorded metadata of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoredMetadata {
     /// A row whose seal fits.

@@ -8,7 +8,7 @@ use super::store::Catalog;
 use crate::words::{Entry, RelPath, Result};
 
 impl Catalog {
-    /// Notes that the change time of a name is ours.
+    /// Records that fsure itself caused this change time of a name.
     pub fn note_own_change(&mut self, path: &RelPath, ctime_ns: i64) -> Result<()> {
         self.begin()?;
         let sql = "INSERT OR REPLACE INTO own_change VALUES (?1, ?2)";
@@ -17,7 +17,7 @@ impl Catalog {
         noted.map(|_| ()).map_err(|e| self.blame(&e))
     }
 
-    /// Whether the change time of an entry is one that we have caused.
+    /// Returns true if fsure itself caused the change time of an entry.
     pub fn is_own_change(&self, path: &RelPath, entry: &Entry) -> Result<bool> {
         let Some(ctime_ns) = entry.ctime_ns else { return Ok(false) };
         let sql = "SELECT 1 FROM own_change WHERE path = ?1 AND ctime_ns = ?2";

@@ -1,6 +1,6 @@
-//! Which parts of a large file were verified when, until all of it is: a scrub
-//! with a budget goes on inside it. A part counts only for the content that is
-//! recorded and the stat under which it was read, both of which its seal covers.
+//! Records which parts of a large file were verified and when, until the whole file is
+//! verified: a scrub with a budget continues inside the file. A part counts only for the
+//! recorded content and for the stat under which it was read; its seal covers both.
 
 use rusqlite::params;
 
@@ -11,11 +11,11 @@ use crate::words::{Entry, RelPath, Result};
 /// Consecutive blocks of a file that were seen to be as recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Number of the first.
+    /// Number of the first block.
     pub first_block: u64,
-    /// How many there are.
+    /// Number of blocks.
     pub blocks: u64,
-    /// When the first of them was read, seconds since 1970.
+    /// Time at which the first block was read, in seconds since 1970.
     pub verified_s: i64,
 }
 
@@ -60,7 +60,7 @@ impl Catalog {
         Ok(parts)
     }
 
-    /// Whether any file is verified in part.
+    /// Tells whether any file is verified in part.
     pub fn has_parts(&self) -> Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM part)";
         self.connection.query_row(sql, [], |row| row.get(0)).map_err(|e| self.blame(&e))

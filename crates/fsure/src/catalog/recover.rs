@@ -23,7 +23,7 @@ use super::tables::Table;
 use crate::words::{AlgorithmSet, FileSystemId, IoContext as _, Result};
 use fsure_os::volume::Volume;
 
-/// What a catalog is put together from.
+/// The files that a catalog is put together from.
 pub struct Sources<'a> {
     /// The damaged file, for errors.
     pub catalog: &'a Path,
@@ -42,13 +42,13 @@ pub struct Recovered {
     pub from_catalog: u64,
     /// Rows that only the backup has.
     pub from_backup: u64,
-    /// How many there were, if the damaged file or a backup tells.
+    /// The number of rows that there were, if the damaged file or a backup tells.
     pub rows_before: Option<u64>,
     /// Whether it is proved that nothing is lacking.
     pub is_whole: bool,
-    /// Whether the backup was as new as the catalog.
+    /// True if the backup was as new as the catalog.
     pub has_current_backup: bool,
-    /// Whether no more was found of what the root keeps to than its folder shows.
+    /// True if no more was found of what the root keeps to than its folder shows.
     pub settings_are_lost: bool,
 }
 
@@ -326,6 +326,7 @@ impl Recovery {
         let is_empty = "SELECT NOT EXISTS (SELECT 1 FROM accepted)";
         if self.connection.query_row(is_empty, [], |row| row.get(0))? {
             self.connection
+    /// Returns those of which rows may be lacking.
                 .execute_batch("INSERT INTO accepted SELECT * FROM salvaged_accepted")?;
         }
         Ok(())
@@ -437,7 +438,7 @@ impl Recovery {
     }
 }
 
-/// What a damaged file still says of itself.
+/// Statements of a damaged file about itself.
 #[derive(Default)]
 struct Found {
     root: Option<RootRow>,
@@ -490,14 +491,14 @@ impl Kind {
     }
 }
 
-/// When a row was last written, as far as it tells, nanoseconds since 1970.
+/// Dates the last change of a row, as far as it tells, nanoseconds since 1970.
 fn date(row: &Row) -> i64 {
     let ns = |seconds: i64| seconds.saturating_mul(1_000_000_000);
     let record = &row.record;
     record.hashed_ns.max(ns(record.verified_s)).max(record.gone_s.map_or(0, ns))
 }
 
-/// Whether the last column is the seal over those before it.
+/// Tells whether the last column is the seal over those before it.
 fn fits_its_seal(values: &[Value], sealer: &mut Sealer) -> bool {
     let Some((Value::Integer(seal), sealed)) = values.split_last() else { return false };
     for value in sealed {

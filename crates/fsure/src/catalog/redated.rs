@@ -1,4 +1,4 @@
-//! How many files an update that was cut off had recorded under another date
+//! The number of files that an update that was cut off had recorded under another date
 //! with their recorded content. The one that goes on must know: to it they look
 //! as if they had never had another date.
 
@@ -17,7 +17,8 @@ impl Catalog {
         Ok(files.map_or(0, i64::cast_unsigned))
     }
 
-    /// Notes the number for the case that the update is cut off; 0 when it is not.
+    /// Notes the number for the case that the update of a scope is cut off. It includes
+    /// what updates of parts of it left behind.
     pub fn set_redated_files(&mut self, scope: &RelPath, files: u64) -> Result<()> {
         self.begin()?;
         let sql = "DELETE FROM redated WHERE scope = ?1";

@@ -1,7 +1,7 @@
 //! Names that came and went and differ in their spelling only, see
 //! `words::spelling`: first in their Unicode form, then in capitals. As with
-//! moves, only where there is one of each; and a name that is there as it is
-//! recorded is nobody else's, but its nearness makes the others doubtful.
+//! moves, only if there is one of each; and a name that is there as it is
+//! recorded is paired with no other, but its nearness makes the others doubtful.
 
 use rusqlite::{OptionalExtension as _, params};
 
@@ -26,8 +26,8 @@ impl Waiting {
         self.connection.query_row(&sql, [], |row| row.get(0)).map_err(|error| fault(&error))
     }
 
-    /// Takes back a pair with which a name folds together that is there as it
-    /// is recorded: which of them is which, nobody can say.
+    /// Removes the pair that folds to the same name as `path`, which is there as it is
+    /// recorded: it cannot be determined which of the names is which.
     pub fn contest(&mut self, path: &RelPath) -> Result<()> {
         // What is plain ASCII is the NFC of nothing but itself.
         if !path.as_bytes().is_ascii() {
@@ -53,7 +53,7 @@ impl Waiting {
         doubted.and(parted).map(|_| ()).map_err(|error| fault(&error))
     }
 
-    /// Whether a name that came or went could be another one in several ways.
+    /// Returns true if a name that came or went could be several others in another spelling.
     pub fn is_doubtfully_spelled(&self, path: &RelPath) -> Result<bool> {
         if !self.has_spelling_doubts {
             return Ok(false);
@@ -113,7 +113,7 @@ mod tests {
         kind: EntryKind,
     }
 
-    /// What is said of names: the pairs, and the names in doubt.
+    /// The result for a set of names: the pairs, and the names in doubt.
     #[derive(Debug, Default, PartialEq, Eq)]
     struct Answer {
         pairs: BTreeMap<RelPath, RelPath>,

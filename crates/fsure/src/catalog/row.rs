@@ -48,14 +48,14 @@ pub struct Row {
     pub record: Record,
     pub(super) blocks: Option<i64>,
     pub(super) seal: u64,
-    /// What is recorded of its metadata, fetched with it: what is judged by is
-    /// what is held against a signature.
+    /// The recorded metadata, fetched together with the row, so that files are judged by
+    /// the same metadata that is compared with a signature.
     pub(super) metadata: Option<Box<StoredMetadata>>,
     /// Damage that an earlier run found, fetched with it.
     known_damage: Option<KnownDamage>,
 }
 
-/// What a row of the catalog turned out to be.
+/// Result of reading a row of the catalog.
 // Bad rows are rare: boxing the sound ones would cost all the others.
 #[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,17 +99,17 @@ impl Row {
         self.metadata.as_deref()
     }
 
-    /// Whether the record is a tombstone.
+    /// Returns true if the record is a tombstone.
     pub fn is_gone(&self) -> bool {
         self.record.gone_s.is_some()
     }
 
-    /// Whether it has a list of block values.
+    /// Returns true if the row has a list of block values.
     pub fn has_blocks(&self) -> bool {
         self.blocks.is_some()
     }
 
-    /// Whether this row counts as a file of the root.
+    /// Returns true if this row counts as a file of the root: a file that is not a tombstone.
     pub fn is_live_file(&self) -> bool {
         self.record.entry.kind == EntryKind::File && !self.is_gone()
     }

@@ -10,7 +10,7 @@ use rusqlite::types::Value;
 
 /// How every SQLite database begins.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
-/// How every rollback journal begins.
+/// The bytes that every rollback journal begins with.
 const JOURNAL_MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 /// Bytes of the header of the first page.
 const HEADER: usize = 100;
@@ -31,7 +31,8 @@ pub(super) struct RawRow {
     pub(super) values: Vec<Value>,
 }
 
-/// The pages of a database file, with what a journal puts back.
+/// The pages of a database file, with what a journal puts back. They are read when they
+/// are wanted: a catalog may be larger than the memory.
 pub(super) struct Pages {
     bytes: Vec<u8>,
     /// Pages as they were before the transaction that was cut off.

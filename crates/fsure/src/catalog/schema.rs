@@ -221,7 +221,7 @@ fn missing(connection: &Connection) -> rusqlite::Result<&'static [&'static str]>
     Ok(&ADDED[has.min(ADDED.len())..])
 }
 
-/// Whether the database has any table of a later version than it says it has:
+/// Tells whether the database has any table of a later version than it says it has:
 /// one flipped bit in its version would hide what those tables know.
 fn has_later_tables(connection: &Connection) -> rusqlite::Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM main.sqlite_master WHERE name = ?1)";

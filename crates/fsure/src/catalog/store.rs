@@ -34,7 +34,7 @@ pub const MADE_BY: &str = concat!("fsure ", env!("CARGO_PKG_VERSION"));
 
 const UNSEALED: &str = "the description of its root fails its seal";
 
-/// Where a page of rows starts.
+/// Start of a page of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound<'a> {
     /// At this path or the first one after it.
@@ -57,15 +57,15 @@ pub struct Catalog {
     fetched: Totals,
     is_writing: bool,
     needs_recount: bool,
-    /// Whether a row of metadata was replaced that was not as it was written.
+    /// True if a row of metadata was replaced that was not as it was written.
     pub(super) needs_metadata_count: bool,
-    /// Whether CRC-32 values are kept beside the records.
+    /// True if CRC-32 values are kept beside the records.
     pub(super) has_crc32: bool,
-    /// Whether a claim was changed since it was opened.
+    /// True if a claim was changed since the catalog was opened.
     pub(super) has_changed: bool,
-    /// What is changed goes there, too, while the catalog may be written.
+    /// Receives each change, too, while the catalog may be written.
     pub(super) backup: Option<BackupLog>,
-    /// Whether anything was committed since it was opened.
+    /// True if anything was committed since it was opened.
     has_committed: bool,
     /// Held for as long as the catalog may be written.
     _lock: Option<Lock>,
@@ -77,8 +77,8 @@ impl Catalog {
         beside(file, ".lock")
     }
 
-    /// Refuses a file that is there and does not begin as a catalog does, before a lock
-    /// is made beside it.
+    /// Refuses a file that is there and does not begin as a catalog does, and one that is
+    /// gone while its backup is there, before a lock is made beside it.
     pub fn refuse_foreign(file: &Path) -> Result<()> {
         refuse_irregular(file)?;
         if !os_path::exists(file) || os_path::exists(&beside(file, "-journal")) {
@@ -240,12 +240,12 @@ impl Catalog {
         Ok(())
     }
 
-    /// What `update` keeps to.
+    /// Returns the settings that `update` keeps to.
     pub fn settings(&self) -> Settings {
         self.root.settings
     }
 
-    /// Changes what `update` keeps to, durable with the next commit.
+    /// Changes the settings that `update` keeps to, durable with the next commit.
     pub fn set_settings(&mut self, settings: Settings) -> Result<()> {
         if self.root.settings != settings {
             self.begin()?;
@@ -256,7 +256,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Whether the file lies where it cannot be written.
+    /// Returns true if the file cannot be written at its place.
     pub fn is_read_only(&self) -> bool {
         self.connection.is_readonly(rusqlite::MAIN_DB).unwrap_or(true)
     }
@@ -276,7 +276,7 @@ impl Catalog {
         self.root.totals.bytes
     }
 
-    /// Whether nothing was ever recorded.
+    /// Returns true if nothing was ever recorded.
     pub fn is_empty(&self) -> bool {
         self.root.totals.rows == 0
     }
@@ -286,8 +286,7 @@ impl Catalog {
         (self.file_system(self.root.file_system), self.root.inode)
     }
 
-    /// Says that the root is this folder on this file system, durable with the
-    /// next commit.
+    /// Records that the root is this folder on this file system, durable with the next commit.
     pub fn bind_root(&mut self, volume: Volume, inode: u64) -> Result<()> {
         self.begin()?;
         let is_stable = volume.has_stable_inodes;
@@ -308,7 +307,7 @@ impl Catalog {
         id
     }
 
-    /// Whether the catalog knows a file system.
+    /// Tells whether the catalog knows a file system.
     pub fn has_file_system(&self, volume: &Volume, anchor_inode: u64) -> bool {
         self.find_file_system(volume, anchor_inode).is_some()
     }
@@ -376,9 +375,10 @@ impl Catalog {
         Ok(page)
     }
 
-    /// Whether the rows that were fetched page by page are all there are, each
-    /// once and sound: then they have been through what an audit would check.
-    /// Metadata is fetched by its key, which shows no row that has lost its own.
+    /// Returns true if the rows that were fetched page by page are all rows of the
+    /// catalog, each once and sound: they have then passed the checks of an audit. It is
+    /// false if metadata is recorded: metadata is fetched by its key, which does not find
+    /// a row that has lost its own.
     pub fn has_shown_all(&self) -> bool {
         self.fetched == self.root.totals && self.choices.meta.is_empty()
     }
@@ -550,12 +550,12 @@ impl Catalog {
         Ok(())
     }
 
-    /// Whether it claims anything that it did not when it was opened.
+    /// Returns true if the catalog claims anything that it did not claim when it was opened.
     pub fn has_changed_claims(&self) -> bool {
         self.has_changed
     }
 
-    /// Whether there is anything to commit.
+    /// Returns true if there is anything to commit.
     pub fn is_writing(&self) -> bool {
         self.is_writing
     }

@@ -91,7 +91,7 @@ impl Counted {
     }
 }
 
-/// What is done with a row that was inserted or deleted, and its checksum.
+/// Receives each row that was inserted or deleted, and its checksum.
 type EachChanged<'a> =
     dyn FnMut(&mut TableTotal, Option<&mut BackupLog>, u64, &SqlRow<'_>) -> SqlResult + 'a;
 
@@ -157,7 +157,8 @@ impl TableTotals {
         Some(totals)
     }
 
-    /// Reads the stored totals; `None` where one is missing or fails its checksum.
+    /// Reads the stored totals; `None` where one is missing or fails its checksum. The
+    /// first catalogs of version 3 have none of `accepted`: it is counted as it is.
     pub(super) fn read(connection: &Connection) -> rusqlite::Result<Option<Self>> {
         let sql = "SELECT rows, digest, seal FROM table_total WHERE name = ?1";
         let mut statement = connection.prepare(sql)?;

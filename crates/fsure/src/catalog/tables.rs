@@ -59,7 +59,7 @@ impl Table {
         }
     }
 
-    /// Whether the last column of each row is a seal over the others.
+    /// Tells whether the last column of each row is a seal over the others.
     pub(super) fn is_sealed(self) -> bool {
         matches!(
             self,

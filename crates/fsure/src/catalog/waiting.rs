@@ -47,7 +47,7 @@ const UNPAIRED: &str = "path NOT IN (SELECT now FROM pair) AND path NOT IN (SELE
 const DOUBT_MOVE: i64 = 1;
 const DOUBT_SPELLING: i64 = 2;
 
-/// Why a name that came or went was not taken for another one.
+/// Reason why a name that came or went was not paired with another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
     /// Several names that came or went have its inode or its content.
@@ -56,22 +56,23 @@ pub enum Doubt {
     Spelling,
 }
 
-/// What a name that came is known to be.
+/// A name that came, with what is known of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrival {
     /// Its path.
     pub path: RelPath,
-    /// What it is.
+    /// Type of the entry.
     pub kind: EntryKind,
     /// Its length.
     pub size: u64,
-    /// The device of the folder it is in, as the walk told it.
+    /// The device of the folder it is in, as the walk reported it.
     pub device: u64,
     /// The recorded path that is gone and of which this is the new name.
     pub moved_from: Option<RelPath>,
-    /// Why it was not taken for a recorded one, if it could be.
+    /// Reason why it was not taken for a recorded name although it could be one;
+    /// otherwise `None`.
     pub doubt: Option<Doubt>,
-    /// Whether its content is recorded under this name by now.
+    /// True if its content is recorded under this name by now.
     pub is_recorded: bool,
 }
 
@@ -80,9 +81,10 @@ pub struct Arrival {
 pub struct Departure {
     /// Its path.
     pub path: RelPath,
-    /// What it was.
+    /// Type of the recorded entry.
     pub kind: EntryKind,
-    /// Why it was not taken for one that came, if it could be.
+    /// Reason why it was not taken for a name that came although it could be one;
+    /// otherwise `None`.
     pub doubt: Option<Doubt>,
 }
 
@@ -91,12 +93,12 @@ pub struct Waiting {
     pub(super) connection: Connection,
     /// Names that are recorded and gone.
     pub(super) departed: u64,
-    /// Whether any name is in doubt for its spelling.
+    /// True if any name is in doubt because of its spelling.
     pub(super) has_spelling_doubts: bool,
 }
 
 impl Waiting {
-    /// Nobody waits.
+    /// Creates an empty set of names.
     pub fn new() -> Result<Self> {
         let open = || {
             let connection = Connection::open("")?;
@@ -107,13 +109,13 @@ impl Waiting {
         Ok(Self { connection, departed: 0, has_spelling_doubts: false })
     }
 
-    /// Takes a name that is there and not recorded.
+    /// Adds a name that is there and not recorded.
     pub fn arrive(&mut self, path: &RelPath, entry: &Entry, device: u64) -> Result<()> {
         self.insert(path, entry, Some(device), identity_key(entry), None)
     }
 
-    /// Takes a record whose name is gone, whether its inode tells it from other
-    /// files, and what its content will be known by.
+    /// Adds a record whose name is gone. `has_identity` is true if its inode
+    /// distinguishes it from other files; its content is recognised by `content`.
     pub fn depart(
         &mut self,
         record: &Record,
@@ -198,7 +200,7 @@ impl Waiting {
         self.connection.execute_batch(sql).map_err(|error| fault(&error))
     }
 
-    /// How many recorded files are gone for which no pair was found.
+    /// Returns the number of recorded files that are gone and for which no pair was found.
     pub fn files_gone(&self) -> Result<u64> {
         let sql = "SELECT count(*) FROM waiting WHERE NOT is_here AND kind = 0 \
                    AND path NOT IN (SELECT was FROM pair)";
@@ -254,14 +256,14 @@ impl Waiting {
         rows.and_then(Iterator::collect).map_err(|error| fault(&error))
     }
 
-    /// Takes a name that went out of those to be told of.
+    /// Removes a name that went from those to be reported.
     pub fn claim(&mut self, departed: &RelPath) -> Result<()> {
         let sql = "DELETE FROM waiting WHERE path = ?1";
         let mut statement = self.connection.prepare_cached(sql).map_err(|e| fault(&e))?;
         statement.execute([departed.as_bytes()]).map(|_| ()).map_err(|e| fault(&e))
     }
 
-    /// Whether a file of this size is gone and could be under another name.
+    /// Returns true if a file of this size is gone and could be there under another name.
     pub fn is_wanted(&self, size: u64) -> Result<bool> {
         if self.departed == 0 {
             return Ok(false);
@@ -294,9 +296,9 @@ fn kind_of(code: i64) -> EntryKind {
     all.into_iter().find(|kind| kind_code(*kind) == code).unwrap_or(EntryKind::Special)
 }
 
-/// What two names of one inode have in common, where inodes are stable. A
-/// folder's size and dates change with the names in it; without a birth time
-/// its number alone might have been given to another one.
+/// Returns the key that two names of one inode have in common, if inodes are stable. The
+/// size and dates of a folder change with the names in it; without a birth time, its
+/// inode number alone might have been given to another folder, and the key is `None`.
 fn identity_key(entry: &Entry) -> Option<Vec<u8>> {
     let inode = entry.inode?;
     let is_folder = entry.kind == EntryKind::Folder;
@@ -314,14 +316,13 @@ fn identity_key(entry: &Entry) -> Option<Vec<u8>> {
     Some(key)
 }
 
-/// Whether an entry is the recorded one under another name, as far as a stat
-/// can tell.
+/// Returns true if an entry is the recorded one under another name, as far as a stat can show.
 pub fn is_same_inode(then: &Entry, now: &Entry) -> bool {
     identity_key(then).is_some_and(|key| Some(key) == identity_key(now))
 }
 
-/// What two names of one content have in common. Empty files have, and it
-/// proves nothing.
+/// Returns the key that two names of one content have in common. It is `None` for empty
+/// files: their equality proves nothing.
 pub fn content_key(entry: &Entry, digests: &Digests, algorithm: Algorithm) -> Option<Vec<u8>> {
     let is_some_file = entry.kind == EntryKind::File && entry.size > 0;
     let digest = digests.get(algorithm).filter(|_| is_some_file)?;

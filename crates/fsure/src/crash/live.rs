@@ -1,6 +1,6 @@
-//! A simulated drive that others use while it is cut: the clock runs, requests
-//! take the time that the drive would take, and an image of what a cut would
-//! leave can be had at any moment without stopping anything.
+//! A simulated drive that other programs use while it is cut. The clock runs, requests
+//! take the time that the drive would take, and an image of what a cut would leave is
+//! available at any moment without stopping anything.
 
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,10 +10,11 @@ use fsure_os::block::Block;
 
 use crate::drive::{Counts, Cut, Drive, DriveError, Image, Random, Traits};
 
-/// What the system sleeps too long by, roughly: shorter times are waited for.
+/// Approximate overshoot of a sleep of the system; shorter times are spent in a busy
+/// loop.
 const SLEEPABLE: Duration = Duration::from_micros(200);
 
-/// A drive that was switched on when this was made.
+/// A drive that is switched on when the value is created.
 #[derive(Debug)]
 pub struct Live {
     drive: Mutex<Drive>,
@@ -22,25 +23,26 @@ pub struct Live {
 }
 
 impl Live {
-    /// Switches a drive on that holds this.
+    /// Switches on a drive that holds `content`.
     pub fn new(traits: Traits, content: Image) -> Self {
         let size = content.size();
         let drive = Mutex::new(Drive::new(traits, content));
         Self { drive, switched_on: Instant::now(), size }
     }
 
-    /// What is on the medium if the power is cut now. The drive goes on.
+    /// Returns the content of the medium if the power is cut now. The drive goes on.
     pub fn cut(&self, cut: Cut, random: &mut Random) -> Image {
         let mut drive = self.lock();
         drive.cut(self.switched_on.elapsed(), cut, random)
     }
 
-    /// What it was asked for so far.
+    /// Returns the counts of requests so far.
     pub fn counts(&self) -> Counts {
         self.lock().counts()
     }
 
-    /// Does something with the drive while no request is under way.
+    /// Calls `act` with the drive and the time since it was switched on, while no request
+    /// is under way.
     pub fn with<T>(&self, act: impl FnOnce(&mut Drive, Duration) -> T) -> T {
         let mut drive = self.lock();
         act(&mut drive, self.switched_on.elapsed())

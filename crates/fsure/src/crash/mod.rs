@@ -1,5 +1,5 @@
-//! A simulated drive in use: under a real file system, with a program on it,
-//! cut while that runs.
+//! A simulated drive in use: under a real file system, with a program on it, cut while
+//! the program runs.
 
 mod folder;
 mod live;

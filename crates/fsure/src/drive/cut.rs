@@ -1,14 +1,15 @@
-//! Which of the writes that are acknowledged and not durable survive a cut.
+//! Variants of a power cut: they decide which of the acknowledged writes that are not
+//! durable survive.
 
 use std::str::FromStr;
 
 use super::pending::{Change, Pending};
 use super::{Image, Random};
 
-/// What a drive writes whole or not at all, in bytes.
+/// Bytes that a drive writes atomically.
 pub const SECTOR: usize = 512;
 
-/// Which of them survive.
+/// Selection of the pending writes that survive a cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
     /// None.
@@ -20,7 +21,7 @@ pub enum Cut {
     /// All before one flush, and some between it and the next: a drive that
     /// keeps the order across flushes and nothing else.
     Epoch,
-    /// Some, in whatever order.
+    /// Some, in any order.
     Random,
     /// Some sectors of some.
     Torn,
@@ -88,7 +89,7 @@ fn tear(change: &Change, medium: &mut Image, random: &mut Random) {
     }
 }
 
-/// A name that no variant has.
+/// The error for a name that no variant has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no variant is called {0:?}: there are none, all, prefix, epoch, random and torn")]
 pub struct UnknownCut(String);

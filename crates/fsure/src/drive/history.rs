@@ -1,9 +1,9 @@
-//! All that a drive was asked for, so that every moment can be looked at
-//! afterwards and not only those at which somebody happened to cut.
+//! Record of all requests to a drive, so that every moment can be checked afterwards, and
+//! not only the moments of the cuts.
 //!
-//! It may be more than there is memory, so it is in a file without a name: for
-//! each event its kind (1 byte) and two numbers (8 bytes each, little endian), and
-//! behind a write what was written.
+//! It may be larger than the memory, so it is in a file without a name: for each event
+//! its kind (1 byte) and two numbers (8 bytes each, little endian), and after a write the
+//! data.
 
 use std::io::{self, BufReader, Read as _};
 use std::path::Path;
@@ -13,9 +13,9 @@ use fsure_os::spill::{Content, Spill};
 use super::pending::What;
 use super::{Change, Image};
 
-/// What is written to the file at once, in bytes, but for one large write.
+/// Bytes that are written to the file at once, except for one large write.
 const BUFFER: usize = 1 << 20;
-/// Bytes of an event before what was written.
+/// Bytes of an event before its data.
 const HEAD: usize = 17;
 
 const DATA: u8 = 1;
@@ -23,18 +23,18 @@ const ZEROES: u8 = 2;
 const FLUSHED: u8 = 3;
 const MARKED: u8 = 4;
 
-/// Something that happened.
+/// An event on a drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A write or a trim was acknowledged.
     Changed(Change),
     /// A flush was acknowledged.
     Flushed,
-    /// Everything up to this number was said to be safe.
+    /// Everything up to this number was acknowledged as safe.
     Marked(u64),
 }
 
-/// What notes all that happens.
+/// Recorder of all events.
 #[derive(Debug)]
 pub(super) struct Recorder {
     begin: Image,
@@ -44,7 +44,7 @@ pub(super) struct Recorder {
     /// Bytes of the file.
     length: u64,
     flushes: u64,
-    /// Why something could not be noted; from then on nothing is.
+    /// Reason why an event could not be recorded; from then on none is.
     failure: Option<(io::ErrorKind, String)>,
 }
 
@@ -94,14 +94,15 @@ impl Recorder {
             Ok(()) => self.length += self.buffer.len() as u64,
             Err(error) => {
                 self.failure = Some((error.kind(), error.to_string()));
-                // Others need that room. Where it is not given back, it is at our end.
+                // Other files need that room. If it is not given back now, the end of
+                // this process does it.
                 let _ = self.spill.clear();
             }
         }
         self.buffer.clear();
     }
 
-    /// Whether all was noted so far.
+    /// Returns an error if an event could not be recorded.
     pub(super) fn is_whole(&self) -> io::Result<()> {
         match &self.failure {
             None => Ok(()),
@@ -109,7 +110,7 @@ impl Recorder {
         }
     }
 
-    /// All that happened so far. Fails where something could not be noted.
+    /// Returns all events so far. Fails if an event could not be recorded.
     pub(super) fn history(&mut self) -> io::Result<History> {
         if self.failure.is_none() {
             self.write();
@@ -120,8 +121,8 @@ impl Recorder {
     }
 }
 
-/// What was on a drive in the beginning, and what happened since, up to the moment
-/// at which it was asked for.
+/// Content of a drive in the beginning, and the events since, up to the moment at which
+/// the history was requested.
 #[derive(Clone, Debug)]
 pub struct History {
     begin: Image,
@@ -132,27 +133,27 @@ pub struct History {
 /// A moment at which a flush was acknowledged.
 #[derive(Clone, Debug)]
 pub struct Boundary {
-    /// Which flush, from 1 on.
+    /// Number of the flush, from 1 on.
     pub number: u64,
-    /// The highest mark by then: what is owed; 0: nothing.
+    /// Highest mark by then, which is owed; 0 if nothing is.
     pub marked: u64,
-    /// What an honest drive is bound to have.
+    /// Content that an honest drive is bound to have.
     pub image: Image,
 }
 
 impl History {
-    /// How many flushes there were.
+    /// Returns the number of flushes.
     pub fn flushes(&self) -> u64 {
         self.flushes
     }
 
-    /// What happened, in order.
+    /// Returns the events in order.
     pub fn events(&self) -> impl Iterator<Item = io::Result<Event>> + use<> {
         let mut reader = Reader::new(self);
         std::iter::from_fn(move || reader.next(true).transpose())
     }
 
-    /// The flush boundaries, in order. Images share what they have in common.
+    /// Returns the flush boundaries in order. Images share what they have in common.
     pub fn at_flushes(&self) -> impl Iterator<Item = io::Result<Boundary>> + use<> {
         let (mut state, mut reader) = (self.beginning(), Reader::new(self));
         std::iter::from_fn(move || {
@@ -161,7 +162,7 @@ impl History {
         })
     }
 
-    /// One of them, from 1 on.
+    /// Returns the boundary with a number, from 1 on; `None` if there is none.
     pub fn at_flush(&self, number: u64) -> io::Result<Option<Boundary>> {
         let (mut state, mut reader) = (self.beginning(), Reader::new(self));
         while state.follow(&mut reader)?.is_some() {
@@ -172,7 +173,7 @@ impl History {
         Ok(None)
     }
 
-    /// What is owed at each of them.
+    /// Returns what is owed at each boundary.
     pub fn marks(&self) -> io::Result<Vec<u64>> {
         let (mut marks, mut marked, mut reader) = (Vec::new(), 0, Reader::new(self));
         while let Some(event) = reader.next(false)? {
@@ -191,7 +192,7 @@ impl History {
 }
 
 impl Boundary {
-    /// Becomes what it is after the next flush, if there is one.
+    /// Advances to the next flush; `None` if there is none.
     fn follow(&mut self, reader: &mut Reader) -> io::Result<Option<()>> {
         while let Some(event) = reader.next(true)? {
             match event {
@@ -217,7 +218,7 @@ impl Reader {
         Self(BufReader::with_capacity(BUFFER, history.content.clone()))
     }
 
-    /// The next event; without its data, if that is not wanted.
+    /// Returns the next event, without its data unless that is wanted; `None` at the end.
     fn next(&mut self, with_data: bool) -> io::Result<Option<Event>> {
         let mut head = Vec::with_capacity(HEAD);
         self.0.by_ref().take(HEAD as u64).read_to_end(&mut head)?;

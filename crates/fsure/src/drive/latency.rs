@@ -1,14 +1,14 @@
-//! How long a simulated drive takes: from figures that drives were measured to
-//! have, so that what is said of a drive's speed can be tested on known ones.
+//! Time that requests to a simulated drive take: from figures that were measured on real
+//! drives, so that statements about the speed of a drive can be tested on known ones.
 
 use std::time::Duration;
 
 /// The time that requests take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Latency {
-    /// Of a write, until it is acknowledged.
+    /// Time of a write until it is acknowledged.
     pub write: Duration,
-    /// Of a flush of nothing.
+    /// Time of a flush of nothing.
     pub flush: Duration,
     /// Bytes per second at which a flush empties the cache; 0: at once.
     pub bytes_per_s: u64,

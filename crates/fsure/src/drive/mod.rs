@@ -1,11 +1,11 @@
-//! A simulated drive: what a power cut loses can be tried here as often as one
-//! likes, and seen again by its seed.
+//! A simulated drive: the losses of a power cut can be tried on it as often as needed,
+//! and reproduced by a seed.
 //!
-//! A drive keeps two images. One is what its host sees: every acknowledged
-//! write. The other is what is on the medium. Between them lie the writes that
-//! are acknowledged and not durable, in their order; the drive's
-//! [`Personality`] says when they become so, and a [`Cut`] which of the rest
-//! survive. Time is handed in, so that tests need none.
+//! A drive keeps two images. One is what its host sees: every acknowledged write. The
+//! other is what is on the medium. Between them lie the writes that are acknowledged and
+//! not durable, in their order. The drive's [`Personality`] decides when they become
+//! durable, and a [`Cut`] which of the rest survive. Time is passed in, so that tests
+//! need none.
 //!
 //! [`files`] is the same for files and names instead of blocks.
 
@@ -32,16 +32,16 @@ use pending::{Pending, Waiting};
 pub use personality::{Personality, UnknownDrive};
 pub use random::Random;
 
-/// Bytes of its cache: beyond them a drive makes the oldest durable by itself,
-/// whatever it promises. A host that never flushes would have all memory else.
+/// Bytes of the cache. Beyond them a drive makes the oldest changes durable by itself,
+/// whatever it promises: otherwise a host that never flushes would use all memory.
 pub const CACHE: usize = 128 << 20;
 
-/// How a drive behaves.
+/// Properties of a drive.
 #[derive(Clone, Debug)]
 pub struct Traits {
-    /// When acknowledged writes become durable.
+    /// Kind of drive: decides when acknowledged writes become durable.
     pub personality: Personality,
-    /// How long it takes over what it does.
+    /// Time that its requests take.
     pub latency: Latency,
     /// Writes and trims that succeed before one fails; `None`: none fails.
     pub writes_before_error: Option<u64>,
@@ -56,18 +56,18 @@ impl Traits {
     }
 }
 
-/// Why a request failed.
+/// Reason why a request failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DriveError {
-    /// The drive was told to fail here.
+    /// The drive was made to fail here.
     #[error("the simulated drive fails this request")]
     Told,
-    /// Behind the end.
+    /// The range goes beyond the end of the drive.
     #[error("behind the end of the simulated drive")]
     OutOfRange,
 }
 
-/// What a drive was asked for so far.
+/// Counts of the requests to a drive so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Writes acknowledged.
@@ -87,14 +87,14 @@ pub struct Counts {
 #[derive(Debug)]
 pub struct Drive {
     traits: Traits,
-    /// What the host reads.
+    /// Content that the host reads.
     seen: Image,
-    /// What a cut leaves, whatever else it loses.
+    /// Content that every cut leaves, whatever else is lost.
     medium: Image,
     pending: Pending,
     /// Grows with every flush: writes of one epoch have no order among them.
     epoch: u64,
-    /// When what was flushed last began to wait, for a drive that defers.
+    /// Time at which the deferred flush is due, for a drive that defers.
     flush_due: Option<Duration>,
     flushed_at: Option<Duration>,
     recorder: Option<Recorder>,
@@ -102,7 +102,7 @@ pub struct Drive {
 }
 
 impl Drive {
-    /// A drive that holds this.
+    /// Creates a drive that holds `content`.
     pub fn new(traits: Traits, content: Image) -> Self {
         Self {
             traits,
@@ -117,8 +117,8 @@ impl Drive {
         }
     }
 
-    /// Remembers everything from now on, in a file without a name in this folder,
-    /// so that each flush boundary can be looked at afterwards.
+    /// Records everything from now on, in a file without a name in this folder, so that
+    /// each flush boundary can be checked afterwards.
     pub fn remember(&mut self, folder: &Path) -> io::Result<()> {
         self.recorder = Some(Recorder::new(self.seen.clone(), folder)?);
         Ok(())
@@ -129,24 +129,25 @@ impl Drive {
         self.seen.size()
     }
 
-    /// When its writes become durable.
+    /// Returns its personality, which decides when its writes become durable.
     pub fn personality(&self) -> Personality {
         self.traits.personality
     }
 
-    /// What it was asked for so far.
+    /// Returns the counts of requests so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Everything that happened since it was to remember that; fails where it has
-    /// not, or could not.
+    /// Returns all events since `remember` was called. Fails if it was not, or if an
+    /// event could not be recorded.
     pub fn history(&mut self) -> io::Result<History> {
         let recorder = self.recorder.as_mut();
         recorder.ok_or_else(|| io::Error::other("this drive does not remember"))?.history()
     }
 
-    /// Whether it still remembers all, if it was to.
+    /// Returns an error if it was to record its requests and could not record all of
+    /// them.
     pub fn remembers_all(&self) -> io::Result<()> {
         self.recorder.as_ref().map_or(Ok(()), Recorder::is_whole)
     }
@@ -156,7 +157,7 @@ impl Drive {
         self.seen.read(offset, target).ok_or(DriveError::OutOfRange)
     }
 
-    /// Takes a write; the answer is how long it takes until it is acknowledged.
+    /// Takes a write; returns the time until it is acknowledged.
     pub fn write(
         &mut self,
         now: Duration,
@@ -169,8 +170,8 @@ impl Drive {
     }
 
     /// Takes a write that is to be on the medium when it is acknowledged (`FUA`),
-    /// whatever was before it. A drive that does not do that for a flush does not
-    /// for one write either.
+    /// regardless of earlier writes. A drive that does not do that for a flush does not
+    /// do it for one write either.
     pub fn write_fua(
         &mut self,
         now: Duration,
@@ -202,8 +203,8 @@ impl Drive {
         Ok(self.traits.latency.write)
     }
 
-    /// Takes a flush; the answer is how long it takes until it is acknowledged.
-    /// What it makes durable, the personality decides.
+    /// Takes a flush; returns the time until it is acknowledged. The personality decides
+    /// what it makes durable.
     pub fn flush(&mut self, now: Duration) -> Result<Duration, DriveError> {
         self.settle(now);
         self.epoch += 1;
@@ -212,12 +213,12 @@ impl Drive {
         Ok(self.settle_by_flush(now))
     }
 
-    /// Notes in the history that everything up to a number was said to be safe.
+    /// Notes in the history that everything up to a number was acknowledged as safe.
     pub fn mark(&mut self, number: u64) {
         self.note(|recorder| recorder.marked(number));
     }
 
-    /// What is on the medium when the power is cut now.
+    /// Returns what is on the medium if the power is cut now.
     pub fn cut(&mut self, now: Duration, cut: Cut, random: &mut Random) -> Image {
         self.settle(now);
         let mut image = self.medium.clone();
@@ -225,12 +226,13 @@ impl Drive {
         image
     }
 
-    /// Bytes acknowledged and not durable.
+    /// Returns the bytes that are acknowledged and not durable.
     pub fn volatile_bytes(&self) -> u64 {
         self.pending.volatile_bytes()
     }
 
-    /// Is of another kind from now on. What a former kind has made durable stays.
+    /// Changes the kind of the drive from now on. What the former kind has made durable
+    /// stays.
     pub fn change_personality(&mut self, now: Duration, personality: Personality) {
         self.settle(now);
         self.traits.personality = personality;
@@ -238,7 +240,7 @@ impl Drive {
         self.settle(now);
     }
 
-    /// Fails so many changes after so many more that succeed, and none besides.
+    /// Fails `errors` changes after `writes` more that succeed, and no others.
     pub fn fail_after(&mut self, writes: u64, errors: u64) {
         (self.traits.writes_before_error, self.traits.errors) = (Some(writes), errors);
     }
@@ -265,8 +267,8 @@ impl Drive {
         }
     }
 
-    /// Does for a flush what the personality does for one, and says how long that
-    /// takes.
+    /// Makes durable what the personality makes durable for a flush, and returns the time
+    /// that this takes.
     fn settle_by_flush(&mut self, now: Duration) -> Duration {
         let waiting = self.pending.volatile_bytes();
         let is_done = match self.traits.personality {
@@ -288,7 +290,7 @@ impl Drive {
         self.traits.latency.of_flush(waiting)
     }
 
-    /// Lets the drive do what it does by itself.
+    /// Makes durable what the drive brings to the medium by itself.
     fn settle(&mut self, now: Duration) {
         match self.traits.personality {
             Personality::Honest => self.pending.settle_durable(&mut self.medium),

@@ -1,13 +1,13 @@
-//! The drive beside a naive one, which keeps each change by itself: what a cut
-//! left is read back, byte by byte, to which changes are there and which are
-//! not, and that has to be one of the states that the variant allows.
+//! Compares the drive with a naive one, which keeps each change by itself. From each byte
+//! that a cut has left, the tests derive which changes are there and which are not; that
+//! has to be one of the states that the variant allows.
 
 use proptest::prelude::*;
 
 use super::*;
 
 const SIZE: usize = 24 << 10;
-/// What the drive holds in the beginning; no change leaves it.
+/// Value of each byte in the beginning; no change leaves it.
 const BEGIN: u8 = 255;
 
 /// A request. Each change leaves a value of its own.
@@ -92,15 +92,15 @@ fn made<'a>(changes: impl IntoIterator<Item = &'a Naive>) -> Vec<u8> {
     all
 }
 
-/// What a byte says: the last change there that survived. Those after it did not.
+/// Evidence of a byte: the last change there that survived. Those after it did not.
 struct Said {
     byte: usize,
     survived: Option<usize>,
     gone: Vec<usize>,
 }
 
-/// What each piece of an image says, where it says one thing only. `None` where
-/// it says what cannot be.
+/// Derives the evidence of each piece of an image, if it is unambiguous. Returns `None`
+/// if a piece holds a value that cannot be there.
 fn said(image: &[u8], changes: &[Naive]) -> Option<Vec<Said>> {
     let mut all = Vec::new();
     // Between two such places nothing may change.
@@ -128,7 +128,7 @@ fn said(image: &[u8], changes: &[Naive]) -> Option<Vec<Said>> {
     Some(all)
 }
 
-/// Whether a state is one of those that a variant allows.
+/// Returns an error if a state is not one of those that a variant allows.
 fn is_allowed(cut: Cut, image: &[u8], changes: &[Naive]) -> Result<(), String> {
     let said = said(image, changes).ok_or("a value that was never written there")?;
     // Whole changes survive, or sectors of them.
@@ -220,8 +220,8 @@ fn a_write_past_the_cache_is_durable_and_stays_the_later_one() {
     assert_eq!(content(&drive.cut(now, Cut::None, &mut Random::new(1)))[0], 0);
 }
 
-/// A mark belongs to the boundary after it: what was said to be safe before a
-/// flush was acknowledged is owed there.
+/// A mark belongs to the boundary after it: what was acknowledged as safe before a flush
+/// was acknowledged is owed there.
 #[test]
 fn each_boundary_says_what_is_owed_at_it() {
     let now = Duration::ZERO;

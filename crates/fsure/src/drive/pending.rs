@@ -9,23 +9,23 @@ use super::Image;
 /// A change of what a drive holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Where it begins.
+    /// Offset on the drive at which it begins, in bytes.
     pub offset: u64,
-    /// What is there from then on.
+    /// Content from that offset on.
     pub what: What,
 }
 
-/// What a change leaves.
+/// Content that a change leaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// What was written.
+    /// Bytes that were written.
     Data(Arc<[u8]>),
     /// So many zero bytes, after a trim.
     Zeroes(u64),
 }
 
 impl Change {
-    /// Its bytes.
+    /// Returns its length in bytes.
     pub fn length(&self) -> u64 {
         match &self.what {
             What::Data(data) => data.len() as u64,
@@ -33,7 +33,7 @@ impl Change {
         }
     }
 
-    /// Makes it in an image; `None` if that goes behind the end.
+    /// Applies the change to an image; `None` if it goes beyond the end.
     #[must_use]
     pub(super) fn make(&self, image: &mut Image) -> Option<()> {
         match &self.what {
@@ -56,15 +56,15 @@ impl Change {
     }
 }
 
-/// One that waits.
+/// A change that is not on the medium.
 #[derive(Clone, Debug)]
 pub(super) struct Waiting {
-    /// When it was acknowledged.
+    /// Time of its acknowledgement.
     pub(super) at: Duration,
-    /// How many flushes were before it.
+    /// Number of flushes before it.
     pub(super) epoch: u64,
-    /// Whether it was promised to survive: it waits only for its turn, since
-    /// older changes of the same place must not come after it.
+    /// True if it was promised to survive: it waits only for its turn, since older
+    /// changes of the same place must not come after it.
     pub(super) is_durable: bool,
     pub(super) change: Change,
 }
@@ -79,7 +79,7 @@ impl Waiting {
     }
 }
 
-/// All of them.
+/// All changes that are not on the medium, in their order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pending {
     changes: VecDeque<Waiting>,
@@ -97,13 +97,13 @@ impl Pending {
         self.changes.push_back(waiting);
     }
 
-    /// Brings the oldest to the medium until the rest takes no more memory than
-    /// that.
+    /// Brings the oldest changes to the medium until the rest takes at most `most` bytes
+    /// of memory.
     pub(super) fn settle_beyond(&mut self, most: usize, medium: &mut Image) {
         while self.held > most && self.settle_first(medium) {}
     }
 
-    /// Bytes that a cut may take.
+    /// Returns the bytes that a cut may lose.
     pub(super) fn volatile_bytes(&self) -> u64 {
         self.volatile_bytes
     }
@@ -134,7 +134,7 @@ impl Pending {
         }
     }
 
-    /// Brings the oldest to the medium; whether there was one.
+    /// Brings the oldest change to the medium; false if there was none.
     fn settle_first(&mut self, medium: &mut Image) -> bool {
         let Some(waiting) = self.changes.pop_front() else { return false };
         if !waiting.is_durable {

@@ -1,4 +1,4 @@
-//! When what a drive has acknowledged is durable.
+//! Kinds of drives: they decide when acknowledged writes are durable.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,12 +16,12 @@ pub enum Personality {
     Protected,
     /// Flushes are acknowledged and do nothing.
     Lying {
-        /// After which time a write reaches the medium by itself, in order;
-        /// `None`: never while anybody looks.
+        /// Time after which a write reaches the medium by itself, in order; `None` if it
+        /// does not during a run.
         lag: Option<Duration>,
     },
     /// A flush within this time of the last real one is acknowledged at once and
-    /// done when the time is over, as Apple's driver can be told to
+    /// done when the time is over, as Apple's driver can be set to
     /// (`drivers/nvme/host/apple.c`, `flush_interval`). Nothing keeps the order of
     /// what waits meanwhile.
     Defer {
@@ -30,7 +30,7 @@ pub enum Personality {
     },
 }
 
-/// A name that no drive has, and which there are.
+/// The error for a name that no drive has; it lists those that exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "no drive is called {0:?}: there are honest, plp, lying, lying:TIME and defer:TIME, \

@@ -1,4 +1,4 @@
-//! What each drive promises, over random requests and all cuts.
+//! Tests of the promises of each drive, over random requests and all cuts.
 
 use proptest::prelude::*;
 
@@ -58,8 +58,8 @@ fn content(image: &Image) -> Vec<u8> {
     all
 }
 
-/// Whether each sector is as it was at one time not before `first`, and which
-/// requires that no sector is older than what must be there.
+/// Returns true if each sector is as it was at one time not before `first`: no sector is
+/// older than what must be there.
 fn is_made_of(image: &[u8], versions: &[(Duration, u64, Vec<u8>)], first: usize) -> bool {
     (0..image.len()).step_by(SECTOR).all(|at| {
         let sector = &image[at..at + SECTOR];
@@ -237,7 +237,8 @@ fn an_apple_drive_flushes_46_times_a_second() {
     assert!((45.0..47.0).contains(&per_second), "{per_second}");
 }
 
-/// A host that never flushes, or is lied to, would have all memory else.
+/// The cache is limited: otherwise a host that never flushes, or whose flushes do
+/// nothing, would use all memory.
 #[test]
 fn a_cache_is_finite_and_its_oldest_leaves_it_first() {
     const PIECE: usize = 8 << 20;

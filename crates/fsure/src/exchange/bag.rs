@@ -1,5 +1,6 @@
-//! What of a bag is not in its manifests: that it says it is one (`bagit.txt`),
-//! what is still to be fetched (`fetch.txt`), and what its version forbids.
+//! Checks the parts of a bag outside its manifests: the declaration that it is a bag
+//! (`bagit.txt`), the list of what is still to be fetched (`fetch.txt`), and what its
+//! version forbids.
 
 use std::io::BufReader;
 use std::path::Path;
@@ -25,7 +26,7 @@ pub struct Bag {
     /// Version 1.0 or later: every payload manifest lists every file, and each
     /// only once.
     pub is_strict: bool,
-    /// The digests of its payload manifests, as far as we know them.
+    /// The digests of its payload manifests, as far as fsure knows them.
     pub payload: AlgorithmSet,
 }
 
@@ -59,7 +60,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// What is wrong with a `bagit.txt`, if anything is.
+/// Returns the fault of a `bagit.txt`; `None` if it has none.
 fn objection(text: &[u8]) -> Option<&'static str> {
     if text.starts_with(BYTE_ORDER_MARK) {
         return Some("it begins with a byte-order mark, which BagIt forbids here");
@@ -83,8 +84,8 @@ fn objection(text: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Whoever fetches does so by this list: where it leads out of the bag, that
-/// must be told before.
+/// Reads `fetch.txt` and reports its bad lines. Programs fetch files by this list: a path
+/// that leads out of the bag must be reported before that.
 fn to_fetch(lines: &mut Lines<'_>, sink: &mut Sink<'_>) -> Result<()> {
     while let Some(line) = lines.next()? {
         let number = lines.number();

@@ -11,14 +11,14 @@ use super::names;
 use crate::words::digest::hex;
 use crate::words::{Algorithm, Digests, RelPath, Result};
 
-/// What the lines of a manifest do not tell.
+/// Properties of a manifest that its lines do not show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Manifest {
-    /// Whose values they hold; `None` for one that we do not know.
+    /// Algorithm of the digests in the lines; `None` if fsure does not know it.
     pub(super) algorithm: Option<Algorithm>,
-    /// Whether the bag is of version 1.0 or later.
+    /// True if the bag is of version 1.0 or later.
     pub(super) is_encoded: bool,
-    /// Whether it lists the files around the payload.
+    /// True if the manifest lists the files around the payload.
     pub(super) is_of_tags: bool,
 }
 
@@ -31,7 +31,7 @@ pub(super) fn algorithm_of(name: &[u8]) -> Option<Option<Algorithm>> {
     Some(names::algorithm(name.strip_suffix(".txt")?))
 }
 
-/// Whether a declaration (`bagit.txt`) says version 1.0 or later.
+/// Returns true if a declaration (`bagit.txt`) names version 1.0 or later.
 pub(super) fn is_encoded(declaration: &[u8]) -> bool {
     let text = String::from_utf8_lossy(declaration);
     let version = text.lines().find_map(|line| line.strip_prefix("BagIt-Version:"));
@@ -97,7 +97,7 @@ fn parse(line: &[u8], manifest: Manifest) -> std::result::Result<Listed, String>
     Ok(Listed { path, others, digests, ..Listed::default() })
 }
 
-/// What a name may stand for, in the order in which it is to be tried: bagit-python decodes
+/// The meanings of a name, in the order in which it is to be tried: bagit-python decodes
 /// line ends and no percent sign, and encodes neither of the latter, whatever version it
 /// says.
 fn spellings(name: &[u8], is_encoded: bool) -> Vec<Vec<u8>> {

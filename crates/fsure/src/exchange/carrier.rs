@@ -45,22 +45,22 @@ pub fn write_folder(files: &[Listed]) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// How every version of a folder's file begins.
+/// The bytes with which every version of a folder's file begins.
 const MARK: &[u8] = br#"{"type":"fsure-folder","#;
 
-/// Whether a file claims to be a folder's file: another one of that name is
-/// somebody's, and not to be replaced.
+/// Returns true if a file claims to be a folder's file. Another file of that name belongs
+/// to the user and must not be replaced.
 pub fn is_folder_file(bytes: &[u8]) -> bool {
     bytes.starts_with(MARK)
 }
 
-/// Whether a file may be a folder's file of which a run that was killed has
-/// written nothing or a part; after a power cut it may have its size only.
+/// Returns true if a file can be a folder's file of which a killed run has written
+/// nothing or a part; after a power cut it may have its size only and hold zeros.
 pub fn is_cut_off_folder_file(bytes: &[u8]) -> bool {
     is_folder_file(bytes) || MARK.starts_with(bytes) || bytes.iter().all(|byte| *byte == 0)
 }
 
-/// What a folder's file says, or why it is none that can be believed.
+/// Reads a folder's file. The error is the reason why it cannot be trusted.
 pub fn read_folder(bytes: &[u8]) -> Result<Vec<Listed>, String> {
     let without_end = bytes.strip_suffix(b"\n").ok_or("it is cut off")?;
     let start = without_end.iter().rposition(|byte| *byte == b'\n').map_or(0, |place| place + 1);
@@ -97,7 +97,7 @@ pub fn write_attribute(record: &Record) -> Vec<u8> {
     format!("{text} {:016x}", xxh3_64(text.as_bytes())).into_bytes()
 }
 
-/// What the attribute of the file `name` says, or why it cannot be believed.
+/// Reads the attribute of the file `name`. The error is the reason why it cannot be trusted.
 pub fn read_attribute(name: &[u8], value: &[u8]) -> Result<Listed, String> {
     let text = std::str::from_utf8(value).map_err(|_| "it is no text")?;
     let (text, check) = text.rsplit_once(' ').ok_or("it is cut off")?;
@@ -129,8 +129,8 @@ pub fn read_attribute(name: &[u8], value: &[u8]) -> Result<Listed, String> {
     })
 }
 
-/// Whether two carriers, or one and the record, contradict each other: other
-/// content for one size and date.
+/// Returns true if two carriers, or a carrier and the record, contradict each other: they
+/// have different content for the same size and date.
 pub fn contradicts(one: &Listed, other: &Listed) -> bool {
     let date = |listed: &Listed| listed.modified.map(|modified| modified.time_ns);
     one.size == other.size
@@ -138,7 +138,7 @@ pub fn contradicts(one: &Listed, other: &Listed) -> bool {
         && one.digests.agree(&other.digests) == Some(false)
 }
 
-/// Whether a carrier says all that the record says, and has further digests.
+/// Returns true if a carrier contains all that the record contains, and further digests.
 pub fn says_more(carrier: &Listed, record: &Listed) -> bool {
     let has = carrier.digests.algorithms();
     let same = Listed { digests: carrier.digests.clone(), ..record.clone() };
@@ -242,7 +242,8 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever comes with a tree, and whatever becomes of what we wrote.
+        /// Reads arbitrary bytes, as they may come with a tree, and arbitrary changes of
+        /// what fsure wrote.
         #[test]
         fn any_bytes_are_read_or_refused(
             bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200),

@@ -1,4 +1,4 @@
-//! What cshatag writes into the attributes of a file: its SHA-256, and the
+//! The data that cshatag writes into the attributes of a file: its SHA-256, and the
 //! modification time it had then.
 
 use super::listed::{Item, Listed, Modified};
@@ -10,7 +10,8 @@ pub const SHA256: &str = "user.shatag.sha256";
 /// The attribute with the date, `seconds.nanoseconds`.
 pub const TIME: &str = "user.shatag.ts";
 
-/// What is kept of a date on its way over a network; cshatag compares no more.
+/// Resolution in nanoseconds that a date keeps on its way over a network; cshatag
+/// compares no more.
 const UNIT_NS: i64 = 100;
 
 /// The entry of a file, from its attributes.

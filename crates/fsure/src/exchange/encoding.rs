@@ -5,7 +5,7 @@
 
 use std::io::{self, BufRead, Read};
 
-/// How many bytes are turned at once.
+/// Number of bytes that are converted at once.
 const PIECE: usize = 1 << 14;
 
 /// A list in UTF-16, as UTF-8.
@@ -19,12 +19,12 @@ pub(super) struct Utf16<'a> {
 }
 
 impl<'a> Utf16<'a> {
-    /// Whether bytes begin with the mark of UTF-16.
+    /// Returns true if the bytes begin with the byte-order mark of UTF-16.
     pub(super) fn is(head: &[u8]) -> bool {
         head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff")
     }
 
-    /// What follows the mark.
+    /// Reads the byte-order mark, and converts what follows it.
     pub(super) fn new(input: &'a mut dyn BufRead) -> io::Result<Self> {
         let mut mark = [0; 2];
         input.read_exact(&mut mark)?;

@@ -74,13 +74,13 @@ impl Format {
         Self::ALL.into_iter().find(|format| format.name() == name)
     }
 
-    /// Whether we write it.
+    /// Returns true if fsure writes this form.
     pub fn is_written(self) -> bool {
         !matches!(self, Self::Rclone | Self::Chkbit | Self::Sfv | Self::Cshatag)
     }
 
-    /// The digest without which no entry can be written; none for our own
-    /// form, which takes what there is.
+    /// The digest without which no entry can be written; `None` for fsure's own form,
+    /// which takes the digests there are.
     pub fn needs(self) -> Option<Algorithm> {
         match self {
             Self::Sha256sums | Self::Hashdeep | Self::Mtree => Some(Algorithm::Sha256),
@@ -91,17 +91,17 @@ impl Format {
         }
     }
 
-    /// What has to be in the record for it.
+    /// Returns the digests that have to be in the record for this form.
     pub fn digests(self) -> AlgorithmSet {
         self.needs().map_or(AlgorithmSet::default(), |needed| AlgorithmSet::of(&[needed]))
     }
 
-    /// Whether it is several files in a folder rather than one file.
+    /// Returns true if the form is several files in a folder rather than one file.
     pub fn is_folder(self) -> bool {
         matches!(self, Self::Bagit | Self::AscMhl)
     }
 
-    /// Why a name cannot be written, if it cannot.
+    /// Returns the reason why a name cannot be written; `None` if it can be written.
     pub fn cannot_express(self, path: &RelPath) -> Option<&'static str> {
         let bytes = path.as_bytes();
         let is_text = path.as_text().is_some();
@@ -125,8 +125,8 @@ impl Format {
     }
 }
 
-/// What XML 1.0 allows, without the carriage return, tab and line feed that
-/// readers turn into something else.
+/// Returns true for the characters that XML 1.0 allows, without the carriage return, tab
+/// and line feed that readers turn into something else.
 fn is_xml(c: char) -> bool {
     matches!(u32::from(c), 0x20..=0xd7ff | 0xe000..=0xfffd | 0x10000..=0x10_ffff)
 }

@@ -39,7 +39,7 @@ impl<'a> Lines<'a> {
         self.number
     }
 
-    /// Whether lines end with NUL.
+    /// Returns true if lines end with NUL.
     pub(super) fn is_zero(&self) -> bool {
         self.end == 0
     }

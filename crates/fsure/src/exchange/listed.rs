@@ -1,4 +1,4 @@
-//! What a list says: one file with its digests, or what is wrong with a line.
+//! The items of a list: a file with its digests, or a problem with a line.
 
 use crate::words::{Digests, RelPath, Result};
 
@@ -7,17 +7,17 @@ use crate::words::{Digests, RelPath, Result};
 pub struct Listed {
     /// Its path, relative to the root of the list.
     pub path: RelPath,
-    /// What else the name may stand for, in the order in which it is to be
-    /// tried where there is no such file: programs disagree on how a BagIt
-    /// manifest spells a percent sign.
+    /// Other paths that the name may stand for, in the order in which they are to be
+    /// tried if there is no such file: programs disagree on how a BagIt manifest spells a
+    /// percent sign.
     pub others: Vec<RelPath>,
-    /// Its digests; empty where all of them are of kinds we cannot compute.
+    /// Its digests; empty if all of them are of kinds that fsure cannot compute.
     pub digests: Digests,
     /// Its length in bytes, where the list has it.
     pub size: Option<u64>,
     /// Its modification time, where the list has it.
     pub modified: Option<Modified>,
-    /// Where in the list it is, from 1.
+    /// Number of its line in the list, from 1.
     pub line: u64,
 }
 
@@ -30,18 +30,18 @@ pub struct Modified {
     pub unit_ns: i64,
 }
 
-/// What is wrong with a line.
+/// A problem with a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Where in the list it is, from 1.
+    /// Number of the line in the list, from 1.
     pub line: u64,
-    /// What is wrong, for a person.
+    /// Description of the problem for the user.
     pub reason: String,
-    /// How bad that is.
+    /// Severity of the problem.
     pub trouble: Trouble,
 }
 
-/// How bad a problem is.
+/// Severity of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
     /// The line makes no sense, or names what no list may name: the list
@@ -53,7 +53,7 @@ pub enum Trouble {
     Note,
 }
 
-/// What a reader hands over.
+/// An item that a reader passes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
     /// A file.
@@ -76,5 +76,5 @@ impl Item {
     }
 }
 
-/// Who takes what a reader hands over. An error ends the reading.
+/// Receives the items that a reader passes on. An error ends the reading.
 pub type Sink<'a> = dyn FnMut(Item) -> Result<()> + 'a;

@@ -14,7 +14,8 @@ use super::names;
 use crate::words::digest::hex;
 use crate::words::{Algorithm, Digests, Error, Result};
 
-/// What a value spells in base 58: digits, letters, without 0, O, I and l.
+/// The digits of base 58 in the order of their values: digits and letters, without 0, O,
+/// I and l.
 const BASE58: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 const BYTE_ORDER_MARK: char = '\u{feff}';
 /// Digits of 512 bits in base 58.
@@ -81,7 +82,7 @@ impl BufRead for Counted<'_> {
     }
 }
 
-/// What is wrong: with one entry, or so that nothing behind it can be read.
+/// A fault: in one entry, or in the list, so that nothing behind it can be read.
 enum Fault {
     Entry(String),
     List(String),
@@ -105,7 +106,7 @@ struct State {
 struct Entry {
     listed: Listed,
     name: Option<String>,
-    /// Whether the digest at hand is one to hold a file against.
+    /// True if the list marks the digest at hand as failed: files are not compared with it.
     is_failed: bool,
     foreign: Option<String>,
 }

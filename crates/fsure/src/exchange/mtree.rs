@@ -25,7 +25,7 @@ const DIGESTS: [(&str, Algorithm); 8] = [
     ("sha512", Algorithm::Sha512),
 ];
 
-/// Digests we know of and do not compute.
+/// Digests that fsure knows of and does not compute.
 const FOREIGN: [&str; 7] =
     ["cksum", "rmd160digest", "rmd160", "ripemd160digest", "sha384digest", "sha384", "sha224"];
 

@@ -65,7 +65,7 @@ pub(super) fn algorithm(name: &str) -> Option<Algorithm> {
     })
 }
 
-/// Whether the manner of GNU writes a name otherwise than plainly.
+/// Returns true if GNU's format does not write a name plainly.
 pub(super) fn needs_gnu_escape(name: &[u8]) -> bool {
     name.iter().any(|byte| matches!(byte, b'\\' | b'\n' | b'\r'))
 }

@@ -1,5 +1,5 @@
-//! Which form a list has, by its first bytes and, where two programs write the
-//! same lines, by its name.
+//! Recognises the form of a list by its first bytes and, if two programs write the same
+//! lines, by its name.
 
 use super::formats::Format;
 use super::{bagit, sfv};

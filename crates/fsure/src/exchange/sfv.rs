@@ -1,5 +1,5 @@
-//! SFV: names with their CRC-32. That finds accidents and nobody's intent, so a
-//! file is held against it and never recorded by it: `docs/exchange.md`.
+//! SFV: names with their CRC-32. A CRC-32 detects accidents but not intent, so a file
+//! is compared with it and never recorded by it: `docs/exchange.md`.
 
 use super::lines::{Line, Lines};
 use super::listed::{Item, Listed, Sink};

@@ -16,7 +16,7 @@ use super::recognise::recognise;
 use super::{bagit, chkbit, hashdeep, json, mhl, mtree, sfv, sums};
 use crate::words::{Algorithm, Error, IoContext as _, Result};
 
-/// How much of a list is looked at to see what it is.
+/// Number of bytes of a list that are read to recognise its form.
 const HEAD: usize = 1 << 16;
 
 /// A list to be read.
@@ -24,16 +24,16 @@ const HEAD: usize = 1 << 16;
 pub struct Source {
     /// The form it has.
     pub format: Format,
-    /// The folder its names are relative to, unless somebody says otherwise.
+    /// The folder its names are relative to, unless the user names another one.
     pub folder: PathBuf,
     /// Its files.
     pub files: Vec<PathBuf>,
     /// Files and folders that belong to it without being in it.
     pub belongings: Vec<PathBuf>,
-    /// Whether it says something of files that are not below `data/`: always,
-    /// but for a bag without tag manifests.
+    /// True if the list covers files that are not below `data/`: always, except for a bag
+    /// without tag manifests.
     pub covers_all: bool,
-    /// What holds of its manifests together, if it is a bag.
+    /// Properties of its manifests taken together, if it is a bag.
     pub bag: Option<Bag>,
     /// A copy of the list, if it came as a stream.
     copy: Option<Content>,
@@ -169,7 +169,7 @@ fn head(input: impl Read, file: &Path) -> Result<Vec<u8>> {
     turned.doing("read", file).map(|_| text)
 }
 
-/// What a bag says of itself.
+/// Reads the declaration of a bag; `None` if it cannot be read.
 fn declaration(folder: &Path) -> Option<Vec<u8>> {
     let file = folder.join(bag::DECLARATION);
     head(plain::open_regular(&file).ok()?, &file).ok()

@@ -1,6 +1,6 @@
-//! What else a name in a list may stand for, where there is no file of the name
-//! as it is written: lists come from systems with another separator, another
-//! encoding or another Unicode form.
+//! Other paths that a name in a list may stand for if there is no file of the name as it
+//! is written: lists come from systems with another separator, another encoding or
+//! another Unicode form.
 
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -8,8 +8,8 @@ use super::listed::Listed;
 use super::names;
 use crate::words::RelPath;
 
-/// What Windows-1252 has from 0x80 to 0x9f; 0 where it has nothing. From 0xa0
-/// on it is Unicode's own order.
+/// The characters of Windows-1252 from 0x80 to 0x9f; 0 for a byte without a character.
+/// From 0xa0 on, it has Unicode's own order.
 const WINDOWS_1252: [u32; 32] = [
     0x20ac, 0, 0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021, 0x02c6, 0x2030, 0x0160, 0x2039,
     0x0152, 0, 0x017d, 0, 0, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x02dc,

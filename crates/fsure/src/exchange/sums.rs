@@ -10,12 +10,12 @@ use super::names;
 use crate::words::digest::hex;
 use crate::words::{Algorithm, Digests, RelPath, Result};
 
-/// What a line alone does not tell.
+/// Properties of a list that a line alone does not show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Manner {
-    /// Whose value 64 hexadecimal digits without a tag are.
+    /// Algorithm of a value of 64 hexadecimal digits without a tag.
     pub(super) of_64: Algorithm,
-    /// Whether a leading backslash announces escapes; rclone has none.
+    /// True if a leading backslash announces escapes; rclone has none.
     pub(super) is_escaped: bool,
 }
 
@@ -51,7 +51,7 @@ pub(super) fn read(lines: &mut Lines<'_>, manner: Manner, sink: &mut Sink<'_>) -
     Ok(())
 }
 
-/// A path, with its digest if it is of a kind we know.
+/// A path, with its digest if fsure knows its kind.
 type Parsed = std::result::Result<(RelPath, Option<Digests>), String>;
 
 fn parse(line: &[u8], manner: Manner, is_reversed: &mut Option<bool>) -> Parsed {

@@ -1,5 +1,5 @@
-//! What was written is read as it was; what nobody may name does not get
-//! through; what is wrong is told with its line; and no bytes end a reader.
+//! Tests that lists are read as they were written, that forbidden names are rejected,
+//! that errors are reported with their line, and that no bytes crash a reader.
 
 use std::path::Path;
 
@@ -46,7 +46,7 @@ fn written(format: Format, entries: &[Listed]) -> Vec<u8> {
     out
 }
 
-/// What a form keeps of an entry.
+/// Returns the part of an entry that a form keeps.
 fn kept(format: Format, entry: &Listed) -> Listed {
     use Algorithm::{Blake3, Md5, Sha1, Sha256, Sha512, Xxh128};
     let keeps: &[Algorithm] = match format {

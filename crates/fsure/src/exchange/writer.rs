@@ -10,10 +10,10 @@ use super::{bagit, hashdeep, json, mhl, mtree, sums};
 use crate::words::RelPath;
 use crate::words::digest::hex;
 
-/// What some forms say of themselves.
+/// Facts that some forms state about the list itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
-    /// When the list is made, seconds since 1970.
+    /// Time at which the list is made, in seconds since 1970.
     pub made_s: i64,
     /// The host it is made on.
     pub host: String,

@@ -30,7 +30,7 @@ pub fn verify_against(
         expected(&whole, &open, source, digests, monitor)?;
     let mut plan = plan(place, &open, &catalog, options, Purpose::Verify, false)?;
     plan.is_list = true;
-    // Whoever names a list wants to hear of each file that is missing.
+    // A user who names a list wants each missing file reported.
     plan.force = true;
     if !source.covers_all {
         plan.walk.scope = RelPath::from_bytes(*b"data");
@@ -38,7 +38,7 @@ pub fn verify_against(
     let around = around_payload(source, &mut catalog)?;
     let borders = &mut plan.walk.borders;
     borders.own.extend(own(place, source).into_iter().chain(around));
-    // Another root below this one has a record; the list speaks of its files.
+    // Another root below this one has a record; the list covers its files.
     borders.catalog_in_root = "";
     let mut outcome = scan(&plan, &mut catalog, monitor)?;
     outcome.unusable_entries = troubles.unusable;
@@ -52,8 +52,8 @@ pub fn verify_against(
     Ok(outcome)
 }
 
-/// What lies around the payload of a bag and is in none of its tag manifests:
-/// these need not list everything.
+/// Returns the paths beside the payload of a bag that are in none of its tag manifests,
+/// which need not list everything. Empty if the list is not a bag.
 fn around_payload(source: &Source, catalog: &mut Catalog) -> Result<Vec<RelPath>> {
     let mut unlisted = Vec::new();
     if source.bag.is_none() {
@@ -71,7 +71,7 @@ fn around_payload(source: &Source, catalog: &mut Catalog) -> Result<Vec<RelPath>
     Ok(unlisted)
 }
 
-/// The list's own files, where they lie in the folder that it is about.
+/// Returns the list's own files, if they are in the folder that it is about.
 fn own(place: &Place, source: &Source) -> Vec<RelPath> {
     let below = |file: &std::path::PathBuf| {
         let rest = file.strip_prefix(&place.root).ok()?;

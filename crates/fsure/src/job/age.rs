@@ -1,5 +1,5 @@
-//! How much of a root was verified when, by its record alone: no tree is
-//! looked at, so that it can be asked while the medium is elsewhere.
+//! Sorts the recorded files of a root by the time since they were verified. Only
+//! the record is read and not the tree, so that it works while the medium is elsewhere.
 
 use super::opening::require_record;
 use crate::catalog::{Bound, Catalog, Place, Stored};

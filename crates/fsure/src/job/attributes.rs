@@ -1,6 +1,6 @@
 //! The attributes that cshatag writes, as a list: each file has its own
 //! SHA-256 and the date at which it was taken with it. So the tree is walked,
-//! and what its files say is handed over like the lines of a list.
+//! and the attributes of its files are passed on like the lines of a list.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::words::{Error, IoContext as _, Monitor, RelPath, Result};
 /// More than either attribute has in it.
 const VALUE_MAX: usize = 256;
 
-/// Hands over what the files below a folder say of themselves.
+/// Passes the items that the attributes of the files below a folder give to `each`.
 pub(super) fn read(
     source: &Source,
     monitor: &dyn Monitor,
@@ -56,7 +56,9 @@ pub(super) fn read(
     Ok(())
 }
 
-/// What a file says of itself, if it says anything.
+/// Reads the attributes of a file as an item of the list; `None` if it is not a
+/// regular file or has no attribute with a digest. A file whose attributes cannot be
+/// read is a problem; a file system without attributes is an error.
 fn of_file(root: &Root, folder: &Path, path: RelPath, stat: &Stat) -> Result<Option<Item>> {
     if stat.kind != Kind::File {
         return Ok(None);

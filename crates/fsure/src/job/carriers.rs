@@ -1,6 +1,6 @@
-//! What both ways of dealing with carriers share: reading one, telling what is
-//! wrong with one, and going through the folders of a record. See
-//! `docs/layouts.md`.
+//! Code that writing carriers and reading a record from them share: reading a
+//! carrier, reporting a problem with one, and iterating over the folders of a record.
+//! See `docs/layouts.md`.
 
 use std::collections::{BTreeSet, HashSet};
 use std::io;
@@ -11,17 +11,17 @@ use crate::catalog::{Bound, Catalog, Stored};
 use crate::exchange::{Listed, carried};
 use crate::words::{EntryKind, FOLDER_FILE, Monitor, RelPath, Result};
 
-/// How many troubles are told one by one.
+/// Number of problems that are reported one by one.
 const TOLD_MAX: u64 = 1_000;
 
-/// The most a folder's file may hold, bytes: four million files. A tree may
-/// come from anybody.
+/// The maximum length of a folder's file, in bytes: four million files. A tree may
+/// come from an untrusted source.
 pub(super) const FOLDER_FILE_MAX: usize = 1 << 30;
 
-/// Room for one that grows while it is looked at.
+/// Room for a carrier that grows while it is read, in bytes.
 const GROWTH: u64 = 1 << 16;
 
-/// Tells what is wrong with carriers.
+/// Reports problems with carriers.
 pub(super) struct Teller<'a> {
     pub(super) monitor: &'a dyn Monitor,
     told: u64,
@@ -44,13 +44,12 @@ impl<'a> Teller<'a> {
     }
 }
 
-/// The bytes of a folder's file; `None` where there is none.
+/// Reads a folder's file; `None` if there is none.
 pub(super) fn read_folder_file(root: &Root, folder: &RelPath) -> io::Result<Option<Vec<u8>>> {
     read_carrier(root, &folder.join(FOLDER_FILE.as_bytes()))
 }
 
-/// The bytes of a file that is a carrier or is to be one; `None` where there is
-/// none.
+/// Reads a file that is a carrier or is to become one; `None` if there is none.
 pub(super) fn read_carrier(root: &Root, path: &RelPath) -> io::Result<Option<Vec<u8>>> {
     match root.stat(path.as_bytes()) {
         Ok(stat) => {
@@ -68,15 +67,15 @@ struct Frame {
     files: Vec<Listed>,
     /// Recorded folders in it of which no record came by.
     unvisited: BTreeSet<RelPath>,
-    /// Whether it is a root of its own or below one.
+    /// True if the folder is a root of its own or below one.
     is_another_s: bool,
 }
 
 /// Takes a folder and its recorded files.
 type Visit<'a> = dyn FnMut(&mut Catalog, &RelPath, Vec<Listed>) -> Result<()> + 'a;
 
-/// Gives `visit` every recorded folder, the root too, with its recorded files.
-/// Folders come after those below them. Roots below are left to themselves,
+/// Calls `visit` for every recorded folder, including the root, with its recorded files.
+/// Folders come after those below them. Roots below this one are left out,
 /// and so is what was recorded of them before they were roots.
 pub(super) fn each_folder(catalog: &mut Catalog, visit: &mut Visit<'_>) -> Result<()> {
     let nested: HashSet<RelPath> = catalog.nested_roots()?.into_iter().collect();

@@ -1,17 +1,17 @@
-//! Where and in what company something is measured, for all jobs that measure,
-//! and what to make of that.
+//! Describes the machine and the load by other processes during a measurement, for
+//! all jobs that measure, and derives warnings and advice from the load.
 
 use fsure_os::machine::{self, Moment};
 
 use crate::results::{Machine, Noise};
 use crate::words::Clock;
 
-/// Now, as the first line of a result tells it.
+/// Returns the current time as text, as the first line of a result has it.
 pub(super) fn timestamp(clock: &Clock) -> String {
     jiff::Timestamp::from_second(clock.now_s()).unwrap_or_default().to_string()
 }
 
-/// This machine.
+/// Describes this machine.
 pub(super) fn machine() -> Machine {
     let known = machine::machine();
     Machine {
@@ -24,18 +24,18 @@ pub(super) fn machine() -> Machine {
     }
 }
 
-/// What goes on beside a measurement.
+/// The load by other processes and virtual machines during a measurement.
 pub(super) struct Company {
     before: Moment,
 }
 
 impl Company {
-    /// From now on.
+    /// Starts to record the load.
     pub(super) fn begin() -> Self {
         Self { before: machine::moment() }
     }
 
-    /// Until now.
+    /// Returns the load since `begin`.
     pub(super) fn end(&self) -> Noise {
         let now = machine::moment();
         let others = now.since(&self.before);
@@ -48,13 +48,13 @@ impl Company {
     }
 }
 
-/// Percent of the processors' time that was others': from here on it shows in
-/// the figures.
+/// Percent of the processors' time that other programs used; from this share on it
+/// shows in the figures.
 const OTHERS_MAX: f64 = 10.0;
-/// The same for what the hypervisor took: it takes it in long pieces.
+/// The same for the time that the hypervisor took, which it takes in long pieces.
 const STEAL_MAX: f64 = 2.0;
 
-/// How bad the company was, in words; `None` where it does not show.
+/// Describes the load as text; `None` if it does not show in the figures.
 pub(super) fn trouble(noise: &Noise) -> Option<String> {
     let others = noise.others_percent.filter(|others| *others >= OTHERS_MAX);
     let steal = noise.steal_percent.filter(|steal| *steal >= STEAL_MAX);
@@ -64,7 +64,8 @@ pub(super) fn trouble(noise: &Noise) -> Option<String> {
     (!all.is_empty()).then(|| format!("{} of the processors", all.join(" and ")))
 }
 
-/// What to do about a measurement in bad company.
+/// Returns advice on a measurement that other load has disturbed, one text for each
+/// cause; empty if the load does not show.
 pub(super) fn advice(noise: &Noise, cores: usize) -> Vec<String> {
     let mut advice = Vec::new();
     if let Some(others) = noise.others_percent.filter(|others| *others >= OTHERS_MAX) {
@@ -108,7 +109,7 @@ mod tests {
         let told = |noise| advice(&noise, 2).len();
         assert_eq!(told(Noise { others_percent: Some(40.0), ..quiet }), 1);
         assert_eq!(told(Noise { steal_percent: Some(9.0), ..quiet }), 1);
-        // What has just ended is in the load, so that it is the last to be asked.
+        // The load includes processes that have just ended, so that it is checked last.
         assert_eq!(told(Noise { others_percent: None, ..quiet }), 1);
         assert_eq!(told(Noise::default()), 0);
     }

@@ -1,5 +1,5 @@
 //! `compare`: two trees, each a folder, the catalog of one or a list of one.
-//! What has no current record is read, into a catalog that is gone afterwards;
+//! Files without a current record are read, into a temporary catalog;
 //! then two streams of records in the order of paths are merged. Nothing is
 //! written.
 
@@ -21,12 +21,12 @@ use crate::words::{
 pub struct Side {
     /// A folder, a catalog or a list.
     pub path: PathBuf,
-    /// What form a list has; `None` for what it says itself.
+    /// Format of a list; `None` to detect it from the list.
     pub format: Option<Format>,
 }
 
-/// Compares `here` with `there` and hands what differs to `tell`. With
-/// `by_records` no tree is looked at and the records are taken for it.
+/// Compares `here` with `there` and passes each difference to `tell`. With
+/// `by_records` no tree is read and the records stand for it.
 pub fn compare(
     here: &Side,
     there: &Side,
@@ -71,7 +71,7 @@ pub fn compare(
     Ok(found)
 }
 
-/// The size of a file, if it is known: a list may not say it.
+/// Returns the size of a file, if it is known: a list might not have it.
 fn size(record: &Record) -> Option<u64> {
     let is_known = record.entry.size > 0 || record.hashed_ns > 0;
     is_known.then_some(record.entry.size)
@@ -99,10 +99,10 @@ fn wanted([one, other]: [&Given; 2]) -> Result<Algorithm> {
 /// Both sides, side by side.
 struct Merge<'a> {
     found: Comparison,
-    /// What is on one side only, until all names are known.
+    /// Entries that are on one side only, until all names are known.
     waiting: Waiting,
     wanted: Algorithm,
-    /// Whether a side knows of nothing but files.
+    /// True if one side is a list, which has nothing but files.
     only_files: bool,
     /// The digest of an empty file.
     of_nothing: Vec<u8>,
@@ -134,7 +134,7 @@ impl Merge<'_> {
                 (mine, theirs) => self.settle(mine, theirs)?,
             }
         }
-        // New and unread: no record tells of them.
+        // New and unread: no record has them.
         for path in here.unread.union(&there.unread) {
             self.unknown(path.clone());
         }
@@ -174,9 +174,10 @@ impl Merge<'_> {
         Ok(())
     }
 
-    /// What a file is known by under another name. Not by its size, which a list
-    /// may not know. A CRC makes pairs of strangers: among a million files there
-    /// are a hundred.
+    /// Returns the digest by which a file is found under another name; `None` if it has
+    /// none that fits. The size is not part of it: a list might not have it. A CRC-32 is not
+    /// used, because it pairs unrelated files: among a million files there are a hundred such
+    /// pairs. The digest of an empty file is not used either.
     fn content_key(&self, record: &Record) -> Option<Vec<u8>> {
         let digest = record.digests.get(self.wanted)?;
         let tells = self.wanted != Algorithm::Crc32 && digest != self.of_nothing;
@@ -199,7 +200,8 @@ impl Merge<'_> {
         self.tell(difference, here.path.clone(), None, mine.kind);
     }
 
-    /// What is on one side only: under another name, or there alone.
+    /// Settles the entries that are on one side only: each is under another name on the
+    /// other side, or missing there.
     fn settle_waiting(&mut self) -> Result<()> {
         self.waiting.pair_by_content()?;
         let mut after = None;

@@ -1,9 +1,9 @@
-//! What holds for every run: `.fsure/config.toml` of a root and the user's own
-//! `config.toml`. Parsed strictly, since a misspelt key would protect less than
+//! Settings that apply to every run: `.fsure/config.toml` of a root and the user's
+//! own `config.toml`. Parsed strictly, since a misspelt key would protect less than
 //! meant. `docs/configuration.md` has the keys.
 //!
-//! A root's file comes with its tree, perhaps from somebody else: it may say
-//! what belongs to the tree, and nothing of how it is judged or by whom.
+//! A root's file comes with its tree, perhaps from another user: it may define
+//! what belongs to the tree, and not how the tree is judged or by which key.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ const OF_ROOT: &[&str] = &["exclude"];
 /// The keys of the user's file.
 const OF_USER: &[&str] =
     &["exclude", "digests", "threads", "depth", "rate", "timeout", "color", "signed_by", "backup"];
-/// What `color` can be.
+/// The values of `color`.
 const COLORS: [&str; 3] = ["auto", "always", "never"];
 
 /// The content of a root's file.
@@ -31,7 +31,7 @@ const COLORS: [&str; 3] = ["auto", "always", "never"];
 pub(super) struct Config {
     /// Patterns to leave out, in the manner of `.gitignore`.
     pub(super) exclude: Vec<String>,
-    /// BLAKE3 of the file, where there is one.
+    /// BLAKE3 of the file, if there is one.
     pub(super) digest: Option<[u8; 32]>,
 }
 
@@ -46,11 +46,11 @@ pub struct UserConfig {
     pub threads: Option<u16>,
     /// Small files that each reader reads with one call.
     pub depth: Option<u16>,
-    /// Bytes to be read in a second.
+    /// Bytes to read per second.
     pub rate: Option<u64>,
-    /// How long the storage may be silent.
+    /// Timeout for one response of the storage.
     pub timeout: Option<Duration>,
-    /// When to colour: `auto`, `always` or `never`.
+    /// Use of colours: `auto`, `always` or `never`.
     pub color: Option<String>,
     /// A public key, as text or the name of a file.
     pub signed_by: Option<String>,
@@ -58,7 +58,7 @@ pub struct UserConfig {
     pub backup: Vec<PathBuf>,
 }
 
-/// Reads the root's configuration; none is as good as an empty one.
+/// Reads the root's configuration. A missing file counts as an empty one.
 pub(super) fn read(root: &Root) -> Result<Config> {
     let bad = |why: String| Error::Usage { message: format!("{FILE}: {why}"), hint: None };
     let text = root.read_small(FILE.as_bytes(), FILE_MAX).map_err(|e| bad(e.to_string()))?;

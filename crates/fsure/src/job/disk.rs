@@ -15,12 +15,13 @@ const LEAST: u64 = 64 << 10;
 /// Names of those in the way that are shown.
 const SHOWN: usize = 5;
 
-/// What a RAM disk that was taken away leaves to say.
+/// Result of removing a RAM disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Destroyed {
     /// The disk, as it was.
     pub disk: Disk,
-    /// Who still has it mounted where we do not see it, and keeps its memory.
+    /// Processes that still have it mounted in another mount namespace and keep its
+    /// memory.
     pub kept_by: Vec<String>,
 }
 
@@ -94,7 +95,7 @@ pub fn destroy_disk(what: &Path, home: &Path, discard: bool) -> Result<Destroyed
     Ok(Destroyed { disk, kept_by: elsewhere.into_iter().map(words).collect() })
 }
 
-/// Takes it away; who has it mounted elsewhere.
+/// Unmounts it, and returns the processes that have it mounted elsewhere.
 fn unmount(disk: &Disk, discard: bool) -> Result<Vec<ramfs::Elsewhere>> {
     let shown = disk.place.display();
     let names = plain::names(&disk.place).doing("list", &disk.place)?;
@@ -147,7 +148,7 @@ fn named(what: &Path, home: &Path) -> Result<(String, PathBuf)> {
     Ok((name, place))
 }
 
-/// Whether a folder can be covered: nobody would find what is in it.
+/// Fails if a folder cannot be covered: what is in it would not be found.
 fn free(place: &Path) -> Result<()> {
     let shown = place.display();
     if !plain::names(place).doing("list", place)?.is_empty() {

@@ -1,5 +1,5 @@
-//! `dupes`: files of equal content, as they are now. What is recorded as it is
-//! is believed; what is not is read, if any other file has its size; nothing is
+//! `dupes`: files of equal content, as they are now. A current record is believed;
+//! a file without one is read if any other file has its size; nothing is
 //! written. Then equal files are one query.
 
 use fsure_os::folder::Root;
@@ -13,7 +13,7 @@ use crate::words::{
     Algorithm, AlgorithmSet, Duplicate, Duplicates, Entry, Monitor, RelPath, Result,
 };
 
-/// Finds files of equal content in a folder, recorded or not, and hands each to
+/// Finds files of equal content in a folder, recorded or not, and passes each to
 /// `tell`, group by group.
 pub fn dupes(
     place: &Place,
@@ -58,16 +58,16 @@ pub fn dupes(
     Ok(groups.found)
 }
 
-/// Whether a file of that size was read if its record was not of now: one that
-/// has its size for itself was not, and is equal to none.
+/// Returns true if files of that size without a current record were read. A file with a
+/// unique size was not read: it is equal to no other.
 fn was_read(looked: &Looked, size: u64) -> bool {
     looked.sizes.as_ref().is_none_or(|sizes| sizes.may_be_shared(size))
 }
 
-/// What a file is by now.
+/// The current state of a file that was scanned.
 enum Now {
     AsLookedAt(Stat),
-    /// Another one, of that size.
+    /// A file that has changed since, with its size now in bytes.
     Other(u64),
 }
 

@@ -1,5 +1,5 @@
-//! What a list expects of a folder, as a catalog that is gone afterwards: so a
-//! list is judged like a record.
+//! Turns a list into a temporary catalog of the files that it expects in a folder, so
+//! that a list is judged like a record.
 
 use fsure_os::volume::Volume;
 
@@ -17,13 +17,12 @@ const RESPELLED: i64 = 1;
 /// A list as a catalog.
 pub(super) struct Expected {
     pub(super) catalog: Catalog,
-    /// How many entries it has.
+    /// Number of its entries.
     pub(super) entries: u64,
     pub(super) troubles: Troubles,
 }
 
-/// Reads a list for the files below `place`; `digests` are what is to be
-/// computed of them.
+/// Reads a list for the files below `place`; `digests` are to be computed of them.
 pub(super) fn expected(
     place: &Place,
     open: &OpenRoot,
@@ -47,8 +46,8 @@ pub(super) fn expected_where(
     let settings = Settings { digests, cross_file_systems: false };
     let mut catalog = Catalog::temporary(source.label(), settings, root)?;
     let file_system = catalog.root_identity().0.id;
-    // A list is of one moment, whatever became of its files; attributes are
-    // kept by a program that, like us, takes an edit for an edit.
+    // A list is of one moment, whatever happens to its files later; attributes are
+    // kept by a program that, like fsure, takes an edit for an edit.
     let keeps_date = source.format == Format::Cshatag;
     let (mut entries, mut respelled) = (0, 0_u64);
     let mut troubles = listing::read(source, monitor, true, &mut |listed| {
@@ -102,7 +101,8 @@ fn marked(
     Record { verified_s: marks | size, ..record }
 }
 
-/// Says what a bag's rules forbid of a list that was taken entry by entry: how often.
+/// Reports each breach of a bag's rules in a list that was taken entry by entry, and
+/// returns their number.
 pub(super) fn broken_rules(
     place: &Place,
     open: &OpenRoot,
@@ -120,7 +120,7 @@ pub(super) fn broken_rules(
         let named = named(&open.root, &place.scope, &listed);
         let record = marked(0, named, listed, file_system, false);
         Ok(put(&mut catalog, source, record)?.or_else(|refusal| match refusal.is_contradiction {
-            // It was told when the entry was taken.
+            // It was reported when the entry was taken.
             true => Ok(()),
             false => Err(refusal),
         }))

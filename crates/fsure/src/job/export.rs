@@ -22,16 +22,16 @@ use crate::words::{
     Verdict,
 };
 
-/// Where a list goes.
+/// The destination of a list.
 pub enum Target<'a> {
-    /// Wherever this leads. Of a form that is several files, the manifest.
+    /// A stream. A form of several files writes only its manifest to it.
     Stream(&'a mut dyn Write),
     /// A file, which is replaced as a whole, or a stream; a folder for a form that is
     /// several files.
     Path(&'a Path),
 }
 
-/// What an export did.
+/// The result of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exported {
     /// Files in the list.
@@ -64,8 +64,8 @@ impl Exported {
     }
 }
 
-/// Writes the record of a place as a list, names relative to what was asked
-/// for.
+/// Writes the record of a place as a list, with names relative to the requested
+/// path.
 pub fn export(
     place: &Place,
     format: Format,
@@ -116,7 +116,7 @@ fn about() -> About {
     About { made_s: since.map_or(0, |since| since.as_secs()).cast_signed(), host: plain::host() }
 }
 
-/// Computes what is lacking, if anything is.
+/// Computes missing digests, if there are any.
 fn complete(
     place: &Place,
     format: Format,
@@ -152,8 +152,8 @@ fn is_lacking(place: &Place, format: Format) -> Result<bool> {
     Ok(is_lacking)
 }
 
-/// A listener to the pass that computes digests: its findings are no part of
-/// the list, and only those that keep a file out of it are worth a word.
+/// A listener to the pass that computes digests: its findings are not part of
+/// the list, and only those that keep a file out of it are reported.
 struct Aside<'a>(&'a dyn Monitor);
 
 impl Monitor for Aside<'_> {
@@ -211,7 +211,7 @@ struct Export<'a> {
 }
 
 impl Export<'_> {
-    /// Writes the list to what errors call `to`.
+    /// Writes the list to `out`, which errors name as `to`.
     fn list(
         &mut self,
         catalog: &mut Catalog,
@@ -231,7 +231,7 @@ impl Export<'_> {
         list.finish().doing("write", to)
     }
 
-    /// Writes the list to where the user wants it.
+    /// Writes the list to the output that the user has named.
     fn output(
         &mut self,
         catalog: &mut Catalog,
@@ -245,8 +245,8 @@ impl Export<'_> {
         output.and_then(Output::finish).doing("write", to)
     }
 
-    /// Writes the list as a file of a form that is several, there as a whole or not at
-    /// all, and says its SHA-512.
+    /// Writes the list atomically as a file of a form that is several files, and returns
+    /// its SHA-512.
     fn file(&mut self, catalog: &mut Catalog, about: &About, to: &Path) -> Result<Vec<u8>> {
         let file = Beside::create(to).doing("write", to)?;
         let mut out = Hashing { out: BufWriter::new(file), hasher: Sha512::new() };
@@ -290,7 +290,8 @@ impl Export<'_> {
         Ok(())
     }
 
-    /// What of a row goes into the list; what does not is counted and told.
+    /// Returns the entry of the list for a row; `None` if the row is left out. Tombstones
+    /// are counted; bad rows and files that cannot be listed are counted and reported.
     fn entry(&mut self, stored: &Stored) -> Option<Listed> {
         let shown = stored.path().shown();
         let row = match stored {
@@ -325,7 +326,7 @@ impl Export<'_> {
         Some(Listed { path, digests, size, modified, ..Listed::default() })
     }
 
-    /// The path below what was asked for; the name of a file that was.
+    /// Returns the path relative to the requested one; the name if a file was requested.
     fn relative(&self, path: &RelPath) -> RelPath {
         let bytes = path.as_bytes();
         if self.scope.is_root() {
@@ -336,7 +337,7 @@ impl Export<'_> {
     }
 }
 
-/// Writes a small file that is there as a whole or not at all.
+/// Writes a small file atomically.
 fn small(to: &Path, text: &str) -> Result<()> {
     let write = || {
         let mut file = Beside::create(to)?;

@@ -19,7 +19,7 @@ use crate::words::{
     Record, RelPath, Result,
 };
 
-/// What an import did.
+/// The result of an import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
     /// Files recorded from the list.
@@ -38,12 +38,12 @@ pub struct Imported {
     pub malformed: u64,
     /// Entries that cannot be used.
     pub unusable: u64,
-    /// Whether the list names no file at all.
+    /// True if the list names no file at all.
     pub is_empty: bool,
-    /// Whether the files were read and held against the list, so that only
-    /// those that are as it says were recorded.
+    /// True if the files were read and compared with the list, so that only those
+    /// that match it were recorded.
     pub is_proven: bool,
-    /// Files that were read and are not as the list says.
+    /// Files that were read and do not match the list.
     pub mismatched: u64,
     /// Files that were to be read and could not be.
     pub unread: u64,
@@ -68,7 +68,7 @@ impl Imported {
     }
 }
 
-/// Records what a list says of the files below `place`.
+/// Records the files below `place` as a list has them.
 pub fn import(
     place: &Place,
     source: &Source,
@@ -108,7 +108,7 @@ pub fn import(
     Ok(imported)
 }
 
-/// Says what is wrong with a list that has no entry. No record is made for it: a list that
+/// Reports the problems of a list that has no entry. No record is made for it: a list that
 /// was lost in a power cut must not pass for one of an empty folder.
 fn nothing(source: &Source, monitor: &dyn Monitor) -> Result<Imported> {
     let Troubles { malformed, unusable } =
@@ -130,7 +130,7 @@ pub(super) struct Import<'a> {
 }
 
 impl Import<'_> {
-    /// Records what the list says.
+    /// Records all entries of the list.
     fn take_all(&mut self, source: &Source, monitor: &dyn Monitor) -> Result<()> {
         let troubles =
             listing::read(source, monitor, true, &mut |listed| match monitor.stop_requested() {
@@ -140,7 +140,7 @@ impl Import<'_> {
         let Troubles { malformed, unusable } = troubles;
         self.imported.unusable = unusable;
         let broken = broken_rules(self.place, self.open, source, monitor)?;
-        // A conflict is told like a line that makes no sense, and is none.
+        // A conflict is reported like a malformed line, and is not one.
         self.imported.malformed = malformed + broken - self.imported.conflicts;
         Ok(())
     }
@@ -180,7 +180,7 @@ impl Import<'_> {
         }
     }
 
-    /// Holds digests against a record, which stays as it is.
+    /// Compares digests with a record, which stays as it is.
     pub(super) fn compare(
         &mut self,
         row: &Row,

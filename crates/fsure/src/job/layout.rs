@@ -1,5 +1,5 @@
-//! Bringing the carriers of a root's layout in line with its catalog, from the
-//! catalog alone: no data is read. `update` writes them, `verify` looks.
+//! Brings the carriers of a root's layout in line with its catalog, from the
+//! catalog alone: no data is read. `update` writes them, `verify` only checks.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -20,7 +20,7 @@ use crate::words::{
     Record, RelPath, Result, Stop,
 };
 
-/// How much work a kill or a power cut may cost.
+/// Interval between commits: the work that a kill or a power cut can cost.
 const COMMIT_EVERY: Duration = Duration::from_secs(1);
 
 /// Names of one inode that are remembered; more are read once more.
@@ -33,7 +33,7 @@ const CONFLICT: &str = "what travels with it gives another content than the reco
 
 const SOMEBODY_S: &str = "a file of this name is there and not fsure's";
 
-/// What an `update` does with carriers after its work.
+/// Writes and removes carriers at the end of an `update`.
 pub(super) fn bring_in_line(
     root: &Root,
     catalog: &mut Catalog,
@@ -62,7 +62,7 @@ pub(super) fn bring_in_line(
     Ok(())
 }
 
-/// What a `verify` does with them.
+/// Checks the carriers at the end of a `verify`.
 pub(super) fn look(
     root: &Root,
     catalog: &mut Catalog,
@@ -79,7 +79,7 @@ pub(super) fn look(
     Ok(())
 }
 
-/// What is to become of the carriers.
+/// The action that a run takes on carriers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Aim {
     Write,
@@ -88,12 +88,13 @@ enum Aim {
 
 struct Run<'a> {
     root: &'a Root,
-    /// What the user stands up for, and when the run began, nanoseconds since
-    /// 1970; `None` in a run that only looks.
+    /// Findings that the user accepts, and the start of the run in nanoseconds since
+    /// 1970; `None` in a run that only checks.
     writes: Option<(&'a Accept, i64)>,
     teller: Teller<'a>,
     found: Carriers,
-    /// Why nothing may be written by this record, once that was asked.
+    /// The reason why nothing can be written from this record; `None` until the record
+    /// was checked, `Some(None)` if there is no such reason.
     objection: Option<Option<String>>,
     stopped: Option<Stop>,
     committed: Instant,
@@ -144,8 +145,9 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Whether carriers may be written by this record: one that has lost rows
-    /// would take them from the carriers, too.
+    /// Returns true if carriers can be written from this record: a record that has lost
+    /// rows would remove them from the carriers, too. In a run that only checks, counts
+    /// the carrier as behind and returns false.
     fn may_write(&mut self, catalog: &mut Catalog) -> Result<bool> {
         if self.writes.is_none() {
             self.found.behind += 1;
@@ -173,8 +175,8 @@ impl<'a> Run<'a> {
         self.teller.tell(path, &format!("the record that travels with it is damaged: {why}"));
     }
 
-    /// Whether a carrier contradicts the record of a file, and the user has not
-    /// had the file read in this run and stood up for what it holds.
+    /// Returns true, and reports it, if a carrier contradicts the record of a file. It is
+    /// not a conflict if the file was read in this run and the user accepts its content.
     fn is_conflict(
         &mut self,
         catalog: &mut Catalog,
@@ -217,7 +219,7 @@ impl<'a> Run<'a> {
             return Ok(());
         }
         if aim == Aim::TakeAway {
-            // Nobody would ever be told of it.
+            // No later run would report it.
             let making = folder.join(FOLDER_FILE_MAKING.as_bytes());
             let done = self.may_make(&making);
             let done = done.and_then(|()| self.root.remove_small(making.as_bytes()));
@@ -240,7 +242,7 @@ impl<'a> Run<'a> {
                 if self.has_conflicts(catalog, folder, &carriers, &files)? {
                     return Ok(());
                 }
-                // What came here with its record and could not be recorded.
+                // Files that came here with their records and could not be recorded.
                 let unrecorded = carriers.into_iter().filter(|carrier| {
                     find(&files, carrier).is_none()
                         && self.root.stat(folder.join(carrier.path.as_bytes()).as_bytes()).is_ok()
@@ -285,8 +287,8 @@ impl<'a> Run<'a> {
         Ok(has_one)
     }
 
-    /// Whether any of a folder's files may be there. Where none is, a file system
-    /// may not be mounted, and the folder of that name is another one.
+    /// Returns true if any of a folder's files might be there. If none is, a file system
+    /// might not be mounted, and the folder of that name is another one.
     fn is_any_here(&self, folder: &RelPath, files: &[Listed]) -> bool {
         files.iter().any(|file| {
             let stat = self.root.stat(folder.join(file.path.as_bytes()).as_bytes());
@@ -294,8 +296,8 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Whether what lies where a folder's file is made is nothing, or what a run
-    /// that was killed has left there.
+    /// Succeeds if a folder's file can be made at `path`: if nothing is there, or only what
+    /// a killed run has left. Any other file there is an error.
     fn may_make(&self, path: &RelPath) -> io::Result<()> {
         let left = read_carrier(self.root, path)?;
         match left.is_none_or(|bytes| is_cut_off_folder_file(&bytes)) {
@@ -367,7 +369,7 @@ impl<'a> Run<'a> {
         if in_line {
             return self.follow_link(catalog, row);
         }
-        // Where it is not as recorded, the record is another state's.
+        // If the file is not as recorded, the record is of another state.
         let before = self.root.stat(path.as_bytes());
         let Some(before) = before.ok().filter(|stat| is_as_recorded(&row.record, stat)) else {
             self.found.behind += 1;
@@ -397,15 +399,15 @@ impl<'a> Run<'a> {
         take_change(catalog, row, &before, &after)
     }
 
-    /// Names of one file share its attribute. Where they are recorded with
-    /// different digests each would have its own written, and the file read
+    /// Returns true if the file has several names. They share its attribute: if they are
+    /// recorded with different digests, each would have its own written, and the file read
     /// again for it, at every run.
     fn has_several_names(&self, path: &RelPath) -> bool {
         self.root.stat(path.as_bytes()).is_ok_and(|stat| stat.links > 1)
     }
 
-    /// Another name of a file whose attribute was written under its first one
-    /// has the new change time, too.
+    /// Records the new change time for another name of a file whose attribute was
+    /// written under its first name.
     fn follow_link(&mut self, catalog: &mut Catalog, row: &Row) -> Result<()> {
         if self.links.is_empty() {
             return Ok(());
@@ -423,7 +425,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Whether a path is in a root below this one, whose files are its own.
+/// Returns true if a path is in a root below this one, which has its own files.
 fn is_below_any(nested: &HashSet<RelPath>, path: &RelPath) -> bool {
     let above = |path: &RelPath| path.parent();
     !nested.is_empty() && std::iter::successors(path.parent(), above).any(|f| nested.contains(&f))
@@ -438,7 +440,7 @@ fn bytes_of(files: &[Listed]) -> Result<Vec<u8>> {
     write_folder(files).map_err(|error| Error::Internal(format!("a line of JSON: {error}")))
 }
 
-/// Whether a file has the size, dates and inode of its record.
+/// Returns true if a file has the size, dates and inode of its record.
 fn is_as_recorded(record: &Record, stat: &fsure_os::Stat) -> bool {
     let then = &record.entry;
     stat.kind == fsure_os::Kind::File
@@ -448,8 +450,8 @@ fn is_as_recorded(record: &Record, stat: &fsure_os::Stat) -> bool {
         && then.inode.is_none_or(|inode| inode == stat.inode)
 }
 
-/// Takes the change time that writing an attribute has caused for the recorded
-/// one, where nothing else has changed.
+/// Replaces the recorded change time with the one that writing an attribute has caused,
+/// if nothing else has changed.
 fn take_change(
     catalog: &mut Catalog,
     row: &Row,

@@ -1,4 +1,4 @@
-//! From a list to records: what `verify --against` and `import` share.
+//! Turns the entries of a list into records, for `verify --against` and `import`.
 
 use std::path::Path;
 
@@ -13,24 +13,24 @@ use crate::words::{
     Entry, EntryKind, Error, FileSystemId, Monitor, Record, RelPath, Result, UNDATED,
 };
 
-/// How many problems are told one by one; a list of something else may have a
-/// line for each of a billion.
+/// Number of problems that are reported one by one: a file that is not a list can have
+/// a billion lines, each with a problem.
 const TOLD_MAX: u64 = 1_000;
 
-/// What came of reading a list.
+/// Numbers of problems that were found while reading a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Troubles {
-    /// Lines that make no sense, or name what no list may.
+    /// Lines that make no sense, or name what no list may name.
     pub(super) malformed: u64,
-    /// Entries that make sense and are of no use.
+    /// Entries that make sense and cannot be used.
     pub(super) unusable: u64,
 }
 
-/// Why an entry was not taken.
+/// The reason why an entry was not taken.
 pub(super) struct Refusal {
     pub(super) trouble: Trouble,
     pub(super) reason: String,
-    /// Whether the list says two things of one file.
+    /// True if two entries of one file contradict each other.
     pub(super) is_contradiction: bool,
 }
 
@@ -44,9 +44,9 @@ impl Refusal {
     }
 }
 
-/// Reads a list to its end, tells every problem with its place, and hands over
-/// every entry. When it is not the first time, what is wrong with the lines
-/// themselves was told before.
+/// Reads a list to its end, reports every problem with its place, and passes every
+/// entry to `each`. Problems with the lines themselves are reported the first time
+/// only.
 pub(super) fn read(
     source: &Source,
     monitor: &dyn Monitor,
@@ -83,7 +83,7 @@ pub(super) fn read(
     Ok(troubles)
 }
 
-/// Hands over every item of a list, and the file it is in.
+/// Passes every item of a list to `each`, with the file that it is in.
 fn each_item(
     source: &Source,
     monitor: &dyn Monitor,
@@ -95,8 +95,8 @@ fn each_item(
     }
 }
 
-/// The first entry of a list that can be used, if it has any. What is wrong with the list
-/// is not told.
+/// Returns the first entry of a list that can be used, if it has any. Problems with the
+/// list are not reported.
 pub(super) fn first(source: &Source, monitor: &dyn Monitor) -> Result<Option<Listed>> {
     let mut found = None;
     let read = each_item(source, monitor, &mut |_, item| match item {
@@ -113,10 +113,10 @@ pub(super) fn first(source: &Source, monitor: &dyn Monitor) -> Result<Option<Lis
     Ok(found)
 }
 
-/// What is there by the name that an entry stands for.
+/// The path that an entry of a list stands for, and the stat of what is there.
 pub(super) struct Named {
     pub(super) path: RelPath,
-    /// `None` where nothing is, or where it cannot be looked at.
+    /// `None` if nothing is there, or if its stat fails.
     pub(super) there: Option<fsure_os::Stat>,
     /// The path as the list spells it, if it is found as it is in another
     /// spelling.
@@ -124,16 +124,16 @@ pub(super) struct Named {
 }
 
 impl Named {
-    /// The same name as the list spells it, of which nothing is there.
+    /// Returns the name as the list spells it, as one of which nothing is there.
     pub(super) fn into_written(self) -> Self {
         Self { path: self.written.unwrap_or(self.path), there: None, written: None }
     }
 }
 
-/// Takes the first of an entry's spellings of which there is a file, or the
-/// first if there is none of any.
+/// Returns the first of an entry's spellings by which there is a file, or the
+/// first spelling if there is none.
 pub(super) fn named(root: &Root, below: &RelPath, listed: &Listed) -> Named {
-    // What cannot be looked at is told by whoever comes to read it.
+    // A failed stat is reported when the file is to be read.
     let look = |path: &RelPath| {
         let path = below.join(path.as_bytes());
         let there = root.stat(path.as_bytes()).ok();
@@ -150,9 +150,9 @@ pub(super) fn named(root: &Root, below: &RelPath, listed: &Listed) -> Named {
     }
 }
 
-/// The record of an entry. Nothing was read for it: it was never hashed and
-/// never verified. Change time and inode belong to whoever made the list, and
-/// so does the date; a size that the list lacks is that of the file there.
+/// Returns the record of an entry. Nothing was read for it: it was never hashed and
+/// never verified. Change time and inode are those of the machine that made the list, and
+/// so is the date; a size that the list lacks is that of the file there.
 pub(super) fn record(
     named: Named,
     listed: Listed,
@@ -185,13 +185,13 @@ pub(super) fn record(
     }
 }
 
-/// Whether a date in a list is that of a file, cut off to the list's unit.
+/// Returns true if a date in a list is that of a file, truncated to the list's unit.
 fn is_of(date: Modified, mtime_ns: i64) -> bool {
     date.time_ns.div_euclid(date.unit_ns) == mtime_ns.div_euclid(date.unit_ns)
 }
 
-/// Says, in a strict bag at `below`, which files are not in each of its payload manifests:
-/// how many.
+/// Reports the files of a strict bag at `below` that are not in each of its payload
+/// manifests, and returns their number; 0 if the list is not a strict bag.
 pub(super) fn require_all_manifests(
     source: &Source,
     below: &RelPath,
@@ -224,7 +224,8 @@ pub(super) fn require_all_manifests(
     }
 }
 
-/// Puts what a list says twice of a path together, or says why it cannot be.
+/// Merges a second entry of a path into its record, or returns the reason why the two
+/// contradict each other.
 pub(super) fn join(
     catalog: &mut Catalog,
     row: &crate::catalog::Row,

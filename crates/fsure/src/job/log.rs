@@ -9,12 +9,12 @@ use crate::words::{
     Verification,
 };
 
-/// What is known of how a record came to be.
+/// The history of a record.
 #[derive(Clone, Debug)]
 pub struct History {
-    /// Its generations, the oldest first, with who claims to have signed each.
+    /// Its generations, the oldest first, each with the claim of its signer.
     pub generations: Vec<(Generation, Option<Claim>)>,
-    /// What was verified, the oldest first.
+    /// Its verifications, the oldest first.
     pub verifications: Vec<Verification>,
     /// Files that are known to be damaged, in the order of paths, at most
     /// [`GRAVE_FINDINGS_MAX`].
@@ -24,11 +24,11 @@ pub struct History {
     /// Why the signed generations are not what was signed, if they are not; or
     /// why the key that was given is not the one that signed.
     pub objection: Option<String>,
-    /// The newest signature, where a key was given and it fits.
+    /// The newest signature, if a key was given and it fits.
     pub signed: Option<Signed>,
 }
 
-/// What a signed generation says of itself.
+/// The unchecked claim of a signed generation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// The number of the key that the signature names.

@@ -1,7 +1,7 @@
-//! A tree as it is now, as a catalog that is gone afterwards: what `compare`
-//! and `dupes` look at. It is an `update` that accepts everything, of a copy of
-//! the record or of none, so that there is one way of reading and of believing
-//! a record; and nothing of it is written.
+//! Reads a tree as it is now into a temporary catalog, for `compare` and `dupes`.
+//! This is an `update` that accepts everything, of a copy of the record or of none,
+//! so that there is one way of reading and of believing a record. None of it is
+//! written to the record.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -16,12 +16,12 @@ use crate::words::{
     no_answer,
 };
 
-/// A tree that was looked at.
+/// A tree that was scanned.
 pub(super) struct Looked {
-    /// What it is now.
+    /// Its current state.
     pub(super) catalog: Catalog,
-    /// What could not be read, by its path below the root: its record, if it
-    /// has one, says nothing of it.
+    /// Paths below the root that could not be read. Their records, if there are any, are
+    /// not those of the current state.
     pub(super) unread: BTreeSet<RelPath>,
     /// Records that fail their seal.
     pub(super) bad_records: u64,
@@ -33,9 +33,8 @@ pub(super) struct Looked {
     pub(super) sizes: Option<Arc<Sizes>>,
 }
 
-/// Looks at a tree, for digests that are those of a copy of its record or, where
-/// there is none, of `digests` alone. With `only_equal_sizes` a file is read
-/// only if another one has its size.
+/// Scans a tree for the digests of its record or, if there is none, for `digests`.
+/// With `only_equal_sizes` a file is read only if another one has its size.
 pub(super) fn look(
     place: &Place,
     open: &OpenRoot,
@@ -44,7 +43,7 @@ pub(super) fn look(
     options: &Options,
     monitor: &dyn Monitor,
 ) -> Result<Looked> {
-    // How much of it is gone does not matter where nothing is written.
+    // The share of missing files does not matter if nothing is written.
     let options = &Options { force: true, ..options.clone() };
     let mut faults = 0;
     let mut catalog = if place.is_recorded() {
@@ -104,7 +103,7 @@ struct Heard {
     bad_records: u64,
 }
 
-/// Hears what could not be read, and says nothing of findings.
+/// Collects the paths that could not be read, and does not pass findings on.
 struct Listener<'a> {
     inner: &'a dyn Monitor,
     heard: Mutex<Heard>,

@@ -1,5 +1,5 @@
 //! Floor 4: one module per command. Each takes a place, options and a
-//! monitor, and hands back an outcome; none of them prints or knows of a
+//! monitor, and returns an outcome; none of them prints or depends on a
 //! command line.
 
 mod against;
@@ -76,34 +76,34 @@ use crate::scan::{Effort, From};
 use crate::trust::SignedBy;
 use crate::words::{Clock, RelPath};
 
-/// What all jobs over a root have in common.
+/// Options that all jobs over a root have in common.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Patterns to leave out, in the manner of `.gitignore`.
     pub exclude: Vec<String>,
-    /// The same, in every run of this user's.
+    /// Patterns that this user leaves out in every run.
     pub exclude_always: Vec<String>,
-    /// Whether other file systems below the root are part of it; `None` as
-    /// the last `update` was told.
+    /// True if other file systems below the root are part of it; `None` for the
+    /// setting of the last `update`.
     pub cross_file_systems: Option<bool>,
-    /// Where content is read from; `None` for what suits the job: `verify`
-    /// reads from the medium, `update` from memory what is there.
+    /// Source that content is read from; `None` for the default of the job: `verify`
+    /// reads from the medium, `update` reads from memory what is there.
     pub reads_from: Option<From>,
-    /// How hard to read.
+    /// Parallelism, rate limit and timeout of reading.
     pub effort: Effort,
-    /// Whose signature the record must bear to be believed.
+    /// Key that must have signed the record for it to be believed.
     pub signed_by: Option<SignedBy>,
     /// Folders in which a copy of the backup of each record is kept.
     pub backup_folders: Vec<PathBuf>,
-    /// Go on although the root looks offline.
+    /// Go on even if the root seems to be offline.
     pub force: bool,
-    /// Tell the monitor of paths that are ok, too.
+    /// Report paths that are ok to the monitor, too.
     pub tell_ok: bool,
-    /// Where the time comes from.
+    /// Clock by which times are read.
     pub clock: Clock,
 }
 
-/// The place of a root found below another.
+/// Returns the place of a root that was found below another.
 pub fn nested_place(outer: &Place, nested: &RelPath) -> Place {
     let root = outer.root.join(fsure_os::path::from_bytes(nested.as_bytes()));
     Place { catalog: root.join(OWN_CATALOG), root, scope: RelPath::root() }

@@ -1,4 +1,4 @@
-//! What comes before every run over a root: its catalog, its identity, its
+//! Prepares a run over a root: opens its catalog, checks its identity and reads its
 //! configuration.
 
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ pub(super) struct OpenRoot {
     pub(super) config: Config,
 }
 
-/// Opens the root folder and asks which file system it is on.
+/// Opens the root folder and finds the file system that it is on.
 pub(super) fn open_root(place: &Place) -> Result<OpenRoot> {
     let path = &place.root;
     let root = Root::open(path).doing("open", path)?;
@@ -38,8 +38,9 @@ pub(super) fn open_root(place: &Place) -> Result<OpenRoot> {
     Ok(OpenRoot { root: Arc::new(root), volume, inode, config })
 }
 
-/// What a catalog is to know its root by. How finely its file system keeps dates
-/// is measured: with a file in the folder of the catalog, if that is the root's.
+/// Returns the identity by which a catalog knows its root. The granularity of the dates
+/// of its file system is measured: with a file in the folder of the catalog, if that is in
+/// the root.
 pub(super) fn root_identity(place: &Place, open: &OpenRoot) -> (Volume, u64) {
     let is_inside = place.is_inside();
     let folder = if is_inside { OWN_FOLDER.as_bytes() } else { b"" };
@@ -108,8 +109,8 @@ pub(super) fn require_record(place: &Place) -> Result<()> {
     }
 }
 
-/// The same for a run that may have been told by whose signature to judge. What
-/// travels with the data is not signed, and no record to be made of it.
+/// The same for a run that might require a signature. The records that travel with the
+/// data are not signed, and no record must be made of them.
 pub(super) fn require_believed(place: &Place, options: &Options) -> Result<()> {
     match options.signed_by {
         Some(_) if !place.is_recorded() => Err(Error::RecordUntrusted {
@@ -123,7 +124,7 @@ pub(super) fn require_believed(place: &Place, options: &Options) -> Result<()> {
     }
 }
 
-/// The record, if it is believed for its signature.
+/// Checks the signature of the record; `None` if none is required.
 pub(super) fn trusted<'a>(
     place: &'a Place,
     open: &OpenRoot,
@@ -151,8 +152,8 @@ pub(super) fn require_scope(place: &Place, open: &OpenRoot, catalog: &mut Catalo
     }
 }
 
-/// Why the root cannot be the recorded one, if it cannot. A catalog that lies
-/// in the root came with it: then it is a copy, and can be judged.
+/// Returns the reason why the root cannot be the recorded one; `None` if it can. A catalog
+/// in the root came with it: then the root is a copy, and can be judged.
 pub(super) fn offline(
     place: &Place,
     open: &OpenRoot,
@@ -166,25 +167,25 @@ pub(super) fn offline(
     Ok((catalog.files() > 0 && is_empty(place, open)?).then_some(Offline::Empty))
 }
 
-/// Whether there is nothing in the root but what is fsure's own.
+/// Returns true if the root contains nothing but fsure's own files.
 pub(super) fn is_empty(place: &Place, open: &OpenRoot) -> Result<bool> {
     let own = own_paths(place);
     let is_own = |name: &[u8]| is_carrier(name) || own.iter().any(|own| own.as_bytes() == name);
     open.root.has_names_besides(&is_own).map(|is_one| !is_one).doing("list", &place.root)
 }
 
-/// Whether the root is the folder, or at least on the file system, that was
+/// Returns true if the root is the folder, or at least on the file system, that was
 /// recorded.
 pub(super) fn is_recorded_root(open: &OpenRoot, catalog: &Catalog) -> bool {
     let (recorded, inode) = catalog.root_identity();
     let then = &recorded.volume;
-    // Without UUID the root's inode is all there is to know it by, if that.
+    // Without UUID only the root's inode identifies it, if that is recorded.
     let is_known = then.uuid.is_some() || inode.is_none_or(|inode| inode == open.inode);
     then.kind == open.volume.kind && then.uuid == open.volume.uuid && is_known
 }
 
-/// Whether the root is provably the recorded one, or the copy that its record
-/// travelled with: a disk that is not mounted has neither.
+/// Returns true if the root is provably the recorded one, or the copy that its record
+/// travelled with: the mount point of a disk that is not mounted is neither.
 pub(super) fn is_surely_the_root(
     place: &Place,
     open: &OpenRoot,
@@ -198,7 +199,7 @@ pub(super) fn is_surely_the_root(
     Ok(is_known || is_any_as_recorded(&open.root, catalog)?)
 }
 
-/// Whether any recorded file is there, with its inode and its change time: on
+/// Returns true if any recorded file is there, with its inode and its change time: on
 /// another file system without UUID, none would be.
 fn is_any_as_recorded(root: &Root, catalog: &mut Catalog) -> Result<bool> {
     let mut after = Vec::new();
@@ -221,7 +222,7 @@ fn is_any_as_recorded(root: &Root, catalog: &mut Catalog) -> Result<bool> {
     }
 }
 
-/// Warns if the root is not the one that was recorded, and says what follows from it.
+/// Warns with the given consequence if the root is not the one that was recorded.
 pub(super) fn warn_of_other_root(
     open: &OpenRoot,
     catalog: &Catalog,
@@ -247,12 +248,12 @@ fn describe(volume: &Volume) -> String {
     format!("{}, {uuid}", volume.kind)
 }
 
-/// The outcome of a run over a root that is not there.
+/// Returns the outcome of a run over a root that is offline.
 pub(super) fn offline_outcome(offline: Offline, is_update: bool) -> Outcome {
     Outcome { offline: Some(offline), is_update, ..Outcome::default() }
 }
 
-/// The plan of a run.
+/// Makes the plan of a run.
 pub(super) fn plan(
     place: &Place,
     open: &OpenRoot,
@@ -312,8 +313,8 @@ pub(super) fn plan(
     })
 }
 
-/// Refuses to record a tree in which a file may be half healed: with the date
-/// of that, it looks like an edit.
+/// Refuses to record a tree in which a file might be half healed: its date
+/// makes it look like an edit.
 pub(super) fn refuse_half_healed(place: &Place) -> Result<()> {
     if !os_path::exists(&Catalog::journal_file(&place.catalog)) {
         return Ok(());
@@ -325,7 +326,7 @@ pub(super) fn refuse_half_healed(place: &Place) -> Result<()> {
     })
 }
 
-/// Says that a heal was cut off, where one was.
+/// Warns if a heal was cut off.
 pub(super) fn tell_cut_off(place: &Place, catalog: &Catalog, monitor: &dyn Monitor) -> Result<()> {
     let has_journal = os_path::exists(&Catalog::journal_file(&place.catalog));
     if has_journal || !catalog.drafts()?.is_empty() {
@@ -334,8 +335,9 @@ pub(super) fn tell_cut_off(place: &Place, catalog: &Catalog, monitor: &dyn Monit
     Ok(())
 }
 
-/// What a heal that was cut off has left in the tree. No signature covers the
-/// note of it: by that, any name could be hidden.
+/// Returns the paths of drafts that a heal that was cut off has left in the tree. Empty
+/// if a signature is required: none covers the notes of drafts, so that a forged note
+/// could hide any name.
 fn drafts(catalog: &Catalog, options: &Options) -> Result<Vec<RelPath>> {
     if options.signed_by.is_some() {
         return Ok(Vec::new());

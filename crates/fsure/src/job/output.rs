@@ -1,5 +1,5 @@
-//! Outputs that the user names: opened with a monitor to warn of a wait, and ended by a
-//! reader that goes away.
+//! Outputs that the user names: opened with a monitor to warn of a wait; and the ends of
+//! outputs whose reader goes away.
 
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -9,7 +9,7 @@ use fsure_os::output::Output;
 
 use crate::words::{Error, ExitCode, IoContext as _, Monitor, Result};
 
-/// How long a FIFO is waited for before the user is warned.
+/// The time that a FIFO is waited for before the user is warned.
 const WARNING_DELAY: Duration = Duration::from_secs(1);
 
 /// Opens an output. A FIFO that no program reads is waited for, with a warning, until the

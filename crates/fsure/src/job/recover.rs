@@ -31,12 +31,12 @@ pub struct RecoverOptions {
     pub backup_folders: Vec<PathBuf>,
 }
 
-/// What `recover` did.
+/// The result of `recover`.
 #[derive(Clone, Debug, Default)]
 pub struct Recovery {
-    /// What was wrong; `None` where the record is sound, and was left alone.
+    /// The damage; `None` if the record is sound and was left alone.
     pub damage: Option<String>,
-    /// What was put together.
+    /// The result of putting it together.
     pub recovered: Recovered,
     /// Files whose records only travelled with the data.
     pub from_sidecars: u64,
@@ -44,10 +44,10 @@ pub struct Recovery {
     pub rows: u64,
     /// Large files whose block values are lost: they are verified as a whole.
     pub without_blocks: u64,
-    /// Where the damaged record is kept; `None` where there was none, and in a dry
+    /// The path of the damaged record; `None` if there was none, and in a dry
     /// run.
     pub kept_as: Option<PathBuf>,
-    /// Whether nothing was changed because that was asked for.
+    /// True if nothing was changed because that was asked for.
     pub is_dry_run: bool,
 }
 
@@ -126,7 +126,7 @@ fn recover_locked(
     Ok(recovery)
 }
 
-/// What is wrong with a record, if anything.
+/// Describes the damage of a record, if there is any.
 fn damage(place: &Place) -> Result<Option<String>> {
     if !os_path::exists(&place.catalog) {
         return Ok(Some("it is gone".to_owned()));

@@ -1,5 +1,5 @@
-//! `scrub`: verify what was not verified for longest, as far as a budget goes.
-//! It judges what is recorded and looks for nothing that is not.
+//! `scrub`: verifies the files whose last verification is the oldest, as far as a
+//! budget goes. It judges recorded files and does not search for others.
 
 use std::time::Duration;
 
@@ -13,18 +13,18 @@ use crate::catalog::{Catalog, Place};
 use crate::scan::{Budget, Purpose, ScrubRules, scan};
 use crate::words::{Monitor, Outcome, RelPath, Result};
 
-/// What `scrub` is told.
+/// Options of [`scrub`].
 #[derive(Clone, Debug)]
 pub struct ScrubOptions {
-    /// What all jobs have in common.
+    /// Options that all jobs have in common.
     pub common: Options,
-    /// How much to do; bytes and percentages are those of each root.
+    /// Limit on the work; bytes and percentages apply to each root.
     pub budget: Budget,
-    /// How many roots share the time, this one included.
+    /// Number of roots that share the time, including this one.
     pub roots: u32,
-    /// What was verified more recently is not due.
+    /// Files that were verified more recently than this are not due.
     pub max_age: Option<Duration>,
-    /// Whether what is due may not be left.
+    /// True if no file that is due must be left unread.
     pub must_be_complete: bool,
 }
 

@@ -1,5 +1,5 @@
-//! `seal`: signs what the record claims. Nothing is read of the data: what was
-//! recorded is signed, and what led to it is the business of those who ran it.
+//! `seal`: signs the claims of the record. No data is read: the signature covers what
+//! was recorded, and not whether the runs that recorded it were right.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -17,17 +17,17 @@ use crate::words::{
     escape,
 };
 
-/// What `seal` is told.
+/// Options of [`seal`].
 pub struct SealOptions {
-    /// Who signs.
+    /// The key that signs.
     pub signer: Signer,
-    /// What this machine has seen signed.
+    /// File with the signatures that this machine has seen.
     pub memory: PathBuf,
     /// Begin a new chain, whatever was signed before.
     pub force: bool,
 }
 
-/// What was signed.
+/// The result of [`seal`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sealed {
     /// The signature.
@@ -36,7 +36,7 @@ pub struct Sealed {
     pub files: u64,
     /// Their total size.
     pub bytes: u64,
-    /// What has changed since the last signature.
+    /// Changes of the record since the last signature.
     pub changes: Changes,
     /// The statement as a file; its signature lies beside it.
     pub file: PathBuf,
@@ -61,7 +61,7 @@ pub fn seal(place: &Place, options: &SealOptions, monitor: &dyn Monitor) -> Resu
         let bad_rows = || "rows of it fail their own seal".to_owned();
         return refuse(audit.objection.unwrap_or_else(bad_rows));
     }
-    // From here on one transaction: what is signed is what is there.
+    // One transaction from here on, so that exactly what is there is signed.
     catalog.begin()?;
     let claimed = catalog.claimed()?;
     if claimed.bad > 0 {
@@ -106,7 +106,7 @@ pub fn seal(place: &Place, options: &SealOptions, monitor: &dyn Monitor) -> Resu
     })
 }
 
-/// The chain that is to be continued; `None` where one begins.
+/// Returns the chain that is to be continued; `None` if a new one begins.
 fn previous(
     place: &Place,
     options: &SealOptions,
@@ -167,7 +167,7 @@ fn write(
     Ok((chain, file))
 }
 
-/// Where statements lie as files.
+/// Returns the folder in which statements are kept as files.
 fn folder(place: &Place) -> PathBuf {
     if place.is_inside() {
         return place.catalog.with_file_name("seal");

@@ -20,10 +20,10 @@ use crate::words::{
     Algorithm, AlgorithmSet, IoContext as _, Monitor, Record, RelPath, Result, Silent,
 };
 
-/// How every SQLite file begins.
+/// The first bytes of every SQLite file.
 const SQLITE: &[u8] = b"SQLite format 3\0";
 
-/// What the user named.
+/// One side of a comparison as the user has named it.
 pub(super) enum Given {
     Folder(Place),
     Catalog(PathBuf),
@@ -55,7 +55,7 @@ impl Given {
         matches!(self, Self::Folder(_))
     }
 
-    /// The digests it has, if it has any by now.
+    /// Returns the digests that it has; `None` if it has none yet.
     pub(super) fn digests(&self) -> Result<Option<AlgorithmSet>> {
         let file = match self {
             Self::Folder(place) => &place.catalog,
@@ -66,7 +66,7 @@ impl Given {
             }
         };
         let Ok(mut catalog) = Catalog::open(file, None) else { return Ok(None) };
-        // What was imported may have others than it is to have from now on.
+        // Imported files can have other digests than the ones set for new records.
         let first =
             catalog.page(&Bound::From(b""), None)?.into_iter().find_map(|stored| match stored {
                 Stored::Sound(row) if row.is_live_file() => Some(row.record.digests.algorithms()),
@@ -75,7 +75,7 @@ impl Given {
         Ok(first.or(Some(catalog.settings().digests)))
     }
 
-    /// Looks at it. `other` is the other side, where that is open by now.
+    /// Opens it. `other` is the other side, if that is open already.
     pub(super) fn open(
         &self,
         wanted: Algorithm,
@@ -96,7 +96,7 @@ impl Given {
     }
 }
 
-/// The name of an entry, as the list spells it.
+/// Returns the name of an entry, as the list spells it.
 fn as_written(listed: &Listed) -> Named {
     Named { path: listed.path.clone(), there: None, written: None }
 }
@@ -105,8 +105,8 @@ fn as_written(listed: &Listed) -> Named {
 pub(super) struct Opened {
     catalog: Catalog,
     scope: RelPath,
-    /// What could not be read, by its path below the scope: its record says
-    /// nothing of it.
+    /// Paths below the scope that could not be read. Their records are not those of the
+    /// current state.
     pub(super) unread: BTreeSet<RelPath>,
     pub(super) bytes_read: u64,
     /// Rows of its record that are damaged or lost.
@@ -115,7 +115,7 @@ pub(super) struct Opened {
     pub(super) is_list: bool,
     /// Lines that make no sense.
     pub(super) malformed: u64,
-    /// Entries that are of no use.
+    /// Entries that cannot be used.
     pub(super) unusable: u64,
     page: VecDeque<Stored>,
     after: Option<Vec<u8>>,
@@ -144,7 +144,7 @@ impl Opened {
         Ok(Self { faults, ..Self::of(catalog, scope) })
     }
 
-    /// A tree as it is now, whatever was recorded of it before.
+    /// Reads a tree as it is now, whatever was recorded of it before.
     fn look(
         place: &Place,
         wanted: Algorithm,
@@ -162,7 +162,7 @@ impl Opened {
         Ok(Self { unread, bytes_read, faults, ..Self::of(looked.catalog, place.scope.clone()) })
     }
 
-    /// What a list says.
+    /// Reads a list. Its names are spelled as on the other side, if that is open.
     fn read(
         source: &Source,
         wanted: Algorithm,
@@ -182,7 +182,7 @@ impl Opened {
         Ok(Self { is_list: true, malformed, unusable, ..opened })
     }
 
-    /// The name of an entry of the other side, as this side spells it.
+    /// Returns the name of an entry of the other side, as this side spells it.
     fn named(&mut self, listed: &Listed) -> Result<Named> {
         let others = if self.has(&listed.path)? { Vec::new() } else { listed.other_spellings() };
         for path in others {
@@ -198,7 +198,7 @@ impl Opened {
         Ok(matches!(self.catalog.get(&path)?, Some(Stored::Sound(row)) if !row.is_gone()))
     }
 
-    /// The next record that is no tombstone.
+    /// Returns the next item that is not a tombstone; `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<Item>> {
         let (first, end) = self.scope.below();
         loop {
@@ -228,7 +228,7 @@ pub(super) struct Item {
     pub(super) what: What,
 }
 
-/// What is known of it.
+/// The record of a path, or the reason why there is none that can be compared.
 pub(super) enum What {
     /// Its record, under its path below the scope.
     Record(Box<Record>),

@@ -1,5 +1,5 @@
-//! `update`: record what is new or has changed. What the record already says
-//! of a file is overwritten only where the file's date explains the change.
+//! `update`: records what is new or has changed. An existing record of a file is
+//! overwritten only if the file's date explains the change.
 
 use std::time::Duration;
 
@@ -19,26 +19,26 @@ use crate::words::{
     Algorithm, AlgorithmSet, Aspect, AspectSet, Error, Layout, Monitor, Outcome, Parity, Result,
 };
 
-/// What `update` is told.
+/// Options of [`update`].
 #[derive(Clone, Debug, Default)]
 pub struct UpdateOptions {
-    /// What all jobs have in common.
+    /// Options that all jobs have in common.
     pub common: Options,
     /// Read files whose size, dates and inode are as recorded, too.
     pub full: bool,
-    /// What to compute from now on; `None` for what the record was made with,
-    /// at first BLAKE3.
+    /// Digests to compute from now on; `None` for those of the record. A new record has
+    /// `first_digests`, by default BLAKE3.
     pub digests: Option<AlgorithmSet>,
-    /// What to compute for a record that is made, unless told.
+    /// Digests to compute for a new record, unless `digests` is set.
     pub first_digests: Option<AlgorithmSet>,
     /// Do nothing but give `digests` to files that lack them and are as
     /// recorded, this time only.
     pub only_completes: bool,
-    /// Which metadata to record from now on; `None` for what was asked for
-    /// before, at first none.
+    /// Metadata to record from now on; `None` for the choice of the last run, at first no
+    /// metadata.
     pub meta: Option<AspectSet>,
-    /// What is to carry the record beside the data from now on; `None` for
-    /// what was asked for before.
+    /// Layout, which determines the carriers of the record beside the data from now on;
+    /// `None` for the choice of the last run.
     pub layout: Option<Layout>,
     /// Findings to record although they bury evidence.
     pub accept: Accept,
@@ -119,21 +119,21 @@ pub fn update(place: &Place, options: &UpdateOptions, monitor: &dyn Monitor) -> 
     Ok(outcome)
 }
 
-/// Takes back a catalog that was made for nothing.
+/// Removes a new catalog after a failed run.
 fn unmake(place: &Place) {
     os_path::remove(&place.catalog, false);
     os_path::remove(&Catalog::lock_file(&place.catalog), place.is_inside());
 }
 
-/// What is asked for from now on. A layout that is left is remembered until
-/// nothing of it is left.
+/// Returns the choices that apply from now on. A layout that is given up is remembered
+/// until its last carrier is removed.
 fn choices(before: Choices, options: &UpdateOptions) -> Choices {
     let layout = options.layout.unwrap_or(before.layout);
     let leaving = before.leaving.with(before.layout).without(layout);
     Choices { meta: options.meta.unwrap_or(before.meta), layout, leaving }
 }
 
-/// Refuses what this system has no means for.
+/// Refuses options that this system does not support.
 fn refuse_unheard_of(options: &UpdateOptions) -> Result<()> {
     let message = if let Some(aspect) = options.meta.and_then(unheard_of) {
         format!("this system tells fsure nothing of '{}'", aspect.name())
@@ -145,7 +145,7 @@ fn refuse_unheard_of(options: &UpdateOptions) -> Result<()> {
     Err(Error::Usage { message, hint: None })
 }
 
-/// What cannot be asked for here.
+/// Returns the first of the aspects that this system does not support, if there is one.
 fn unheard_of(aspects: AspectSet) -> Option<Aspect> {
     aspects.iter().find(|aspect| match aspect {
         Aspect::Mode | Aspect::Owner => !HAS_OWNERS,
@@ -154,8 +154,8 @@ fn unheard_of(aspects: AspectSet) -> Option<Aspect> {
     })
 }
 
-/// Brings recovery data up to date. The record is safe by then: what fails here
-/// is told, and is no reason to call it lost.
+/// Brings recovery data up to date. The record is safe by then: a failure here is
+/// reported, and is not a reason to call the record lost.
 fn keep_parity(
     place: &Place,
     open: &OpenRoot,
@@ -209,7 +209,7 @@ fn open_or_create(
     })?;
     if !place.is_recorded() {
         create(place, open, options).inspect_err(|_| {
-            // The lock is still held: nobody else is left with a file that
+            // The lock is still held: no other process is left with a file that
             // has no name.
             os_path::remove(&Catalog::lock_file(&place.catalog), makes_folder);
         })?;

@@ -34,8 +34,7 @@ mod tests {
         (0..shards * SHARD).map(|at| (at / 7 + at % 251) as u8).collect()
     }
 
-    /// What is stored must be understood for decades: these values may never
-    /// change.
+    /// Stored data must be understood for decades: these values must never change.
     #[test]
     fn the_code_is_fixed() {
         for (shards, recovery, value) in [

@@ -34,15 +34,15 @@ pub struct Member {
     pub path: RelPath,
     /// Its size.
     pub size: u64,
-    /// Where the piece is in it.
+    /// Offset of the piece in the file, in bytes.
     pub offset: u64,
     /// The piece's length.
     pub length: u64,
-    /// What the file's content was recorded as.
+    /// Identity of the file's content as it was recorded.
     pub identity: [u8; 32],
 }
 
-/// What a group is of.
+/// Description of a group: its pieces and their checksums.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The pieces, one behind the other.
@@ -53,7 +53,7 @@ pub struct Header {
     pub recovery: Vec<u64>,
 }
 
-/// How many shards so many bytes are.
+/// Returns the number of shards for this many bytes.
 pub fn shards(bytes: u64) -> u32 {
     u32::try_from(bytes.div_ceil(SHARD as u64)).unwrap_or(u32::MAX)
 }
@@ -68,12 +68,12 @@ impl Header {
         }
     }
 
-    /// Whether data have the checksum of a shard.
+    /// Returns true if `data` has the checksum of this data shard.
     pub fn is_good(&self, shard: usize, data: &[u8]) -> bool {
         self.data.get(shard) == Some(&xxh3_64(data))
     }
 
-    /// What it says without its checksums.
+    /// Returns what the header claims, without its checksums.
     pub fn claim(&self) -> Claim {
         let (data, recovery) = (self.data.len() as u32, self.recovery.len() as u32);
         Claim { members: self.members.clone(), data, recovery }
@@ -140,16 +140,17 @@ impl Header {
 
 /// A group as it was read.
 pub struct Group {
-    /// What it is of.
+    /// The header, which describes the pieces of the group.
     pub header: Header,
     /// Its recovery shards, those that are as they were written.
     pub recovery: Vec<Option<Vec<u8>>>,
-    /// Whether all of the file is as it was written.
+    /// True if the whole file is as it was written.
     pub is_sound: bool,
 }
 
-/// What a group says it is of, without a look at its checksums: enough to see
-/// that it is not of what is recorded now, and a thousandth of the reading.
+/// The pieces and counts that a group claims, read without verifying its checksums:
+/// enough to see that the group does not belong to what is recorded now, and a thousandth
+/// of the reading.
 pub struct Claim {
     /// The pieces.
     pub members: Vec<Member>,

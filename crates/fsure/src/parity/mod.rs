@@ -50,7 +50,9 @@ pub fn names(folder: &Path, ending: &str) -> io::Result<Vec<String>> {
     Ok(names.filter(|name| name.ends_with(ending) && !name.contains(".making-")).collect())
 }
 
-/// What is recorded of a content, in 32 bytes: equal only if all of it is.
+/// Returns 32 bytes that identify a recorded content: its BLAKE3 digest, or a digest of
+/// all its recorded digests if it has none. They are equal only if the recorded content
+/// is.
 pub fn identity(digests: &Digests) -> [u8; 32] {
     digests.blake3.unwrap_or_else(|| {
         let mut hasher = blake3::Hasher::new();
@@ -62,7 +64,7 @@ pub fn identity(digests: &Digests) -> [u8; 32] {
     })
 }
 
-/// How much redundancy a folder was made with, per mille; `None` where there is
+/// Returns the redundancy that a folder was made with, in per mille; `None` if there is
 /// no such folder.
 pub fn redundancy(folder: &Path) -> io::Result<Option<u32>> {
     let named = |error: io::Error| io::Error::new(error.kind(), format!("'{SETTING}': {error}"));

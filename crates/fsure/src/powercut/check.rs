@@ -1,4 +1,4 @@
-//! The check after a cut: what the witness remembers against what is there.
+//! The check after a cut: compares the record of the witness with what is there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -24,20 +24,20 @@ use super::write::{no_witness, volume_of};
 use super::{Acknowledged, BLOCK, Device, Found, Judge, Judged};
 use crate::words::{Clock, Error, ExitCode, IoContext as _, Result};
 
-/// What to check.
+/// Options of a check.
 #[derive(Clone, Debug)]
 pub struct CheckOptions {
     /// The folder that was written to.
     pub folder: PathBuf,
     /// The witness, `HOST:PORT`.
     pub witness: String,
-    /// What it wants to be known.
+    /// Secret that the witness requires.
     pub secret: Secret,
-    /// Which run; `None`: the last of that folder of this machine.
+    /// Name of the run; `None` for the last one of that folder of this machine.
     pub run: Option<String>,
-    /// Where results are kept.
+    /// File in which results are kept.
     pub results: PathBuf,
-    /// Where the time comes from.
+    /// Source of the time.
     pub clock: Clock,
 }
 
@@ -57,7 +57,7 @@ pub fn check(options: &CheckOptions, listener: &dyn Listener) -> Result<ExitCode
     Ok(code)
 }
 
-/// That nothing is shown, and why.
+/// Returns a summary that shows nothing, with the reason.
 fn nothing(run: Option<String>, acked: u64, heard_ms: u64, why: String) -> Summary {
     Summary {
         run,
@@ -73,7 +73,7 @@ fn nothing(run: Option<String>, acked: u64, heard_ms: u64, why: String) -> Summa
     }
 }
 
-/// What the witness has said.
+/// Report of the witness about a run.
 struct Asking {
     run: Run,
     told: Told,
@@ -81,7 +81,8 @@ struct Asking {
 }
 
 impl Asking {
-    /// Asks. The inner error is the witness's word that there is no such run.
+    /// Requests the report. The inner error is the message of the witness that there is
+    /// no such run.
     fn ask(options: &CheckOptions, folder: &Path) -> Result<std::result::Result<Self, String>> {
         let unheard = |error: io::Error| no_witness(&options.witness, &error.to_string());
         let stream = Stream::connect(&options.witness, PATIENCE).map_err(unheard)?;
@@ -159,7 +160,7 @@ impl Asking {
             let why = Some(why.to_owned());
             Ok(Summary { state: line::State::NothingShown, why, ..summary.clone() })
         };
-        // What it removes meanwhile is not lost, and its cut is still to come.
+        // What the writer removes meanwhile is not lost, and its cut is still to come.
         if is_being_written {
             return shows_nothing("the run is still being written: no power was cut");
         }
@@ -190,8 +191,8 @@ impl Asking {
         Ok(summary)
     }
 
-    /// Why what is there is not what was written to, where that is seen: all of it
-    /// would be called lost.
+    /// Returns the reason why the files are not those that were written, if that can be
+    /// seen: otherwise all of them would be reported as lost.
     fn elsewhere(
         &self,
         folder: &Path,
@@ -211,14 +212,15 @@ impl Asking {
         }
         // Those that it took the place of may be back: that is the drive's doing.
         let is_other = |run: &String| !opened.replaces.contains(run);
-        // What cannot be listed is no reason: what is owed is asked for by name.
+        // A folder that cannot be listed is not a reason: what is owed is requested by
+        // name.
         let runs = files::earlier(folder).unwrap_or_default().runs;
         runs.into_iter().find(is_other).map(|run| {
             format!("the folder of this run is not there, but that of another: check '--run {run}'")
         })
     }
 
-    /// Shows everything that is there to the judge.
+    /// Passes everything that is there to the judge.
     fn read(
         &self,
         folder: &Path,
@@ -266,8 +268,8 @@ impl Asking {
     }
 }
 
-/// That it is another file system, or none that has a mark: where the one that was
-/// written to is not mounted, all of it would be called lost.
+/// Returns a message if another file system is there, or one without an identifier: if
+/// the one that was written to is not mounted, all of it would be reported as lost.
 fn other_volume(then: &Option<String>, now: &Option<String>) -> Option<String> {
     match (then, now) {
         (Some(then), None) => Some(format!(
@@ -277,7 +279,7 @@ fn other_volume(then: &Option<String>, now: &Option<String>) -> Option<String> {
     }
 }
 
-/// That something is not what it was, where both are known.
+/// Returns a message if something is not what it was; `None` unless both are known.
 fn other(then: &Option<String>, now: &Option<String>, what: &str) -> Option<String> {
     match (then, now) {
         (Some(then), Some(now)) if then != now => Some(format!(
@@ -287,8 +289,8 @@ fn other(then: &Option<String>, now: &Option<String>, what: &str) -> Option<Stri
     }
 }
 
-/// Why nothing was cut, or may not have been: the file system is mounted as it was,
-/// or nobody can tell and the system was not started anew.
+/// Returns the reason why the power was not cut, or might not have been: the file system
+/// is still mounted as it was, or that is unknown and the system was not restarted.
 fn why_uncut(opened: &Opened, life: Option<String>, boot: Option<String>) -> Option<&'static str> {
     if opened.life.is_some() && life.is_some() {
         let is_same = opened.life == life;
@@ -302,8 +304,8 @@ fn why_uncut(opened: &Opened, life: Option<String>, boot: Option<String>) -> Opt
     )
 }
 
-/// What is there. That something is not, or cannot be read, is a result after a
-/// cut; that we may not, or are short of something ourselves, is none.
+/// Returns what is there. After a cut, it is a result if something is missing or cannot
+/// be read (`None`). It is an error if this process lacks a permission or a resource.
 fn there<T>(read: io::Result<T>, what: &str, listener: &dyn Listener) -> io::Result<Option<T>> {
     match read {
         Ok(read) => Ok(Some(read)),
@@ -317,7 +319,7 @@ fn there<T>(read: io::Result<T>, what: &str, listener: &dyn Listener) -> io::Res
     }
 }
 
-/// Shows one file, and says how it was read.
+/// Passes one file to the judge; returns the way in which it was read.
 fn show(
     opener: &Opener,
     file: u32,
@@ -326,7 +328,8 @@ fn show(
 ) -> io::Result<read::Way> {
     let (source, stat) = opener.open(files::name_of(file).as_bytes(), false)?;
     let (mut offset, mut worst) = (0, read::Way::Direct);
-    // After a cut a file may have any size; behind its own nothing is owed.
+    // After a cut a file may have any size; beyond the largest that is written nothing is
+    // owed.
     let size = stat.size.min(files::LARGEST);
     while offset < size {
         let wanted = buffer.len().min((size - offset) as usize);
@@ -343,7 +346,7 @@ fn show(
     Ok(worst)
 }
 
-/// Keeps the result; the answer is all that is kept of the drive.
+/// Keeps the result; returns everything that is kept of the drive.
 fn keep(options: &CheckOptions, summary: &Summary, device: &Device) -> Result<Kept> {
     let run = summary.run.clone().unwrap_or_default();
     let checked = super::timestamp(&options.clock);

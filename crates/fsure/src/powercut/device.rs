@@ -1,23 +1,24 @@
-//! Which drive a result is of. A result that is kept under the wrong name would
-//! say of a drive what it never did; so one that is not sure has none.
+//! The drive that a result belongs to. A result under the wrong name would report
+//! something of a drive that it never did, so a result is kept only if its drive is
+//! certain.
 
 use fsure_os::stack::{Layer, Stack};
 use serde::{Deserialize, Serialize};
 
-/// A drive, as it names itself.
+/// A drive, as it identifies itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Device {
     /// Its serial number.
     pub serial: String,
-    /// Its firmware, where it says.
+    /// Its firmware, if it reports one.
     pub firmware: Option<String>,
-    /// Its model, where it says.
+    /// Its model, if it reports one.
     pub model: Option<String>,
 }
 
 impl Device {
-    /// The drive that a folder lies on: the one disk in the end, with nothing in
-    /// between that has a cache or a mind of its own. Else why there is none.
+    /// Returns the drive below a folder: the only disk, with no layer in between that has
+    /// a cache or acts on its own. Fails with the reason if there is none.
     pub fn below(stack: &Stack) -> Result<Self, String> {
         let of_kind = |kind: &str| stack.layers.iter().any(|layer| layer.kind == kind);
         for kind in ["loop", "memory", "network"] {
@@ -38,8 +39,8 @@ impl Device {
         Ok(Self { serial, firmware: fact(disk, "firmware"), model: fact(disk, "model") })
     }
 
-    /// Whether it is the same drive with the same firmware. By its model, too: whole
-    /// series of boxes for drives have one serial number.
+    /// Returns true if it is the same drive with the same firmware. The model is
+    /// compared, too: whole series of drive enclosures have one serial number.
     pub fn is_same(&self, other: &Self) -> bool {
         let all = |device: &Self| {
             [Some(device.serial.clone()), device.firmware.clone(), device.model.clone()]
@@ -48,8 +49,8 @@ impl Device {
     }
 }
 
-/// Whether this can be the serial number of one drive: `000000000000` is what those
-/// say that have none.
+/// Returns true if this can be the serial number of one drive. Drives that have none
+/// report `000000000000`.
 fn is_one_of_many(serial: &str) -> bool {
     let mut letters = serial.chars().filter(|letter| letter.is_alphanumeric());
     let first = letters.next();

@@ -1,5 +1,5 @@
-//! The files of a run, and one write to them: each says to the witness first that
-//! it begins, and then, once the way has returned, that it is durable.
+//! The files of a run, and the writes to them. Each write is reported to the witness
+//! twice: when it begins, and, once its way has returned, as durable.
 
 use std::collections::VecDeque;
 use std::io;
@@ -26,67 +26,67 @@ pub(super) const LARGEST: u64 = GROWN * BLOCK as u64;
 const GROWN_FILES: usize = 8;
 const CREATED_FILES: usize = 512;
 
-/// What a run's folder begins with.
+/// Prefix of the name of a run's folder.
 const PREFIX: &str = "fsure-powercut-";
-/// The file by which a check says that it was made.
+/// File that marks a run as checked.
 const CHECKED: &str = "checked";
 
-/// The file by which a writer says that it came to its end, where the witness could
-/// not be told.
+/// File that marks a run as ended by its writer, if the witness could not be informed.
 const ENDED: &str = "ended";
-/// The file that a writer holds locked.
+/// File that a writer holds locked.
 const WRITING: &str = "writing";
 
-/// The folder of a run.
+/// Returns the folder of a run.
 pub(super) fn folder_of(folder: &Path, run: &Run) -> PathBuf {
     folder_named(folder, &record::run_name(run))
 }
 
-/// The name of a file.
+/// Returns the name of a file.
 pub(super) fn name_of(file: u32) -> String {
     format!("{file:08}")
 }
 
-/// The file of a name.
+/// Returns the number of a file by its name; `None` if it is not such a name.
 pub(super) fn file_of(name: &[u8]) -> Option<u32> {
     let file = std::str::from_utf8(name).ok()?.parse().ok()?;
     (name_of(file).as_bytes() == name).then_some(file)
 }
 
-/// Says that a run was checked, so that the next may take its place. What could
-/// not be said so only means that somebody will ask.
+/// Marks a run as checked, so that the next may take its place. If the mark cannot be
+/// made, the next run only reports this one as unchecked.
 pub(super) fn mark_checked(run_folder: &Path) {
     let _ = plain::create_new(&run_folder.join(CHECKED));
 }
 
-/// Says that a run came to its end without a cut. What could not be said so is the
-/// user's word, as after any other stop.
+/// Marks a run as ended without a cut. If the mark cannot be made, only the user knows
+/// it, as after any other stop.
 pub(super) fn mark_ended(run_folder: &Path) {
     let _ = plain::create_new(&run_folder.join(ENDED));
 }
 
-/// Whether its writer has said that a run came to its end.
+/// Returns true if the writer has marked the run as ended.
 pub(super) fn is_ended(run_folder: &Path) -> bool {
     os_path::exists(&run_folder.join(ENDED))
 }
 
-/// Whether a writer of this machine is still at work on a run: then nothing was
-/// cut, and what is there changes while one looks at it.
+/// Returns true if a writer of this machine is still at work on a run: then nothing was
+/// cut, and the files change while they are read.
 pub(super) fn is_being_written(run_folder: &Path) -> bool {
     let file = run_folder.join(WRITING);
     os_path::exists(&file) && matches!(lock::attempt(&file), Ok(Attempt::HeldBy(_)))
 }
 
-/// What is in a folder under names such as those of runs.
+/// Entries of a folder under names such as those of runs.
 #[derive(Debug, Default)]
 pub(super) struct Earlier {
     /// Runs of this user, by name.
     pub(super) runs: Vec<String>,
-    /// What is none: what somebody else has put there, or has set aside.
+    /// Entries that are not runs of this user: another user or program has put them
+    /// there, or they were set aside.
     pub(super) others: Vec<PathBuf>,
 }
 
-/// Earlier runs in a folder.
+/// Lists the earlier runs in a folder.
 pub(super) fn earlier(folder: &Path) -> io::Result<Earlier> {
     let mut earlier = Earlier::default();
     for name in plain::names(folder)? {
@@ -101,21 +101,21 @@ pub(super) fn earlier(folder: &Path) -> io::Result<Earlier> {
     Ok(earlier)
 }
 
-/// The folder of a run by its name.
+/// Returns the folder of a run by its name.
 pub(super) fn folder_named(folder: &Path, run: &str) -> PathBuf {
     folder.join(format!("{PREFIX}{run}"))
 }
 
-/// Whether a check of a run was made.
+/// Returns true if the run was checked.
 pub(super) fn is_checked(run_folder: &Path) -> bool {
     os_path::exists(&run_folder.join(CHECKED))
 }
 
-/// Removes a run's folder with its files; what is none of them stays, and so does
-/// then the folder.
+/// Removes a run's folder with its files. Other entries stay, and then the folder does,
+/// too.
 pub(super) fn remove(run_folder: &Path) -> io::Result<()> {
     let is_mark = |name: &[u8]| name == CHECKED.as_bytes();
-    // The mark goes last: what is interrupted can be done again.
+    // The mark goes last, so that an interrupted removal can be repeated.
     plain::remove_files(run_folder, &is_ours)?;
     if !plain::names(run_folder)?.iter().all(|name| is_mark(name)) {
         return Ok(());
@@ -124,7 +124,8 @@ pub(super) fn remove(run_folder: &Path) -> io::Result<()> {
     os_path::remove_empty_folder(run_folder)
 }
 
-/// Whether a name in a run's folder is one that a writer gives, but for the mark.
+/// Returns true if a name in a run's folder is one that a writer gives, except for the
+/// mark.
 fn is_ours(name: &[u8]) -> bool {
     let file = name.strip_suffix(b".new").unwrap_or(name);
     file_of(file).is_some() || [WRITING.as_bytes(), ENDED.as_bytes()].contains(&name)
@@ -157,7 +158,7 @@ struct Lane {
 }
 
 impl<'a> Files<'a> {
-    /// Makes the folder of a run in another, durably.
+    /// Makes the folder of a run in another folder, durably.
     pub(super) fn create(folder: &Path, run: Run, link: &'a Link<'a>) -> io::Result<Self> {
         let path = folder_of(folder, &run);
         os_path::make_folder(&path)?;
@@ -189,17 +190,17 @@ impl<'a> Files<'a> {
         })
     }
 
-    /// Where they are.
+    /// Returns their folder.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Whether names can be made durable here.
+    /// Returns true if names can be made durable here.
     pub(super) fn has_names(&self) -> bool {
         self.names.is_some()
     }
 
-    /// Makes what a way needs. False where it is not to be had here.
+    /// Makes what a way needs. False if the way is not available here.
     pub(super) fn prepare(&mut self, way: Way) -> io::Result<bool> {
         let file = self.take_file();
         match self.blank(file, way) {
@@ -214,7 +215,7 @@ impl<'a> Files<'a> {
         }
     }
 
-    /// How many ways there are.
+    /// Returns the number of ways that were prepared.
     pub(super) fn ways(&self) -> usize {
         self.lanes.len()
     }
@@ -243,7 +244,7 @@ impl<'a> Files<'a> {
         self.names.as_ref().map_or(Ok(()), Names::flush)
     }
 
-    /// One write by a way, whose place is among those that were prepared.
+    /// Makes one write by a way, whose index is that among the prepared ones.
     pub(super) fn write(
         &mut self,
         lane: usize,
@@ -300,12 +301,12 @@ impl<'a> Files<'a> {
         Ok(())
     }
 
-    /// A new file of one block.
+    /// Creates a file of one block.
     fn put(&self, lane: usize, path: &Path) -> io::Result<()> {
         Writer::create(path, self.lanes[lane].way.method)?.commit(&self.block[..BLOCK], 0)
     }
 
-    /// Fills the block, and says that it is going to be written.
+    /// Fills the block, and reports to the witness that it is going to be written.
     fn begin(&mut self, lane: usize, file: u32, offset: u64) -> Write {
         self.number += 1;
         let (number, method) = (self.number, self.lanes[lane].way.number);
@@ -319,7 +320,8 @@ impl<'a> Files<'a> {
         self.link.tell(Record::Ack(write.number));
     }
 
-    /// Files that there are too many of, no more owed once this is recorded.
+    /// Selects files that there are too many of, and reports them to the witness as
+    /// forgotten; once that is recorded, they are no longer owed.
     pub(super) fn forget(&mut self) -> Vec<u32> {
         let mut forgotten = Vec::new();
         for (files, most) in [(&mut self.grown, GROWN_FILES), (&mut self.created, CREATED_FILES)] {

@@ -1,6 +1,6 @@
-//! Frames between the two machines. Each is authenticated by a key that is of
-//! this connection and direction only, and by its number, so that what somebody
-//! recorded is never accepted again.
+//! Frames between the two machines. Each is authenticated by a key that belongs to this
+//! connection and direction only, and by its number, so that a recorded frame is never
+//! accepted again.
 
 use std::io;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use fsure_os::net::Stream;
 /// The version of the protocol.
 pub const VERSION: u32 = 1;
 
-/// What a frame may hold behind its length.
+/// Maximum bytes of a frame after its length.
 const LENGTH_MAX: usize = 1 << 16;
 /// Bytes of a body that fit, with the type and the MAC.
 pub(super) const BODY_MAX: usize = LENGTH_MAX - 1 - MAC;
 const MAC: usize = 16;
 const MAGIC: [u8; 8] = *b"fsurecut";
-/// How long the other side may take over what it does at once.
+/// Timeout for what the other side does at once.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a frame is.
+/// Type of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Hello = 1,
@@ -60,12 +60,13 @@ impl Kind {
     }
 }
 
-/// What both machines know and nobody else.
+/// Secret that only the two machines know.
 #[derive(Clone)]
 pub struct Secret([u8; 32]);
 
 impl Secret {
-    /// Of a token; an empty one is none, and lets everybody in.
+    /// Derives the secret from a token. An empty token protects nothing, and lets every
+    /// caller in.
     pub fn new(token: &[u8]) -> Self {
         Self(*blake3::hash(token).as_bytes())
     }
@@ -77,7 +78,8 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// The receiving half of a connection that was proved.
+/// The receiving half of a connection on which both sides have proved that they know the
+/// secret.
 #[derive(Debug)]
 pub(super) struct Receiver(Half);
 
@@ -89,7 +91,7 @@ pub(super) struct Sender(Half);
 struct Half {
     stream: Arc<Stream>,
     key: [u8; 32],
-    /// Of the next frame.
+    /// Number of the next frame.
     number: u64,
 }
 
@@ -109,20 +111,21 @@ impl Sender {
         put(&self.0.stream, kind, body, &mac, Instant::now() + PATIENCE)
     }
 
-    /// Says why not, and no more: where that fails, the other side has gone.
+    /// Sends a refusal with the reason. If that fails, the other side has gone.
     pub(super) fn refuse(&mut self, why: &str) {
         let _ = self.send(Kind::Refused, why.as_bytes());
     }
 }
 
 impl Receiver {
-    /// The next frame, waited for until a moment, or for as long as it takes.
+    /// Receives the next frame; waits until a moment, or without a limit if that is
+    /// `None`.
     pub(super) fn receive(&mut self, until: Option<Instant>) -> io::Result<(Kind, Vec<u8>)> {
         let (kind, mut body) = take(&self.0.stream, until)?;
         let at = body.len().checked_sub(MAC).ok_or_else(|| broken("a frame without its MAC"))?;
         let mac: [u8; MAC] = body[at..].try_into().expect("16 bytes");
         body.truncate(at);
-        // Of hashes, the comparison takes the same time wherever they differ.
+        // The comparison of hashes takes the same time wherever they differ.
         if blake3_of(self.0.mac(kind as u8, &body)) != blake3_of(mac) {
             return Err(broken("a frame that is not of this connection"));
         }
@@ -130,8 +133,8 @@ impl Receiver {
         Ok((kind, body))
     }
 
-    /// The next frame, which must be of this kind; a refusal is an error of the
-    /// kind `PermissionDenied` with its words.
+    /// Receives the next frame, which must be of this type. A refusal is an error of the
+    /// kind `PermissionDenied` with its text.
     pub(super) fn expect(&mut self, expected: Kind, until: Option<Instant>) -> io::Result<Vec<u8>> {
         match self.receive(until)? {
             (kind, body) if kind == expected => Ok(body),
@@ -146,15 +149,15 @@ impl Receiver {
     }
 }
 
-/// Shortens a MAC to a hash, whose comparison takes the same time everywhere.
+/// Pads a MAC to a hash, whose comparison takes the same time wherever they differ.
 fn blake3_of(mac: [u8; MAC]) -> blake3::Hash {
     let mut whole = [0; 32];
     whole[..MAC].copy_from_slice(&mac);
     blake3::Hash::from_bytes(whole)
 }
 
-/// The two halves of a connection, once each side has proved that it knows the
-/// secret: the side that has called.
+/// Returns the two halves of a connection, once each side has proved that it knows the
+/// secret: for the side that has called.
 pub(super) fn call(stream: Stream, secret: &Secret) -> io::Result<(Sender, Receiver)> {
     let until = Instant::now() + PATIENCE;
     let nonce = nonce()?;
@@ -163,7 +166,7 @@ pub(super) fn call(stream: Stream, secret: &Secret) -> io::Result<(Sender, Recei
     let keys = Keys::new(secret, &nonce, &theirs);
     put(&stream, Kind::Proof, &keys.client_proof, &[], until)?;
     let proof = take(&stream, Some(until)).map_err(|error| match error.kind() {
-        // It is no answer: a witness that is besieged or killed hangs up, too.
+        // That is not a refusal: a witness that is overloaded or killed hangs up, too.
         io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
             let why = "it has hung up, as it does if it has another token";
             io::Error::new(io::ErrorKind::ConnectionAborted, why)
@@ -176,7 +179,7 @@ pub(super) fn call(stream: Stream, secret: &Secret) -> io::Result<(Sender, Recei
     Ok(halves(stream, keys.client_frames, keys.witness_frames))
 }
 
-/// The same, the side that was called.
+/// Does the same for the side that was called.
 pub(super) fn answer(
     stream: Stream,
     secret: &Secret,
@@ -184,7 +187,7 @@ pub(super) fn answer(
 ) -> io::Result<(Sender, Receiver)> {
     let greeted = greeted(&stream, Kind::Hello, until);
     let nonce = nonce()?;
-    // One of another version is told ours, too.
+    // A caller with another version gets the version of this side, too.
     if greeted.as_ref().err().is_none_or(|error| error.kind() == io::ErrorKind::PermissionDenied) {
         put(&stream, Kind::Challenge, &greeting(nonce), &[], until)?;
     }
@@ -274,12 +277,12 @@ fn take(stream: &Stream, until: Option<Instant>) -> io::Result<(Kind, Vec<u8>)> 
     Ok((kind, body))
 }
 
-/// What does not keep to the protocol.
+/// Returns the error for something that does not follow the protocol.
 pub(super) fn broken(why: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why)
 }
 
-/// What it is no use to try again.
+/// Returns the error for something that is useless to try again.
 pub(super) fn refused(why: &[u8]) -> io::Error {
     let why = String::from_utf8_lossy(why).into_owned();
     io::Error::new(io::ErrorKind::PermissionDenied, why)

@@ -1,9 +1,8 @@
-//! What a cut has shown: what the witness remembers against what is there.
+//! Judges a cut: compares the record of the witness with what is there.
 //!
-//! Only what was acknowledged is owed. That a write which was not is there is
-//! no fault, and neither is a later one in the place of an acknowledged one. An
-//! acknowledgement that the witness did not hear any more makes the test
-//! weaker and never wrong.
+//! Only what was acknowledged is owed. A write that is there without an acknowledgement
+//! is not a fault, and neither is a later one in the place of an acknowledged one. An
+//! acknowledgement that did not reach the witness makes the test weaker and never wrong.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +12,10 @@ use crate::drive::SECTOR;
 /// A write that was acknowledged, as the witness remembers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acknowledged {
-    /// What was written.
+    /// Stamp of what was written.
     pub stamp: Stamp,
-    /// When the witness heard of it, milliseconds before it heard the last of
-    /// the writer.
+    /// Milliseconds from the moment when the witness received the acknowledgement to the
+    /// moment when it last received anything from the writer.
     pub age_ms: u64,
 }
 
@@ -25,13 +24,13 @@ pub struct Acknowledged {
 pub struct Found<'a> {
     /// The file, by number.
     pub file: u32,
-    /// Where in the file.
+    /// Offset in the file, in bytes.
     pub offset: u64,
     /// Its content; shorter where the file ends.
     pub block: &'a [u8],
 }
 
-/// What became of an acknowledged write that is not there.
+/// Kind of fault of an acknowledged write that is not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
     /// An older version of the block is there, whole.
@@ -44,31 +43,31 @@ pub enum Fault {
     Misdirected,
 }
 
-/// What a cut has shown of one method of making writes durable.
+/// Result of a cut for one method of making writes durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Judged {
     /// Blocks for which a write was acknowledged.
     pub acknowledged: u64,
-    /// Of these: an older version.
+    /// Of these, blocks with an older version.
     pub old: u64,
-    /// Nothing.
+    /// Blocks with nothing there.
     pub lost: u64,
-    /// Torn.
+    /// Blocks that are torn.
     pub torn: u64,
-    /// Something that belongs elsewhere.
+    /// Blocks with something that belongs elsewhere.
     pub misdirected: u64,
-    /// Blocks there whose write was not acknowledged: no fault.
+    /// Blocks that are there and whose write was not acknowledged, which is not a fault.
     pub extra: u64,
-    /// Faults of writes that were acknowledged before another which is there:
-    /// order was not kept.
+    /// Faults of writes that were acknowledged before another which is there: the order
+    /// was not kept.
     pub reordered: u64,
-    /// The age of the oldest acknowledgement that does not hold, in
-    /// milliseconds; `None` where all hold.
+    /// Age of the oldest acknowledgement that does not hold, in milliseconds; `None` if
+    /// all hold.
     pub oldest_ms: Option<u64>,
 }
 
 impl Judged {
-    /// Acknowledgements that do not hold.
+    /// Returns the number of acknowledgements that do not hold.
     pub fn faults(&self) -> u64 {
         self.old + self.lost + self.torn + self.misdirected
     }
@@ -92,7 +91,7 @@ struct Owed {
 }
 
 impl Judge {
-    /// Before anything was looked at.
+    /// Creates a judge that has not seen any block yet.
     pub fn new(run: [u8; 16], acknowledged: impl IntoIterator<Item = Acknowledged>) -> Self {
         let mut owed = BTreeMap::new();
         for write in acknowledged {
@@ -106,7 +105,7 @@ impl Judge {
         Self { run, owed, latest_there: 0, extra: BTreeMap::new() }
     }
 
-    /// Looks at a block.
+    /// Compares a block with what is owed.
     pub fn found(&mut self, block: Found<'_>) {
         let there = whole(self.run, block);
         let owed = self.owed.get_mut(&(block.file, block.offset));
@@ -121,7 +120,7 @@ impl Judge {
         }
     }
 
-    /// What it comes to.
+    /// Returns the result of each method, by its number.
     pub fn judged(self) -> BTreeMap<u32, Judged> {
         let mut judged = BTreeMap::<u32, Judged>::new();
         for owed in self.owed.values() {
@@ -150,7 +149,8 @@ impl Judged {
     }
 }
 
-/// What a block is, where all of it is of one write that belongs there.
+/// Returns the stamp of a block if all of it is of one write that belongs there; `None`
+/// otherwise.
 fn whole(run: [u8; 16], found: Found<'_>) -> Option<Stamp> {
     let first = Stamp::read(found.block.get(..SECTOR)?).ok()?;
     let belongs = Stamp { run, file: found.file, offset: found.offset, ..first };
@@ -163,7 +163,7 @@ fn whole(run: [u8; 16], found: Found<'_>) -> Option<Stamp> {
     (is_whole && sectors.all(is_of_first)).then_some(first)
 }
 
-/// What is wrong with a block, if anything.
+/// Returns the fault of a block; `None` if there is none.
 fn look(run: [u8; 16], owed: &Acknowledged, found: Found<'_>) -> Option<Fault> {
     let mut versions = Vec::with_capacity(BLOCK / SECTOR);
     let mut nothing = 0;
@@ -216,7 +216,7 @@ mod tests {
         writes.map(|stamp| Acknowledged { stamp, age_ms: 20 - stamp.number }).collect()
     }
 
-    /// What the judgement is if `spoil` was done to the blocks.
+    /// Returns the result after `spoil` was done to the blocks.
     fn after(spoil: impl FnOnce(&mut Vec<Vec<u8>>)) -> Judged {
         let mut blocks: Vec<_> = (0..10).map(|place| block(stamp(place, place + 11))).collect();
         spoil(&mut blocks);

@@ -1,4 +1,4 @@
-//! What cuts have shown of each drive, kept for `flush`: one line for each check.
+//! Results of cuts of each drive, kept for `flush`: one line for each check.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};
@@ -46,7 +46,7 @@ pub(super) fn keep(file: &Path, cut: &Cut) -> io::Result<()> {
     growing.content()?.read_to_end(&mut text)?;
     let mut line = serde_json::to_vec(cut).map_err(io::Error::other)?;
     line.push(b'\n');
-    // Behind a line that a power cut has torn, a new one begins.
+    // After a line that a power cut has torn, a new one begins.
     if text.last().is_some_and(|last| *last != b'\n') {
         line.insert(0, b'\n');
     }
@@ -54,8 +54,8 @@ pub(super) fn keep(file: &Path, cut: &Cut) -> io::Result<()> {
     growing.sync()
 }
 
-/// All that is known of a drive with its firmware: a run is one cut however often
-/// it was checked.
+/// Returns all that is known of a drive with its firmware. A run is one cut, however
+/// often it was checked.
 pub fn kept(file: &Path, device: &Device) -> io::Result<Kept> {
     if !os_path::exists(file) {
         return Ok(Kept::default());

@@ -1,18 +1,18 @@
-//! What the three commands say, one line each: for programs as it is, for a
-//! person in words.
+//! Output of the three commands, one line each: as it is for programs, in words for
+//! people.
 
 use serde::Serialize;
 
 use super::{Device, Judged};
 use crate::words::Monitor;
 
-/// A listener to any of the three; warnings and the wish to stop are those of
-/// [`Monitor`]. No call may block for long.
+/// A listener to any of the three commands; warnings and stop requests are those of
+/// [`Monitor`]. Calls must not block for long.
 pub trait Listener: Monitor {
-    /// Something has come to pass.
+    /// Receives a line about an event.
     fn told(&self, _line: &Line) {}
 
-    /// Where it stands, in words; several times a second.
+    /// Receives the current state in words, several times a second.
     fn under_way(&self, _words: &str) {}
 }
 
@@ -24,7 +24,7 @@ impl Listener for crate::words::Silent {}
 pub enum Line {
     /// The witness listens.
     Listening {
-        /// Where.
+        /// Address at which it listens.
         address: String,
     },
     /// A writer was heard for the first time, or again.
@@ -44,12 +44,12 @@ pub enum Line {
         run: String,
         /// Writes acknowledged.
         acked: u64,
-        /// Whether the writer has said that this is the end.
+        /// True if the writer has reported the end.
         is_ended: bool,
     },
-    /// A checker has asked.
+    /// A checker has requested a run.
     Asked {
-        /// For this run.
+        /// The run.
         run: String,
     },
     /// A run begins.
@@ -58,7 +58,7 @@ pub enum Line {
     Cutting {
         /// Seconds since the run began.
         seconds: f64,
-        /// Whether the writer rests.
+        /// True if the writer rests.
         is_resting: bool,
     },
     /// A run of the writer ends.
@@ -67,14 +67,14 @@ pub enum Line {
         run: String,
         /// Writes whose flush has returned.
         acked: u64,
-        /// How long it took.
+        /// Duration of the run, in seconds.
         seconds: f64,
-        /// Whether the run is over, so that nothing can be judged of it.
+        /// True if the run is over, so that nothing can be judged of it.
         is_ended: bool,
     },
-    /// What was found of one method.
+    /// Result of one method.
     Method(Method),
-    /// What it comes to.
+    /// Summary of a check.
     Summary(Summary),
 }
 
@@ -90,38 +90,39 @@ impl Line {
 pub struct RunBegins {
     /// Its name.
     pub run: String,
-    /// Where the files are.
+    /// Folder of the files.
     pub folder: String,
-    /// The drive, where it is known.
+    /// The drive, if it is known.
     pub device: Option<Device>,
-    /// Why it is not.
+    /// Reason why the drive is not known.
     pub unknown: Option<String>,
     /// The methods that are tried.
     pub methods: Vec<String>,
     /// The patterns that are tried.
     pub patterns: Vec<String>,
-    /// What chance begins with.
+    /// Seed of all random choices.
     pub seed: u64,
 }
 
-/// What was found of one method.
+/// Result of one method.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Method {
     /// Its name.
     pub method: String,
     /// Writes acknowledged.
     pub acked: u64,
-    /// Of the blocks that are owed: nothing there.
+    /// Owed blocks with nothing there.
     pub lost: u64,
-    /// An older version.
+    /// Owed blocks with an older version.
     pub old: u64,
-    /// Sectors of two versions.
+    /// Owed blocks with sectors of two versions.
     pub torn: u64,
-    /// What belongs elsewhere.
+    /// Owed blocks with content that belongs elsewhere.
     pub misdirected: u64,
     /// Of all these, those before a later write that is there.
     pub reordered: u64,
-    /// The age of the oldest that does not hold.
+    /// Age of the oldest acknowledgement that does not hold, in milliseconds; `None` if
+    /// all hold.
     pub oldest_lost_ms: Option<u64>,
     /// Writes that are there and were not acknowledged.
     pub extra: u64,
@@ -143,7 +144,7 @@ impl Method {
     }
 }
 
-/// What a check comes to.
+/// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
@@ -151,30 +152,30 @@ pub enum State {
     Passed,
     /// Something is not.
     Failed,
-    /// Nothing can be said.
+    /// Nothing is shown.
     NothingShown,
 }
 
 /// The last line of a check.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
-    /// The run; `None` where there is none.
+    /// The run; `None` if there is none.
     pub run: Option<String>,
-    /// What it comes to.
+    /// Result of the check.
     pub state: State,
     /// Writes acknowledged.
     pub acked: u64,
     /// Blocks that do not hold what was acknowledged last.
     pub failed: u64,
-    /// How long the writer was heard, milliseconds.
+    /// Time for which the writer was heard, in milliseconds.
     pub heard_ms: u64,
-    /// How the files were read: `direct`, or the next best way.
+    /// Way in which the files were read: `direct`, or the next best way.
     pub read: &'static str,
-    /// The drive, where the result can be attributed.
+    /// The drive, if the result can be attributed to one.
     pub device: Option<Device>,
     /// All that is kept of that drive, with this.
     pub cuts: Option<Kept>,
-    /// Why nothing is shown, or is not attributed.
+    /// Reason why nothing is shown, or why the result is not attributed to a drive.
     pub why: Option<String>,
     /// The exit code.
     pub exit_code: u8,

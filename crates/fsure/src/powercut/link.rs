@@ -1,5 +1,5 @@
-//! The writer's line to the witness. The thread that writes to the drive hands
-//! over what it does and goes on; this one sends it, and keeps it until the
+//! The writer's connection to the witness. The thread that writes to the drive hands over
+//! what it does and goes on. The thread of this module sends it, and keeps it until the
 //! witness has it on its own medium, over as many connections as that takes.
 
 use std::collections::VecDeque;
@@ -12,15 +12,15 @@ use fsure_os::net::Stream;
 use super::frame::{self, BODY_MAX, Kind, PATIENCE, Receiver, Secret, Sender, broken};
 use super::record::{self, Opened, RECORD_MAX, Record};
 
-/// How often the witness hears that the writer is alive.
+/// Interval at which the writer sends a sign of life to the witness.
 const PING: Duration = Duration::from_millis(100);
 /// Pause before another connection is tried.
 const PAUSE: Duration = Duration::from_millis(500);
-/// A witness that records nothing for so long is called again: it answers every
-/// ping.
+/// Timeout after which a witness that has recorded nothing is called again: it responds
+/// to every ping.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// The line.
+/// The connection to the witness.
 pub(super) struct Link<'a> {
     pub(super) address: &'a str,
     pub(super) secret: &'a Secret,
@@ -31,26 +31,27 @@ pub(super) struct Link<'a> {
 
 #[derive(Default)]
 struct Queue {
-    /// What the witness has not recorded yet, and since when.
+    /// Records that the witness has not recorded yet, each with the time at which it was
+    /// handed over.
     records: VecDeque<(Record, Instant)>,
     /// The number of the first of them.
     first: u64,
     /// The number of the first that was not sent.
     unsent: u64,
     state: State,
-    /// The connection of the moment, to be ended.
+    /// The current connection, to be ended.
     stream: Option<Stream>,
     is_closing: bool,
 }
 
-/// How the line is.
+/// State of the connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// The witness hears us.
+    /// The witness receives the records.
     Heard,
-    /// It does not, and why; that may change.
+    /// It does not, with the reason; that may change.
     Away(String),
-    /// It never will, and why.
+    /// It never will, with the reason.
     Refused(String),
 }
 
@@ -61,7 +62,7 @@ impl Default for State {
 }
 
 impl Queue {
-    /// The witness has all before this number.
+    /// Drops the records before this number, which the witness has recorded.
     fn recorded(&mut self, next: u64) -> io::Result<()> {
         if next < self.first {
             return Err(frame::refused(
@@ -78,7 +79,8 @@ impl Queue {
         Ok(())
     }
 
-    /// The next frame's worth of what was not sent; nothing where all was.
+    /// Returns the body of the next frame of unsent records; without any record if all
+    /// were sent.
     fn batch(&mut self) -> Vec<u8> {
         let mut body = self.unsent.to_le_bytes().to_vec();
         let sent = usize::try_from(self.unsent - self.first).unwrap_or(usize::MAX);
@@ -98,7 +100,7 @@ impl Queue {
 }
 
 impl<'a> Link<'a> {
-    /// A line that nobody serves yet.
+    /// Creates a connection that no thread serves yet.
     pub(super) fn new(address: &'a str, secret: &'a Secret, opened: &'a Opened) -> Self {
         Self { address, secret, opened, queue: Mutex::default(), changed: Condvar::new() }
     }
@@ -107,14 +109,15 @@ impl<'a> Link<'a> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands something over.
+    /// Hands over a record.
     pub(super) fn tell(&self, record: Record) {
         self.queue().records.push_back((record, Instant::now()));
         self.changed.notify_all();
     }
 
-    /// Waits for at most `patience` until no more than `count` records are not on
-    /// the witness's medium, or it refuses us. Whether that is so.
+    /// Waits for at most `patience` until no more than `count` records are missing on the
+    /// witness's medium, or until the witness refuses. Returns true if no more are
+    /// missing.
     pub(super) fn wait(&self, count: usize, patience: Duration) -> bool {
         let is_more = |queue: &mut Queue| {
             queue.records.len() > count && !matches!(queue.state, State::Refused(_))
@@ -124,14 +127,14 @@ impl<'a> Link<'a> {
         queue.records.len() <= count
     }
 
-    /// How it is, and since when the witness has not recorded the oldest of what
-    /// was handed over.
+    /// Returns the state, and the time for which the oldest record has waited for the
+    /// witness to record it; `None` if all are recorded.
     pub(super) fn state(&self) -> (State, Option<Duration>) {
         let queue = self.queue();
         (queue.state.clone(), queue.records.front().map(|(_, since)| since.elapsed()))
     }
 
-    /// Ends it, whatever was not recorded.
+    /// Ends the connection, whatever was not recorded.
     pub(super) fn close(&self) {
         let mut queue = self.queue();
         queue.is_closing = true;
@@ -141,7 +144,7 @@ impl<'a> Link<'a> {
         self.changed.notify_all();
     }
 
-    /// Serves it until it is closed, or refused for good.
+    /// Serves the connection until it is closed, or refused permanently.
     pub(super) fn serve(&self) {
         loop {
             let ended = self.connect();
@@ -192,7 +195,7 @@ impl<'a> Link<'a> {
                 stream.end();
             }
             let listened = listens.join().unwrap_or_else(|_| Err(broken("an internal fault")));
-            // What the witness has said counts for more than that it is gone.
+            // A message of the witness counts for more than the end of the connection.
             listened.and(sent)
         })
     }

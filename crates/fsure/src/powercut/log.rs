@@ -34,13 +34,13 @@ pub(super) fn path_of(folder: &Path, run: &Run) -> PathBuf {
 pub(super) struct Log {
     file: Growing,
     pub(super) memory: Memory,
-    /// The time of the run when `began` was.
+    /// Time of the run at `began`, in milliseconds.
     base_ms: u64,
     began: Instant,
 }
 
 impl Log {
-    /// The log of a run, which is begun where there is none.
+    /// Opens the log of a run; creates it if there is none.
     pub(super) fn open(
         folder: &Path,
         run: &Run,
@@ -68,13 +68,13 @@ impl Log {
         let base_ms = read.memory.heard_ms.max(read.ms_at(wall_ms));
         let mut log = Self { file, memory: read.memory, base_ms, began: Instant::now() };
         log.append(base_ms, AWAKE, &wall_ms.to_le_bytes())?;
-        // The next number is a confirmation, too, of what a witness before us that
-        // was killed may have written and not synced.
+        // The next number also confirms what an earlier witness that was killed may have
+        // written and not synced.
         log.file.sync()?;
         Ok(log)
     }
 
-    /// Takes records of which the first has this number, each a whole one.
+    /// Appends records, of which the first has this number. Each is complete.
     pub(super) fn records(
         &mut self,
         first: u64,
@@ -87,7 +87,7 @@ impl Log {
         Ok(())
     }
 
-    /// The writer was heard.
+    /// Notes that the writer was heard now.
     pub(super) fn heard(&mut self) -> io::Result<()> {
         let now = self.now_ms();
         self.append(now, HEARD, &[])?;
@@ -95,7 +95,7 @@ impl Log {
         Ok(())
     }
 
-    /// The file, to be synced.
+    /// Returns the file, to be synced.
     pub(super) fn file(&self) -> io::Result<Growing> {
         self.file.second()
     }
@@ -112,14 +112,14 @@ impl Log {
     }
 }
 
-/// A run that is only looked at.
+/// Reads the log of a run without changing it.
 pub(super) fn read(folder: &Path, run: &Run) -> io::Result<(Opened, Memory)> {
     Read::of(run, append::read(&path_of(folder, run))?).map(|read| (read.opened, read.memory))
 }
 
-/// What runs there are, and what their writers said of them, in the order in which
-/// this witness heard of them: the clock of a writer may be set back by its power
-/// cut. What is no log is passed over.
+/// Lists the runs and what their writers reported of them, in the order in which this
+/// witness heard of them: the clock of a writer may be set back by its power cut. Files
+/// that are not logs are skipped.
 pub(super) fn runs(folder: &Path) -> io::Result<Vec<Opened>> {
     let name =
         |name: Vec<u8>| record::run_of(std::str::from_utf8(&name).ok()?.strip_suffix(".log")?);
@@ -130,7 +130,8 @@ pub(super) fn runs(folder: &Path) -> io::Result<Vec<Opened>> {
     Ok(runs.into_iter().map(|(_, opened)| opened).collect())
 }
 
-/// By the system's clock, when a run was heard of, and what was said of it.
+/// Returns the time at which the witness heard of a run, in milliseconds by the system's
+/// clock, and what its writer reported of it.
 fn first(path: &Path, run: &Run) -> io::Result<(u64, Opened)> {
     Read::begin(run, &mut plain::open(path)?).map(|read| (read.awake.1, read.opened))
 }
@@ -141,8 +142,8 @@ struct Read {
     memory: Memory,
     /// Bytes that are whole.
     whole: u64,
-    /// When the witness last began to listen: of the run, and by the system's
-    /// clock.
+    /// Times at which the witness last began to listen: of the run, and by the system's
+    /// clock, in milliseconds.
     awake: (u64, u64),
 }
 
@@ -175,7 +176,7 @@ impl Read {
         }
     }
 
-    /// The head and the first entry.
+    /// Reads the head and the first entry.
     fn begin(run: &Run, input: &mut impl io::Read) -> io::Result<Self> {
         let mut head = Vec::new();
         input.take(HEAD as u64).read_to_end(&mut head)?;
@@ -197,22 +198,22 @@ impl Read {
         Some(())
     }
 
-    /// The time of the run at a time of the system's clock.
+    /// Converts a time of the system's clock to a time of the run.
     fn ms_at(&self, wall_ms: u64) -> u64 {
         let (at_ms, awake_wall_ms) = self.awake;
         at_ms + wall_ms.saturating_sub(awake_wall_ms)
     }
 }
 
-/// What comes next in a log.
+/// The next item of a log.
 enum Next {
     /// An entry, as it is stored.
     Entry(Vec<u8>),
-    /// None; what is left, as far as it matters.
+    /// No entry; the bytes that are left, as far as they matter.
     End(Vec<u8>),
 }
 
-/// What a cut of the witness can have torn: a few frames.
+/// Maximum bytes that a cut of the witness can have torn: a few frames.
 const TAIL_MAX: u64 = 16 << 20;
 
 fn next(input: &mut impl io::Read) -> io::Result<Next> {
@@ -227,12 +228,12 @@ fn next(input: &mut impl io::Read) -> io::Result<Next> {
     Ok(Next::End(bytes))
 }
 
-/// Whether this can be what a cut has left of the end: nothing whole is in it.
+/// Returns true if a cut can have left this at the end: no whole entry is in it.
 fn is_torn(tail: &[u8]) -> bool {
     tail.len() as u64 <= TAIL_MAX && (0..tail.len()).all(|at| entry(&tail[at..]).is_none())
 }
 
-/// The entry that some bytes begin with: time, type and body.
+/// Returns the entry that some bytes begin with: time, type and body.
 fn entry(bytes: &[u8]) -> Option<(u64, u8, &[u8])> {
     let length = u32::from_le_bytes(*bytes.first_chunk()?) as usize;
     if !(ENTRY - 8..=ENTRY - 8 + BODY_MAX).contains(&length) {

@@ -1,7 +1,7 @@
-//! The test of real hardware: one machine writes and has its power cut, another,
-//! the witness, remembers what was acknowledged. What is written says by itself
-//! what it is, so that after the cut lost, old, torn, misdirected and reordered
-//! writes are told apart. `docs/powercut.md` is the contract.
+//! The test of real hardware: one machine writes and has its power cut, another, the
+//! witness, remembers what was acknowledged. Everything that is written identifies
+//! itself, so that after the cut lost, old, torn, misdirected and reordered writes are
+//! told apart. `docs/powercut.md` is the contract.
 
 mod check;
 mod device;

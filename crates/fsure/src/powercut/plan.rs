@@ -1,5 +1,5 @@
-//! What is tried: the ways to make a write durable, with the numbers by which
-//! blocks and the witness name them, and the patterns of writing.
+//! The plan of a run: the ways to make a write durable, with the numbers by which blocks
+//! and the witness name them, and the patterns of writing.
 
 use fsure_os::durable::Method;
 use fsure_os::stack::Stack;
@@ -14,8 +14,8 @@ pub struct Way {
     pub(super) method: Method,
 }
 
-/// All of every system. What promises nothing after a power cut is not among
-/// them: that it lost something would say nothing of a drive.
+/// All ways of all systems. Ways that promise nothing after a power cut are left out: a
+/// loss would prove nothing about a drive.
 const WAYS: [Way; 13] = [
     way(1, "fsync", Method::Fsync),
     way(2, "fdatasync", Method::Fdatasync),
@@ -37,7 +37,7 @@ const fn way(number: u32, name: &'static str, method: Method) -> Way {
 }
 
 impl Way {
-    /// Those of this system.
+    /// Returns the ways of this system.
     pub fn all() -> Vec<Self> {
         // On macOS, all but one leave the drive's cache alone.
         let is_weak = |way: &Self| {
@@ -47,20 +47,20 @@ impl Way {
         WAYS.into_iter().filter(is_here).collect()
     }
 
-    /// Those that programs use most.
+    /// Returns the ways that programs use most.
     pub fn usual() -> Vec<Self> {
         let rare = ["sync", "rwf-dsync", "direct-fdatasync", "syncfs", "io-uring"];
         Self::all().into_iter().filter(|way| !rare.contains(&way.name)).collect()
     }
 
-    /// Whether a file system keeps what this way says, on a drive that keeps its own
-    /// word: or the drive would be blamed. XFS loses overwrites behind `syncfs`.
+    /// Returns true if a file system keeps the promise of this way on an honest drive:
+    /// otherwise the drive would be blamed. XFS loses overwrites despite `syncfs`.
     pub(super) fn is_kept_on(self, stack: &Stack) -> bool {
         let systems = stack.layers.iter().take_while(|layer| layer.kind == "file system");
         self.method != Method::Syncfs || systems.into_iter().all(|layer| layer.name != "xfs")
     }
 
-    /// The name of a number.
+    /// Returns the name of the way with a number.
     pub fn name_of(number: u32) -> String {
         let way = WAYS.iter().find(|way| way.number == number);
         way.map_or_else(|| format!("method {number}"), |way| way.name.to_owned())
@@ -94,7 +94,7 @@ impl Pattern {
         }
     }
 
-    /// Whether it needs names to be durable.
+    /// Returns true if it needs names to be durable.
     pub(super) fn needs_names(self) -> bool {
         matches!(self, Self::Create | Self::Rename)
     }
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(left_out(&[xfs, disk]), ["syncfs"]);
         assert_eq!(left_out(&[("file system", "overlay"), xfs]), ["syncfs"]);
         assert_eq!(left_out(&[("file system", "ext4"), disk]), [""; 0]);
-        // Below an image, it is asked for a flush of one file.
+        // Below an image, XFS gets a flush of one file.
         assert_eq!(left_out(&[("file system", "ext4"), ("loop", "loop0"), xfs]), [""; 0]);
     }
 }

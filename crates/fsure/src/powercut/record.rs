@@ -1,5 +1,5 @@
-//! What the writer tells of its writes, and what the witness makes of it: the
-//! last acknowledged write of each block.
+//! Records of its writes that the writer sends, and what the witness derives from them:
+//! the last acknowledged write of each block.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,19 +11,19 @@ use crate::words::digest::hex;
 /// A run, by 16 random bytes.
 pub type Run = [u8; 16];
 
-/// Its name, as people and files have it.
+/// Returns its name, as people and files use it.
 pub fn run_name(run: &Run) -> String {
     hex(run)
 }
 
-/// The run of a name.
+/// Returns the run of a name; `None` if it is not the name of a run.
 pub fn run_of(name: &str) -> Option<Run> {
     let digit = |at: usize| u8::from_str_radix(name.get(at..at + 2)?, 16).ok();
     let bytes: Option<Vec<_>> = (0..name.len()).step_by(2).map(digit).collect();
     bytes?.try_into().ok().filter(|run| run_name(run) == name)
 }
 
-/// What a writer says of its run.
+/// Description of a run by its writer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opened {
     /// Its name.
@@ -34,23 +34,23 @@ pub struct Opened {
     pub host: String,
     /// The folder, as text.
     pub folder: String,
-    /// The drive, where it is one and known.
+    /// The drive, if it is a single one and known.
     pub device: Option<super::Device>,
-    /// The file system's own mark, where it has one.
+    /// Identifier of the file system, if it has one.
     pub volume: Option<String>,
     /// The life of the mount, [`fsure_os::stack::life`].
     pub life: Option<String>,
-    /// The run of the system, [`fsure_os::stack::boot`]; not told by writers of before.
+    /// The boot of the system, [`fsure_os::stack::boot`]; older writers do not send it.
     #[serde(default)]
     pub boot: Option<String>,
-    /// When it began, RFC 3339.
+    /// Time at which it began, RFC 3339.
     pub started: String,
     /// Earlier runs whose files are removed now: nothing is judged of them.
     #[serde(default)]
     pub replaces: Vec<String>,
 }
 
-/// What a checker asks for: a run by its name, or the last of a folder.
+/// Request of a checker: a run by its name, or the last of a folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Asked {
     pub(super) run: Option<String>,
@@ -58,13 +58,13 @@ pub(super) struct Asked {
     pub(super) folder: String,
 }
 
-/// What a witness says of a run.
+/// Response of a witness about a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Told {
     pub(super) opened: Opened,
     /// Writes acknowledged, by method.
     pub(super) acked: BTreeMap<u32, u64>,
-    /// How long the writer was heard, milliseconds.
+    /// Time for which the writer was heard, in milliseconds.
     pub(super) heard_ms: u64,
     pub(super) is_ended: bool,
 }
@@ -78,7 +78,7 @@ pub(super) enum Record {
     End,
 }
 
-/// A write, as it is told.
+/// A write, as it is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Write {
     pub(super) number: u64,
@@ -112,7 +112,7 @@ impl Write {
     }
 }
 
-/// The first bytes, taken off.
+/// Takes the first bytes off a slice.
 trait SplitOff<'a> {
     fn split_off_chunk<const N: usize>(&mut self) -> Option<&'a [u8; N]>;
 }
@@ -156,7 +156,7 @@ impl Record {
         })
     }
 
-    /// All of a body; `None` where it is not made of whole records.
+    /// Parses all records of a body; `None` if it does not consist of whole records.
     pub(super) fn all(mut body: &[u8]) -> Option<Vec<Self>> {
         let mut all = Vec::new();
         while !body.is_empty() {
@@ -172,14 +172,14 @@ pub(super) fn numbered(body: &[u8]) -> Option<(u64, &[u8])> {
     Some((u64::from_le_bytes(*number), rest))
 }
 
-/// A body of what is owed, as it is sent.
+/// Appends an owed write as it is sent.
 pub(super) fn put_owed(write: &Acknowledged, to: &mut Vec<u8>) {
     let Stamp { file, method, offset, number, .. } = write.stamp;
     Write { number, file, method, offset }.put(to);
     to.extend(write.age_ms.to_le_bytes());
 }
 
-/// The same, read.
+/// Parses the owed writes of a body; `None` if it does not consist of whole ones.
 pub(super) fn owed(run: Run, mut body: &[u8]) -> Option<Vec<Acknowledged>> {
     let mut all = Vec::with_capacity(body.len() / OWED);
     while !body.is_empty() {
@@ -191,27 +191,28 @@ pub(super) fn owed(run: Run, mut body: &[u8]) -> Option<Vec<Acknowledged>> {
     Some(all)
 }
 
-/// What a witness remembers of a run.
+/// A run in the memory of a witness.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     /// The number of the next record.
     pub(super) next: u64,
     pub(super) is_ended: bool,
     pub(super) acked: BTreeMap<u32, u64>,
-    /// When the writer was heard last.
+    /// Time of the run at which the writer was last heard, in milliseconds.
     pub(super) heard_ms: u64,
     begun: HashMap<u64, Write>,
-    /// By file and offset: the last acknowledged write, and when that was heard.
+    /// By file and offset: the last acknowledged write, and the time at which that was
+    /// heard.
     owed: BTreeMap<(u32, u64), (Write, u64)>,
 }
 
 impl Memory {
-    /// Whether records that begin with this number can come next.
+    /// Returns true if records that begin with this number can come next.
     pub(super) fn can_take(&self, first: u64) -> bool {
         first <= self.next && !self.is_ended
     }
 
-    /// Takes what is new among records of which the first has this number.
+    /// Takes the new ones of some records, of which the first has this number.
     pub(super) fn take(&mut self, at_ms: u64, first: u64, records: &[Record]) {
         self.heard_ms = at_ms;
         let known = usize::try_from(self.next - first).unwrap_or(usize::MAX);
@@ -229,7 +230,7 @@ impl Memory {
     }
 
     fn acknowledged(&mut self, at_ms: u64, number: u64) {
-        // A writer that acknowledges what it never began is none of ours.
+        // An acknowledgement of a write that never began is not from a writer of fsure.
         let Some(write) = self.begun.remove(&number) else { return };
         *self.acked.entry(write.method).or_default() += 1;
         let last = self.owed.entry((write.file, write.offset)).or_insert((write, at_ms));
@@ -238,7 +239,7 @@ impl Memory {
         }
     }
 
-    /// What is owed, each with its age when the writer was heard last.
+    /// Returns all owed writes, each with its age when the writer was last heard.
     pub(super) fn owed(&self, run: Run) -> impl Iterator<Item = Acknowledged> {
         self.owed.values().map(move |(write, at_ms)| {
             let Write { number, file, method, offset } = *write;

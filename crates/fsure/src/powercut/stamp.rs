@@ -1,12 +1,11 @@
-//! Blocks that say what they are. A drive writes sectors of 512 bytes whole and
-//! no more than that, so every sector of a block is stamped by itself: a block
-//! of which one sector is older is torn, and one that belongs elsewhere was
-//! misdirected.
+//! Blocks that identify themselves. A drive writes sectors of 512 bytes atomically and no
+//! more than that, so every sector of a block is stamped by itself: a block of which one
+//! sector is older is torn, and one that belongs elsewhere was misdirected.
 //!
-//! A sector, little endian: magic (8 bytes), run (16), file (4), method (4),
-//! offset of the sector in its file (8), number of the write (8), CRC-32 of the
-//! sector without itself (4), then filling that follows from all of these, so
-//! that no drive can compress or leave out anything.
+//! A sector, little endian: magic (8 bytes), run (16), file (4), method (4), offset of
+//! the sector in its file (8), number of the write (8), CRC-32 of the sector without
+//! itself (4), then filling that is derived from these, so that no drive can compress or
+//! leave out anything.
 
 use crate::drive::{Random, SECTOR};
 
@@ -18,7 +17,7 @@ const MAGIC: [u8; 8] = *b"fsurecut";
 const HEAD: usize = 52;
 const CRC: std::ops::Range<usize> = 48..52;
 
-/// What a sector says of itself.
+/// Identification of a sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     /// The run: what an earlier one left is not of this one.
@@ -27,13 +26,13 @@ pub struct Stamp {
     pub file: u32,
     /// The method of making it durable, by number.
     pub method: u32,
-    /// Where the sector belongs in the file, in bytes.
+    /// Offset at which the sector belongs in the file, in bytes.
     pub offset: u64,
     /// The number of the write, ascending over the whole run.
     pub number: u64,
 }
 
-/// Why a sector says nothing.
+/// Reason why a sector has no stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unstamped {
     /// All zero: never written, or trimmed.
@@ -46,7 +45,7 @@ impl Stamp {
     /// Stamps every sector of a block, whose first belongs at `offset`.
     ///
     /// # Panics
-    /// If the block is no whole number of sectors.
+    /// If the block is not a whole number of sectors.
     pub fn fill(&self, block: &mut [u8]) {
         assert!(block.len().is_multiple_of(SECTOR), "whole sectors");
         for (place, sector) in (0..).zip(block.chunks_exact_mut(SECTOR)) {
@@ -70,7 +69,7 @@ impl Stamp {
         sector[CRC].copy_from_slice(&crc.to_le_bytes());
     }
 
-    /// What a sector says of itself.
+    /// Reads the stamp of a sector.
     pub fn read(sector: &[u8]) -> Result<Self, Unstamped> {
         if sector.iter().all(|byte| *byte == 0) {
             return Err(Unstamped::Zero);
@@ -92,7 +91,7 @@ fn stored(sector: &[u8]) -> u32 {
     u32::from_le_bytes(sector[CRC].try_into().expect("4 bytes"))
 }
 
-/// Of all but itself.
+/// Returns the checksum of everything in a sector but the checksum itself.
 fn checksum(sector: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&sector[..CRC.start]);

@@ -19,42 +19,42 @@ use super::{Device, Secret};
 use crate::drive::Random;
 use crate::words::{Clock, Error, ExitCode, IoContext as _, Result};
 
-/// What a writer is to do.
+/// Options of a writer.
 #[derive(Clone, Debug)]
 pub struct WriteOptions {
     /// A folder on the drive in question.
     pub folder: PathBuf,
     /// The witness, `HOST:PORT`.
     pub witness: String,
-    /// What it wants to be known.
+    /// Secret that the witness requires.
     pub secret: Secret,
     /// The ways to try.
     pub ways: Vec<Way>,
     /// The patterns to try.
     pub patterns: Vec<Pattern>,
-    /// What chance begins with; `None`: anything.
+    /// Seed of all random choices; `None` for a random one.
     pub seed: Option<u64>,
     /// A command that cuts the power.
     pub cut: Option<String>,
-    /// The least and the longest wait before it.
+    /// The shortest and the longest wait before it.
     pub wait: (Duration, Duration),
-    /// How long to write, where no power is cut.
+    /// Time for which to write if no power is cut; `None` for no limit.
     pub span: Option<Duration>,
-    /// Where the time comes from.
+    /// Source of the time.
     pub clock: Clock,
 }
 
-/// Records ahead of the witness: two for each write.
+/// Maximum number of records ahead of the witness: two for each write.
 const WINDOW: usize = 2 * 1024;
-/// How long a witness may take to be there at first.
+/// Timeout for the first connection to the witness.
 const FIRST_WAIT: Duration = Duration::from_secs(10);
-/// How long it may take over the end; after a signal, the command waits for 5 s.
+/// Timeout for the witness to record the end. After a signal, the command waits for 5 s.
 const LAST_WAIT: Duration = Duration::from_secs(30);
 const LAST_WAIT_ASKED: Duration = Duration::from_secs(4);
-/// How often to look at everything but the drive.
+/// Interval between two checks of everything but the drive.
 const LOOK: Duration = Duration::from_millis(100);
-/// Rest before a cut, and behind a command that cuts; milliseconds of a turn and
-/// of a rest in between.
+/// Rest before a cut, and after the start of a command that cuts. Then the milliseconds
+/// of a turn and of a rest in between.
 const REST: Duration = Duration::from_secs(5);
 const TURN_MS: (u64, u64) = (100, 3_000);
 const REST_MS: (u64, u64) = (1_000, 5_000);
@@ -93,7 +93,7 @@ fn refuse_memory(folder: &Path, stack: &Stack) -> Result<()> {
     })
 }
 
-/// What nobody has looked at is evidence.
+/// Fails if the folder holds a run that was not checked: it is evidence.
 fn refuse_unchecked(folder: &Path, earlier: &files::Earlier) -> Result<()> {
     if let Some(other) = earlier.others.first() {
         return Err(Error::Usage {
@@ -112,7 +112,8 @@ fn refuse_unchecked(folder: &Path, earlier: &files::Earlier) -> Result<()> {
     })
 }
 
-/// What was asked for, but for what this file system itself does not keep.
+/// Returns the requested ways, except those whose promise this file system itself does
+/// not keep.
 fn ways_on(options: &WriteOptions, stack: &Stack, listener: &dyn Listener) -> Vec<Way> {
     let (kept, lost): (Vec<Way>, Vec<_>) =
         options.ways.iter().partition(|way| way.is_kept_on(stack));
@@ -145,12 +146,12 @@ fn opened(options: &WriteOptions, folder: &Path, run: &Run, device: Option<&Devi
     }
 }
 
-/// The mark of the file system that a folder is in.
+/// Returns the identifier of the file system that a folder is in.
 pub(super) fn volume_of(folder: &Path) -> Option<String> {
     volume::of(&Root::open(folder).ok()?, b"").ok()?.uuid
 }
 
-/// Makes everything, and writes.
+/// Makes the files of the run, and writes.
 fn begin(
     options: &WriteOptions,
     listener: &dyn Listener,
@@ -228,7 +229,7 @@ fn wait_for_witness(
     }
 }
 
-/// Why the witness is of no use.
+/// Returns the error that the witness cannot be used, with the reason.
 pub(super) fn no_witness(address: &str, why: &str) -> Error {
     Error::Usage {
         message: format!("the witness at {address} does not hear us: {why}"),
@@ -240,7 +241,7 @@ pub(super) fn no_witness(address: &str, why: &str) -> Error {
     }
 }
 
-/// Why writing came to an end.
+/// Reason why writing came to an end.
 enum Ended {
     Asked(ExitCode),
     OnTime,
@@ -275,7 +276,7 @@ impl Writer<'_> {
         }
     }
 
-    /// One way has the drive for itself.
+    /// Writes by one way for a while, which has the drive for itself.
     fn turn(&mut self, way: usize, span: Duration) -> std::result::Result<(), Ended> {
         let until = Instant::now() + span;
         while Instant::now() < until {
@@ -304,7 +305,7 @@ impl Writer<'_> {
         Ended::Failed(Error::Io { doing, path: self.files.folder().to_owned(), source })
     }
 
-    /// Everything is durable, and nothing is written.
+    /// Rests for a while: everything is durable, and nothing is written.
     fn rest(&mut self, until: Instant) -> std::result::Result<(), Ended> {
         while Instant::now() < until {
             self.look()?;
@@ -313,7 +314,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Looks at everything but the drive.
+    /// Checks everything but the drive.
     fn look(&mut self) -> std::result::Result<(), Ended> {
         self.looked = Instant::now();
         let (state, oldest) = self.link.state();
@@ -347,8 +348,8 @@ impl Writer<'_> {
         self.listener.under_way(&words);
     }
 
-    /// Starts the command that cuts the power when its time has come, and looks
-    /// what became of it.
+    /// Starts the command that cuts the power when its time has come, and checks its
+    /// result.
     fn cut(&mut self) -> std::result::Result<(), Ended> {
         let Some(cutter) = &mut self.cutter else { return Ok(()) };
         let (rests, at) = (cutter.rests, self.began + cutter.after);
@@ -379,8 +380,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// What is left of a run: nothing where it is over, all of it where this may
-    /// be the cut.
+    /// Ends the run. Its files are removed if it is over, and all of them stay if this
+    /// may be the cut.
     fn end(mut self, run: &str, ended: Ended) -> Result<ExitCode> {
         self.cutter = None;
         let may_be_cut = may_be_cut(&ended);
@@ -413,7 +414,7 @@ impl Writer<'_> {
     }
 }
 
-/// Whether the drive has gone: what else ends a run is no cut.
+/// Returns true if the drive has gone; any other end of a run is not a cut.
 fn may_be_cut(ended: &Ended) -> bool {
     use std::io::ErrorKind::{QuotaExceeded, StorageFull};
     let Ended::Failed(Error::Io { source, .. }) = ended else { return false };
@@ -427,11 +428,11 @@ fn cut_failed(why: &str) -> Ended {
     })
 }
 
-/// When and how to cut the power.
+/// Time and command of the power cut.
 struct Cutter {
     line: String,
     after: Duration,
-    /// Whether nothing is to be written before it.
+    /// True if nothing is to be written before the cut.
     rests: bool,
     is_resting: bool,
     running: Option<Running>,
@@ -448,7 +449,7 @@ impl Cutter {
     }
 }
 
-/// A span of at least and at most so many milliseconds.
+/// Returns a random span of at least and at most so many milliseconds.
 fn between(random: &mut Random, (least, most): (u64, u64)) -> Duration {
     Duration::from_millis(least + random.below(most.saturating_sub(least) + 1))
 }

@@ -1,10 +1,10 @@
-//! What has changed on the RAM side since it was asked last, as a tracker reports it.
+//! Changes on the RAM side since it was asked last, as a tracker reports it.
 
 use std::collections::BTreeSet;
 
 use crate::words::RelPath;
 
-/// What may have changed since a tracker was asked last.
+/// Changes since a tracker was asked last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Changes {
     /// Anything.
@@ -25,7 +25,7 @@ pub struct Paths {
     pub folders: BTreeSet<RelPath>,
     /// Files of several names, of which at least one is known to the engine or in `names`.
     pub inodes: BTreeSet<u64>,
-    /// Whether these are exactly the changes up to one moment.
+    /// True if these are exactly the changes up to one moment.
     pub is_exact: bool,
     /// The change time, in nanoseconds since 1970, that every change after that moment has at
     /// least; `None` if that cannot be told.
@@ -60,7 +60,7 @@ pub trait Tracker {
     /// Never too little; [`Changes::Unknown`] is always true.
     fn take(&mut self) -> Changes;
 
-    /// Whether a change of a file of several names is reported whichever of them it was
+    /// Tells whether a change of a file of several names is reported whichever of them it was
     /// changed by.
     fn knows_links(&self) -> bool {
         true

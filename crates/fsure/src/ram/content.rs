@@ -1,4 +1,4 @@
-//! What a file holds, as one number, and how it comes to the other side.
+//! Digests of file contents, and copies of contents on the other side.
 //!
 //! Blocks of zeros count for nothing: a hole and zeros that were written are the
 //! same content, and a file of a terabyte with a page in it is read in no time.
@@ -7,7 +7,7 @@ use std::io;
 
 use fsure_os::mirror::{File, data_from, read_at, write_at};
 
-/// What is skipped, hashed and written as one.
+/// Size of a block, in bytes: the unit that is skipped, hashed and written.
 const BLOCK: u64 = 64 << 10;
 /// Read at once: 16 blocks.
 const CHUNK: usize = 1 << 20;

@@ -1,25 +1,26 @@
-//! What is being done at this moment, for those who ask while it lasts: a disk that does
-//! not answer holds up who waits for it, and somebody else must be able to say so.
+//! The current step of a thread, which other threads can read while it lasts. A disk that
+//! does not respond blocks the thread that waits for it, and another thread must be able
+//! to report that.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What one thread does and others may ask for.
+/// The current step of one thread, shared with other threads.
 #[derive(Clone, Debug, Default)]
 pub struct Doing(Arc<Mutex<Option<(&'static str, Instant)>>>);
 
 impl Doing {
-    /// From here on it is this.
+    /// Begins a step.
     pub fn begin(&self, what: &'static str) {
         self.set(Some((what, Instant::now())));
     }
 
-    /// It is nothing any more.
+    /// Ends the step.
     pub fn end(&self) {
         self.set(None);
     }
 
-    /// What it is, and for how long.
+    /// Returns the step and for how long it has lasted; `None` between steps.
     pub fn now(&self) -> Option<(&'static str, Duration)> {
         let now = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         now.map(|(what, since)| (what, since.elapsed()))

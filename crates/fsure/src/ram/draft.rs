@@ -17,7 +17,7 @@ use super::own::Disk;
 use super::stage::{READINGS_MAX, Source, Staging};
 use crate::words::{IoContext as _, RelPath, Result};
 
-/// What has become of a name.
+/// Result of taking a name into the draft.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Taken {
     /// It is as it was known.
@@ -44,11 +44,11 @@ pub(super) struct Draft<'a> {
     pub(super) missing_since: BTreeMap<RelPath, u32>,
     /// Inodes that were found by a name that they did not have or as they were not.
     pub(super) sighted: HashSet<u64>,
-    /// Which round this is.
+    /// The number of this round.
     pub(super) round: u32,
     /// The latest change time of the files that it read, after they were read.
     pub(super) newest_ns: i64,
-    /// Whether any file has or had several names.
+    /// True if any file has or had several names.
     pub(super) has_links: bool,
     pub(super) staging: Staging,
 }
@@ -91,7 +91,8 @@ impl<'a> Draft<'a> {
         self.changed.insert(path, entry);
     }
 
-    /// What a name is, as far as we know.
+    /// Returns the last known entry of a name: that of the draft, or else that of the
+    /// last generation; `None` if there is no such name.
     pub(super) fn known(&self, path: &RelPath) -> Option<&Entry> {
         match self.changed.get(path) {
             Some(changed) => changed.as_ref(),
@@ -106,7 +107,7 @@ impl<'a> Draft<'a> {
         self.index.names(inode).iter().chain(new).filter(has).cloned().collect()
     }
 
-    /// What was known and asked for or in folders that were listed, and was not there.
+    /// Lists names that were known and asked for or in folders that were listed, and was not there.
     pub(super) fn gone(&self, seen: &Seen) -> BTreeSet<RelPath> {
         let is_gone = |path: &RelPath| !seen.names.contains_key(path);
         let asked = seen.asked.iter().filter(|path| self.known(path).is_some() && is_gone(path));

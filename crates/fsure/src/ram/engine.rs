@@ -28,7 +28,7 @@ pub trait Stillness {
     fn thaw(&self) -> io::Result<()>;
 }
 
-/// What is looked at besides what has changed.
+/// Extent of a scan beyond what was reported as changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
     /// Files with other dates or sizes, those that are mapped, those whose dates are
@@ -38,16 +38,16 @@ pub enum Depth {
     Everything,
 }
 
-/// What has become of one attempt to bring the disk side up to date.
+/// Result of one attempt to bring the disk side up to date.
 #[derive(Clone, Debug)]
 pub struct Generation {
-    /// Its number; that of the last one where nothing had changed.
+    /// Its number; that of the last one if nothing had changed.
     pub number: u64,
-    /// What was changed before this moment is on the disk.
+    /// Start of the generation. What was changed before this moment is on the disk.
     pub began: Instant,
-    /// How long it took, to the end.
+    /// Duration from start to end.
     pub took: Duration,
-    /// How long until it counted.
+    /// Duration until it counted.
     pub committed: Duration,
     /// Bytes written as content.
     pub written: u64,
@@ -58,15 +58,15 @@ pub struct Generation {
     /// Files that were written whenever they were read, that may not be read or that the
     /// disk side cannot have: it keeps their last whole version.
     pub unsettled: Vec<RelPath>,
-    /// How far apart the moments are at most of which its names and files are; `None` if
+    /// The most that the moments are apart of which its names and files are; `None` if
     /// all are of one moment, but for what may not be read or the disk side cannot have.
     pub spread: Option<Duration>,
-    /// Where what it removed is kept, where that was suspiciously much.
+    /// Path of the trash folder with what it removed, if that was suspiciously much.
     pub trash: Option<PathBuf>,
     /// Folders that stay on the disk side, because something is in them that was
     /// never in RAM.
     pub kept: Vec<RelPath>,
-    /// Names of the disk side that somebody else has changed there. What was in the way
+    /// Names of the disk side that another process has changed there. What was in the way
     /// is in the trash, and what is in RAM is there again.
     pub changed_outside: Vec<RelPath>,
 }
@@ -90,7 +90,7 @@ pub struct Engine {
     pub(super) missed: Missed,
     /// Of which the disk side has an older version, and of when it is at least.
     pub(super) stale: BTreeMap<RelPath, Instant>,
-    /// When the last generation began.
+    /// The time at which the last generation began.
     pub(super) before: Instant,
     pub(super) mapped: Mapped,
     pub(super) turns: Turns,
@@ -100,7 +100,7 @@ pub struct Engine {
     pub(super) filled: BTreeMap<RelPath, Facts>,
     /// So long the state of one moment is searched for.
     pub(super) search: Duration,
-    /// Where it is, for others.
+    /// The current step, for other threads to read.
     pub(super) doing: Doing,
 }
 
@@ -121,7 +121,7 @@ pub(super) struct Mapped {
     /// were let go.
     last: BTreeSet<u64>,
     dated: BTreeSet<RelPath>,
-    /// When it was asked last, and how long that took: 0.2 ms for each process.
+    /// Time of the last query, and its duration: 0.2 ms for each process.
     asked: Option<(Instant, Duration)>,
 }
 

@@ -1,5 +1,5 @@
-//! How a RAM folder begins: empty and filled from the disk side, or taken over from
-//! a process that is gone.
+//! Start of a RAM folder: an empty RAM side is filled from the disk side, or both are
+//! taken over from a process that is gone.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -18,7 +18,7 @@ use super::read::{in_ram, on_disk};
 use super::recover::settle;
 use crate::words::{Error, ExitCode, IoContext as _, RelPath, Result};
 
-/// How often a file is copied that somebody writes meanwhile.
+/// Attempts to copy a file that another process writes meanwhile.
 const ATTEMPTS: u32 = 5;
 
 /// Hears of every name that is copied, with the bytes it holds; may end it all.

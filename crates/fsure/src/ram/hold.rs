@@ -1,6 +1,7 @@
-//! Whether the disk side can have what the RAM side has: in memory links may be longer,
-//! attributes more and files larger than many a file system on a disk has them. That is
-//! found out before a generation counts: one that counts must be one that can be done.
+//! Checks whether the disk side can hold what the RAM side has. In memory, links can be
+//! longer, attributes more numerous and files larger than many file systems on a disk
+//! allow. This is found out before a generation counts, because one that counts must be
+//! one that can be applied.
 
 use std::io;
 
@@ -14,13 +15,14 @@ use super::own::staged;
 use super::step::Meta;
 use crate::words::{IoContext as _, RelPath, Result};
 
-/// What is made to see whether it can be.
+/// Staged name under which an object is made to test whether the disk side can hold it.
 const PROBE: &str = "probe";
 /// Every file system takes links of so many bytes; xfs takes 1,024.
 const SHORT: usize = 255;
 
 impl Draft<'_> {
-    /// Whether the disk side can have it by this name: tried with all that is not known.
+    /// Returns true if the disk side can hold the entry under this name. All that is not
+    /// known to fit is tested.
     pub(super) fn holds(&self, path: &RelPath, entry: &Entry) -> Result<bool> {
         let is_known = self.known(path).is_some_and(|known| {
             known.facts.kind == entry.facts.kind && known.attributes == entry.attributes
@@ -89,13 +91,13 @@ fn remove(side: &Side, name: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Whether attributes are more than the file system has room for in any file.
+/// Returns true if the attributes are more than the file system has room for in any file.
 fn is_too_much(error: &io::Error) -> bool {
     use io::ErrorKind::{ArgumentListTooLong, StorageFull, Unsupported};
     [ArgumentListTooLong, StorageFull, Unsupported].contains(&error.kind())
 }
 
-/// Whether a file is larger than any there can be.
+/// Returns true if a file is larger than the file system allows.
 pub(super) fn is_too_large(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::FileTooLarge
 }

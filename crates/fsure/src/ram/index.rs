@@ -1,5 +1,5 @@
-//! What the disk side holds, as the RAM side was when it was taken: what a scan is
-//! compared with.
+//! Index of what the disk side holds, with the state of the RAM side when it was taken. A
+//! scan is compared with it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
@@ -21,7 +21,7 @@ pub(super) struct Entry {
     pub(super) facts: Facts,
     /// Of a file's content.
     pub(super) digest: Digest,
-    /// Where a link points.
+    /// Target of a symbolic link.
     pub(super) target: Vec<u8>,
     pub(super) attributes: Attributes,
 }
@@ -39,7 +39,7 @@ impl Entry {
         self.facts.kind == Kind::File
     }
 
-    /// Whether it is a file that has several names.
+    /// Tells whether it is a file that has several names.
     pub(super) fn has_links(&self) -> bool {
         self.is_file() && self.facts.links > 1
     }
@@ -48,12 +48,12 @@ impl Entry {
         self.facts.kind == Kind::Folder
     }
 
-    /// Whether it is the same to whoever looks at the disk side.
+    /// Returns true if both are the same to a reader of the disk side.
     pub(super) fn is_same_as(&self, other: &Self) -> bool {
         self.is_same_thing_as(other) && self.meta() == other.meta()
     }
 
-    /// Whether it is the same but for what it has besides its content.
+    /// Returns true if both are the same except for the metadata.
     pub(super) fn is_same_thing_as(&self, other: &Self) -> bool {
         self.facts.kind == other.facts.kind
             && self.digest == other.digest
@@ -82,7 +82,7 @@ impl Index {
         self.entries.iter()
     }
 
-    /// How many are files.
+    /// Returns the number of names that are files.
     pub(super) fn files(&self) -> usize {
         self.sums.0
     }
@@ -92,7 +92,7 @@ impl Index {
         self.sums.1
     }
 
-    /// Whether any file has several names.
+    /// Tells whether any file has several names.
     pub(super) fn has_links(&self) -> bool {
         self.linked > 0
     }

@@ -16,19 +16,20 @@ use crate::words::digest::hex;
 use crate::words::{Error, IoContext as _, RelPath, Result};
 
 const VERSION: u32 = 1;
-/// What something that is no file is made as before it has its name.
+/// Staged name under which an object that is not a regular file is made before it gets
+/// its own name.
 const MAKING: &str = "making";
 
 /// A generation that is committed.
 #[derive(Debug)]
 pub(super) struct Journal {
     pub(super) generation: u64,
-    /// How far apart the moments are at most of which it is; `None` for an instant.
+    /// The most that the moments are apart of which it is; `None` for an instant.
     pub(super) spread: Option<Duration>,
     pub(super) steps: Vec<Step>,
 }
 
-/// What doing a journal has found.
+/// Result of applying a journal.
 #[derive(Debug, Default)]
 pub(super) struct Done {
     /// Folders that could not be removed because somebody else put something there, and
@@ -129,8 +130,8 @@ impl Journal {
         Ok(text.and_then(|text| Self::parse(&text).ok().flatten()))
     }
 
-    /// Whether what is staged is still what was staged: where a drive has lied, it
-    /// is not, and the generation before it is all there is.
+    /// Fails if a staged file is not what was staged. The drive then lost data that it
+    /// reported as written, and only the generation before is left.
     pub(super) fn check_stage(&self, disk: &Disk) -> Result<()> {
         for step in &self.steps {
             let (path, stage, size, digest) = match step {
@@ -361,7 +362,8 @@ fn allow(side: &Side, step: &Step) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether an error means that the disk side is not as the last generation left it.
+/// Returns true if an error means that the disk side is not as the last generation left
+/// it.
 fn is_in_the_way(error: &io::Error) -> bool {
     use io::ErrorKind::{AlreadyExists, DirectoryNotEmpty, IsADirectory, NotADirectory};
     is_gone(error)
@@ -369,7 +371,8 @@ fn is_in_the_way(error: &io::Error) -> bool {
         || [AlreadyExists, DirectoryNotEmpty, IsADirectory, NotADirectory].contains(&error.kind())
 }
 
-/// Where the trash of a generation has a path; the folders to it are made.
+/// Returns the place of a path in the trash of a generation, and makes the folders above
+/// it.
 pub(super) fn make_trash(side: &Side, generation: u64, path: &RelPath) -> io::Result<RelPath> {
     let trash = RelPath::from_bytes(trash(generation).into_bytes());
     let names = path.as_bytes().split(|byte| *byte == b'/');

@@ -1,4 +1,4 @@
-//! What the RAM side has now: all of it, or the names by which something changed.
+//! The present state of the RAM side: all of it, or the names by which something changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ pub(super) struct Seen {
     pub(super) asked: BTreeSet<RelPath>,
     /// Folders that we may not list: what is in them is as it was.
     pub(super) denied: BTreeSet<RelPath>,
-    /// Whether there is something by our own name.
+    /// True if the side has a `.fsure-ram`.
     pub(super) has_own: bool,
 }
 
@@ -185,7 +185,7 @@ impl Seen {
         ways
     }
 
-    /// Whether something that was looked at has changed by then: what was found is then of
+    /// Tells whether something that was looked at has changed by then: what was found is then of
     /// before or after that. That the date of a folder changes with each name in it does not
     /// count.
     pub(super) fn is_touched_by(&self, later: &Paths) -> bool {

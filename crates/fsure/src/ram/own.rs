@@ -1,5 +1,5 @@
-//! What is ours on the disk side: one folder, `.fsure-ram`, that is there while the
-//! folder is in RAM, or after a crash until `recover` has run.
+//! The folder that fsure makes on the disk side, `.fsure-ram`. It is there while the
+//! folder is in RAM, and after a crash until `recover` has run.
 
 use std::io;
 use std::path::Path;
@@ -81,7 +81,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Whether anything is staged.
+    /// Returns true if anything is staged.
     pub(super) fn has_staged(&self) -> Result<bool> {
         let listed = self.side.list(STAGE.as_bytes());
         Ok(!listed.doing("list", &self.path.join(STAGE))?.is_empty())
@@ -165,22 +165,22 @@ fn redate(side: &Side, root: &Facts) -> io::Result<()> {
     side.set(b"", Kind::Folder, root.ownership, Some(root.mtime_ns), &attributes)
 }
 
-/// Who we are, for files that we make.
+/// Returns the user id of this process, which owns the files that it makes.
 fn side_user() -> u32 {
     fsure_os::files::owner().0
 }
 
-/// Where something staged is.
+/// Returns the path of something staged.
 pub(super) fn staged(stage: &str) -> String {
     format!("{STAGE}/{stage}")
 }
 
-/// Where what a generation deleted is kept.
+/// Returns the path of the folder that keeps what a generation deleted.
 pub(super) fn trash(generation: u64) -> String {
     format!("{TRASH}/{generation}")
 }
 
-/// Whether a name in the folder is ours.
+/// Returns true if a path is that of `.fsure-ram` or below it.
 pub(super) fn is_own(path: &RelPath) -> bool {
     path.is_within(&RelPath::from_bytes(OWN.as_bytes()))
 }

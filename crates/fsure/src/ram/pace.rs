@@ -1,5 +1,5 @@
-//! When the next generation begins, and how much can be lost now: arithmetic over
-//! what the last ones took.
+//! Computes when the next generation begins and how much can be lost now, from the
+//! durations of the last generations.
 
 use std::time::{Duration, Instant};
 
@@ -12,10 +12,9 @@ const MARGIN: u32 = 2;
 #[derive(Clone, Debug)]
 pub struct Pace {
     max_loss: Duration,
-    /// What was changed before is on the disk.
+    /// All changes before this moment are on the disk.
     safe_until: Instant,
-    /// How long it took lately until a generation counted: falls slowly, rises at
-    /// once.
+    /// Recent duration until a generation counted. It falls slowly and rises at once.
     cost: Duration,
     /// Failures in a row.
     failures: u32,
@@ -27,9 +26,9 @@ impl Pace {
         Self { max_loss, safe_until: now, cost: Duration::ZERO, failures: 0 }
     }
 
-    /// When the next generation is to begin: early enough that all that was changed
-    /// since the last one began is on the disk before it is `max_loss` old, and in no
-    /// case later than half of that.
+    /// Returns the time at which the next generation is to begin: early enough that all
+    /// that was changed since the last one began is on the disk before it is `max_loss`
+    /// old, and at the latest half of `max_loss` after that one began.
     pub fn next(&self) -> Instant {
         let wait = self.max_loss.saturating_sub(self.cost * MARGIN).min(self.max_loss / 2);
         self.safe_until + wait
@@ -52,17 +51,17 @@ impl Pace {
         self.failures
     }
 
-    /// How old the oldest change can be that is not on the disk.
+    /// Returns the greatest possible age of a change that is not on the disk.
     pub fn worst_loss(&self, now: Instant) -> Duration {
         now.saturating_duration_since(self.safe_until)
     }
 
-    /// Whether that is more than was agreed on.
+    /// Returns true if that is more than the agreed loss.
     pub fn is_broken(&self, now: Instant) -> bool {
         self.worst_loss(now) > self.max_loss
     }
 
-    /// Whether the disk is too slow for what was agreed on: a change made right
+    /// Returns true if the disk is too slow for the agreed loss. A change made right
     /// after a generation began waits for that one and for the next.
     pub fn is_too_slow(&self) -> bool {
         self.cost * MARGIN > self.max_loss

@@ -15,7 +15,7 @@ const REMOVED_MAX: usize = 1000;
 /// So is one that removes more than half of at least this many.
 const FEW: usize = 10;
 
-/// What a draft comes to.
+/// The steps that a draft comes to.
 pub(super) struct Planned {
     pub(super) steps: Vec<Step>,
     pub(super) changed: BTreeMap<RelPath, Option<Entry>>,

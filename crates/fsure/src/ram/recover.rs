@@ -11,19 +11,19 @@ use super::journal::Journal;
 use super::own::{Disk, JOURNAL_NEW, OWN};
 use crate::words::{IoContext as _, Result};
 
-/// What has become of a disk side.
+/// The state of a disk side after recovery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovery {
-    /// What was found.
+    /// The state that it was found in.
     pub found: Recovered,
     /// The generation that it is now; `None` if there is no trace of one.
     pub generation: Option<u64>,
-    /// How far apart the moments are at most of which that generation is; `None` for an
+    /// The most that the moments are apart of which that generation is; `None` for an
     /// instant.
     pub spread: Option<Duration>,
 }
 
-/// What was found on a disk side.
+/// State in which a disk side was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Recovered {
     /// Nothing of ours, or nothing under way.
@@ -109,7 +109,7 @@ mod tests {
         Some((engine?, disk, ram))
     }
 
-    /// What a user sees of a folder.
+    /// Returns the contents of a folder as a user sees them.
     fn view(folder: &Path) -> Vec<String> {
         let entries = in_ram(&Side::open(folder).unwrap()).unwrap();
         let line = |(path, one): (&RelPath, &crate::ram::index::Entry)| {
@@ -119,7 +119,8 @@ mod tests {
         entries.iter().map(line).collect()
     }
 
-    /// What the RAM side has now, staged and in a journal that is not written yet.
+    /// Returns a journal of the present state of the RAM side, which is staged. The
+    /// journal is not written yet.
     fn staged(engine: &Engine) -> Journal {
         let mut draft = Draft::new(&engine.disk, &engine.ram, &engine.index, 1);
         let seen = everything(&engine.ram).unwrap();

@@ -70,12 +70,12 @@ impl Draft<'_> {
         self.changed.keys().filter(is_lost).cloned().collect()
     }
 
-    /// Whether only the last look found it changed.
+    /// Returns true if only the last round found it changed.
     fn is_fresh(&self, path: &RelPath) -> bool {
         self.since.get(path) == Some(&self.round)
     }
 
-    /// How many looks in a row have missed it.
+    /// Returns the number of scans in a row that have not found it.
     fn looks(&self, path: &RelPath, before: &Missed) -> u32 {
         let is_sighted =
             self.index.get(path).is_some_and(|old| self.sighted.contains(&old.facts.inode));

@@ -1,4 +1,4 @@
-//! How the state of one moment is found while programs go on: what has changed is looked at,
+//! The search for the state of one moment while programs go on: what has changed is looked at,
 //! and then what has changed meanwhile, until what was looked at last was not touched while
 //! that was done. Everything is then as it was at the moment when that look began:
 //! `docs/ram.md` says why.
@@ -17,7 +17,7 @@ use super::own::OWN;
 use super::restore::Missed;
 use crate::words::{IoContext as _, RelPath, Result};
 
-/// How often everything is looked at, where nothing is reported, before a generation is
+/// Looks at everything, where nothing is reported, before a generation is
 /// taken that is of no single moment.
 const FULL_ROUNDS_MAX: u32 = 5;
 /// A round that takes longer than this has read large files. If these are written all the
@@ -29,7 +29,7 @@ const GONE_AFTER: u32 = 10;
 /// 10 ms (`CONFIG_HZ=100`), and the later change would not show.
 const YOUNG_NS: i64 = 20_000_000;
 
-/// What a generation begins with.
+/// The state that a generation begins with.
 pub(super) struct Start<'a> {
     /// It is searched for no longer than twice as long as the first look took, and this.
     pub(super) search: Duration,
@@ -41,11 +41,11 @@ pub(super) struct Start<'a> {
     pub(super) missed: &'a Missed,
     /// Files of which the disk side has an older version, and of when it is at least.
     pub(super) stale: &'a BTreeMap<RelPath, Instant>,
-    /// When the generation before began.
+    /// The time at which the generation before began.
     pub(super) before: Instant,
 }
 
-/// What the rounds came to.
+/// Result of [`rounds`].
 pub(super) struct Rounds {
     /// Changes that are of after the moment of this generation.
     pub(super) changes: Changes,
@@ -119,7 +119,7 @@ pub(super) fn rounds(
     unreachable!("the last round returns")
 }
 
-/// Whether all that is known now is of the moment when `changes` were taken: all of these
+/// Tells whether all that is known now is of the moment when `changes` were taken: all of these
 /// were looked at after it, and none of what was looked at changed until `later` was taken.
 fn is_one_moment(
     changes: &Changes,
@@ -154,7 +154,7 @@ struct Effort {
 }
 
 impl Effort {
-    /// Whether another round makes no sense, after one that took so long.
+    /// Tells whether another round makes no sense, after one that took so long.
     fn is_spent(
         &mut self,
         found: &Compared,
@@ -178,7 +178,7 @@ impl Effort {
     }
 }
 
-/// What all rounds have found.
+/// The findings of all rounds.
 struct Findings {
     began: Instant,
     /// Looked at with the next round.
@@ -217,7 +217,7 @@ impl Findings {
         }
     }
 
-    /// What the generation is.
+    /// Settles what the generation is.
     fn finish(
         self,
         draft: &mut Draft<'_>,
@@ -264,18 +264,19 @@ fn look_at(
 
 #[derive(Default)]
 struct Compared {
-    /// How many names.
+    /// Number of names that differ.
     differs: usize,
-    /// How many of them stand for something else now, or are folders in which names
-    /// may have changed.
+    /// Number of these names that stand for another object now, or are folders in which
+    /// names could have changed.
     names: usize,
-    /// Whether what was found nowhere may be where we may not look.
+    /// True if an object that was found nowhere could be where permission to read is
+    /// missing.
     hides: bool,
     /// Names that differ, which was not reported.
     unreported: BTreeSet<RelPath>,
     /// Files that were written whenever they were read.
     unsettled: BTreeSet<RelPath>,
-    /// What may not be read, or what the disk cannot have.
+    /// Names that must not be read, or that the disk cannot have.
     denied: BTreeSet<RelPath>,
     young: BTreeSet<RelPath>,
     /// Names that were looked at since they are other names of what was found.
@@ -342,7 +343,7 @@ fn compare(
     Ok(compared)
 }
 
-/// Whether nothing was reported of what was found at a name.
+/// Tells whether nothing was reported of what was found at a name.
 fn is_unreported(
     path: &RelPath,
     facts: &Facts,

@@ -15,7 +15,7 @@ use super::journal::path_of;
 use super::own::staged;
 use crate::words::{IoContext as _, RelPath, Result};
 
-/// How often a file is read until two readings in a row are the same.
+/// Readings of a file until two readings in a row are the same.
 pub(super) const READINGS_MAX: u32 = 4;
 /// From this size on the unchanged part of a file is shared with the old one, where
 /// the file system can. A smaller one is kept in memory at first.
@@ -23,7 +23,7 @@ pub(super) const SHARED_FROM: u64 = 256 << 10;
 /// No more than this is kept in memory in one generation.
 const HELD_BYTES_MAX: u64 = 64 << 20;
 
-/// What is staged under a name.
+/// A file that is staged under a name.
 #[derive(Clone, Debug)]
 pub(super) struct Staged {
     pub(super) name: String,
@@ -31,7 +31,7 @@ pub(super) struct Staged {
     pub(super) what: What,
 }
 
-/// What a staged file is.
+/// The kinds of staged files.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum What {
     /// The whole of a new one.
@@ -39,7 +39,7 @@ pub(super) enum What {
     /// A second name of what is on the disk side already: its owner and dates stay
     /// until the generation counts.
     Old,
-    /// What comes behind the first `from` bytes of what is on the disk side, and its
+    /// The bytes behind the first `from` of what is on the disk side, and its
     /// digest.
     Tail { from: u64, digest: Digest },
 }
@@ -52,7 +52,7 @@ pub(super) enum Source {
     Held(Vec<u8>),
 }
 
-/// What is staged or held.
+/// Files that are staged or held.
 #[derive(Default)]
 pub(super) struct Staging {
     generation: u64,
@@ -71,12 +71,12 @@ impl Staging {
         Self { generation, ..Self::default() }
     }
 
-    /// What is staged under a name, if it is what the entry has.
+    /// Finds the staged file of a name, if it is what the entry has.
     pub(super) fn of(&self, path: &RelPath, entry: &Entry) -> Option<&Staged> {
         self.staged.get(path).filter(|staged| staged.digest == entry.digest)
     }
 
-    /// Whether a file of this size is to be kept in memory.
+    /// Tells whether a file of this size is to be kept in memory.
     pub(super) fn can_hold(&self, size: u64) -> bool {
         size < SHARED_FROM && self.held_bytes + size <= HELD_BYTES_MAX
     }
@@ -102,7 +102,7 @@ impl Staging {
 }
 
 impl Draft<'_> {
-    /// Whether the disk side needs another file by this name.
+    /// Tells whether the disk side needs another file by this name.
     pub(super) fn must_stage(&self, path: &RelPath, entry: &Entry) -> bool {
         let Some(known) = self.known(path).filter(|known| known.is_same_thing_as(entry)) else {
             return true;

@@ -1,5 +1,5 @@
-//! What a generation does to the disk side, step by step, as it is written into the
-//! journal. `docs/ram.md` is the format.
+//! Steps by which a generation changes the disk side, as they are written into the
+//! journal. `docs/ram.md` defines the format.
 
 use fsure_os::attribute::Ownership;
 use fsure_os::mirror::{Attributes, Kind};
@@ -9,7 +9,7 @@ use super::content::Digest;
 use crate::words::RelPath;
 use crate::words::digest::hex;
 
-/// What a name has besides its content.
+/// Metadata of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Meta {
     pub(super) ownership: Ownership,
@@ -29,7 +29,7 @@ pub(super) enum Step {
     Append { path: RelPath, stage: String, from: u64, size: u64, digest: Digest },
     /// Makes what is no regular file; of a folder, that it is there.
     Make { path: RelPath, kind: Kind, target: Vec<u8>, meta: Meta },
-    /// What a name has besides its content.
+    /// Sets the metadata of a name.
     Meta { path: RelPath, kind: Kind, meta: Meta },
 }
 

@@ -1,5 +1,6 @@
-//! Which files are hashed although nothing was heard of them: each in its turn, so
-//! that what left no trace is found one day, and no generation is late for it.
+//! Selects the files that are hashed although no change of them was reported. Each has
+//! its turn, so that a change that left no trace is found one day, and no generation is
+//! late for it.
 
 use std::time::Instant;
 
@@ -8,13 +9,13 @@ use crate::words::RelPath;
 
 /// Bytes hashed in a second: about a twentieth of a core's time.
 const RATE: f64 = (50 << 20) as f64;
-/// What a file costs besides its bytes.
+/// Cost of a file in addition to its bytes, in bytes.
 const EACH: u64 = 64 << 10;
 /// A larger file would take a generation's time alone: it is hashed while it is
 /// mapped, and at the end.
 const LARGEST: u64 = 1 << 30;
 
-/// Whose turn it is.
+/// State of the rotation through all files.
 #[derive(Debug)]
 pub(super) struct Turns {
     /// The last one that had its turn.

@@ -1,5 +1,4 @@
-//! Whether both sides hold the same: both are read to their end, the disk side from
-//! the medium.
+//! Comparison of both sides: both are read to their end, the disk side from the medium.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -16,10 +15,10 @@ use super::own::trash;
 use super::read::{Entries, Reader, in_ram, on_disk};
 use crate::words::{Error, IoContext as _, RelPath, Result};
 
-/// How often what differs is read again, where it changes meanwhile.
+/// Maximum number of readings of what differs, if it changes meanwhile.
 const READINGS: u32 = 5;
 
-/// How a name differs between the sides.
+/// Kinds of differences between the sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
     /// It is on the RAM side alone.
@@ -30,22 +29,22 @@ pub enum How {
     Content,
     /// Only owner, mode, date or attributes differ.
     Metadata,
-    /// It was changed whenever it was compared: nobody can tell.
+    /// It was changed whenever it was compared: the difference is not known.
     Changing,
 }
 
 /// A name that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unequal {
-    /// Which.
+    /// Path of the name.
     pub path: RelPath,
-    /// In what.
+    /// Its difference.
     pub how: How,
 }
 
 impl Engine {
-    /// What differs between the sides, in the order of the paths. Whatever has
-    /// changed in RAM since the last generation does.
+    /// Returns the names that differ between the sides, in the order of the paths. What
+    /// has changed in RAM since the last generation differs.
     pub fn verify(&self) -> Result<Vec<Unequal>> {
         let (ram, disk) = (in_ram(&self.ram)?, on_disk(&self.disk.side)?);
         let unequal = unequal(&self.disk.side, &ram, &disk);
@@ -60,7 +59,7 @@ impl Engine {
         Ok(Comparison { ram, disk, stop: stop.clone() })
     }
 
-    /// What the last generation has by these names.
+    /// Returns the entries that the last generation has for these names.
     pub fn known(&self, paths: &BTreeSet<RelPath>) -> Known {
         let of = |path: &RelPath| Some((path.clone(), self.index.get(path)?.clone()));
         Known(paths.iter().filter_map(of).collect())
@@ -94,7 +93,7 @@ impl Engine {
     }
 }
 
-/// What the last generation has of some names.
+/// Entries that the last generation has for some names.
 #[derive(Debug)]
 pub struct Known(Entries);
 
@@ -121,10 +120,11 @@ impl Comparison {
         }
     }
 
-    /// What differs, in the order of the paths. Everything is read, and what differs then
-    /// once more on both sides of a generation. It is a difference where nothing was done to
-    /// it meanwhile; none where the disk has it as it was just before or just after, or, where
-    /// it is changed all the time, as the last generation has it.
+    /// Returns the names that differ, in the order of the paths. Everything is read, and
+    /// what differs then is read once more on both sides of a generation. It is a
+    /// difference if it was not changed meanwhile. It is none if the disk has it as it
+    /// was just before or just after, or, if it is changed all the time, as the last
+    /// generation has it.
     pub fn run(&self, ask: Ask<'_>) -> Result<Vec<Unequal>> {
         let go_on = || self.go_on();
         let (ram, disk) = (Reader::of_ram(&self.ram, &go_on), Reader::of_disk(&self.disk, &go_on));
@@ -174,7 +174,8 @@ fn unequal<'a>(
     paths.into_iter().filter_map(|path| Some((path, differs(side, ram.get(path), disk.get(path))?)))
 }
 
-/// How what is in RAM differs from what the disk side has, which is `side`.
+/// Returns the difference between the entry in RAM and that on the disk side, which is
+/// `side`; `None` if they are equal.
 fn differs(side: &Side, ram: Option<&Entry>, disk: Option<&Entry>) -> Option<How> {
     match (ram, disk) {
         (Some(one), Some(other)) if one.is_same_as(other) => None,
@@ -187,7 +188,8 @@ fn differs(side: &Side, ram: Option<&Entry>, disk: Option<&Entry>) -> Option<How
     }
 }
 
-/// Whether they differ in a date alone, which is there as that file system keeps it.
+/// Returns true if they differ in a date alone, and the disk side has it as that file
+/// system keeps it.
 fn is_but_for_a_date(side: &Side, ram: &Entry, disk: &Entry) -> bool {
     let (now, there) = (ram.facts.mtime_ns, disk.facts.mtime_ns);
     if now == there || !ram.is_same_thing_as(disk) {
@@ -206,8 +208,9 @@ mod tests {
     use super::*;
     use crate::ram::{Depth, Untracked};
 
-    /// What differs, and how often it was asked for a generation. `meanwhile` hears of each
-    /// before and after it, of how many there were.
+    /// Returns the names that differ, and the number of generations that the comparison
+    /// requested. Calls `meanwhile` before and after each generation, with the number of
+    /// earlier calls.
     fn compared(
         before: impl Fn(&Path, &Path),
         meanwhile: impl Fn(&Path, &Path, usize),

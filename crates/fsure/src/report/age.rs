@@ -1,4 +1,5 @@
-//! How much was verified when, as bars for a person and as lines for a program.
+//! Reports how much data was verified at which time, as bars for the user and as lines
+//! for a program.
 
 use jiff::tz::TimeZone;
 use serde::Serialize;

@@ -5,8 +5,8 @@ use super::log::signature;
 use super::{RootPaths, count, number, protect, safe, scrubbed};
 use crate::words::{Offline, Outcome, RelPath, Stop, Verdict, units};
 
-/// What it all means and what to do now: a sentence for everything that needs
-/// one, the gravest first.
+/// Returns sentences on what the results mean and what to do now: one for everything that
+/// needs one, the gravest first.
 pub(super) fn closing(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
     let healing = outcome.healing.iter().flat_map(|healing| super::heal::closing(paths, healing));
     let mut sentences = healing.collect::<Vec<_>>();
@@ -138,7 +138,7 @@ fn unread(outcome: &Outcome) -> Option<String> {
     Some(format!("{who} could NOT BE READ in full ({advice})."))
 }
 
-/// Why a root cannot be the recorded one, for a person.
+/// Returns the reason why a root cannot be the recorded one, for the user.
 pub(super) fn why_offline(offline: &Offline) -> String {
     match offline {
         Offline::OtherFileSystem { recorded, found } if recorded == found => format!(
@@ -158,7 +158,7 @@ pub(super) fn why_offline(offline: &Offline) -> String {
     }
 }
 
-/// What is wrong with the metadata, or with the record of it.
+/// Returns sentences on what is wrong with the metadata, or with the record of it.
 fn beside(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
     let bad = rest_of(outcome.meta_bad).map(|who| {
         format!(
@@ -217,7 +217,7 @@ pub(super) fn unfinished(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
     offline.into_iter().chain(stopped).collect()
 }
 
-/// How far a run came that was asked to end, and how it goes on.
+/// Tells how far a run came that was asked to end, and how it goes on.
 fn interrupted(paths: &RootPaths, outcome: &Outcome) -> String {
     if outcome.is_update || outcome.scrub.is_some() {
         return "INTERRUPTED before the end; what was done is saved. Run the same command again \
@@ -242,7 +242,8 @@ fn interrupted(paths: &RootPaths, outcome: &Outcome) -> String {
     text
 }
 
-/// What is in the record and was not looked at: nobody may take it for well.
+/// Returns sentences on what is in the record and was not checked: it must not be taken
+/// for undamaged.
 fn not_looked_at(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
     let left_out = outcome.recorded_left_out;
     let record_it = record_it(paths, outcome.to_accept.left_out.as_ref(), left_out.by_pattern > 1);
@@ -274,7 +275,8 @@ fn not_looked_at(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
     left_out.chain(absent).chain(unusable).collect()
 }
 
-/// What `update` wrote, and what it does not write unasked.
+/// Returns sentences on what `update` recorded, and on what it does not record unless the
+/// user requests it.
 fn recorded(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
     let of = |condition: fn(Verdict) -> bool| subject(outcome, condition).map(|(who, _)| who);
     let parts = [
@@ -375,7 +377,8 @@ pub(super) fn by_kind(outcome: &Outcome, condition: impl Fn(Verdict) -> bool) ->
     [files, outcome.links.count(&condition), folders]
 }
 
-/// Who has such a verdict (`2 files and 1 link`), with the verb it takes.
+/// Returns the files, links and folders with such a verdict (`2 files and 1 link`), with
+/// the verb they take; `None` if there are none.
 fn subject(
     outcome: &Outcome,
     condition: impl Fn(Verdict) -> bool,

@@ -17,7 +17,7 @@ pub fn text_line(compared: &Compared) -> String {
     format!("{name:<10}  {}{}{kind}", compared.path.shown(), there.unwrap_or_default())
 }
 
-/// What was found, for a person.
+/// Returns the result of a comparison for the user.
 pub fn text_summary(found: &Comparison) -> String {
     let rows = [
         ("Same", found.same),

@@ -87,7 +87,7 @@ fn cuts<'a>(
     cuts.filter(|cut| cut.drive == drive.drive && cut.fs == drive.fs)
 }
 
-/// What was lost on a drive, one by one, as far as that helps.
+/// Lists the losses on a drive, one by one, as far as that helps.
 fn told(drive: &DriveTried, lines: &[CrashLine]) -> String {
     let own: Vec<_> = cuts(drive, lines).collect();
     if own.is_empty() {
@@ -179,7 +179,7 @@ pub(super) fn age(milliseconds: u64) -> String {
     }
 }
 
-/// What a flush reports after a write that failed, call by call, and what
+/// Reports the result of each flush after a write that failed, call by call, and what
 /// follows for a program.
 fn after_error(line: &FlushAfterError) -> String {
     let mut text = format!("{}: one write fails, and none after it\n", safe(&line.fs));
@@ -216,7 +216,7 @@ fn closing(summary: &CrashSummary, drives: &[&DriveTried], lines: &[CrashLine]) 
     text + &pace(summary)
 }
 
-/// Whether the run came to its end, how fast it was, and how to have it again.
+/// Reports whether the run came to its end, how fast it was, and how to repeat it.
 pub(super) fn pace(summary: &CrashSummary) -> String {
     let signals = [ExitCode::Interrupted, ExitCode::Terminated];
     let is_early = signals.iter().any(|code| code.number() == summary.exit_code);
@@ -232,7 +232,7 @@ pub(super) fn pace(summary: &CrashSummary) -> String {
     )
 }
 
-/// What a drive has shown, in a sentence.
+/// Returns the results of a drive in a sentence.
 fn verdict(drive: &DriveTried) -> String {
     let (name, cuts) = (safe(&drive.drive), number(drive.cuts, "cut", "cuts"));
     let broken =

@@ -9,7 +9,7 @@ use super::{count, number};
 use crate::words::ExitCode;
 use crate::words::units::microseconds;
 
-/// How the run ends, see `docs/defer.md`.
+/// Returns the exit code of the run, see `docs/defer.md`.
 pub fn exit_code(done: &Deferred) -> ExitCode {
     const SIGINT: i32 = 2;
     const SIGTERM: i32 = 15;
@@ -59,7 +59,7 @@ pub fn text(done: &Deferred, longest: Duration) -> String {
     text
 }
 
-/// What is to be known even where no report is wanted: that a promise was broken.
+/// Returns the warnings that are shown even if no report is wanted: a promise was broken.
 pub fn warnings(done: &Deferred, longest: Duration) -> Vec<String> {
     let failed = done.failure.as_ref().map(|why| format!("a background flush failed: {why}"));
     let exceeded = (done.largest_lag > longest).then(|| {

@@ -23,7 +23,8 @@ pub fn destroyed(done: &Destroyed) -> String {
     format!("RAM disk {} is gone from {}.", done.disk.name, place(&done.disk))
 }
 
-/// Who keeps its memory.
+/// Returns a sentence on the processes that keep the memory of the disk; `None` if there
+/// are none.
 pub fn kept(done: &Destroyed) -> Option<String> {
     let by = done.kept_by.first()?;
     let more = number(done.kept_by.len() as u64, "process has", "processes have");

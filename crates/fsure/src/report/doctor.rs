@@ -1,4 +1,4 @@
-//! What `ram doctor` found, in words and as JSON.
+//! Reports the findings of `ram doctor`, in words and as JSON.
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use super::json::line;
 use crate::job::doctor::{Finding, State};
 use crate::words::{ExitCode, escape};
 
-/// 1 where something is to be done.
+/// Returns exit code 1 if something has to be done.
 pub fn exit_code(findings: &[Finding]) -> ExitCode {
     let must = findings.iter().any(|finding| finding.state == State::Act);
     if must { ExitCode::Differences } else { ExitCode::Clean }

@@ -19,7 +19,7 @@ pub fn text_line(paths: &RootPaths, duplicate: &Duplicate, is_first: bool) -> St
     format!("{head}    {}{link}", paths.shown(&duplicate.path))
 }
 
-/// What was found, in a few sentences for a person.
+/// Returns the result in a few sentences for the user.
 pub fn text_summary(paths: &RootPaths, found: &Duplicates) -> String {
     let root = paths.shown_scope();
     if let Some(offline) = &found.offline {
@@ -68,7 +68,8 @@ pub fn json_line(root: &str, duplicate: &Duplicate) -> String {
     line(&Line { r#type: "duplicate", root, group, path, path_bytes, size, digest, is_link })
 }
 
-/// What was found in one root, or, without one, in all; no line end.
+/// Returns the result of one root or, without a root, of all roots as a line of JSON; no
+/// line end.
 pub fn json_summary(root: Option<&str>, found: &Duplicates, exit_code: u8) -> String {
     let r#type = if root.is_some() { "root" } else { "summary" };
     let counts = Counts {

@@ -30,7 +30,7 @@ pub fn text(lines: &[Line]) -> String {
     report
 }
 
-/// Whether the run came to its end: one that was stopped or failed has a last
+/// Returns true if the run came to its end. A run that was stopped or failed has a last
 /// line, but not a verdict on each target.
 fn is_whole(lines: &[Line]) -> bool {
     let judged = |path: &str| {
@@ -43,7 +43,7 @@ fn is_whole(lines: &[Line]) -> bool {
     lines.iter().any(|line| matches!(line, Line::Summary(_))) && lines.iter().all(is_judged)
 }
 
-/// What to believe of each target, and nothing else.
+/// Returns the verdict on each target, and nothing else.
 pub fn verdicts(lines: &[Line]) -> String {
     let said = |line: &Line| Some(format!("{}\n{}", safe(target(line)?), verdict(line)?));
     lines.iter().filter_map(said).collect()

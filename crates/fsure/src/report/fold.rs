@@ -108,7 +108,7 @@ impl Folding {
         ready
     }
 
-    /// What is left to be printed.
+    /// Takes the lines that are left to be printed.
     pub fn end(&mut self) -> Vec<String> {
         std::mem::take(&mut self.open).iter().map(Folder::told).collect()
     }

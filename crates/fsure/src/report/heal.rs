@@ -12,7 +12,7 @@ use crate::words::{
     merge_ranges, units,
 };
 
-/// What was done about a finding, in one line and one more for each source.
+/// Returns what was done about a finding, in one line and one more for each source.
 pub fn text_line(paths: &RootPaths, remedy: &Remedy) -> String {
     let what = match (remedy.cure, remedy.verdict) {
         (Cure::Healed, Verdict::Missing) => "made again",
@@ -40,7 +40,7 @@ pub fn text_line(paths: &RootPaths, remedy: &Remedy) -> String {
     text
 }
 
-/// Where bytes come from.
+/// Names the source of bytes.
 pub(super) fn from(origin: &Origin) -> String {
     match origin {
         Origin::Itself => "as they are in it".to_owned(),

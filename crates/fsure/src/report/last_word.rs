@@ -8,7 +8,7 @@ use crate::words::{Ages, Error, ExitCode, Outcome, Stop, Verdict};
 /// Roots that are named; the worst come first.
 const ROOTS_SHOWN_MAX: usize = 20;
 
-/// What one root came to.
+/// The result of one root.
 #[derive(Clone, Debug)]
 pub struct RootEnd {
     root: String,
@@ -75,7 +75,7 @@ pub fn text(mut ends: Vec<RootEnd>, code: ExitCode) -> String {
     text + &format!("Exit code {}, the worst of all {roots}: {}.\n", code.number(), meaning(code))
 }
 
-/// What the exit code means, in a sentence; nothing if all is well.
+/// Explains the exit code, in a sentence; nothing if all is well.
 pub fn exit_code(code: ExitCode) -> String {
     match code {
         ExitCode::Clean => String::new(),
@@ -119,7 +119,7 @@ const ORDER: [Verdict; 15] = [
     Verdict::New,
 ];
 
-/// What was found, in a few words each.
+/// Counts the findings, in a few words each.
 fn in_brief(outcome: &Outcome) -> Vec<String> {
     let of = |verdict: Verdict| {
         let [files, links, folders] = outcome.troubles(|other| other == verdict);
@@ -148,7 +148,7 @@ fn in_brief(outcome: &Outcome) -> Vec<String> {
     parts
 }
 
-/// What is to be said of the root as a whole.
+/// Lists the faults of the root as a whole.
 fn whole(outcome: &Outcome) -> Vec<&'static str> {
     let offline = outcome.offline.as_ref().map(|_| "OFFLINE");
     let untrusted = outcome.record_untrusted.as_ref().map(|_| "the record CANNOT BE TRUSTED");

@@ -1,4 +1,4 @@
-//! What `export` and `import` say at their end, for a person and for a program.
+//! Reports the results of `export` and `import`, for the user and for a program.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::{number, safe};
 use crate::job::{Exported, Imported};
 use crate::words::units;
 
-/// What an export to a file or a folder did, for a person.
+/// Returns the result of an export to a file or a folder, for the user.
 pub fn exported(done: &Exported, to: &Path) -> String {
     let files = number(done.files, "file", "files");
     let size = units::size(done.bytes);

@@ -69,7 +69,7 @@ fn known_damage(paths: &RootPaths, history: &History) -> String {
     text
 }
 
-/// Who signed what, in a sentence.
+/// Returns a sentence on a signature: its key, and what was signed with it.
 pub(super) fn signature(signed: &Signed) -> String {
     format!(
         "Signed with {} as generation {} of {} on {} (chain {}).",
@@ -152,7 +152,7 @@ pub fn json(root: &str, history: &History) -> Vec<String> {
     generations.chain(verifications).chain(known_damage).chain([summary]).collect()
 }
 
-/// What was signed, for a person.
+/// Returns the result of signing, for the user.
 pub fn sealed_text(root: &str, sealed: &Sealed) -> String {
     let Sealed { signed, files, bytes, changes, .. } = sealed;
     let what = format!("{} ({})", number(*files, "file", "files"), units::size(*bytes));
@@ -170,7 +170,7 @@ pub fn sealed_text(root: &str, sealed: &Sealed) -> String {
     )
 }
 
-/// What was signed, for a program; no line end.
+/// Returns the result of signing, for a program; no line end.
 pub fn sealed_json(root: &str, sealed: &Sealed) -> String {
     let Changes { new, modified, touched, missing, moved, accepted, bytes } = sealed.changes;
     line(&SealedLine {

@@ -10,7 +10,7 @@ const SYSTEM: usize = 14;
 const OWED: usize = 17;
 const CELL: usize = 21;
 
-/// What stands above all rows.
+/// Returns the lines above all rows: the legend and the headings.
 pub fn head(drives: &[String]) -> String {
     let legend =
         "Cuts that lost/corrupted/left no mountable file system, of all; age of the oldest lost";
@@ -58,7 +58,7 @@ fn shown(cell: &CrashCell) -> String {
     if cell.as_expected { text } else { format!("{text} !") }
 }
 
-/// What the whole table means.
+/// Returns the result of the whole table.
 pub fn closing(summary: &CrashSummary) -> String {
     let (cells, unexpected) = (summary.cells.unwrap_or(0), summary.unexpected.unwrap_or(0));
     let text = match unexpected {

@@ -1,20 +1,21 @@
-//! What a run found as metrics in the text format of Prometheus, for the
+//! Reports the results of a run as metrics in the text format of Prometheus, for the
 //! textfile collector of its `node_exporter`: one set of samples for each root.
 
 use std::fmt::Write as _;
 
 use crate::words::{Ages, ExitCode, Outcome, Scrubbed, Verdict, When};
 
-/// What is told of one root.
+/// The data that is reported of one root.
 #[derive(Clone, Debug)]
 pub struct RootMetrics {
     /// The root folder, as text.
     pub root: String,
-    /// What the run found; `None` where it ended with an error.
+    /// Result of the run; `None` if it ended with an error.
     pub outcome: Option<Outcome>,
-    /// When its files were verified; `None` where its record does not say.
+    /// Amounts of its files by the time at which they were verified; `None` if its record
+    /// does not have these times.
     pub ages: Option<Ages>,
-    /// What its run ended with.
+    /// Exit code of its run.
     pub code: ExitCode,
 }
 

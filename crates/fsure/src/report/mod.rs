@@ -53,7 +53,7 @@ fn date_and_time(time_s: i64, zone: &TimeZone) -> String {
     time.to_zoned(zone.clone()).strftime("%F %T").to_string()
 }
 
-/// A message of ours with every control character escaped. Backslashes stay:
+/// A message of fsure with every control character escaped. Backslashes stay:
 /// the names in it may be escaped already.
 pub fn safe(message: &str) -> String {
     let parts: Vec<_> = message.split('\\').map(|part| escape(part.as_bytes())).collect();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::catalog::Place;
 use crate::words::{RelPath, escape, shell_quoted};
 
-/// How a report names what lies in one root.
+/// The names that a report gives to files of one root.
 #[derive(Clone, Debug)]
 pub struct RootPaths {
     root: PathBuf,

@@ -1,4 +1,4 @@
-//! What keeping recovery data came to, for a person and for a program.
+//! Reports the result of keeping recovery data, for the user and for a program.
 
 use serde::Serialize;
 

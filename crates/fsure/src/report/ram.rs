@@ -14,7 +14,8 @@ use crate::ram::Recovered;
 use crate::words::ExitCode;
 use crate::words::units::size;
 
-/// What `fsync` is worth in there. Said wherever it is put there.
+/// Returns a sentence on what `fsync` is worth inside a folder in RAM. It is shown
+/// whenever a folder is put into RAM.
 pub fn promise(max_loss_ms: u64) -> String {
     format!(
         "fsync inside returns at once and does NOT hold: a crash loses up to the last {}, and \
@@ -35,7 +36,7 @@ fn shown(path: &Path) -> String {
     crate::words::escape(&fsure_os::path::bytes(path))
 }
 
-/// What would be done, for `--plan`.
+/// Returns what would be done, for `--plan`.
 pub fn plan(plan: &Plan, max_loss_ms: u64) -> String {
     let mut text = format!("{}\n", shown(&plan.path));
     for refusal in &plan.refusals {
@@ -88,7 +89,7 @@ pub fn bound(known: &Known, adopted: bool) -> String {
     )
 }
 
-/// How much memory a folder may take.
+/// Says how much memory a folder may take.
 fn limit(bytes: u64, least: Option<u64>) -> String {
     let follows = if least.is_some() { " for now: its size follows its use" } else { "" };
     format!("{}{follows}", size(bytes))
@@ -98,7 +99,7 @@ fn max_loss_ms(known: &Known) -> u64 {
     u64::try_from(known.entry.max_loss.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// What is wrong with a folder; nothing where all is well.
+/// Returns what is wrong with a folder; empty if nothing is.
 pub fn wrongs(known: &Known) -> Vec<String> {
     if let Some(process) = known.silent {
         return vec![format!(
@@ -120,7 +121,7 @@ pub fn wrongs(known: &Known) -> Vec<String> {
     }
 }
 
-/// Status for a person, and what was told lately.
+/// Returns the status for the user, and the latest messages.
 pub fn status(all: &[Known], told: &[Event]) -> String {
     let mut text = String::new();
     for known in all {
@@ -163,7 +164,7 @@ pub fn status(all: &[Known], told: &[Event]) -> String {
     text
 }
 
-/// How many generations are not of one moment, and by how much.
+/// Counts the generations that are not of one moment, and says by how much.
 fn spread(state: &State) -> String {
     let (count, all) = (state.spread_generations, state.generations);
     let now = match state.spread_ms {
@@ -210,7 +211,7 @@ pub fn status_json(all: &[Known], told: &[Event]) -> String {
     lines.join("\n")
 }
 
-/// How `status` ends.
+/// Returns the exit code of `status`.
 pub fn status_code(all: &[Known]) -> ExitCode {
     if all.iter().all(|known| wrongs(known).is_empty()) {
         ExitCode::Clean
@@ -245,7 +246,7 @@ pub fn synced(path: &Path, done: &Synced) -> String {
     text
 }
 
-/// What differs between the sides.
+/// Returns the differences between memory and disk.
 pub fn verified(path: &Path, differences: &[Difference]) -> String {
     if differences.is_empty() {
         return format!("{}: memory and disk hold the same.\n", shown(path));
@@ -275,7 +276,7 @@ pub fn ended(path: &Path, ended: &Ended) -> String {
     text
 }
 
-/// What was settled.
+/// Returns what `recover` has done about a folder.
 pub fn settled(path: &Path, settled: &Settled) -> String {
     let path = shown(path);
     let recovery = match settled {
@@ -311,7 +312,7 @@ pub fn settled(path: &Path, settled: &Settled) -> String {
     text
 }
 
-/// What was settled, for `--json`.
+/// Writes what was settled, for `--json`.
 pub fn settled_json(path: &Path, settled: &Settled) -> String {
     let (what, recovery) = match settled {
         Settled::Kept => ("kept", None),

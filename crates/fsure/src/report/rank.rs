@@ -1,5 +1,5 @@
-//! Which rung may be called faster than which: only those whose intervals have
-//! no value in common, and none that ran too rarely to have an interval.
+//! Ranks the rungs by speed: a rung is called faster than another only if their intervals
+//! have no value in common, and never if it ran too rarely to have an interval.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ const RUNS_MIN: usize = 3;
 pub(super) struct Rank(Option<(usize, usize)>);
 
 impl Rank {
-    /// Whether the rung is neither faster nor slower than some other.
+    /// Returns true if the rung is neither faster nor slower than some other.
     pub(super) fn is_shared(self) -> bool {
         self.0.is_none_or(|(first, last)| first != last)
     }
@@ -47,7 +47,7 @@ pub(super) fn longest(ranks: &[Rank]) -> usize {
     ranks.iter().map(|rank| rank.to_string().len()).max().unwrap_or(0)
 }
 
-/// What the ranks mean, in two lines.
+/// Explanation of the ranks, in two lines.
 pub(super) const MEANING: [&str; 2] = [
     "A rank such as 2-3: the interval has a value in common with another's, so neither may be \
      called the",

@@ -1,4 +1,4 @@
-//! What became of a damaged record, for a person and for a program.
+//! The report on a damaged record, for a person and for a program.
 
 use serde::Serialize;
 

@@ -1,5 +1,5 @@
-//! What is to be said of a scrub besides: how much was due, what is left, and
-//! what it will never come to by itself.
+//! Further sentences on a scrub: how much was due, what is left, and what it will never
+//! come to by itself.
 
 use super::{RootPaths, count, number};
 use crate::words::{Outcome, Scrubbed, Verdict, units};

@@ -88,7 +88,7 @@ fn ladder(text: &mut String, unit: &str, mut rungs: Vec<&Rung>) {
     }
 }
 
-/// What else is to be known of a rung.
+/// Returns further facts about a rung.
 fn asides(rung: &Rung) -> String {
     let mut asides = String::new();
     let device = [("read", rung.device_read_bytes), ("wrote", rung.device_written_bytes)];
@@ -139,7 +139,7 @@ fn other_line(text: &mut String, line: &Line) {
     };
 }
 
-/// How far `verify` is from the device.
+/// Reports the speed of `verify` relative to the device.
 fn of_limit(limit: &Limit) -> String {
     let longer = match &*limit.limit {
         "its beginning and end" => ": the file was short; '--size' and '--budget' make it longer",
@@ -155,7 +155,7 @@ fn of_limit(limit: &Limit) -> String {
     )
 }
 
-/// What has changed between two results.
+/// Returns the changes between two results.
 pub fn changes(changes: &Changes) -> String {
     let mut text = String::new();
     for unlike in &changes.unlike {

@@ -25,7 +25,7 @@ pub fn summary(paths: &RootPaths, command: &str, outcome: &Outcome) -> String {
     summary_in(paths, command, outcome, &TimeZone::system())
 }
 
-/// What explains the exit code of a run and is no finding, a sentence each: for a user who
+/// Explains the exit code of a run beyond its findings, a sentence each: for a user who
 /// wants findings only.
 pub fn beyond_findings(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
     let whole = outcome.record_untrusted.iter().flat_map(|_| untrusted(paths, outcome));
@@ -112,7 +112,7 @@ fn evidence(paths: &RootPaths, finding: &Finding, zone: &TimeZone) -> Vec<String
     evidence
 }
 
-/// When the damage was found, and what this run adds to that.
+/// Says when the damage was found, and what this run adds to that.
 fn known_damage(finding: &Finding, known: KnownDamage, zone: &TimeZone) -> String {
     let date = |time_s| date_and_time(time_s, zone);
     let (found, seen) = (date(known.found_s), date(known.seen_s));
@@ -178,7 +178,7 @@ fn summary_in(paths: &RootPaths, command: &str, outcome: &Outcome, zone: &TimeZo
     text
 }
 
-/// icj's twelve lines under icj's names and in its order, then ours.
+/// icj's twelve lines under icj's names and in its order, then those of fsure.
 fn block(outcome: &Outcome) -> String {
     let files = &outcome.files;
     let always = [

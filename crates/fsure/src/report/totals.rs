@@ -1,5 +1,5 @@
-//! What the summary lines of the JSON report hold, as it can be summed over
-//! roots: their part of the wire format, apart from the words it is made from.
+//! Values of the summary lines of the JSON report that can be summed over roots: their
+//! part of the wire format, apart from the words it is made from.
 
 use serde::{Serialize, Serializer};
 
@@ -8,7 +8,7 @@ use crate::words::{
     BytesByWay, Carriers, Offline, Outcome, Parity, Protected, Scrubbed, Stop, Tally, Verdict,
 };
 
-/// What can be summed over roots. `verdicts` are those of files.
+/// Counts that can be summed over roots. `verdicts` are those of files.
 #[derive(Default, Serialize)]
 pub(super) struct Totals {
     verdicts: Counts,

@@ -1,7 +1,6 @@
-//! What `verify --json` and its relatives print, as it is read again. These
-//! types know of that format only what is shown: a field that is not there is
-//! zero or nothing, one that is not known is passed over. A million findings
-//! are read in the memory of the ten thousand gravest.
+//! Reads the output of `verify --json` and its relatives. These types have only those
+//! fields of that format that are shown: a missing field is zero or empty, an unknown one
+//! is passed over. A million findings are read in the memory of the ten thousand gravest.
 
 use std::collections::{BTreeMap, BinaryHeap};
 use std::io::BufRead;
@@ -22,18 +21,18 @@ const TEXT_MAX: usize = 64 << 20;
 /// Damaged ranges that are kept of one finding; the others are counted.
 const RANGES_MAX: usize = 64;
 
-/// What a run of `verify`, `update`, `scrub` or `status` printed.
+/// Output of a run of `verify`, `update`, `scrub` or `status`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Checked {
     /// The command, where a line says it.
     pub command: Option<String>,
     /// Findings, the gravest first, those of a kind as they were printed.
     pub found: Vec<Found>,
-    /// How many findings there were in all.
+    /// Number of all findings, including those that are not kept.
     pub found_total: u64,
-    /// What each root came to.
+    /// Totals of each root.
     pub roots: Vec<Totals>,
-    /// When the files of each root were verified.
+    /// Times at which the files of each root were verified.
     pub ages: Vec<Age>,
     /// Errors that ended the run.
     pub failures: Vec<Failure>,
@@ -41,7 +40,7 @@ pub struct Checked {
     pub summary: Option<Totals>,
 }
 
-/// Something that was told of a path.
+/// A finding about a path.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Found {
@@ -55,7 +54,7 @@ pub struct Found {
     pub kind: String,
     /// The verdict's name.
     pub verdict: String,
-    /// Where it was recorded, if elsewhere.
+    /// Path at which it was recorded, if that is another one.
     pub moved_from: Option<String>,
     /// The bytes of that in base64, where they are no valid UTF-8.
     pub moved_from_bytes: Option<String>,
@@ -68,7 +67,7 @@ pub struct Found {
     pub blocks: Vec<[u64; 2]>,
     /// Bytes that could not be read.
     pub unreadable: Vec<[u64; 2]>,
-    /// What the system said.
+    /// Message of the system.
     pub reason: Option<String>,
     /// Damage that an earlier run found.
     pub known: Option<KnownDamage>,
@@ -89,9 +88,9 @@ pub struct Found {
 pub struct KnownDamage {
     /// Name of the verdict of the run that last read the file.
     pub verdict: String,
-    /// When it was first found, RFC 3339.
+    /// The date at which it was first found, RFC 3339.
     pub since: String,
-    /// When it was last found, RFC 3339.
+    /// The date at which it was last found, RFC 3339.
     pub seen: String,
 }
 
@@ -101,11 +100,11 @@ pub struct KnownDamage {
 pub struct Stat {
     /// Bytes.
     pub size: u64,
-    /// When it was last modified, RFC 3339.
+    /// Time of the last modification, RFC 3339.
     pub mtime: Option<String>,
 }
 
-/// What a root, or all of them, came to. `verdicts` are those of files.
+/// Totals of one root, or of all roots. `verdicts` are those of files.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 #[expect(missing_docs, reason = "the names are those of the summary, which report::text explains")]
@@ -139,17 +138,17 @@ pub struct Totals {
     pub exit_code: u8,
 }
 
-/// Why a root is offline, or a run ended early.
+/// Reason why a root is offline, or why a run ended early.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Reason {
     /// `empty`, `interrupted`, `storage-silent`, ...
     pub why: String,
-    /// What the system said, where there is more to say.
+    /// Message of the system, if there is more to report.
     pub message: Option<String>,
 }
 
-/// When the files of a root were verified.
+/// Times at which the files of a root were verified.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Age {
@@ -157,13 +156,13 @@ pub struct Age {
     pub root: String,
     /// The youngest first.
     pub verified: Vec<Bar>,
-    /// What was verified longest ago.
+    /// The file that was verified longest ago.
     pub oldest: Option<Oldest>,
     /// Records that fail their seal.
     pub bad_records: u64,
 }
 
-/// How much was verified then.
+/// Amount of data that was last verified in one period of time.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Bar {
@@ -183,7 +182,7 @@ pub struct Oldest {
     pub path: String,
     /// The bytes of that in base64, where they are no valid UTF-8.
     pub path_bytes: Option<String>,
-    /// When, RFC 3339.
+    /// Time of that verification, RFC 3339.
     pub verified: String,
 }
 
@@ -191,9 +190,9 @@ pub struct Oldest {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Failure {
-    /// What happened.
+    /// Description of the error.
     pub message: String,
-    /// What to do now.
+    /// Advice on what to do now.
     pub hint: Option<String>,
 }
 
@@ -209,14 +208,14 @@ enum Row {
     Unknown,
 }
 
-/// How many there are of what is not looked at.
+/// Counts the elements of a list without reading them.
 fn how_many<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
     Vec::<serde::de::IgnoredAny>::deserialize(deserializer).map(|list| list.len())
 }
 
 impl Found {
-    /// How grave the verdict is: the smaller, the graver. One that this version
-    /// does not know may be anything, so it comes behind damage and before the
+    /// Returns the gravity of the verdict: the smaller, the graver. A verdict that this
+    /// version does not know may be anything, so it comes behind damage and before the
     /// rest.
     pub fn gravity(&self) -> u8 {
         let verdict = Verdict::ALL.into_iter().find(|verdict| verdict.name() == self.verdict);

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What is known of a cut.
+/// State after a cut, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
@@ -35,7 +35,7 @@ impl State {
         }
     }
 
-    /// Whether the cut has shown that something is gone.
+    /// Returns true if the cut has shown that something is gone.
     pub fn is_loss(self) -> bool {
         matches!(self, Self::Lost | Self::Corrupt | Self::Unmountable)
     }
@@ -57,7 +57,7 @@ pub struct MissingSync {
 /// One cut and what it left.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CutMade {
-    /// The workload, if it is one of ours.
+    /// The workload, if it is a built-in one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<String>,
     /// Its number on this drive, from 1.
@@ -66,7 +66,7 @@ pub struct CutMade {
     pub drive: String,
     /// The file system, or `folder`.
     pub fs: String,
-    /// Which writes survived.
+    /// The variant of the cut, which determines which writes survived.
     pub variant: String,
     /// The highest number acknowledged before the cut; 0: none.
     pub acked: u64,
@@ -75,12 +75,12 @@ pub struct CutMade {
     /// The age at the cut of the oldest acknowledgement that does not hold, in
     /// milliseconds.
     pub oldest_lost_ms: Option<u64>,
-    /// What is known.
+    /// State after the cut, as far as it is known.
     pub state: State,
-    /// Whether it is one of the twin's.
+    /// True if it is one of the twin's cuts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub twin: bool,
-    /// What the check or `mount` said.
+    /// Message of the check or of `mount`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     /// The file in which the image was kept.
@@ -92,7 +92,7 @@ pub struct CutMade {
     pub missing_syncs: Option<Vec<MissingSync>>,
 }
 
-/// What all cuts of one program on one drive have shown.
+/// Results of all cuts of one program on one drive.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DriveTried {
     /// The drive, as the command line names it.
@@ -117,13 +117,13 @@ pub struct DriveTried {
     pub oldest_lost_ms: Option<u64>,
     /// The highest number acknowledged before any cut.
     pub acked: u64,
-    /// Whether the same on a lying drive was seen to lose: `null` where the run
-    /// was ended before.
+    /// True if the same run on a lying drive showed a loss; `null` if the run was ended
+    /// before.
     pub twin_lost: Option<bool>,
     /// The disturbance by another process that ended the cuts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disturbed: Option<String>,
-    /// The highest number acknowledged before any of the twin's cuts. Not told.
+    /// The highest number acknowledged before any of the twin's cuts. It is not reported.
     #[serde(skip)]
     pub twin_acked: u64,
 }
@@ -146,8 +146,8 @@ impl DriveTried {
         }
     }
 
-    /// Whether nothing could be lost, although the program does acknowledge: the
-    /// twin has shown a loss of which there was none to notice here.
+    /// Returns true if nothing could be lost although the program does acknowledge: the
+    /// twin has shown a loss, and here there was none to notice.
     pub fn owed_nothing(&self) -> bool {
         self.acked == 0 && self.twin_acked > 0
     }
@@ -158,13 +158,13 @@ impl DriveTried {
     }
 }
 
-/// Which content of a file is there.
+/// The content that is found in a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Memory {
-    /// That of before the failed write.
+    /// The content from before the failed write.
     Old,
-    /// What was to be written.
+    /// The content that was to be written.
     New,
     /// Something else, or it cannot be read.
     #[default]
@@ -176,32 +176,32 @@ pub enum Memory {
 pub struct Call {
     /// `write`, `fsync`, `open`.
     pub call: String,
-    /// Which descriptor.
+    /// The descriptor by which it was called.
     pub by: String,
     /// `ok`, or the error.
     pub result: String,
 }
 
-/// What a file system makes of one write that failed.
+/// Behaviour of a file system after one write that failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlushAfterError {
     /// The file system.
     pub fs: String,
-    /// What was called after the failure, in order.
+    /// Calls after the failure, in order.
     pub calls: Vec<Call>,
-    /// What the program read after that.
+    /// Content that the program read after those calls.
     pub in_memory: Memory,
-    /// What a cut left.
+    /// Content after a cut.
     pub after_cut: Memory,
-    /// Whether a flush reported success although the content is not on the
-    /// medium: who asks again is told a lie.
+    /// True if a flush reported success although the content is not on the medium: a
+    /// program that flushes again gets a wrong answer.
     pub forgets: bool,
-    /// Whether any flush reported the failure.
+    /// True if any flush reported the failure.
     pub reported: bool,
 }
 
 impl FlushAfterError {
-    /// What follows from this.
+    /// Derives `forgets` and `reported` from the calls and the contents.
     pub fn new(fs: &str, calls: Vec<Call>, in_memory: Memory, after_cut: Memory) -> Self {
         let mut flushes = calls.iter().filter(|call| call.call == "fsync");
         let forgets = after_cut != Memory::New && flushes.any(|call| call.result == "ok");
@@ -216,12 +216,12 @@ impl FlushAfterError {
 pub struct CrashCell {
     /// The workload.
     pub workload: String,
-    /// What all cuts have shown.
+    /// Results of all cuts.
     #[serde(flatten)]
     pub tried: DriveTried,
-    /// What was to be expected, in words.
+    /// The expected result, in words.
     pub expected: String,
-    /// Whether it came out so.
+    /// True if the result is the expected one.
     pub as_expected: bool,
 }
 
@@ -235,7 +235,7 @@ pub enum CrashLine {
     Drive(DriveTried),
     /// The same, of a cell of the matrix.
     Cell(CrashCell),
-    /// What a file system makes of one write that failed.
+    /// Behaviour of a file system after one write that failed.
     FlushAfterError(FlushAfterError),
     /// Something a person should know.
     Warning {
@@ -256,7 +256,7 @@ impl CrashLine {
 /// The last line.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CrashSummary {
-    /// What chance began with.
+    /// Seed of the random choices.
     pub seed: u64,
     /// Cuts, without those of twins.
     pub cuts: u64,
@@ -264,7 +264,7 @@ pub struct CrashSummary {
     pub losses: u64,
     /// Of them, those of which nothing is known.
     pub harness_broken: u64,
-    /// How long the run took.
+    /// Duration of the run, in seconds.
     pub seconds: f64,
     /// Cuts a minute, those of twins included, each with its check.
     pub cuts_per_minute: f64,

@@ -17,7 +17,7 @@ pub struct Stored {
     pub summary: Option<Summary>,
 }
 
-/// Why something is no result that can be read.
+/// Reason why something is not a result that can be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The system refused.
@@ -37,7 +37,7 @@ pub enum ReadError {
         "written by {program} in version {version} of the format; this program reads {VERSION}"
     )]
     TooNew {
-        /// Who wrote it.
+        /// The program that wrote it.
         program: String,
         /// The format's version.
         version: u32,
@@ -47,7 +47,7 @@ pub enum ReadError {
     Damaged {
         /// Its number, from 1.
         line: usize,
-        /// What the parser said.
+        /// Message of the parser.
         why: String,
     },
 }

@@ -17,7 +17,7 @@ pub struct Layer {
     pub facts: Vec<(String, String)>,
 }
 
-/// What one way of making a write durable costs, and what it did.
+/// Cost of one way to make a write durable, and what it did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Method {
     /// `write only`, `fsync`, `fdatasync`, `O_DSYNC`, ...
@@ -44,7 +44,7 @@ pub struct Method {
     pub device_kib_per_op: Option<f64>,
     /// Flushes sent to the device per operation, by its counter.
     pub flushes_per_op: Option<f64>,
-    /// What really reached the device, in words: `data and a flush`.
+    /// Operations that really reached the device, in words: `data and a flush`.
     pub reached: String,
     /// The histogram: upper end of each bucket in microseconds, and how many
     /// operations fell into it; buckets without any are left out.
@@ -58,9 +58,9 @@ pub struct Curve {
     pub name: String,
     /// The path measured.
     pub target: String,
-    /// What `x` is: `commits per flush`.
+    /// The quantity `x`: `commits per flush`.
     pub x: String,
-    /// What `y` is, with its unit: `commits/s`, `us`.
+    /// The quantity `y`, with its unit: `commits/s`, `us`.
     pub y: String,
     /// In the order of `x`.
     pub points: Vec<Point>,
@@ -83,7 +83,7 @@ pub struct Point {
     pub flushes_per_op: Option<f64>,
 }
 
-/// Whether a database's own mark was reached.
+/// Result of a measurement against a database's own mark.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Profile {
     /// `etcd`, `postgres`, `sqlite`.
@@ -92,13 +92,13 @@ pub struct Profile {
     pub target: String,
     /// `None` where the source gives no mark.
     pub passed: Option<bool>,
-    /// What was done, what came out, and the mark with its source.
+    /// Description of what was done, the result, and the mark with its source.
     pub words: String,
     /// Name and value of each figure.
     pub figures: Vec<(String, f64)>,
 }
 
-/// What is to be believed of the flush.
+/// Verdict on whether to believe the flush.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
     /// The path measured.
@@ -107,6 +107,6 @@ pub struct Claim {
     pub id: String,
     /// `ok`, `suspicious`, `bad`, `not measured`.
     pub grade: String,
-    /// What it means and what to do now.
+    /// Meaning of the verdict, and what to do now.
     pub words: String,
 }

@@ -5,7 +5,7 @@ use std::io::{BufRead, Read as _};
 
 use super::ReadError;
 
-/// The longest line, in bytes. The longest of ours, throughput over time, has
+/// The longest line, in bytes. The longest that fsure writes, throughput over time, has
 /// some 30 for each point.
 pub(super) const LINE_MAX: u64 = 16 << 20;
 
@@ -15,12 +15,12 @@ pub(super) struct Text {
     pub(super) number: usize,
     /// Its bytes, without the end of the line.
     bytes: Vec<u8>,
-    /// Whether it has an end. The last line of a run that was killed has none.
+    /// True if the line has an end. The last line of a run that was killed has none.
     pub(super) has_end: bool,
 }
 
 impl Text {
-    /// What stands in it; `Ok(None)` where it is not whole, as a kill leaves it.
+    /// Parses the line; `Ok(None)` if it is not whole, as a kill leaves it.
     pub(super) fn parse<T: serde::de::DeserializeOwned>(&self) -> Result<Option<T>, ReadError> {
         match serde_json::from_slice(&self.bytes) {
             Ok(value) => Ok(Some(value)),

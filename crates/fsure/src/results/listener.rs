@@ -1,14 +1,14 @@
-//! Who listens to a measurement.
+//! The interface for listening to a measurement.
 
 use super::Line;
 use crate::words::Monitor;
 
-/// Where a measurement stands.
+/// Progress of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step<'a> {
-    /// What is measured now, in words.
+    /// The current measurement, in words.
     pub what: &'a str,
-    /// How much of the run is done, 0 to 1, by the time it may take.
+    /// Share of the run that is done, 0 to 1, by the time it may take.
     pub share: f64,
 }
 
@@ -18,7 +18,7 @@ pub trait Listener: Monitor {
     /// A line of the result, as soon as it is known.
     fn measured(&self, _line: &Line) {}
 
-    /// What is under way; never called while a clock runs.
+    /// Receives the step that is under way; never called while a clock runs.
     fn under_way(&self, _step: &Step<'_>) {}
 }
 

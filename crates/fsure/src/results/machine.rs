@@ -1,5 +1,5 @@
-//! Where a result was measured, and in what company: two figures of different
-//! machines, or of a quiet and a busy one, are not to be compared unawares.
+//! Describes the machine of a result and its load: two figures of different machines, or
+//! of a quiet and a busy one, must not be compared unawares.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,11 +16,11 @@ pub struct Machine {
     pub cores: usize,
     /// Bytes of memory.
     pub memory_bytes: Option<u64>,
-    /// Whether, and under what, the machine is a virtual one: `kvm`.
+    /// Type of the virtual machine, if the machine is one: `kvm`.
     pub virtualization: Option<String>,
 }
 
-/// What else went on during a run. What could not be found out is `None`.
+/// Other activity during a run. A value that could not be found out is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Noise {
     /// Average number of running tasks in the minute before the run.

@@ -1,7 +1,7 @@
-//! What was measured, as it is stored: one JSON object per line, the first
-//! with the version, each written as soon as it is known, so that a run that is
-//! killed keeps what it had. The same lines are what `--json` prints, so there
-//! is one format and not two (`docs/results.md`).
+//! Format of stored measurements: one JSON object per line, the first with the version.
+//! Each line is written as soon as it is known, so that a run that is killed keeps what
+//! it had. `--json` prints the same lines, so there is one format and not two
+//! (`docs/results.md`).
 //!
 //! These types are the format. They hold numbers and words and know nothing of
 //! options, jobs or reports; those come and go.
@@ -37,12 +37,12 @@ pub use listener::{Listener, Step};
 pub use machine::{Machine, Noise};
 pub use speed::{Eviction, Limit, NotRun, Rung, Series};
 
-/// What a file of results may hold.
+/// Content of a file of results.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Content {
-    /// What `speed` or `flush` measured.
+    /// Result of `speed` or `flush`.
     Measured(Box<Stored>),
-    /// What `verify`, `update`, `scrub` or `status` found.
+    /// Result of `verify`, `update`, `scrub` or `status`.
     Checked(Box<Checked>),
 }
 
@@ -61,7 +61,7 @@ pub fn read_any(input: impl BufRead) -> Result<Content, ReadError> {
 /// reader passes over types of lines and fields that it does not know.
 pub const VERSION: u32 = 1;
 
-/// Which command measured.
+/// The command that measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measurement {
@@ -83,17 +83,17 @@ pub enum Line {
     NotRun(NotRun),
     /// Throughput over time.
     Series(Series),
-    /// How far `verify` is from the device.
+    /// Speed of `verify` relative to the device.
     Limit(Limit),
     /// One layer of the storage below a path, from the file system down.
     Layer(Layer),
-    /// What one way of making a write durable costs.
+    /// Cost of one way to make a write durable.
     Method(Method),
     /// One quantity over another: commits per flush, threads, dirty bytes.
     Curve(Curve),
-    /// Whether a database's own mark was reached.
+    /// Result of a measurement against a database's own mark.
     Profile(Profile),
-    /// What is to be believed of the flush.
+    /// Verdict on whether to believe the flush.
     Verdict(Claim),
     /// Something a person should know, with what to do now.
     Warning {
@@ -107,19 +107,19 @@ pub enum Line {
 /// The first line of a result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Header {
-    /// Which command measured.
+    /// The command that measured.
     pub kind: Measurement,
     /// [`VERSION`] of the program that wrote it.
     pub version: u32,
     /// The program, such as `fsure 0.1.0`.
     pub program: String,
-    /// When the run began, RFC 3339 in UTC.
+    /// Time at which the run began, RFC 3339 in UTC.
     pub started: String,
-    /// Where.
+    /// The machine on which it was measured.
     pub machine: Machine,
     /// The paths measured, as the other lines name them.
     pub targets: Vec<Target>,
-    /// What was asked for, in words for a person: `size` to `450 MiB`.
+    /// Options of the run, in words for the user: `size` to `450 MiB`.
     pub setup: Vec<(String, String)>,
 }
 
@@ -146,9 +146,9 @@ impl Target {
 /// The last line of a result. A result without one was cut off.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// How long the run took.
+    /// Duration of the run, in seconds.
     pub seconds: f64,
-    /// What else the machine was doing.
+    /// Other activity of the machine.
     pub noise: Noise,
     /// Rungs or methods measured.
     pub measured: u64,

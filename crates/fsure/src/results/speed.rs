@@ -42,14 +42,14 @@ pub struct Rung {
     pub device_flushes: Option<u64>,
 }
 
-/// What could not be measured here.
+/// A rung or method that could not be measured here.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NotRun {
     /// The rung or method.
     pub name: String,
     /// The folder, or `memory`.
     pub target: String,
-    /// Why, and what would make it possible.
+    /// Reason, and what would make the measurement possible.
     pub why: String,
 }
 
@@ -72,11 +72,11 @@ pub struct Series {
     pub mib_per_s: f64,
     /// Processor seconds of this process per GiB.
     pub cpu_s_per_gib: f64,
-    /// What the reading threw out of the page cache, where that could be told.
+    /// Pages that the reading evicted from the page cache, if that could be measured.
     pub eviction: Option<Eviction>,
 }
 
-/// What became of somebody else's pages in the page cache.
+/// Effect of the reading on pages of other files in the page cache.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Eviction {
     /// Bytes that were in memory before.
@@ -87,18 +87,18 @@ pub struct Eviction {
     pub left_bytes: u64,
 }
 
-/// How far `verify` would be from the device.
+/// Speed of `verify` relative to the device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Limit {
     /// The folder.
     pub target: String,
-    /// What `verify` would read and hash, MiB/s.
+    /// Rate at which `verify` would read and hash, in MiB/s.
     pub verify_mib_s: f64,
-    /// What the device gave, MiB/s.
+    /// Rate of the device, in MiB/s.
     pub device_mib_s: f64,
     /// The one of the other.
     pub percent: f64,
-    /// What holds it back: `the device`, `the hash`, `the cores`, or, where the file
-    /// was too short to tell, `its beginning and end`.
+    /// Limiting factor: `the device`, `the hash`, `the cores` or, if the file was too
+    /// short to determine it, `its beginning and end`.
     pub limit: String,
 }

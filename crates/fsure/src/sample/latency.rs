@@ -36,7 +36,7 @@ impl Latency {
     }
 
     /// The latency that a share of the operations, 0 to 1, did not exceed, in
-    /// microseconds; 0 where nothing was counted.
+    /// microseconds; 0 if nothing was counted.
     pub fn quantile_us(&self, share: f64) -> f64 {
         self.histogram.value_at_quantile(share) as f64 / 1e3
     }

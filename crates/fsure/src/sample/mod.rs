@@ -1,6 +1,6 @@
-//! Measuring on machines that are never quiet: repeat, look at the spread, and
-//! say how sure the answer is. The median comes first; a mean on a shared machine
-//! says more of its neighbours than of what was measured.
+//! Measuring on machines that are never idle: repeat, check the spread, and
+//! report the confidence. The median comes first; a mean on a shared machine
+//! shows more of its neighbours than of what was measured.
 
 mod latency;
 mod statistics;

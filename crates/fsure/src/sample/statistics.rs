@@ -1,4 +1,4 @@
-//! The spread of a handful of runs, and whether two handfuls differ.
+//! The spread of a handful of runs, and a test for a difference between two handfuls.
 //!
 //! Nothing here supposes a normal distribution: times have a floor and a long
 //! tail. The confidence interval of the median is that of order statistics
@@ -27,7 +27,7 @@ const OUTLIER_SCORE: f64 = 3.5;
 const OUTLIER_RUNS: usize = 6;
 
 impl Spread {
-    /// Of one run or more; `None` of none.
+    /// Returns the spread of the runs; `None` if there are none.
     ///
     /// # Panics
     /// If a run is not a finite number.
@@ -44,19 +44,19 @@ impl Spread {
         Some(Self { median, low, high, outliers: outliers(runs, median) })
     }
 
-    /// Half the width of the interval over the median: how unsure it is.
+    /// Half the width of the interval over the median: the relative uncertainty.
     pub fn relative_error(&self) -> f64 {
         if self.median > 0.0 { (self.high - self.low) / 2.0 / self.median } else { f64::INFINITY }
     }
 
-    /// Whether the intervals have a value in common, so that neither may be
-    /// called the larger.
+    /// Returns true if the intervals have a value in common, so that neither can
+    /// be called the larger.
     pub fn overlaps(&self, other: &Self) -> bool {
         self.low <= other.high && other.low <= self.high
     }
 }
 
-/// Of sorted values.
+/// Returns the median of sorted values.
 fn median(sorted: &[f64]) -> f64 {
     let middle = sorted.len() / 2;
     if sorted.len().is_multiple_of(2) {
@@ -66,9 +66,9 @@ fn median(sorted: &[f64]) -> f64 {
     }
 }
 
-/// How many values may be left out at each end so that what remains still
-/// holds the median with 95 %: the largest number of heads that `n` coins show
-/// or fall short of with a probability of at most 2.5 %.
+/// Returns the number of values that can be left out at each end so that the
+/// rest still contains the median with 95 %: the largest number of heads that
+/// `n` coins show or fall short of with a probability of at most 2.5 %.
 fn ranks_outside(n: usize) -> usize {
     let mut probability = 0.5_f64.powi(i32::try_from(n).unwrap_or(i32::MAX));
     let (mut tail, mut heads) = (probability, 0);
@@ -93,7 +93,7 @@ fn outliers(runs: &[f64], median: f64) -> Vec<usize> {
     (0..runs.len()).filter(|place| score(runs[*place]) > OUTLIER_SCORE).collect()
 }
 
-/// Whether two handfuls differ.
+/// The difference between two handfuls of runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
     /// Median of the second over median of the first.
@@ -104,7 +104,7 @@ pub struct Difference {
 
 /// Compares two handfuls by the Mann-Whitney U test: exact for small sets
 /// without ties, else by the normal approximation with ties corrected. `None`
-/// where one is empty.
+/// if one is empty.
 pub fn difference(before: &[f64], after: &[f64]) -> Option<Difference> {
     let (first, second) = (Spread::of(before)?, Spread::of(after)?);
     let ratio = second.median / first.median;

@@ -1,7 +1,7 @@
-//! Whether a name stands for another name's entry: where capitals or Unicode
-//! forms do not count, the system finds a file under every spelling and lists
-//! one. Taken for an entry of its own, each spelling that is recorded would be
-//! judged by the one file that is left of them.
+//! Detects names that are another spelling of a listed name. A file system that
+//! ignores case or Unicode form finds a file under every spelling and lists
+//! one. If each recorded spelling counted as an entry of its own, all of them
+//! would be judged by the one file that is left of them.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use fsure_os::place::Places;
 
 use crate::words::RelPath;
 
-/// The folder that was asked about last: those that ask come in order.
+/// The listing of the folder that was queried last: queries come in order.
 #[derive(Default)]
 pub(super) struct Listed {
     folder: Option<RelPath>,
@@ -20,8 +20,8 @@ pub(super) struct Listed {
 }
 
 impl Listed {
-    /// Whether `path`, which the walk has not listed and the system finds as
-    /// `stat`, is what another name in its folder stands for.
+    /// Returns true if `path`, which the walk has not listed and the system
+    /// resolves to `stat`, is another spelling of a name in its folder.
     pub(super) fn is_alias(&mut self, root: &Root, path: &RelPath, stat: &Stat) -> bool {
         let Some(folder) = path.parent() else { return false };
         if self.folder.as_ref() != Some(&folder) {

@@ -1,6 +1,7 @@
-//! What a run leaves in the history of its record: the generation it has made,
-//! written with its first changes and kept up to date with each commit, so that
-//! a killed run has left its line; and how much it has verified.
+//! Writes the entries of a run in the history of its record: the generation
+//! that it makes, and how much it has verified. The generation is written with
+//! the first changes and updated with each commit, so that a killed run leaves
+//! its entry, too.
 
 use super::Purpose;
 use super::ledger::Ledger;
@@ -17,7 +18,7 @@ impl Ledger<'_> {
         self.catalog.note_changes(&mut self.generation, at_s, command, self.changes)
     }
 
-    /// Notes how much was verified, where anything was.
+    /// Notes how much was verified, if anything was.
     pub(super) fn note_verification(&mut self) -> Result<()> {
         let is_of_use = self.plan.purpose == Purpose::Verify && self.outcome.hashed > 0;
         if !is_of_use || !self.may_write || self.is_halted || !self.open_gate()? {
@@ -36,8 +37,8 @@ impl Ledger<'_> {
         self.survive(noted)
     }
 
-    /// What was read of the record once is not what it says now. Where it is
-    /// believed for its signature, nothing is then.
+    /// Marks the record as untrusted if it is trusted for its signature: rows
+    /// that were read before are not what the record holds now.
     pub(super) fn distrust_change(&mut self) {
         if self.plan.binds_claims {
             let why = "its rows changed while they were judged".to_owned();

@@ -1,5 +1,5 @@
-//! What a run comes across and does not judge: what is left out, and roots
-//! that have a record of their own. None of it may pass for well.
+//! Reports what a run finds and does not judge: paths that are left out, and
+//! roots that have a record of their own. They must not count as OK.
 
 use super::Purpose;
 use super::ledger::{Ledger, Settled};
@@ -8,7 +8,7 @@ use crate::tree::LeftOut;
 use crate::words::{DateRules, EntryKind, Finding, Found, Known, RelPath, Result, Verdict, judge};
 
 impl Ledger<'_> {
-    /// Tells of a path that is left out and not recorded.
+    /// Reports a path that is left out and not recorded.
     pub(super) fn leave_out(&mut self, path: RelPath, kind: EntryKind, why: LeftOut) {
         self.publish(Finding::bare(path, kind, Verdict::Ignored, reason_of(why)));
     }
@@ -23,8 +23,8 @@ impl Ledger<'_> {
         }
     }
 
-    /// Tells of a recorded path that it is left out, which nobody may take for
-    /// "as recorded". Whether there was anything recorded that still counts.
+    /// Reports a recorded path that is left out, so that it does not count as
+    /// "as recorded". Returns false for a tombstone, which is not reported.
     pub(super) fn leave_out_recorded(
         &mut self,
         path: RelPath,
@@ -60,8 +60,8 @@ impl Ledger<'_> {
         Ok(true)
     }
 
-    /// Roots of their own that were here and are not any more: a disk may not
-    /// be mounted, and nothing else would say so.
+    /// Finds nested roots that were recorded and are gone: their disk might not
+    /// be mounted, and nothing else would report that.
     pub(super) fn look_for_nested_roots(&mut self) -> Result<()> {
         let known = self.catalog.nested_roots()?;
         let found = self.outcome.nested_roots.clone();

@@ -1,6 +1,6 @@
-//! What a name has beside its content, where the record was asked to keep it:
-//! compared with the record at the end of each path's way, whatever the verdict
-//! on the content is, and told beside it.
+//! Compares and records the metadata of a path beside its content, if the
+//! record is to keep it. The comparison comes last for each path, whatever the
+//! verdict on the content is, and is reported beside that verdict.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,12 +16,12 @@ use crate::words::{
     Verdict, Was,
 };
 
-/// Our own attributes are the record's business.
+/// Prefix of the attributes of fsure itself, which belong to the record.
 const OWN: &[u8] = b"user.fsure.";
-/// Shown to the system's administrator only.
+/// Prefix of the attributes that are visible to root only.
 const TRUSTED: &[u8] = b"trusted.";
 
-/// Says what whoever runs this is not shown.
+/// Warns of attributes that the user of this process cannot see.
 pub(super) fn warn_of_unseen(aspects: AspectSet, monitor: &dyn Monitor) {
     if aspects.contains(Aspect::Xattr) && !sees_trusted() {
         monitor.warn(
@@ -32,8 +32,8 @@ pub(super) fn warn_of_unseen(aspects: AspectSet, monitor: &dyn Monitor) {
 }
 
 impl Ledger<'_> {
-    /// Holds the metadata that is there against the record, and leaves the
-    /// differences in `settled`. What there is, where it was asked for.
+    /// Compares the metadata that is there with the record, and puts the differences in
+    /// `settled`. Returns the metadata; `None` if it is not compared.
     pub(super) fn look_beside(&mut self, settled: &mut Settled) -> Result<Option<Metadata>> {
         let aspects = self.plan.meta;
         let is_update = match &self.plan.purpose {
@@ -53,8 +53,8 @@ impl Ledger<'_> {
         Ok(Some(now))
     }
 
-    /// How the metadata of a file that was found to have moved differs from
-    /// that of its old name, which goes with its record.
+    /// Returns the differences between the metadata of a moved file and that of
+    /// its old name, which is removed with the old record.
     pub(super) fn moved_beside(&mut self, from: &RelPath, to: &RelPath) -> Result<Vec<MetaChange>> {
         let aspects = self.plan.meta;
         if aspects.is_empty() {
@@ -83,7 +83,7 @@ impl Ledger<'_> {
         changes
     }
 
-    /// Records the metadata of what is recorded itself. Whether it did.
+    /// Records the metadata of a path that is itself recorded. Returns true if it did.
     pub(super) fn write_beside(
         &mut self,
         settled: &Settled,
@@ -114,7 +114,8 @@ impl Ledger<'_> {
     }
 }
 
-/// What this user is not shown is taken to be as it was.
+/// Takes the attributes that this user cannot see as unchanged: copies them
+/// from `was` to `now`.
 fn keep_unseen(was: &Metadata, now: &mut Metadata) {
     if sees_trusted() {
         return;
@@ -123,7 +124,7 @@ fn keep_unseen(was: &Metadata, now: &mut Metadata) {
     now.values.extend(unseen.map(|(key, value)| (key.clone(), value.clone())));
 }
 
-/// The metadata of a name; `None` where it is gone.
+/// Reads the metadata of a path; `None` if it is gone.
 fn ask(root: &Root, path: &RelPath, aspects: AspectSet) -> Option<Metadata> {
     let mut values = BTreeMap::new();
     match ask_for(root, path, aspects, &mut values) {

@@ -1,12 +1,12 @@
-//! Commits about once a second, and what becomes of a run whose catalog cannot
-//! be written or read any more: a full disk, a medium that fails.
+//! Commits about once a second, and handles a catalog that can no longer be
+//! written or read: a full disk, a medium that fails.
 
 use std::time::{Duration, Instant};
 
 use super::ledger::Ledger;
 use crate::words::{Error, Result, Stop};
 
-/// How much work a kill or a power cut may cost.
+/// Time between commits, which is the most work that a kill or a power failure can cost.
 const COMMIT_EVERY: Duration = Duration::from_secs(1);
 
 impl Ledger<'_> {

@@ -6,11 +6,11 @@ use super::hash::{BLOCK, BlockValue, block_count, merge_blocks};
 use super::reader::Content;
 use crate::words::{ByteRange, Evidence, Record, merge_ranges, push_range};
 
-/// What a comparison says.
+/// The result of comparing a content with its record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Comparison {
     pub(super) evidence: Evidence,
-    /// Blocks that differ, in order; empty where nothing tells which.
+    /// Numbers of the blocks that differ, in order; empty if it is not known which.
     pub(super) damaged: Vec<u64>,
 }
 
@@ -58,7 +58,8 @@ fn differing_blocks(record: &Record, recorded: &[BlockValue], content: &Content)
     damaged
 }
 
-/// Whether block values are those of the record: they merge to its digest.
+/// Returns true if `values` are the block values of the recorded file, which
+/// has more than one block: they merge to its recorded BLAKE3 digest.
 pub fn are_proven(record: &Record, values: &[BlockValue]) -> bool {
     values.len() > 1
         && values.len() as u64 == block_count(record.entry.size)
@@ -69,7 +70,7 @@ fn length_of(block: u64, size: u64) -> u64 {
     size.saturating_sub(block * BLOCK).min(BLOCK)
 }
 
-/// What the first look at a file said, while the second is under way.
+/// The result of the first reading of a file, while the second is under way.
 pub(super) struct FirstLook {
     pub(super) content: Rc<Content>,
     pub(super) comparison: Comparison,
@@ -77,13 +78,14 @@ pub(super) struct FirstLook {
 }
 
 impl FirstLook {
-    /// The blocks to look at again; none for the whole of a file of `size`.
+    /// The numbers of the blocks to read again; empty for the whole of a file
+    /// of `size` bytes.
     pub(super) fn blocks(&self, size: u64) -> Vec<u64> {
         if size > BLOCK { self.comparison.damaged.clone() } else { Vec::new() }
     }
 }
 
-/// What both looks say together.
+/// The result of all readings of a file together.
 pub(super) struct Looks {
     pub(super) comparison: Comparison,
     pub(super) unreadable: Vec<ByteRange>,
@@ -91,8 +93,8 @@ pub(super) struct Looks {
     pub(super) content: Option<Rc<Content>>,
 }
 
-/// Puts a second look beside the first: at the whole file, or at the blocks
-/// that differed.
+/// Combines a second reading with the first: of the whole file, or of the
+/// blocks that differed.
 pub(super) fn look_again(record: &Record, first: FirstLook, again: &Rc<Content>) -> Looks {
     if first.comparison.damaged.is_empty() || first.content.blocks.is_empty() {
         let mut comparison = compare(record, &first.recorded, again);
@@ -110,7 +112,7 @@ pub(super) fn look_again(record: &Record, first: FirstLook, again: &Rc<Content>)
     };
     let still_differs = |block: &u64| match value_in(again, *block) {
         Some(value) => first.recorded.get(*block as usize) != Some(&value),
-        // Not there any more to be read: told as unreadable, not as damage.
+        // Not there any more to be read: reported as unreadable, not as damage.
         None => *block >= block_count(again.stat.size),
     };
     let damaged: Vec<u64> = first.comparison.damaged.into_iter().filter(still_differs).collect();

@@ -30,19 +30,19 @@ fn is_same_content(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::Ok | Verdict::Touched | Verdict::Moved | Verdict::Flaky)
 }
 
-/// Whether a folder is the recorded one, whatever its dates.
+/// Returns true if a folder is the recorded one, whatever its dates are.
 fn is_same_folder(then: &Entry, now: &Entry) -> bool {
     (then.file_system, then.inode) == (now.file_system, now.inode)
 }
 
 impl Ledger<'_> {
-    /// What to write for a finding that may be recorded; `None` where there is
-    /// nothing to write, or nothing that could be.
+    /// Returns the change to write for a finding that may be recorded; `None`
+    /// if there is nothing to write, or nothing that can be written.
     pub(super) fn decide(&mut self, settled: &Settled) -> Option<Write> {
         let is_bad = matches!(settled.stored, Some(Stored::Bad(_)));
         let entry = match &settled.entry {
             Some(entry) if entry.kind != EntryKind::Special => entry,
-            // It may well be there: nobody could look.
+            // It might be there: it could not be checked.
             None if !settled.may_be_forgotten => return None,
             // Gone, or no longer anything that is recorded.
             _ if is_bad => return Some(Write::Delete),

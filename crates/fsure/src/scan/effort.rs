@@ -1,5 +1,5 @@
-//! How hard to read: by how many hands, with how much in flight, how fast, and
-//! how long to wait for an answer. What is not told is chosen by the storage.
+//! Settings for the load of reading: number of readers, requests in flight, rate,
+//! and timeout. A setting that is not given is chosen by the kind of storage.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,19 +12,20 @@ use crate::words::units;
 use super::hash::BLOCK;
 use super::span::CHUNK;
 
-/// How hard to read.
+/// Settings for the load that reading puts on the storage.
 #[derive(Clone, Debug)]
 pub struct Effort {
-    /// Readers for each device, 1 to [`THREADS_MAX`]; `None` for what suits it.
+    /// Readers for each device, 1 to [`THREADS_MAX`]; `None` for the number
+    /// that suits the device.
     pub threads: Option<usize>,
     /// Small files that each reader reads with one call, 1 to [`DEPTH_MAX`];
     /// `None` for as many as fit.
     pub depth: Option<usize>,
-    /// What keeps all readers together below a rate; shared by the runs that
-    /// go on at the same time.
+    /// Limit on the rate of all readers together; shared by the runs that go on
+    /// at the same time.
     pub rate: Arc<Rate>,
-    /// How long one answer of the storage may take before the file is given
-    /// up and the reader that waits for it replaced.
+    /// Longest time that one response of the storage may take before the file
+    /// is given up and the reader that waits for it is replaced.
     pub patience: Duration,
 }
 
@@ -35,7 +36,7 @@ pub const THREADS_MAX: usize = 256;
 pub const DEPTH_MAX: usize = RING_READS_MAX;
 
 impl Effort {
-    /// A patience as a person writes it; else what it has to be.
+    /// Parses a timeout as the user writes it. The error describes the valid form.
     pub fn parse_patience(text: &str) -> Result<Duration, String> {
         let time = units::parse_span(text).filter(|time| *time >= Duration::from_secs(1));
         time.ok_or_else(|| "a time of at least 1s, such as 90s, 5m or 1h".to_owned())
@@ -43,22 +44,22 @@ impl Effort {
 }
 
 impl Default for Effort {
-    /// A disk retries a bad sector for up to 30 s, and Linux a command that
-    /// failed five times: what has not answered for two minutes is stuck.
+    /// A disk retries a bad sector for up to 30 s, and Linux a command that failed
+    /// five times: storage that has not responded for two minutes is stuck.
     fn default() -> Self {
         let patience = Duration::from_secs(120);
         Self { threads: None, depth: None, rate: Arc::new(Rate::new(None)), patience }
     }
 }
 
-/// What a device gets.
+/// Numbers of readers, and of files read at once, for one device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Share {
     /// Readers.
     pub(crate) threads: usize,
     /// Small files read with one call.
     pub(crate) batch: usize,
-    /// Readers that can be at work at once where none waits for a medium.
+    /// Readers that can be at work at once if none waits for a medium.
     pub(crate) cores: usize,
     /// Readers that may wait for the medium at once; the others hash, or read
     /// from memory.
@@ -66,8 +67,8 @@ pub(crate) struct Share {
 }
 
 impl Effort {
-    /// What a device of that class gets, where so many files may be open. Several
-    /// devices share them.
+    /// Returns the share of a device of that class. `open_files` is the number
+    /// of files that may be open, which several devices share.
     pub(crate) fn share(&self, class: Class, open_files: usize) -> Share {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let (threads, heads) = match class {
@@ -90,8 +91,8 @@ impl Effort {
         }
     }
 
-    /// Bytes to ask for at once: a tenth of a second's worth at a limited
-    /// rate, so that it is a steady one, but never less than a block.
+    /// Bytes to request at once: a tenth of a second's worth at a limited rate,
+    /// so that it is a steady one, but never less than a block.
     pub(super) fn chunk(&self) -> u64 {
         let steady = self.rate.bytes_per_second.unwrap_or(u64::MAX) / 10;
         (steady / BLOCK * BLOCK).clamp(BLOCK, CHUNK)
@@ -102,12 +103,12 @@ impl Effort {
 #[derive(Debug)]
 pub struct Rate {
     bytes_per_second: Option<u64>,
-    /// When the bytes handed out so far will have been read at that rate.
+    /// Time at which the bytes handed out so far will have been read at that rate.
     free_at: Mutex<Instant>,
 }
 
 impl Rate {
-    /// Bytes in a second as a person writes them; else what it has to be.
+    /// Parses bytes per second as the user writes them. The error describes the valid form.
     pub fn parse(text: &str) -> Result<u64, String> {
         let size = text.strip_suffix("/s").unwrap_or(text).trim();
         // 200 would be 200 bytes, at which a disk takes years.
@@ -123,7 +124,8 @@ impl Rate {
         Self { bytes_per_second, free_at: Mutex::new(Instant::now()) }
     }
 
-    /// When a read of so many bytes may begin; `None` for now.
+    /// Reserves so many bytes and returns the time at which their read may
+    /// begin; `None` for at once.
     pub(super) fn begin_at(&self, bytes: u64) -> Option<Instant> {
         let rate = self.bytes_per_second?.max(1);
         let mut free_at = self.free_at.lock().unwrap_or_else(PoisonError::into_inner);

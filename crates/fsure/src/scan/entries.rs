@@ -19,12 +19,12 @@ struct Met {
 /// Turns stats into entries.
 #[derive(Default)]
 pub struct Entries {
-    /// The file systems met so far. They are few, and asked for at every file.
+    /// The file systems met so far. They are few, and looked up for every file.
     known: Vec<Met>,
 }
 
 impl Entries {
-    /// Whether anything on this file system was met.
+    /// Returns true if the run has come across anything on this file system.
     pub(super) fn have_met(&self, id: FileSystemId) -> bool {
         self.known.iter().any(|met| met.id == id)
     }
@@ -74,8 +74,8 @@ fn file_system(
         Kind::Folder => path.clone(),
         _ => path.parent().unwrap_or_default(),
     };
-    // One that does not tell what it is must not end the run: nothing on it
-    // will be comparable, that is all.
+    // A file system that does not identify itself must not end the run: nothing
+    // on it will be comparable, that is all.
     let mut volume = volume::of(root, folder.as_bytes()).unwrap_or_else(|_| Volume::unknown());
     let anchor = root.stat(folder.as_bytes()).map_or(0, |stat| stat.inode);
     if !catalog.has_file_system(&volume, anchor) {
@@ -85,8 +85,8 @@ fn file_system(
     catalog.file_system_of(volume, anchor)
 }
 
-/// What the record knows that can be held against an entry. A tombstone is
-/// believed again if the file came back with its old size and date: otherwise
+/// Returns what is recorded that an entry can be compared with. A tombstone
+/// counts again if the file came back with its old size and date: otherwise
 /// damage would be taken for a new file.
 pub(super) fn known<'a>(
     stored: Option<&'a Stored>,

@@ -1,4 +1,4 @@
-//! How much there is to judge, for the percentage and the time left.
+//! Estimates the bytes to judge, for the percentage and the time left.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -22,8 +22,8 @@ pub(super) struct Estimate {
 }
 
 impl Estimate {
-    /// What the record says, for a run that judges all of it. A part of it, and
-    /// what `update` will come across, has to be counted.
+    /// Takes the recorded bytes for a run that judges the whole record. A part
+    /// of the record, and what `update` will come across, has to be counted.
     pub(super) fn new(plan: &Plan, catalog: &Catalog) -> Self {
         let estimate = Self::default();
         if judges_all(plan) {
@@ -87,13 +87,12 @@ impl Remaining {
     }
 }
 
-/// Whether a run judges all of a record, which then says how much that is.
+/// Returns true if a run judges a whole record, which then gives the bytes to judge.
 pub(super) fn judges_all(plan: &Plan) -> bool {
     plan.walk.scope.is_root() && plan.purpose == Purpose::Verify && plan.scrub.is_none()
 }
 
-/// Counts what there is to judge while the reading has begun, where no record
-/// tells.
+/// Counts the bytes to judge while reading has begun, if no record gives them.
 pub(super) fn count_ahead(
     plan: &Plan,
     run_is_over: &Receiver<()>,

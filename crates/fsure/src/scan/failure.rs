@@ -1,5 +1,5 @@
-//! What becomes of an order that did not bring a content: it is given again, or
-//! the path settled by what is known without one.
+//! Handles an order that did not bring a content: the file is ordered again, or
+//! its path is settled by what is known without one.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ impl Weigher<'_> {
         self.send(id, pending, blocks, Vec::new());
     }
 
-    /// Gives up a file for which the storage does not answer.
+    /// Gives up a file for which the storage does not respond.
     pub(super) fn give_up(&mut self, id: u64, patience: Duration) -> Result<()> {
         let Some(pending) = self.pending.remove(&id) else { return Ok(()) };
         self.given_up.insert(id);
@@ -68,7 +68,7 @@ impl Weigher<'_> {
             Reading::Changed => self.settle_changed(pending),
             Reading::Gone if self.is_back(&pending) => {
                 // Renamed away and back: an attempt as any other, or a name that
-                // comes and goes all the time would be asked for without end.
+                // comes and goes all the time would be ordered without end.
                 self.weigh_failure(id, pending, Reading::Changed)
             }
             Reading::Gone => {
@@ -86,8 +86,8 @@ impl Weigher<'_> {
         }
     }
 
-    /// Whether a file that was gone when it was to be read is there again under
-    /// the name that decides about it.
+    /// Returns true if a file that was gone when it was to be read is there
+    /// again under the name that decides about it.
     fn is_back(&mut self, pending: &Pending) -> bool {
         let path = &pending.path;
         let decides = pending.stored.as_ref().is_none_or(|stored| stored.path() == path);

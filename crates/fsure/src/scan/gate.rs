@@ -1,4 +1,4 @@
-//! What a run has to know before it writes anything or calls anything
+//! Checks that a run makes before it writes anything or reports anything as
 //! missing: that the record is what was written, and that the root is there.
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::catalog::{Audit, Bound, SampledFile, Stored, Waiting};
 use crate::tree::{Step, Walk};
 use crate::words::{Known, Record, RelPath, Result, Verdict, is_same_date};
 
-/// What became of a thousand evenly spread files.
+/// The state of a thousand evenly spread files.
 #[derive(Default)]
 struct Sample {
     files: usize,
@@ -26,9 +26,9 @@ struct Sample {
 }
 
 impl Sample {
-    /// Whether so many of the sampled files are such that they may be half of
-    /// all: with half of all, fewer than 35 % of a thousand has a probability
-    /// below 1e-20.
+    /// Returns true if so many of the sampled files are such that these might
+    /// be half of all files: if they are half of all, fewer than 35 % of a
+    /// thousand has a probability below 1e-20.
     fn may_be_half(such: usize, files: usize) -> bool {
         such * 100 > files * 35
     }
@@ -43,9 +43,9 @@ impl Sample {
 }
 
 impl Ledger<'_> {
-    /// Checks the record as a whole and whether the root is there at all,
-    /// once, before anything is written or called missing. Whether the run
-    /// may go on.
+    /// Checks once, before anything is written or reported as missing, the
+    /// record as a whole and that the root is there at all. Returns true if the
+    /// run may go on.
     pub(super) fn open_gate(&mut self) -> Result<bool> {
         if self.is_gate_open {
             return Ok(!self.is_halted);
@@ -76,8 +76,8 @@ impl Ledger<'_> {
         Ok(!self.is_halted)
     }
 
-    /// Whether the user stands up for everything that is wrong with the
-    /// record. A lost row has no path to be named by.
+    /// Returns true if the user accepts everything that is wrong with the
+    /// record. A lost row has no path by which it could be named.
     fn is_accepted(&self, audit: &Audit) -> bool {
         let Purpose::Update(rules) = &self.plan.purpose else {
             return false;
@@ -114,7 +114,7 @@ impl Ledger<'_> {
     }
 
     /// Takes the rows there are for the whole record, and leaves a note of it
-    /// where rows were lost without a trace.
+    /// if rows were lost without a trace.
     fn accept_losses(&mut self, audit: &Audit) -> Result<()> {
         self.catalog.recount_at_commit();
         if audit.rows_are_lost || audit.bad_rows.is_empty() {
@@ -124,7 +124,7 @@ impl Ledger<'_> {
         Ok(())
     }
 
-    /// Asks for the sampled files of the scope.
+    /// Stats the sampled files of the scope.
     fn look_at_sample(&self, files: &[SampledFile]) -> Sample {
         let scope = &self.plan.walk.scope;
         let mut sample = Sample { files: files.len(), ..Sample::default() };
@@ -147,10 +147,10 @@ impl Ledger<'_> {
         matches!(self.plan.root.stat(path.as_bytes()), Err(error) if is_gone(&error))
     }
 
-    /// How many files are gone. Where that is too many, those are taken off
-    /// that are there under another name by their inode or in another spelling:
-    /// a renamed folder is no unplugged disk, and a copy made on macOS neither.
-    /// That takes a walk, and only where it matters.
+    /// Counts the files that are gone. If these are too many, it subtracts
+    /// those that are there under another name by their inode or in another
+    /// spelling: a renamed folder is not an unplugged disk, nor is a copy made
+    /// on macOS. That takes a walk, which is made only if it matters.
     fn count_gone(&mut self) -> Result<u64> {
         let missing = self.count_missing(&mut |_| Ok(()))?;
         if !self.is_mostly_missing(missing) {

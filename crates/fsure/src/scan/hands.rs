@@ -1,4 +1,4 @@
-//! What one reader works with, and what all of them count.
+//! The resources of one reader, and the counters that all readers share.
 
 use std::io;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use super::purse::Ending;
 use super::span::{CHUNK, Cut};
 use crate::words::{BytesByWay, Clock};
 
-/// What all readers count, and the word to stop.
+/// The counters of all readers, and the flag that stops them.
 #[derive(Debug, Default)]
 pub(super) struct Meter {
     by_way: [AtomicU64; 4],
@@ -53,21 +53,21 @@ impl Meter {
     }
 }
 
-/// What all readers of a run have in common.
+/// The state that all readers of a run share.
 pub(super) struct Shared {
     pub(super) opener: Opener,
     pub(super) meter: Arc<Meter>,
     pub(super) ending: Ending,
     pub(super) rate: Arc<Rate>,
     pub(super) clock: Clock,
-    /// Bytes to ask for at once.
+    /// Bytes to request at once.
     pub(super) chunk: u64,
 }
 
-/// What a reader has at hand.
+/// The resources of one reader.
 pub(super) struct Hands {
     pub(super) buffer: Buffer,
-    /// `None` where the system has no rings.
+    /// `None` if the system has no rings.
     pub(super) ring: Option<Ring>,
     pub(super) zeros: Box<[u8]>,
     pub(super) shared: Arc<Shared>,
@@ -76,7 +76,7 @@ pub(super) struct Hands {
 }
 
 impl Hands {
-    /// Fails where the system has no memory to give.
+    /// Fails if the system has no memory left.
     pub(super) fn new(shared: Arc<Shared>, lane: Arc<Lane>, post: Arc<Post>) -> io::Result<Self> {
         let buffer = Buffer::new(CHUNK as usize)?;
         // The ring belongs to the thread that uses it, which is this one.
@@ -93,7 +93,7 @@ impl Hands {
         &self.shared.meter
     }
 
-    /// Before so many bytes are read: waits until the rate allows it.
+    /// Waits until the rate allows so many bytes to be read.
     pub(super) fn prepare(&self, bytes: u64) -> Result<(), Cut> {
         if let Some(begin_at) = self.shared.rate.begin_at(bytes) {
             self.post.rest();
@@ -109,8 +109,8 @@ impl Hands {
         if self.is_over() || self.post.is_lost() { Err(Cut::Stopped) } else { Ok(()) }
     }
 
-    /// Whether the run is to end. A reader that sees that its time is over says
-    /// so to all.
+    /// Returns true if the run has to end. A reader that finds that the time of
+    /// the run is over stops all readers.
     fn is_over(&self) -> bool {
         if self.shared.ending.is_over() {
             self.meter().stop();

@@ -26,8 +26,9 @@ impl Settled {
         self
     }
 
-    /// Whether the user has to accept what was found before it is recorded: the
-    /// verdict is suspicious, or explains no damage that was there before.
+    /// Returns true if the user has to accept what was found before it is
+    /// recorded: the verdict is suspicious, or explains no damage that was
+    /// there before.
     pub(super) fn needs_acceptance(&self) -> bool {
         let is_edit = matches!(self.verdict, Verdict::Modified | Verdict::Reverted);
         !self.verdict.is_recordable() || (is_edit && self.open_damage().is_some())
@@ -35,7 +36,7 @@ impl Settled {
 }
 
 impl Ledger<'_> {
-    /// Notes what was found of a file that was looked at, or forgets what was
+    /// Notes what was found of a file that was checked, or forgets what was
     /// found before.
     pub(super) fn note_found(&mut self, settled: &Settled) -> Result<()> {
         let was_looked_at = settled.kind() == EntryKind::File

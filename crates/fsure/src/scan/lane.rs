@@ -1,5 +1,5 @@
-//! What the readers of one device share: their queue, and the heads of a disk
-//! that has some.
+//! State that the readers of one device share: their queue, and the heads of a
+//! disk that has some.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
@@ -16,7 +16,8 @@ pub(super) struct Lane {
     pub(super) calls: Receiver<Arc<Job>>,
     pub(super) heads: Heads,
     pub(super) share: Share,
-    /// Whether what is read past our page cache may come from somebody else's.
+    /// True if what is read past the local page cache might come from the cache
+    /// of another machine.
     pub(super) is_remote: bool,
 }
 
@@ -27,8 +28,9 @@ impl Lane {
     }
 }
 
-/// So many may read at once, in the order in which they asked: the queue is in
-/// the order of the disk, and a reader that jumps it costs two seeks.
+/// Limits how many readers read at once, and serves them in the order of their
+/// requests: the queue is in the order of the disk, and a reader that jumps it
+/// costs two seeks.
 #[derive(Debug)]
 pub(super) struct Heads {
     count: usize,
@@ -48,7 +50,7 @@ impl Heads {
         Self { count, line: Mutex::default(), moved: Condvar::new() }
     }
 
-    /// Waits for a head; false where there is no need to.
+    /// Waits for a head; false if there is no need to.
     pub(super) fn wait(&self) -> bool {
         if self.count == usize::MAX {
             return false;

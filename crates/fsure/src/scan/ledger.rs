@@ -1,5 +1,5 @@
-//! What becomes of a verdict: it is counted, told and, where the rules allow
-//! it, written. The rules of `update` are here and nowhere else.
+//! Counts and reports each verdict and, if the rules allow it, writes it. The
+//! rules of `update` are here and nowhere else.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
@@ -31,19 +31,20 @@ pub(super) struct Settled {
     pub(super) damaged_blocks: u64,
     pub(super) unreadable: Vec<ByteRange>,
     pub(super) reason: Option<String>,
-    /// How its metadata differs from the record.
+    /// Differences between its metadata and the record.
     pub(super) meta: Vec<MetaChange>,
-    /// How its name is spelled otherwise than the recorded one.
+    /// Difference in spelling between its name and the recorded one, if any.
     pub(super) norm: Option<Spelling>,
-    /// Whether the record may go if the user says so: nothing of that name is
-    /// there, or it is left out.
+    /// True if the record may be dropped at the user's request: nothing of that
+    /// name is there, or it is left out.
     pub(super) may_be_forgotten: bool,
-    /// Whether its content was read.
+    /// True if its content was read.
     pub(super) was_read: bool,
     pub(super) basis: Basis,
-    /// The content, where it was read and came out the same every time.
+    /// The content, if it was read and was the same every time.
     pub(super) content: Option<Rc<Content>>,
-    /// When the oldest part of it was read, where that was not in one go.
+    /// Time at which its oldest part was read, seconds since 1970, if it was
+    /// not read in one go.
     pub(super) verified_s: Option<i64>,
 }
 
@@ -120,7 +121,7 @@ impl Settled {
     }
 }
 
-/// Counts, tells and writes.
+/// Counts, reports and writes verdicts.
 pub(super) struct Ledger<'a> {
     pub(super) plan: &'a Plan,
     pub(super) catalog: &'a mut Catalog,
@@ -132,11 +133,11 @@ pub(super) struct Ledger<'a> {
     pub(super) may_write: bool,
     pub(super) is_gate_open: bool,
     pub(super) is_halted: bool,
-    /// Whether there are tombstones that are old enough to be dropped.
+    /// True if there are tombstones that are old enough to be dropped.
     pub(super) has_old_tombstones: bool,
-    /// Whether the time of a scrub is over.
+    /// True if the time of a scrub is over.
     pub(super) is_over: bool,
-    /// Whether the catalog has parts of files that may have to be forgotten.
+    /// True if the catalog has parts of files that may have to be forgotten.
     pub(super) has_parts: bool,
     /// Files of known damage that this run has judged.
     pub(super) judged_damage: HashSet<RelPath>,
@@ -153,15 +154,15 @@ pub(super) struct Ledger<'a> {
     pub(super) files_gone: Option<u64>,
     /// Files that are gone and were seen under another name before the run.
     pub(super) files_elsewhere: u64,
-    /// What other dates say in this tree, and what the rule for that has counted.
+    /// The meaning of other dates in this tree, and the counts of the rule for that.
     pub(super) new_dates: NewDates,
     pub(super) redated: RedatedCount,
     /// Files that were last changed by a clock ahead of this one, and the first.
     future_changes: u64,
     first_future_change: Option<RelPath>,
-    /// Bad rows that were told, so that none is told twice.
+    /// Bad rows that were reported, so that none is reported twice.
     pub(super) told_bad: HashSet<RelPath>,
-    /// What the run has changed in the record.
+    /// Changes that the run has made to the record.
     pub(super) changes: Changes,
     /// The number of the generation that the run makes, once it makes one.
     pub(super) generation: Option<u64>,
@@ -225,7 +226,7 @@ impl<'a> Ledger<'a> {
         self.is_halted || self.is_over || self.outcome.stopped.is_some()
     }
 
-    /// Writes, counts and tells a verdict.
+    /// Writes, counts and reports a verdict.
     pub(super) fn settle(&mut self, mut settled: Settled) -> Result<()> {
         if settled.verdict == Verdict::Missing && !self.open_gate()? {
             return Ok(());
@@ -241,8 +242,8 @@ impl<'a> Ledger<'a> {
         Ok(())
     }
 
-    /// Writes what was found and counts the work. Whether it is recorded now;
-    /// `None` where the run is over.
+    /// Writes what was found and counts the work. Returns true if it is
+    /// recorded now; `None` if the run is over.
     pub(super) fn enter(&mut self, settled: &mut Settled) -> Result<Option<bool>> {
         self.settle_obeyed(settled);
         let metadata = self.look_beside(settled)?;
@@ -281,8 +282,8 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Says that a clock was wrong, or is: until that date, an edit of such a file
-    /// by a clock that is right looks older than its record.
+    /// Warns that a clock was wrong, or is: until that date, an edit of such a
+    /// file by a clock that is right looks older than its record.
     fn warn_of_future_changes(&self) {
         if let Some(first) = &self.first_future_change {
             let (files, first) = (self.future_changes, first.shown());
@@ -318,7 +319,7 @@ impl<'a> Ledger<'a> {
         self.publish(finding);
     }
 
-    /// Tells a finding and counts it.
+    /// Reports a finding and counts it.
     pub(super) fn publish(&mut self, finding: Finding) {
         self.monitor.finding(&finding);
         if finding.recorded_now && finding.kind == EntryKind::File {
@@ -327,14 +328,14 @@ impl<'a> Ledger<'a> {
         self.outcome.add(finding);
     }
 
-    /// More than half of the files gone is no clean-up, it is a disk that is
-    /// not there.
+    /// Counts a missing file, and halts the run if more than half of the files
+    /// are gone: that is not a clean-up but a disk that is not there.
     fn note_missing(&mut self, settled: &Settled) {
         if settled.verdict != Verdict::Missing || settled.kind() != EntryKind::File {
             return;
         }
         self.missing_files += 1;
-        // A scrub tells as missing what a verify tells as moved.
+        // A scrub reports as missing what a verify reports as moved.
         let elsewhere = if self.plan.scrub.is_some() { self.files_elsewhere } else { 0 };
         let rest = self.files_at_start.saturating_sub(elsewhere);
         let gone = self.missing_files.saturating_sub(elsewhere);
@@ -365,8 +366,8 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// A row's block values; none where the catalog cannot give them, which
-    /// makes the record doubtful and not the run impossible.
+    /// Returns the block values of a row; none if the catalog cannot give them,
+    /// which makes the record doubtful and not the run impossible.
     pub(super) fn blocks(&mut self, row: &Row) -> Result<Vec<BlockValue>> {
         match self.catalog.blocks(row) {
             Err(Error::RecordUntrusted { why, .. }) => {
@@ -378,14 +379,14 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// The folder that was asked for cannot be listed.
+    /// Reports that the folder that the user named cannot be listed.
     pub(super) fn root_unlisted(&mut self, path: RelPath, error: &io::Error) {
         let verdict = if is_denied(error) { Verdict::Denied } else { Verdict::Unreadable };
         let reason = Some(unlisted_because(error));
         self.publish(Finding::bare(path, EntryKind::Folder, verdict, reason));
     }
 
-    /// Writes what the rules allow. Whether what was found is recorded now.
+    /// Writes what the rules allow. Returns true if what was found is recorded now.
     fn write(&mut self, settled: &Settled) -> Result<bool> {
         if !self.may_write {
             return Ok(false);
@@ -523,7 +524,7 @@ impl<'a> Ledger<'a> {
     }
 }
 
-/// Why a folder's names are not all known, for a person.
+/// Returns the reason, for the user, that the names of a folder are not all known.
 pub(super) fn unlisted_because(error: &io::Error) -> String {
     format!("its names cannot be listed: {error}")
 }

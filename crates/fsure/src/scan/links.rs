@@ -30,13 +30,13 @@ impl LinkKey {
     }
 }
 
-/// What is known of an inode with several names.
+/// The state of an inode with several names.
 pub(super) enum Link {
     /// Its first name is being read; the orders that wait for it.
     Reading(Vec<u64>),
-    /// Read; and how many of its names have not come by yet.
+    /// Its content, and the number of its names that have not come by yet.
     Read(Rc<Content>, u32),
-    /// The storage does not answer for it.
+    /// The storage does not respond for it.
     Silent,
 }
 
@@ -49,17 +49,18 @@ pub(super) struct Links {
 }
 
 impl Links {
-    /// What is known of an inode.
+    /// Returns the state of an inode, if it has one.
     pub(super) fn get(&mut self, key: &LinkKey) -> Option<&mut Link> {
         self.known.get_mut(key)
     }
 
-    /// Its first name is going to be read.
+    /// Notes that the first name of an inode is going to be read.
     pub(super) fn begin(&mut self, key: LinkKey) {
         self.known.insert(key, Link::Reading(Vec::new()));
     }
 
-    /// Its content, unless the file is no longer the same; and who waited.
+    /// Keeps the content of an inode for its further names, if it was read and
+    /// there is room. Returns the orders that waited for it.
     pub(super) fn finish(&mut self, key: &LinkKey, content: Option<&Rc<Content>>) -> Vec<u64> {
         let waiting = match self.known.remove(key) {
             Some(Link::Reading(waiting)) => waiting,
@@ -79,14 +80,14 @@ impl Links {
         waiting
     }
 
-    /// It is not to be had; and who waited for it.
+    /// Notes that an inode is not available. Returns the orders that waited for it.
     pub(super) fn give_up(&mut self, key: &LinkKey) -> Vec<u64> {
         let waiting = self.finish(key, None);
         self.known.insert(*key, Link::Silent);
         waiting
     }
 
-    /// Another name came by; forgets the content with the last.
+    /// Counts another name of an inode; drops the content with the last one.
     pub(super) fn pass(&mut self, key: &LinkKey) {
         if let Some(Link::Read(content, left)) = self.known.get_mut(key) {
             *left -= 1;

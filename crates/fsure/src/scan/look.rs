@@ -1,6 +1,6 @@
-//! Looks at the files that are due: what each is now, and where it lies. By a
-//! thread of its own, since the control thread must not wait for storage that
-//! does not answer.
+//! Stats the files that are due and finds their place on the disk. A thread of
+//! its own does that, since the control thread must not wait for storage that
+//! does not respond.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +17,7 @@ use crate::catalog::Due;
 use crate::tree::{LeftOut, Patterns};
 use crate::words::{Error, RelPath, Result, Silence};
 
-/// How long the control thread waits for a chunk before it looks after others.
+/// Longest time that the control thread waits for a chunk before it attends to others.
 const MOMENT: Duration = Duration::from_millis(10);
 
 /// A file that is due, as it is now.
@@ -29,7 +29,8 @@ pub(super) struct Looked {
 }
 
 impl Looked {
-    /// Where it may lie on the disk; what is not going to be read comes first.
+    /// Returns the device and the likely place on the disk, to sort by; what is
+    /// not going to be read comes first.
     fn place(&self) -> (u64, u64) {
         match &self.seen {
             Seen::Entry(stat, _) => (stat.device, stat.place.unwrap_or(stat.inode)),
@@ -38,7 +39,7 @@ impl Looked {
     }
 }
 
-/// The thread that looks, from outside.
+/// Handle of the thread that stats files.
 pub(super) struct Looker {
     asks: Sender<Vec<Due>>,
     answers: Receiver<Vec<Looked>>,
@@ -63,31 +64,31 @@ impl Looker {
         };
         let work = move || {
             for chunk in asked {
-                // Nobody listens any more when the run is over.
+                // The receiver is gone when the run is over.
                 if answer.send(eyes.look_at_all(chunk)).is_err() {
                     return;
                 }
             }
         };
-        // Not waited for: it may be stuck where the storage does not answer.
+        // Not waited for: it might be stuck if the storage does not respond.
         let started = std::thread::Builder::new().name("look".into()).spawn(work);
         started.map_err(|error| Error::Internal(format!("no thread to look with: {error}")))?;
         let (silence, patience) = (Silence::new(), plan.effort.patience);
         Ok(Self { asks, answers, moves, silence, patience, is_asked: false })
     }
 
-    /// Whether there is an answer to come.
+    /// Returns true if a response is still to come.
     pub(super) fn is_asked(&self) -> bool {
         self.is_asked
     }
 
     pub(super) fn ask(&mut self, chunk: Vec<Due>) {
-        // It ends only after this has been dropped, or by a fault, which the
-        // missing answer shows.
+        // The thread ends only after this has been dropped, or by a fault,
+        // which the missing response shows.
         self.is_asked = self.asks.send(chunk).is_ok();
     }
 
-    /// The answer, in the order of the disk.
+    /// Receives the response, in the order of the disk.
     pub(super) fn answer(&mut self) -> Result<Poll<Vec<Looked>>> {
         match self.answers.recv_timeout(MOMENT) {
             Ok(looked) => {
@@ -101,14 +102,14 @@ impl Looker {
         }
     }
 
-    /// Whether the storage has not answered for too long.
+    /// Returns true if the storage has not responded within the timeout.
     pub(super) fn is_silent(&mut self) -> bool {
         let silent = self.silence.look(self.moves.load(Ordering::Relaxed));
         self.is_asked && silent >= self.patience
     }
 }
 
-/// What the thread knows.
+/// State of the thread that stats files.
 struct Eyes {
     root: Arc<Root>,
     patterns: Patterns,
@@ -129,7 +130,8 @@ impl Eyes {
         looked
     }
 
-    /// `folder` is the last folder that was asked for, and its device.
+    /// Stats a file that is due. `folder` is the last folder that was queried,
+    /// and its device.
     fn look_at(&self, due: Due, home: Option<u64>, folder: &mut Option<(RelPath, u64)>) -> Looked {
         self.moves.fetch_add(1, Ordering::Relaxed);
         let path = due.stored.path();
@@ -161,15 +163,15 @@ impl Eyes {
         Looked { due, seen, above }
     }
 
-    /// What is to be said of what lies behind the border of another file
-    /// system, if it does.
+    /// Returns the state of a path that lies behind the border of another file
+    /// system; `None` if it does not.
     fn within_border(&self, home: Option<u64>, device: u64) -> Option<Seen> {
         let is_behind = !self.crosses && home.is_some_and(|home| home != device);
         is_behind.then_some(Seen::BelowLeftOut(LeftOut::OtherFileSystem))
     }
 
-    /// Whether the command line leaves it out. What files say about patterns
-    /// plays no part: what is recorded is read.
+    /// Returns true if the command line leaves out `path`. Patterns in files
+    /// are ignored: what is recorded is read.
     fn is_left_out(&self, path: &RelPath) -> bool {
         let leaves_out = |path: &RelPath, is_folder| {
             self.patterns.leave_out(path, is_folder) == Some(LeftOut::CommandLine)

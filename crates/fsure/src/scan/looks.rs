@@ -1,5 +1,5 @@
-//! What a content that was read says, beside its record: once, and where that
-//! would be damage, on a second look.
+//! Evaluates a content that was read, beside its record: once and, if that
+//! would be damage, with a second reading.
 
 use std::rc::Rc;
 
@@ -17,7 +17,7 @@ use crate::catalog::Stored;
 use crate::words::{Basis, Evidence, Found, Known, Result, Verdict, judge};
 
 impl Weigher<'_> {
-    /// Weighs a content that was read.
+    /// Evaluates a content that was read.
     pub(super) fn weigh_content(
         &mut self,
         id: u64,
@@ -25,7 +25,7 @@ impl Weigher<'_> {
         content: Rc<Content>,
     ) -> Result<()> {
         if pending.first.as_ref().is_some_and(|first| !is_same_file(&first.content, &content)) {
-            // Two looks at two contents say nothing of either.
+            // Two readings of two contents prove nothing about either.
             return self.weigh_failure(id, pending, Reading::Changed);
         }
         if pending.part.is_some() && !content.stat.is_unchanged_from(&pending.stat) {
@@ -78,7 +78,7 @@ impl Weigher<'_> {
             return self.hold_edit(id, pending, content, comparison, recorded);
         }
         if verdict.is_suspicious() && then.size == pending.entry.size {
-            // Nothing is called damaged on one look.
+            // Nothing is reported as damaged after one reading.
             let first = FirstLook { content, comparison, recorded };
             let blocks = first.blocks(pending.entry.size);
             pending.first = Some(first);
@@ -135,8 +135,8 @@ impl Weigher<'_> {
 }
 
 impl Weigher<'_> {
-    /// Why it is not proved that no program wrote to a file whose stat is as
-    /// recorded, if it is not.
+    /// Returns the reason to doubt that no program wrote to a file whose stat
+    /// is as recorded; `None` if that is proved.
     fn doubt_of_rot(&self, pending: &Pending) -> Option<String> {
         let Some(Stored::Sound(row)) = &pending.stored else { return None };
         let path = pending.path.as_bytes();
@@ -155,7 +155,8 @@ impl Weigher<'_> {
     }
 }
 
-/// Why a new date does not explain the other content of a damaged copy.
+/// Returns the reason that a new date does not explain the other content of a
+/// damaged copy; `None` for other verdicts and unchanged dates.
 fn reason_of_copy(verdict: Verdict, pending: &Pending) -> Option<String> {
     let Some(Stored::Sound(row)) = &pending.stored else { return None };
     let then = &row.record.entry;
@@ -169,7 +170,7 @@ fn reason_of_copy(verdict: Verdict, pending: &Pending) -> Option<String> {
     Some(format!("{why}: its new date explains nothing"))
 }
 
-/// Whether two readings are of one state of one file.
+/// Returns true if two readings are of one state of one file.
 fn is_same_file(one: &Content, other: &Content) -> bool {
     other.stat.is_unchanged_from(&one.stat)
 }

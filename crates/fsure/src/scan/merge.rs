@@ -13,7 +13,7 @@ use crate::catalog::{Bound, Catalog, Claims, PAGE_ROWS, Stored};
 use crate::tree::{LeftOut, Step, Walk};
 use crate::words::{RelPath, Result};
 
-/// What the walk says of a path.
+/// The state of a path, as the walk found it.
 #[derive(Debug)]
 pub(super) enum Seen {
     /// It is there; the device of its folder, or of itself if it is one.
@@ -22,23 +22,23 @@ pub(super) enum Seen {
     LeftOut(Kind, LeftOut),
     /// It lies below something that is left out.
     BelowLeftOut(LeftOut),
-    /// It is there, but its stat cannot be had.
+    /// It is there, but its stat is not available.
     Unseen(io::Error),
-    /// Its folder could not be listed; whether for lack of permission.
+    /// Its folder could not be listed; true if for lack of permission.
     Unlisted(bool),
     /// The walk did not come across it.
     Absent,
-    /// A folder whose names are all known, told after its own entry.
+    /// A folder whose names are all known, reported after its own entry.
     NamesKnown,
-    /// A folder whose names are not all known, told likewise.
+    /// A folder whose names are not all known, reported likewise.
     NamesUnknown(io::Error),
-    /// A pattern file that is kept to, told before its own entry.
+    /// A pattern file that the walk obeys, reported before its own entry.
     PatternsRead(Vec<u8>),
-    /// A pattern file that could not be read, told beside its own entry.
+    /// A pattern file that could not be read, reported beside its own entry.
     PatternsUnread(io::Error),
 }
 
-/// A path with both sides of its story.
+/// A path with its row and its state in the walk.
 #[derive(Debug)]
 pub(super) struct Case {
     pub(super) path: RelPath,
@@ -46,17 +46,17 @@ pub(super) struct Case {
     pub(super) seen: Seen,
 }
 
-/// A place below which nothing can be said to be missing.
+/// A folder below which nothing can be reported as missing.
 struct Shadow {
     folder: RelPath,
     why: Shade,
 }
 
-/// Why nothing can be said to be missing.
+/// The reason that nothing can be reported as missing.
 #[derive(Clone, Copy)]
 enum Shade {
     LeftOut(LeftOut),
-    /// It could not be listed; whether for lack of permission.
+    /// It could not be listed; true if for lack of permission.
     Unlisted(bool),
 }
 
@@ -75,18 +75,18 @@ impl Merge {
         Self { walk, ahead: None, rows: Rows::new(scope, claims), shadows: Vec::new() }
     }
 
-    /// What the rows claim that were handed out, once all of them were.
+    /// Takes the claims of the rows that were handed out; `None` before all of them were.
     pub(super) fn claims(&mut self) -> Option<Claims> {
         self.rows.claims.take().filter(|_| self.rows.ranges.is_empty())
     }
 
-    /// Whether the walk found the storage silent.
+    /// Returns true if the walk found that the storage does not respond.
     pub(super) fn is_silent(&self) -> bool {
         self.walk.is_silent()
     }
 
-    /// The next path, or `None` at the end of both; `Pending` where the walk
-    /// has to be waited for.
+    /// Returns the next path, or `None` at the end of both; `Pending` if the
+    /// walk has to be waited for.
     pub(super) fn next(&mut self, catalog: &mut Catalog) -> Result<Poll<Option<Case>>> {
         loop {
             if self.ahead.is_none() {
@@ -107,7 +107,7 @@ impl Merge {
                     (order.is_le(), order.is_ge())
                 }
             };
-            // Told beside an entry of the same path, and so without its row.
+            // Reported beside an entry of the same path, and so without its row.
             let is_aside = takes_step
                 && matches!(
                     self.ahead,
@@ -162,7 +162,7 @@ impl Merge {
         self.shadows.push(Shadow { folder: folder.clone(), why });
     }
 
-    /// Why the walk did not come across a recorded path.
+    /// Returns the state of a recorded path that the walk did not come across.
     fn unmatched(&self, path: &RelPath) -> Seen {
         let shadow = self.shadows.iter().rev().find(|shadow| path.is_within(&shadow.folder));
         match shadow.map(|shadow| shadow.why) {
@@ -176,7 +176,7 @@ impl Merge {
 /// The recorded rows of a scope, page by page.
 struct Rows {
     page: VecDeque<Stored>,
-    /// What is still to be fetched, in the order of paths.
+    /// Ranges that are still to be fetched, in the order of paths.
     ranges: VecDeque<Range>,
     has_begun: bool,
     claims: Option<Claims>,
@@ -186,7 +186,7 @@ struct Rows {
 struct Range {
     start: Vec<u8>,
     end: Option<Vec<u8>>,
-    /// Whether its rows are judged, or only count for what is claimed.
+    /// True if its rows are judged; false if they only count for the claims.
     is_judged: bool,
 }
 

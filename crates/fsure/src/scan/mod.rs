@@ -1,10 +1,9 @@
 //! Floor 3: the pipeline. Walk and record are merged in the order of paths;
-//! what has to be read goes to the workers; what comes back is judged, told
+//! what has to be read goes to the readers; what comes back is judged, reported
 //! and recorded.
 //!
-//! One thread decides (this file and its neighbours `weigh` and `ledger`);
-//! the readers (`pool`, `worker`, `reader`, `span`) read and hash and decide
-//! nothing.
+//! One thread decides (this file and its neighbours `weigh` and `ledger`); the
+//! readers (`pool`, `worker`, `reader`, `span`) read and hash and decide nothing.
 
 mod alias;
 mod annals;
@@ -76,10 +75,10 @@ use turns::{Next, Turns};
 use weigh::Weigher;
 use worker::News;
 
-/// What a run is for.
+/// The purpose of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Look at names, sizes and dates; read no data, write nothing.
+    /// Check names, sizes and dates; read no data, write nothing.
     Status,
     /// Read everything recorded and judge it; note what was seen to be well.
     Verify,
@@ -87,7 +86,7 @@ pub enum Purpose {
     Update(UpdateRules),
 }
 
-/// Where content is read from.
+/// The source that content is read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum From {
     /// The medium, whatever is in memory.
@@ -105,50 +104,48 @@ pub const LISTED_SIZE: i64 = 2;
 pub struct Plan {
     /// The root.
     pub root: Arc<Root>,
-    /// Which part of it, what to leave out, where it ends.
+    /// Part of the root to walk, what to leave out, and the borders.
     pub walk: WalkOptions,
-    /// What for.
+    /// Purpose of the run.
     pub purpose: Purpose,
-    /// What the history of the record calls the run.
+    /// Name of the run in the history of the record.
     pub command: &'static str,
-    /// Where content is read from.
+    /// Source that content is read from.
     pub reads_from: From,
     /// The best way of reading to try.
     pub first_way: Way,
-    /// How hard to read.
+    /// Load that reading puts on the storage.
     pub effort: Effort,
-    /// Whether the catalog may be written.
+    /// True if the catalog may be written.
     pub may_write: bool,
-    /// Whether the run is for nothing if the catalog cannot be written.
+    /// True if the run is useless when the catalog cannot be written.
     pub must_write: bool,
-    /// Whether the outcome has to tell what the rows claim that it was judged
-    /// by.
+    /// True if the outcome must include the claims of the rows that it was judged by.
     pub binds_claims: bool,
-    /// Whether the record is a list of files, which says nothing of folders
-    /// and links.
+    /// True if the record is a list of files, which has no folders and no links.
     pub is_list: bool,
-    /// Which metadata is compared and recorded.
+    /// Metadata that is compared and recorded.
     pub meta: AspectSet,
     /// Go on although the root looks offline.
     pub force: bool,
-    /// Tell the monitor of paths that are ok, too.
+    /// Report paths that are OK to the monitor, too.
     pub tell_ok: bool,
-    /// Where the time comes from.
+    /// Source of the time.
     pub clock: Clock,
-    /// To verify only what is due, as far as a budget goes.
+    /// Verify only what is due, as far as a budget goes.
     pub scrub: Option<ScrubRules>,
 }
 
 impl Plan {
-    /// Whether a single file was asked for, of which "more than half is gone"
-    /// would say nothing.
+    /// Returns true if the scope is a single file, for which "more than half is
+    /// gone" would mean nothing.
     fn is_single_file(&self) -> bool {
         let stat = self.root.stat(self.walk.scope.as_bytes());
         !self.walk.scope.is_root() && !stat.is_ok_and(|stat| stat.kind == fsure_os::Kind::Folder)
     }
 }
 
-/// What has been decided about the rest of the run.
+/// A reason to end the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Halt {
     /// The root is not there; nothing may be changed.
@@ -157,11 +154,11 @@ pub(crate) enum Halt {
     Untrusted(String),
 }
 
-/// How long readers may take to hand over what they have when a scrub ends.
+/// Longest time that readers may take to hand over what they have when a scrub ends.
 const GATHER: Duration = Duration::from_secs(1);
 
-/// Paths taken before looking at the clock, the news and the stop button, which
-/// together cost as much as a path of which nothing has changed.
+/// Paths taken before the clock, the news and the stop request are checked,
+/// which together cost as much as a path of which nothing has changed.
 const TAKEN_AT_ONCE: usize = 64;
 
 /// Runs the pipeline over a root and its catalog.
@@ -195,8 +192,8 @@ pub fn scan(plan: &Plan, catalog: &mut Catalog, monitor: &dyn Monitor) -> Result
     if plan.scrub.is_none() && plan.purpose != Purpose::Status && !estimate.is_final() {
         let (plan, estimate, meter) = (plan.clone(), Arc::clone(&estimate), Arc::clone(&meter));
         let count = move || estimate::count_ahead(&plan, &run_is_over, &estimate, &meter);
-        // Not waited for: it may be stuck where the storage does not answer.
-        // Without it there is no time left to tell, and that is all.
+        // Not waited for: it might be stuck if the storage does not respond.
+        // Without it the time left is not known, and that is all.
         let _ = std::thread::Builder::new().name("count".into()).spawn(count);
     }
     let mut run = Run {
@@ -236,28 +233,28 @@ fn walk_options(plan: &Plan, pool: &mut Pool) -> WalkOptions {
     options
 }
 
-/// Whether there are more paths.
+/// Availability of further paths.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum More {
     Now,
-    /// The storage is being asked, and was waited for a moment.
+    /// The storage has not responded yet, and was waited for a moment.
     Later,
-    /// What is under way has to come back first.
+    /// The orders under way have to come back first.
     AfterNews,
     None,
 }
 
-/// Where the paths come from.
+/// The source of the paths.
 enum Source {
     /// Everything there is and everything recorded.
     All(Box<Merge>),
-    /// What is recorded and due.
+    /// Paths that are recorded and due.
     Due(Box<Turns>),
 }
 
 struct Run<'a> {
     source: Source,
-    /// Whether the source is at its end, and what is left are names that wait.
+    /// True if the source is at its end, and what is left are names that wait.
     are_names_known: bool,
     weigher: Weigher<'a>,
     pool: Pool,
@@ -415,7 +412,7 @@ impl Run<'_> {
         self.pool.send(&mut self.weigher.orders, all)
     }
 
-    /// Gives up what the storage does not answer for.
+    /// Gives up the files for which the storage does not respond.
     fn look_after_readers(&mut self) -> Result<()> {
         let patience = self.plan.effort.patience;
         let is_silent = match &mut self.source {
@@ -439,7 +436,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Whether the run has to end here, by decision or on request.
+    /// Returns true if the run has to end here, by decision or on request.
     fn is_halted(&mut self) -> bool {
         if let Some(code) = self.monitor.stop_requested() {
             self.weigher.stop(Stop::Interrupted(code));

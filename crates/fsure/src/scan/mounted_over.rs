@@ -24,8 +24,9 @@ pub(super) fn folders(plan: &Plan, catalog: &mut Catalog) -> Result<Vec<RelPath>
     Ok(all)
 }
 
-/// Whether a folder is provably not the recorded one: of the file system that it
-/// was recorded on, which is that of the folder it is in, and with another inode.
+/// Returns true if a folder is provably not the recorded one: it is on the file
+/// system that it was recorded on, which is that of the folder it is in, and
+/// has another inode.
 fn is_other(
     plan: &Plan,
     catalog: &mut Catalog,

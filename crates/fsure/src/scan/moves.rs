@@ -30,10 +30,10 @@ use crate::words::{
     Spelling, Stop, Verdict,
 };
 
-/// Why a file that came or went was not taken for a moved one.
+/// The reason reported if a file that came or went does not count as moved.
 const AMBIGUOUS: &str = "a moved file? Several names that came or went could be it";
 
-/// Why a name was not taken for a recorded one in another spelling.
+/// The reason reported if a name does not count as a recorded one in another spelling.
 const SPELLED_ALIKE: &str = "a recorded name in another spelling? Several names could be it";
 
 fn reason_of(doubt: Doubt) -> String {
@@ -72,7 +72,7 @@ pub(super) fn pair_by_spelling(
     }
 }
 
-/// How far the names of a run are known.
+/// The progress of a run in learning all names.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
     /// They come one by one.
@@ -83,11 +83,11 @@ enum Step {
 
 /// The names that wait.
 pub(super) struct Moves {
-    /// `None` where nothing is recorded and so nothing can have moved, and
-    /// where new names are not looked for.
+    /// `None` if nothing is recorded and so nothing can have moved, and if the
+    /// run does not look for new names.
     waiting: Option<Waiting>,
     step: Step,
-    /// What contents are compared by.
+    /// Algorithm by whose digests contents are compared.
     algorithm: Algorithm,
     /// The last name that was handed out.
     after: Option<RelPath>,
@@ -95,7 +95,7 @@ pub(super) struct Moves {
 }
 
 impl Moves {
-    /// `sees_all` says whether the run comes by every name there is.
+    /// `sees_all` is true if the run comes by every name there is.
     pub(super) fn new(catalog: &Catalog, sees_all: bool) -> Result<Self> {
         let algorithm = catalog.settings().digests.iter().next();
         Ok(Self {
@@ -111,8 +111,9 @@ impl Moves {
         self.waiting.as_mut().filter(|_| self.step == Step::Names)
     }
 
-    /// What to compute of a file that is not recorded, in a run that reads
-    /// what is recorded: it may be one of those that are missed.
+    /// Returns the digests to compute of a file that is not recorded, in a run
+    /// that reads what is recorded: it might be one of those that are missed.
+    /// `None` if it need not be read.
     pub(super) fn wants(&self, entry: &Entry) -> Result<Option<AlgorithmSet>> {
         let Some(waiting) = self.waiting.as_ref().filter(|_| self.step == Step::Contents) else {
             return Ok(None);
@@ -135,7 +136,7 @@ impl Moves {
 }
 
 impl Weigher<'_> {
-    /// Lets a name wait that is there and not recorded. Whether it does.
+    /// Lets a name wait that is there and not recorded. Returns true if it waits.
     pub(super) fn lets_wait(
         &mut self,
         path: &RelPath,
@@ -155,7 +156,7 @@ impl Weigher<'_> {
         Ok(true)
     }
 
-    /// Lets a record wait whose name is gone. Whether it does.
+    /// Lets a record wait whose name is gone. Returns true if it waits.
     pub(super) fn lets_wait_gone(&mut self, stored: Option<&Stored>) -> Result<bool> {
         let Some(Stored::Sound(row)) = stored else { return Ok(false) };
         // In the tick in which a file was recorded and removed, another one may
@@ -173,7 +174,7 @@ impl Weigher<'_> {
         Ok(true)
     }
 
-    /// Says that all names are known. Whether any of them wait.
+    /// Notes that all names are known. Returns true if any of them might wait.
     pub(super) fn end_names(&mut self) -> Result<bool> {
         // Folders that were gone when the walk came to their names.
         for (path, (stored, _)) in std::mem::take(&mut self.folders) {
@@ -193,7 +194,7 @@ impl Weigher<'_> {
         Ok(true)
     }
 
-    /// Takes the next name that waits. Whether there was one.
+    /// Takes the next name that waits. Returns false if there was none.
     pub(super) fn take_waiting(&mut self) -> Result<bool> {
         let Some(arrival) = self.moves.next_arrival(false)? else { return Ok(false) };
         self.catalog().hold()?;
@@ -254,7 +255,7 @@ impl Weigher<'_> {
         Ok(stored)
     }
 
-    /// Settles a path, and says where its spelling leaves it in doubt.
+    /// Settles a path, and reports if its spelling leaves it in doubt.
     pub(super) fn settle(&mut self, mut settled: Settled) -> Result<()> {
         let may_be_another = matches!(settled.verdict, Verdict::New | Verdict::Missing);
         if let Some(waiting) = self.moves.waiting.as_ref().filter(|_| may_be_another)
@@ -325,7 +326,7 @@ impl Weigher<'_> {
         Ok(self.is_stopped())
     }
 
-    /// Tells of a file whose content was found, which may be a missed one's.
+    /// Reports a file whose content was found, which might be that of a missed one.
     fn settle_found(&mut self, arrival: Arrival) -> Result<()> {
         let Arrival { path, device, moved_from, doubt, is_recorded, .. } = arrival;
         let found = match self.plan.root.stat(path.as_bytes()) {

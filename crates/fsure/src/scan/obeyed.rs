@@ -7,15 +7,15 @@ use super::ledger::{Ledger, Settled};
 use crate::words::{Algorithm, Digests, RelPath, Verdict};
 
 impl Ledger<'_> {
-    /// Notes what the walk keeps to.
+    /// Notes a pattern file that the walk obeys.
     pub(super) fn note_obeyed(&mut self, path: RelPath, text: Vec<u8>) {
         if self.plan.binds_claims {
             self.obeyed.insert(path, text);
         }
     }
 
-    /// Holds what the walk kept to against the row that the file is judged by.
-    /// Any verdict but these costs the exit code by itself.
+    /// Compares the text that the walk obeyed with the row that the file is judged
+    /// by. Any verdict but `Ok` and `Touched` changes the exit code by itself.
     pub(super) fn settle_obeyed(&mut self, settled: &Settled) {
         let Some(text) = self.obeyed.remove(&settled.path) else { return };
         let is_well = matches!(settled.verdict, Verdict::Ok | Verdict::Touched);
@@ -25,7 +25,7 @@ impl Ledger<'_> {
         }
     }
 
-    /// Those of which nothing was said: they were gone before they were judged.
+    /// Handles pattern files without a verdict: they were gone before they were judged.
     pub(super) fn end_obeyed(&mut self) {
         if let Some(path) = self.obeyed.keys().next().cloned() {
             self.distrust_patterns(&path);
@@ -38,7 +38,7 @@ impl Ledger<'_> {
     }
 }
 
-/// Whether a text has all digests that are recorded.
+/// Returns true if a text has all digests that are recorded.
 fn is_of(text: &[u8], recorded: &Digests) -> bool {
     let mut digests = Digests::default();
     digests.insert(Algorithm::Blake3, blake3::hash(text).as_bytes());

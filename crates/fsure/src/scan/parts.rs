@@ -18,18 +18,18 @@ use crate::words::{
 /// a run that is cut off goes on inside them.
 pub(super) const PARTS_MIN: u64 = 64 << 20;
 
-/// How long the good blocks of a file that is not well need not be read again,
-/// where no age is given. Without an end to it nobody would look at them while
-/// a single block is bad; with none at all a large bad file would take every
-/// budget for itself.
+/// Seconds for which the good blocks of a file that is not OK need not be read
+/// again, if no age is given. If there were no end to it, they would not be
+/// read as long as a single block is bad; if it were zero, a large bad file
+/// would take every budget for itself.
 const GOOD_FOR_S: i64 = 30 * 86_400;
 
-/// What is read of a file of which not all has to be.
+/// The blocks to read of a file that need not be read as a whole.
 pub(super) struct PartPlan {
     /// The values of all of its blocks, proven.
     recorded: Vec<BlockValue>,
     blake3: [u8; 32],
-    /// What is verified by now.
+    /// Parts that are verified by now.
     verified: Vec<Part>,
     /// The blocks that are read now.
     pub(super) ordered: Vec<u64>,
@@ -58,7 +58,7 @@ impl PartPlan {
         }
     }
 
-    /// The first look at some of the blocks.
+    /// Compares the first reading of some of the blocks with the record.
     pub(super) fn compare(&self, content: &Content) -> Comparison {
         let read = content.blocks.iter().filter_map(|(block, value)| Some((*block, (*value)?)));
         let differs = |(block, value): &(u64, BlockValue)| {
@@ -92,16 +92,17 @@ fn splittable(stored: Option<&Stored>) -> Option<(&Row, [u8; 32])> {
 }
 
 impl Weigher<'_> {
-    /// What this run says of the scrub.
+    /// Returns the counts of the scrub in the outcome of this run.
     pub(super) fn scrubbed(&mut self) -> &mut Scrubbed {
         self.ledger.outcome.scrub.get_or_insert_default()
     }
 
-    /// What a file that is due takes, and the least of it that is worth while.
+    /// Returns the bytes that a file that is due takes, and the least of them
+    /// that is worth while.
     pub(super) fn need(&mut self, due: &Due, left: u64) -> Result<(u64, u64)> {
         let Stored::Sound(row) = &due.stored else { return Ok((0, 0)) };
         if due.was_unreachable {
-            // Looking costs nothing, and must not wait for a larger budget.
+            // A stat costs nothing, and must not wait for a larger budget.
             return Ok((0, 0));
         }
         let size = row.record.entry.size;
@@ -115,7 +116,7 @@ impl Weigher<'_> {
         Ok((needed, needed.min(BLOCK)))
     }
 
-    /// Passes by a file that does not fit, and says so where it never would.
+    /// Passes by a file that does not fit, and reports it if it never would.
     pub(super) fn pass_by(&mut self, path: &RelPath, least: u64) {
         if least > self.purse.most() {
             self.scrubbed().note_too_large([path]);
@@ -141,7 +142,7 @@ impl Weigher<'_> {
         self.order_or_wait(pending)
     }
 
-    /// Whether a file that changed while it was read may be read once more.
+    /// Returns true if a file that changed while it was read may be read once more.
     pub(super) fn may_retry(&self, pending: &Pending) -> bool {
         pending.stat.size <= self.purse.left()
     }
@@ -156,7 +157,7 @@ impl Weigher<'_> {
         self.order_due(pending)
     }
 
-    /// Which blocks of a file to read, if it is to be read by blocks.
+    /// Chooses the blocks of a file to read; `None` if it is not to be read by blocks.
     fn plan_part(&mut self, pending: &Pending) -> Result<Option<PartPlan>> {
         let Some((row, blake3)) = splittable(pending.stored.as_ref()) else { return Ok(None) };
         let (size, record) = (pending.stat.size, &row.record);
@@ -247,26 +248,26 @@ impl Weigher<'_> {
         }
     }
 
-    /// Whether the run ends before all orders came back, with a record that is
-    /// sound and may be written.
+    /// Returns true if the run ends before all orders came back, with a record
+    /// that is sound and may be written.
     pub(super) fn is_cut_short(&self) -> bool {
         self.ledger.is_stopped() && !self.ledger.is_halted
     }
 
-    /// Whether readers have something that was ordered.
+    /// Returns true if readers have orders that did not come back yet.
     pub(super) fn awaits_readers(&self) -> bool {
         self.pending.len() > self.orders.len() + self.retries.len()
     }
 
-    /// Remembers what differed at a first look when the run came to its end: it
-    /// comes first the next time, and is not called well now.
+    /// Notes a file that differed at a first reading when the run came to its
+    /// end: it comes first the next time, and is not reported as OK now.
     pub(super) fn note_undecided(&mut self, pending: &Pending) -> Result<()> {
         let (Some(_), Some(_)) = (&pending.first, &self.plan.scrub) else { return Ok(()) };
         self.scrubbed().undecided_files += 1;
         self.ledger.keep_undecided(&pending.path)
     }
 
-    /// The same for all whose second look was not even begun.
+    /// Does the same for all files whose second reading was not even begun.
     pub(super) fn note_all_undecided(&mut self) -> Result<()> {
         let left = std::mem::take(&mut self.pending);
         left.values().try_for_each(|pending| self.note_undecided(pending))

@@ -1,8 +1,8 @@
-//! The readers, by the device they read. Every queue is bounded, and so is
-//! what is under way: the control thread never has more than
-//! [`IN_FLIGHT_MAX`] orders out, so that neither side can block the other.
+//! The readers, by the device they read. Every queue is bounded, and so is what
+//! is under way: the control thread never has more than [`IN_FLIGHT_MAX`]
+//! orders out, so that neither side can block the other.
 //!
-//! The readers are not waited for without end: storage that does not answer
+//! The readers are not waited for without end: storage that does not respond
 //! cannot be made to, and neither Ctrl-C nor the rest of the tree should have
 //! to wait for it.
 
@@ -36,15 +36,15 @@ const WINDOW: usize = 4_096;
 /// Orders that make a batch worth while when readers wait.
 const BATCH_MIN: usize = 64;
 
-/// What may get stuck, each time with a reader that is replaced by a new one,
-/// before the run is given up.
+/// Number of batches and files that may get stuck, each time with a reader that
+/// is replaced by a new one, before the run is given up.
 const LOST_MAX: usize = 32;
 
-/// How long a device may take to show how it wants to be read. One with heads
-/// takes a fifth of a second.
+/// Longest time that a device may take to show its class. One with heads takes
+/// a fifth of a second.
 const CLASS_PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long readers may take to end when the run has ended.
+/// Longest time that readers may take to end when the run has ended.
 const LEAVE: Duration = Duration::from_secs(1);
 
 /// The readers at work.
@@ -53,13 +53,13 @@ pub(super) struct Pool {
     effort: Effort,
     open_files: usize,
     lanes: Vec<OpenLane>,
-    /// Which lane serves which device, by the number in a file's stat.
+    /// Index of the lane that serves a device, by the device number in a file's stat.
     by_device: HashMap<u64, usize>,
     pub(super) news: Receiver<News>,
     outgoing: Sender<News>,
     /// Every reader has a sender of it.
     alive: (Sender<()>, Receiver<()>),
-    /// What was given up: batches, and files by number, once each.
+    /// Number of batches and files that were given up. A file counts once, by its number.
     lost: usize,
     lost_files: HashSet<u64>,
 }
@@ -108,7 +108,7 @@ impl Pool {
         }
     }
 
-    /// How the device of a folder below the root wants to be read.
+    /// Returns the class of the device of a folder below the root, by which it is read.
     pub(super) fn class(&mut self, folder: &RelPath) -> Class {
         let stat = self.shared.opener.root().stat(folder.as_bytes());
         let lane = self.lane(stat.map_or(0, |stat| stat.device), folder);
@@ -191,8 +191,8 @@ impl Pool {
         Ok(())
     }
 
-    /// Gives up readers that have waited too long for an answer, and puts
-    /// others in their place. What they had in hand; `None` once so many are
+    /// Gives up readers that have waited too long for a response, and replaces
+    /// them. Returns the orders that they had in hand; `None` once so many are
     /// stuck that the storage has to be given up.
     pub(super) fn look_after(&mut self) -> Result<Option<Vec<Lost>>> {
         let mut all = Vec::new();
@@ -219,18 +219,19 @@ impl Pool {
     pub(super) fn close(self) {
         self.shared.meter.stop();
         let (alive, is_over) = self.alive;
-        // What they wait for: somebody to listen, and somebody to order.
+        // They wait for room to send their news, or for orders: that ends now.
         drop((alive, self.news, self.outgoing, self.lanes));
         let _ = is_over.recv_timeout(LEAVE);
     }
 }
 
-/// How a device wants to be read; one that takes long to show it has heads.
+/// Returns the class of a device; one that takes too long to show it is taken
+/// for a disk with heads.
 fn class_in_time(device: &Device, root: &Arc<Root>, folder: &RelPath) -> Class {
     let (told, answer) = bounded(1);
     let (device, root, folder) = (device.clone(), Arc::clone(root), folder.clone());
     let ask = move || {
-        // Too late: nobody waits any more.
+        // Too late: the receiver is gone.
         let _ = told.send(device.class(&root, folder.as_bytes()));
     };
     let asked = std::thread::Builder::new().name("time".into()).spawn(ask);

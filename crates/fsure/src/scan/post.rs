@@ -1,5 +1,5 @@
-//! Where a reader says what it is at, so that the control thread notices one
-//! that waits for storage which does not answer. Such a wait cannot be ended
+//! The state that a reader publishes, so that the control thread notices one
+//! that waits for storage which does not respond. Such a wait cannot be ended
 //! from outside; the reader is left behind, and replaced.
 //!
 //! All of it is under one lock: a reader is given up together with exactly what
@@ -17,16 +17,16 @@ pub(super) struct Post(Mutex<State>);
 
 struct State {
     held: Held,
-    /// How often it was seen to move.
+    /// Number of times that it has moved.
     moves: u64,
-    /// Whether it waits for nothing that could be stuck.
+    /// True if it waits for nothing that could be stuck.
     is_at_rest: bool,
     silence: Silence,
     has_head: bool,
     is_lost: bool,
 }
 
-/// What a reader has in hand.
+/// The work that a reader has in hand.
 #[derive(Default)]
 pub(super) struct Held {
     /// Orders, by number; some may be done already.
@@ -61,7 +61,7 @@ impl Post {
         self.move_on();
     }
 
-    /// The reader moves: it is about to ask the system for something.
+    /// Notes that the reader moves: it is about to make a request to the system.
     pub(super) fn move_on(&self) {
         let mut state = self.state();
         state.moves += 1;
@@ -73,8 +73,8 @@ impl Post {
         self.state().is_at_rest = true;
     }
 
-    /// Whether it has been given up: nobody listens to it any more, and it is
-    /// to begin nothing.
+    /// Returns true if it has been given up: its results are no longer used,
+    /// and it must not begin anything.
     pub(super) fn is_lost(&self) -> bool {
         self.state().is_lost
     }
@@ -101,8 +101,8 @@ impl Post {
         }
     }
 
-    /// Gives the reader up if it has not moved for so long. What it has in
-    /// hand, where it is given up.
+    /// Gives the reader up if it has not moved for so long. Returns what it has
+    /// in hand if it is given up.
     pub(super) fn give_up_after(&self, patience: Duration, heads: &Heads) -> Option<Held> {
         let mut state = self.state();
         let moves = state.moves;

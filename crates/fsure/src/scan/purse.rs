@@ -1,17 +1,17 @@
-//! What a scrub may spend. Bytes are counted before they are ordered, so that
-//! a budget is kept and not noticed when it is gone; what was ordered and
-//! could not even be opened is given back.
+//! The budget of a scrub. Bytes are counted before they are ordered, so that a
+//! budget is kept, and not noticed when it is gone; bytes that were ordered of
+//! a file that could not even be opened are given back.
 
 use std::time::Duration;
 
 use crate::words::{Clock, RelPath, Watch};
 
-/// How much a scrub may do.
+/// The limit on the work of a scrub.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Budget {
     /// All that is due.
     All,
-    /// What can be done in so long.
+    /// All that can be done in this time.
     Time(Duration),
     /// So many bytes of content.
     Bytes(u64),
@@ -19,20 +19,20 @@ pub enum Budget {
     Percent(f64),
 }
 
-/// What a scrub keeps to.
+/// The rules that a scrub obeys.
 #[derive(Clone, Debug)]
 pub struct ScrubRules {
-    /// How much to do.
+    /// Limit on the work.
     pub budget: Budget,
-    /// What was verified more recently is not due.
+    /// Files that were verified more recently than this are not due.
     pub max_age: Option<Duration>,
-    /// Whether what is left of what was due may not be left.
+    /// True if the scrub must not leave any file that is due.
     pub must_be_complete: bool,
     /// Folders below the root that are roots of their own.
     pub nested_roots: Vec<RelPath>,
 }
 
-/// When a run has to be over, for all who are at work on it.
+/// The deadline of a run, for all threads that work on it.
 #[derive(Clone, Debug)]
 pub(super) struct Ending {
     time: Option<Duration>,
@@ -47,7 +47,7 @@ impl Ending {
         Self { time, watch: clock.watch() }
     }
 
-    /// What is left of the time, where it has an end.
+    /// Returns the time that is left; `None` if it has no end.
     pub(super) fn left(&self) -> Option<Duration> {
         Some(self.time?.saturating_sub(self.watch.elapsed()))
     }
@@ -56,35 +56,35 @@ impl Ending {
         self.left().is_some_and(|left| left.is_zero())
     }
 
-    /// Whether so much is at least half of the time.
+    /// Returns true if `spent` is at least half of the time.
     pub(super) fn is_half(&self, spent: Duration) -> bool {
         self.time.is_some_and(|time| spent.saturating_mul(2) >= time)
     }
 }
 
-/// What is left of a budget.
+/// The bytes and the time of a budget, and what is spent of the bytes.
 pub(super) struct Purse {
     bytes: u64,
     spent: u64,
-    /// Of that, for what was not well before.
+    /// Of that, bytes of files that were not OK before.
     spent_again: u64,
     pub(super) ending: Ending,
 }
 
 impl Purse {
-    /// The purse of a run: without rules there is no end to it.
+    /// Creates the purse of a run: without rules it has no limit.
     pub(super) fn new(rules: Option<&ScrubRules>, ending: Ending) -> Self {
         let budget = rules.map_or(Budget::All, |rules| rules.budget);
         let bytes = if let Budget::Bytes(bytes) = budget { bytes } else { u64::MAX };
         Self { bytes, spent: 0, spent_again: 0, ending }
     }
 
-    /// Says how much there is.
+    /// Sets the number of bytes that may be spent.
     pub(super) fn fill(&mut self, bytes: u64) {
         self.bytes = bytes;
     }
 
-    /// What is left of the bytes.
+    /// Returns the bytes that are left.
     pub(super) fn left(&self) -> u64 {
         self.bytes.saturating_sub(self.spent)
     }

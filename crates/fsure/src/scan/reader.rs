@@ -23,22 +23,22 @@ use crate::words::{Algorithm, AlgorithmSet, ByteRange, Digests, RelPath, merge_r
 /// format of disk images goes beyond (VHDX: 64 TiB).
 const HOLES_MAX: u64 = 64 << 40;
 
-/// What to read.
+/// A request to read a file, or some of its blocks.
 #[derive(Clone, Debug)]
 pub(super) struct Order {
-    /// Comes back with the answer.
+    /// Number of the order, which comes back with the response.
     pub(super) id: u64,
     pub(super) path: RelPath,
-    /// What it was when it was ordered.
+    /// Stat of the file when it was ordered.
     pub(super) stat: Stat,
     pub(super) algorithms: AlgorithmSet,
-    /// Whether memory will do for what is there as a whole.
+    /// True if a file that is in memory as a whole may be read from there.
     pub(super) uses_cache: bool,
-    /// Only these blocks, to look at them again; the whole file where empty.
+    /// Numbers of the blocks to read, to check them again; empty for the whole file.
     pub(super) blocks: Vec<u64>,
     /// Block values that an earlier run left behind.
     pub(super) kept: Vec<UnfinishedBlocks>,
-    /// Whether the values of parts that are done are wanted.
+    /// True if the values of parts that are done are wanted.
     pub(super) keeps_parts: bool,
     /// Not together with others: one of them may be the one that got stuck, or
     /// it changes all the time.
@@ -46,7 +46,7 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// Where it may lie on the disk: an address, or else its inode number.
+    /// Returns the likely place on the disk: an address, or else the inode number.
     pub(super) fn place(&self) -> u64 {
         self.stat.place.unwrap_or(self.stat.inode)
     }
@@ -55,7 +55,7 @@ impl Order {
 /// A content as it was read.
 #[derive(Debug)]
 pub(super) struct Content {
-    /// Empty where some of the file could not be read, or not all was asked for.
+    /// Empty if some of the file could not be read, or not all was requested.
     pub(super) digests: Digests,
     /// Numbers and values of the blocks that were read, in order; empty for
     /// files of one block and without BLAKE3.
@@ -65,7 +65,7 @@ pub(super) struct Content {
     pub(super) needed_second_read: bool,
     /// The stat before and, unchanged, after reading.
     pub(super) stat: Stat,
-    /// When reading began, nanoseconds since 1970.
+    /// Time at which reading began, nanoseconds since 1970.
     pub(super) hashed_ns: i64,
 }
 
@@ -78,7 +78,7 @@ impl Content {
     }
 }
 
-/// The answer to an order.
+/// The response to an order.
 #[derive(Debug)]
 pub(super) enum Reading {
     Read(Box<Content>),
@@ -106,7 +106,7 @@ pub(super) struct Job {
     next: AtomicUsize,
     left: AtomicUsize,
     is_cut: AtomicBool,
-    /// Whether the run came to its end before the last byte.
+    /// True if the run came to its end before the last byte.
     is_unfinished: AtomicBool,
     parts: Mutex<Parts>,
 }
@@ -120,16 +120,16 @@ struct Parts {
     needed_second_read: bool,
 }
 
-/// What became of one segment.
+/// The result of reading one segment.
 pub(super) struct Segment {
-    /// The values of its blocks, where they are to be kept.
+    /// The values of its blocks, if they are to be kept.
     pub(super) kept: Option<UnfinishedBlocks>,
-    /// The answer, if it was the last.
+    /// The response to the order, if this was the last segment.
     pub(super) last: Option<Reading>,
 }
 
 impl Job {
-    /// Opens the file. The error is the answer to the order.
+    /// Opens the file. The error is the response to the order.
     pub(super) fn open(shared: &Shared, mut order: Order) -> Result<Self, Box<(Order, Reading)>> {
         let mut hashed_ns = shared.clock.now_ns();
         let opened = shared.opener.open(order.path.as_bytes(), order.uses_cache);
@@ -139,7 +139,7 @@ impl Job {
             Err(error) if is_denied(&error) => {
                 return Err(Box::new((order, Reading::Denied(error))));
             }
-            // No regular file any more, or not ours to read just now.
+            // Not a regular file any more, or kept by another process just now.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput || is_other_kind(&error) => {
                 return Err(Box::new((order, Reading::Changed)));
             }
@@ -175,17 +175,17 @@ impl Job {
         })
     }
 
-    /// Nobody waits for it any more.
+    /// Gives up the file: its result is no longer used.
     pub(super) fn give_up(&self) {
         self.is_cut.store(true, Ordering::Relaxed);
     }
 
-    /// How many workers the file can use.
+    /// Returns the number of readers that the file can use.
     pub(super) fn segment_count(&self) -> usize {
         self.segments.count()
     }
 
-    /// Reads the next segment that nobody has taken, if there is one.
+    /// Reads the next segment that no reader has taken, if there is one.
     pub(super) fn work(&self, hands: &mut Hands) -> Option<Segment> {
         let place = self.next.fetch_add(1, Ordering::Relaxed);
         let range = self.segments.get(place)?;
@@ -195,13 +195,13 @@ impl Job {
         Some(Segment { kept, last: is_last.then(|| self.finish(hands)) })
     }
 
-    /// Whether the file can be read in one go together with others.
+    /// Returns true if the file can be read in one go together with others.
     pub(super) fn is_small(&self) -> bool {
         let is_whole = self.order.blocks.is_empty();
         is_whole && (1..=BLOCK).contains(&self.stat.size) && self.stat.allocated >= self.stat.size
     }
 
-    /// What the file was when it was opened.
+    /// Returns the stat of the file when it was opened.
     pub(super) fn stat(&self) -> &Stat {
         &self.stat
     }
@@ -211,8 +211,8 @@ impl Job {
         (&self.source, self.stat.size as usize)
     }
 
-    /// Reads a small file that is in memory, all of it with one call. `None`
-    /// where that is not how it comes.
+    /// Reads a small file that is in memory, all of it with one call. `None` if
+    /// that does not give all of it.
     pub(super) fn read_whole(&self, hands: &mut Hands) -> Option<Reading> {
         let length = self.stat.size as usize;
         hands.prepare(self.stat.size).ok()?;
@@ -226,7 +226,7 @@ impl Job {
         Some(self.take_whole(0, hands))
     }
 
-    /// A read has failed: if another does not, that is worth telling.
+    /// Notes that a read has failed: if another one does not, that is reported.
     pub(super) fn note_failed_read(&self) {
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         parts.needed_second_read = true;
@@ -251,7 +251,7 @@ impl Job {
         self.finish(hands)
     }
 
-    /// Whether the file still is what it was when it was opened.
+    /// Returns true if the file still is what it was when it was opened.
     fn is_unchanged(&self) -> bool {
         self.source.stat().is_ok_and(|now| now.is_unchanged_from(&self.stat))
     }
@@ -369,7 +369,7 @@ impl Job {
     }
 }
 
-/// Why a file is not read whose size is nearly all holes.
+/// Returns the error for a file that is not read because its size is nearly all holes.
 fn claims_too_much(stat: &Stat) -> io::Error {
     let [size, allocated, most] = [stat.size, stat.allocated, HOLES_MAX].map(units::size);
     io::Error::other(format!(

@@ -1,4 +1,4 @@
-//! Whether another date explains another content in this tree. After a copy
+//! The rule that says if another date explains another content in this tree. After a copy
 //! that kept no dates it does not: nearly every file has its recorded content
 //! under a new date, and a file that was damaged before or by the copying looks
 //! like an edit. The rule, with its limits, is in `docs/promises.md`.
@@ -19,7 +19,7 @@ use crate::words::{DateRules, Entry, EntryKind, Result, Verdict};
 /// was seen so far decides.
 const HELD_BYTES_MAX: usize = 64 << 20;
 
-/// Whether another date explains another content of the same size.
+/// The meaning of another date of a file that has another content of the same size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NewDates {
     /// At most half of the files have another date than recorded: there are
@@ -31,9 +31,10 @@ pub(super) enum NewDates {
     ExplainNothing,
 }
 
-/// How many files have their recorded content under another date.
+/// Counts of files that have their recorded content under another date.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RedatedCount {
+    /// In the scope, by this update and those before it that were cut off.
     same_content: u64,
     judged: u64,
 }
@@ -48,8 +49,8 @@ impl RedatedCount {
         }
     }
 
-    /// Whether the files of the recorded content under another date are most of
-    /// `files`.
+    /// Returns true if the files of the recorded content under another date are
+    /// most of `files`.
     fn is_most_of(self, files: u64) -> bool {
         self.same_content.saturating_mul(2) > files
     }
@@ -63,9 +64,9 @@ pub(super) struct HeldEdits {
 }
 
 impl Ledger<'_> {
-    /// Begins to count. `are_many` says whether so many files have another date
-    /// that they may be most; a part of a tree is not sampled. An update goes on
-    /// where one that was cut off came to.
+    /// Begins to count. `are_many` is true if so many files have another date
+    /// that they might be most; a part of a tree is not sampled. An update goes
+    /// on where one that was cut off came to.
     pub(super) fn begin_redated(&mut self, are_many: bool) -> Result<()> {
         let scope = &self.plan.walk.scope;
         let carried = if self.outcome.is_update { self.catalog.redated_files(scope)? } else { 0 };
@@ -100,9 +101,9 @@ impl Ledger<'_> {
 }
 
 impl Weigher<'_> {
-    /// How far dates can be believed for this file. One that was a damaged copy
-    /// stays one under the same date: an `update` has recorded the new dates of
-    /// the files around it by then.
+    /// Returns how far dates can be believed for this file. One that was a
+    /// damaged copy stays one under the same date: an `update` has recorded the
+    /// new dates of the files around it by then.
     pub(super) fn date_rules(&self, stored: Option<&Stored>, entry: &Entry) -> DateRules {
         let was_damaged_copy =
             known_damage(stored).is_some_and(|known| known.verdict == Verdict::DamagedCopy);
@@ -113,8 +114,8 @@ impl Weigher<'_> {
         }
     }
 
-    /// Whether a verdict depends on what other dates say in this tree, and that
-    /// is not known yet.
+    /// Returns true if a verdict depends on the meaning of other dates in this
+    /// tree, and that is not known yet.
     pub(super) fn is_in_doubt(
         &mut self,
         verdict: Verdict,
@@ -148,8 +149,8 @@ impl Weigher<'_> {
         }
     }
 
-    /// Decides what other dates say, and gives the edits that wait their verdict.
-    /// Whether some of them are read a second time.
+    /// Decides the meaning of other dates, and gives the edits that wait their
+    /// verdict. Returns true if some of them are read a second time.
     pub(super) fn settle_held_edits(&mut self) -> Result<bool> {
         if self.held_edits.edits.is_empty() {
             return Ok(false);
@@ -169,7 +170,7 @@ impl Weigher<'_> {
         }
         for (id, mut pending) in held {
             if self.ledger.new_dates == NewDates::ExplainNothing {
-                // Nothing is called damaged on one look.
+                // Nothing is reported as damaged after one reading.
                 let first = pending.first.as_ref();
                 let blocks = first.map_or_else(Vec::new, |first| first.blocks(pending.entry.size));
                 self.send(id, pending, blocks, Vec::new());

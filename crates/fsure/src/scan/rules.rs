@@ -1,4 +1,4 @@
-//! What an `update` is told to read, to write and to drop.
+//! The rules of an `update`: what to read, to write and to drop.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,25 +6,25 @@ use std::time::Duration;
 use super::Sizes;
 use crate::words::{AlgorithmSet, RelPath};
 
-/// What `update` reads and writes.
+/// The rules for what `update` reads and writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UpdateRules {
     /// Read files whose stat is as recorded too.
     pub full: bool,
-    /// What to compute for every file.
+    /// Digests to compute for every file.
     pub digests: AlgorithmSet,
     /// Do nothing but give these digests to files that lack them and are as
     /// recorded.
     pub only_completes: bool,
-    /// Which findings are recorded although they bury evidence.
+    /// Findings that are recorded although they bury evidence.
     pub accept: Accept,
-    /// Which tombstones are dropped.
+    /// Tombstones that are dropped.
     pub forget: Forget,
     /// Read no files but those of these sizes.
     pub only_sizes: Option<Arc<Sizes>>,
 }
 
-/// Which findings the user stands up for.
+/// The findings that the user accepts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Accept {
     /// None.
@@ -37,7 +37,7 @@ pub enum Accept {
 }
 
 impl Accept {
-    /// Whether the user stands up for this path.
+    /// Returns true if the user accepts the finding for this path.
     pub fn covers(&self, path: &RelPath) -> bool {
         match self {
             Self::Nothing => false,
@@ -47,8 +47,8 @@ impl Accept {
     }
 }
 
-/// Which tombstones are dropped: records of what was found to be gone, kept so
-/// that it can be judged if it comes back.
+/// The tombstones to drop: records of what was found to be gone, kept so that
+/// it can be judged if it comes back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Forget {
     /// None.
@@ -61,6 +61,6 @@ pub enum Forget {
     Now(Duration),
 }
 
-/// The age from which a tombstone is dropped, unless told: longer than a disk is
-/// left in a drawer between two backups.
+/// The age from which a tombstone is dropped, unless another is given: longer
+/// than a disk is left in a drawer between two backups.
 pub const TOMBSTONE_AGE: Duration = Duration::from_secs(365 * 86_400);

@@ -59,8 +59,9 @@ impl Segments {
         Self::all_but(&kept, size)
     }
 
-    /// Where nothing is left to read, the file has changed since, or all of it is
-    /// known: its stat decides, and an empty stretch asks for it.
+    /// Takes `ranges`, or one empty range if nothing is left to read. Then the
+    /// file has changed since, or all of it is known: its stat decides, and the
+    /// empty range makes a reader check it.
     fn listed(ranges: Vec<Range<u64>>) -> Self {
         Self::Listed(if ranges.is_empty() { vec![0..0] } else { ranges })
     }
@@ -111,7 +112,7 @@ fn in_pieces(range: Range<u64>) -> impl Iterator<Item = Range<u64>> {
     range.step_by(PIECE as usize).map(move |start| start..(start + PIECE).min(end))
 }
 
-/// Whether kept values are those of exactly one segment.
+/// Returns true if kept values are those of exactly one segment.
 fn fits(kept: &UnfinishedBlocks, size: u64) -> bool {
     let start = kept.first_block.saturating_mul(BLOCK);
     start < size

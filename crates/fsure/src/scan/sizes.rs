@@ -1,7 +1,7 @@
-//! Which sizes several files have. A file that has its size for itself is equal
-//! to none, so that nobody who looks for equal files need read it. The memory
-//! is fixed: two bits for each of 2^25 places that sizes are thrown into, and
-//! two sizes in one place cost no more than a file read in vain.
+//! Finds the sizes that several files have. A file whose size is unique is
+//! equal to no other, so that a search for equal files need not read it. The
+//! memory is fixed: two bits for each of 2^25 places that sizes are hashed to,
+//! and two sizes in one place cost no more than a file read in vain.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Looks at every file of a walk.
+    /// Collects the sizes of all files of a walk.
     pub fn of(root: &Arc<Root>, walk: &WalkOptions, monitor: &dyn Monitor) -> Result<Self> {
         let mut options = walk.clone();
         options.borders.places = Places::No;
@@ -51,8 +51,8 @@ impl Sizes {
         self.once[word] |= bit;
     }
 
-    /// Whether another file may have that size; `false` is certain. Empty files
-    /// are equal without being looked at.
+    /// Returns true if another file might have that size; `false` is certain.
+    /// Empty files are equal without being read, and count as not shared.
     pub fn may_be_shared(&self, size: u64) -> bool {
         let (word, bit) = place(size);
         size > 0 && self.again[word] & bit != 0

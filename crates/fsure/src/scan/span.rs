@@ -18,7 +18,7 @@ pub(super) const CHUNK: u64 = 4 << 20;
 /// takes seconds for each; blocks that fail after that are unreadable whole.
 const NARROWING_FAILURES_MAX: u32 = 64;
 
-/// Why a stretch was not read to its end.
+/// The reason that a stretch was not read to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cut {
     /// The file is shorter than it was.
@@ -27,12 +27,12 @@ pub(super) enum Cut {
     Stopped,
 }
 
-/// What is known after reading a stretch, besides its blocks.
+/// The result of reading a stretch, besides its blocks.
 #[derive(Debug)]
 pub(super) struct SpanReport {
     /// Bytes that could not be read, in order, adjacent ranges merged.
     pub(super) unreadable: Vec<ByteRange>,
-    /// What the system said of the first of them.
+    /// The system's error for the first of them.
     pub(super) error: Option<io::Error>,
     /// A read failed and a second one did not.
     pub(super) needed_second_read: bool,
@@ -126,8 +126,8 @@ impl Span<'_> {
         Ok(())
     }
 
-    /// Tries a block that failed a second time, then finds the bad bytes in
-    /// it. Whether it came after all.
+    /// Reads a block that failed a second time, then finds the bad bytes in it.
+    /// Returns true if it could be read after all.
     fn fill_at_last(
         &self,
         hands: &mut Hands,

@@ -1,6 +1,6 @@
-//! Where a scrub's cases come from: the files that are due, the oldest first,
-//! as far as the budget goes. They are chosen in that order, a chunk at a time,
-//! and each chunk is read in the order of the disk.
+//! The source of the cases of a scrub: the files that are due, the oldest
+//! first, as far as the budget goes. They are chosen in that order, a chunk at
+//! a time, and each chunk is read in the order of the disk.
 
 use std::collections::VecDeque;
 use std::task::Poll;
@@ -28,9 +28,9 @@ const BLOCKS_MAX: usize = 256 << 10;
 #[allow(clippy::large_enum_variant)]
 pub(super) enum Next {
     Case(Case),
-    /// The storage is being asked.
+    /// The storage has not responded yet.
     Later,
-    /// What is under way decides whether there is more to spend.
+    /// The orders under way decide if there is more to spend.
     AfterNews,
     None,
 }
@@ -38,16 +38,16 @@ pub(super) enum Next {
 /// The files that are due.
 pub(super) struct Turns {
     looker: Looker,
-    /// Rows that fail their seal: nobody knows how old they are.
+    /// Rows that fail their seal: their age is not known.
     bad: VecDeque<RelPath>,
     /// The last number that was fetched.
     after: i64,
     page: VecDeque<Due>,
     chunk: std::vec::IntoIter<Looked>,
     is_fetched: bool,
-    /// Whether what was chosen last was not well before.
+    /// True if the file that was chosen last was not OK before.
     was_again: bool,
-    /// Whether that was one that goes alone.
+    /// True if that file was one that goes alone.
     was_alone: bool,
 }
 
@@ -65,8 +65,8 @@ impl Turns {
         })
     }
 
-    /// Finds out what is due and what may be spent on it. The bytes that are
-    /// going to be read, as far as is known.
+    /// Finds out what is due and what may be spent on it. Returns the bytes
+    /// that are going to be read, as far as is known.
     pub(super) fn begin(&mut self, rules: &ScrubRules, weigher: &mut Weigher<'_>) -> Result<u64> {
         let now_s = weigher.ledger.now_s;
         let age_s = rules.max_age.map_or(0, |age| i64::try_from(age.as_secs()).unwrap_or(i64::MAX));

@@ -63,9 +63,9 @@ impl Weigher<'_> {
         Ok(())
     }
 
-    /// A recorded path that the walk did not come across, asked for once more
-    /// by its name: it may have appeared behind the walk's back. A record is
-    /// asked for under its own name, whatever other one it was found under.
+    /// Settles a recorded path that the walk did not come across, after another
+    /// stat by its name: it might have appeared behind the walk's back. The stat is
+    /// of the name in the record, whatever other one the file was found under.
     pub(super) fn take_absent(&mut self, path: RelPath, stored: Option<Stored>) -> Result<()> {
         let path = stored.as_ref().map_or(path, |stored| stored.path().clone());
         match self.plan.root.stat(path.as_bytes()) {
@@ -93,8 +93,8 @@ impl Weigher<'_> {
         }
     }
 
-    /// Whether a record is of a file system below the root that the walk has
-    /// not come across: what is recorded on it is not missing, it is not here.
+    /// Returns true if a record is of a file system below the root that the walk
+    /// has not come across: what is recorded on it is not missing, it is not here.
     fn is_of_absent_volume(&self, stored: Option<&Stored>) -> bool {
         let Some(Stored::Sound(row)) = stored else { return false };
         self.plan.walk.borders.cross_file_systems

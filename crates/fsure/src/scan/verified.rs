@@ -1,5 +1,5 @@
-//! What a run that judges writes: when a content was last seen to be as
-//! recorded, and what was looked at and was not.
+//! Writes the results of a run that judges: the time at which a content was
+//! last seen to be as recorded, and the files that were checked and were not.
 
 use super::Purpose;
 use super::ledger::{Ledger, Settled, seconds};
@@ -7,7 +7,7 @@ use crate::catalog::{Part, UnfinishedBlocks};
 use crate::words::{Entry, Record, RelPath, Result, Verdict};
 
 impl Ledger<'_> {
-    /// Notes what a verdict of `verify` or of a scrub says for the next time.
+    /// Notes a verdict of `verify` or of a scrub for the next run.
     pub(super) fn write_verified(&mut self, settled: &Settled) -> Result<()> {
         let Some(row) = settled.row().filter(|row| !row.is_gone()) else { return Ok(()) };
         if !self.open_gate()? {
@@ -64,7 +64,8 @@ impl Ledger<'_> {
         self.survive(kept)
     }
 
-    /// Has a file come first the next time that differed at a first look.
+    /// Notes that a file differed at a first reading, so that it comes first
+    /// the next time.
     pub(super) fn keep_undecided(&mut self, path: &RelPath) -> Result<()> {
         if !self.may_write {
             return Ok(());

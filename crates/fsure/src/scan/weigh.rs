@@ -1,5 +1,5 @@
-//! Every path's way to its verdict: what has to be read for it, what the
-//! reading says, when to look a second time.
+//! Leads every path to its verdict: decides what has to be read for it,
+//! evaluates the reading, and decides when to read a second time.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
@@ -28,7 +28,7 @@ use crate::words::{
     Verdict, judge, no_answer,
 };
 
-/// How often a file is read anew because it changed in the meantime.
+/// Most attempts to read a file that changes while it is read.
 pub(super) const ATTEMPTS_MAX: u32 = 3;
 
 /// Files from this size on keep the values of finished parts, so that a run
@@ -40,29 +40,29 @@ pub(super) struct Pending {
     pub(super) path: RelPath,
     pub(super) stored: Option<Stored>,
     pub(super) entry: Entry,
-    /// What it was when it was last asked for.
+    /// Stat of the file when it was last taken or read.
     pub(super) stat: Stat,
     pub(super) device: u64,
     pub(super) algorithms: AlgorithmSet,
     pub(super) link: Option<LinkKey>,
-    /// How often it was found changed while it was read.
+    /// Number of times that it was found changed while it was read.
     pub(super) attempt: u32,
-    /// Whether its next order gives its writer time to finish.
+    /// True if its next order gives its writer time to finish.
     pub(super) is_retry: bool,
-    /// Whether it is to be read by itself: a reader got stuck at it or at one
+    /// True if it is to be read by itself: a reader got stuck at it or at one
     /// of those it was read with.
     pub(super) alone: bool,
-    /// What the first look said, while the second is under way.
+    /// The result of the first reading, while the second is under way.
     pub(super) first: Option<FirstLook>,
-    /// What is read of it, where that is not all.
+    /// The blocks that are read of it, if these are not all.
     pub(super) part: Option<PartPlan>,
-    /// Whether it was not well when last looked at.
+    /// True if it was not OK when it was last checked.
     pub(super) is_again: bool,
-    /// What its last order was charged to the budget.
+    /// Bytes that the budget was charged for its last order.
     pub(super) charged: u64,
 }
 
-/// The one who decides.
+/// Decides the verdict of every path of a run.
 pub(super) struct Weigher<'a> {
     pub(super) plan: &'a Plan,
     pub(super) ledger: Ledger<'a>,
@@ -74,11 +74,11 @@ pub(super) struct Weigher<'a> {
     pub(super) pending: BTreeMap<u64, Box<Pending>>,
     pub(super) links: Links,
     pub(super) purse: Purse,
-    /// What is left of the record, where all of it is judged.
+    /// The part of the record that is left, if all of it is judged.
     pub(super) remaining: Option<Remaining>,
-    /// Whether what is taken now was not well when last looked at.
+    /// True if the file that is taken now was not OK when it was last checked.
     pub(super) is_again: bool,
-    /// The most that may be read of it.
+    /// The most bytes that may be read of it.
     pub(super) bytes_max: u64,
     pub(super) moves: Moves,
     pub(super) held_edits: HeldEdits,
@@ -87,7 +87,7 @@ pub(super) struct Weigher<'a> {
     /// Folders whose names the walk has not come to yet.
     pub(super) folders: HashMap<RelPath, (Option<Stored>, Entry)>,
     next_id: u64,
-    /// Orders that nobody waits for any more: their answers come too late.
+    /// Orders that were given up: their responses come too late.
     pub(super) given_up: HashSet<u64>,
     /// The file ordered last.
     current: Option<u64>,
@@ -134,8 +134,8 @@ impl<'a> Weigher<'a> {
         (outcome.files.total(), outcome.bytes_judged.saturating_add(under_way))
     }
 
-    /// Bytes that there are to judge in all, as far as this run knows better than
-    /// the record does.
+    /// Returns the bytes to judge in all; `None` if this run knows no better
+    /// than the record does.
     pub(super) fn bytes_total(&self) -> Option<u64> {
         let judged = self.ledger.outcome.bytes_judged;
         let under_way = |size: fn(&Pending) -> u64| {
@@ -405,8 +405,8 @@ impl<'a> Weigher<'a> {
             path: pending.path.clone(),
             stat: pending.stat.clone(),
             algorithms: pending.algorithms,
-            // A second look is for the medium, whatever the first one saw, and so
-            // is one at what is known to be damaged there.
+            // A second reading is of the medium, whatever the first one found,
+            // and so is that of a file that is known to be damaged there.
             uses_cache: self.plan.reads_from == From::Cache
                 && pending.first.is_none()
                 && known_damage(pending.stored.as_ref()).is_none(),
@@ -435,7 +435,7 @@ impl<'a> Weigher<'a> {
         self.ledger.keep(&path, &entry, blocks)
     }
 
-    /// Takes a worker's answer.
+    /// Takes a reader's response.
     pub(super) fn weigh(&mut self, order: Order, reading: Reading) -> Result<()> {
         let Some(pending) = self.pending.remove(&order.id) else {
             if self.given_up.contains(&order.id) {
@@ -459,7 +459,7 @@ impl<'a> Weigher<'a> {
     }
 
     /// Gives a content to the other names of its inode that wait for it, or,
-    /// without one, has them look for themselves.
+    /// without one, orders each of them to be read.
     fn serve_waiting(&mut self, pending: &Pending, content: Option<&Rc<Content>>) -> Result<()> {
         let Some(key) = pending.link.filter(|_| pending.first.is_none()) else {
             return Ok(());

@@ -27,8 +27,8 @@ pub(super) enum News {
     Unable(Error),
 }
 
-/// Answers told at once. One by one they cost the control thread as much as
-/// what they say.
+/// Responses that are sent at once. One by one they cost the control thread as
+/// much as what they hold.
 const TOLD_AT_ONCE: usize = 64;
 
 /// A reader, before it has its memory.
@@ -57,7 +57,7 @@ impl Worker {
         let failed = catch_unwind(work)
             .unwrap_or_else(|_| Err(Error::Internal("a reader failed".to_owned())));
         if let Err(error) = failed {
-            // Nobody listens any more only when the run has failed already.
+            // The receiver is gone only if the run has failed already.
             let _ = outgoing.send(News::Unable(error));
         }
         drop(alive);
@@ -67,7 +67,7 @@ impl Worker {
 /// A reader at work.
 struct Work {
     outgoing: Sender<News>,
-    /// Answers not told yet.
+    /// Responses that are not sent yet.
     told: Vec<(Order, Reading)>,
 }
 
@@ -121,7 +121,7 @@ impl Work {
         self.read_pack(pack.take(), hands);
     }
 
-    /// Works on a file together with whoever has nothing else to do.
+    /// Works on a file together with the readers that have nothing else to do.
     fn share(&mut self, job: Job, hands: &mut Hands) {
         let job = Arc::new(job);
         // What is in memory is read as fast as it is hashed: more than the cores
@@ -184,7 +184,7 @@ impl Work {
         }
         while let Some(segment) = job.work(hands) {
             let Segment { kept, last } = segment;
-            // A content that is told as a whole has them all.
+            // A content that is reported as a whole has them all.
             let is_wanted = matches!(last, None | Some(Reading::CutOff(_)));
             if let Some(blocks) = kept.filter(|_| is_wanted) {
                 self.send(News::Part(job.order.id, job.stat().clone(), blocks), hands);
@@ -199,7 +199,8 @@ impl Work {
         hands.post.turn_to(None);
     }
 
-    /// Tells of a file that could not be opened: of itself, or of us.
+    /// Reports that a file could not be opened: for the file, or for this
+    /// process if it lacks the means to open it.
     fn tell_unopened(&mut self, (order, reading): (Order, Reading), hands: &Hands) {
         match reading {
             Reading::NoMeans(source) => {
@@ -227,7 +228,7 @@ impl Work {
     fn send(&self, news: News, hands: &Hands) {
         if !hands.post.is_lost() {
             hands.post.rest();
-            // Nobody listens any more only when the run has failed already.
+            // The receiver is gone only if the run has failed already.
             let _ = self.outgoing.send(news);
             hands.post.move_on();
         }

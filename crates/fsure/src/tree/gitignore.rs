@@ -4,12 +4,12 @@
 
 use std::fmt::Write as _;
 
-/// What a pattern matches.
+/// A pattern that is ready to match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rule {
-    /// Whether it takes back what one before it has left out.
+    /// True if it takes back what one before it has left out.
     pub(super) is_exception: bool,
-    /// Whether it is about folders only.
+    /// True if it is about folders only.
     pub(super) is_for_folders: bool,
 }
 

@@ -27,8 +27,8 @@ pub(super) struct Task {
     pub(super) patterns: Patterns,
 }
 
-/// A folder's content, ready to be told. Paths are made when they are told:
-/// what waits has only names, one behind the other.
+/// A folder's content, ready to be reported. Paths are built when they are reported: what
+/// waits has only names, one behind the other.
 #[derive(Debug, Default)]
 pub(super) struct Listed {
     folder: RelPath,
@@ -39,7 +39,7 @@ pub(super) struct Listed {
     pub(super) tasks: Vec<Task>,
 }
 
-/// Something to be told of a name in a folder, or of the folder itself.
+/// An item to report for a name in a folder, or for the folder itself.
 #[derive(Debug)]
 struct Item {
     /// Empty for the folder itself.
@@ -59,11 +59,11 @@ pub(super) enum What {
     Descend,
 }
 
-/// What comes next in a folder.
+/// The next item of a folder.
 #[derive(Debug)]
 pub(super) enum Next {
     Step(Step),
-    /// What is in this folder comes before the rest of the one it is in.
+    /// The content of this folder comes before the rest of the folder that contains it.
     Descend(RelPath),
 }
 
@@ -73,12 +73,12 @@ impl Listed {
         Self { folder: folder.clone(), items, ..Self::default() }
     }
 
-    /// A folder whose names could not be had in time.
+    /// A folder whose names could not be read in time.
     pub(super) fn unanswered(folder: &RelPath, error: io::Error) -> Self {
         Self::of(folder, What::Unlisted(error))
     }
 
-    /// How many items are left to be told.
+    /// Returns the number of items that are left to report.
     pub(super) fn len(&self) -> usize {
         self.items.len()
     }
@@ -182,7 +182,7 @@ pub(super) fn list(root: &Root, task: &Task, borders: &Borders, moved: &dyn Fn()
     Listed { folder: folder.clone(), names, items: items.into_iter(), tasks }
 }
 
-/// What is to be told of a name.
+/// Determines the item to report for a name.
 pub(super) fn what(
     stat: io::Result<Stat>,
     path: &dyn Fn() -> RelPath,

@@ -30,13 +30,13 @@ pub(super) const WAITING_MAX: usize = if cfg!(test) { 1 << 10 } else { 1 << 14 }
 const WAKE_AT: usize = 4_096;
 const WAKE_AFTER: Duration = Duration::from_millis(2);
 
-/// How long the reader waits for a folder before it does something else.
+/// Time that the reader waits for a folder before it does something else.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Folders that may get stuck before the walk is given up.
 const LOST_MAX: usize = 32;
 
-/// How long threads may take to end when the walk has ended.
+/// Time that the threads may take to end after the end of the walk.
 const LEAVE: Duration = Duration::from_secs(1);
 
 /// The threads, and what they have found.
@@ -62,7 +62,7 @@ struct Board {
     listed: HashMap<RelPath, Result<Listed>>,
     /// Names in `listed`.
     waiting: usize,
-    /// Whether enough names wait.
+    /// True if enough names wait for the reader.
     is_full: bool,
     /// The folder the reader waits for.
     wanted: Option<RelPath>,
@@ -150,7 +150,7 @@ impl Listers {
         }
     }
 
-    /// Whether so many folders were given up that the storage has to be.
+    /// Returns true if so many folders were given up that the storage has to be given up.
     pub(super) fn are_silent(&self) -> bool {
         self.shared.lock().lost > LOST_MAX
     }
@@ -249,7 +249,8 @@ impl Board {
         None
     }
 
-    /// Puts up what a folder holds. The number of folders to be listed in turn.
+    /// Stores the content of a folder for the reader. Returns the number of folders to be
+    /// listed in turn.
     fn put(&mut self, folder: RelPath, mut listed: Result<Listed>) -> usize {
         let mut new_tasks = 0;
         if let Ok(listed) = &mut listed {
@@ -263,8 +264,8 @@ impl Board {
         new_tasks
     }
 
-    /// Whether the reader waits for something that is there, and more of it
-    /// would not be worth waiting for.
+    /// Returns true if the folder that the reader waits for is listed, and if it is not
+    /// worth waiting for more names.
     fn is_worth_waking(&self) -> bool {
         let is_there = self.wanted.as_ref().is_some_and(|wanted| self.listed.contains_key(wanted));
         let is_all = self.busy.is_empty() && self.tasks.is_empty();

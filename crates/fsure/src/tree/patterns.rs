@@ -1,5 +1,5 @@
-//! What to leave out: `--exclude`, `config.toml` and `.fsureignore` files, in
-//! the manner of `.gitignore` because everybody knows it. `.gitignore` itself
+//! Determines which paths are left out: `--exclude`, `config.toml` and `.fsureignore`
+//! files, in the syntax of `.gitignore` because it is widely known. `.gitignore` itself
 //! is never obeyed: what git leaves out is often the only copy.
 
 use std::sync::Arc;
@@ -60,14 +60,14 @@ impl Patterns {
         Ok(Self { first: self.first.clone(), innermost: layer.or(self.innermost.clone()) })
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no patterns.
     pub fn is_empty(&self) -> bool {
         self.first.is_none() && self.innermost.is_none()
     }
 
-    /// Whether a path is to be left out, and who says so. A folder that is
-    /// takes everything below it along. A pattern file never is: it could hide
-    /// itself with the rest.
+    /// Returns the source of the pattern that leaves out a path; `None` if the path is
+    /// not left out. A folder that is left out takes everything below it along. A pattern
+    /// file is never left out: it could hide itself with the rest.
     pub fn leave_out(&self, path: &RelPath, is_folder: bool) -> Option<LeftOut> {
         if !is_folder && path.name() == IGNORE_FILE.as_bytes() {
             return None;
@@ -116,7 +116,8 @@ impl Layer {
         Ok(Some(Arc::new(Self { folder, set, rules, outer })))
     }
 
-    /// What the last pattern that fits says; `None` where none fits.
+    /// Returns true if the last pattern that matches leaves the path out, false if it is
+    /// an exception; `None` if no pattern matches.
     fn verdict(&self, path: &RelPath, is_folder: bool) -> Option<bool> {
         let start = if self.folder.is_root() { 0 } else { self.folder.as_bytes().len() + 1 };
         let below = path.as_bytes().get(start..)?;

@@ -21,7 +21,7 @@ use crate::words::{RelPath, Result, is_carrier};
 /// 8: 0.37, 16: 0.35 for 100,000 names in 1,000 folders.
 pub const LISTERS: usize = 8;
 
-/// Why something is left out.
+/// Reason why something is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeftOut {
     /// `--exclude` says so.
@@ -73,30 +73,31 @@ impl Step {
     }
 }
 
-/// Where the tree ends.
+/// The borders of the tree.
 #[derive(Clone, Debug, Default)]
 pub struct Borders {
-    /// Whether other file systems are part of it.
+    /// True if other file systems are part of the tree.
     pub cross_file_systems: bool,
     /// Recorded folders over which another one is mounted.
     pub mounted_over: Vec<RelPath>,
-    /// Paths that belong to fsure itself and are never told, besides carriers.
+    /// Paths that belong to fsure itself and are never reported, besides carriers.
     pub own: Vec<RelPath>,
-    /// Whether it is worth knowing where the files lie on the disk.
+    /// Selects whether to find out where the files lie on the disk.
     pub places: Places,
     /// The catalog's place in a root: a folder that has one is a root itself.
     pub catalog_in_root: &'static str,
 }
 
 impl Borders {
-    /// Whether a name is fsure's own. Carriers are files: what else has such a
-    /// name is somebody's, and a whole folder might hide behind it.
+    /// Returns true if a name belongs to fsure itself. Only a file can be a carrier:
+    /// anything else of such a name belongs to the user, and a whole folder might be
+    /// hidden by it.
     pub(super) fn is_own(&self, folder: &RelPath, name: &[u8], stat: &io::Result<Stat>) -> bool {
         let may_be_carrier = || stat.as_ref().is_ok_and(|stat| stat.kind == Kind::File);
         is_carrier(name) && may_be_carrier() || self.own.iter().any(|own| own.is(folder, name))
     }
 
-    /// Why the tree ends at a name in a folder on `device`, if it does.
+    /// Says why the tree ends at a name in a folder on `device`, if it does.
     pub(super) fn stops_at(
         &self,
         stat: &Stat,
@@ -125,29 +126,29 @@ impl Borders {
     }
 }
 
-/// What to walk.
+/// Parameters of a walk.
 #[derive(Clone, Debug)]
 pub struct WalkOptions {
     /// The root itself, or a folder or file below it.
     pub scope: RelPath,
-    /// What is left out.
+    /// Patterns for what is left out.
     pub patterns: Patterns,
-    /// Where the tree ends.
+    /// The borders of the tree.
     pub borders: Borders,
     /// Threads that list folders, usually [`LISTERS`].
     pub listers: usize,
-    /// How long a folder may take to answer before it is given up.
+    /// Time that a folder may take to respond before it is given up.
     pub patience: Duration,
 }
 
 /// A walk under way: an iterator over its steps.
 pub struct Walk {
     listers: Listers,
-    /// What is left to tell of the scope itself, the last first.
+    /// Items of the scope itself that are left to report, the last first.
     first: Vec<Next>,
-    /// What is left to tell of each folder on the way down.
+    /// Items of each folder on the way down that are left to report.
     frames: Vec<Listed>,
-    /// The folder to be told next.
+    /// The folder to be reported next.
     awaited: Option<RelPath>,
 }
 
@@ -192,7 +193,7 @@ impl Walk {
         }
     }
 
-    /// Whether so many folders were given up that the storage has to be.
+    /// Returns true if so many folders were given up that the storage has to be given up.
     pub fn is_silent(&self) -> bool {
         self.listers.are_silent()
     }

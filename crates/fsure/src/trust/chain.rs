@@ -1,5 +1,5 @@
-//! Whether the generations of a record are the signed ones, all of them and in
-//! their order, back to where their chain began.
+//! Checks that the generations of a record are the signed ones, all of them and in their
+//! order, back to the beginning of their chain.
 
 use super::key::{Unsigned, Verifier};
 use super::statement::{Statement, head, statement};
@@ -16,20 +16,20 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
-    /// What stands for the newest statement.
+    /// Returns the digest that stands for the newest statement.
     pub(crate) fn head(&self) -> [u8; 32] {
         self.heads[0].1
     }
 
-    /// Whether that statement is part of it.
+    /// Returns true if this statement is part of the chain.
     pub(crate) fn holds(&self, generation: u64, head: &[u8; 32]) -> bool {
         self.heads.iter().any(|(number, known)| *number == generation && known == head)
     }
 
-    /// Follows the chain of the newest signed generation. Generations after it
-    /// are bound by nothing and not looked at. Nothing is said of who signed:
-    /// whoever signed the newest statement stands for all it binds. `None`
-    /// where nothing is signed, else why it does not hold.
+    /// Follows the chain of the newest signed generation. Generations after it are bound
+    /// by no signature and are not checked. The signer is not checked: the signer of the
+    /// newest statement stands for all that it binds. Returns `None` if nothing is
+    /// signed; the error is the reason why the chain does not hold.
     pub(crate) fn follow(generations: &[Generation]) -> Option<Result<Self, String>> {
         let newest = generations.iter().rposition(|one| one.seal.is_some())?;
         Some(follow(&generations[..=newest]))
@@ -74,8 +74,8 @@ fn follow(mut rest: &[Generation]) -> Result<Chain, String> {
     newest.map(|newest| Chain { newest, heads }).ok_or_else(|| "it has no generations".to_owned())
 }
 
-/// Whether the newest generation is signed with this key, and its chain holds.
-/// Else why not.
+/// Checks that the newest generation is signed with this key and that its chain holds.
+/// The error is the reason if not.
 pub(crate) fn check(generations: &[Generation], key: &Verifier) -> Result<Chain, String> {
     let Some(place) = generations.iter().rposition(|one| one.seal.is_some()) else {
         return Err("it is not signed".to_owned());

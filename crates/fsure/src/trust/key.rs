@@ -32,16 +32,16 @@ pub struct Signer {
 /// A secret key as it is stored, which may need a password.
 pub struct LockedKey {
     text: String,
-    /// Whether it is protected by a password.
+    /// True if the key is protected by a password.
     pub needs_password: bool,
 }
 
-/// Why a signature is not taken.
+/// Reason why a signature is not accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Unsigned {
     /// It is by another key, of that number.
     OtherKey(String),
-    /// It is no signature on this text.
+    /// It is not a signature on this text.
     Invalid,
 }
 
@@ -52,7 +52,7 @@ impl Verifier {
         PublicKey::from_base64(line).ok().map(Self)
     }
 
-    /// Whether a text is a key rather than the name of a file.
+    /// Returns true if a text is a key rather than the name of a file.
     pub fn is_text(text: &str) -> bool {
         text.len() == KEY_CHARACTERS && text.starts_with("RW") && Self::read(text).is_some()
     }
@@ -136,7 +136,7 @@ fn with_checksum(text: &str) -> String {
 }
 
 impl Signer {
-    /// What checks its signatures.
+    /// Returns the key that checks its signatures.
     pub fn verifier(&self) -> Verifier {
         Verifier(self.public.clone())
     }

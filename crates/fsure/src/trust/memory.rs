@@ -1,5 +1,5 @@
-//! What this machine has seen signed: outside of any tree, so that an old
-//! record, put back with its old signature, is known for what it is.
+//! Remembers the signatures that this machine has seen, outside of any tree, so that an
+//! old record is detected if it is put back with its old signature.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use crate::words::digest::hex;
 /// `fstr` in ASCII: tells it from any other SQLite file.
 const APPLICATION_ID: i64 = 0x6673_7472;
 
-/// How long another process is waited for.
+/// Maximum time to wait for another process.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const TABLE: &str = "
@@ -62,7 +62,8 @@ impl Memory {
         }
     }
 
-    /// Why a chain cannot be what was seen before, if it cannot.
+    /// Returns the reason why a chain cannot be the one that was seen before; `None` if
+    /// it can be.
     pub(crate) fn objection(
         &self,
         place: &[u8],

@@ -21,16 +21,16 @@ use crate::catalog::{Catalog, Place};
 use crate::words::digest::hex;
 use crate::words::{Error, Outcome, Result, Signed};
 
-/// Whose signature a record has to bear, and which generation it has to be.
+/// The key that must have signed a record, and the generation that the record must have.
 #[derive(Clone, Debug)]
 pub struct SignedBy {
     /// The key.
     pub key: Verifier,
-    /// How old the record may be.
+    /// The oldest state of the record that is accepted.
     pub not_before: NotBefore,
 }
 
-/// How a record that was rolled back is known.
+/// The criterion that detects a record that was rolled back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotBefore {
     /// By what this machine has seen, in this file.
@@ -122,8 +122,8 @@ impl Trusted<'_> {
         self.conclude(outcome)
     }
 
-    /// What is known of the signature, once the run is over: only now is it
-    /// certain that the rows it was judged by are the signed ones.
+    /// Completes the check of the signature when the run is over: only then is it certain
+    /// that the rows used for judging are the signed ones.
     pub(crate) fn conclude(self, outcome: &mut Outcome) -> Result<()> {
         if outcome.stopped.is_some() || outcome.offline.is_some() {
             return Ok(());
@@ -144,7 +144,7 @@ impl Trusted<'_> {
     }
 }
 
-/// What is told of a signature.
+/// Returns the facts that are reported of a signature.
 pub(crate) fn signed(chain: &Chain, key_id: String) -> Signed {
     let newest = &chain.newest;
     Signed {
@@ -174,7 +174,7 @@ pub(crate) fn place_of(place: &Place) -> Vec<u8> {
     os_path::bytes(&place.catalog).into_owned()
 }
 
-/// Why some files cannot be signed.
+/// Returns the reason why some files cannot be signed.
 pub(crate) fn weak(files: u64) -> String {
     let (files, have) =
         if files == 1 { ("1 file".to_owned(), "has") } else { (format!("{files} files"), "have") };

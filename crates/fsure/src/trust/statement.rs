@@ -8,7 +8,7 @@ use crate::catalog::Claimed;
 use crate::words::digest::hex;
 use crate::words::{Generation, SealText};
 
-/// What was signed.
+/// The content of a signed message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Statement {
     /// Name of the root folder, escaped.
@@ -90,13 +90,13 @@ impl Statement {
         (read.text() == text).then_some(read)
     }
 
-    /// Whether a record claims what was signed.
+    /// Returns true if a record claims what was signed.
     pub(crate) fn is_of(&self, claimed: &Claimed) -> bool {
         self.record == claimed.digest
     }
 }
 
-/// What stands for a statement and all that it binds.
+/// Returns the digest that stands for a statement and all that it binds.
 pub(crate) fn head(seal: &SealText) -> [u8; 32] {
     *blake3::hash(seal.statement.as_bytes()).as_bytes()
 }

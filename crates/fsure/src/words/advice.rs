@@ -1,30 +1,31 @@
-//! What to do with a folder that is in use: a pure function of what was seen
-//! there and of what is in it.
+//! Advice on a folder that is in use: a pure function of the use that was measured
+//! and of what is in it.
 //!
 //! Memory saves the time for which programs wait for the device: flushes, writes
 //! that go through at once, and reads of what is not in memory. All other reads
-//! and writes are memory's already, by the page cache, however many there are.
+//! and writes are already served from memory, by the page cache, however many there
+//! are.
 
 use super::units;
 
-/// What a folder holds, as far as its loss would matter.
+/// The kind of content of a folder, as far as its loss would matter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Risk {
-    /// Nothing in it says what it is.
+    /// Nothing in it identifies its kind.
     #[default]
     Unknown,
-    /// What its programs can make again.
+    /// Files that its programs can make again.
     Cache,
     /// Lines that matter most after a crash.
     Log,
-    /// Somebody's work.
+    /// Work of a user.
     Source,
     /// Files of a database, whose flushes are promises to others.
     Database,
 }
 
 impl Risk {
-    /// Its name, as results have it.
+    /// The name used in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Unknown => "unknown",
@@ -36,7 +37,7 @@ impl Risk {
     }
 }
 
-/// What to do with a folder.
+/// The action advised for a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
     /// `fsure ram bind`: flushes cost nothing then, and hold a little later.
@@ -50,7 +51,7 @@ pub enum Advice {
 }
 
 impl Advice {
-    /// Its name, as results have it.
+    /// The name used in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bind => "bind",
@@ -61,47 +62,47 @@ impl Advice {
     }
 }
 
-/// What is known of a folder and all that is below it.
+/// The known facts about a folder and all that is below it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Use {
     /// Seconds per hour for which programs wait for writes to be durable.
     pub durable: f64,
     /// Seconds per hour for which they wait for reads from the device.
     pub missed: f64,
-    /// Whether it is in memory already.
+    /// True if it is in memory already.
     pub is_in_memory: bool,
-    /// Whether it is the disk side of a folder that is in memory already.
+    /// True if it is the disk side of a folder that is in memory already.
     pub is_disk_side: bool,
-    /// Why it cannot be bound, where that is so.
+    /// The reason why it cannot be bound; `None` if it can be.
     pub unbindable: Option<String>,
-    /// Whether the machine needs it to start, or all else is below it.
+    /// True if the machine needs it to start, or all else is below it.
     pub is_of_the_system: bool,
-    /// Bytes in it; `None` where they were not all found.
+    /// Bytes in it; `None` if they were not all found.
     pub size: Option<u64>,
-    /// Memory that is free for it; `None` where that is not told.
+    /// Bytes of memory that are free for it; `None` if the system does not report them.
     pub available: Option<u64>,
-    /// What it holds.
+    /// Kind of its content.
     pub risk: Risk,
 }
 
-/// An advice, and why.
+/// An advice, with its reason.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Advised {
-    /// What to do.
+    /// The action.
     pub advice: Advice,
-    /// In words.
+    /// The reason, as text.
     pub why: String,
 }
 
 /// Less than this, in seconds per hour, is not worth a folder in memory: 0.3 %
-/// of the time, which no one notices.
+/// of the time, which a user does not notice.
 pub const WORTH: f64 = 10.0;
 
-/// So much of the memory that is free may be taken, as one over this: what is
-/// left is the page cache of all others.
+/// Divisor of the free memory that gives the most that a folder may take: the rest
+/// is the page cache of all other folders.
 const SHARE: u64 = 2;
 
-/// What to do with a folder.
+/// Returns the advice on a folder, with the reason.
 pub fn advise(seen: &Use) -> Advised {
     let gain = seen.durable + seen.missed;
     let said = |advice, why: String| Advised { advice, why };
@@ -137,7 +138,8 @@ pub fn advise(seen: &Use) -> Advised {
     }
 }
 
-/// Why it does not fit.
+/// Returns the reason why the folder does not fit into memory; `None` if it fits, or if the
+/// free memory is not known.
 fn no_room(seen: &Use) -> Option<String> {
     let Some(size) = seen.size else {
         return Some("it is too large to be counted in a moment, and so for memory".to_owned());
@@ -149,7 +151,7 @@ fn no_room(seen: &Use) -> Option<String> {
     })
 }
 
-/// Where programs wait for what they write.
+/// Returns the advice on a folder in which programs wait for what they write.
 fn of_writes(risk: Risk) -> Advised {
     let (advice, why) = match risk {
         Risk::Database => (

@@ -1,8 +1,8 @@
-//! How much of a tree was verified when.
+//! The amount of files and bytes of a tree, by the age of their last verification.
 
 use super::{ExitCode, KnownDamage, RelPath, Tally, Verdict};
 
-/// How long ago something was verified.
+/// The time since the last verification, as a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     /// Within 24 hours.
@@ -26,7 +26,7 @@ impl When {
     pub const ALL: [Self; 7] =
         [Self::Today, Self::Week, Self::Month, Self::Quarter, Self::Year, Self::Older, Self::Never];
 
-    /// When a date was, both in seconds since 1970.
+    /// Returns the class of a date, seen from `now_s`; both in seconds since 1970.
     pub fn of(verified_s: i64, now_s: i64) -> Self {
         const DAY_S: i64 = 86_400;
         let days_max = [1, 7, 30, 91, 365];
@@ -52,18 +52,18 @@ pub struct Amount {
     pub bytes: u64,
 }
 
-/// The recorded files of a root by when they were verified.
+/// The recorded files of a root, by the age of their last verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ages {
     pub(crate) amounts: [Amount; When::ALL.len()],
-    /// The file that was verified longest ago, and when, seconds since 1970;
-    /// none where no file has a date.
+    /// The file that was verified longest ago, with the date in seconds since
+    /// 1970; `None` if no file has a date.
     pub oldest: Option<(RelPath, i64)>,
     /// Rows that fail their seal, of which nothing is known.
     pub bad_records: u64,
     /// Files known to be damaged, by the verdict of the run that last read them.
     pub known_damage: Tally,
-    /// When the oldest of that damage was found, seconds since 1970.
+    /// The date at which the oldest of that damage was found, seconds since 1970.
     pub damaged_since_s: Option<i64>,
     /// Roots of their own below this one.
     pub nested_roots: Vec<RelPath>,
@@ -103,12 +103,12 @@ impl Ages {
         }
     }
 
-    /// How much was verified then.
+    /// Returns the amount whose last verification is in that class.
     pub fn of(&self, when: When) -> Amount {
         self.amounts[when as usize]
     }
 
-    /// How much there is.
+    /// Returns the amount over all classes.
     pub fn total(&self) -> Amount {
         self.amounts.iter().fold(Amount::default(), |sum, amount| Amount {
             files: sum.files + amount.files,

@@ -1,18 +1,18 @@
-//! The time, as a run is told it. What is recorded for decades is tested over
-//! years, which no test can wait for: so the clock is handed in.
+//! The clock of a run. Records are kept for decades and tested over years, which
+//! no test can wait for: so the clock is a parameter.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Where the time comes from: the system, unless somebody knows better.
+/// The source of the time: the system, unless the caller sets another one.
 #[derive(Clone, Default)]
 pub struct Clock(Option<Arc<Tell>>);
 
 type Tell = dyn Fn() -> i64 + Send + Sync;
 
 impl Clock {
-    /// A clock that tells these nanoseconds since 1970.
+    /// Creates a clock that returns the nanoseconds since 1970 that `tell` returns.
     pub fn telling(tell: impl Fn() -> i64 + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(tell)))
     }
@@ -31,8 +31,8 @@ impl Clock {
         self.now_ns().div_euclid(1_000_000_000)
     }
 
-    /// Begins to measure. The system's clock may be set meanwhile; this is not
-    /// moved by it.
+    /// Starts a measurement. It is not affected if the system's clock is set
+    /// meanwhile.
     pub(crate) fn watch(&self) -> Watch {
         Watch { clock: self.clone(), began: Instant::now(), began_ns: self.now_ns() }
     }
@@ -53,7 +53,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// How long it has lasted.
+    /// Returns the time since the start.
     pub(crate) fn elapsed(&self) -> Duration {
         if self.clock.0.is_none() {
             return self.began.elapsed();

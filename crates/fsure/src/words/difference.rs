@@ -1,8 +1,8 @@
-//! Two trees side by side.
+//! Results of a comparison of two trees.
 
 use super::{EntryKind, ExitCode, RelPath};
 
-/// What is said of a path in two trees, here and there.
+/// The difference of one path between two trees, the first (here) and the second (there).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Difference {
     /// Other content, kind or link target.
@@ -33,17 +33,17 @@ impl Difference {
 /// A path that is not the same in two trees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compared {
-    /// What is said of it.
+    /// Kind of the difference.
     pub difference: Difference,
-    /// The path, here if it is there under another one.
+    /// The path; the one in the first tree if the two differ.
     pub path: RelPath,
-    /// Its name there, where that is another one.
+    /// The path in the second tree, if it is another one.
     pub there: Option<RelPath>,
-    /// What it is.
+    /// Type of the entry.
     pub kind: EntryKind,
 }
 
-/// What a comparison of two trees found: files, links and folders.
+/// The counts of a comparison of two trees: files, links and folders.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Comparison {
     /// The same in both.
@@ -58,11 +58,11 @@ pub struct Comparison {
     pub moved: u64,
     /// Not compared: unread, or without a common digest.
     pub unknown: u64,
-    /// Records that fail their seal, and are told as unknown.
+    /// Records that fail their seal, and are reported as unknown.
     pub bad_records: u64,
-    /// Lines of a list that make no sense.
+    /// Lines of a list that cannot be parsed.
     pub malformed: u64,
-    /// Entries of a list that are of no use.
+    /// Entries of a list that cannot be used.
     pub unusable: u64,
     /// Bytes of files that were read for it.
     pub bytes_read: u64,
@@ -85,7 +85,7 @@ impl Comparison {
         }
     }
 
-    /// Counts one that is not the same.
+    /// Counts a path that is not the same.
     pub fn add(&mut self, difference: Difference) {
         *match difference {
             Difference::Different => &mut self.different,

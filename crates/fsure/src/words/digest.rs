@@ -1,4 +1,4 @@
-//! The digests we know, their names and their values.
+//! The supported digests, their names and their values.
 
 use std::fmt;
 
@@ -79,12 +79,12 @@ impl AlgorithmSet {
         Self(algorithms.iter().fold(0, |set, algorithm| set | 1 << (*algorithm as u8)))
     }
 
-    /// Whether `algorithm` is in the set.
+    /// Returns true if `algorithm` is in the set.
     pub fn contains(self, algorithm: Algorithm) -> bool {
         self.0 & (1 << (algorithm as u8)) != 0
     }
 
-    /// Whether all of `other` is in this set.
+    /// Returns true if all of `other` is in this set.
     pub fn covers(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
@@ -101,7 +101,7 @@ impl AlgorithmSet {
         if set == Self::default() { Self::of(&[Algorithm::Blake3]) } else { set }
     }
 
-    /// What is in this set and not in the other.
+    /// The algorithms that are in this set and not in the other.
     #[must_use]
     pub fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
@@ -112,7 +112,7 @@ impl AlgorithmSet {
         self.0
     }
 
-    /// What is in either set.
+    /// The algorithms that are in either set.
     #[must_use]
     pub fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -131,7 +131,7 @@ impl fmt::Display for AlgorithmSet {
 /// BLAKE3 lies apart from the rest so that the usual record needs no allocation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Digests {
-    /// The BLAKE3 value, where it was computed.
+    /// The BLAKE3 value, if it was computed.
     pub blake3: Option<[u8; 32]>,
     others: Vec<(Algorithm, Box<[u8]>)>,
 }
@@ -157,15 +157,15 @@ impl Digests {
         self.others.iter().find(|(known, _)| *known == algorithm).map(|(_, value)| &**value)
     }
 
-    /// Which algorithms are here.
+    /// The algorithms that have a value here.
     pub fn algorithms(&self) -> AlgorithmSet {
         let blake3 = self.blake3.map(|_| Algorithm::Blake3);
         let all = blake3.into_iter().chain(self.others.iter().map(|(algorithm, _)| *algorithm));
         AlgorithmSet(all.fold(0, |set, algorithm| set | AlgorithmSet::of(&[algorithm]).0))
     }
 
-    /// Whether every algorithm that both have agrees; `None` where they have
-    /// none in common and nothing can be said.
+    /// Returns true if every algorithm that both have gives the same value;
+    /// `None` if they have none in common and cannot be compared.
     pub fn agree(&self, other: &Self) -> Option<bool> {
         let common = self.algorithms().0 & other.algorithms().0;
         let is_same = |algorithm| self.get(algorithm) == other.get(algorithm);

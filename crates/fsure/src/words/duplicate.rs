@@ -13,11 +13,11 @@ pub struct Duplicate {
     pub size: u64,
     /// The digest they have in common.
     pub digest: Box<[u8]>,
-    /// Another name of the file told before it, and no copy.
+    /// True if it is another name of the file reported before it, and not a copy.
     pub is_link: bool,
 }
 
-/// What a search for files of equal content found.
+/// The result of a search for files of equal content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Duplicates {
     /// Groups of equal files.
@@ -28,7 +28,7 @@ pub struct Duplicates {
     pub links: u64,
     /// Bytes of all copies but one of each group.
     pub bytes_saved: u64,
-    /// Files that were read for it, their records not being of now.
+    /// Files that were read for it because their records were not current.
     pub files_read: u64,
     /// Their bytes.
     pub bytes_read: u64,
@@ -36,12 +36,12 @@ pub struct Duplicates {
     pub unread: u64,
     /// Files left out because they changed during the search.
     pub changed: u64,
-    /// Records that fail their seal, and were not believed.
+    /// Records that fail their seal, and were not used.
     pub bad_records: u64,
     /// Why the root cannot be the recorded one, if it cannot: then nothing was
     /// looked at.
     pub offline: Option<Offline>,
-    /// Whether the search was ended before its end.
+    /// True if the search was stopped before its end.
     pub was_stopped: bool,
 }
 

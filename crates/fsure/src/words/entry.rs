@@ -1,9 +1,9 @@
-//! A name's stat, reduced to what a verdict needs. What a file system cannot
-//! answer is `None`, never an invented value.
+//! The stat of a name, reduced to what a verdict needs. A value that the file
+//! system does not provide is `None`, never an invented one.
 
 use fsure_os::DATE_NS_MAX;
 
-/// What kind of thing a name stands for.
+/// The type of the entry that a name refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EntryKind {
     /// A regular file: the only kind that is read.
@@ -36,47 +36,47 @@ impl EntryKind {
 pub struct FileSystemId(pub u32);
 
 /// The modification time of a record that came from a list without dates. Its
-/// size is that of the list or, where that has none either, what was there when
-/// the list was read, and 0 where nothing was.
+/// size is that of the list; if the list has none either, the size of the file
+/// that was there when the list was read, and 0 if there was none.
 pub const UNDATED: i64 = i64::MIN;
 
-/// What `lstat` says of a path.
+/// The result of `lstat` on a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// What it is.
+    /// Type of the entry.
     pub kind: EntryKind,
     /// Length in bytes; 0 for folders.
     pub size: u64,
     /// Modification time, nanoseconds since 1970, or the nearer of
     /// ±[`DATE_NS_MAX`], or [`UNDATED`].
     pub mtime_ns: i64,
-    /// Change time, nanoseconds since 1970, where the system keeps one.
+    /// Change time, nanoseconds since 1970; `None` if the system keeps none.
     pub ctime_ns: Option<i64>,
-    /// Birth time, nanoseconds since 1970, where the file system keeps one.
+    /// Birth time, nanoseconds since 1970; `None` if the file system keeps none.
     pub birth_ns: Option<i64>,
-    /// Inode number, where it stays the same between mounts.
+    /// Inode number; `None` if it does not stay the same between mounts.
     pub inode: Option<u64>,
     /// The file system it is on.
     pub file_system: FileSystemId,
-    /// Where a link points, as raw bytes.
+    /// Target of a symbolic link, as raw bytes.
     pub target: Option<Box<[u8]>>,
 }
 
 impl Entry {
-    /// Whether nobody knows when it was modified: then only its content can be
-    /// held against anything.
+    /// Returns true if the modification time is not known: then only the content
+    /// can be compared.
     pub fn is_undated(&self) -> bool {
         self.mtime_ns == UNDATED
     }
 
-    /// The modification time, where it is known and in the range of nanoseconds.
+    /// The modification time, if it is known and in the range of nanoseconds.
     pub fn exact_mtime_ns(&self) -> Option<i64> {
         let is_exact = !self.is_undated() && self.mtime_ns.abs() != DATE_NS_MAX;
         is_exact.then_some(self.mtime_ns)
     }
 
-    /// Whether both are provably the same inode, so that their change times
-    /// can be compared.
+    /// Returns true if both are provably the same inode, so that their change
+    /// times can be compared.
     pub fn same_identity(&self, other: &Self) -> bool {
         let same_birth = match (self.birth_ns, other.birth_ns) {
             (Some(mine), Some(theirs)) => mine == theirs,
@@ -90,14 +90,14 @@ impl Entry {
             && same_birth
     }
 
-    /// Whether both are provably the same inode, and no system call has written to
-    /// it in between.
+    /// Returns true if both are provably the same inode, and no system call has
+    /// written to it in between.
     pub fn same_change(&self, other: &Self) -> bool {
         self.same_identity(other) && self.ctime_ns == other.ctime_ns
     }
 
-    /// Whether size, dates and inode are all as before: nothing was written
-    /// through the file system, as far as it can tell.
+    /// Returns true if size, dates and inode are all as before: nothing was
+    /// written through the file system, as far as the file system shows.
     pub fn same_stat(&self, other: &Self) -> bool {
         self.kind == other.kind
             && self.size == other.size

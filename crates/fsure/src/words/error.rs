@@ -1,5 +1,5 @@
-//! What ends a run: what, where, and what to do now. A file that cannot be
-//! read is a finding, never one of these.
+//! Errors that end a run. Each reports the fault, its place, and what to do now.
+//! A file that cannot be read is a finding, never one of these errors.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,29 +10,29 @@ use super::{ExitCode, shell_quoted};
 /// The result of anything that can end a run.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What ends a run.
+/// An error that ends a run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The caller asked for something that makes no sense.
+    /// The request of the caller is not valid.
     #[error("{message}")]
     Usage {
-        /// What is wrong, with its place.
+        /// The fault, with its place.
         message: String,
-        /// What to do now.
+        /// Advice on what to do now.
         hint: Option<String>,
     },
     /// No catalog was found.
     #[error("no record of {}", .path.display())]
     NoRecord {
-        /// What was asked for.
+        /// The requested path.
         path: PathBuf,
-        /// The folder that could have a record: it, or the one it is in.
+        /// The folder that could have a record: that path, or the folder it is in.
         folder: PathBuf,
     },
     /// A path neither exists nor is recorded. It may be on a medium that is not mounted.
     #[error("{} does not exist, and there is no record of it", .path.display())]
     NotThere {
-        /// What was asked for.
+        /// The requested path.
         path: PathBuf,
     },
     /// There is nothing in the folder to record.
@@ -46,9 +46,9 @@ pub enum Error {
     RecordUntrusted {
         /// The catalog's file.
         catalog: PathBuf,
-        /// What is wrong with it.
+        /// The fault in the catalog.
         why: String,
-        /// What to do now.
+        /// Advice on what to do now.
         hint: String,
     },
     /// The catalog cannot be written.
@@ -56,9 +56,9 @@ pub enum Error {
     RecordNotWritten {
         /// The catalog's file.
         catalog: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         why: String,
-        /// What to do now.
+        /// Advice on what to do now.
         hint: &'static str,
     },
     /// A file of results cannot be understood.
@@ -66,36 +66,36 @@ pub enum Error {
     UnreadableResult {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault in the file.
         why: String,
     },
     /// The system refused something outside any single file of a tree.
     #[error("cannot {doing} {}: {source}", .path.display())]
     Io {
-        /// What was being done, as a verb.
+        /// The operation that failed, as a verb.
         doing: &'static str,
-        /// To what.
+        /// The path that it was done to.
         path: PathBuf,
-        /// What the system said.
+        /// The error message of the system.
         source: io::Error,
     },
-    /// Another process of ours could not do what it was asked for.
+    /// A request to another process of fsure failed.
     #[error("{message}")]
     Told {
-        /// Why, in its words.
+        /// The error message of that process.
         message: String,
-        /// What to do now.
+        /// Advice on what to do now.
         hint: Option<String>,
-        /// What it deserves.
+        /// The exit code it deserves.
         code: ExitCode,
     },
-    /// Something that a test stands on does not hold, and nothing was shown.
+    /// A precondition of a test does not hold, so the test has shown nothing.
     #[error("harness broken: {why}")]
     HarnessBroken {
-        /// The fact.
+        /// The precondition that failed.
         why: String,
     },
-    /// The run was asked to stop before it had anything to report.
+    /// The run was stopped before it had anything to report.
     #[error("interrupted")]
     Interrupted(ExitCode),
     /// A fault of this program.
@@ -120,7 +120,7 @@ impl Error {
         }
     }
 
-    /// What to do now.
+    /// Returns advice on what to do now; `None` if there is none.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Usage { hint, .. } | Self::Told { hint, .. } => hint.clone(),
@@ -166,9 +166,9 @@ impl Error {
     }
 }
 
-/// Says of a system error where it happened.
+/// Adds the place to a system error.
 pub trait IoContext<T> {
-    /// Adds what was being done, and to what.
+    /// Adds the operation that failed, as a verb, and the path that it was done to.
     fn doing(self, doing: &'static str, path: &Path) -> Result<T>;
 }
 
@@ -178,7 +178,7 @@ impl<T> IoContext<T> for io::Result<T> {
     }
 }
 
-/// What is said of something for which the storage does not answer.
+/// Returns the error for an operation that the storage did not complete before the timeout.
 pub(crate) fn no_answer(patience: Duration) -> io::Error {
     let why = format!("the storage did not answer for {} s", patience.as_secs_f64());
     io::Error::new(io::ErrorKind::TimedOut, why)

@@ -1,14 +1,14 @@
 //! Exit codes: part of the interface, so that a script can tell damage from a
-//! folder it may not read.
+//! folder that it is not permitted to read.
 
-/// Why the command ended as it did.
+/// The result of a command, as an exit code.
 ///
-/// Where several apply, the first of 6, 3, 4, 5, 7, 1, 0 is taken, over all
+/// If several apply, the first of 6, 3, 4, 5, 7, 1, 0 is taken, over all
 /// paths of one call. A script should treat any code it does not know as a
 /// failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ExitCode {
-    /// 0: everything looked at is as recorded; for `update` also: now recorded.
+    /// 0: everything checked is as recorded; for `update` also: now recorded.
     Clean,
     /// 1: differences, none of them suspicious.
     Differences,
@@ -24,10 +24,10 @@ pub enum ExitCode {
     RecordUntrusted,
     /// 7: damage was found and all of it repaired.
     Healed,
-    /// 70: a fault of this program (`EX_SOFTWARE` of `sysexits.h`), or a test of which
-    /// another process has changed what it stands on.
+    /// 70: a fault of this program (`EX_SOFTWARE` of `sysexits.h`), or a test whose
+    /// preconditions another process has changed.
     Internal,
-    /// That of a program which was run for the caller.
+    /// The exit code of a program that was run for the caller.
     Program(u8),
     /// 130: interrupted (128 + SIGINT), state saved.
     Interrupted,
@@ -60,7 +60,7 @@ impl ExitCode {
         if other.rank() > self.rank() { other } else { self }
     }
 
-    /// How grave it is beside the others.
+    /// Ranks it beside the others by gravity.
     pub fn rank(self) -> u8 {
         match self {
             Self::Clean | Self::Program(0) => 0,

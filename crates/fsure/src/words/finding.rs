@@ -13,7 +13,7 @@ pub fn push_range(ranges: &mut Vec<ByteRange>, range: ByteRange) {
     }
 }
 
-/// Ranges in order, with those that touch or overlap made one.
+/// Returns the ranges in order, with those that touch or overlap merged.
 pub fn merge_ranges(ranges: &[ByteRange]) -> Vec<ByteRange> {
     let mut sorted: Vec<_> = ranges.iter().filter(|range| !range.is_empty()).cloned().collect();
     sorted.sort_by_key(|range| range.start);
@@ -27,42 +27,41 @@ pub fn merge_ranges(ranges: &[ByteRange]) -> Vec<ByteRange> {
 /// Evidence that a verdict rests on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
-    /// The content, which was read in this run, or asked for.
+    /// The content, which was read in this run, or requested.
     Content,
     /// Name, size and dates.
     Stat,
-    /// What an earlier run found, and nothing settled since.
+    /// A finding of an earlier run that nothing has settled since.
     KnownDamage,
 }
 
-/// What we say of one path, and why.
+/// The verdict on one path, with its reasons.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The path below the root.
     pub path: RelPath,
-    /// What is there now, or was recorded where nothing is there.
+    /// Type of the entry that is there now; if nothing is there, of the recorded one.
     pub kind: EntryKind,
     /// The verdict.
     pub verdict: Verdict,
-    /// The path under which it is recorded, where that is another one.
+    /// The path under which it is recorded, if that is another one.
     pub moved_from: Option<RelPath>,
-    /// How it is spelled otherwise than it is recorded, or could be.
+    /// Difference in spelling, actual or possible, from the recorded path.
     pub norm: Option<Spelling>,
-    /// How its metadata differs from the record.
+    /// Differences of its metadata from the record.
     pub meta: Vec<MetaChange>,
     /// The recorded entry.
     pub recorded: Option<Entry>,
     /// The entry found.
     pub found: Option<Entry>,
     /// Ranges whose content differs from the record: whole blocks, the last
-    /// one cut at the end of the file. Empty where the record has no block
-    /// values to tell.
+    /// one cut at the end of the file. Empty if the record has no block values.
     pub damaged: Vec<ByteRange>,
     /// Ranges that could not be read.
     pub unreadable: Vec<ByteRange>,
-    /// What the operating system or the check said, for a person.
+    /// Message of the operating system or of the check, for a person.
     pub reason: Option<String>,
-    /// Whether the catalog now holds what was found.
+    /// True if the catalog now holds what was found.
     pub recorded_now: bool,
     /// The evidence for the verdict.
     pub basis: Basis,
@@ -71,7 +70,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// A verdict on a path of which neither the entry nor the record is told.
+    /// Creates a finding that has neither the entry nor the record of its path.
     pub fn bare(path: RelPath, kind: EntryKind, verdict: Verdict, reason: Option<String>) -> Self {
         Self {
             path,
@@ -91,17 +90,17 @@ impl Finding {
         }
     }
 
-    /// Whether there is something to tell beside the verdict.
+    /// Returns true if there is something to report beside the verdict.
     pub fn is_flagged(&self) -> bool {
         self.norm.is_some() || !self.meta.is_empty()
     }
 
-    /// Whether it is the recorded name in another spelling.
+    /// Returns true if it is the recorded name in another spelling.
     pub fn is_respelled(&self) -> bool {
         matches!(self.norm, Some(Spelling::Nfc | Spelling::Case))
     }
 
-    /// The size now, or as recorded where nothing is there. Bytes.
+    /// Returns the size in bytes: the current one, or the recorded one if nothing is there.
     pub fn size(&self) -> u64 {
         self.found.as_ref().or(self.recorded.as_ref()).map_or(0, |entry| entry.size)
     }

@@ -3,7 +3,7 @@
 
 use super::{Finding, Verdict};
 
-/// What a run has changed in a record. Counts are of files.
+/// The changes that a run has made in a record. Counts are of files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
     /// Recorded for the first time.
@@ -16,7 +16,7 @@ pub struct Changes {
     pub missing: u64,
     /// Recorded under another name.
     pub moved: u64,
-    /// Recorded on the user's word, whatever else they are.
+    /// Recorded because the user accepted them, whatever else they are.
     pub accepted: u64,
     /// Total size of those that are new or modified.
     pub bytes: u64,
@@ -46,7 +46,7 @@ impl Changes {
         }
     }
 
-    /// Both together. The counts may be anybody's.
+    /// Returns the sum of both. The sum saturates, because the counts can come from any source.
     #[must_use]
     pub fn plus(self, other: &Self) -> Self {
         Self {
@@ -61,20 +61,20 @@ impl Changes {
     }
 }
 
-/// A state of the record: what led to it, or who signed it.
+/// A state of the record, with the run that led to it or the signature on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Generation {
     /// Its number, from 1 on.
     pub number: u64,
-    /// When, seconds since 1970.
+    /// Date of the run, seconds since 1970.
     pub at_s: i64,
-    /// Which command it was.
+    /// Name of the command.
     pub command: String,
-    /// Which version of the program.
+    /// Version of the program.
     pub made_by: String,
-    /// What it changed; nothing where it signed.
+    /// Changes that the run made; empty if it signed.
     pub changes: Changes,
-    /// What it signed, if it did.
+    /// Statement and signature, if the run signed.
     pub seal: Option<SealText>,
 }
 
@@ -87,14 +87,14 @@ pub struct SealText {
     pub signature: String,
 }
 
-/// A run that read files and held them against the record.
+/// A run that read files and compared them with the record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verification {
-    /// When it ended, seconds since 1970.
+    /// Date at which the run ended, seconds since 1970.
     pub at_s: i64,
-    /// Which command it was.
+    /// Name of the command.
     pub command: String,
-    /// The generation that it judged by; 0 where there was none.
+    /// The generation that it judged by; 0 if there was none.
     pub generation: u64,
     /// Files read and judged.
     pub files: u64,
@@ -109,11 +109,11 @@ pub struct Verification {
 pub struct Signed {
     /// The generation that bears it.
     pub generation: u64,
-    /// When it was signed, seconds since 1970, as the signer says.
+    /// Date of the signature, seconds since 1970, as the signer states it.
     pub at_s: i64,
-    /// The name of the root, as the signer says.
+    /// The name of the root, as the signer states it.
     pub root: String,
-    /// Which chain of generations it belongs to, hexadecimal.
+    /// The chain of generations that it belongs to, hexadecimal.
     pub chain: String,
     /// BLAKE3 of the statement, hexadecimal: stands for all that was signed.
     pub head: String,

@@ -1,20 +1,20 @@
-//! What carries copies of the record beside the data; see `docs/layouts.md`.
+//! Carriers of copies of the record beside the data; see `docs/layouts.md`.
 
 /// The file in a folder that carries the record of the files in it.
 pub const FOLDER_FILE: &str = ".fsure-folder.jsonl";
 
-/// What a folder's file is called until it is whole.
+/// The name of that file until it is complete.
 pub const FOLDER_FILE_MAKING: &str = ".fsure-folder.jsonl.making";
 
 /// The attribute of a file that carries its record.
 pub const FILE_ATTRIBUTE: &[u8] = b"user.fsure.record";
 
-/// Whether a name in any folder is a carrier and no data.
+/// Returns true if a name in any folder is that of a carrier and not data.
 pub fn is_carrier(name: &[u8]) -> bool {
     name == FOLDER_FILE.as_bytes() || name == FOLDER_FILE_MAKING.as_bytes()
 }
 
-/// What carries the record besides the catalog of the root.
+/// The carrier of the record besides the catalog of the root.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Layout {
     /// Nothing.
@@ -50,17 +50,17 @@ impl Layout {
 pub struct Layouts(u8);
 
 impl Layouts {
-    /// Whether this one is among them.
+    /// Returns true if this layout is among them.
     pub fn contains(self, layout: Layout) -> bool {
         self.0 & 1 << layout as u8 != 0
     }
 
-    /// With this one; the tree alone leaves nothing.
+    /// Adds this layout; [`Layout::Tree`] leaves nothing, so it is not added.
     pub fn with(self, layout: Layout) -> Self {
         if layout == Layout::Tree { self } else { Self(self.0 | 1 << layout as u8) }
     }
 
-    /// Without this one.
+    /// Removes this layout.
     pub fn without(self, layout: Layout) -> Self {
         Self(self.0 & !(1 << layout as u8))
     }
@@ -70,22 +70,22 @@ impl Layouts {
         Layout::ALL.into_iter().filter(move |layout| self.contains(*layout))
     }
 
-    /// The layouts in a list of names with commas between; `None` where one of
-    /// the names is none.
+    /// Parses a list of names separated by commas; `None` if one of them is not
+    /// the name of a layout.
     pub fn from_names(names: &str) -> Option<Self> {
         let mut layouts = names.split(',').map(Layout::from_name);
         layouts.try_fold(Self::default(), |all, layout| Some(all.with(layout?)))
     }
 }
 
-/// What a run did with carriers: folders' files and files' attributes.
+/// Counts of carriers in a run: files in folders and attributes of files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Carriers {
-    /// Records taken from them, where there is no catalog.
+    /// Records taken from them, if there is no catalog.
     pub used: u64,
     /// Written.
     pub written: u64,
-    /// Taken away.
+    /// Removed.
     pub removed: u64,
     /// Behind the catalog, in a run that writes none.
     pub behind: u64,
@@ -93,6 +93,6 @@ pub struct Carriers {
     pub conflicts: u64,
     /// That fail their own digest.
     pub damaged: u64,
-    /// That could not be read, written or taken away.
+    /// That could not be read, written or removed.
     pub refused: u64,
 }

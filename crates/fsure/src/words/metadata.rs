@@ -1,6 +1,6 @@
-//! What a name has beside its content, as far as somebody wants it recorded:
-//! mode, owner, access lists, extended attributes. It says nothing of the
-//! content: a difference stands beside the verdict and is no damage.
+//! Metadata of a name, as far as the user wants it recorded: mode, owner,
+//! access lists, extended attributes. It is independent of the content: a
+//! difference is reported beside the verdict and is not damage.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -40,7 +40,7 @@ impl Aspect {
     }
 }
 
-/// Which aspects are recorded.
+/// A set of aspects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AspectSet(u8);
 
@@ -50,12 +50,12 @@ impl AspectSet {
         Self(aspects.iter().fold(0, |set, aspect| set | 1 << *aspect as u8))
     }
 
-    /// Whether there is none.
+    /// Returns true if the set is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether an aspect is among them.
+    /// Returns true if an aspect is in the set.
     pub fn contains(self, aspect: Aspect) -> bool {
         self.0 & 1 << aspect as u8 != 0
     }
@@ -65,8 +65,8 @@ impl AspectSet {
         Aspect::ALL.into_iter().filter(move |aspect| self.contains(*aspect))
     }
 
-    /// The aspects in a list of names with commas between; `None` where one of
-    /// the names is none.
+    /// Parses a list of names separated by commas; `None` if one of them is not
+    /// the name of an aspect.
     pub fn from_names(names: &str) -> Option<Self> {
         let names = names.split(',').filter(|name| !name.is_empty());
         let aspects: Option<Vec<_>> = names.map(Aspect::from_name).collect();
@@ -87,7 +87,7 @@ pub enum MetaValue {
     Whole(Vec<u8>),
     /// A long one: its BLAKE3 value and its length in bytes.
     Digest([u8; 32], u64),
-    /// It is there or may be, and could not be read. Never recorded.
+    /// A value that exists or possibly exists, and could not be read. Never recorded.
     Unread(String),
 }
 
@@ -118,7 +118,7 @@ impl MetaValue {
 /// The metadata of one name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Metadata {
-    /// What was asked for.
+    /// Aspects that were requested.
     pub aspects: AspectSet,
     /// Values by the aspect and name they have there: no name for mode and
     /// owner, that of the attribute for the others.
@@ -128,56 +128,56 @@ pub struct Metadata {
 /// A difference in the metadata of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetaChange {
-    /// What it is a part of.
+    /// The aspect that the value belongs to.
     pub aspect: Aspect,
     /// The attribute's name; empty for mode and owner, and for an aspect as a
     /// whole.
     pub name: Vec<u8>,
-    /// What was recorded.
+    /// The recorded state.
     pub was: Was,
-    /// What is there; `None` for nothing.
+    /// The value found; `None` if there is none.
     pub now: Option<MetaValue>,
 }
 
-/// What is recorded of a value.
+/// The recorded state of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Was {
-    /// That there was none.
+    /// A record that there was no value.
     Absent,
     /// The value.
     Value(MetaValue),
-    /// Nothing: nobody asked for it when the name was recorded, or it was lost.
+    /// Nothing: it was not requested when the name was recorded, or it was lost.
     Unrecorded,
-    /// Something that fails its seal.
+    /// A record that fails its seal.
     Bad,
 }
 
 impl MetaChange {
-    /// An aspect of which nothing can be said.
+    /// Returns a change of a whole aspect, without a name or a value found.
     pub fn whole(aspect: Aspect, was: Was) -> Self {
         Self { aspect, name: Vec::new(), was, now: None }
     }
 
-    /// What differs, for a person: `mode`, `xattr user.comment`.
+    /// Returns the name of what differs, for a person: `mode`, `xattr user.comment`.
     pub fn what(&self) -> String {
         let gap = if self.name.is_empty() { "" } else { " " };
         format!("{}{gap}{}", self.aspect.name(), escape(&self.name))
     }
 
-    /// Whether it could not be looked at.
+    /// Returns true if the value could not be read.
     pub fn is_unread(&self) -> bool {
         matches!(self.now, Some(MetaValue::Unread(_)))
     }
 }
 
 impl Metadata {
-    /// Whether all of it could be read.
+    /// Returns true if all of it could be read.
     pub fn is_whole(&self) -> bool {
         !self.values.values().any(|value| matches!(value, MetaValue::Unread(_)))
     }
 
-    /// How `now` differs from this record, in the aspects of `now`. What could
-    /// not be read is told, whatever was recorded.
+    /// Returns the differences of `now` from this record, in the aspects of
+    /// `now`. A value that could not be read is included, whatever was recorded.
     pub fn changes(&self, now: &Self) -> Vec<MetaChange> {
         let mut changes = Vec::new();
         for aspect in now.aspects.iter() {
@@ -210,7 +210,7 @@ impl Metadata {
 
     /// The form in which it is recorded, version 1; see `docs/catalog.md`.
     ///
-    /// What could not be read has none: the caller records nothing then.
+    /// A value that could not be read has none: the caller records nothing then.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![VERSION, self.aspects.0];
         for ((aspect, name), value) in &self.values {
@@ -230,8 +230,8 @@ impl Metadata {
         bytes
     }
 
-    /// The metadata in that form; `None` where it is not of that form, or of a
-    /// version that is not known.
+    /// Decodes that form; `None` if the bytes do not have it, or have a version
+    /// that is not known.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let (&[version, aspects], mut rest) = bytes.split_first_chunk::<2>()?;
         if version != VERSION || aspects >> Aspect::ALL.len() != 0 {
@@ -350,7 +350,7 @@ mod tests {
         let told: Vec<_> = then.changes(&now).iter().map(MetaChange::what).collect();
         assert_eq!(told, ["mode", "acl", "xattr user.z", "xattr user.\\xff", "xattr user.a"]);
         assert!(!now.is_whole() && then.is_whole());
-        // What nobody asks for any more is no difference.
+        // An aspect that is no longer requested is not a difference.
         assert_eq!(then.changes(&metadata(&[], &[])), []);
     }
 }

@@ -1,11 +1,11 @@
-//! Who listens to a run: the terminal, a test, another language. The library
-//! tells, and never prints.
+//! The listener to a run: the terminal, a test, another language. The library
+//! calls it, and never prints.
 
 use std::time::Duration;
 
 use super::{ExitCode, Finding, RelPath, Remedy};
 
-/// How far a run has come.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Files judged.
@@ -14,36 +14,36 @@ pub struct Progress {
     pub bytes_judged: u64,
     /// Bytes of file content hashed.
     pub bytes_hashed: u64,
-    /// Bytes there are to judge, as far as is known by now.
+    /// Bytes to be judged, as far as is known so far.
     pub bytes_total: u64,
-    /// Whether `bytes_total` is final.
+    /// True if `bytes_total` is final.
     pub total_is_known: bool,
-    /// What is left of the time that the run has, where it has an end.
+    /// Time that the run has left; `None` if its time is not limited.
     pub time_left: Option<Duration>,
 }
 
-/// A listener. Calls come from several threads; none may block for long.
+/// A listener. Calls come from several threads; none must block for long.
 pub trait Monitor: Sync {
-    /// Where a run stands; called several times a second.
+    /// Receives the progress of a run and the current path; called several times a second.
     fn progress(&self, _progress: &Progress, _current: Option<&RelPath>) {}
 
-    /// A verdict, in the order in which they are reached.
+    /// Receives a verdict. Verdicts come in the order in which they are reached.
     fn finding(&self, _finding: &Finding) {}
 
-    /// What was done about a finding, once that is known.
+    /// Receives what was done about a finding, once that is known.
     fn remedy(&self, _remedy: &Remedy) {}
 
-    /// Something a person should know that is no verdict on a path.
+    /// Receives a message to the user that is not a verdict on a path.
     fn warn(&self, _message: &str) {}
 
-    /// Whether the run should save its state and end, and the exit code to
-    /// end with.
+    /// Returns the exit code to end with if the run should save its state and
+    /// end; `None` if it should go on.
     fn stop_requested(&self) -> Option<ExitCode> {
         None
     }
 }
 
-/// A monitor that listens to nothing.
+/// A monitor that ignores every call.
 #[derive(Clone, Copy, Debug)]
 pub struct Silent;
 

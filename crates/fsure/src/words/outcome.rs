@@ -1,4 +1,5 @@
-//! What a whole run found: counts, bytes, and the findings nobody may miss.
+//! The results of a whole run: counts, bytes, and the findings that the report must
+//! show.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,7 +19,7 @@ impl Tally {
         self.0[verdict as usize] += 1;
     }
 
-    /// Counts so many more.
+    /// Adds `count`.
     pub fn add_many(&mut self, verdict: Verdict, count: u64) {
         let sum = &mut self.0[verdict as usize];
         *sum = sum.saturating_add(count);
@@ -31,12 +32,12 @@ impl Tally {
         }
     }
 
-    /// How many got this verdict.
+    /// Returns the count of this verdict.
     pub fn of(&self, verdict: Verdict) -> u64 {
         self.0[verdict as usize]
     }
 
-    /// How many there are.
+    /// Returns the sum of all counts.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
@@ -59,7 +60,7 @@ pub struct Tallies {
 }
 
 impl Tallies {
-    /// How many there are.
+    /// Returns the sum of all counts.
     pub fn total(&self) -> u64 {
         self.files.total() + self.links.total() + self.folders.total()
     }
@@ -74,20 +75,20 @@ impl Tallies {
     }
 }
 
-/// Recorded files that a run left out, and so says nothing about.
+/// Recorded files that a run left out, and so has no verdict on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecordedLeftOut {
-    /// By `--exclude`: the user has just said so.
+    /// By `--exclude`: the user has just requested it.
     pub by_command_line: u64,
     /// By a pattern in a file.
     pub by_pattern: u64,
     /// Behind the border of another file system or another root: something
-    /// may be mounted over them.
+    /// is possibly mounted over them.
     pub by_border: u64,
 }
 
 impl RecordedLeftOut {
-    /// How many there are.
+    /// Returns the sum of all counts.
     pub fn total(&self) -> u64 {
         self.by_command_line + self.by_pattern + self.by_border
     }
@@ -98,8 +99,8 @@ impl RecordedLeftOut {
 pub struct BytesByWay {
     /// Past the page cache, `O_DIRECT`.
     pub direct: u64,
-    /// Past our page cache, from a server or a program that may have a cache
-    /// of its own.
+    /// Past the page cache of this machine, from a server or a program that
+    /// possibly has a cache of its own.
     pub remote: u64,
     /// Through pages dropped at once, `RWF_DONTCACHE`.
     pub dontcache: u64,
@@ -116,14 +117,14 @@ impl BytesByWay {
     }
 }
 
-/// Why a root cannot be judged at all.
+/// The reason why a root cannot be judged at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Offline {
     /// It is not the file system that was recorded.
     OtherFileSystem {
-        /// What was recorded, for a person.
+        /// The recorded file system, as text for a person.
         recorded: String,
-        /// What is there now, for a person.
+        /// The current file system, as text for a person.
         found: String,
     },
     /// It is empty while the record is not.
@@ -137,18 +138,18 @@ pub enum Offline {
     },
 }
 
-/// Why a run ended before its work was done.
+/// The reason why a run ended before its work was done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// It was asked to stop, with the signal's exit code.
+    /// It received a signal to stop; the value is the signal's exit code.
     Interrupted(ExitCode),
-    /// Its record could not be written; the message says why.
+    /// Its record could not be written; the message states the reason.
     RecordFailed(String),
-    /// The storage did not answer, again and again, each time for so long.
+    /// The storage stalled repeatedly, each time for this duration.
     StorageSilent(Duration),
 }
 
-/// Of each kind of trouble that `update --accept` ends, the first path: for the
+/// The first path of each kind of trouble that `update --accept` ends, for the
 /// command that a report advises.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToAccept {
@@ -186,16 +187,16 @@ impl ToAccept {
     }
 }
 
-/// How many suspicious and unread findings an outcome keeps for the end of
-/// the report. Beyond it a run on a dying disk would fill the memory; all of
-/// them were told to the monitor when they were found.
+/// Maximum number of suspicious and unread findings that an outcome keeps for the
+/// end of the report. With more, a run on a dying disk would fill the memory; all
+/// of them were reported to the monitor when they were found.
 pub const GRAVE_FINDINGS_MAX: usize = 10_000;
 
-/// What a run over one root found.
+/// The results of a run over one root.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Files by verdict. A folder that could not be listed counts here too,
-    /// since it stands for the files in it that nobody saw.
+    /// since it stands for the files in it that the run could not find.
     pub files: Tally,
     /// Bytes of the files, by verdict.
     pub file_bytes: Tally,
@@ -206,14 +207,14 @@ pub struct Outcome {
     /// Files, links and folders found under their recorded name in another
     /// spelling.
     pub respelled: u64,
-    /// Those whose metadata differs from the record; those of them that it
-    /// recorded, in an update.
+    /// Files, links and folders whose metadata differs from the record; in an
+    /// update, only those of them that it recorded.
     pub meta_changed: u64,
-    /// Those of whose metadata something could not be read.
+    /// Files, links and folders whose metadata could not be read in full.
     pub meta_unread: u64,
-    /// Those whose recorded metadata fails its seal.
+    /// Files, links and folders whose recorded metadata fails its seal.
     pub meta_bad: u64,
-    /// What became of what carries the record beside the data.
+    /// Counts of the carriers of the record beside the data.
     pub carriers: Carriers,
     /// FIFOs, sockets and devices seen; never opened.
     pub special: u64,
@@ -243,13 +244,13 @@ pub struct Outcome {
     /// Files of another date whose content was not read, in a run that reads
     /// none.
     pub redated_unread: u64,
-    /// Findings recorded on the user's word against the rules of `update`:
-    /// counted above too, but no trouble any more.
+    /// Findings recorded against the rules of `update` because the user accepted
+    /// them: counted above too, but no longer trouble.
     pub accepted: Tallies,
-    /// What `update --accept` would end of it.
+    /// Findings that `update --accept` would end.
     pub to_accept: ToAccept,
-    /// What was done about the findings, where that was what the run was for:
-    /// what was healed is counted above too, but no trouble any more.
+    /// Result of a heal; `None` for any other run. What was healed is counted
+    /// above too, but is no longer trouble.
     pub healing: Option<Healing>,
     /// What became of recovery data, where there are any and the run was to
     /// keep them.
@@ -258,49 +259,49 @@ pub struct Outcome {
     pub bytes_judged: u64,
     /// Bytes read, by the way they were read.
     pub bytes: BytesByWay,
-    /// Wall time.
+    /// Wall time, in seconds.
     pub seconds: f64,
     /// Suspicious, flaky, unreadable, denied, busy and record-bad findings,
     /// the first [`GRAVE_FINDINGS_MAX`].
     pub grave: Vec<Finding>,
-    /// How many more of these there were.
+    /// Number of further findings of these kinds, which are not in `grave`.
     pub grave_omitted: u64,
-    /// Why the root was not judged.
+    /// The reason why the root was not judged; `None` if it was.
     pub offline: Option<Offline>,
-    /// Why the run ended early.
+    /// The reason why the run ended early; `None` if it did not.
     pub stopped: Option<Stop>,
-    /// Recorded files that a run which ended early has not judged, where it was to
+    /// Recorded files that a run which ended early has not judged, if it was to
     /// judge all of them.
     pub unjudged_files: Option<u64>,
-    /// The catalog as a whole fails its checks; the message says how.
+    /// The message of the check that the catalog as a whole has failed, if one has.
     pub record_untrusted: Option<String>,
-    /// The digest of what the rows claim that the run judged by, where that had
-    /// to be known and the run came to its end.
+    /// The digest of what the rows claim that the run judged by, if that was
+    /// needed and the run came to its end.
     pub claims: Option<[u8; 32]>,
-    /// Who signed the record that was judged by, where that was asked for.
+    /// Signature on the record that the run judged by, if its check was requested.
     pub signed: Option<Signed>,
     /// Folders below the root that are roots of their own, to be judged by
     /// their own catalogs.
     pub nested_roots: Vec<RelPath>,
-    /// Whether the record was a list that somebody else may have made.
+    /// True if the record was a list, which another program has possibly made.
     pub is_against_list: bool,
-    /// Entries of that list that could not be held against anything.
+    /// Entries of that list that could not be compared with anything.
     pub unusable_entries: u64,
-    /// Whether the run may write the record (`update`), so that what it has
+    /// True if the run may write the record (`update`), so that what it has
     /// recorded is no longer a difference.
     pub is_update: bool,
-    /// What a scrub has to say besides.
+    /// Further results of a scrub; `None` for any other run.
     pub scrub: Option<Scrubbed>,
 }
 
 impl Outcome {
-    /// Whether the run came to its end, by a record that can be believed.
+    /// Returns true if the run came to its end, with a record that can be trusted.
     pub fn is_whole(&self) -> bool {
         self.stopped.is_none() && self.offline.is_none() && self.record_untrusted.is_none()
     }
 
-    /// Counts a path that is as recorded: what most paths are, without the
-    /// cost of a finding.
+    /// Counts a path that is as recorded, as most paths are, without the cost of
+    /// a finding.
     pub fn add_ok(&mut self, kind: EntryKind, bytes: u64) {
         match kind {
             EntryKind::File | EntryKind::Special => {
@@ -313,10 +314,10 @@ impl Outcome {
         }
     }
 
-    /// Counts a finding and keeps it where nobody may miss it.
+    /// Counts a finding, and keeps it for the end of the report if it is grave.
     pub fn add(&mut self, finding: Finding) {
         let verdict = finding.verdict;
-        // An update leaves both as recorded where the content is not recorded.
+        // An update leaves both as recorded if it does not record the content.
         let counts = !self.is_update || finding.recorded_now;
         self.respelled += u64::from(counts && finding.is_respelled());
         let any = |is: &dyn Fn(&MetaChange) -> bool| u64::from(finding.meta.iter().any(is));
@@ -390,7 +391,7 @@ impl Outcome {
         }
     }
 
-    /// The exit code that its findings deserve, also where the run was asked to end.
+    /// The exit code that its findings deserve, even if the run was interrupted.
     pub fn findings_code(&self) -> ExitCode {
         let any = |condition: &dyn Fn(Verdict) -> bool| {
             let [files, links, folders] = self.troubles(condition);
@@ -438,8 +439,8 @@ impl Outcome {
         self.healing.is_some_and(|healing| healing.healed.total() > 0)
     }
 
-    /// How many files, links and folders have a verdict and were neither
-    /// accepted nor healed.
+    /// Returns the numbers of files, links and folders whose verdict satisfies a
+    /// condition and that were neither accepted nor healed.
     pub fn troubles(&self, condition: impl Fn(Verdict) -> bool) -> [u64; 3] {
         let healed = self.healing.map(|healing| healing.healed).unwrap_or_default();
         let no_more = [self.accepted, healed];
@@ -455,8 +456,9 @@ impl Outcome {
         ]
     }
 
-    /// What `update` has recorded is no difference any more; a change of type
-    /// it never records unasked.
+    /// Returns true if a verdict is a difference after this run. What `update` has
+    /// recorded is not a difference any more; it never records a change of type
+    /// unless the user requests it.
     fn is_difference(&self, verdict: Verdict) -> bool {
         match verdict {
             Verdict::TypeChanged => true,

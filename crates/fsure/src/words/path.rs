@@ -29,7 +29,7 @@ impl RelPath {
         &self.0
     }
 
-    /// Whether this is the root itself.
+    /// Returns true if this is the root itself.
     pub fn is_root(&self) -> bool {
         self.0.is_empty()
     }
@@ -59,7 +59,7 @@ impl RelPath {
         Some(Self(self.0[..end].into()))
     }
 
-    /// Whether this is the path of `name` in `folder`.
+    /// Returns true if this is the path of `name` in `folder`.
     pub fn is(&self, folder: &Self, name: &[u8]) -> bool {
         match self.0.strip_suffix(name) {
             Some(rest) if folder.is_root() => rest.is_empty(),
@@ -68,7 +68,7 @@ impl RelPath {
         }
     }
 
-    /// Whether this path is `folder` or lies anywhere below it.
+    /// Returns true if this path is `folder` or lies anywhere below it.
     pub fn is_within(&self, folder: &Self) -> bool {
         folder.is_root()
             || self
@@ -90,7 +90,7 @@ impl RelPath {
         (first, Some(end))
     }
 
-    /// The path as text where it is valid UTF-8.
+    /// The path as text; `None` if it is not valid UTF-8.
     pub fn as_text(&self) -> Option<&str> {
         std::str::from_utf8(&self.0).ok()
     }
@@ -129,8 +129,8 @@ pub fn escape(bytes: &[u8]) -> String {
     text
 }
 
-/// A name as programs get it: the bytes as text, and in base64 where the text alone
-/// would lose some.
+/// Returns a name in the form that programs read: the bytes as text, and also in base64
+/// if the text alone would lose some.
 pub fn text_and_bytes(bytes: &[u8]) -> (String, Option<String>) {
     match std::str::from_utf8(bytes) {
         Ok(text) => (text.to_owned(), None),
@@ -138,7 +138,7 @@ pub fn text_and_bytes(bytes: &[u8]) -> (String, Option<String>) {
     }
 }
 
-/// The bytes of a name that programs got.
+/// Returns the bytes of a name that is in that form.
 pub fn exact(text: String, bytes: Option<String>) -> Vec<u8> {
     bytes.and_then(|bytes| BASE64.decode(bytes).ok()).unwrap_or(text.into_bytes())
 }

@@ -1,8 +1,8 @@
-//! What keeping recovery data came to.
+//! Results of keeping recovery data.
 
 use super::ExitCode;
 
-/// Recovery data of a root, and what was done to have them.
+/// Recovery data of a root, and the work done on them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Protected {
     /// Redundancy, per mille.
@@ -11,7 +11,7 @@ pub struct Protected {
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Bytes that the recovery data take.
+    /// Bytes that the recovery data occupy.
     pub room: u64,
     /// Groups that were as they should be.
     pub kept: u64,
@@ -21,7 +21,7 @@ pub struct Protected {
     pub deleted: u64,
     /// Groups that were damaged themselves.
     pub damaged: u64,
-    /// Files that are not as recorded, of which nothing was made.
+    /// Files that are not as recorded, for which no recovery data were made.
     pub left_out: u64,
     /// Bytes of files read.
     pub bytes_read: u64,
@@ -40,17 +40,17 @@ impl Protected {
     }
 }
 
-/// What became of recovery data in an `update`.
+/// The state of the recovery data after an `update`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Parity {
-    /// They are in step with the record, but for what was left out.
+    /// They match the record, except for what was left out.
     Kept(Protected),
-    /// They could not be brought up to date; the message says why.
+    /// They could not be brought up to date; the message states the reason.
     Stale(String),
 }
 
 impl Parity {
-    /// Whether they are not of all that is recorded.
+    /// Returns true if they do not cover all that is recorded.
     pub fn is_incomplete(&self) -> bool {
         !matches!(self, Self::Kept(Protected { left_out: 0, .. }))
     }

@@ -1,28 +1,29 @@
-//! What was done about one finding, or would be, and what could not.
+//! The remedy for one finding: what was done, what a dry run would do, and what could
+//! not be done.
 
 use super::{ByteRange, EntryKind, RelPath, Tallies, Verdict};
 
-/// Where bytes came from that the record proves.
+/// The source of bytes that the record proves to be right.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
     /// The damaged file itself.
     Itself,
     /// A replica, by the path given for it, as raw bytes.
     Replica(Box<[u8]>),
-    /// What could be rebuilt of it from recovery data.
+    /// Recovery data, from which bytes of the file were rebuilt.
     Parity,
-    /// The record says all there is to say: an empty file, a link, a folder.
+    /// The record itself, which suffices for an empty file, a link or a folder.
     Record,
 }
 
-/// What became of a finding.
+/// The result of a remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cure {
     /// It is as recorded again.
     Healed,
-    /// It could be: this is a dry run.
+    /// It can be healed; this is a dry run.
     Healable,
-    /// It is as it was.
+    /// It was left as it was.
     Unhealed,
 }
 
@@ -37,53 +38,53 @@ impl Cure {
     }
 }
 
-/// What was done about one finding.
+/// The remedy for one finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remedy {
     /// The path below the root.
     pub path: RelPath,
-    /// What it is, as recorded.
+    /// Type of the entry, as recorded.
     pub kind: EntryKind,
     /// Its size as recorded, in bytes.
     pub size: u64,
-    /// What was found.
+    /// The verdict that was found.
     pub verdict: Verdict,
-    /// What became of it.
+    /// The result.
     pub cure: Cure,
-    /// Ranges that were bad, each with where its bytes come from.
+    /// Ranges that were bad, by the source of their new bytes.
     pub taken: Vec<(Origin, Vec<ByteRange>)>,
     /// Ranges that no source has.
     pub lacking: Vec<ByteRange>,
-    /// Where below the root what was there before is kept.
+    /// Path below the root at which the previous content is kept.
     pub kept: Option<RelPath>,
-    /// Why it is unhealed, or what else to know.
+    /// The reason why it is unhealed, or other information for the user.
     pub reason: Option<String>,
 }
 
 impl Remedy {
-    /// Bytes that came from somewhere else than the file itself.
+    /// Returns the number of bytes that came from another source than the file itself.
     pub fn bytes(&self) -> u64 {
         let foreign = self.taken.iter().filter(|(origin, _)| *origin != Origin::Itself);
         foreign.flat_map(|(_, ranges)| ranges).map(|range| range.end - range.start).sum()
     }
 }
 
-/// What a heal did as a whole.
+/// The result of a heal as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Healing {
-    /// Whether it was only to say what it would do.
+    /// True if it was a dry run, which only reports what it would do.
     pub is_dry_run: bool,
-    /// What was healed, by what was found.
+    /// Counts of what was healed, by the verdict that was found.
     pub healed: Tallies,
-    /// What a run that is not dry would heal.
+    /// Counts of what a run that is not dry would heal.
     pub healable: Tallies,
-    /// What was looked at and could not be healed.
+    /// Counts of what was checked and could not be healed.
     pub unhealed: Tallies,
-    /// Files of which what was there before is kept.
+    /// Files whose previous content is kept.
     pub kept: u64,
     /// Whether a file is still in the middle of being healed in place.
     pub is_unfinished: bool,
-    /// Bytes put back, or that would be.
+    /// Bytes put back; in a dry run, bytes that would be put back.
     pub bytes: u64,
 }
 

@@ -1,8 +1,8 @@
-//! What a scrub was to do, and how far it came.
+//! The task of a scrub, and its progress.
 
 use super::RelPath;
 
-/// What a scrub says beyond what every run says.
+/// The results of a scrub beyond those of every run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scrubbed {
     /// Recorded files that were due at its beginning.
@@ -13,9 +13,9 @@ pub struct Scrubbed {
     pub done_files: u64,
     /// Their bytes, as recorded.
     pub done_bytes: u64,
-    /// Files that came first because they were not well when last looked at.
+    /// Files that came first because their last check found trouble.
     pub again_files: u64,
-    /// Files that came by their age.
+    /// Files that came because of their age.
     pub by_age_files: u64,
     /// Large files of which a part was verified, and not all yet.
     pub partly_files: u64,
@@ -26,9 +26,9 @@ pub struct Scrubbed {
     pub too_large_files: u64,
     /// The first of them.
     pub too_large_first: Option<RelPath>,
-    /// Files that differed at a first look, and no time was left for a second.
+    /// Files that differed at the first reading, with no time left for a second.
     pub undecided_files: u64,
-    /// Whether what is left may not be left.
+    /// True if the scrub must not leave any file that is due.
     pub must_be_complete: bool,
 }
 
@@ -47,23 +47,23 @@ impl Scrubbed {
         }
     }
 
-    /// Files that it did not come to the end of.
+    /// Returns the number of files that were due and not finished.
     pub fn left_files(&self) -> u64 {
         self.due_files.saturating_sub(self.done_files)
     }
 
-    /// What is left of their bytes.
+    /// Returns the bytes of these files that are not verified.
     pub fn left_bytes(&self) -> u64 {
         self.due_bytes.saturating_sub(self.done_bytes).saturating_sub(self.partly_bytes)
     }
 
-    /// Whether what was not well before left nothing for the others.
+    /// Returns true if files with trouble at their last check left no budget for the others.
     pub fn is_eaten_up(&self) -> bool {
         self.again_files > 0 && self.by_age_files == 0 && self.left_files() > 0
     }
 
-    /// Whether it ended short of what it had to do. To leave something for the
-    /// next time is what a budget is for.
+    /// Returns true if it did not finish what it had to do. Files left for the next
+    /// time by a budget do not count, since that is the purpose of a budget.
     pub fn is_incomplete(&self) -> bool {
         self.undecided_files > 0 || (self.must_be_complete && self.left_files() > 0)
     }

@@ -1,12 +1,12 @@
-//! How long somebody has not moved. Counted in looks and not by the clock: a
-//! process that was stopped, or a machine that slept, has not been silent.
+//! Measures how long a thread has made no progress. Each check adds a limited
+//! time, so that a stopped process or a suspended machine does not count as stalled.
 
 use std::time::{Duration, Instant};
 
-/// The most that one look adds.
+/// The most that one check adds.
 const STEP_MAX: Duration = Duration::from_secs(1);
 
-/// The silence of one who counts its moves.
+/// The time since a thread that counts its steps last made one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Silence {
     moves: u64,
@@ -15,12 +15,13 @@ pub(crate) struct Silence {
 }
 
 impl Silence {
-    /// Begins now.
+    /// Starts at the current time.
     pub(crate) fn new() -> Self {
         Self { moves: 0, silent: Duration::ZERO, looked: Instant::now() }
     }
 
-    /// How long it lasts by now, `moves` having been made in all.
+    /// Checks the progress and returns the time without any; `moves` is the number
+    /// of steps made in all.
     pub(crate) fn look(&mut self, moves: u64) -> Duration {
         let since = self.looked.elapsed().min(STEP_MAX);
         self.looked = Instant::now();

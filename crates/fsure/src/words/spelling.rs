@@ -1,11 +1,12 @@
 //! One name in two spellings. Systems differ in how they keep a name that is
 //! the same to a person: macOS may take `ü` apart into two characters (NFD)
-//! where others keep one (NFC), and some change capitals. Names are compared
-//! as bytes first, and in these ways only where the bytes find nothing.
+//! while others keep one (NFC), and some change capitals. Names are compared
+//! as bytes first, and in these ways only if the bytes find no match.
 //!
-//! Never by compatibility (NFKC, NFKD), which makes `ﬁ` of `fi` and one name of
-//! two that people keep apart. Component by component: one that is no valid
-//! UTF-8 has no other spelling, and does not keep its neighbours from theirs.
+//! Names are never compared by compatibility (NFKC, NFKD), which equates `ﬁ` with
+//! `fi` and makes one name of two that people keep apart. They are compared
+//! component by component: one that is not valid UTF-8 has no other spelling, and
+//! does not prevent its neighbours from having one.
 
 use std::borrow::Cow;
 
@@ -14,7 +15,7 @@ use unicode_normalization::{UnicodeNormalization as _, is_nfc_quick};
 
 use super::RelPath;
 
-/// How a name differs from the recorded one and is the same to a person.
+/// The difference between a name and the recorded one that is the same to a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Spelling {
     /// Only in its Unicode form: equal once both are in NFC.
@@ -36,7 +37,8 @@ impl Spelling {
         }
     }
 
-    /// How two different paths are the same to a person, if they are.
+    /// Returns the difference between two paths that are the same to a person; `None` if
+    /// they are identical or not the same.
     pub fn between(one: &RelPath, other: &RelPath) -> Option<Self> {
         if one == other {
             None
@@ -48,7 +50,8 @@ impl Spelling {
     }
 }
 
-/// What paths that differ only in their Unicode form have in common.
+/// Returns the path in NFC, which is equal for paths that differ only in their Unicode
+/// form.
 pub fn nfc(path: &RelPath) -> Cow<'_, [u8]> {
     let bytes = path.as_bytes();
     let is_composed =
@@ -59,8 +62,8 @@ pub fn nfc(path: &RelPath) -> Cow<'_, [u8]> {
     Cow::Owned(by_component(bytes, |name| name.nfc().collect()))
 }
 
-/// What paths that differ in capitals or Unicode form have in common: the
-/// canonical caseless match of the Unicode standard (3.13, D145).
+/// Returns the folded path, which is equal for paths that differ in capitals or
+/// Unicode form: the canonical caseless match of the Unicode standard (3.13, D145).
 pub fn folded(path: &RelPath) -> Vec<u8> {
     if path.as_bytes().is_ascii() {
         return path.as_bytes().to_ascii_lowercase();
@@ -109,7 +112,7 @@ mod tests {
             ("\u{131}".as_bytes(), b"I", None),
             // A mark cannot join the slash before it.
             ("a/\u{338}".as_bytes(), "a\u{338}/".as_bytes(), None),
-            // What is no text has one spelling, its neighbours have theirs.
+            // A component that is not text has one spelling, its neighbours have theirs.
             (b"A\xff", b"a\xff", None),
             (b"D/A\xff", b"d/A\xff", Some(Case)),
             (b"u\xcc\x88/A\xff", b"\xc3\xbc/A\xff", Some(Nfc)),
@@ -131,7 +134,7 @@ mod tests {
             }
         }
 
-        /// Whatever is one name in NFC is one in both.
+        /// Checks that two paths that are equal in NFC are also equal when folded.
         #[test]
         fn folding_keeps_together_what_is_one_already(text in "\\PC{0,12}") {
             let [one, other] = [text.nfc().collect::<String>(), text.nfd().collect()]

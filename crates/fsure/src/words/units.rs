@@ -26,7 +26,7 @@ pub fn size(bytes: u64) -> String {
     format!("{value:.1} {unit}")
 }
 
-/// MiB per second; 0 where no time has passed.
+/// MiB per second; 0 if no time has passed.
 pub fn mib_per_second(bytes: u64, seconds: f64) -> f64 {
     if seconds > 0.0 { bytes as f64 / MIB as f64 / seconds } else { 0.0 }
 }
@@ -56,8 +56,7 @@ pub fn microseconds(us: f64) -> String {
 }
 
 /// A size as people write it: `500`, `64K`, `1.5GiB` in powers of 1024, `2MB`
-/// in powers of 1000. `None` for anything else, and for what is no whole
-/// number of bytes below 2^64.
+/// in powers of 1000. `None` for anything else, and for 2^64 bytes or more.
 pub fn parse_size(text: &str) -> Option<u64> {
     let (number, unit) = split_unit(text)?;
     let unit = unit.to_ascii_uppercase();
@@ -90,7 +89,7 @@ pub fn parse_span(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(number * seconds).ok()
 }
 
-/// A number that is not negative, and what stands behind it.
+/// Splits a text into a number that is not negative and the text after it.
 fn split_unit(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());

@@ -1,5 +1,5 @@
-//! What we say of a path: exactly one word, from what the record knows and
-//! what was found. Pure, so that every row of the table can be tested.
+//! The verdict on a path: exactly one word, derived from the record and from what
+//! was found. The functions are pure, so that every row of the table can be tested.
 
 use super::{Entry, EntryKind, Record};
 
@@ -35,7 +35,7 @@ pub enum Verdict {
     Missing,
     /// The recorded file, unchanged, under another name.
     Moved,
-    /// It became another kind of thing.
+    /// It became an entry of another type.
     TypeChanged,
     /// Not in the record.
     New,
@@ -92,8 +92,8 @@ impl Verdict {
         }
     }
 
-    /// Content differs although the date says it should not, or no date says
-    /// that it may: what icj calls SUSPICIOUS.
+    /// Returns true if the content differs although the date says it should not,
+    /// or no date explains it: what icj calls SUSPICIOUS.
     pub fn is_suspicious(self) -> bool {
         matches!(self, Self::Rotten | Self::Altered | Self::DamagedCopy | Self::Mismatch)
     }
@@ -103,19 +103,20 @@ impl Verdict {
         Self::ALL.into_iter().find(|verdict| verdict.name() == name)
     }
 
-    /// Content that is damaged, or was when it was first read: the record
-    /// remembers it until the file is seen as recorded, healed or accepted.
+    /// Returns true if the content is damaged, or was when it was first read: the
+    /// record remembers it until the file is found as recorded, healed or accepted.
     pub fn is_damage(self) -> bool {
         self.is_suspicious() || matches!(self, Self::Flaky | Self::Unreadable)
     }
 
-    /// Content that could not be looked at.
+    /// Returns true if the content could not be read.
     pub fn is_unread(self) -> bool {
         matches!(self, Self::Unreadable | Self::Denied | Self::Busy)
     }
 
-    /// Whether `update` may write what it found without being told so for
-    /// this path. The others would bury evidence: they need `--accept`.
+    /// Returns true if `update` may record what it found without an explicit
+    /// request for this path. The others need `--accept`, because recording them
+    /// would bury evidence.
     pub fn is_recordable(self) -> bool {
         matches!(
             self,
@@ -129,15 +130,15 @@ impl Verdict {
         )
     }
 
-    /// The verdict on a file that was judged by the record of another name:
-    /// that it is elsewhere is a difference of its own where there is none in
-    /// its content, and says less than any other.
+    /// Returns the verdict on a file that was judged by the record of another name.
+    /// The other name counts as a difference only if there is none in the content,
+    /// because it says less than any other.
     pub fn under_another_name(self) -> Self {
         if matches!(self, Self::Ok | Self::Touched) { Self::Moved } else { self }
     }
 }
 
-/// What the catalog says of a path.
+/// The record of a path in the catalog.
 #[derive(Clone, Copy, Debug)]
 pub enum Known<'a> {
     /// Nothing, or only a tombstone.
@@ -148,10 +149,10 @@ pub enum Known<'a> {
     Sound(&'a Record),
 }
 
-/// What was found at a path.
+/// The state found at a path.
 #[derive(Clone, Copy, Debug)]
 pub enum Found<'a> {
-    /// Nothing: the system says that the name does not exist.
+    /// Nothing: the system reports that the name does not exist.
     Absent,
     /// Left out by a pattern, by its kind or as another file system.
     LeftOut,
@@ -163,7 +164,8 @@ pub enum Found<'a> {
     Present(&'a Entry, Evidence),
 }
 
-/// How much is known of a content, and how it compares with the record.
+/// The evidence about a content: the extent to which it was read, and its comparison with
+/// the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evidence {
     /// Not read: the stat is all there is (`status`, an unchanged file in
@@ -173,12 +175,12 @@ pub enum Evidence {
     Same,
     /// A first read failed or differed, another was equal to the record.
     SameOnSecondRead,
-    /// Read, and read again where it differed; it differs. Also when there is
-    /// no record to compare with.
+    /// Read, and read again if it differed; it differs. Also if there is no
+    /// record to compare with.
     Different,
-    /// Read in part; whether what could be read differs from the record.
+    /// Read in part; the rest could not be read.
     Partial {
-        /// A readable block differs from its recorded value.
+        /// True if a readable block differs from its recorded value.
         rest_differs: bool,
     },
     /// No permission to read it.
@@ -187,15 +189,15 @@ pub enum Evidence {
     Busy,
 }
 
-/// How far the dates of a file can be believed.
+/// The rules by which the dates of a file count as evidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DateRules {
     /// The coarser of both file systems' granularities of modification times,
     /// nanoseconds.
     pub granularity_ns: i64,
-    /// Whether another date explains another content. It does not where most
-    /// files of the tree have the recorded content under another date, as a copy
-    /// without its dates has: there, every date is another one.
+    /// True if another date explains another content. It does not if most files
+    /// of the tree have the recorded content under another date, as in a copy
+    /// without its dates: there, every date is another one.
     pub new_date_explains: bool,
 }
 
@@ -207,7 +209,7 @@ impl Default for DateRules {
 
 /// The verdict on one path.
 ///
-/// A path that is neither known nor found has no verdict; asking for one is a
+/// A path that is neither known nor found has no verdict; requesting one is a
 /// programming error.
 pub fn judge(known: Known<'_>, found: Found<'_>, rules: DateRules) -> Verdict {
     match (known, found) {
@@ -267,8 +269,8 @@ fn judge_stat(record: &Record, now: &Entry, rules: DateRules) -> Verdict {
     let same_date = is_same_date(then.mtime_ns, now.mtime_ns, rules.granularity_ns);
     let same_content = then.size == now.size && then.target == now.target;
     match (then.kind, same_date, same_content) {
-        // A folder's date says that names in it came or went, which is told
-        // of those names themselves.
+        // A folder's date says that names in it came or went, which is reported
+        // for those names themselves.
         (EntryKind::Folder, _, _) | (_, true, true) => Verdict::Ok,
         // Nothing was read: all that is known to have changed is the date.
         (_, false, true) => Verdict::Touched,
@@ -289,8 +291,8 @@ fn judge_difference(record: &Record, now: &Entry, rules: DateRules) -> Verdict {
         false if is_copy && then.size == now.size => Verdict::DamagedCopy,
         false if now.mtime_ns > then.mtime_ns => Verdict::Modified,
         false => Verdict::Reverted,
-        // Of two dates beyond the same end of their range nobody knows whether
-        // they are equal: only what no system call wrote is no edit.
+        // Two dates beyond the same end of their range cannot be compared: only
+        // what no system call wrote is not an edit.
         true if then.exact_mtime_ns().is_none() && !then.same_change(now) => Verdict::Modified,
         true if !then.same_identity(now) => Verdict::DamagedCopy,
         // A write in the tick of the record moves no date.
@@ -299,11 +301,11 @@ fn judge_difference(record: &Record, now: &Entry, rules: DateRules) -> Verdict {
     }
 }
 
-/// Whether two modification times, nanoseconds since 1970, are the same one
-/// as far as the coarser file system can tell, or one is the other without
-/// its fraction of a second: archives and copies by tar, scp or SMB cut it
-/// off whatever the file system could keep, and zip keeps even seconds.
-/// Two whole seconds are never taken for one another.
+/// Returns true if two modification times, nanoseconds since 1970, are equal at
+/// the granularity of the coarser file system, or if one is the other without
+/// its fraction of a second: archives and copies by tar, scp or SMB cut it off
+/// even if the file system could keep it, and zip keeps even seconds. Beyond
+/// the granularity, two different whole seconds are never equal.
 pub fn is_same_date(then_ns: i64, now_ns: i64, granularity_ns: i64) -> bool {
     const SECOND: i64 = 1_000_000_000;
     let granularity_ns = granularity_ns.max(1);

@@ -114,14 +114,14 @@ pub fn unbind(folder: &Path) {
     assert_eq!(left.len(), 1, "nothing but the lock: {left:?}");
 }
 
-/// Whether it is in RAM.
+/// Returns true if the folder is in RAM.
 pub fn is_bound(folder: &Path) -> bool {
     let table = fs::read_to_string("/proc/self/mountinfo").expect("the mount table");
     let is = |line: &str| line.contains(" fsure:") || line.contains(" /dev/zram");
     table.lines().any(|line| line.contains(&format!(" {} ", folder.display())) && is(line))
 }
 
-/// The only registered folder's own.
+/// Returns the registry folder of the only folder in RAM.
 pub fn home() -> PathBuf {
     let homes = fs::read_dir("/run/fsure/ram").expect("list").map(|one| one.expect("one").path());
     homes.into_iter().find(|path| path.is_dir()).expect("a folder in RAM")
@@ -149,7 +149,7 @@ pub fn kill(processes: &[u64]) {
     wait_while(|| processes.iter().any(|process| is_there(*process)));
 }
 
-/// Whether a process has not ended: until its last thread has, it has files open.
+/// Returns true if a process has not ended: it has files open until its last thread ends.
 pub fn is_there(process: u64) -> bool {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     let threads = fs::read_dir(format!("/proc/{process}/task")).map_or(0, Iterator::count);
@@ -205,14 +205,14 @@ pub fn pause() {
     std::thread::sleep(Duration::from_millis(10));
 }
 
-/// What `status --json` says of a folder.
+/// Returns the exit code and the line of `ram status --json` for a folder.
 pub fn status(folder: &Path) -> (i32, Value) {
     let run = ram(&["status", "--json"], folder);
     let line = run.stdout.lines().next().unwrap_or_default();
     (run.code, serde_json::from_str(line).unwrap_or_else(|_| panic!("{run:?}")))
 }
 
-/// Waits until the status says so.
+/// Waits until `is` is true of the status of a folder, and returns that status.
 #[track_caller]
 pub fn until(folder: &Path, is: impl Fn(i32, &Value) -> bool) -> Value {
     let began = Instant::now();
@@ -240,7 +240,7 @@ impl Shell {
         Self(shell)
     }
 
-    /// How it is named to a person.
+    /// Returns the text that names it in messages to the user.
     pub fn id(&self) -> String {
         format!("process {} (", self.0.id())
     }

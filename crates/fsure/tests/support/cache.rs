@@ -1,6 +1,6 @@
-//! What is in the page cache of a file, asked of `fincore` (util-linux), which
-//! counts by other means (`mincore`) than fsure does; and how to bring a file
-//! into a wanted state.
+//! Counts the pages of a file in the page cache with `fincore` (util-linux), which
+//! counts by other means (`mincore`) than fsure does; and brings a file into a wanted
+//! cache state.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -12,9 +12,9 @@ pub(crate) struct Found<'a> {
     pub(crate) before: [&'a str; 2],
     /// The token after it.
     pub(crate) after: &'a str,
-    /// How many inline modules are around it.
+    /// Number of inline modules around it.
     pub(crate) inside: usize,
-    /// Whether one of these is `#[cfg(test)]`.
+    /// True if one of these modules is `#[cfg(test)]`.
     pub(crate) is_test: bool,
 }
 

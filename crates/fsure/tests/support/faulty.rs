@@ -33,7 +33,7 @@ use tempfile::TempDir;
 
 use super::meanwhile::{Meanwhile, Moment};
 
-/// What a fault does to a request.
+/// The effect of a fault on a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
     /// It fails with EIO.
@@ -52,9 +52,9 @@ pub struct Fault {
     pub path: PathBuf,
     /// The bytes that are bad.
     pub range: Range<u64>,
-    /// What happens to requests that overlap them.
+    /// Effect on requests that overlap the range.
     pub how: How,
-    /// How many more requests this happens to; `None` is all of them.
+    /// Number of further requests that the fault affects; `None` is all of them.
     pub times: Option<u32>,
 }
 
@@ -89,34 +89,34 @@ pub struct Request {
     pub path: PathBuf,
     /// The bytes of the file it covers.
     pub range: Range<u64>,
-    /// What happened to it; `None` is a good answer.
+    /// The fault that affected it; `None` if it succeeded.
     pub fault: Option<How>,
 }
 
-/// How a view misbehaves. Tests may change it at any time, but must not hold
-/// its lock while they read from the view.
+/// The faults of a view. Tests may change them at any time, but must not hold
+/// their lock while they read from the view.
 #[derive(Debug, Default)]
 pub struct Faults {
     /// The bad places.
     pub list: Vec<Fault>,
-    /// Whether files opened from now on pass the page cache by, however they
+    /// True if files that are opened from now on bypass the page cache, however they
     /// are opened.
     pub direct_io: bool,
     /// All requests to read so far.
     pub requests: Vec<Request>,
-    /// What happens to the source at each moment, before the view answers.
+    /// Action on the source at each moment, before the view responds.
     pub meanwhile: Meanwhile,
-    /// Files whose reads and folders whose listings are never answered, as on
-    /// a server that is gone.
+    /// Files whose reads and folders whose listings get no response, as on a server that
+    /// is gone.
     pub silent: HashSet<PathBuf>,
-    /// Whether a name is found in other capitals, as on FAT and macOS.
+    /// True if a name is found in any case, as on FAT and macOS.
     pub folds_case: bool,
     /// Unit of all dates, nanoseconds; 0 for those of the source.
     pub date_unit_ns: i64,
 }
 
 impl Faults {
-    /// Notes a request for `data`, found at `offset`, and spoils its answer.
+    /// Notes a request for `data` at `offset`, and applies the faults to its response.
     fn answer(&mut self, path: &Path, offset: u64, data: &mut [u8]) -> Result<(), Errno> {
         let range = offset..offset + data.len() as u64;
         let mut worst = None;
@@ -137,7 +137,7 @@ impl Faults {
         }
     }
 
-    /// Whether a folder cannot be listed now.
+    /// Returns true if a folder cannot be listed now. Uses up one request of the fault.
     fn refuses_listing(&mut self, path: &Path) -> bool {
         let everything = 0..u64::MAX;
         let mut faults = self.list.iter_mut();
@@ -149,7 +149,7 @@ impl Faults {
 /// A mounted view with faults. Unmounted at the end.
 #[derive(Debug)]
 pub struct FaultyFs {
-    /// How it misbehaves.
+    /// Its faults.
     pub faults: Arc<Mutex<Faults>>,
     unanswered: Arc<Mutex<Vec<Unanswered>>>,
     session: Option<BackgroundSession>,
@@ -201,7 +201,7 @@ impl FaultyFs {
         })
     }
 
-    /// Where it is mounted.
+    /// Returns its mount point.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -211,14 +211,14 @@ impl FaultyFs {
         lock(&self.faults).list = list.into_iter().collect();
     }
 
-    /// Makes these silent and all others answer again. What has been waiting
-    /// for an answer fails: until then its process cannot end, not even killed.
+    /// Makes these paths silent and lets all others respond again. Requests that have been
+    /// waiting for a response fail: until then their process cannot end, even if killed.
     pub fn silence(&self, paths: &[&str]) {
         lock(&self.faults).silent = paths.iter().map(PathBuf::from).collect();
         lock(&self.unanswered).clear();
     }
 
-    /// Whether somebody waits for an answer that does not come.
+    /// Returns true if a process waits for a response that does not come.
     pub fn is_waited_for(&self) -> bool {
         !lock(&self.unanswered).is_empty()
     }
@@ -232,7 +232,7 @@ impl FaultyFs {
 impl Drop for FaultyFs {
     fn drop(&mut self) {
         // Detached rather than unmounted: this must not fail because a child
-        // of another test, between fork and exec, holds our files open.
+        // of another test, between fork and exec, holds files of this one open.
         if unmount(&self.root, UnmountFlags::DETACH).is_err() {
             // Never delete through a mount that is still there.
             _ = self.mount_point.take().map(TempDir::keep);
@@ -242,7 +242,7 @@ impl Drop for FaultyFs {
     }
 }
 
-/// What the kernel knows of us: names for inode numbers, and open files.
+/// The state that the kernel refers to: paths by inode number, and open files.
 #[derive(Debug, Default)]
 struct Known {
     paths: HashMap<u64, PathBuf>,
@@ -258,7 +258,7 @@ struct View {
     unanswered: Arc<Mutex<Vec<Unanswered>>>,
 }
 
-/// A request that is not answered yet. Dropped, it is answered with EIO.
+/// A request without a response yet. If dropped, it fails with EIO.
 #[derive(Debug)]
 #[expect(dead_code, reason = "kept so that it is not dropped")]
 enum Unanswered {

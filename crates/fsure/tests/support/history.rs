@@ -1,5 +1,5 @@
 //! A directory whose every state is known: each system call that changes it is logged, so
-//! that a copy of it can be held against the states that it had, and against no other.
+//! that a copy of it can be compared with the states that it had, and with no other.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, File};
@@ -9,12 +9,12 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-/// What a name stands for: the content of a file as a number, or a directory.
+/// The value of a name: the content of a file as a number, or a directory.
 type Value = u64;
 const DIRECTORY: Value = 1;
 /// A write takes effect page by page.
 const PAGE: usize = 4096;
-/// Names and what they stand for.
+/// Names and their values.
 pub type Tree = BTreeMap<String, Value>;
 
 /// Since 1970, so that it is the same in every process.
@@ -31,7 +31,7 @@ struct Operation {
     before: Moment,
     after: Moment,
     changes: Vec<(String, Option<Value>)>,
-    /// What a file holds while it is written, as any reader would see it.
+    /// The intermediate values of a file while it is written, as a reader would see them.
     partial: Option<(String, Vec<Value>)>,
 }
 
@@ -46,12 +46,12 @@ pub struct History {
     pub pause: Duration,
 }
 
-/// How a copy compares with the states that the directory had.
+/// The result of comparing a copy with the states that the directory had.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Judgement {
-    /// It is one of them; how old the oldest operation is that it lacks.
+    /// It is one of them; `loss` is the age of the oldest operation that it lacks.
     Instant { loss: Duration },
-    /// It is none of them. Its names are of moments that are at least so far apart.
+    /// It is none of them. Its names are of moments that are at least `spread` apart.
     Mixture { spread: Duration, names: Vec<String>, loss: Duration },
     /// A name holds what it never held, or not lately.
     Never { names: Vec<String> },
@@ -102,7 +102,7 @@ impl History {
         names.cloned().collect()
     }
 
-    /// How many operations there were.
+    /// Returns the number of operations.
     pub fn len(&self) -> usize {
         self.operations.len()
     }
@@ -250,13 +250,15 @@ impl States<'_> {
         &self.history.operations[state - 1]
     }
 
-    /// How old the first operation is that a state lacks.
+    /// Returns the age of the first operation that a state lacks at the cut; zero if it lacks
+    /// none.
     fn loss(&self, state: usize, cut: Moment) -> Duration {
         let next = self.history.operations.get(state);
         next.map_or(Duration::ZERO, |next| cut.saturating_sub(next.after))
     }
 
-    /// How far apart the moments are, at least, of which the names are.
+    /// Judges a copy that is none of the states, with the least spread of the moments of
+    /// its names.
     fn mixture(&self, found: &Tree, cut: Moment) -> Judgement {
         let last = self.history.operations.iter().take_while(|one| one.before <= cut).count();
         let lives = self.lives(found, last);

@@ -20,8 +20,8 @@ use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
 use tempfile::TempDir;
 
-/// How long to wait for others to let go: a child of another test holds all
-/// our files open between its fork and its exec.
+/// Timeout for other processes to close files: a child of another test holds all
+/// files of this process open between its fork and its exec.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A kind of file system, and how to make one.
@@ -126,18 +126,18 @@ impl Image {
         Ok(made)
     }
 
-    /// Where it is mounted. Empty at first: no lost+found.
+    /// Returns its mount point. Empty at first: no lost+found.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The name of its device: `loop3`.
+    /// Returns the name of its device, such as `loop3`.
     pub fn device(&self) -> &str {
         let node = self.device.as_ref().expect("it is mounted").node();
         node.file_name().and_then(OsStr::to_str).expect("text")
     }
 
-    /// The image itself.
+    /// Returns the path of the image itself.
     pub fn image(&self) -> &Path {
         &self.image
     }

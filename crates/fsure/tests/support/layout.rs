@@ -38,7 +38,7 @@ pub fn recorded() -> (Tree, Recorded) {
     (tree, recorded)
 }
 
-/// What the summary says of carriers, without zeros.
+/// Returns the counts of carriers in the summary, without zeros.
 pub fn carriers(report: &Report) -> BTreeMap<String, u64> {
     let all = report.summary()["carriers"].as_object().expect("an object");
     let numbers = all.iter().map(|(name, n)| (name.clone(), n.as_u64().expect("a number")));

@@ -1,25 +1,25 @@
-//! What somebody else does to a file while it is being read, at moments that
-//! a view ([`super::FaultyFs`]) can tell.
+//! Lets a test change a file while another process reads it, at moments that
+//! a view ([`super::FaultyFs`]) can tell apart.
 
 use std::path::Path;
 
-/// Somebody else's doing in the middle of a read, as surely as no thread
-/// beside it could bring it about.
+/// An action of another process in the middle of a read, with a certainty that no
+/// parallel thread has.
 #[derive(Default)]
 pub struct Meanwhile(Option<Box<Act>>);
 
 type Act = dyn FnMut(&Path, Moment) + Send;
 
-/// What is asked of a file.
+/// A request for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// Looked for by its name.
+    /// Lookup by its name.
     Name,
-    /// To be opened.
+    /// Opening it.
     Open,
-    /// What it is, by inode: its name has been looked up before.
+    /// Stat by inode: its name has been looked up before.
     Stat,
-    /// Some of its content.
+    /// Reading some of its content.
     Read,
 }
 

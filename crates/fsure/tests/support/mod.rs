@@ -1,11 +1,11 @@
-//! What the integration tests share: the command as a child process, trees
+//! Code that the integration tests share: the command as a child process, trees
 //! to damage, and file systems that misbehave on purpose.
 //!
 //! Damage has to come from below the program, or the test proves nothing. So
-//! the file systems here are real mounts: an image that is edited while nobody
-//! looks (`Image`), and a FUSE view of a folder that refuses or
-//! falsifies reads (`FaultyFs`). Both need root and a kernel that plays along;
-//! where they cannot be had, the test says so through [`skip`] and passes. A
+//! the file systems here are real mounts: an image that is edited while it is not
+//! mounted (`Image`), and a FUSE view of a folder that refuses or
+//! falsifies reads (`FaultyFs`). Both need root and a kernel that supports them;
+//! if they are not available, the test reports that through [`skip`] and passes. A
 //! test that did not run must never look like one that did.
 // Every test binary uses its own part of this small library.
 #![allow(dead_code, unused_imports, unreachable_pub)]
@@ -93,7 +93,7 @@ fn say(line: &str) {
     std::io::stderr().write_all(line.as_bytes()).expect("write to standard error");
 }
 
-/// What a test needs, or a loud skip:
+/// Returns the resource that a test needs; `None`, after a loud skip, if there is an error:
 /// `let Some(image) = or_skip("rot", Ext4Image::new(64)) else { return };`
 pub fn or_skip<T>(test: &str, needed: Result<T, String>) -> Option<T> {
     needed.inspect_err(|why| skip(test, why)).ok()

@@ -13,22 +13,22 @@ use super::skip;
 
 pub const NOBODY: u32 = 65_534;
 
-/// Who runs it.
+/// The user that runs the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum User {
-    /// As whoever runs the tests.
+    /// The user that runs the tests.
     Own,
-    /// As nobody, for whom it takes a user name space.
+    /// The user `nobody`, who needs a user name space.
     Nobody,
 }
 
-/// A folder of theirs, on a disk.
+/// A folder of that user, on a disk.
 pub struct Place {
     pub user: User,
     pub home: TempDir,
 }
 
-/// Who can be tried here.
+/// Returns the users that this machine can test; skips the others.
 pub fn users(test: &str) -> Vec<User> {
     let is_root = rustix::process::geteuid().is_root();
     let mut users = vec![User::Own];

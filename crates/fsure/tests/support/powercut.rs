@@ -80,8 +80,8 @@ fn try_witness(home: &Path, listen: &str) -> Option<(Talking, String)> {
     Some((talking, address))
 }
 
-/// How many writes a witness of that home has heard to be durable, by its log: to
-/// ask it by a check takes so long that the writer has forgotten its first files.
+/// Returns the number of writes that were reported as durable to a witness of that home,
+/// by its log: a check takes so long that the writer has removed its first files by then.
 pub fn heard(home: &Path, run: &str) -> usize {
     let log = std::fs::read(home.join("witness").join(format!("{run}.log"))).unwrap_or_default();
     let (mut rest, mut acked) = (log.get(28..).unwrap_or_default(), 0);
@@ -134,7 +134,7 @@ impl Place {
     }
 }
 
-/// What a check said, and its exit code.
+/// Runs a check and returns its lines and its exit code.
 pub fn check(home: &Path, disk: &Path, address: &str, more: &[&str]) -> (Vec<Value>, i32) {
     let disk = disk.to_str().expect("UTF-8");
     let args = [&["powercut", "check", "--json", disk, "--witness", address], more].concat();

@@ -8,7 +8,7 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use serde_json::Value;
 
-/// What one call of the command did.
+/// The result of one call of the command.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// The exit code, or 128 + the signal that ended it.
@@ -90,14 +90,15 @@ pub fn crash(test: &str, folder: &Path, args: &[&str]) -> Option<Report> {
     }
 }
 
-/// Whether `fsure crash` said that this machine has not what it takes.
+/// Returns true if `fsure crash` reported that this machine lacks what it needs.
 pub fn cannot_crash(run: &Run) -> bool {
     let cannot = ["needs root", "needs FUSE", "cannot start mkfs", "no loop device is available"];
     cannot.iter().any(|why| run.stderr.contains(why))
 }
 
-/// Whether a cut has torn the superblock of a btrfs, which has 4 KiB and is written
-/// with every commit: then it does not mount, and the cut says nothing of a program.
+/// Returns true, and reports a skip, if a cut has torn the superblock of a btrfs, which has
+/// 4 KiB and is written with every commit: then it does not mount, and the cut shows nothing
+/// about a program.
 pub fn is_torn_superblock(fs: &str, cut: &Value) -> bool {
     let is = fs == "btrfs" && cut["variant"] == "torn" && cut["state"] == "unmountable";
     if is {
@@ -118,7 +119,7 @@ pub fn code(status: ExitStatus) -> i32 {
     status.code().expect("an exit code")
 }
 
-/// What one call with `--json` said.
+/// The output of one call with `--json`.
 #[derive(Clone)]
 pub struct Report {
     /// The exit code, or 128 + the signal that ended it.
@@ -225,10 +226,10 @@ impl Report {
         }
     }
 
-    /// How many files got this verdict, as the summary says.
+    /// Returns the number of files with this verdict in the summary.
     ///
     /// # Panics
-    /// If the summary has no verdicts or this one's count is no number.
+    /// If the summary has no verdicts or this one's count is not a number.
     pub fn count(&self, verdict: &str) -> u64 {
         let verdicts = &self.summary()["verdicts"];
         assert!(verdicts.is_object(), "no verdicts in {:#}", self.summary());

@@ -11,7 +11,7 @@ use fsure::words::{Clock, Outcome, Silent};
 /// Seconds in a day.
 pub const DAY_S: i64 = 86_400;
 
-/// What all jobs have in common, at this time and with one reader.
+/// Returns the common options of all jobs, at this time and with one reader.
 pub fn at(now_s: i64) -> Options {
     Options {
         clock: Clock::telling(move || now_s * 1_000_000_000),

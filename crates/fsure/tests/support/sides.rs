@@ -16,7 +16,7 @@ pub struct Both {
     pub engine: Option<Engine>,
 }
 
-/// What a user sees of a name: kind, content, mode, date in ns, how many names.
+/// The view of a user, for each path: kind, content, mode, date in ns, number of names.
 pub type View = BTreeMap<PathBuf, (char, Vec<u8>, u32, i128, u64)>;
 
 pub fn view(root: &Path) -> View {

@@ -1,5 +1,5 @@
-//! How slow this machine was while something ran: what is promised in time is held
-//! against that, and never against a clock alone.
+//! Measures the slowness of this machine while something runs: promises on time are
+//! checked against that, and never against a clock alone.
 
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// Between two looks.
+/// Pause between two measurements.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Does something; how long a small file took meanwhile at worst to come to the disk,
-/// with how much later than asked for a sleep ended.
+/// Runs `during` and returns, with its result, the longest time that a small file took
+/// meanwhile to reach the disk, plus the delay with which a sleep ended.
 pub fn slowest<T>(during: impl FnOnce() -> T) -> (T, Duration) {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {

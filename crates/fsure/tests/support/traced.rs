@@ -6,10 +6,10 @@ use std::process::{Command, Stdio};
 
 use super::run::{Run, code};
 
-/// What a call of the command did, and all its system calls, one a line.
+/// The result of a call of the command, and all its system calls, one a line.
 #[derive(Clone, Debug)]
 pub struct Traced {
-    /// What it did.
+    /// Its result.
     pub run: Run,
     /// The calls, as `strace -f -y` writes them.
     pub log: String,

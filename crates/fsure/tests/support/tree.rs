@@ -59,12 +59,12 @@ impl Tree {
         Self { folder: tempfile::tempdir_in(parent).expect("make a temporary folder") }
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub fn root(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The full name of a path in it.
+    /// Returns the full name of a path in it.
     pub fn path(&self, path: impl AsRef<Path>) -> PathBuf {
         self.root().join(path)
     }

@@ -13,7 +13,7 @@ use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::host::folder::c_string;
 
-/// Whether access lists can be asked for.
+/// True if access lists (ACLs) can be read on this system.
 pub const HAS_ACCESS_LISTS: bool = true;
 
 /// The way to a name.
@@ -77,13 +77,14 @@ pub(crate) fn mode_of(stat: &rustix::fs::Stat) -> u32 {
     stat.st_mode
 }
 
-/// Whether an error says that there is no such attribute, or none at all.
+/// Returns true if the error means that the file does not have the attribute, or that
+/// there are no attributes at all.
 pub(crate) fn is_absent(error: Errno) -> bool {
     matches!(error, Errno::NODATA | Errno::OPNOTSUPP)
 }
 
-/// Whether this process is shown attributes of the namespace `trusted`: to
-/// others they look as if they were not there.
+/// Returns true if this process sees attributes of the namespace `trusted`. For other
+/// processes they do not seem to exist.
 pub fn sees_trusted() -> bool {
     capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN))
 }

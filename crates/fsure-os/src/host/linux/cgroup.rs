@@ -7,21 +7,22 @@ use std::sync::Arc;
 use super::scratch::release;
 use crate::scratch::{Resource, Scratch};
 
-/// A control group of our own. Dropping it puts this process back where it was
-/// and removes it.
+/// A control group made by fsure. Dropping it puts this process back into its former
+/// group and removes the new one.
 #[derive(Debug)]
 pub struct Group {
     folder: PathBuf,
-    /// Where this process was before.
+    /// The group that this process was in before.
     home: PathBuf,
     scratch: Arc<Scratch>,
 }
 
-/// Where groups are made that limit memory, in the version's own words.
+/// The hierarchy in which groups with a memory limit are made, with the file name of its
+/// cgroup version.
 struct Hierarchy {
     /// The group of this process.
     home: PathBuf,
-    /// Where a new one may be made.
+    /// The group in which a new one can be made.
     parent: PathBuf,
     limit: &'static str,
 }
@@ -118,7 +119,8 @@ fn first(own: &str, mounts: &str) -> Option<Hierarchy> {
     Some(Hierarchy { parent: home.clone(), home, limit: "memory.limit_in_bytes" })
 }
 
-/// Where the first file system is mounted whose type and options are so.
+/// Returns the mount point of the first file system whose type and options satisfy
+/// `is_so`; `None` if there is none.
 fn mounted(mounts: &str, is_so: impl Fn(&str, &str) -> bool) -> Option<PathBuf> {
     mounts.lines().find_map(|line| {
         let (front, back) = line.split_once(" - ")?;

@@ -60,10 +60,10 @@ impl Meter {
     }
 }
 
-/// Where the flushes of a device are counted. That is done where requests are
-/// queued (`mq`), for the whole disk; what only passes them on, such as md and
-/// dm, does not count them, but the disks below do. `None` where nothing does:
-/// memory.
+/// Returns the `stat` files that count the flushes of a device. The device that queues
+/// requests (`mq`) counts them, for the whole disk. A device that only passes requests
+/// on, such as md and dm, does not count them, but the disks below it do. `None` if no
+/// device does: memory.
 fn flush_counters(folder: &Path, depth: u32) -> Option<Vec<PathBuf>> {
     let folder = whole(folder);
     if folder.join("mq").exists() {

@@ -11,9 +11,9 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Where the system's log listens.
+/// Socket of the system log.
 const LOG: &str = "/dev/log";
-/// No line that a process of ours says is longer.
+/// Bytes in a line, at most: no process of fsure writes a longer one.
 const LINE_MAX: u64 = 4 << 20;
 
 /// A process that was started. Dropping this leaves it alone.
@@ -63,8 +63,8 @@ impl Started {
     }
 }
 
-/// When a process began, in ticks since the machine was started; `None` where it
-/// has ended, though its parent has not taken note of that.
+/// Returns the start time of a process, in ticks since the machine was started; `None` if
+/// it has ended, even if its parent has not waited for it yet.
 pub fn begun(process: u32) -> Option<u64> {
     let line = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // Its name may have any letters in it, parentheses too.
@@ -74,7 +74,7 @@ pub fn begun(process: u32) -> Option<u64> {
     fields.get(19)?.parse().ok().filter(|_| !is_over)
 }
 
-/// Whether the process that began then is running.
+/// Returns true if the process with this number and start time is running.
 pub fn is_running(process: u32, began: u64) -> bool {
     begun(process) == Some(began)
 }

@@ -78,8 +78,8 @@ fn collect(folder: &Path, disks: &mut BTreeMap<u64, bool>, depth: u32) {
     }
 }
 
-/// What decides the order of a disk's requests, where it has a queue. The
-/// choices stand in one line, the one that is made in brackets.
+/// Returns the scheduler of a disk's requests; `None` if the disk has no queue. The file
+/// lists all choices in one line, with the active one in brackets.
 pub(super) fn scheduler_of(disk: u64) -> Option<String> {
     let choices = read_word(&block_folder(disk).join("queue/scheduler"))?;
     let (_, chosen) = choices.split_once('[')?;
@@ -132,8 +132,8 @@ fn btrfs_uuid(folder: &OwnedFd) -> Option<String> {
 /// `linux/magic.h`.
 const BTRFS_SUPER_MAGIC: i64 = 0x9123_683e;
 
-/// Whether a file system has its data from somewhere else than a disk of ours
-/// (`linux/magic.h`; Lustre's and GPFS's are from their own headers).
+/// Returns true if a file system has its data from elsewhere than a disk of this machine
+/// (`linux/magic.h`; Lustre's and GPFS's numbers are from their own headers).
 fn is_remote(at: &OwnedFd) -> bool {
     const REMOTE: [i64; 11] = [
         0x6969,      // NFS

@@ -8,12 +8,12 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-/// What NVMe's and ATA's identify commands answer with, in bytes.
+/// Length of the response to the identify commands of NVMe and ATA, in bytes.
 const NVME_IDENTIFY: usize = 4096;
 const ATA_IDENTIFY: usize = 512;
 
-/// Whether the drive behind a folder in sysfs says that its volatile cache is
-/// on. Whatever it does not say is an error.
+/// Returns true if the drive behind a folder in sysfs reports that its volatile cache is
+/// on. An error if the drive does not report it.
 pub(super) fn is_on(folder: &Path, transport: &str) -> io::Result<bool> {
     match transport {
         "nvme" => nvme(&open(folder)?),
@@ -181,7 +181,7 @@ mod tests {
         }
     }
 
-    /// What is no such drive must not be given an answer, whoever asks.
+    /// A device that is not such a drive must not get a result, as any user.
     #[test]
     fn what_cannot_answer_is_an_error() {
         let disks = std::fs::read_dir("/sys/block").into_iter().flatten().flatten();

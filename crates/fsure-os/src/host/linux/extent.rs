@@ -1,4 +1,5 @@
-//! What the file system says of where a file's bytes lie: `FS_IOC_FIEMAP`.
+//! The location of a file's bytes on the disk, as the file system reports it:
+//! `FS_IOC_FIEMAP`.
 
 use std::io;
 use std::ops::Range;
@@ -48,9 +49,9 @@ pub(crate) fn first_byte(file: BorrowedFd<'_>) -> io::Result<Option<u64>> {
     Ok(is_known.then_some(map.extents[0].physical))
 }
 
-/// Whether all data in a range lie on the disk as plain bytes, so that a
-/// direct read can fetch them. Where there is none, nothing is in the way.
-/// What is not on the disk yet is written first, as a direct read would do.
+/// Returns true if all data in a range lie on the disk as plain bytes, so that a direct
+/// read can fetch them; also true if the range has no data. Data that are not on the disk
+/// yet are written first, as a direct read would do.
 pub(crate) fn is_plain(file: BorrowedFd<'_>, range: Range<u64>) -> io::Result<bool> {
     const FIEMAP_FLAG_SYNC: u32 = 0x1;
     let mut left = range;

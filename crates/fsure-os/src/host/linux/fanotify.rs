@@ -33,7 +33,7 @@ const HANDLE_MAX: usize = 128;
 #[derive(Debug)]
 pub(super) struct Group(OwnedFd);
 
-/// What happened, by which process, and of what.
+/// An event: the operation, the process that did it, and the records of its objects.
 pub(super) struct Event<'a> {
     pub(super) mask: u64,
     pub(super) process: u32,
@@ -120,7 +120,8 @@ impl Group {
 }
 
 impl<'a> Event<'a> {
-    /// What it is of; `None` for a record that cannot be read, with which they end.
+    /// Returns the records of the event's objects. `None` stands for a record that cannot be
+    /// read, and is the last.
     pub(super) fn records(&self) -> impl Iterator<Item = Option<Record<'a>>> {
         each(self.records, Record::first)
     }
@@ -138,8 +139,8 @@ impl<'a> Event<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// Where it is of a file: the number of the file system, the handle, and the name that
-    /// may follow.
+    /// Returns the location of a file: the number of its file system, its handle, and the name
+    /// that might follow; `None` if the record cannot be read.
     pub(super) fn file(&self) -> Option<(u64, Handle, &'a [u8])> {
         let halves = [at(self.body, 0)?, at(self.body, 4)?];
         let [low, high] = halves.map(|half| u64::from(u32::from_ne_bytes(half)));
@@ -197,12 +198,13 @@ impl Handle {
         unsafe { owned(libc::open_by_handle_at(root, (&raw mut room).cast(), flags)) }
     }
 
-    /// Whether it leads nowhere, since the kernel could not make it.
+    /// Returns true if the handle leads nowhere, because the kernel could not make it.
     pub(super) fn is_empty(&self) -> bool {
         self.0.len() == HEAD
     }
 
-    /// What begins with one, and what is behind it.
+    /// Splits bytes that begin with a handle into the handle and the rest; `None` if they are
+    /// too short.
     fn first(bytes: &[u8]) -> Option<(Self, &[u8])> {
         let length = u32::from_ne_bytes(at(bytes, 0)?) as usize;
         let (handle, rest) = bytes.split_at_checked(HEAD.saturating_add(length))?;
@@ -233,11 +235,11 @@ fn terminated(name: Option<&Path>) -> io::Result<Option<CString>> {
     Ok(name.map(|name| CString::new(name.as_os_str().as_bytes())).transpose()?)
 }
 
-/// What a call has opened.
+/// Takes ownership of the descriptor that a call has returned.
 ///
 /// # Safety
 ///
-/// It is negative and the call's error is the last one, or nobody else has it.
+/// It is negative and the call's error is the last one, or it has no other owner.
 unsafe fn owned(descriptor: c_int) -> io::Result<OwnedFd> {
     if descriptor < 0 {
         return Err(io::Error::last_os_error());

@@ -1,4 +1,4 @@
-//! How Linux reads a file past the page cache, or says what is in it.
+//! Reads files past the page cache on Linux, and reports what is in it.
 
 use std::io::{self, IoSliceMut};
 use std::num::NonZero;
@@ -106,16 +106,16 @@ impl Handle for File {
     }
 }
 
-/// Whether the file system can be asked for pages in the cache. An overlay's
-/// belong to the file below and are counted as 0.
+/// Returns true if the file system can report the pages in the cache. The pages of an
+/// overlay belong to the file below and are counted as 0.
 pub(crate) fn tells_residency(file: impl AsFd) -> bool {
     const OVERLAYFS_SUPER_MAGIC: i64 = 0x794c_7630;
     rustix::fs::fstatfs(file).is_ok_and(|answer| answer.f_type != OVERLAYFS_SUPER_MAGIC)
 }
 
-/// How many of a range's pages are in the page cache, `cachestat(2)`, Linux
-/// 6.5. `None` where the kernel does not say, which includes files of others
-/// that we may not write. `is_told` is the answer of [`tells_residency`].
+/// Returns the number of a range's pages that are in the page cache (`cachestat(2)`, Linux
+/// 6.5); `None` if the kernel does not report it, which includes files of other users that
+/// this process cannot write. `is_told` is the result of [`tells_residency`].
 pub(crate) fn resident_pages(file: impl AsFd, is_told: bool, range: Range<u64>) -> Option<u64> {
     const SYS_CACHESTAT: libc::c_long = 451;
     if !is_told {
@@ -192,7 +192,7 @@ fn direct_grain(answer: &Statx) -> Option<u64> {
     Some(u64::from(answer.stx_dio_offset_align).next_power_of_two().max(GRAIN_MIN))
 }
 
-/// Whether the file system says how this file can be read directly, if at all.
+/// Returns true if the file system reports how this file can be read directly, if at all.
 fn vouches_for_direct(answer: &Statx) -> bool {
     answer.stx_mask & StatxFlags::DIOALIGN.bits() != 0
 }

@@ -14,19 +14,20 @@ use rustix::io::Errno;
 use crate::host::folder::c_string;
 use crate::{Kind, Stat};
 
-/// How often an open that is to be tried again is tried again: 55 ms in all.
+/// Maximum number of retries of an open that the kernel wants repeated: 55 ms in all.
 const OPEN_ATTEMPTS_MAX: u64 = 10;
 
-/// How a folder is opened to ask for names in it: also what may not be listed.
+/// Open flags for a folder in which names are looked up; they also open one that cannot be
+/// listed.
 pub(crate) const PARENT: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
 
-/// What to ask `statx` for.
+/// Fields requested from `statx`.
 pub(crate) const MASK: StatxFlags = StatxFlags::BASIC_STATS.union(StatxFlags::BTIME);
 
-/// What the system says of an attribute that a file does not have.
+/// Error for an attribute that a file does not have.
 pub(crate) const NO_ATTRIBUTE: Errno = Errno::NODATA;
 
-/// What a medium that cannot be read, or what is on it, answers with.
+/// Errors of a medium that cannot be read, or of a file system on it that cannot.
 pub(crate) const DAMAGED: &[Errno] = &[Errno::IO, Errno::BADMSG, Errno::UCLEAN, Errno::NODATA];
 
 /// Opens a path without following any link in it; the empty one is the folder

@@ -32,7 +32,7 @@ pub(crate) fn features() -> Features {
     }
 }
 
-/// Whether it went well; `None` where only root may.
+/// Returns true if the attempt succeeded; `None` if only root is permitted to do it.
 fn tried(done: io::Result<()>) -> Option<bool> {
     match done {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => None,
@@ -66,7 +66,8 @@ fn make_user_namespace() -> Result<(), String> {
     Ok(())
 }
 
-/// What of the kernel's settings forbids them.
+/// Fails if the kernel forbids user namespaces, with the setting that does, or if it is
+/// built without them.
 fn user_namespaces(setting: &dyn Fn(&str) -> Option<u64>) -> Result<(), String> {
     for (name, forbids) in [
         ("user/max_user_namespaces", 0),
@@ -91,7 +92,7 @@ fn has_xfs() -> bool {
     is_known && tools.iter().any(|folder| Path::new(folder).join("mkfs.xfs").exists())
 }
 
-/// Whether there is a module that is loaded when it is needed.
+/// Returns true if the kernel has the module, which is loaded when it is needed.
 fn has_module(name: &str) -> bool {
     let release = rustix::system::uname();
     let folder = Path::new("/lib/modules").join(&*release.release().to_string_lossy());

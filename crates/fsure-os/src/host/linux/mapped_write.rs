@@ -1,4 +1,4 @@
-//! Who may be storing into a file through a map, from the kernel's own count of
+//! Processes that may be storing into a file through a map, from the kernel's own count of
 //! writers.
 
 use std::os::fd::AsRawFd;

@@ -43,9 +43,9 @@ impl Side {
         Ok(Self { device: facts(&stat).device, mount: mount_of(&stat), root })
     }
 
-    /// What is in a folder, by name, in the order of the names' bytes. A name that
-    /// vanishes meanwhile is left out. Fails where something is mounted on one: what is
-    /// there would be taken for what it covers.
+    /// Lists a folder by name, in the order of the names' bytes. A name that vanishes
+    /// meanwhile is left out. Fails if something is mounted on a name: the mount would be
+    /// taken for what it covers.
     pub fn list(&self, path: &[u8]) -> io::Result<Vec<(Vec<u8>, Facts)>> {
         let folder = self.open_at(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
         let mut names = Vec::new();
@@ -66,8 +66,8 @@ impl Side {
         Ok(found)
     }
 
-    /// What a name is; the empty path is the side itself. Fails where something is
-    /// mounted on it.
+    /// Returns the metadata of a name; the empty path is the side itself. Fails if something
+    /// is mounted on it.
     pub fn facts(&self, path: &[u8]) -> io::Result<Facts> {
         self.at(path, |folder, name| {
             let name = c_string(if name.is_empty() { b"." } else { name })?;
@@ -76,7 +76,7 @@ impl Side {
         })
     }
 
-    /// Where a link points, as raw bytes.
+    /// Returns the target of a symbolic link, as raw bytes.
     pub fn target(&self, path: &[u8]) -> io::Result<Vec<u8>> {
         self.root.link_target(path)
     }
@@ -325,21 +325,21 @@ impl Side {
         self.checked(self.root.open_at(path, flags)?, path)
     }
 
-    /// What was opened on the way to a path, unless that led into another mount.
+    /// Returns what was opened on the way to a path. Fails if it is in another mount.
     fn checked(&self, opened: OwnedFd, path: &[u8]) -> io::Result<OwnedFd> {
         let stat = rustix::fs::statx(&opened, c"", AtFlags::EMPTY_PATH, MASK)?;
         if self.has(&stat) { Ok(opened) } else { Err(covered(&[path])) }
     }
 
-    /// Whether what was asked for is in this mount. Before Linux 5.8 the file system is
-    /// all that is told.
+    /// Returns true if a stat is of something in this mount. Before Linux 5.8 the kernel
+    /// reports only the file system.
     fn has(&self, stat: &Statx) -> bool {
         let is_mount = self.mount.zip(mount_of(stat)).is_none_or(|(ours, its)| ours == its);
         is_mount && facts(stat).device == self.device
     }
 }
 
-/// What is asked of a name.
+/// Fields requested from `statx` for a name.
 const MASK: StatxFlags = StatxFlags::BASIC_STATS.union(StatxFlags::MNT_ID);
 
 fn mount_of(stat: &Statx) -> Option<u64> {

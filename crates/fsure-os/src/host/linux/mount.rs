@@ -15,13 +15,13 @@ pub(super) struct Mount {
     pub(super) device: (u32, u32),
     /// The folder of the file system that is mounted, `/` where it is all.
     pub(super) root: String,
-    /// Where.
+    /// The mount point.
     pub(super) point: String,
     /// Options of this mount.
     pub(super) options: String,
     /// The file system's type.
     pub(super) kind: String,
-    /// What is mounted: a device, a server.
+    /// The source of the mount: a device, a server.
     pub(super) source: String,
     /// Options of the file system.
     pub(super) own_options: String,
@@ -45,7 +45,7 @@ pub(super) fn all() -> io::Result<Vec<Mount>> {
     Ok(table.split(|byte| *byte == b'\n').filter_map(parse).collect())
 }
 
-/// Where all mounts are that this thread sees, as bytes.
+/// The paths of all mounts that this thread sees, as bytes.
 pub(super) fn points() -> io::Result<Vec<Vec<u8>>> {
     let table = std::fs::read("/proc/thread-self/mountinfo")?;
     let point = |line: &[u8]| line.split(|byte| *byte == b' ').nth(4).map(unescape_bytes);

@@ -135,7 +135,7 @@ impl Drop for Mounter {
     }
 }
 
-/// What it cannot be asked for.
+/// The error for what it cannot be asked for.
 pub(super) fn refused() -> io::Error {
     let why = "needs root: without it only folders in memory, binds and overlays are mounted";
     io::Error::new(io::ErrorKind::PermissionDenied, why)

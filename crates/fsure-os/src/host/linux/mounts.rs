@@ -271,7 +271,8 @@ fn plainly(done: rustix::io::Result<()>) -> io::Result<()> {
     Ok(done?)
 }
 
-/// What means something else in the options of an overlay.
+/// Appends a path to the options of an overlay, and escapes the bytes that have another
+/// meaning there.
 pub(super) fn escape(path: &[u8], options: &mut Vec<u8>) {
     for byte in path {
         if b"\\:,".contains(byte) {

@@ -1,4 +1,4 @@
-//! What is asked of a folder's files to know where they lie.
+//! The functions that find the location of a folder's files on the disk.
 
 use std::os::fd::OwnedFd;
 
@@ -10,7 +10,7 @@ use super::file::{resident_pages, tells_residency};
 /// Looking at a file's place does not count as reading it.
 pub(crate) const KEEPS_ACCESS_TIME: OFlags = OFlags::NOATIME;
 
-/// Whether something of a file is in the page cache.
+/// Returns true if any part of a file is in the page cache.
 pub(crate) fn is_in_memory(file: &OwnedFd) -> bool {
     resident_pages(file, tells_residency(file), 0..u64::MAX).is_some_and(|pages| pages > 0)
 }

@@ -50,12 +50,12 @@ pub fn destroy(disk: &Disk) -> io::Result<()> {
     ramfs::unmount(&disk.place)
 }
 
-/// Who uses it.
+/// Returns the processes that use the disk, other than this one.
 pub fn holders(disk: &Disk) -> io::Result<Vec<Holder>> {
     ramfs::holders_of_mounts(&[std::process::id()], disk.device)
 }
 
-/// Who has it mounted where we do not see it.
+/// Returns the other mount namespaces in which the disk is mounted, each by one process.
 pub fn elsewhere(disk: &Disk) -> io::Result<Vec<Elsewhere>> {
     ramfs::mounted_elsewhere(disk.device)
 }

@@ -21,7 +21,7 @@ const MESSAGES: [i32; 2] = [libc::SIGUSR1, libc::SIGUSR2];
 static CHILD: AtomicI32 = AtomicI32::new(0);
 /// The first signal that asked.
 static ASKED: AtomicI32 = AtomicI32::new(0);
-/// How often one came that asks to end, and not only the command.
+/// Number of signals received that ask this process to end, not only the command.
 static TIMES: AtomicU32 = AtomicU32::new(0);
 
 /// Handlers, until this is dropped.
@@ -97,7 +97,7 @@ impl Relay {
         Some(ASKED.load(SeqCst)).filter(|signal| *signal != 0)
     }
 
-    /// How often SIGINT and SIGTERM have come.
+    /// Returns the number of SIGINT and SIGTERM signals received.
     pub(super) fn times(&self) -> u32 {
         TIMES.load(SeqCst)
     }

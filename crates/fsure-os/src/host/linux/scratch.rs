@@ -1,11 +1,11 @@
-//! What Linux keeps beyond the process that made it.
+//! Resources that Linux keeps beyond the process that made them.
 
 use std::io;
 use std::path::Path;
 
 use crate::scratch::Resource;
 
-/// What tells this run of the system from all others.
+/// Returns the id of this boot, which differs from that of every other boot.
 pub(crate) fn boot() -> io::Result<String> {
     Ok(std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
 }

@@ -1,5 +1,5 @@
-//! Whether a disk that is said to have heads has any: a few random reads from
-//! it are timed, 1 ms where it has none, a fifth of a second where it has.
+//! Checks if a disk that is reported to have heads has any. A few random reads from it are
+//! timed: 1 ms if it has none, a fifth of a second if it has.
 
 use std::collections::VecDeque;
 use std::os::fd::AsFd as _;
@@ -27,8 +27,8 @@ const ACCESSES_MIN: usize = 5;
 /// Bytes read at a time, and where: what every file system takes.
 const GRAIN: u64 = 4096;
 
-/// How far apart on the disk two accesses must be: beyond what its own memory
-/// and a neighbouring track hold.
+/// Minimum distance of two accesses on the disk, in bytes: beyond what its own memory and
+/// a neighbouring track hold.
 const APART_MIN: u64 = 32 << 20;
 
 /// Files and folders looked at to find places far apart.
@@ -43,8 +43,8 @@ struct Spot {
     offset: u64,
 }
 
-/// Whether a random access to the disk under files at and below a path takes as
-/// long as heads do to move; also where that cannot be measured.
+/// Returns true if a random access to the disk under the files at and below a path takes
+/// as long as heads do to move; also if that cannot be measured.
 pub(crate) fn is_slow(root: &Arc<Root>, path: &[u8]) -> bool {
     access_time(root, path).is_none_or(|time| time >= SEEK_MIN)
 }

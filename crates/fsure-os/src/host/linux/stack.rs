@@ -1,4 +1,4 @@
-//! What a folder lies on, from the mount table and sysfs.
+//! The storage layers below a folder, from the mount table and sysfs.
 
 use std::fs;
 use std::io;
@@ -200,7 +200,7 @@ fn of_disk(folder: &Path) -> (Layer, Stack) {
     (Layer { kind, name: disk, facts }, stack)
 }
 
-/// What a SCSI or ATA drive has said of itself, in pages that the kernel keeps.
+/// Data that a SCSI or ATA drive has reported of itself, from pages that the kernel keeps.
 #[derive(Debug, PartialEq, Eq)]
 struct Pages {
     serial: Option<String>,
@@ -229,7 +229,7 @@ impl Pages {
     }
 }
 
-/// What a drive has said of its volatile cache.
+/// Returns a drive's own report on its volatile cache, as text.
 fn own_word(is_on: &io::Result<bool>) -> String {
     match is_on {
         Ok(true) => "on".to_owned(),
@@ -241,7 +241,7 @@ fn own_word(is_on: &io::Result<bool>) -> String {
     }
 }
 
-/// How a disk is reached, from the path of its folder in sysfs.
+/// Returns the transport of a disk, from the path of its folder in sysfs.
 fn transport(folder: &Path) -> &'static str {
     let disk = name(folder);
     let path = folder.to_string_lossy();
@@ -280,7 +280,7 @@ fn medium(transport: &str, maker: &str, has_heads: bool) -> Medium {
     }
 }
 
-/// What the kernel takes a device's queue for.
+/// Returns the properties that the kernel assumes of a device's queue, as label and value.
 fn queue(folder: &Path) -> Vec<(&'static str, String)> {
     let word = |file: &str| word(&folder.join("queue").join(file));
     let yes_no = |word: String| match &*word {
@@ -318,7 +318,7 @@ fn name(folder: &Path) -> String {
     folder.file_name().unwrap_or_default().to_string_lossy().replace('!', "/")
 }
 
-/// What a file of sysfs says; `None` where it says nothing.
+/// Reads a file of sysfs as trimmed text; `None` if it is empty or cannot be read.
 fn word(file: &Path) -> Option<String> {
     trimmed(&fs::read(file).ok()?)
 }

@@ -24,7 +24,7 @@ use super::inside::copy;
 const FIFREEZE: libc::c_ulong = 0xc004_5877;
 const FITHAW: libc::c_ulong = 0xc004_5878;
 
-/// How long the guard of one before may take to thaw.
+/// Timeout for the guard of an earlier freeze to thaw.
 const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(1);
 
@@ -131,7 +131,8 @@ fn watch(folder: &OwnedFd, locked: &OwnedFd, words: &OwnedFd, ours: &OwnedFd) ->
     unsafe { libc::_exit(0) }
 }
 
-/// What we have open beside those, the guard must not hold: a mount would be busy.
+/// Closes all descriptors of the guard but these. If it held any other file that the parent
+/// has open, a mount would be busy.
 fn close_all_but(mut kept: [i32; 3]) {
     kept.sort_unstable();
     let mut first = 0;

@@ -1,5 +1,5 @@
-//! Which file system this is, from the kernel and, where it is too old to say,
-//! from the mount table and udev.
+//! Identifies a file system, from the kernel and, if that is too old to report it, from the
+//! mount table and udev.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -64,8 +64,8 @@ fn uuid_by_ioctl(folder: impl AsFd) -> Option<String> {
     is_known.then(|| uuid.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// What udev made of the label on the device, for older kernels and for file
-/// systems without a real UUID such as FAT.
+/// Returns the UUID that udev made of the label on the device, for older kernels and for
+/// file systems without a real UUID such as FAT.
 fn uuid_by_device(device: u64) -> Option<String> {
     let links = std::fs::read_dir("/dev/disk/by-uuid").ok()?;
     let mut named = links

@@ -34,7 +34,7 @@ const CHANGES: u64 =
 /// Changes of the file itself, and not only of a name of it.
 const CONTENT: u64 = FAN_MODIFY | FAN_CLOSE_WRITE | FAN_ATTRIB;
 
-/// How often the queue is read until it is empty: a busy program adds to it every 10 µs, and
+/// Reads of the queue until it is empty: a busy program adds to it every 10 µs, and
 /// reading what it added takes less.
 const READS_MAX: u32 = 16;
 
@@ -44,7 +44,7 @@ pub(crate) struct Watch {
     group: Group,
     /// Open for reading: a handle is looked up where this is mounted.
     root: OwnedFd,
-    /// Whether handles of files can be opened, and not only those of directories.
+    /// True if handles of files can be opened, and not only those of directories.
     opens_files: bool,
     change_time: ChangeTime,
 }
@@ -62,7 +62,7 @@ struct Reported {
     removed: HashSet<Handle>,
 }
 
-/// What happened to a file.
+/// A change of a file.
 #[derive(Default)]
 struct File {
     /// The directory and the name by which it was changed.
@@ -76,7 +76,7 @@ struct File {
     is_relinked: bool,
 }
 
-/// Where a handle leads.
+/// The target of a handle.
 enum Found {
     /// It was removed.
     Gone,
@@ -201,7 +201,7 @@ impl Watch {
         Err(io::Error::other("a file whose name is not known"))
     }
 
-    /// Where a handle leads, by a path from the root, which is at `top`.
+    /// Finds the path of a handle from the root, which is at `top`.
     fn find(&self, handle: &Handle, flags: OFlags, top: &[u8]) -> io::Result<Found> {
         let file = match handle.open(&self.root, OFlags::PATH | flags) {
             Err(error) if error.raw_os_error() == Some(libc::ESTALE) => return Ok(Found::Gone),
@@ -306,7 +306,7 @@ fn refused(error: &io::Error, what: &str) -> io::Error {
     io::Error::new(error.kind(), format!("cannot {what}: {error}{needs}"))
 }
 
-/// Where an open file is now. The kernel returns it in one piece: it does not rename
+/// Asks where an open file is now. The kernel returns it in one piece: it does not rename
 /// meanwhile. Fails where that is longer than a page.
 fn path_of(file: &OwnedFd) -> io::Result<Vec<u8>> {
     let link = format!("/proc/self/fd/{}", file.as_raw_fd());

@@ -1,5 +1,5 @@
-//! What a file has besides its bytes, on Linux: ACLs, capabilities and labels
-//! are extended attributes.
+//! Copies what a file has besides its bytes, on Linux: ACLs, capabilities and labels are
+//! extended attributes.
 
 use std::ffi::CStr;
 use std::io;

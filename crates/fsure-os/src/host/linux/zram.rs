@@ -13,9 +13,11 @@ use crate::scratch::{Resource, Scratch};
 
 /// Reading it adds a device.
 const ADD: &str = "/sys/class/zram-control/hot_add";
-/// How long a device may be open to who looks what is on it now, as udev does.
+/// Time for which a process that checks the content of a device, as udev does, can keep it
+/// open.
 const LOOKED_AT: Duration = Duration::from_secs(2);
-/// What compresses fastest; the kernel's own choice where it has it not.
+/// The fastest compression algorithm; if the kernel does not have it, its own choice is
+/// used.
 const ALGORITHM: &str = "lz4";
 
 /// A zram device with ext4 on it, mounted. Dropping it removes it.
@@ -57,7 +59,8 @@ impl Zram {
         self.mount.as_ref().map(Mount::path).unwrap_or_default()
     }
 
-    /// What compresses: `lz4`.
+    /// Returns the name of the compression algorithm, such as `lz4`; `None` if it cannot be
+    /// read.
     pub fn algorithm(&self) -> Option<String> {
         let algorithms = self.device.read("comp_algorithm")?;
         let (_, chosen) = algorithms.split_once('[')?;

@@ -7,8 +7,8 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, XattrFlags};
 use rustix::io::Errno;
 
-/// Whether access lists can be asked for: they are not among the attributes
-/// here, and the library that knows them is not used.
+/// True if access lists (ACLs) can be read on this system: they are not among the
+/// attributes here, and the library that reads them is not used.
 pub const HAS_ACCESS_LISTS: bool = false;
 
 /// The way to a name.
@@ -60,7 +60,8 @@ pub(crate) fn mode_of(stat: &rustix::fs::Stat) -> u32 {
     stat.st_mode.into()
 }
 
-/// Whether an error says that there is no such attribute, or none at all.
+/// Returns true if the error means that the file does not have the attribute, or that
+/// there are no attributes at all.
 pub(crate) fn is_absent(error: Errno) -> bool {
     matches!(error, Errno::NOTSUP) || error.raw_os_error() == libc::ENOATTR
 }

@@ -19,7 +19,7 @@ pub(crate) fn of(root: &Root, path: &[u8]) -> Device {
     Device { disks: vec![number], heads: 0, is_remote }
 }
 
-/// Whether a disk that is said to have heads has any. None is said to.
+/// Returns true if a disk that is reported to have heads has any. Here none is reported to.
 pub(crate) fn is_slow(_: &Arc<Root>, _: &[u8]) -> bool {
     true
 }

@@ -1,8 +1,7 @@
-//! How macOS reads a file without filling the cache. `F_NOCACHE` leaves nothing
-//! behind but takes what is already there, so it is [`Way::DontCache`] and
-//! never direct. What was there could only be told through a mapping, which
-//! fsure never makes; so nothing proves that a read came from the medium, and
-//! every one is told as cached.
+//! Reads files on macOS without filling the cache. `F_NOCACHE` leaves nothing behind but
+//! takes what is already there, so it is [`Way::DontCache`] and never direct. Only a mapping
+//! could show what was there, and fsure never makes one. So nothing proves that a read came
+//! from the medium, and every read is reported as cached.
 
 use std::io;
 use std::ops::Range;

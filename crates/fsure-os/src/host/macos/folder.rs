@@ -16,14 +16,14 @@ use crate::{Kind, Stat};
 /// Fails with `ELOOP` where any component of the path is a link.
 const NOFOLLOW_ANY: OFlags = OFlags::from_bits_retain(libc::O_NOFOLLOW_ANY as u32);
 
-/// How a folder is opened to ask for names in it. There is no `O_PATH`, so
-/// that it must be one that may be read.
+/// Open flags for a folder in which names are looked up. There is no `O_PATH`, so the
+/// folder must be readable.
 pub(crate) const PARENT: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
 
-/// What the system says of an attribute that a file does not have.
+/// Error for an attribute that a file does not have.
 pub(crate) const NO_ATTRIBUTE: Errno = Errno::NOATTR;
 
-/// What a medium that cannot be read, or what is on it, answers with.
+/// Errors of a medium that cannot be read, or of a file system on it that cannot.
 pub(crate) const DAMAGED: &[Errno] = &[Errno::IO, Errno::BADMSG];
 
 /// Opens a path without following any link in it; the empty one is the folder

@@ -1,4 +1,4 @@
-//! Where a file begins on the disk: `F_LOG2PHYS_EXT`.
+//! The location of a file's first byte on the disk: `F_LOG2PHYS_EXT`.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
@@ -8,7 +8,7 @@ use rustix::fs::OFlags;
 /// Access times cannot be kept back here.
 pub(crate) const KEEPS_ACCESS_TIME: OFlags = OFlags::empty();
 
-/// Whether something of a file is in the page cache: nobody knows.
+/// Returns true if any part of a file is in the page cache. That is not known here.
 pub(crate) fn is_in_memory(_: &OwnedFd) -> bool {
     false
 }

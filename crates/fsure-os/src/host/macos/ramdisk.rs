@@ -10,7 +10,7 @@ use std::process::Command;
 use crate::ramdisk::{Disk, device, places};
 use crate::ramfs::{Elsewhere, Holder};
 
-/// What makes one ours; its name is in it.
+/// File that marks a RAM disk as made by fsure; it contains the name of the disk.
 const MARK: &str = ".fsure-disk";
 /// Spotlight would read all of it.
 const UNINDEXED: &str = ".metadata_never_index";
@@ -18,7 +18,7 @@ const UNINDEXED: &str = ".metadata_never_index";
 pub const OWN: [&str; 2] = [MARK, UNINDEXED];
 /// macOS 11 has it.
 const TMPFS: &str = "/sbin/mount_tmpfs";
-/// What `ram://` counts in.
+/// Unit of the size in `ram://`, in bytes.
 const SECTOR: u64 = 512;
 
 /// Puts a RAM disk over a folder, whose owner and mode it gets.

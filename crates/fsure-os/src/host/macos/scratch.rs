@@ -4,7 +4,7 @@ use std::io;
 
 use crate::scratch::Resource;
 
-/// What tells this run of the system from all others.
+/// Returns the id of this boot, which differs from that of every other boot.
 pub(crate) fn boot() -> io::Result<String> {
     super::machine::text(c"kern.bootsessionuuid").ok_or_else(|| io::ErrorKind::Unsupported.into())
 }

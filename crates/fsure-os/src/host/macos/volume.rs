@@ -1,5 +1,5 @@
-//! Which file system this is: `fstatfs` for its kind, `getattrlist` of its mount
-//! point for its UUID.
+//! Identifies a file system: `fstatfs` for its kind, `getattrlist` of its mount point for
+//! its UUID.
 
 use std::ffi::CStr;
 use std::io;
@@ -42,7 +42,7 @@ fn text(name: &[libc::c_char]) -> Option<String> {
 
 /// The UUID of the volume mounted there. Only its mount point may be asked.
 fn uuid(mount_point: &[libc::c_char]) -> Option<String> {
-    /// What `getattrlist` writes: its own length, and what was asked for.
+    /// The response of `getattrlist`: its own length, and the requested attribute.
     #[repr(C, packed(4))]
     struct Answer {
         length: u32,

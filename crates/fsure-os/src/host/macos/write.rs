@@ -1,4 +1,4 @@
-//! What a file has besides its bytes, on macOS: one call knows all of it.
+//! Copies what a file has besides its bytes, on macOS: one call copies all of it.
 
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};

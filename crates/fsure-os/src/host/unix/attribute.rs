@@ -13,9 +13,9 @@ use crate::attribute::Ownership;
 pub use crate::host::system::attribute::{HAS_ACCESS_LISTS, sees_trusted};
 pub(crate) use crate::host::system::attribute::{Reach, is_absent, mode_of};
 
-/// Whether this system has extended attributes.
+/// True if this system has extended attributes.
 pub const HAS_ATTRIBUTES: bool = true;
-/// Whether this system counts modes and owners.
+/// True if modes and owners count on this system.
 pub const HAS_OWNERS: bool = true;
 
 /// A name below a root.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::control::{CLIENTS_MAX, LINE_MAX};
 
-/// How often it is asked whether all is over.
+/// Interval of the calls of `is_over`.
 const LOOK: Duration = Duration::from_millis(20);
 const FULL: &[u8] =
     b"{\"ok\":false,\"error\":\"too many clients: close one, and connect again\"}\n";
@@ -164,7 +164,7 @@ fn send(client: &mut UnixStream, mut text: &[u8], is_over: &dyn Fn() -> bool) ->
     Ok(())
 }
 
-/// How long the last answer may take to be read.
+/// Timeout for a client to read the last response.
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
 fn is_patient(error: &io::Error) -> bool {

@@ -122,9 +122,9 @@ impl Root {
         Ok(())
     }
 
-    /// Whether there is any name in the root but those that `is_own` is true
-    /// of, or might be: it cannot be listed to its end. Looks no further than
-    /// the first.
+    /// Returns true if there is any name in the root but those that `is_own` is true of, or
+    /// if there might be one because the root cannot be listed to its end. Stops at the
+    /// first one.
     pub fn has_names_besides(&self, is_own: &dyn Fn(&[u8]) -> bool) -> io::Result<bool> {
         let folder = self.open_at(b"", OFlags::RDONLY | OFlags::DIRECTORY)?;
         let mut is_one = false;
@@ -135,7 +135,7 @@ impl Root {
         Ok(is_one || listed.is_err())
     }
 
-    /// Where a link points, as raw bytes.
+    /// Returns the target of a symbolic link, as raw bytes.
     pub fn link_target(&self, path: &[u8]) -> io::Result<Vec<u8>> {
         let (parent, name) = self.parent(path)?;
         let at = parent.as_ref().map_or(self.folder.as_fd(), AsFd::as_fd);
@@ -288,19 +288,19 @@ fn c_str(names: &Names, at: NameAt) -> &CStr {
     CStr::from_bytes_with_nul(&names.0[at.start..=at.end]).expect("it was one")
 }
 
-/// Whether an error means that the name is not there (any more).
+/// Returns true if the error means that the name does not exist (any more).
 pub fn is_gone(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::NOENT | Errno::NOTDIR))
 }
 
-/// Whether an error means that the medium, or the file system on it, does not give
+/// Returns true if the error means that the medium, or the file system on it, does not give
 /// back what it had: the name is gone, or cannot be read.
 pub fn is_lost(error: &io::Error) -> bool {
     is_gone(error) || Errno::from_io_error(error).is_some_and(|errno| DAMAGED.contains(&errno))
 }
 
-/// Whether an error means that the name stands for another kind of thing than
-/// it did: a link, a socket, or something that others keep to themselves now.
+/// Returns true if the error means that the name stands for another kind of thing than it
+/// did: a link, a socket, or something that another process keeps to itself now.
 pub fn is_other_kind(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::LOOP | Errno::NXIO | Errno::AGAIN))
 }
@@ -313,13 +313,13 @@ fn gone_if_link(error: io::Error) -> io::Error {
     }
 }
 
-/// Whether an error is the process's own trouble: no descriptors, no memory.
+/// Returns true if the error is a shortage of this process: no descriptors, no memory.
 pub fn is_out_of_means(error: &io::Error) -> bool {
     let errno = Errno::from_io_error(error);
     matches!(errno, Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS))
 }
 
-/// Whether an error means that we may not look.
+/// Returns true if the error means that this process is not permitted to access the name.
 pub fn is_denied(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::ACCESS | Errno::PERM))
 }

@@ -1,4 +1,4 @@
-//! What Linux and macOS say alike of the machine and this process.
+//! The machine and this process, as far as Linux and macOS report them alike.
 
 use std::io;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What Linux and macOS have in common: descriptors, `openat`, errno.
+//! The code that Linux and macOS have in common: descriptors, `openat`, errno.
 
 pub(crate) mod attribute;
 pub(crate) mod control;
@@ -46,8 +46,8 @@ pub(super) fn next_data(
     Ok((start < size).then_some((start, end.min(size))))
 }
 
-/// What network file systems and FUSE say of a file that was replaced between
-/// being found and being opened: it is another one, and not unreadable.
+/// Replaces `ESTALE`, the error of network file systems and FUSE for a file that was
+/// replaced between being found and being opened: it is another one, and not unreadable.
 pub(super) fn if_stale(error: std::io::Error) -> std::io::Error {
     if Errno::from_io_error(&error) == Some(Errno::STALE) { not_that_file() } else { error }
 }

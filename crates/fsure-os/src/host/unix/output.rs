@@ -1,4 +1,4 @@
-//! Where a path leads to: through links, to a descriptor of this process, a FIFO or a
+//! The end of a path: through links, to a descriptor of this process, a FIFO or a
 //! device.
 
 use std::fs::{File, OpenOptions};

@@ -1,9 +1,8 @@
-//! Where files lie on the disk. Inodes in the order of their numbers are
-//! nearly in the order of the disk on real trees: 70 to 96 % of neighbours
-//! touch. Where they are not, reading in the order of the disk was 1.3 times
-//! as fast on a disk without moving parts, and is worth far more on one with.
-//! So a few files of each folder are looked at, and the rest only if those do
-//! not lie one behind the other.
+//! Finds the location of files on the disk. Inodes in the order of their numbers are
+//! nearly in the order of the disk on real trees: 70 to 96 % of neighbours touch. If they
+//! are not, reading in the order of the disk was 1.3 times as fast on a disk without moving
+//! parts, and is worth far more on one with. So a few files of each folder are checked, and
+//! the rest only if those do not lie one behind the other.
 
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};

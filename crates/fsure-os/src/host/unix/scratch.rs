@@ -74,7 +74,7 @@ impl Place {
         file.write_all(lines.as_bytes())
     }
 
-    /// What is registered.
+    /// Returns the registered lines; empty if there are none.
     pub(crate) fn noted(&self) -> io::Result<String> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match rustix::fs::openat(&self.folder, REGISTERED, flags, Mode::empty()) {
@@ -85,7 +85,7 @@ impl Place {
         Ok(String::from_utf8_lossy(&read_all(NOTES_MAX, read)?).into_owned())
     }
 
-    /// Whether it still has its name.
+    /// Returns true if the folder still has its name.
     pub(crate) fn is_there(&self) -> bool {
         let named = stat_at(self.parent.as_fd(), &self.name);
         let folder = stat_descriptor(&self.folder);

@@ -54,7 +54,7 @@ impl Writing {
     }
 }
 
-/// What another file or folder is to be like.
+/// The file or folder that another one is to resemble.
 #[derive(Debug)]
 pub struct Model(OwnedFd);
 

@@ -7,11 +7,11 @@ use std::io;
 use super::folder::Root;
 use crate::attribute::Ownership;
 
-/// Whether access lists can be asked for.
+/// True if access lists (ACLs) can be read on this system.
 pub const HAS_ACCESS_LISTS: bool = false;
-/// Whether extended attributes can be asked for.
+/// True if extended attributes can be read on this system.
 pub const HAS_ATTRIBUTES: bool = false;
-/// Whether this system counts modes and owners.
+/// True if modes and owners count on this system.
 pub const HAS_OWNERS: bool = false;
 
 /// A name below a root.

@@ -1,7 +1,7 @@
-//! How Windows reads a file past the cache: a handle opened without buffering.
-//! That is a property of the handle, so that turning it off means opening the
-//! file anew. Handles are opened for overlapped reading: the system serves one
-//! read at a time on others, and large files are read by several threads.
+//! Reads files past the cache on Windows, by a handle opened without buffering. That is a
+//! property of the handle, so that turning it off means opening the file anew. Handles are
+//! opened for overlapped reading: on other handles the system serves one read at a time, and
+//! large files are read by several threads.
 
 use std::io;
 use std::ops::Range;
@@ -117,7 +117,7 @@ impl Handle for File {
     }
 }
 
-/// Whether an error means that the system, or Wine, does not know the request.
+/// Returns true if the error means that the system, or Wine, does not know the request.
 fn is_unknown(error: &io::Error) -> bool {
     matches!(
         code(error),
@@ -162,8 +162,8 @@ impl Root {
     }
 }
 
-/// What a volume wants direct reads to be aligned to; [`GRAIN_MIN`] where it
-/// does not say.
+/// Returns the alignment that a volume needs for direct reads, in bytes; [`GRAIN_MIN`] if
+/// it does not report one.
 pub(super) fn grain_of(file: BorrowedHandle<'_>) -> u64 {
     // SAFETY: each class with its own structure, plain data.
     let (storage, memory) = unsafe {
@@ -185,7 +185,7 @@ mod tests {
     use crate::opener::Opener;
     use std::sync::Arc;
 
-    /// What is read goes on being right when buffering is turned back on.
+    /// Reads stay correct when buffering is turned back on.
     #[test]
     fn a_file_is_opened_anew_to_be_read_with_buffering() {
         let folder = tempfile::tempdir().unwrap();

@@ -108,9 +108,9 @@ impl Root {
         Ok(())
     }
 
-    /// Whether there is any name in the root but those that `is_own` is true
-    /// of, or might be: it cannot be listed to its end. Looks no further than
-    /// the first.
+    /// Returns true if there is any name in the root but those that `is_own` is true of, or
+    /// if there might be one because the root cannot be listed to its end. Stops at the
+    /// first one.
     pub fn has_names_besides(&self, is_own: &dyn Fn(&[u8]) -> bool) -> io::Result<bool> {
         let folder = self.open_folder(b"")?;
         let mut is_one = false;
@@ -121,7 +121,7 @@ impl Root {
         Ok(is_one || listed.is_err())
     }
 
-    /// Where a link points, as the bytes of what it says.
+    /// Returns the target of a link, as the bytes of its text.
     pub fn link_target(&self, path: &[u8]) -> io::Result<Vec<u8>> {
         let link = self.open_name(path)?;
         // The most a reparse point holds: 16 KiB.
@@ -240,7 +240,7 @@ fn each_name(folder: BorrowedHandle<'_>, take: &mut dyn FnMut(Vec<u16>) -> bool)
     }
 }
 
-/// Whether an error means that the name is not there (any more).
+/// Returns true if the error means that the name does not exist (any more).
 pub fn is_gone(error: &io::Error) -> bool {
     matches!(
         code(error),
@@ -270,7 +270,7 @@ fn listing_of(folder: BorrowedHandle<'_>, names: Vec<Vec<u16>>, moved: &dyn Fn()
     listing
 }
 
-/// Whether an error means that the medium, or the file system on it, does not give
+/// Returns true if the error means that the medium, or the file system on it, does not give
 /// back what it had: the name is gone, or cannot be read.
 pub fn is_lost(error: &io::Error) -> bool {
     is_gone(error)
@@ -287,8 +287,8 @@ pub fn is_lost(error: &io::Error) -> bool {
         )
 }
 
-/// Whether an error means that the name stands for another kind of thing than
-/// it did: a link, or something that others keep to themselves now.
+/// Returns true if the error means that the name stands for another kind of thing than it
+/// did: a link, or something that another process keeps to itself now.
 pub fn is_other_kind(error: &io::Error) -> bool {
     matches!(
         code(error),
@@ -302,7 +302,7 @@ pub fn is_other_kind(error: &io::Error) -> bool {
     )
 }
 
-/// Whether an error is the process's own trouble: no handles, no memory.
+/// Returns true if the error is a shortage of this process: no handles, no memory.
 pub fn is_out_of_means(error: &io::Error) -> bool {
     matches!(
         code(error),
@@ -316,7 +316,7 @@ pub fn is_out_of_means(error: &io::Error) -> bool {
     )
 }
 
-/// Whether an error means that we may not look.
+/// Returns true if the error means that this process is not permitted to access the name.
 pub fn is_denied(error: &io::Error) -> bool {
     matches!(code(error), Some(win::ERROR_ACCESS_DENIED | win::ERROR_PRIVILEGE_NOT_HELD))
 }

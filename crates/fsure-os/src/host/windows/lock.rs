@@ -1,4 +1,4 @@
-//! What a lock file must not be: a link to somebody else's file.
+//! Opens and stats a lock file, which must not be a link to another user's file.
 
 use std::fs::{File, OpenOptions};
 use std::io;

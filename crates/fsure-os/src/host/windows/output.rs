@@ -1,4 +1,4 @@
-//! Where a path leads to: to a regular file or to nothing.
+//! The end of a path: a regular file or to nothing.
 
 use std::fs::File;
 use std::io;

@@ -63,7 +63,7 @@ impl Place {
         file?.write_all(lines.as_bytes())
     }
 
-    /// What is registered.
+    /// Returns the registered lines; empty if there are none.
     pub(crate) fn noted(&self) -> io::Result<String> {
         match std::fs::read_to_string(self.folder.join(REGISTERED)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
@@ -71,7 +71,7 @@ impl Place {
         }
     }
 
-    /// Whether it still has its name.
+    /// Returns true if the folder still has its name.
     pub(crate) fn is_there(&self) -> bool {
         std::fs::symlink_metadata(&self.folder).is_ok_and(|meta| meta.is_dir())
     }
@@ -106,9 +106,9 @@ pub(crate) fn leave_session() -> io::Result<()> {
     Ok(())
 }
 
-/// What tells this run of the system from all others: when it was started, by the
-/// clock as it was then. With the clock the system sets that time anew, and says by
-/// how much.
+/// Returns the id of this boot, which differs from that of every other boot: its start
+/// time, by the clock as it was then. When the clock is set, the system sets that time
+/// anew, and reports by how much.
 pub(crate) fn boot() -> io::Result<String> {
     let mut told = SYSTEM_TIMEOFDAY_INFORMATION::default();
     let length = size_of_val(&told) as u32;

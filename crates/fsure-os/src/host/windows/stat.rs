@@ -1,4 +1,4 @@
-//! What Windows says of an open file, folder or link.
+//! The stat of an open file, folder or link, as Windows reports it.
 
 use std::io;
 use std::os::windows::io::{AsRawHandle, BorrowedHandle};
@@ -20,12 +20,12 @@ const TO_1970: i64 = 116_444_736_000_000_000;
 /// A stat, and what only Windows knows.
 pub(super) struct Answer {
     pub(super) stat: Stat,
-    /// Whether its content lies on the medium as it is read: not compressed,
-    /// not encrypted by the file system, and not in the file table, where
-    /// NTFS keeps what is smaller than an entry of up to 4 KiB. Such a file is
-    /// served from the system's memory, whatever was asked for.
+    /// True if the content lies on the medium as it is read: not compressed, not encrypted
+    /// by the file system, and not in the file table, where NTFS keeps content that is
+    /// smaller than an entry of up to 4 KiB. A file that is not plain is served from the
+    /// system's memory, whatever was requested.
     pub(super) is_plain: bool,
-    /// Whether its content is somebody's to make up: deduplicated, in a cloud.
+    /// True if another program supplies the content: deduplicated, in a cloud.
     pub(super) is_stand_in: bool,
 }
 
@@ -64,7 +64,7 @@ pub(super) fn of(file: BorrowedHandle<'_>) -> io::Result<Answer> {
     Ok(Answer { stat, is_plain, is_stand_in: tag.is_some() && kind == Kind::File })
 }
 
-/// What a name with a reparse tag is. Tags with the bit of a surrogate stand
+/// Returns the kind of a name with a reparse tag. Tags with the bit of a surrogate stand
 /// for another name: symbolic links, junctions, mount points, WSL's links.
 fn kind(is_folder: bool, tag: Option<u32>) -> Kind {
     const NAME_SURROGATE: u32 = 0x2000_0000;

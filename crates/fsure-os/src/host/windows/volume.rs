@@ -1,4 +1,4 @@
-//! Which file system this is.
+//! Identifies a file system.
 
 use std::io;
 use std::os::windows::io::{AsHandle, AsRawHandle};

@@ -43,7 +43,7 @@ impl Writing {
     }
 }
 
-/// What another file or folder is to be like; there is none.
+/// The file or folder that another one is to resemble; there is none.
 #[derive(Debug)]
 pub struct Model(std::convert::Infallible);
 

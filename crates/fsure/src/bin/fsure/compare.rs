@@ -15,23 +15,23 @@ use super::trust::NOBODY;
 
 /// Compare two trees by content: the same, different, only here or there, moved
 ///
-/// What has no current record is read, by the digest that the other side has;
+/// Files without a current record are read, with the digest that the other side has;
 /// nothing is recorded and nothing written. Dates do not matter, and neither does
-/// what was recorded before a file changed. A list knows of no folders and links,
-/// so with one these do not matter, either.
+/// what was recorded before a file changed. A list contains no folders and no links,
+/// so these do not matter either if one side is a list.
 #[derive(Args)]
 pub(crate) struct CompareArgs {
     /// A folder, the catalog of one, or a list by another program ('-' is standard
     /// input)
     #[arg(value_name = "HERE")]
     here: PathBuf,
-    /// Another one
+    /// Another folder, catalog or list, to compare it with
     #[arg(value_name = "THERE")]
     there: PathBuf,
-    /// Take the records for the trees; look at neither
+    /// Compare the records only; read neither of the trees
     #[arg(long)]
     records: bool,
-    /// What a list is, where it is not to be recognised by what it says
+    /// Format of a list, if its content does not show it
     #[arg(long, value_name = "FORMAT", value_parser = any_format)]
     format: Option<Format>,
     #[command(flatten)]

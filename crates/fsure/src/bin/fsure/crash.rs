@@ -27,12 +27,12 @@ use super::{matrix, workload};
 /// Run a program on a simulated drive, cut its power, and check what is left
 ///
 /// The program runs with the file system as its working folder and in $MNT, and
-/// says 'ACK n' on standard output when everything up to n is safe. Each cut is an
+/// prints 'ACK n' on standard output when everything up to n is safe. Each cut is an
 /// image of the drive as the loss of power would leave it, mounted anew; the check
-/// runs in it with MNT and ACKED, says 'LAST n' when everything up to n is there,
-/// and ends with 0 where what is there is consistent. docs/crash.md has all of it.
-/// Exit codes: 0 every cut survived, 3 something was lost or damaged, 5 nothing
-/// was shown, 70 another process disturbs the loop devices all the time.
+/// runs in it with MNT and ACKED, prints 'LAST n' when everything up to n is there,
+/// and ends with 0 if what is there is consistent. docs/crash.md describes all of it.
+/// Exit codes: 0 every cut survived, 3 something was lost or damaged, 5 nothing was
+/// shown, 70 another process disturbs the loop devices all the time.
 #[derive(Args)]
 pub(crate) struct CrashArgs {
     /// Drives: honest, plp (its cache survives), lying, lying:TIME (written after
@@ -44,12 +44,12 @@ pub(crate) struct CrashArgs {
     /// matrix ext4,xfs,btrfs]
     #[arg(long, value_enum, value_name = "FS", value_delimiter = ',')]
     fs: Vec<System>,
-    /// Run this program of ours, and its check; docs/crash.md lists them
+    /// Run this built-in program, and its check; docs/crash.md lists them
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = workload::named,
           conflicts_with_all = ["command", "check"])]
     workload: Vec<&'static Workload>,
-    /// A table of all workloads, or those named, on all file systems and drives,
-    /// each cell held against what is owed there
+    /// Print a table of all workloads, or those named, on all file systems and
+    /// drives, each cell compared with what is guaranteed there
     #[arg(long, conflicts_with_all = [
         "command", "check", "prepare", "mount_options", "error", "error_after", "every_flush",
     ])]
@@ -60,7 +60,7 @@ pub(crate) struct CrashArgs {
     /// Size of the drive; it is held in memory as far as it is written
     #[arg(long, value_name = "SIZE", default_value = "512M", value_parser = size)]
     size: u64,
-    /// How long a drive takes, from what such drives were measured to
+    /// Simulated response times, as measured on drives of this kind
     #[arg(long, value_enum, value_name = "KIND", default_value_t = Pace::None)]
     latency: Pace,
     /// The N-th write to the drive fails, from the program's start on
@@ -70,15 +70,15 @@ pub(crate) struct CrashArgs {
     #[arg(long, value_name = "N", default_value_t = 12,
           value_parser = clap::value_parser!(u64).range(1..))]
     cuts: u64,
-    /// Which of the writes survive that no flush has covered: those before a moment
-    /// (prefix), those before a flush and some until the next (epoch), some
-    /// (random), some sectors of some (torn) [default: all kinds in turn]
+    /// Writes that survive of those that no flush has covered: those before a moment
+    /// (prefix), those before a flush and some until the next (epoch), some (random),
+    /// some sectors of some (torn) [default: all kinds in turn]
     #[arg(long, value_name = "KIND", value_delimiter = ',',
           value_parser = PossibleValuesParser::new(Cut::ALL.map(Cut::name))
               .try_map(|name| name.parse::<Cut>()))]
     variant: Vec<Cut>,
-    /// Instead of cutting at moments of chance: let the program run for TIME, and
-    /// then look at the drive after each flush that it was sent
+    /// Instead of cutting at random moments: let the program run for TIME, and then
+    /// check the drive after each flush that it was sent
     #[arg(long, value_name = "TIME", value_parser = time, conflicts_with_all = [
         "cuts", "variant", "pause",
     ])]
@@ -86,19 +86,19 @@ pub(crate) struct CrashArgs {
     /// The longest time between a check and the next cut
     #[arg(long, value_name = "TIME", default_value = "0.5s", value_parser = time)]
     pause: Duration,
-    /// What chance begins with [default: another each time]
+    /// Seed of the random choices [default: a new one each time]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// A line for 'sh' that prepares the new file system; what it leaves is safe
     #[arg(long, value_name = "LINE")]
     prepare: Option<String>,
-    /// A line for 'sh' that looks at what a cut has left
+    /// A line for 'sh' that checks what a cut has left
     #[arg(long, value_name = "LINE")]
     check: Option<String>,
     /// Keep the images of cuts that have shown a loss in this folder
     #[arg(long, value_name = "FOLDER")]
     keep: Option<PathBuf>,
-    /// Instead of cutting: what fsync reports after one write that failed
+    /// Instead of cutting: show what fsync reports after one write that failed
     #[arg(long, value_enum, value_name = "ERROR", conflicts_with_all = [
         "drive", "latency", "error_after", "cuts", "variant", "pause", "every_flush", "prepare", "check",
         "keep", "command", "workload",
@@ -127,9 +127,9 @@ const MATRIX_SYSTEMS: [System; 3] = [System::Ext4, System::Xfs, System::Btrfs];
 /// A file system.
 #[derive(Clone, Copy, ValueEnum)]
 enum System {
-    /// A folder of our own that keeps what POSIX promises, and no more
+    /// A simulated folder that keeps what POSIX promises, and no more
     Folder,
-    /// The same, where a sync makes all names durable, as one journal does
+    /// The same, but a sync makes all names durable, as one journal does
     FolderJournal,
     Ext4,
     Xfs,
@@ -149,7 +149,7 @@ enum Pace {
     Apple,
 }
 
-/// How a drive fails.
+/// A failure of a drive.
 #[derive(Clone, Copy, ValueEnum)]
 enum Failure {
     /// One write fails, and none after it
@@ -254,7 +254,9 @@ impl CrashArgs {
         })
     }
 
-    /// Where the program finds the drive, where it is one place.
+    /// Returns the file system, or the simulated folder, in which the program finds
+    /// the drive: the first that was named. Fails if an option needs a file system
+    /// and it is a folder.
     fn front(&self) -> Result<Front> {
         let system = self.fs.first().copied().unwrap_or(System::Folder);
         let front = system.front(&self.mount_options);
@@ -265,7 +267,8 @@ impl CrashArgs {
         Ok(front)
     }
 
-    /// One at a time is what a run can do.
+    /// Refuses several file systems or workloads without `--matrix`: a run has one of
+    /// each.
     fn refuse_several(&self) -> Result<()> {
         if self.matrix || self.fs.len() < 2 && self.workload.len() < 2 {
             return Ok(());
@@ -316,7 +319,7 @@ impl Pace {
     }
 }
 
-/// A listener that keeps and prints.
+/// A listener that keeps the lines and prints them.
 struct Telling<'a> {
     screen: &'a Screen,
     json: bool,

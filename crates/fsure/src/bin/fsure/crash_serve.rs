@@ -10,17 +10,17 @@ use fsure::words::{Error, ExitCode, Monitor, Result};
 
 use super::screen::Screen;
 
-/// What `--serve` takes beside what it has in common with a run.
+/// Arguments of `--serve`, besides those that it shares with a run.
 #[derive(Args)]
 pub(crate) struct ServeArgs {
-    /// Instead of running a program: serve one drive, and be asked by lines of JSON
-    /// on this socket
+    /// Instead of running a program: serve one drive, and take requests as lines of
+    /// JSON on this socket
     #[arg(long, value_name = "SOCKET", conflicts_with_all = [
         "fs", "mount_options", "error_after", "cuts", "variant", "every_flush", "pause", "seed",
         "prepare", "check", "keep", "error", "command", "workload", "matrix",
     ])]
     serve: Option<PathBuf>,
-    /// What the drive holds in the beginning
+    /// Initial content of the drive
     #[arg(long, value_name = "FILE", requires = "serve")]
     image: Option<PathBuf>,
     /// Show the drive to other programs, at '--at'
@@ -31,24 +31,24 @@ pub(crate) struct ServeArgs {
     at: Option<PathBuf>,
 }
 
-/// How other programs see a drive.
+/// A form in which other programs see a drive.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Front {
-    /// As the file 'disk' in there
+    /// As the file 'disk' in that folder
     File,
-    /// As that folder, with what POSIX promises
+    /// As that folder, which keeps what POSIX promises
     Folder,
-    /// The same, where a sync makes all names durable, as one journal does
+    /// The same, but a sync makes all names durable, as one journal does
     FolderJournal,
 }
 
 impl ServeArgs {
-    /// Whether a drive is to be served, and no program run.
+    /// Returns true if a drive is to be served instead of running a program.
     pub(crate) fn is_asked_for(&self) -> bool {
         self.serve.is_some()
     }
 
-    /// Serves a drive until it is told to end.
+    /// Serves a drive until a request or a signal ends it.
     pub(crate) fn run(
         &self,
         screen: &Screen,
@@ -98,7 +98,8 @@ impl ServeArgs {
     }
 }
 
-/// Who hears of a drive that is served.
+/// The monitor of a drive that is served: shows its warnings and passes on signals to
+/// stop.
 struct Listening<'a>(&'a Screen);
 
 impl Monitor for Listening<'_> {

@@ -1,4 +1,4 @@
-//! `fsure defer`, and the process of ours that outlives it.
+//! `fsure defer`, and its process that outlives the command.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -22,16 +22,17 @@ use super::screen::Screen;
 /// Exit codes: the command's own; 2 refused, 3 a background flush failed.
 #[derive(Args)]
 pub(crate) struct DeferArgs {
-    /// How old what a cut loses may be: from 10ms to 1h
+    /// Maximum age of the changes that a power cut loses: from 10ms to 1h
     #[arg(long, value_name = "TIME", value_parser = time)]
     max_loss: Duration,
     /// Defer on the file system of PATH, too [default: that of the working folder]
     #[arg(long, value_name = "PATH")]
     dir: Vec<PathBuf>,
-    /// How calls are met: by a library that the loader loads, or by the kernel
+    /// Interception of the calls: by a library that the loader loads (preload), or by
+    /// the kernel (seccomp)
     #[arg(long, value_enum, value_name = "BACKEND", default_value = "auto")]
     backend: Choice,
-    /// Also where the order of writes is not kept: CORRUPTION RISK
+    /// Also run if the file system does not keep the order of writes: CORRUPTION RISK
     #[arg(long)]
     force_unordered: bool,
     /// The command, and its arguments
@@ -52,7 +53,7 @@ fn time(text: &str) -> std::result::Result<Duration, String> {
 
 /// Runs the command.
 pub(crate) fn run(args: &DeferArgs, output: &OutputArgs) -> ExitCode {
-    // Signals are the command's: ours end with it.
+    // Signals are for the command: this process ends with it.
     let screen = output.screen_on(Arc::default(), false, &[]);
     let code = run_on(args, output, &screen).unwrap_or_else(|error| {
         screen.error(&error);
@@ -97,7 +98,7 @@ pub(crate) struct OutliveArgs {
     folders: Vec<PathBuf>,
 }
 
-/// Runs what outlives the command.
+/// Runs the process that outlives the command.
 pub(crate) fn outlive(args: &OutliveArgs) -> ExitCode {
     match fsure_os::defer::outlive(&args.folders, std::io::stdin()) {
         Ok(()) => ExitCode::Clean,

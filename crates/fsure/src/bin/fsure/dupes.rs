@@ -14,11 +14,10 @@ use super::screen::Screen;
 
 /// Show files of equal content; nothing is changed, and nothing recorded
 ///
-/// A file that is as recorded is not read. One that is not, or not recorded at
-/// all, is read if another file has its size; what is read is forgotten
-/// afterwards, and 'fsure update' first keeps it. Hard links of one file are no
-/// copies: they are shown as such and save nothing. Each root is looked at by
-/// itself.
+/// A file that is as recorded is not read. One that is not, or not recorded at all,
+/// is read if another file has its size; what is read is forgotten afterwards, unless
+/// 'fsure update' has recorded it before. Hard links of one file are not copies: they
+/// are shown as such and save nothing. Each root is searched by itself.
 #[derive(Args)]
 pub(crate) struct DupesArgs {
     /// Folders, recorded or not; each belongs to the nearest root above it that

@@ -1,4 +1,5 @@
-//! How hard to read, on the command line.
+//! Options for the load that reading puts on the storage: threads, depth, rate and
+//! timeout.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +8,7 @@ use clap::Args;
 use fsure::job::UserConfig;
 use fsure::scan::{DEPTH_MAX, Effort, Rate, THREADS_MAX};
 
-/// How hard to read.
+/// Options for the load that reading puts on the storage.
 #[derive(Args)]
 #[command(next_help_heading = "Reading")]
 pub(crate) struct EffortArgs {

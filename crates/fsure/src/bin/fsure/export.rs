@@ -16,9 +16,9 @@ use super::screen::Screen;
 
 /// Write the record as a list that other programs read
 ///
-/// Digests that the list needs and the record lacks are computed first, for
-/// files whose content is the recorded one. A name that the list cannot express
-/// is told, and the exit code is then 5.
+/// Digests that the list needs and the record lacks are computed first, for files
+/// whose content is the recorded one. A name that the list cannot express is
+/// reported, and the exit code is then 5.
 #[derive(Args)]
 pub(crate) struct ExportArgs {
     /// A folder or file that is recorded; names in the list are relative to it
@@ -29,7 +29,7 @@ pub(crate) struct ExportArgs {
     catalog: Option<PathBuf>,
     #[command(flatten)]
     effort: EffortArgs,
-    /// What to write: sha256sums, sha512sums, b3sum, hashdeep, bagit, ascmhl,
+    /// Format of the list: sha256sums, sha512sums, b3sum, hashdeep, bagit, ascmhl,
     /// mtree, json
     #[arg(long, value_parser = format)]
     format: Format,
@@ -81,7 +81,7 @@ impl ExportArgs {
         self.output.as_deref().filter(|path| !Destination::is_standard_output(path))
     }
 
-    /// Says what was done, unless standard output is the list itself.
+    /// Reports what was done, unless standard output is the list itself.
     fn report(&self, exported: &Exported, output: &OutputArgs, screen: &Screen) {
         match self.file() {
             Some(_) if output.json => screen.print(&listing::exported_json(exported)),
@@ -91,7 +91,7 @@ impl ExportArgs {
     }
 }
 
-/// A list to be read is of a form that the user names, or is looked at.
+/// Parses the name of the format of a list that is read.
 pub(crate) fn any_format(name: &str) -> std::result::Result<Format, String> {
     Format::from_name(name).ok_or_else(|| {
         let names: Vec<_> = Format::ALL.into_iter().map(Format::name).collect();

@@ -1,5 +1,5 @@
-//! `fsure family`, hidden: the processes between us and a program, so that all
-//! that it starts ends with it.
+//! `fsure family`, hidden: the processes between fsure and a program, so that
+//! everything that the program starts ends with it.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,17 +15,17 @@ pub(crate) struct FamilyArgs {
     who: Who,
 }
 
-/// Which of the two processes this is.
+/// One of the two processes between fsure and a program.
 #[derive(Subcommand)]
 enum Who {
-    /// The one that has the name space made
+    /// The outer one, which has the name space made
     Outer {
         /// The number of its parent
         parent: u32,
         #[command(flatten)]
         what: What,
     },
-    /// The first one in there
+    /// The first process in the name space
     First(What),
 }
 
@@ -38,17 +38,17 @@ struct What {
     command: Vec<OsString>,
 }
 
-/// Runs the command; the answer is the program's exit code.
+/// Runs the command and returns the program's exit code.
 pub(crate) fn run(args: &FamilyArgs) -> ExitCode {
     let ended = match &args.who {
         Who::Outer { parent, what } => family::outer(*parent, &what.folder, &what.command),
         Who::First(what) => family::first(&what.folder, &what.command),
     };
-    // What is not the program's end must not read as one: a check that ends with
-    // most codes says that data is damaged.
+    // A failed start must not read as the end of the program: a check that ends with
+    // most codes reports damaged data.
     ExitCode::Program(ended.unwrap_or_else(|error| {
         let words = format!("cannot start a process for the program: {error}\n");
-        // Who reads it reads the code, too.
+        // The caller gets the exit code even if this line is lost.
         let _ = std::io::Write::write_all(&mut std::io::stderr(), words.as_bytes());
         family::NOT_STARTED
     }))

@@ -12,23 +12,22 @@ use super::measuring::Measuring;
 use super::screen::Screen;
 use super::{OutputArgs, places};
 
-/// What it costs to have a write on the medium, and whether to believe it
+/// Measure what a durable write costs, and whether the drive can be believed
 ///
-/// Writes small files of its own into each PATH, by every way that this system
-/// has to make a write durable, and takes them away again; counts what the device
-/// was really sent; and says what to believe of it. Only cutting the power proves
-/// anything. Exit codes: 0 nothing speaks against it, 1 suspicious, 3 bad, 5 not
-/// measured.
+/// Writes small files of its own into each PATH, by every method that this system has
+/// to make a write durable, and removes them again; counts what the device was really
+/// sent; and reports what to believe of it. Only cutting the power proves anything.
+/// Exit codes: 0 nothing speaks against it, 1 suspicious, 3 bad, 5 not measured.
 #[derive(Args)]
 pub(crate) struct FlushArgs {
     /// Folders to measure in; a file stands for the folder that it is in
     /// [default: the current folder]
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// How long to measure each way [default: 1s]
+    /// Time to measure each method [default: 1s]
     #[arg(long, value_name = "TIME", value_parser = time)]
     time: Option<Duration>,
-    /// A fifth of the time: a first look, too short for a slow drive
+    /// A fifth of the time: a first impression, too short for a slow drive
     #[arg(long, conflicts_with = "time")]
     quick: bool,
     /// Also commit as these databases do
@@ -113,7 +112,7 @@ impl FlushArgs {
     }
 }
 
-/// The folder that a file is in, where it is one.
+/// Returns the folder that a file is in; any other path is returned as it is.
 fn folder_of(path: &Path) -> PathBuf {
     if fsure_os::path::is_folder(path) || !fsure_os::path::exists(path) {
         return path.to_owned();

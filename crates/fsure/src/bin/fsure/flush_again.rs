@@ -9,19 +9,19 @@ use clap::Args;
 use fsure::job::ask_again_and_again;
 use fsure::words::ExitCode;
 
-/// Say what a flush reports after a write that failed
+/// Print what a flush reports after a write that failed
 #[derive(Args)]
 pub(crate) struct FlushAgainArgs {
-    /// Where the file is
+    /// Folder of the file
     folder: PathBuf,
-    /// What is there once the next write is to fail
+    /// Path that exists once the next write is to fail
     armed: PathBuf,
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &FlushAgainArgs) -> ExitCode {
     let mut output = io::stdout().lock();
-    // Where it fails nobody listens, and what was not heard was not said.
+    // If it fails, no process reads the output any more.
     let mut say = |line: &str| drop(writeln!(output, "{line}").and_then(|()| output.flush()));
     match ask_again_and_again(&args.folder, &args.armed, &mut say) {
         Ok(()) => ExitCode::Clean,

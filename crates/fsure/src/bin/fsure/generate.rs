@@ -13,7 +13,7 @@ use super::Cli;
 /// Print a shell's completions or a manual page
 #[derive(Args)]
 pub(crate) struct GenerateArgs {
-    /// What to print
+    /// Kind of output
     #[arg(value_enum)]
     what: What,
     /// The shell (bash, zsh, fish, elvish, powershell), or the page (fsure,
@@ -21,7 +21,7 @@ pub(crate) struct GenerateArgs {
     name: String,
 }
 
-/// What can be generated.
+/// A kind of output that can be generated.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum What {
     Completions,

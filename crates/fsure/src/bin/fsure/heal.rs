@@ -18,30 +18,32 @@ use super::trust::SignedByArgs;
 
 /// Put back what is damaged or missing from copies that the record proves
 ///
-/// Judges everything below PATH as verify does, and looks for a proven copy of
-/// each damaged block and each lost file. Copies may be damaged, too: block by
-/// block, only what the record proves is taken, from whichever has it. A file is
-/// healed as a whole or left as it is. Edits, which have another date than
-/// recorded, are never touched, and what is replaced is kept in
-/// '.fsure/replaced'. Without '--yes' it says what it would do.
+/// Judges everything below PATH as verify does, and searches for a proven copy of
+/// each damaged block and each lost file. Copies may be damaged, too: block by block,
+/// only what the record proves is taken, from whichever copy has it. A file is healed
+/// as a whole or left as it is. Edits, which have another date than recorded, are
+/// never touched. A 'damaged-copy', which may be an edit, is replaced only if what is
+/// there is kept. What is replaced is kept in '.fsure/replaced'. Without '--yes' it
+/// reports what it would do.
 #[derive(Args)]
 pub(crate) struct HealArgs {
     /// A folder or file; it belongs to the nearest root above it that has a
     /// record
     #[arg(value_name = "PATH")]
     path: PathBuf,
-    /// A copy of PATH, which may be damaged elsewhere; can be repeated, and the
-    /// first that has what is looked for is taken
+    /// A copy of PATH, which may be damaged elsewhere; can be repeated, and the first
+    /// that has the wanted content is taken
     #[arg(long, value_name = "REPLICA")]
     from: Vec<PathBuf>,
-    /// Do it
+    /// Heal, rather than report what would be done
     #[arg(long)]
     yes: bool,
     /// Write into damaged files, with a journal, rather than put new ones in
     /// their place: keeps hard links, inodes and flags
     #[arg(long)]
     in_place: bool,
-    /// Do not keep what is replaced in '.fsure/replaced': it is gone then
+    /// Do not keep what is replaced in '.fsure/replaced': it is gone then. A
+    /// 'damaged-copy', which may be an edit, is left alone
     #[arg(long, alias = "altered")]
     no_keep: bool,
     /// Use the record in FILE instead of PATH/.fsure/catalog.db
@@ -59,7 +61,7 @@ pub(crate) struct HealArgs {
     signed_by: SignedByArgs,
 }
 
-/// What is missing is named once, with what was done about it.
+/// A missing file is named once, with what was done about it.
 const HIDDEN: &[Verdict] = &[Verdict::Ignored, Verdict::New, Verdict::Touched, Verdict::Missing];
 
 /// Runs the command.

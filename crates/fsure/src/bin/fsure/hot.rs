@@ -14,14 +14,15 @@ use super::OutputArgs;
 use super::screen::progress::step_line;
 use super::screen::{Live, Screen};
 
-/// Which folders programs wait for, and what memory would save them
+/// Find the folders that programs wait for, and what memory would save them
 ///
-/// Watches all programs for a while: which folders they read, write and flush,
-/// and how long that takes. Hottest is where most time would be saved in memory:
-/// flushes, and reads of what is not in memory yet; all else comes from the page
-/// cache as it is. Ctrl-C ends it early and shows what was seen. As root by eBPF;
-/// without, only folders that are named, and without times. Exit codes: 0 seen,
-/// 2 not allowed or no sense, 5 it cannot be watched here, 130 ended early.
+/// Watches all programs for a while: which folders they read, write and flush, and
+/// how long that takes. The hottest folder is the one where memory would save most
+/// time: flushes, and reads of what is not in memory yet; everything else comes from
+/// the page cache anyway. Ctrl-C ends it early and shows what was seen. Root uses
+/// eBPF; other users can watch only folders that are named, and without times. Exit
+/// codes: 0 seen, 2 not allowed or no sense, 5 it cannot be watched here, 130 ended
+/// early.
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct HotArgs {
@@ -29,14 +30,15 @@ pub(crate) struct HotArgs {
     command: Option<Command>,
     #[command(flatten)]
     watch: WatchArgs,
-    /// What makes a folder hot
+    /// Measure by which folders are ranked
     #[arg(long, value_enum, value_name = "WHAT", default_value = "saved")]
     by: By,
 }
 
 #[derive(Subcommand)]
 enum Command {
-    /// What to do with the hottest folders: bind, pin, leave or exclude, and why
+    /// Advise what to do with the hottest folders: bind, pin, leave or exclude, and
+    /// why
     Advise(WatchArgs),
 }
 
@@ -45,15 +47,15 @@ struct WatchArgs {
     /// Folders to watch, with all below them [default: all there are]
     #[arg(value_name = "DIR")]
     paths: Vec<PathBuf>,
-    /// How long to watch
+    /// Time to watch
     #[arg(long = "for", value_name = "TIME", value_parser = time, default_value = "30s")]
     span: Duration,
-    /// Who tells [default: ebpf, fanotify where that is not to be had]
+    /// Source of the events [default: ebpf, or fanotify if ebpf is not available]
     #[arg(long, value_enum, value_name = "SOURCE")]
     source: Option<Source>,
 }
 
-/// What makes a folder hot.
+/// A measure by which folders are ranked.
 #[derive(Clone, Copy, ValueEnum)]
 enum By {
     /// The time that memory would save
@@ -66,7 +68,7 @@ enum By {
     Calls,
 }
 
-/// Who tells.
+/// A source of events.
 #[derive(Clone, Copy, ValueEnum)]
 enum Source {
     /// Programs in the kernel: every call, its bytes and its time; for root

@@ -15,10 +15,10 @@ use super::screen::Screen;
 
 /// Make or complete a record from a list, without reading any data
 ///
-/// What comes from the list counts as recorded and not as verified: the next
-/// verify judges it. What is recorded already stays as it is, and a list that
-/// says otherwise is told. The files of a list of CRC-32 values (SFV) are read,
-/// and what is as it says is recorded by digests that deserve the name.
+/// Digests from the list count as recorded and not as verified: the next verify
+/// judges them. What is recorded already stays as it is, and a list that contradicts
+/// it is reported. The files of a list of CRC-32 values (SFV) are read, and those
+/// that match are recorded by digests that deserve the name.
 #[derive(Args)]
 pub(crate) struct ImportArgs {
     /// The list, by another program or by 'fsure export', or a bag; '-' is standard
@@ -32,7 +32,7 @@ pub(crate) struct ImportArgs {
     /// Keep the record in FILE instead of DIR/.fsure/catalog.db
     #[arg(long, value_name = "FILE")]
     catalog: Option<PathBuf>,
-    /// What the list is, where it is not to be recognised by what it says
+    /// Format of the list, if its content does not show it
     #[arg(long, value_name = "FORMAT", value_parser = any_format)]
     format: Option<Format>,
 }

@@ -14,8 +14,9 @@ use super::trust::public_key;
 /// Show how a record came to be: what changed when, what was verified, who
 /// signed
 ///
-/// Lines after the last signature, and those of runs of verify, anybody could
-/// have written. With --signed-by the newest has to be signed with that key.
+/// Lines after the last signature, and those of runs of verify, could have been
+/// written by any other user. With --signed-by the newest has to be signed with that
+/// key.
 #[derive(Args)]
 pub(crate) struct LogArgs {
     /// A folder that has a record [default: the current folder]

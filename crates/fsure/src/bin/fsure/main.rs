@@ -110,7 +110,7 @@ enum Command {
     Workload(workload::WorkloadArgs),
 }
 
-/// How results are shown.
+/// Options for the output of results.
 #[derive(Args)]
 struct OutputArgs {
     /// Print one JSON object per line; the last has "type":"summary"
@@ -127,7 +127,7 @@ struct OutputArgs {
     user: UserConfig,
 }
 
-/// When to colour.
+/// A setting for coloured output.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum When {
     Auto,
@@ -135,16 +135,17 @@ enum When {
     Never,
 }
 
-/// How long a run may take to end after a signal. It waits neither for reads nor
-/// for listings, but a commit may take a disk a while.
+/// Time limit for a run to end after a signal. It waits neither for reads nor for
+/// listings, but a commit may take a disk a while.
 const LAST_WAIT: Duration = Duration::from_secs(5);
-/// The same where something is to be unmounted, removed or told to somebody, on a disk
-/// that may be slow. Whoever has no time for that sends a second signal.
+/// Time limit of a run that has to unmount or remove something or to notify another
+/// process, on a disk that may be slow. A user who cannot wait that long sends a
+/// second signal.
 const LONG_WAIT: Duration = Duration::from_secs(120);
 
 /// The number of the signal that asks to stop, once there is one.
 static STOP: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
-/// How long it may take to end then, where that is not [`LAST_WAIT`].
+/// Time limit for the run to end after a signal, if it is not [`LAST_WAIT`].
 static WAIT: OnceLock<Duration> = OnceLock::new();
 
 /// Runs the command on a thread of its own: one that waits in the kernel for
@@ -152,8 +153,8 @@ static WAIT: OnceLock<Duration> = OnceLock::new();
 fn main() -> std::process::ExitCode {
     let (done, is_done) = sync_channel(1);
     let command = move || {
-        // The panic has been reported by then; a fault of ours must not pass
-        // for any verdict.
+        // The panic has been reported by then; an internal fault must not pass for
+        // any verdict.
         let _ = done.send(catch_unwind(run).unwrap_or(ExitCode::Internal));
     };
     let Ok(_) = std::thread::Builder::new().name("command".into()).spawn(command) else {
@@ -178,7 +179,7 @@ fn main() -> std::process::ExitCode {
                 "fsure: ended without a report: {why}. What was recorded more than a second ago \
                  is safe\n"
             );
-            // Where this fails there is no one left to tell.
+            // If this fails, there is no output left to report it on.
             let _ = std::io::stderr().write_all(last_words.as_bytes());
             return std::process::ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX));
         }
@@ -189,7 +190,7 @@ fn run() -> ExitCode {
     let mut cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Nobody is left to tell where this fails.
+            // If this fails, there is no output left to report it on.
             let _ = error.print();
             return if error.use_stderr() { ExitCode::Usage } else { ExitCode::Clean };
         }

@@ -1,6 +1,6 @@
-//! A measurement on the terminal, for all commands that measure: each line of
-//! the result goes where it was asked for as soon as it is known, so that a run
-//! that is killed has told and saved what it measured.
+//! A measurement on the terminal, for all commands that measure: each line of the
+//! result goes to the requested outputs as soon as it is known, so that a run that is
+//! killed has printed and saved what it measured.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ use fsure_os::output::Destination;
 use super::screen::progress::step_line;
 use super::screen::{Live, Screen};
 
-/// A listener that keeps, prints and saves.
+/// A listener that keeps, prints and saves lines.
 pub(crate) struct Measuring<'a> {
     screen: &'a Screen,
-    /// Whether standard output gets the lines, and not the report.
+    /// True if standard output gets the lines, and not the report.
     pub(crate) prints_lines: bool,
     live: Option<Live<'a>>,
     saved: Mutex<Option<SavedLines>>,
@@ -26,16 +26,17 @@ pub(crate) struct Measuring<'a> {
     kept: Mutex<Kept>,
 }
 
-/// What was measured, and whether all of it could be saved.
+/// The lines that were measured, and an exit code, which is clean if all of them
+/// could be saved.
 struct Kept {
     lines: Vec<Line>,
     code: ExitCode,
 }
 
 impl<'a> Measuring<'a> {
-    /// A measurement that begins now, with its lines saved in a file that must
-    /// not be there yet: who measures again wants to compare with what was
-    /// measured before.
+    /// A measurement that begins now, with its lines saved in a file that must not
+    /// exist yet: a user who measures again wants to compare with what was measured
+    /// before.
     pub(crate) fn begin(screen: &'a Screen, json: bool, save: Option<&Path>) -> Result<Self> {
         let file = save.filter(|path| !Destination::is_standard_output(path));
         let (saved, made) = match file.map(|path| create(path, screen)).transpose()? {

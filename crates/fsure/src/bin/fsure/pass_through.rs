@@ -13,7 +13,7 @@ use fsure_os::passthrough;
 pub(crate) struct PassThroughArgs {
     /// The folder that is passed on
     source: PathBuf,
-    /// Where it is mounted
+    /// Mount point
     at: PathBuf,
     /// Have the kernel read and write by itself
     #[arg(long)]

@@ -12,7 +12,8 @@ use fsure_os::{path as os_path, plain};
 
 use super::trust::NOBODY;
 
-/// What is longer than this is no key and no configuration.
+/// Maximum length of a key or a configuration file, in bytes; a longer file is
+/// neither.
 const TEXT_MAX: u64 = 1 << 20;
 
 /// The file that remembers what was seen signed; its folder is made.
@@ -27,7 +28,7 @@ pub(crate) fn cuts() -> Result<PathBuf> {
     Ok(state("what cuts have shown", "set XDG_STATE_HOME")?.join("powercut.jsonl"))
 }
 
-/// The same where it is there already.
+/// The same file; `None` if it does not exist yet.
 pub(crate) fn cuts_if_any() -> Option<PathBuf> {
     let base = etcetera::choose_base_strategy().ok()?;
     let folder = base.state_dir().unwrap_or_else(|| base.data_dir()).join("fsure");

@@ -15,12 +15,12 @@ use fsure::words::{Clock, Error, ExitCode, Monitor, Result, units};
 use super::screen::{Live, Screen};
 use super::{OutputArgs, places};
 
-/// Whether a drive keeps its word when its power is cut
+/// Test whether a drive keeps acknowledged writes when its power is cut
 ///
-/// Two machines do it: the witness remembers what the writer was told to be
-/// durable, and after the cut the writer's machine is held to it. Cut at least 5
-/// times, each after another while. Exit codes: 0 passed, 3 an acknowledged write
-/// does not hold, 5 nothing is shown.
+/// It takes two machines: the witness remembers which writes were acknowledged to the
+/// writer as durable, and after the cut the writer's machine is checked against that.
+/// Cut at least 5 times, each after another while. Exit codes: 0 passed, 3 an
+/// acknowledged write does not hold, 5 nothing is shown.
 #[derive(Args)]
 pub(crate) struct PowercutArgs {
     #[command(subcommand)]
@@ -34,13 +34,13 @@ enum Role {
     Check(CheckArgs),
 }
 
-/// Remember what writers are told to be durable, on a machine that keeps its power
+/// Remember the writes acknowledged as durable, on a machine that keeps its power
 #[derive(Args)]
 struct WitnessArgs {
-    /// Where to listen
+    /// Address to listen on
     #[arg(long, value_name = "HOST:PORT")]
     listen: String,
-    /// Where to keep what was heard
+    /// Folder to keep the reports of the writers in
     #[arg(long, value_name = "FOLDER")]
     dir: PathBuf,
     #[command(flatten)]
@@ -65,13 +65,13 @@ struct WriteArgs {
     /// Patterns of writing [default: overwrite,append,create,rename]
     #[arg(long, value_name = "PATTERN", value_delimiter = ',', value_parser = pattern)]
     patterns: Vec<Pattern>,
-    /// Do again what chance did in another run
+    /// Repeat the random choices of another run
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
     /// Cut the power by this command, such as one for a smart plug
     #[arg(long, value_name = "COMMAND")]
     cut_cmd: Option<String>,
-    /// Run it at a moment in this span, by chance
+    /// Run it at a random moment in this span
     #[arg(long, value_name = "FROM-TO", default_value = "5s-60s", value_parser = wait)]
     cut_wait: (Duration, Duration),
     /// End the run after this time, if no power is cut
@@ -79,7 +79,7 @@ struct WriteArgs {
     span: Option<Duration>,
 }
 
-/// Hold what is there after a cut against what the witness remembers
+/// Compare what is there after a cut with what the witness remembers
 #[derive(Args)]
 struct CheckArgs {
     /// The folder that was written to
@@ -101,7 +101,7 @@ struct TokenArgs {
     token_file: Option<PathBuf>,
 }
 
-/// What is shorter could be guessed.
+/// Minimum length of a token, in bytes: a shorter one could be guessed.
 const TOKEN_MIN: usize = 16;
 
 impl TokenArgs {
@@ -118,7 +118,8 @@ impl TokenArgs {
         Ok(Some(Secret::new(token.as_bytes())))
     }
 
-    /// For who calls: without a token the witness lets everybody in.
+    /// Returns the secret of a client: without a token, the witness accepts every
+    /// client.
     fn secret_or_none(&self) -> Result<Secret> {
         Ok(self.secret()?.unwrap_or_else(|| Secret::new(b"")))
     }
@@ -220,7 +221,7 @@ struct Telling<'a> {
     json: bool,
     quiet: bool,
     live: Option<Live<'a>>,
-    /// Whether the head of a table was printed.
+    /// True if the head of a table was printed.
     is_table: AtomicBool,
 }
 
@@ -239,7 +240,7 @@ impl Listener for Telling<'_> {
         if self.json {
             return self.screen.print_now(&line.to_json());
         }
-        // What ends a check is its result; all else is how it goes.
+        // The end of a check is its result; all other lines are its progress.
         if self.quiet && !matches!(line, Line::Method(_) | Line::Summary(_)) {
             return;
         }

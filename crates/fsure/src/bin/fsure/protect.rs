@@ -22,7 +22,7 @@ pub(crate) struct ProtectArgs {
     /// The root folder of a record
     #[arg(value_name = "PATH")]
     path: PathBuf,
-    /// How much of each group can be repaired, 0.1% to 100% in steps of 0.1%
+    /// Share of each group that can be repaired, 0.1% to 100% in steps of 0.1%
     /// [default: 5%, or as it was]
     #[arg(long, value_name = "PERCENT", value_parser = per_mille)]
     redundancy: Option<u32>,

@@ -12,11 +12,11 @@ use super::OutputArgs;
 
 /// Put a damaged record together from what is sound of it and from its backup
 ///
-/// Takes only rows that a checksum proves: from the pages of the damaged record
-/// that can still be read, from the backup beside it, from backups kept elsewhere
-/// ('--from') and from what travels with the data. Says whether anything is
-/// lacking. The damaged record is kept beside the new one. A record that is sound
-/// is left alone.
+/// Takes only rows that a checksum proves: from the pages of the damaged record that
+/// can still be read, from the backup beside it, from backups kept elsewhere
+/// ('--from') and from what travels with the data. Reports whether anything is
+/// lacking. The damaged record is kept beside the new one. A record that is sound is
+/// left alone.
 #[derive(Args)]
 pub(crate) struct RecoverArgs {
     /// A folder or file; it belongs to the nearest root above it that has a record
@@ -26,7 +26,7 @@ pub(crate) struct RecoverArgs {
     /// Take rows from the backup in FILE, too; can be repeated
     #[arg(long, value_name = "FILE")]
     from: Vec<PathBuf>,
-    /// Say what could be put together, and change nothing
+    /// Report what could be put together, and change nothing
     #[arg(short = 'n', long)]
     dry_run: bool,
     /// Recover the record in FILE instead of PATH/.fsure/catalog.db

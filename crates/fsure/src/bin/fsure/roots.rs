@@ -1,4 +1,4 @@
-//! What all commands over roots share: the paths given, each root's run and
+//! The parts that all commands over roots share: the paths given, each root's run and
 //! report, and one exit code for all of them.
 
 use std::collections::VecDeque;
@@ -33,7 +33,8 @@ pub(crate) struct RootArgs {
     #[arg(long, value_name = "FILE")]
     catalog: Option<PathBuf>,
     /// Leave out what fits GLOB, as in .gitignore; can be repeated, and is not
-    /// remembered: for good, put it into .fsureignore or .fsure/config.toml
+    /// remembered: to exclude it permanently, put it into .fsureignore or
+    /// .fsure/config.toml
     #[arg(long, value_name = "GLOB")]
     exclude: Vec<String>,
     /// Include other file systems mounted below the root; `update` remembers it
@@ -50,12 +51,12 @@ pub(crate) struct RootArgs {
     /// Report paths that are ok, too
     #[arg(long)]
     pub(crate) all: bool,
-    /// Whether the paths are folders whose records play no part.
+    /// True if the paths are folders whose records play no part.
     #[arg(skip)]
     are_folders: bool,
 }
 
-/// Where content is read from.
+/// A source that content is read from.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ReadFrom {
     Medium,
@@ -68,7 +69,7 @@ impl RootArgs {
         Self { are_folders: true, ..self.clone() }
     }
 
-    /// Whether the user has named any.
+    /// Returns true if the user has named any.
     pub(crate) fn has_paths(&self) -> bool {
         !self.paths.is_empty()
     }
@@ -113,9 +114,10 @@ pub(crate) struct Run<'a> {
     pub(crate) args: &'a RootArgs,
     pub(crate) output: &'a OutputArgs,
     pub(crate) screen: &'a Screen,
-    /// Is also told how many roots its disk still has to serve, this one included.
+    /// Also gets the number of roots that its disk still has to serve, this one
+    /// included.
     pub(crate) job: &'a Job<'a>,
-    /// Where to write metrics.
+    /// Options for the metrics of the run.
     pub(crate) metrics: &'a MetricsArgs,
 }
 
@@ -133,7 +135,7 @@ impl MetricsArgs {
     /// No metrics.
     pub(crate) const NONE: Self = Self { metrics: None };
 
-    /// Whether they go to standard output, as the report does.
+    /// Returns true if they go to standard output, as the report does.
     fn are_behind_the_report(&self) -> bool {
         self.metrics.as_deref().is_some_and(Destination::is_standard_output)
     }
@@ -150,10 +152,11 @@ impl MetricsArgs {
     }
 }
 
-/// What is done with one root.
+/// The work of a command on one root; its second argument is the number of roots that
+/// the disk still has to serve.
 pub(crate) type Job<'a> = dyn Fn(&Place, usize, &dyn Monitor) -> Result<Outcome> + Sync + 'a;
 
-/// What has been done so far, each with the order it was asked for in.
+/// The roots that are done, each with the order it was asked for in.
 struct Done {
     code: ExitCode,
     outcomes: Vec<(usize, String, Outcome)>,
@@ -196,7 +199,7 @@ impl Run<'_> {
         ends.sort_by_key(|(number, _)| *number);
         let ends = ends.into_iter().map(|(_, end)| end).collect();
         let stopped = |code| screen.stop_requested().unwrap_or(code);
-        // Metrics come behind the report, where both go to standard output.
+        // Metrics come after the report if both go to standard output.
         let code = if self.metrics.are_behind_the_report() {
             print_last_word(ends, stopped(code), self.output, screen);
             stopped(code.worse(self.write_metrics(metrics)))
@@ -258,7 +261,7 @@ impl Run<'_> {
         }
     }
 
-    /// What is told of a root in metrics, if they are wanted.
+    /// Returns the metrics of one root; `None` if no metrics are wanted.
     fn metrics(
         &self,
         place: &Place,
@@ -271,7 +274,8 @@ impl Run<'_> {
             Ok(outcome) => outcome.exit_code(),
             Err(error) => error.exit_code(),
         };
-        // What a record says of its files is told as far as it can be read.
+        // The ages of the recorded files are reported as far as the record can be
+        // read.
         let ages = age(place, &Clock::default(), monitor).ok();
         let outcome = result.as_ref().ok().cloned();
         // A part of a root has samples of its own.
@@ -280,8 +284,8 @@ impl Run<'_> {
         Some(RootMetrics { root, outcome, ages, code })
     }
 
-    /// Writes the metrics so that nobody ever finds half of them. What cannot
-    /// be written is an error like any other.
+    /// Writes the metrics so that no reader ever finds half of them. A failed write
+    /// is an error like any other.
     fn write_metrics(&self, mut roots: Vec<(usize, RootMetrics)>) -> ExitCode {
         let Some(file) = &self.metrics.metrics else { return ExitCode::Clean };
         roots.sort_by_key(|(number, _)| *number);
@@ -357,7 +361,7 @@ fn by_disk(places: Vec<Place>) -> Vec<Group> {
     let mut groups: Vec<(Vec<Device>, Group)> = Vec::new();
     for (number, place) in places.into_iter().enumerate() {
         let device = Root::open(&place.root).map(|root| Device::of(&root, b""));
-        // One that cannot be opened will say so in its turn.
+        // A root that cannot be opened is reported in its turn.
         let device = device.unwrap_or_else(|_| Device::unknown());
         let group = groups
             .iter_mut()
@@ -401,8 +405,8 @@ pub(crate) fn find(args: &RootArgs) -> Result<Vec<Place>> {
 }
 
 impl RootArgs {
-    /// The metrics of a call that ran nothing: what was written before must not
-    /// pass for its.
+    /// The metrics of a call that ran nothing: older metrics in the file must not
+    /// pass for those of this call.
     fn not_run(&self, code: ExitCode) -> Vec<(usize, RootMetrics)> {
         let root = |path: &PathBuf| {
             let path = fsure_os::path::resolve(path).unwrap_or_else(|_| path.clone());
@@ -411,7 +415,7 @@ impl RootArgs {
         asked_for(self).iter().map(root).enumerate().collect()
     }
 
-    /// Whether a root found below another was also asked for by name.
+    /// Returns true if a root found below another was also asked for by name.
     pub(crate) fn names(&self, nested: &Place) -> bool {
         let named = self.paths.iter().filter_map(|path| fsure_os::path::resolve(path).ok());
         named.into_iter().any(|path| path == nested.root)

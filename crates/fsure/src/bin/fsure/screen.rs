@@ -22,7 +22,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 pub(crate) use task::Task;
 
-/// When the verdict's word is coloured.
+/// A setting for the colour of the verdict's word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Color {
     /// On a terminal, unless `NO_COLOR` is set or `TERM` is `dumb`.
@@ -33,7 +33,7 @@ pub(crate) enum Color {
     Never,
 }
 
-/// What the screen shows, and how.
+/// Settings for the content and the form of the output.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     /// JSON lines in place of text.
@@ -55,16 +55,16 @@ pub(crate) struct Settings {
 pub(crate) struct Screen {
     settings: Settings,
     colored: bool,
-    /// Whether standard output is a terminal: then every line is shown at
-    /// once, and the live lines make way for it.
+    /// True if standard output is a terminal: then every line is shown at once, and
+    /// the live lines make way for it.
     attended: bool,
     /// 0, or the number of the signal that asks the run to stop.
     stop: Arc<AtomicUsize>,
-    /// The folder that the command was called in, if it can be told.
+    /// The folder that the command was called in, if it is known.
     working_folder: Option<PathBuf>,
     output: Mutex<Output>,
     errors: Mutex<Box<dyn Write + Send>>,
-    /// The live lines, where standard error is a terminal.
+    /// The live lines; `None` unless standard error is a terminal.
     live: Option<MultiProgress>,
 }
 
@@ -111,7 +111,7 @@ impl Screen {
         }
     }
 
-    /// How a root's paths are shown to the person who called the command.
+    /// Returns a root's paths as they are shown to the user who called the command.
     pub(crate) fn paths(&self, place: &Place) -> RootPaths {
         RootPaths::of(place, self.working_folder.as_deref())
     }
@@ -121,7 +121,7 @@ impl Screen {
         Task::new(self, paths, is_one_of_several)
     }
 
-    /// A live line, where there is a terminal for it.
+    /// Returns a live line; `None` without a terminal for it.
     pub(crate) fn live_line(&self) -> Option<Live<'_>> {
         let all = self.live.as_ref()?;
         Some(Live { all, line: all.add(live_line_on_stderr()) })
@@ -141,7 +141,8 @@ impl Screen {
         locked(&self.output).flush();
     }
 
-    /// Says what ended the run and what to do now; with `--json` on standard output as well.
+    /// Reports what ended the run and what to do now; with `--json` on standard
+    /// output as well.
     pub(crate) fn error(&self, error: &Error) {
         self.complain("fsure", &error.to_string());
         if let Some(hint) = error.hint() {
@@ -162,7 +163,7 @@ impl Screen {
         }
     }
 
-    /// Writes out what is left, and says the exit code: that of the command,
+    /// Writes out what is left, and returns the exit code: that of the command,
     /// unless results were lost.
     pub(crate) fn end(&self, code: ExitCode) -> ExitCode {
         match self.finish() {
@@ -187,7 +188,7 @@ impl Screen {
 
     fn complain(&self, who: &str, message: &str) {
         self.beside_the_live_lines(|| {
-            // Where standard error fails there is no one left to tell.
+            // If standard error fails, there is no output left to report it on.
             let _ = writeln!(locked(&self.errors), "{who}: {}", safe(message));
         });
     }
@@ -199,12 +200,12 @@ impl Screen {
         }
     }
 
-    /// Says something beside the output of another program.
+    /// Prints a note beside the output of another program.
     pub(crate) fn note(&self, message: &str) {
         self.complain("fsure", message);
     }
 
-    /// Says something that a person should know and that is no verdict.
+    /// Prints a warning that a person should see and that is not a verdict.
     pub(crate) fn warn(&self, message: &str) {
         self.complain("fsure: warning", message);
     }
@@ -283,8 +284,8 @@ fn terminal_wants_color() -> bool {
     !is_set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// Red for lost or doubtful content, yellow for what could not be judged or
-/// needs a look, green for ok.
+/// Red for lost or doubtful content, yellow for what could not be judged or needs
+/// attention, green for ok.
 fn color_of(verdict: Verdict) -> Option<&'static str> {
     match verdict {
         Verdict::Ok => Some("32"),
@@ -306,7 +307,7 @@ fn color_of(verdict: Verdict) -> Option<&'static str> {
     }
 }
 
-/// A panic elsewhere is no reason to lose the rest of the output.
+/// Locks a mutex; a panic elsewhere is not a reason to lose the rest of the output.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -324,7 +325,7 @@ mod tests {
         hide: &[Verdict::New],
     };
 
-    /// Keeps what is written, and fails as told from then on.
+    /// Keeps what is written, and fails with the given error once there is one.
     #[derive(Clone, Default)]
     struct Paper(Arc<Mutex<(Vec<u8>, Option<io::ErrorKind>)>>);
 

@@ -19,9 +19,9 @@ use super::trust::SignedByArgs;
 
 /// Verify what was not verified for longest, as far as a budget goes
 ///
-/// What was not well the last time comes first. The next run goes on where this
-/// one ends, inside a large file too. Only what is recorded is looked at: what
-/// is new or moved, status and update find.
+/// What was not good the last time comes first. The next run goes on where this one
+/// ends, inside a large file too. Only recorded files are checked: new and moved ones
+/// are found by status and update.
 #[derive(Args)]
 pub(crate) struct ScrubArgs {
     #[command(flatten)]
@@ -32,7 +32,7 @@ pub(crate) struct ScrubArgs {
     /// content of each root (500GiB, 10%) [default: all that is due]
     #[arg(long, value_name = "AMOUNT", value_parser = budget)]
     budget: Option<Budget>,
-    /// Let all others go first, on the processor and on the disk
+    /// Let all other processes go first, on the processor and on the disk
     #[arg(long)]
     idle: bool,
     /// Leave out what was verified more recently, such as 90d
@@ -51,7 +51,7 @@ fn budget(text: &str) -> Result<Budget, String> {
     let percent = text.strip_suffix('%').and_then(|number| number.trim_end().parse().ok());
     let percent = percent.filter(|percent| (0.0..=100.0).contains(percent)).map(Budget::Percent);
     let time = || units::parse_span(text).map(Budget::Time);
-    // 5m are minutes, and nobody shall have to know that 5M would be bytes.
+    // 5m are minutes, and a user need not know that 5M would be bytes.
     let is_size = text.ends_with(['b', 'B']);
     let bytes = || units::parse_size(text).filter(|_| is_size).map(Budget::Bytes);
     percent.or_else(time).or_else(bytes).ok_or_else(|| {
@@ -110,9 +110,9 @@ pub(crate) fn run(args: &ScrubArgs, output: &OutputArgs) -> ExitCode {
     })
 }
 
-/// Says where a low priority has no effect on the disk.
+/// Warns if a low priority has no effect on the disk.
 fn warn_of_queue(place: &Place, screen: &Screen) {
-    // A root that cannot be opened says so in its turn.
+    // A root that cannot be opened is reported in its turn.
     let Ok(root) = Root::open(&place.root) else { return };
     if priority::is_heeded_by(&Device::of(&root, b"")) == Some(false) {
         screen.warn(&format!(

@@ -12,7 +12,7 @@ use fsure::words::{Error, ExitCode, Result};
 use super::screen::Screen;
 use super::{OutputArgs, places};
 
-/// Sign what the record says, so that nobody else can change it unnoticed
+/// Sign what the record contains, so that no one else can change it unnoticed
 ///
 /// Reads no data: 'fsure verify' first, then 'update', then this. The next
 /// update that changes the record leaves it unsigned until the next seal.

@@ -16,11 +16,11 @@ use super::screen::Screen;
 
 /// Measure how fast storage is, step by step, and how far verify is from it
 ///
-/// Each rung is measured in turn, round after round, and says what it truly
-/// measured: memory, the hash, and for each DIR what a write costs as far as the
-/// page cache, the device and the medium, and what a read gives from memory and
-/// from the device. All files are new ones in a folder of their own in DIR, take
-/// no more than a quarter of its free space, and are gone afterwards.
+/// Each rung is measured in turn, round after round, and reports what it truly
+/// measured: memory, the hash, and for each DIR what a write costs as far as the page
+/// cache, the device and the medium, and what a read gives from memory and from the
+/// device. All files are new ones in a folder of their own in DIR, take no more than
+/// a quarter of its free space, and are gone afterwards.
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct SpeedArgs {
@@ -29,7 +29,7 @@ pub(crate) struct SpeedArgs {
     /// Folders to measure the storage of [default: the current folder]
     #[arg(value_name = "DIR")]
     folders: Vec<PathBuf>,
-    /// Bytes of each stream; less where space or memory are short
+    /// Bytes of each stream; less if space or memory are short
     #[arg(long, value_name = "SIZE", default_value = "450M", value_parser = size)]
     size: u64,
     /// Runs of each rung [default: until each is sure to 5 %]
@@ -38,14 +38,14 @@ pub(crate) struct SpeedArgs {
     /// Time for all of it, preparations included
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = budget)]
     budget: Duration,
-    /// What is written and hashed
+    /// Content that is written and hashed
     #[arg(long, value_enum, value_name = "KIND", default_value = "random")]
     data: DataArg,
     /// Only these rungs, by the first words of their names: 'disk,hash blake3'
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     rungs: Vec<String>,
-    /// Also read a set twice this size through the page cache and past it, with
-    /// only so much memory to cache it, and say what each way cost
+    /// Also read a set twice this size through the page cache and past it, with only
+    /// so much memory to cache it, and report what each way cost
     #[arg(long, value_name = "SIZE", value_parser = size)]
     cache: Option<u64>,
     /// Also run 'pv -faSs450m < /dev/zero > FILE' in each DIR, ten times
@@ -59,7 +59,7 @@ pub(crate) struct SpeedArgs {
 
 #[derive(Subcommand)]
 enum Sub {
-    /// Say which rungs have changed between two results that were saved
+    /// Report which rungs have changed between two results that were saved
     ///
     /// By ranks, corrected for the number of rungs, and only what differs by 5 %
     /// or more. Exit codes: 0 nothing has changed, 1 something has, 5 the two have no
@@ -79,9 +79,9 @@ struct CompareArgs {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum DataArg {
-    /// What nothing can pack
+    /// Random bytes, which cannot be compressed
     Random,
-    /// Zeros, which flatter whatever packs
+    /// Zeros, which flatter storage that compresses
     Zeros,
     /// Words of a common text
     Text,

@@ -17,8 +17,8 @@ use super::trust::SignedByArgs;
 
 /// Compare names, sizes and dates only; no data is read
 ///
-/// A file whose size and date are as recorded counts as ok here, whatever its
-/// content has become: only verify can tell.
+/// A file whose size and date are as recorded counts as ok here, whatever its content
+/// has become: only verify can detect that.
 #[derive(Args)]
 pub(crate) struct StatusArgs {
     #[command(flatten)]

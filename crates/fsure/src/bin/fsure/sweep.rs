@@ -23,8 +23,8 @@ pub(crate) struct SweepArgs {
 /// Runs the command.
 pub(crate) fn run(args: &SweepArgs) -> ExitCode {
     for signal in [SIGINT, SIGTERM] {
-        // Whoever ends all processes at once must not end this one before the
-        // other: it ends by itself. Refused, it guards less well.
+        // A signal to all processes at once must not end this one before the other:
+        // it ends by itself. Without a handler, it guards less well.
         let _ = signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)));
     }
     match scratch::guard(&args.folder, &args.name, io::stdout()) {

@@ -1,4 +1,4 @@
-//! Whose signature a record must bear, on the command line.
+//! Options for the signature that a record must bear.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use fsure::words::{Error, Result};
 
 use super::places;
 
-/// Whoever signed, if anybody did.
+/// The value of `--signed-by` that accepts any record, signed or not.
 pub(crate) const NOBODY: &str = "none";
 
-/// Whose signature the record must bear.
+/// Options for the signature that the record must bear.
 #[derive(Args)]
 #[command(next_help_heading = "Trust")]
 pub(crate) struct SignedByArgs {

@@ -19,8 +19,8 @@ use super::roots::{MetricsArgs, RootArgs, Run};
 
 /// Record new and changed files
 ///
-/// Reads what is new or whose size, dates or inode have changed, and records
-/// it. What differs from its record although its date does not explain it is
+/// Reads files that are new or whose size, dates or inode have changed, and records
+/// them. A file that differs from its record although its date does not explain it is
 /// reported and never recorded, unless --accept names it.
 #[derive(Args)]
 pub(crate) struct UpdateArgs {
@@ -41,9 +41,9 @@ pub(crate) struct UpdateArgs {
     /// or none [default: as before, at first none]
     #[arg(long, value_name = "NAMES", value_parser = aspects)]
     meta: Option<AspectSet>,
-    /// What carries the record beside the catalog from now on: tree for
-    /// nothing, folder for a file in each folder, xattr for an attribute of each
-    /// file [default: as before, at first tree]
+    /// Carrier of the record beside the catalog from now on: tree for none, folder
+    /// for a file in each folder, xattr for an attribute of each file [default: as
+    /// before, at first tree]
     #[arg(long, value_name = "LAYOUT", value_parser = layout)]
     layout: Option<Layout>,
     /// Make a record of the current folder if there is none of it
@@ -127,7 +127,7 @@ pub(crate) fn run(args: &UpdateArgs, output: &OutputArgs) -> ExitCode {
 }
 
 impl UpdateArgs {
-    /// What is accepted of one root.
+    /// Returns the part of one root that is accepted whatever its verdict.
     fn accepted(&self, place: &Place) -> Accept {
         if self.accept_all {
             return Accept::All;

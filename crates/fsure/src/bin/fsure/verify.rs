@@ -17,8 +17,8 @@ use super::trust::SignedByArgs;
 
 /// Read everything again, from the medium, and judge it against the record
 ///
-/// Reads past the page cache wherever the file system allows it, and says
-/// where it did not. Changes nothing but the dates of verification.
+/// Reads past the page cache wherever the file system allows it, and reports where it
+/// did not. Changes nothing but the dates of verification.
 #[derive(Args)]
 pub(crate) struct VerifyArgs {
     #[command(flatten)]
@@ -27,12 +27,12 @@ pub(crate) struct VerifyArgs {
     effort: EffortArgs,
     #[command(flatten)]
     metrics: MetricsArgs,
-    /// Hold the files against LIST instead of the record: a list by another
-    /// program ('-' is standard input), or a bag; dates play no part then, and
-    /// nothing is written
+    /// Compare the files with LIST instead of the record: a list by another program
+    /// ('-' is standard input), or a bag; dates play no part then, and nothing is
+    /// written
     #[arg(long, value_name = "LIST", conflicts_with_all = ["catalog", "signed_by"])]
     against: Option<PathBuf>,
-    /// What LIST is, where it is not to be recognised by what it says
+    /// Format of LIST, if its content does not show it
     #[arg(long, value_name = "FORMAT", value_parser = any_format, requires = "against")]
     format: Option<Format>,
     #[command(flatten)]

@@ -1,6 +1,6 @@
-//! `fsure workload`, hidden: the programs that come with `fsure crash`, and what
-//! checks them. Processes of their own, since what a user's program may do to a
-//! simulated drive is what they are to do.
+//! `fsure workload`, hidden: the programs that come with `fsure crash`, and their
+//! checks. They are processes of their own, since they are to do what a user's
+//! program may do to a simulated drive.
 
 use std::io::{self, Write as _};
 use std::ops::ControlFlow;
@@ -21,23 +21,23 @@ pub(crate) struct WorkloadArgs {
 enum Command {
     /// Write into an empty folder, and print `ACK n` when all up to n is safe
     Run {
-        /// Which one
+        /// Name of the workload
         #[arg(value_parser = named)]
         name: &'static Workload,
-        /// Where
+        /// Empty folder to write into
         folder: PathBuf,
     },
     /// Print `LAST n` if all up to n is there; exit with 1 if it is corrupt
     Check {
-        /// Which one
+        /// Name of the workload
         #[arg(value_parser = named)]
         name: &'static Workload,
-        /// Where
+        /// Folder to check
         folder: PathBuf,
     },
 }
 
-/// A workload by its name, or which there are.
+/// Returns a workload by its name; the error lists all names.
 pub(crate) fn named(name: &str) -> Result<&'static Workload, String> {
     workload::workload(name).ok_or_else(|| {
         let names: Vec<_> = workload::WORKLOADS.iter().map(|workload| workload.name).collect();
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &WorkloadArgs) -> ExitCode {
         Command::Run { name, folder } => {
             let mut acknowledge = |number| match say(&format!("ACK {number}\n")) {
                 Ok(()) => ControlFlow::Continue(()),
-                // Nobody listens any more.
+                // No process reads the output any more.
                 Err(_) => ControlFlow::Break(()),
             };
             match workload::run(name, folder, &mut acknowledge) {
@@ -87,6 +87,6 @@ fn say(line: &str) -> io::Result<()> {
 }
 
 fn tell(words: &str) {
-    // Where this fails there is nobody left to tell.
+    // If this fails, there is no output left to report it on.
     let _ = writeln!(io::stderr(), "{words}");
 }

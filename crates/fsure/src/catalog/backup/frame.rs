@@ -7,15 +7,15 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::catalog::tables::take;
 
-/// How a backup begins; 16 bytes that name its catalog follow.
+/// The bytes that a backup begins with; 16 bytes that name its catalog follow.
 pub(super) const HEAD: &[u8; 16] = b"fsure backup 1\n\0";
 /// Bytes of the head and the name behind it.
 pub(super) const HEAD_BYTES: u64 = 32;
-/// What a frame holds at most before it is compressed.
+/// The most that a frame holds before it is compressed.
 pub(super) const PLAIN_MAX: usize = 1 << 20;
 /// More than any frame holds: an entry may be larger than [`PLAIN_MAX`] by itself.
 const PACKED_MAX: usize = 64 << 20;
-/// How each frame begins: it is looked for behind a damaged one.
+/// The bytes that each frame begins with: it is looked for behind a damaged one.
 const MARK: &[u8; 4] = b"fsbk";
 /// Mark, length compressed, length plain, checksum at the end.
 const BYTES_BESIDE: usize = 4 + 4 + 4 + 8;
@@ -33,10 +33,10 @@ pub(super) fn write(plain: &[u8], to: &mut Vec<u8>) -> u64 {
     checksum
 }
 
-/// What a backup holds, frame by frame, in the memory of one frame.
+/// The content of a backup, frame by frame, in the memory of one frame.
 pub(super) struct Frames<R> {
     from: R,
-    /// What was read and is not taken yet.
+    /// Bytes that were read and are not taken yet.
     bytes: Vec<u8>,
     is_at_end: bool,
 }
@@ -97,7 +97,7 @@ impl<R: Read> Frames<R> {
     }
 }
 
-/// How long the frame is that bytes begin with, by its own word.
+/// Reads the length of the frame that bytes begin with.
 fn length_of(bytes: &[u8]) -> Option<usize> {
     let mut rest = bytes.strip_prefix(MARK)?;
     let packed = u32::from_le_bytes(take(&mut rest)?) as usize;

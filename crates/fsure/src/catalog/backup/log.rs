@@ -17,7 +17,7 @@ use super::frame::{HEAD, HEAD_BYTES, PLAIN_MAX, write as write_frame};
 /// and larger than this, bytes.
 const APPENDED_MIN: u64 = 1 << 20;
 
-/// What the catalog knows of its backup: it is in step with the catalog if it is so
+/// The catalog's knowledge of its backup: it is in step with the catalog if it is so
 /// long and ends with this checksum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct BackupState {
@@ -26,7 +26,7 @@ pub(in super::super) struct BackupState {
     /// Counts commits that changed a row that the backup keeps.
     pub(in super::super) sequence: u64,
     length: u64,
-    /// How long it was when it was last a whole copy and nothing else.
+    /// Its length when it was last a whole copy and nothing else.
     whole_length: u64,
     checksum: u64,
 }
@@ -96,11 +96,11 @@ impl BackupState {
     }
 }
 
-/// How the backup is kept.
+/// The way in which the backup is kept.
 enum Way {
     /// It is not in step with the catalog: a whole copy has to be written.
     Stale,
-    /// There is none, and nothing is recorded yet.
+    /// There is none, and the catalog was just made.
     Begins,
     /// It is in step.
     Grows(Growing),
@@ -113,13 +113,13 @@ pub(in super::super) struct BackupLog {
     way: Way,
     /// Entries of the open transaction.
     entries: Vec<u8>,
-    /// Where each of them begins.
+    /// The place at which each of them begins.
     starts: Vec<usize>,
     /// Frames that the last commit promised.
     frames: Vec<u8>,
-    /// Whether anything was appended by this run.
+    /// True if anything was appended by this run.
     has_grown: bool,
-    /// Why the backup could not be written.
+    /// The reason for which the backup could not be written.
     failure: Option<String>,
 }
 
@@ -234,7 +234,8 @@ impl BackupLog {
     }
 
     /// Makes frames of what was gathered, and stores in the open transaction how
-    /// long the backup will be.
+    /// long the backup will be. A commit counts if the backup does not get it, too:
+    /// an older backup must never pass for the present one.
     pub(in super::super) fn prepare(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         self.frames.clear();
         if self.starts.is_empty() {
@@ -269,7 +270,7 @@ impl BackupLog {
         self.has_grown = true;
     }
 
-    /// Whether a whole copy has to be written for the backup to be in step, or is
+    /// Tells whether a whole copy has to be written for the backup to be in step, or is
     /// smaller than what has been appended.
     pub(in super::super) fn needs_whole_copy(&self) -> bool {
         let appended = self.state.length - self.state.whole_length.min(self.state.length);
@@ -332,7 +333,7 @@ impl BackupLog {
     }
 }
 
-/// Whether two files have the same bytes before this place.
+/// Tells whether two files have the same bytes before this place.
 fn ends_alike(one: &mut Growing, other: &mut Growing, end: u64) -> io::Result<bool> {
     let compared = end.min(64 << 10) as usize;
     let [mut mine, mut theirs] = [vec![0; compared], vec![0; compared]];

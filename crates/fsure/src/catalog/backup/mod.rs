@@ -10,7 +10,7 @@ mod replay;
 pub(super) use log::{BackupLog, BackupState};
 pub(super) use replay::{Replayed, replay};
 
-/// How an entry begins.
+/// The byte that an entry begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum Entry {

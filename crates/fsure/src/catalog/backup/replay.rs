@@ -10,7 +10,7 @@ use super::Entry;
 use super::frame::{Frame, Frames, HEAD};
 use crate::catalog::tables::{Table, decode, take};
 
-/// What was read of a backup.
+/// The state that a backup holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct Replayed {
     /// Names the catalog it is of.
@@ -51,7 +51,7 @@ pub(in super::super) fn replay(
     Ok(Ok(has_commit.then_some(replayed)))
 }
 
-/// Carries out the entries of a frame. Whether there was a commit.
+/// Carries out the entries of a frame. Returns true if there was a commit.
 fn carry_out(
     connection: &Connection,
     mut entries: &[u8],

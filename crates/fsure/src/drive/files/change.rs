@@ -1,6 +1,6 @@
-//! Changes of a file system. Those of one inode's content are in order among
-//! themselves, those of names likewise; content and names know nothing of each
-//! other, and neither does the content of two files.
+//! Changes of a file system. Those of one inode's content are in order among themselves,
+//! and so are those of names. There is no order between content and names, nor between
+//! the content of two files.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ffi::OsString;
@@ -27,11 +27,12 @@ pub(super) enum Change {
     Size { inode: u64, size: u64 },
     /// Mode, owner and times.
     Set { inode: u64, set: Known },
-    /// What names stand for, all of them or none: a rename has two.
+    /// New inodes of names, changed atomically: a rename has two names. `None` removes a
+    /// name.
     Names(Vec<(Place, Option<u64>)>),
 }
 
-/// What is known of an inode besides its content.
+/// Attributes of an inode, without its content.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     pub(super) mode: u32,
@@ -42,8 +43,8 @@ pub(super) struct Known {
 }
 
 impl Change {
-    /// Makes it in a view; returns the inodes that lost a name. What it is about
-    /// may not be there: then nothing is.
+    /// Applies the change to a view; returns the inodes that lost a name. A change of
+    /// something that is not there does nothing.
     pub(super) fn make(&self, view: &mut View, at: SystemTime) -> Vec<u64> {
         match self {
             Self::Write { inode, offset, data } => write(view, *inode, *offset, data, at),
@@ -78,8 +79,8 @@ impl Change {
         Vec::new()
     }
 
-    /// Makes some of its sectors, where it has any, and all or nothing of the
-    /// rest.
+    /// Applies a random choice of the sectors of a write. Any other change is applied as
+    /// a whole or not at all.
     fn tear(&self, view: &mut View, at: SystemTime, random: &mut Random) {
         let Self::Write { inode, offset, data } = self else {
             if random.coin() {
@@ -114,21 +115,22 @@ fn write(view: &mut View, inode: u64, offset: u64, data: &[u8], at: SystemTime) 
     (inode.modified, inode.changed) = (at, at);
 }
 
-/// One that is not durable.
+/// A change that is not durable.
 #[derive(Clone, Debug)]
 pub(super) struct Waiting {
-    /// Its place among all.
+    /// Its position among all changes.
     pub(super) number: u64,
-    /// When it was acknowledged, since the beginning and on the clock.
+    /// Time of its acknowledgement: `now` since the drive was switched on, `at` by the
+    /// clock.
     pub(super) now: Duration,
     pub(super) at: SystemTime,
-    /// How many syncs were before it.
+    /// Number of syncs before it.
     pub(super) epoch: u64,
     pub(super) change: Change,
 }
 
 impl Waiting {
-    /// Its bytes of content.
+    /// Returns its bytes of content.
     pub(super) fn bytes(&self) -> u64 {
         match &self.change {
             Change::Write { data, .. } => data.len() as u64,
@@ -146,12 +148,12 @@ impl Waiting {
     }
 }
 
-/// All of them.
+/// All changes that are not durable.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pending {
     contents: BTreeMap<u64, VecDeque<Waiting>>,
     names: VecDeque<Waiting>,
-    /// How many of the names stand for each inode.
+    /// Number of pending names of each inode.
     named: HashMap<u64, u32>,
     /// Bytes of memory that all of them take.
     held: usize,
@@ -173,7 +175,7 @@ impl Pending {
         queue.push_back(waiting);
     }
 
-    /// Whether an inode is to get a name.
+    /// Returns true if a pending change gives the inode a name.
     pub(super) fn will_name(&self, inode: u64) -> bool {
         self.named.contains_key(&inode)
     }
@@ -188,20 +190,20 @@ impl Pending {
         self.held
     }
 
-    /// All, in their order.
+    /// Returns all changes in their order.
     pub(super) fn in_order(&self) -> Vec<&Waiting> {
         let mut all: Vec<_> = self.contents.values().flatten().chain(&self.names).collect();
         all.sort_unstable_by_key(|waiting| waiting.number);
         all
     }
 
-    /// Bytes of content that a cut may take, and names.
+    /// Returns the bytes of content and the number of name changes that a cut may lose.
     pub(super) fn volatile(&self) -> (u64, u64) {
         let bytes = self.contents.values().flatten().map(Waiting::bytes).sum();
         (bytes, self.names.len() as u64)
     }
 
-    /// Takes out what one file has until then.
+    /// Takes out the changes of one inode's content up to `until`.
     pub(super) fn content(&mut self, inode: u64, until: Duration) -> Vec<Waiting> {
         let Some(queue) = self.contents.get_mut(&inode) else { return Vec::new() };
         let due = queue.partition_point(|waiting| waiting.now <= until);
@@ -213,8 +215,8 @@ impl Pending {
         taken
     }
 
-    /// Takes out the names until then: all, or those of one folder and what they
-    /// follow from.
+    /// Takes out the changes of names up to `until`: all of them, or those of one folder
+    /// and the ones that they follow from.
     pub(super) fn names(&mut self, folder: Option<u64>, until: Duration) -> Vec<Waiting> {
         let due = self.names.partition_point(|waiting| waiting.now <= until);
         let taken = match folder {
@@ -250,7 +252,8 @@ impl Pending {
         is_taken
     }
 
-    /// The numbers of all that syncs of these files and folders would make durable.
+    /// Returns the numbers of all changes that syncs of these files and folders would
+    /// make durable.
     pub(super) fn covered(&self, inodes: &BTreeSet<u64>) -> BTreeSet<u64> {
         let is_taken = self.is_of(inodes, self.names.len());
         let names = self.names.iter().zip(is_taken).filter(|(_, is_taken)| *is_taken);
@@ -268,13 +271,14 @@ impl Pending {
         taken
     }
 
-    /// When the oldest was acknowledged.
+    /// Returns the time at which the oldest change was acknowledged; `None` if there is
+    /// none.
     pub(super) fn oldest(&self) -> Option<Duration> {
         let contents = self.contents.values().filter_map(VecDeque::front);
         contents.chain(self.names.front()).map(|waiting| waiting.now).min()
     }
 
-    /// Takes out everything until then.
+    /// Takes out all changes up to `until`.
     pub(super) fn all(&mut self, until: Duration) -> Vec<Waiting> {
         let inodes: Vec<_> = self.contents.keys().copied().collect();
         let mut taken: Vec<_> =
@@ -285,7 +289,7 @@ impl Pending {
 }
 
 impl Waiting {
-    /// Makes it in a view, whole or torn.
+    /// Applies the change to a view, whole or torn.
     pub(super) fn survive(&self, is_torn: bool, view: &mut View, random: &mut Random) {
         if is_torn {
             self.change.tear(view, self.at, random);

@@ -1,10 +1,9 @@
-//! A simulated drive of files and names: what a cut may leave of a folder,
-//! where nobody knows of blocks.
+//! A simulated drive of files and names: what a cut may leave of a folder, without any
+//! notion of blocks.
 //!
-//! It keeps two views, as a [`Drive`](super::Drive) keeps two images, and
-//! between them the changes that are acknowledged and not durable. A sync of a
-//! file is about that file, a sync of a folder about its names; what else one
-//! does is the [`Mode`].
+//! It keeps two views, as a [`Drive`](super::Drive) keeps two images, and between them
+//! the changes that are acknowledged and not durable. A sync of a file covers that file,
+//! a sync of a folder covers its names. The [`Mode`] decides what else a sync does.
 
 mod change;
 mod origin;
@@ -22,15 +21,15 @@ use change::{Change, Pending, Waiting};
 pub use origin::{Origin, Unsynced};
 use view::{Inode, View};
 
-/// What a sync promises besides what it was asked for.
+/// Promises of a sync beyond the file or folder that it was requested for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// What POSIX does, and no more: the content of a file by a sync of the file,
-    /// its name by one of the folder. What was not synced may survive in any
-    /// order. A rename is there as a whole or not at all.
+    /// Those of POSIX, and no more: a sync of a file makes its content durable, a sync of
+    /// the folder makes its name durable. What was not synced may survive in any order. A
+    /// rename is there as a whole or not at all.
     Strict,
-    /// What file systems with one journal do, such as ext4: any sync makes all
-    /// names durable that were given before it, and names survive in their order.
+    /// Those of file systems with one journal, such as ext4: any sync makes all names
+    /// durable that were given before it, and names survive in their order.
     Journal,
 }
 
@@ -44,22 +43,22 @@ impl Mode {
     }
 }
 
-/// How such a drive behaves.
+/// Properties of a drive of files.
 #[derive(Clone, Copy, Debug)]
 pub struct FileTraits {
-    /// When acknowledged changes become durable.
+    /// Kind of drive: decides when acknowledged changes become durable.
     pub personality: Personality,
-    /// What else a sync does.
+    /// Further promises of a sync.
     pub mode: Mode,
-    /// How long writes and syncs take.
+    /// Time that writes and syncs take.
     pub latency: Latency,
     /// Bytes that there is room for.
     pub room: u64,
-    /// Who owns the top folder: user and group.
+    /// Owner of the top folder: user and group.
     pub owner: (u32, u32),
 }
 
-/// What such a drive was asked for so far.
+/// Counts of the requests to a drive of files so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileCounts {
     /// Writes acknowledged.
@@ -70,7 +69,7 @@ pub struct FileCounts {
     pub names: u64,
     /// Syncs acknowledged.
     pub syncs: u64,
-    /// Requests that failed because they were told to.
+    /// Requests that failed because they were meant to.
     pub errors: u64,
 }
 
@@ -79,7 +78,7 @@ pub struct FileCounts {
 #[derive(Clone, Debug)]
 pub struct FileDrive {
     traits: FileTraits,
-    /// When it was switched on, by the clock.
+    /// Time at which it was switched on, by the clock.
     begun: SystemTime,
     seen: View,
     medium: View,
@@ -87,21 +86,21 @@ pub struct FileDrive {
     next_inode: u64,
     next_change: u64,
     epoch: u64,
-    /// Bytes of what is seen.
+    /// Bytes of everything that is visible.
     used: u64,
-    /// What is to be synced when that is due, for a drive that defers.
+    /// Inodes that are synced when the deferred sync is due, for a drive that defers.
     deferred: BTreeSet<u64>,
     sync_due: Option<Duration>,
     synced_at: Option<Duration>,
-    /// Writes until one fails, and how many do then.
+    /// Writes that succeed before one fails, and the number of writes that fail then.
     failing: Option<(u64, u64)>,
-    /// The highest number up to which everything was said to be safe.
+    /// Highest number up to which everything was acknowledged as safe.
     marked: u64,
     counts: FileCounts,
 }
 
 impl FileDrive {
-    /// An empty one, switched on at a time of the clock.
+    /// Creates an empty drive that is switched on at the time `begun` of the clock.
     pub fn new(traits: FileTraits, begun: SystemTime) -> Self {
         let (uid, gid) = traits.owner;
         let top = New { sort: Sort::Folder, mode: 0o755, uid, gid, target: OsStr::new("") };
@@ -130,39 +129,41 @@ impl FileDrive {
         }
     }
 
-    /// How it behaves.
+    /// Returns its properties.
     pub fn traits(&self) -> &FileTraits {
         &self.traits
     }
 
-    /// A drive of another kind that holds what is seen of this one, all of it
-    /// durable.
+    /// Returns a drive of another kind that holds everything visible on this one, all of
+    /// it durable.
     pub fn as_another(&self, personality: Personality, latency: Latency) -> Self {
         let traits = FileTraits { personality, latency, ..self.traits };
         Self::holding(traits, self.begun, self.seen.clone())
     }
 
-    /// What it was asked for so far.
+    /// Returns the counts of requests so far.
     pub fn counts(&self) -> FileCounts {
         self.counts
     }
 
-    /// Bytes of content acknowledged and not durable, and changes of names.
+    /// Returns the bytes of content and the number of name changes that are acknowledged
+    /// and not durable.
     pub fn volatile(&self) -> (u64, u64) {
         self.pending.volatile()
     }
 
-    /// Notes that everything up to a number was said to be safe.
+    /// Notes that everything up to a number was acknowledged as safe.
     pub fn mark(&mut self, number: u64) {
         self.marked = self.marked.max(number);
     }
 
-    /// The highest mark so far; 0: none.
+    /// Returns the highest mark so far; 0 if there is none.
     pub fn marked(&self) -> u64 {
         self.marked
     }
 
-    /// Is of another kind from now on. What a former kind has made durable stays.
+    /// Changes the kind of the drive from now on. What the former kind has made durable
+    /// stays.
     pub fn change_personality(&mut self, now: Duration, personality: Personality) {
         self.settle(now);
         self.traits.personality = personality;
@@ -171,13 +172,13 @@ impl FileDrive {
         self.settle(now);
     }
 
-    /// Fails so many writes after so many more that succeed, and none besides.
+    /// Fails `errors` writes after `writes` more that succeed, and no others.
     pub fn fail_after(&mut self, writes: u64, errors: u64) {
         self.failing = Some((writes, errors));
     }
 
-    /// What is there when the power is cut now and comes back: a drive that has
-    /// seen nothing else.
+    /// Returns the drive after a power cut now, when the power comes back: a drive
+    /// without any earlier requests.
     pub fn cut(&mut self, now: Duration, cut: Cut, random: &mut Random) -> Self {
         self.settle(now);
         self.left(now, cut, random, &BTreeSet::new())
@@ -206,13 +207,13 @@ impl FileDrive {
         cut == Cut::Torn && !self.is_ordered(waiting)
     }
 
-    /// Whether a change never overtakes another of its kind.
+    /// Returns true if a change never overtakes another of its kind.
     fn is_ordered(&self, waiting: &Waiting) -> bool {
         self.traits.mode == Mode::Journal && matches!(waiting.change, Change::Names(_))
     }
 
-    /// Which of them survive. Where names are in order, those do that are before
-    /// a moment.
+    /// Decides for each change if it survives. If names are in order, those before a
+    /// moment survive.
     fn survivors(&self, waiting: &[&Waiting], cut: Cut, random: &mut Random) -> Vec<bool> {
         let moment = random.below(waiting.len() as u64 + 1);
         let names = waiting.iter().filter(|waiting| self.is_ordered(waiting)).count() as u64;
@@ -242,7 +243,7 @@ impl FileDrive {
         (0..).zip(waiting).map(|(place, waiting)| survives(place, waiting)).collect()
     }
 
-    /// Takes a change that the view has been asked about.
+    /// Takes a change that was checked against the view.
     fn take(&mut self, now: Duration, change: Change) {
         let at = self.begun + now;
         change.make(&mut self.seen, at);
@@ -254,7 +255,7 @@ impl FileDrive {
         let (number, epoch) = (self.next_change, self.epoch);
         self.next_change += 1;
         self.pending.push(Waiting { number, now, at, epoch, change });
-        // The older half at a time: to look for the oldest takes a while.
+        // The older half at a time: finding the oldest takes a while.
         while self.pending.held() > CACHE
             && let Some(oldest) = self.pending.oldest()
         {
@@ -262,7 +263,8 @@ impl FileDrive {
         }
     }
 
-    /// Makes durable what a sync of a file or a folder does; returns its bytes.
+    /// Makes everything durable that a sync of a file or a folder covers; returns its
+    /// bytes.
     fn settle_by_sync(&mut self, inode: u64, until: Duration) -> u64 {
         let mut taken = self.pending.content(inode, until);
         match self.traits.mode {
@@ -289,7 +291,7 @@ impl FileDrive {
         }
     }
 
-    /// Lets the drive do what it does by itself.
+    /// Makes durable what the drive brings to the medium by itself.
     fn settle(&mut self, now: Duration) {
         match self.traits.personality {
             Personality::Honest => {}

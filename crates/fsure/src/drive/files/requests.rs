@@ -11,7 +11,7 @@ use super::change::{Change, Known};
 use super::view::Inode;
 use super::{FileDrive, Personality};
 
-/// As of every file system that programs expect.
+/// Maximum bytes of a name, as on every file system that programs expect.
 const NAME_MAX: usize = 255;
 /// New things in a folder with this bit belong to its group.
 const SET_GROUP: u32 = 0o2000;
@@ -21,11 +21,11 @@ impl FileDrive {
         self.seen.get(inode).ok_or(Refusal::NotFound)
     }
 
-    /// A folder that new names can be made in.
+    /// Returns a folder in which new names can be made.
     fn folder(&self, folder: u64) -> Answer<&Inode> {
         let inode = self.inode(folder)?;
         match inode.sort {
-            // Removed while somebody was in it.
+            // Removed while a process was in it.
             Sort::Folder if inode.parent.is_none() && folder != super::ROOT => {
                 Err(Refusal::NotFound)
             }
@@ -79,7 +79,7 @@ impl FileDrive {
         self.take(now, Change::Names(names.into_iter().map(owned).collect()));
     }
 
-    /// Whether what has a name can make way for something of a sort.
+    /// Returns an error if the inode cannot make way for something of the kind `sort`.
     fn may_replace(&self, there: u64, sort: Sort) -> Answer<()> {
         let there = self.inode(there)?;
         match (sort, there.sort) {

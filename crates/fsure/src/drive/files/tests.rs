@@ -1,4 +1,5 @@
-//! What a sync promises, in each mode, over known protocols and random requests.
+//! Tests of the promises of a sync, in each mode, over known protocols and random
+//! requests.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -32,7 +33,7 @@ fn all(drive: &FileDrive, name: &str) -> Option<Vec<u8>> {
     Some(drive.read(found.inode, 0, 1 << 20).unwrap())
 }
 
-/// How many of `rounds` a protocol loses at worst of all cuts; 0: none.
+/// Returns how many of `rounds` a protocol loses in the worst of all cuts; 0 if none.
 fn lost(mut drive: FileDrive, rounds: u64, mut round: impl FnMut(&mut FileDrive, u64)) -> u64 {
     for number in 1..=rounds {
         round(&mut drive, number);
@@ -74,7 +75,7 @@ fn replace(drive: &mut FileDrive, number: u64, syncs_folder: bool) {
     }
 }
 
-/// The table of the prototype, by our own model.
+/// The table of the prototype, reproduced by this model.
 #[test]
 fn protocols_lose_what_they_are_known_to_lose() {
     let (honest, lying) = (Personality::Honest, Personality::Lying { lag: None });
@@ -86,7 +87,7 @@ fn protocols_lose_what_they_are_known_to_lose() {
         assert_eq!(lost(drive(lying, mode), 9, with_folder), 9, "{}", mode.name());
         assert_eq!(lost(drive(Personality::Protected, mode), 9, append), 0);
     }
-    // Nobody has promised a name; a journal has written all but the last.
+    // No sync has promised the name; a journal has written all but the last.
     let without = |drive: &mut _, number| replace(drive, number, false);
     assert_eq!(lost(drive(honest, Mode::Strict), 9, without), 9);
     assert_eq!(lost(drive(honest, Mode::Journal), 9, without), 1);
@@ -125,7 +126,7 @@ fn a_deferred_sync_is_done_when_it_is_due() {
     assert_eq!(left(&mut drive, 1000), 1);
 }
 
-/// What has been removed and synced takes no room, here and on the medium.
+/// Files that were removed and synced take no room, in the view and on the medium.
 #[test]
 fn what_is_gone_is_gone() {
     for mode in [Mode::Strict, Mode::Journal] {
@@ -295,7 +296,7 @@ fn contents(drive: &FileDrive) -> BTreeMap<OsString, Vec<u8>> {
     files.map(|name| (name.0, drive.read(name.3, 0, 1 << 20).unwrap())).collect()
 }
 
-/// Whether names, links and sizes fit each other.
+/// Returns an error if names, links and sizes do not fit each other.
 fn is_sound(drive: &FileDrive) -> Result<(), String> {
     let tree = tree(drive);
     for (path, _, _, inode, sort) in &tree {
@@ -313,8 +314,8 @@ fn is_sound(drive: &FileDrive) -> Result<(), String> {
 }
 
 proptest! {
-    /// Whatever a cut leaves is a sound file system; after a sync of everything
-    /// nothing is lost, and where nothing was synced `none` leaves nothing.
+    /// Every cut leaves a sound file system. After a sync of everything nothing is lost;
+    /// if nothing was synced, `none` leaves nothing.
     #[test]
     fn a_cut_leaves_a_sound_file_system(asks in asks(), seed: u64, strict: bool) {
         let mode = if strict { Mode::Strict } else { Mode::Journal };

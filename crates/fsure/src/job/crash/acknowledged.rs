@@ -1,10 +1,10 @@
-//! What a program has acknowledged, and when: for a cut, how much is owed, and
-//! how old the oldest of it is that is gone.
+//! Acknowledgements of a program with their times: for a cut, the amount that is owed,
+//! and the age of the oldest part of it that is lost.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What a line of the program's has to begin with.
+/// Prefix of a line by which the program acknowledges something.
 const WORD: &[u8] = b"ACK ";
 /// Acknowledgements within this time count as one: a program may make a
 /// hundred thousand a second, for an hour.
@@ -18,22 +18,22 @@ pub(super) struct Acknowledged {
 }
 
 impl Acknowledged {
-    /// The number in a line, if it is one of these.
+    /// Returns the number in a line; `None` if the line is not an acknowledgement.
     pub(super) fn number(line: &[u8]) -> Option<u64> {
         let number = line.strip_prefix(WORD)?;
         std::str::from_utf8(number).ok()?.trim().parse().ok()
     }
 
-    /// Notes that everything up to a number is safe, now.
+    /// Notes that everything up to a number is acknowledged as safe now.
     pub(super) fn note(&self, number: u64) {
         let (mut noted, now) = (self.lock(), Instant::now());
         let highest = noted.last().map_or(0, |(number, _)| *number);
         if number <= highest {
             return;
         }
-        // In the place of the one before, under that one's time: what is lost may
-        // look a millisecond older for it, and not younger. It does look younger by
-        // what the line took to come here, which nobody knows.
+        // Takes the place of the previous entry under that entry's time: what is lost may
+        // look a millisecond older for it, and not younger. It does look younger by the
+        // time that the line took to arrive here, which is unknown.
         match noted.last_mut() {
             Some((last, at)) if now - *at < GRAIN => *last = number,
             _ => noted.push((number, now)),
@@ -41,19 +41,20 @@ impl Acknowledged {
         self.is_new.notify_all();
     }
 
-    /// The highest number; 0: none.
+    /// Returns the highest number; 0 if there is none.
     pub(super) fn highest(&self) -> u64 {
         self.lock().last().map_or(0, |(number, _)| *number)
     }
 
-    /// Waits for the first, and for no longer than this.
+    /// Waits for the first acknowledgement, for at most `most`.
     pub(super) fn wait_for_first(&self, most: Duration) {
         let noted = self.lock();
         let waited = self.is_new.wait_timeout_while(noted, most, |noted| noted.is_empty());
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// How old the first acknowledgement above `number` was at a moment.
+    /// Returns the age of the first acknowledgement above `number` at the moment `at`;
+    /// `None` if there is none.
     pub(super) fn age_above(&self, number: u64, at: Instant) -> Option<Duration> {
         let noted = self.lock();
         let place = noted.partition_point(|(noted, _)| *noted <= number);

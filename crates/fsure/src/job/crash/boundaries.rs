@@ -1,7 +1,7 @@
-//! Every flush of a run, and not only moments that chance has chosen: the
-//! program runs for a while on a drive that remembers all it was asked for, and
-//! then each state that an honest drive may be caught in right after a flush is
-//! mounted and checked. What was acknowledged before that flush is owed.
+//! Checks every flush of a run, and not only moments that were chosen at random: the
+//! program runs for a while on a drive that records all requests, and then each state
+//! that an honest drive can be in right after a flush is mounted and checked. What was
+//! acknowledged before that flush is owed.
 
 use std::time::Instant;
 
@@ -14,10 +14,10 @@ use crate::drive::{Boundary, History, Personality};
 use crate::results::{CrashLine, CutMade};
 use crate::words::{Error, IoContext as _, Result};
 
-/// What stands for the variant in results.
+/// Name of the variant in results.
 const VARIANT: &str = "flush";
 
-/// Looks at every flush boundary.
+/// Checks the drive at every flush boundary.
 pub(super) fn every_flush(
     run: &Run<'_>,
     has_teeth: bool,
@@ -41,8 +41,8 @@ pub(super) fn every_flush(
     Ok(())
 }
 
-/// What a drive was asked for while the program ran on it for the options' time;
-/// `None` where the run is to end.
+/// Runs the program for the time in the options and returns the record of all requests to
+/// the drive; `None` if the run is to end.
 fn record(run: &Run<'_>) -> Result<Option<History>> {
     let Some(span) = run.options.every_flush else {
         return Err(Error::Internal("no time for a run".to_owned()));
@@ -62,12 +62,12 @@ fn record(run: &Run<'_>) -> Result<Option<History>> {
         std::thread::sleep(LOOK);
     }
     let history = going.drive.history();
-    // All flushes up to the end of the history are in it, or nothing is shown.
+    // Either all flushes up to the end of the history are in it, or nothing is shown.
     going.check()?;
     history.map(Some).doing(REMEMBERING, &run.options.room)
 }
 
-/// Has one boundary looked at; `None` where the run is to end.
+/// Has the drive at one boundary checked; `None` if the run is to end.
 fn look(run: &Run<'_>, boundary: &Boundary, has_teeth: bool) -> Result<Option<CutMade>> {
     let acked = boundary.marked;
     let left = Content::Blocks(boundary.image.clone());
@@ -82,7 +82,7 @@ fn look(run: &Run<'_>, boundary: &Boundary, has_teeth: bool) -> Result<Option<Cu
         variant: VARIANT.to_owned(),
         acked,
         lost: found.lost(state, acked),
-        // The drive has no clock for what it remembers.
+        // The record of the drive has no times.
         oldest_lost_ms: None,
         state,
         twin: false,

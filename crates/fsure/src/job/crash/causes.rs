@@ -18,7 +18,7 @@ use crate::results::{MissingSync, State};
 use crate::words::{Error, ExitCode, Result};
 
 /// The time that is spent on the causes of one cut. The syncs that are found by then are
-/// told, although fewer might do.
+/// reported, although fewer might do.
 const SEARCH_MAX: Duration = Duration::from_secs(20);
 /// Names of a folder that are told.
 const NAMES_MAX: usize = 3;
@@ -35,7 +35,9 @@ struct Search<'a> {
 }
 
 /// Finds the fewest syncs with which nothing would have been lost; none where
-/// no sync helps. Fails with [`Error::Interrupted`] where the run is to end.
+/// no sync helps, and `None` where there was no time to find out: the check of the cut itself
+/// `took` too long, or those of the search did. Fails with [`Error::Interrupted`] where the
+/// run is to end.
 pub(super) fn missing_syncs(
     run: &Run<'_>,
     origin: &Origin,

@@ -1,5 +1,5 @@
-//! What a cut has left: mounted anew, on a drive that keeps its word, and
-//! looked at by the check.
+//! Examines what a cut has left: it is mounted again, on an honest drive, and the check
+//! program runs on it.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,17 +13,18 @@ use super::{CrashListener, CrashOptions, undisturbed};
 use crate::results::State;
 use crate::words::{Error, Monitor, Result};
 
-/// The first word of a check's line that says up to where all is there.
+/// First word of the line in which a check reports the number up to which everything is
+/// there.
 const LAST: &str = "LAST";
 
-/// What was found.
+/// Result of an examination.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     /// `None`: the run was asked to end before anything was known.
     pub(super) state: Option<State>,
-    /// Everything up to this is there; `None` where the check did not say.
+    /// Everything up to this number is there; `None` if the check did not report one.
     pub(super) last: Option<u64>,
-    /// In words.
+    /// Description in words.
     pub(super) detail: Option<String>,
 }
 
@@ -34,7 +35,7 @@ impl Found {
 }
 
 impl Found {
-    /// How much of what was acknowledged is not there; `None` where that is not
+    /// Returns how many of the acknowledged numbers are lost; `None` if that is not
     /// known.
     pub(super) fn lost(&self, state: State, acked: u64) -> Option<u64> {
         match (state, self.last) {
@@ -47,7 +48,7 @@ impl Found {
     }
 }
 
-/// Has what a cut left examined. That stays as it is.
+/// Examines what a cut has left, without changing it.
 pub(super) fn examine(
     options: &CrashOptions,
     site: &Arc<Site>,
@@ -67,7 +68,7 @@ pub(super) fn examine(
             }
         };
         let found = look(options, &mounted, acked, listener);
-        // A write by another process while it was looked at is not a loss.
+        // A write by another process during the check is not a loss.
         if found.state.is_some_and(State::is_loss) {
             mounted.check(Reliance::Content)?;
         }
@@ -75,7 +76,7 @@ pub(super) fn examine(
     })
 }
 
-/// Has what is mounted looked at by the check.
+/// Runs the check on what is mounted.
 fn look(options: &CrashOptions, mounted: &Mounted, acked: u64, monitor: &dyn Monitor) -> Found {
     let said = Arc::<Mutex<Said>>::default();
     let keep = Arc::clone(&said);
@@ -95,11 +96,11 @@ fn look(options: &CrashOptions, mounted: &Mounted, acked: u64, monitor: &dyn Mon
     judge(ended, &said, acked, check.last_words().pop())
 }
 
-/// What a check has said.
+/// Output of a check, as far as it matters.
 #[derive(Clone, Debug, Default)]
 struct Said {
     last: Option<u64>,
-    /// Words on a line that says up to where, and not in a number.
+    /// Message about a `LAST` line that has no number.
     unclear: Option<String>,
 }
 
@@ -119,8 +120,8 @@ impl Said {
     }
 }
 
-/// A second attempt is made for what might have been chance; the verdict that an
-/// image does not mount is too grave for one.
+/// Mounts what a cut has left. There is a second attempt in case the first one failed by
+/// chance: the verdict that an image does not mount is too grave for one attempt.
 fn mount(
     options: &CrashOptions,
     site: &Arc<Site>,
@@ -130,12 +131,12 @@ fn mount(
     mount().or_else(|_| mount())
 }
 
-/// What the end of a check means.
+/// Derives the result from the end of a check and from its output.
 fn judge(ended: Ended, said: &Said, acked: u64, words: Option<String>) -> Found {
     let last = said.last;
     let (state, detail) = match ended {
-        // As by `echo LAST $(cat file)` where the file is gone: it must not pass
-        // for a check that has nothing to say about this.
+        // As printed by `echo LAST $(cat file)` if the file is gone: it must not pass for
+        // a check that reports no number.
         Ended::Code(0) if said.unclear.is_some() => (State::HarnessBroken, said.unclear.clone()),
         Ended::Code(0) if last.is_some_and(|last| last < acked) => (State::Lost, None),
         Ended::Code(0) => (State::Survived, None),

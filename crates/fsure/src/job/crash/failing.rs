@@ -1,11 +1,11 @@
-//! What `fsync` reports after a write that failed: whether a program that asks
-//! again is told that all is well when it is not ("fsyncgate", PostgreSQL's
-//! mailing list, 2018).
+//! Tests what `fsync` reports after a failed write: whether a program that calls it again
+//! is told that it succeeded when it did not ("fsyncgate", PostgreSQL's mailing list,
+//! 2018).
 //!
-//! A child keeps two descriptors of a file open, writes to it anew and asks
-//! for a flush again and again, by each of them and by a third that was opened
-//! later. The drive fails one write in between and none after it. Then it is cut, and
-//! what the file holds is compared with what the child was told.
+//! A child keeps two descriptors of a file open, writes to the file again and calls
+//! `fsync` again and again, by each of them and by a third that was opened later. The
+//! drive fails one write in between and none after it. Then it is cut, and the content of
+//! the file is compared with what the calls reported to the child.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -28,18 +28,18 @@ use crate::words::{Error, ExitCode, IoContext as _, Result};
 
 const FILE: &str = "file";
 const LENGTH: usize = 4096;
-/// What the file holds before the failure, and what is written then.
+/// Byte that fills the file before the failure, and the byte that is written then.
 const OLD: u8 = b'A';
 const NEW: u8 = b'B';
-/// What the child says when the next write is to fail.
+/// Line that the child prints when the next write is to fail.
 const READY: &[u8] = b"READY";
-/// What it says of a call: `CALL fsync, the descriptor that wrote: EIO`.
+/// Prefix of the line about a call: `CALL fsync, the descriptor that wrote: EIO`.
 const CALL: &str = "CALL ";
-/// What it says of the file as it sees it last: `SEEN B`.
+/// Prefix of the line about the content of the file as the child reads it last: `SEEN B`.
 const SEEN: &[u8] = b"SEEN ";
 
-/// The child: says each line as it comes. The next write is to fail once `armed`
-/// is there.
+/// Runs the child, which passes each line to `say` as it comes. The next write is to fail
+/// once the file `armed` exists.
 pub fn ask_again_and_again(folder: &Path, armed: &Path, say: &mut dyn FnMut(&str)) -> Result<()> {
     let file = folder.join(FILE);
     let open = || Reopened::open(&file).doing("open", &file);
@@ -73,10 +73,10 @@ pub fn ask_again_and_again(folder: &Path, armed: &Path, say: &mut dyn FnMut(&str
     Ok(())
 }
 
-/// Has a write fail on a drive with the options' file system, and a child ask
-/// for flushes. `child` is the command that does as [`ask_again_and_again`],
-/// without its two arguments. The exit code is that of a difference where a
-/// flush was said to have succeeded that had not.
+/// Makes a write fail on a drive with the file system of the options while a child calls
+/// for flushes. `child` is the command that runs [`ask_again_and_again`], without its two
+/// arguments. The exit code is that of a difference if a flush was reported as a success
+/// that had failed.
 pub fn fail_a_write(
     options: &CrashOptions,
     child: &[OsString],
@@ -89,7 +89,7 @@ pub fn fail_a_write(
     let code = match (line.reported, line.forgets) {
         (_, true) => ExitCode::Differences,
         (true, false) => ExitCode::Clean,
-        // Nothing failed, or nobody was told.
+        // Nothing failed, or no call reported it.
         (false, false) => ExitCode::Incomplete,
     };
     listener.told(&CrashLine::FlushAfterError(line));
@@ -188,7 +188,7 @@ fn said_by(
     Ok(std::mem::take(&mut *locked(&said)))
 }
 
-/// What the file holds when the power is cut after all that.
+/// Returns what the file holds if the power is cut after all calls.
 fn after_cut(
     options: &CrashOptions,
     site: &Arc<Site>,

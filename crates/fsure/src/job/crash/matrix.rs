@@ -1,8 +1,8 @@
-//! The table of workloads, file systems and drives: for each cell what is owed
-//! is known beforehand, and held against what the cuts show.
+//! The table of workloads, file systems and drives: for each cell the expected result is
+//! known beforehand, and compared with what the cuts show.
 //!
-//! A workload that loses nothing counts only beside a twin on a drive that lies;
-//! [`crash`] sees to that for each cell by itself, whichever columns there are.
+//! A workload that loses nothing counts only beside a twin on a lying drive. [`crash`]
+//! provides that for each cell by itself, whatever the columns are.
 
 use std::ffi::OsString;
 use std::sync::{Mutex, PoisonError};
@@ -13,19 +13,19 @@ use crate::job::workload::{Expect, Workload};
 use crate::results::{CrashCell, CrashLine, CrashSummary, DriveTried};
 use crate::words::{ExitCode, Monitor, Result};
 
-/// Which cells to fill.
+/// The cells to fill.
 #[derive(Clone, Debug)]
 pub struct MatrixOptions {
-    /// Rows.
+    /// Workloads, which are the rows.
     pub workloads: Vec<&'static Workload>,
-    /// The file systems of each.
+    /// File systems on which each workload runs.
     pub fronts: Vec<Front>,
-    /// How each cell is filled; the drives are the columns.
+    /// Options with which each cell is filled; their drives are the columns.
     pub each: CrashOptions,
 }
 
 impl CrashOptions {
-    /// The same with a program of ours, and its check.
+    /// Returns the options with the program of a built-in workload, and its check.
     #[must_use]
     pub fn with_workload(self, workload: &Workload) -> Self {
         let words = |words: &[&str]| {
@@ -38,8 +38,8 @@ impl CrashOptions {
     }
 }
 
-/// Fills the table, and tells each cell when it is full. Where it is asked to
-/// end, what is full by then is the result.
+/// Fills the table, and reports each cell when it is full. If the run is asked to end,
+/// the cells that are full by then are the result.
 pub fn matrix(options: &MatrixOptions, listener: &dyn CrashListener) -> Result<ExitCode> {
     let began = options.each.clock.watch();
     let rows: Vec<_> = options
@@ -98,8 +98,8 @@ fn code(summary: &CrashSummary) -> ExitCode {
     }
 }
 
-/// One workload on one file system: it listens to the run, and tells its drives
-/// as cells.
+/// One workload on one file system: it listens to the run, and reports the drives as
+/// cells.
 struct Row<'a> {
     workload: &'static Workload,
     drives: &'a [Personality],
@@ -121,8 +121,8 @@ impl Row<'_> {
     }
 }
 
-/// Whether the cuts of a cell have shown what was expected of them. What shows
-/// nothing is never as expected.
+/// Returns true if the cuts of a cell have shown what was expected of them. Cuts that
+/// show nothing are never as expected.
 fn is_as_expected(expected: Expect, tried: &DriveTried) -> bool {
     let is_consistent = tried.corrupt + tried.unmountable == 0;
     let is_shown = tried.cuts > 0 && tried.harness_broken == 0 && tried.acked > 0;

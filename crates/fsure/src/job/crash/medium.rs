@@ -1,5 +1,5 @@
-//! What is cut: a drive with a real file system on it, or a folder of files
-//! without one. The runner does not care which.
+//! The medium that is cut: a drive with a real file system on it, or a folder of files
+//! without one. The runner treats both alike.
 
 use std::io;
 use std::path::Path;
@@ -14,17 +14,17 @@ use crate::drive::files::{FileDrive, Mode, Origin};
 use crate::drive::{Cut, History, Image, Latency, Personality, Random, Traits};
 use crate::words::{Error, Result};
 
-/// Where a program finds the simulated drive.
+/// Form in which a program sees the simulated drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Front {
     /// Under a real file system. Needs root.
     Mounted {
-        /// Which.
+        /// The file system.
         system: FileSystem,
         /// Options of `mount`, or empty.
         options: String,
     },
-    /// As a folder of our own, file by file.
+    /// As a folder that fsure serves, file by file.
     Folder(Mode),
 }
 
@@ -38,7 +38,7 @@ impl Front {
         }
     }
 
-    /// A new drive with nothing but what `mkfs` makes.
+    /// Returns a new drive that holds only what `mkfs` creates.
     pub(super) fn format(
         &self,
         site: &Site,
@@ -58,14 +58,14 @@ impl Front {
     }
 }
 
-/// What is on a drive that is switched off.
+/// Content of a drive that is switched off.
 #[derive(Debug)]
 pub(super) enum Content {
     Blocks(Image),
     Files(Box<FileDrive>),
 }
 
-/// How a drive is to be when it is switched on.
+/// Properties of a drive when it is switched on.
 #[derive(Clone, Copy)]
 pub(super) struct Kind {
     pub(super) personality: Personality,
@@ -73,13 +73,13 @@ pub(super) struct Kind {
 }
 
 impl Kind {
-    /// One that keeps its word and takes no time.
+    /// An honest drive that takes no time.
     pub(super) const HONEST: Self =
         Self { personality: Personality::Honest, latency: Latency::NONE };
 }
 
 impl Content {
-    /// Switches a drive on that holds this.
+    /// Switches on a drive that holds this content.
     pub(super) fn switch_on(&self, kind: Kind) -> Drive {
         let Kind { personality, latency } = kind;
         match self {
@@ -102,7 +102,7 @@ pub(super) enum Drive {
 }
 
 impl Drive {
-    /// Has programs see it.
+    /// Mounts the drive, so that programs can see it.
     pub(super) fn mount(
         &self,
         site: &Arc<Site>,
@@ -117,7 +117,7 @@ impl Drive {
         }
     }
 
-    /// What is left if the power is cut now. The drive goes on.
+    /// Returns what is left if the power is cut now. The drive goes on.
     pub(super) fn cut(&self, cut: Cut, random: &mut Random) -> Content {
         match self {
             Self::Blocks(drive) => Content::Blocks(drive.cut(cut, random)),
@@ -125,8 +125,8 @@ impl Drive {
         }
     }
 
-    /// The same, with what the cut was made of, where that can be asked for what was not
-    /// synced: of a folder.
+    /// Does the same as `cut`, and also returns the origin of the cut if it can show what
+    /// was not synced, which is so for a folder.
     pub(super) fn cut_with_origin(
         &self,
         cut: Cut,
@@ -141,7 +141,7 @@ impl Drive {
         }
     }
 
-    /// Notes that everything up to a number was said to be safe.
+    /// Notes that everything up to a number was acknowledged as safe.
     pub(super) fn mark(&self, number: u64) {
         match self {
             Self::Blocks(drive) => drive.with(|drive, _| drive.mark(number)),
@@ -149,7 +149,7 @@ impl Drive {
         }
     }
 
-    /// Fails one write after so many more that succeed.
+    /// Fails one write after `writes` more that succeed.
     pub(super) fn fail_after(&self, writes: u64) {
         match self {
             Self::Blocks(drive) => drive.with(|drive, _| drive.fail_after(writes, 1)),
@@ -157,7 +157,7 @@ impl Drive {
         }
     }
 
-    /// Writes that it was told to fail, and has failed.
+    /// Returns the number of writes that the drive was made to fail.
     pub(super) fn failed_writes(&self) -> u64 {
         match self {
             Self::Blocks(drive) => drive.counts().errors,
@@ -165,8 +165,7 @@ impl Drive {
         }
     }
 
-    /// Has it remember all that it is asked for from now on, in a folder with room
-    /// for that.
+    /// Makes the drive record all requests from now on, in a folder with room for them.
     pub(super) fn remember(&self, folder: &Path) -> io::Result<()> {
         match self {
             Self::Blocks(drive) => drive.with(|drive, _| drive.remember(folder)),
@@ -174,7 +173,7 @@ impl Drive {
         }
     }
 
-    /// Whether it remembers all so far.
+    /// Returns an error if the drive could not record all requests so far.
     pub(super) fn remembers_all(&self) -> io::Result<()> {
         match self {
             Self::Blocks(drive) => drive.with(|drive, _| drive.remembers_all()),
@@ -182,7 +181,7 @@ impl Drive {
         }
     }
 
-    /// All of that.
+    /// Returns the record of all these requests.
     pub(super) fn history(&self) -> io::Result<History> {
         match self {
             Self::Blocks(drive) => drive.with(|drive, _| drive.history()),
@@ -191,7 +190,7 @@ impl Drive {
     }
 }
 
-/// A drive that programs see, until this is dropped.
+/// A drive that programs see until the value is dropped.
 #[derive(Debug)]
 pub(super) enum Mounted {
     Stand(Box<Stand>),
@@ -206,8 +205,8 @@ impl Mounted {
         }
     }
 
-    /// Fails where another process may have disturbed what is between the file system
-    /// and the drive since it was mounted. Nothing is between a folder and its drive.
+    /// Fails if another process may have disturbed what is between the file system and
+    /// the drive since it was mounted. Nothing is between a folder and its drive.
     pub(super) fn check(&self, reliance: Reliance) -> Result<()> {
         match self {
             Self::Stand(stand) => stand.check(reliance).map_err(broken),
@@ -215,8 +214,8 @@ impl Mounted {
         }
     }
 
-    /// Syncs a file of its own; the answer is how many flushes have reached the drive.
-    /// `None` for a folder, which is synced file by file.
+    /// Syncs a file of its own and returns the number of flushes that have reached the
+    /// drive; `None` for a folder, which is synced file by file.
     pub(super) fn sync_file(&self) -> Result<Option<u64>> {
         match self {
             Self::Stand(stand) => stand.sync_file().map(Some).map_err(broken),
@@ -232,7 +231,7 @@ impl Mounted {
     }
 }
 
-/// Nothing that was seen on such a device shows anything.
+/// Converts the error: nothing that was seen on such a device shows anything.
 fn broken(error: LoopError) -> Error {
     Error::HarnessBroken { why: error.to_string() }
 }

@@ -38,73 +38,73 @@ const ATTEMPTS_MAX: u32 = 20;
 /// Cuts of a twin, of which one has to show a loss.
 const TWIN_CUTS: u64 = 6;
 
-/// What to run, on what, and how often to cut it.
+/// Options of a run: the program, the drives, and the number of cuts.
 #[derive(Clone, Debug)]
 pub struct CrashOptions {
     /// The drives, each tried by itself.
     pub drives: Vec<Personality>,
-    /// How long they take.
+    /// Time that their requests take.
     pub latency: Latency,
-    /// Which write of the program's fails, from 1 on; `None`: none does.
+    /// Number of the program's write that fails, from 1 on; `None` if none does.
     pub failing_write: Option<u64>,
-    /// Where the program finds them.
+    /// Form in which the program sees the drives.
     pub front: Front,
     /// Bytes of a drive.
     pub size: u64,
-    /// Which writes survive, in turn.
+    /// Variants of the cuts, in turn: they decide which writes survive.
     pub variants: Vec<Cut>,
     /// Cuts for each drive.
     pub cuts: u64,
-    /// Instead of cuts at moments of chance: look at every flush that an honest
-    /// drive is sent in this time.
+    /// Instead of cuts at random moments, check every flush that an honest drive is sent
+    /// in this time.
     pub every_flush: Option<Duration>,
     /// The longest time between one check and the next cut.
     pub pause: Duration,
-    /// What chance begins with.
+    /// Seed of all random choices.
     pub seed: u64,
     /// A program that is run to its end on the new file system; what it leaves
     /// is on the medium when the first cut comes. May be empty.
     pub prepare: Vec<OsString>,
-    /// The workload that it is, if it is one of ours.
+    /// Name of the workload, if the program is a built-in one.
     pub workload: Option<String>,
     /// The program.
     pub command: Vec<OsString>,
-    /// The program that looks at what is left.
+    /// The program that checks what is left.
     pub check: Vec<OsString>,
     /// A folder for the images of cuts that have shown a loss.
     pub keep: Option<PathBuf>,
     /// This program's own file, for its hidden commands.
     pub program: PathBuf,
-    /// Where there is room for mount points; nothing is stored there.
+    /// Folder with room for mount points; nothing is stored there.
     pub folder: PathBuf,
-    /// Where there is room for all writes of a run whose every flush is looked at.
+    /// Folder with room for all writes of a run that is checked at every flush.
     pub room: PathBuf,
-    /// Where the time comes from.
+    /// Source of the time.
     pub clock: Clock,
 }
 
-/// Who listens to a run.
+/// Receiver of the progress and the results of a run.
 pub trait CrashListener: Monitor {
-    /// A line of the result, as soon as it is known.
+    /// Receives a line of the result, as soon as it is known.
     fn told(&self, _line: &CrashLine) {}
 
-    /// What is under way, and how much of the run is done, 0 to 1.
+    /// Receives the current activity, and the share of the run that is done, 0 to 1.
     fn under_way(&self, _what: &str, _share: f64) {}
 }
 
-/// What came of a run; the lines were told.
+/// Result of a run, whose lines were reported already.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Crashed {
     /// Each drive that was tried, in the order given.
     pub drives: Vec<DriveTried>,
     /// The last line.
     pub summary: CrashSummary,
-    /// How the run ends.
+    /// Exit code of the run.
     pub exit_code: ExitCode,
 }
 
-/// Runs the program on each drive and cuts it. Nothing is left mounted. Fails
-/// where this machine cannot do it, or the program does not run.
+/// Runs the program on each drive and cuts it. Nothing is left mounted. Fails if this
+/// machine cannot do it, or if the program does not run.
 pub fn crash(options: &CrashOptions, listener: &dyn CrashListener) -> Result<Crashed> {
     check(options)?;
     let began = options.clock.watch();
@@ -199,7 +199,7 @@ fn check_size(options: &CrashOptions) -> Result<()> {
     }
 }
 
-/// Does something once more where another process has disturbed it, and says so.
+/// Repeats an attempt that another process has disturbed, with a warning each time.
 fn undisturbed<T>(
     listener: &dyn CrashListener,
     what: &str,
@@ -217,7 +217,7 @@ fn undisturbed<T>(
     attempt()
 }
 
-/// A drive with the file system on it, and what is prepared, all of it on the
+/// Returns a drive with the file system on it, and what is prepared, all of it on the
 /// medium.
 fn prepared(
     options: &CrashOptions,
@@ -237,8 +237,8 @@ fn prepare_once(
     let (folder, front) = (&options.folder, &options.front);
     let formatted = front.format(site, options.size, Personality::Protected);
     let drive = formatted.map_err(rootless).doing("make a file system on a drive at", folder)?;
-    // Mounted once even without anything to prepare: what cannot be mounted now
-    // is no result of a cut.
+    // Mounted once even without anything to prepare: a failure to mount now is not a
+    // result of a cut.
     let mounted = drive.mount(site, front).map_err(|error| unmounted(options, error))?;
     prove(options, &mounted, listener)?;
     if !options.prepare.is_empty() {
@@ -260,9 +260,9 @@ fn prepare_once(
     Ok(now())
 }
 
-/// Syncs a file of the harness through the file system, which has to reach the drive.
-/// Where the user has asked for a file system that sends no flush, a warning says so: it
-/// is the subject of the run.
+/// Syncs a file of the harness through the file system, which has to reach the drive. If
+/// the user has requested a file system that sends no flush, a warning says so: it is the
+/// subject of the run.
 fn prove(options: &CrashOptions, mounted: &Mounted, listener: &dyn CrashListener) -> Result<()> {
     let Front::Mounted { system, options: given } = &options.front else { return Ok(()) };
     if mounted.sync_file()? != Some(0) {
@@ -284,7 +284,7 @@ fn prove(options: &CrashOptions, mounted: &Mounted, listener: &dyn CrashListener
     Err(Error::HarnessBroken { why })
 }
 
-/// With the way that needs no root, in place of a hint that is of no help here.
+/// Names the way that needs no root, in place of a hint that does not help here.
 fn rootless(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::PermissionDenied => {
@@ -329,7 +329,7 @@ fn prepare(options: &CrashOptions, mounted: &Mounted, listener: &dyn CrashListen
     }
 }
 
-/// The end of a program, in words.
+/// Describes the end of a program in words.
 fn told(ended: Ended, last_words: &[String]) -> String {
     let end = match ended {
         Ended::Code(code) => format!("exit code {code}"),
@@ -338,7 +338,8 @@ fn told(ended: Ended, last_words: &[String]) -> String {
     if last_words.is_empty() { end } else { format!("{end}: {}", last_words.join(" | ")) }
 }
 
-/// One drive: first its twin, since where that shows no loss nothing does.
+/// Tries one drive, and its twin before it: if the twin shows no loss, the drive shows
+/// nothing.
 fn try_drive(
     run: &Run<'_>,
     drive: Personality,
@@ -360,7 +361,8 @@ fn try_drive(
     }
 }
 
-/// A loss counts for more than what could not be shown.
+/// Returns the exit code of a run. A loss counts for more than a result that could not be
+/// shown.
 fn code(tried: &[DriveTried]) -> ExitCode {
     let of = |one: &DriveTried| {
         if one.losses() > 0 {
@@ -382,8 +384,8 @@ fn code(tried: &[DriveTried]) -> ExitCode {
     }
 }
 
-/// What is known of a cut whose check has found nothing, where the twin has
-/// shown that it cannot.
+/// Turns a survived cut into a broken harness if the twin has shown that the check
+/// notices no loss.
 fn toothless(state: State, has_teeth: bool) -> State {
     if state == State::Survived && !has_teeth { State::HarnessBroken } else { state }
 }

@@ -1,4 +1,4 @@
-//! A program of the user's on a drive: what it says, and how it ends.
+//! A program of the user on a drive: its output and its end.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -11,16 +11,16 @@ use fsure_os::path;
 use super::medium::Mounted;
 use crate::words::Monitor;
 
-/// How often it is asked whether a program has ended.
+/// Interval at which a program is polled for its end.
 pub(super) const LOOK: Duration = Duration::from_millis(5);
-/// What is kept of what a program says on standard error, in lines.
+/// Number of lines that are kept of a program's standard error.
 const LAST_WORDS: usize = 4;
 
-/// What is kept of each, in bytes.
+/// Bytes that are kept of each line.
 const WORDS_MAX: usize = 1000;
 
-/// What is to be run: a program and its arguments, in which `$MNT` and `$ACKED`
-/// stand for what is in the environment under these names.
+/// A command to run: a program and its arguments, in which `$MNT` and `$ACKED` stand for
+/// the environment variables of these names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Command<'a> {
     pub(super) words: &'a [OsString],
@@ -35,7 +35,7 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Starts it with the file system as its working folder.
+    /// Starts the program with the file system as its working folder.
     pub(super) fn start(
         mounted: &Mounted,
         command: &Command<'_>,
@@ -63,12 +63,12 @@ impl Program {
         Ok(Self { family: mounted.spawn(&task, output, Box::new(error))?, said })
     }
 
-    /// How it ended, if it has.
+    /// Returns the end of the program; `None` while it runs.
     pub(super) fn ended(&mut self) -> std::io::Result<Option<Ended>> {
         self.family.try_wait()
     }
 
-    /// Waits until it ends; `None` where somebody wants the run to end before.
+    /// Waits until the program ends; `None` if the monitor requests a stop before.
     pub(super) fn wait(&mut self, monitor: &dyn Monitor) -> std::io::Result<Option<Ended>> {
         loop {
             if let Some(ended) = self.ended()? {
@@ -81,15 +81,15 @@ impl Program {
         }
     }
 
-    /// Its last lines on standard error that say anything.
+    /// Returns its last lines on standard error that are not empty.
     pub(super) fn last_words(&self) -> Vec<String> {
         let said = locked(&self.said);
         said.iter().filter(|line| !line.is_empty()).cloned().collect()
     }
 }
 
-/// A command with what its variables stand for. A line for a shell stays as it
-/// is: that has them in its environment, and a path may have quotes in it.
+/// Returns a command with the values of its variables. A line for a shell stays as it is:
+/// the shell has the variables in its environment, and a path may have quotes in it.
 fn filled(words: &[OsString], environment: &[(String, OsString)]) -> Vec<OsString> {
     let is_for_shell = matches!(words, [shell, option, ..] if shell == "sh" && option == "-c");
     let of = |(place, word): (usize, &OsString)| match place {
@@ -99,8 +99,8 @@ fn filled(words: &[OsString], environment: &[(String, OsString)]) -> Vec<OsStrin
     words.iter().enumerate().map(of).collect()
 }
 
-/// A word with what its variables stand for, byte by byte: neither it nor a path
-/// need be text.
+/// Returns a word with the values of its variables, byte by byte: neither the word nor a
+/// path needs to be text.
 fn filled_in(word: &OsString, environment: &[(String, OsString)]) -> OsString {
     let bytes = path::bytes(Path::new(word));
     let (mut rest, mut filled) = (&bytes[..], Vec::new());
@@ -120,7 +120,7 @@ fn filled_in(word: &OsString, environment: &[(String, OsString)]) -> OsString {
     path::from_bytes(&filled).into_owned().into_os_string()
 }
 
-/// The length of `$NAME` or `${NAME}`, where this begins with it, and not with a
+/// Returns the length of `$NAME` or `${NAME}` if `text` begins with it, and not with a
 /// longer name.
 fn length(text: &[u8], name: &str) -> Option<usize> {
     let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';

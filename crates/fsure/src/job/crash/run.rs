@@ -1,6 +1,6 @@
-//! A program on one drive, cut as often as asked. A cut takes an image while
-//! the program goes on; a program that ends is cut then, and started anew on a
-//! new drive.
+//! Runs a program on one drive and cuts it as often as requested. A cut takes an image
+//! while the program goes on. A program that ends is cut at its end, and started again on
+//! a new drive.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,10 +19,10 @@ use crate::drive::{Cut, Personality, Random};
 use crate::results::{CrashLine, CutMade, State};
 use crate::words::{Error, IoContext as _, Result};
 
-/// How long a program may take over its first acknowledgement before it is cut
-/// without one: a database may take a while to start.
+/// Timeout for a program's first acknowledgement, after which it is cut without one: a
+/// database may take a while to start.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The same for one that has shown that it says nothing.
+/// Timeout for a program that has acknowledged nothing before.
 const NO_PATIENCE: Duration = Duration::from_secs(10);
 /// The remedy for a program that fails at once.
 const HINT: &str = "run it by hand in an empty folder until it prints 'ACK 1'; here it runs in the \
@@ -30,17 +30,17 @@ const HINT: &str = "run it by hand in an empty folder until it prints 'ACK 1'; h
                     '--prepare LINE'";
 /// What a drive does whose every flush is looked at.
 pub(super) const REMEMBERING: &str = "remember every write in";
-/// What a twin loses.
+/// Variants of the cuts of a twin: they decide what it loses.
 const TWIN_VARIANTS: [Cut; 2] = [Cut::None, Cut::Random];
 
-/// What all drives have in common.
+/// Context that all drives have in common.
 pub(super) struct Run<'a> {
     pub(super) options: &'a CrashOptions,
     pub(super) site: &'a Arc<Site>,
-    /// What a new drive holds.
+    /// Content of a new drive.
     pub(super) base: &'a Content,
     pub(super) listener: &'a dyn CrashListener,
-    /// How much of all is done when this begins, 0 to 1.
+    /// Share of the whole run that is done when this part begins, 0 to 1.
     pub(super) from: f64,
 }
 
@@ -55,13 +55,13 @@ struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    /// Which writes survive a cut.
+    /// Chooses the writes that survive a cut.
     fn variant(&self, number: u64) -> Cut {
         self.variants[(number - 1) as usize % self.variants.len()]
     }
 }
 
-/// A program under way on its drive. What is dropped first ends first.
+/// A running program on its drive. The field that is dropped first ends first.
 pub(super) struct Going {
     pub(super) program: Program,
     mounted: Mounted,
@@ -70,9 +70,9 @@ pub(super) struct Going {
 }
 
 impl Run<'_> {
-    /// Whether the check has noticed a loss in one of a few cuts of a lying drive,
-    /// `None` where nothing was cut; and the highest number that was acknowledged
-    /// before one.
+    /// Makes a few cuts of a lying drive, until the check notices a loss. Returns true if
+    /// it has noticed one, `None` if nothing was cut; and the highest number that was
+    /// acknowledged before a cut.
     pub(super) fn twin(&self, cuts: u64, made: &mut u64) -> Result<(Option<bool>, u64)> {
         let drive = Personality::Lying { lag: None };
         let plan = Plan {
@@ -93,7 +93,7 @@ impl Run<'_> {
         Ok((has_lost, acked))
     }
 
-    /// All cuts of a drive.
+    /// Makes all cuts of a drive.
     pub(super) fn cuts(
         &self,
         drive: Personality,
@@ -139,8 +139,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The next cut, of the program that is under way or of a new one; `None` where the
-    /// run is to end.
+    /// Makes the next cut, of the program that is under way or of a new one; `None` if
+    /// the run is to end.
     fn next(
         &self,
         plan: &Plan<'_>,
@@ -165,7 +165,7 @@ impl Run<'_> {
         Ok(cut)
     }
 
-    /// A cut that could not be made without being disturbed.
+    /// Returns the result of a cut that could not be made without being disturbed.
     fn broken(&self, plan: &Plan<'_>, number: u64, why: &str) -> CutMade {
         CutMade {
             workload: self.options.workload.clone(),
@@ -184,7 +184,7 @@ impl Run<'_> {
         }
     }
 
-    /// A new drive with the program on it.
+    /// Starts the program on a new drive.
     pub(super) fn start(&self, personality: Personality) -> Result<Going> {
         let (options, folder) = (self.options, &self.options.folder);
         let remembers = personality == Personality::Honest && options.every_flush.is_some();
@@ -213,8 +213,8 @@ impl Run<'_> {
         Ok(Going { program, mounted, drive, acknowledged })
     }
 
-    /// Waits until the next cut is due: first for something to lose, then for as
-    /// long as chance will have it.
+    /// Waits until the next cut is due: first for something to lose, then for a random
+    /// time. Returns the end of the program if it ends before.
     fn wait(
         &self,
         going: &mut Going,
@@ -241,7 +241,7 @@ impl Run<'_> {
         }
     }
 
-    /// Cuts, and has looked at what is left; `None` where the run is to end.
+    /// Cuts the drive and has what is left examined; `None` if the run is to end.
     fn cut(
         &self,
         plan: &Plan<'_>,
@@ -310,8 +310,8 @@ impl Run<'_> {
         self.listener.under_way(&what, self.from + share / self.options.drives.len() as f64);
     }
 
-    /// Keeps an image where that was asked for; the answer is its file. What was
-    /// found counts without it, too.
+    /// Keeps an image if that was requested; returns its file. The result counts without
+    /// it, too.
     pub(super) fn keep(&self, cut: &CutMade, left: &Content) -> Option<String> {
         let (Some(folder), Content::Blocks(image)) = (&self.options.keep, left) else {
             return None;
@@ -331,18 +331,20 @@ impl Run<'_> {
     }
 }
 
-/// Whether the check has noticed a loss. It has not seen what does not mount.
+/// Returns true if the check has noticed a loss. It has not seen a state that does not
+/// mount.
 fn is_noticed(state: State) -> bool {
     matches!(state, State::Lost | State::Corrupt)
 }
 
-/// Begun ones count: rounded down, an age could pass for one that is allowed.
+/// Converts an age to milliseconds, rounded up: rounded down, it could pass for one that
+/// is allowed.
 fn milliseconds(age: Duration) -> u64 {
     u64::try_from(age.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 
 impl Going {
-    /// Fails where another process may have kept flushes from the drive.
+    /// Fails if another process may have kept flushes from the drive.
     pub(super) fn check(&self) -> Result<()> {
         self.mounted.check(Reliance::Flushes)
     }

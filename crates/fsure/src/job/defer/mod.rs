@@ -1,5 +1,5 @@
-//! `defer`: a command whose `fsync` returns at once, on file systems whose order
-//! was looked at before.
+//! `defer`: a command whose `fsync` returns at once, on file systems whose order was
+//! checked before.
 
 mod order;
 
@@ -12,29 +12,31 @@ use order::Order;
 
 use crate::words::{Error, Result};
 
-/// What to run, and how.
+/// Options of `defer`.
 #[derive(Clone, Debug)]
 pub struct DeferOptions {
     /// The command and its arguments.
     pub command: Vec<OsString>,
     /// Folders on the file systems to defer for.
     pub folders: Vec<PathBuf>,
-    /// How old what is lost may be.
+    /// Maximum age of the changes that are lost.
     pub longest: Duration,
     /// The backend; `None` for the one that suits the program.
     pub backend: Option<Backend>,
-    /// Run also where the order is not kept.
+    /// Run also if the order is not kept.
     pub force_unordered: bool,
-    /// A program that flushes if we are killed, see [`fsure_os::defer::outlive`].
+    /// A program that flushes if this process is killed, see
+    /// [`fsure_os::defer::outlive`].
     pub heir: Option<PathBuf>,
 }
 
-/// Shorter, most of the time would be flushes; longer is no bound for anybody.
+/// Limits of the age: below the first, most of the time would be flushes; above the
+/// second, it is not a useful bound.
 const LONGEST: [Duration; 2] = [Duration::from_millis(10), Duration::from_secs(3_600)];
 
-/// Runs the command. `warn` is told before it starts of what is done only because
-/// it was forced, and of whom it waits for when it was asked to end. Fails where it
-/// was not started.
+/// Runs the command. `warn` is called before it starts with what is done only because
+/// it was forced, and with the processes that it waits for when it was asked to end.
+/// Fails if the command was not started.
 pub fn defer(options: &DeferOptions, warn: &dyn Fn(&str)) -> Result<Deferred> {
     let [least, most] = LONGEST;
     if !(least..=most).contains(&options.longest) {
@@ -64,7 +66,7 @@ fn refused(folder: &Path, error: &std::io::Error) -> Error {
     Error::Usage { message: format!("cannot defer in {}: {error}", folder.display()), hint: None }
 }
 
-/// Refuses what does not keep the order, unless that was forced.
+/// Refuses a file system that does not keep the order, unless that was forced.
 fn accept(mounted: &Mounted, force: bool, warn: &dyn Fn(&str)) -> Result<()> {
     let (kind, point) = (&mounted.kind, &mounted.point);
     match order::order(mounted) {

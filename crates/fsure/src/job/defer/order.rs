@@ -1,4 +1,4 @@
-//! Which file systems keep the order of what they are given over a cut: those
+//! Judges if a file system keeps the order of its writes over a power cut: those do
 //! whose commits are whole prefixes. Pure, so that every row of the table in
 //! `docs/defer.md` is a test.
 
@@ -8,23 +8,23 @@ use fsure_os::defer::Mounted;
 
 use crate::words::shell_quoted;
 
-/// What a file system does with the order, and what to do about it.
+/// The treatment of the order by a file system, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// What is there after a cut is what was there at one moment before it.
+    /// The content after a power cut is that of one moment before it.
     Kept,
     /// It is not kept, or not known to be.
     NotKept {
-        /// Why not.
+        /// The reason why it is not kept.
         why: String,
-        /// What to do.
+        /// The command or setting that makes it keep the order.
         remedy: String,
     },
     /// There is nothing to defer, whatever the user forces.
     Pointless {
-        /// Why.
+        /// The reason why there is nothing to defer.
         why: String,
-        /// What to do.
+        /// The advice on running the command without `defer`.
         remedy: String,
     },
 }

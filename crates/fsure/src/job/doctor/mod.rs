@@ -17,45 +17,45 @@ use super::ram::{Entry, Registry, Role};
 use crate::ram::OWN;
 use crate::words::{Error, IoContext as _, Result, units};
 
-/// What the mount table says of everything of ours.
+/// Prefix of the sources of fsure's own mounts in the mount table.
 const OURS: &str = "fsure:";
 
-/// How much there is to do.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
     /// All is well.
     Fine,
-    /// Something cannot be had, or is worse for it.
+    /// Something is not available, or works less well.
     Limits,
     /// Something is to be done now.
     Act,
 }
 
-/// One thing that was looked at.
+/// Result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// Its short name: `swap`.
     pub about: &'static str,
-    /// How it is.
+    /// Severity.
     pub state: State,
-    /// In words.
+    /// Description of the result.
     pub words: String,
-    /// What to do; nothing where all is well.
+    /// The remedy; `None` if all is well.
     pub remedy: Option<String>,
 }
 
 /// A RAM folder of the registry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Folder {
-    /// Where.
+    /// Path of the folder.
     pub path: PathBuf,
-    /// Whether it is in memory.
+    /// True if its RAM side is mounted.
     pub is_mounted: bool,
-    /// Whether there is a process that starts the other one again.
+    /// True if its keeper runs, which restarts the worker.
     pub is_kept: bool,
-    /// Whether there is one that brings the disk side up to date.
+    /// True if its worker runs, which brings the disk side up to date.
     pub is_synced: bool,
-    /// Whether something under way lies in the folder that is seen there.
+    /// True if the folder that is seen at the path has something under way in it.
     pub has_journal: bool,
 }
 
@@ -64,22 +64,22 @@ pub struct Folder {
 pub struct Stale {
     /// The process.
     pub process: u32,
-    /// Where it sees it.
+    /// Mount point at which the process sees it.
     pub point: PathBuf,
 }
 
 /// All that is judged.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
-    /// What could not be looked at, and what to do about it.
+    /// Checks that could not be made, and the remedy for each.
     pub unknown: Vec<(&'static str, &'static str)>,
-    /// What the kernel can do.
+    /// Features of the kernel.
     pub features: Features,
-    /// What memory there is.
+    /// Memory of the machine.
     pub memory: Memory,
-    /// How short it is.
+    /// Memory pressure.
     pub pressure: Option<Pressure>,
-    /// What is mounted of ours.
+    /// Mounts of fsure's own.
     pub mounts: Vec<Mounted>,
     /// RAM folders of the registry, those of before the last start included.
     pub folders: Vec<Folder>,
@@ -155,7 +155,7 @@ pub fn gather(registry: &Registry, runtime: Option<&Path>, asked: &[PathBuf]) ->
 
 const AS_ROOT: &str = "ask as root";
 
-/// What is in the registry, and what was before the last start.
+/// Returns the entries of the registry, and those of before the last start.
 fn entries(registry: &Registry) -> Result<Vec<Entry>> {
     let mut entries = registry.entries()?;
     entries.extend(registry.left_over()?);

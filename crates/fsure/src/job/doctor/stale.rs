@@ -1,5 +1,5 @@
-//! What processes in other mount namespaces still see of RAM folders that are gone
-//! here: they read what is old, and what they write is lost.
+//! RAM folders that are gone here and that processes in other mount namespaces still see:
+//! they read old data, and what they write is lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -27,8 +27,8 @@ pub(super) fn stale(here: &[Mounted], known: &BTreeSet<String>) -> Vec<Stale> {
     found.into_values().collect()
 }
 
-/// Whether a mount elsewhere is one of ours. What it is called is no proof: any user
-/// may mount a tmpfs of any name in a user namespace of his own.
+/// Returns true if a mount in another namespace is one of fsure's. Its source is not
+/// proof: any user can mount a tmpfs of any name in a user namespace of their own.
 fn is_meant(mount: &Mounted, is_ours: impl Fn() -> bool, known: &BTreeSet<String>) -> bool {
     let name = mount.source.strip_prefix(OURS).filter(|_| mount.kind == "tmpfs");
     let Some(name) = name else { return false };

@@ -1,5 +1,5 @@
-//! Where the cost of a flush goes: many commits that share one, many threads
-//! that wait for one, and much that it has to carry.
+//! Curves of the cost of a flush: many commits that share one, many threads that wait
+//! for one, and much that it has to carry.
 
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -19,14 +19,14 @@ use crate::words::{Result, units};
 const BATCHES: [u64; 7] = [1, 2, 4, 8, 16, 32, 64];
 /// Bytes that lie in the drive's cache before a flush.
 const DIRTY: [u64; 6] = [0, 4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20];
-/// How much of the free space the largest of them may take.
+/// The largest of them may take one part in this many of the free space.
 const DIRTY_SHARE: u64 = 4;
-/// What may always be taken for a point.
+/// Time that may always be taken for a point.
 const BRIEF: Duration = Duration::from_secs(1);
 /// Bytes written at once where there are many.
 const PIECE: usize = 1 << 20;
 
-/// How many points there are, for so many threads.
+/// Returns the number of points of all curves, for so many threads.
 pub(super) fn count(threads: usize) -> usize {
     BATCHES.len() + 2 * powers(threads).count() + DIRTY.len()
 }
@@ -38,8 +38,8 @@ pub(super) fn room(threads: usize, size: usize) -> u64 {
     operations::room(files, size)
 }
 
-/// Measures all curves, each point for `span`; the answer is the median time of
-/// a flush over the bytes before it, in microseconds.
+/// Measures all curves, each point for `span`. Returns the median time of a flush
+/// over the bytes before it, in microseconds.
 pub(super) fn measure(site: &Site<'_>, span: Duration) -> Result<Vec<(u64, f64)>> {
     batches(site, span)?;
     threads(site, span)?;
@@ -116,7 +116,7 @@ struct Shape {
 }
 
 impl Shape {
-    /// Measures all points in turns, and tells those that there are.
+    /// Measures all points in turns, and reports those that there are.
     fn points<O: Operation>(
         &self,
         site: &Site<'_>,
@@ -154,7 +154,7 @@ impl Shape {
     }
 }
 
-/// A flush behind so many bytes that the drive already has.
+/// A flush after so many bytes that the drive already has.
 struct Flushing {
     writer: Writer,
     data: Data,
@@ -162,7 +162,7 @@ struct Flushing {
 }
 
 impl Flushing {
-    /// Refused where so much takes longer to write than there is time for all.
+    /// Refused if so much takes longer to write than there is time for all.
     fn new(site: &Site<'_>, method: Method, bytes: u64, span: Duration) -> io::Result<Self> {
         let (mut data, begun) = (Data::new()?, Instant::now());
         let writer = site.filled(method, data.next(PIECE), bytes)?;
@@ -253,7 +253,7 @@ impl Operation for Threads<'_> {
     }
 }
 
-/// One file, and one flush at a time for all who have written meanwhile.
+/// One file, and one flush at a time for all threads that have written meanwhile.
 struct Group {
     writer: Writer,
     state: Mutex<State>,
@@ -264,7 +264,7 @@ struct Group {
 struct State {
     /// Writes made.
     written: u64,
-    /// How many of them a flush is known to have carried.
+    /// Number of them that a flush is known to have carried.
     durable: u64,
     is_flushing: bool,
 }

@@ -1,4 +1,4 @@
-//! What was measured, as the rules of the verdict want to have it.
+//! Converts what was measured to the facts that the rules of the verdict need.
 
 use fsure_os::durable::Method;
 use fsure_os::stack::{self, Stack};
@@ -8,7 +8,7 @@ use super::slice::Tally;
 use crate::results::Layer;
 use crate::words::durability::{Facts, Medium, WriteCache};
 
-/// All facts about a place, of which it is known what lay below before it was measured and
+/// All facts about a place, given the layers below it before it was measured and
 /// after.
 pub(super) fn of(
     (stack, after): (&Stack, &Stack),
@@ -43,7 +43,7 @@ pub(super) fn of(
     }
 }
 
-/// The same word on the floor that knows no system.
+/// Converts to the type of the layer that knows no system.
 fn medium(stack: &Stack) -> Medium {
     match stack.medium {
         stack::Medium::Nvme => Medium::Nvme,

@@ -1,4 +1,4 @@
-//! The table: what each way of making a write durable costs, and what of it
+//! The table: what each method of making a write durable costs, and what of it
 //! reached the device.
 
 use fsure_os::durable::Method;
@@ -10,14 +10,14 @@ use crate::results::{self, Line};
 use crate::words::durability::thresholds::NO_FLUSHES;
 use crate::words::{Result, units};
 
-/// How others are told of if they write more than this share of what the
+/// Other processes are reported if they write more than this share of what the
 /// strongest flush writes: from there on the counters are theirs, too.
 const FOREIGN_MAX: f64 = 0.5;
 
-/// What was measured, by its name.
+/// The measurements, by their names.
 pub(super) struct Table {
     rows: Vec<(String, Tally)>,
-    /// Bytes that others had the device write in a second.
+    /// Bytes per second that other processes had the device write.
     idle: Option<f64>,
 }
 
@@ -26,8 +26,8 @@ impl Table {
         self.rows.iter().find(|(name, _)| name == method.name()).map(|(_, tally)| tally)
     }
 
-    /// Bytes that others had the device write per byte of ours while the
-    /// strongest flush was measured, if they went on as they did while we did
+    /// Bytes that other processes had the device write per byte of this one while the
+    /// strongest flush was measured, if they went on as they did while this one did
     /// nothing.
     pub(super) fn foreign_ratio(&self, size: usize) -> Option<f64> {
         let ours = self.of(Method::strongest())?.per_second() * size as f64;
@@ -35,7 +35,7 @@ impl Table {
     }
 }
 
-/// How many methods there are.
+/// Returns the number of methods.
 pub(super) fn count() -> usize {
     // The patterns are three.
     Method::all().len() + 3
@@ -115,17 +115,17 @@ fn row(site: &Site<'_>, name: &str, tally: &Tally, is_shared: bool) -> results::
     }
 }
 
-/// What the device's counters moved by, per operation.
+/// The change of the device's counters, per operation.
 struct Reached {
     bytes: Option<f64>,
     flushes: Option<f64>,
     /// Bytes that were to be written.
     size: f64,
-    /// Whether the device may have been told to force the write through its
+    /// True if the device may have been requested to force the write through its
     /// cache, which nothing counts.
     may_be_forced: bool,
-    /// Whether others had the device at work beyond [`FOREIGN_MAX`], so that what
-    /// was counted need not be ours.
+    /// True if other processes had the device at work beyond [`FOREIGN_MAX`], so that
+    /// what was counted need not be from this one.
     is_shared: bool,
 }
 
@@ -135,7 +135,7 @@ impl Reached {
         let Some(bytes) = self.bytes else {
             return format!("not known: no counters for {file_system}");
         };
-        // Half of it: a file system that packs may write less than it was given.
+        // Half of it: a file system that compresses may write less than it was given.
         let has_data = bytes >= self.size / 2.0;
         let Some(flushes) = self.flushes else {
             let data = match has_data {

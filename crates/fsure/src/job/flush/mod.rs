@@ -1,5 +1,5 @@
-//! `flush`: what it costs to have a write on the medium, by each way that this
-//! system has, and what of it the device was really sent.
+//! `flush`: measures what it costs to have a write on the medium, by each method that
+//! this system has, and what of it the device was really sent.
 
 mod curves;
 mod facts;
@@ -25,13 +25,13 @@ use crate::words::{Clock, Error, ExitCode, IoContext as _, Result, units};
 pub use profiles::Pattern;
 use site::Site;
 
-/// What to measure.
+/// Options of `flush`.
 #[derive(Clone, Debug)]
 pub struct FlushOptions {
     /// The folders.
     pub paths: Vec<PathBuf>,
     /// Time for each method; each point of a curve gets half of it, each profile
-    /// twice as much. What is too slow to be seen a hundred times gets up to four
+    /// twice as much. A method that is too slow for a hundred samples gets up to four
     /// times as much.
     pub span: Duration,
     /// Bytes of a write.
@@ -40,12 +40,12 @@ pub struct FlushOptions {
     pub threads: usize,
     /// Databases' own patterns.
     pub profiles: Vec<Pattern>,
-    /// A program that takes our files away if we are killed, see
-    /// [`fsure_os::scratch`].
+    /// A program that removes the files of the measurement if this process is killed,
+    /// see [`fsure_os::scratch`].
     pub guard: Option<PathBuf>,
-    /// Where `powercut check` keeps what cuts have shown of each drive.
+    /// File in which `powercut check` keeps what cuts have shown of each drive.
     pub cuts: Option<PathBuf>,
-    /// Where the time comes from.
+    /// The clock for the times of the result.
     pub clock: Clock,
 }
 
@@ -64,22 +64,21 @@ impl Default for FlushOptions {
     }
 }
 
-/// What came of it; the lines were told.
+/// The outcome of a run; its lines were reported to the listener.
 #[derive(Debug)]
 pub struct Measured {
-    /// How the run ends.
+    /// Exit code of the run.
     pub exit_code: ExitCode,
-    /// What is known of each folder that was measured to its end, in the order
-    /// given.
+    /// Facts about each folder that was measured to its end, in the order given.
     pub facts: Vec<Facts>,
-    /// What ended the run before its end.
+    /// The error that ended the run before its end.
     pub ended_by: Option<Error>,
 }
 
-/// Measures each folder, and tells every line of the result as soon as it is
-/// known, and where something ends the run early what was measured until then.
-/// Nothing is left behind, and nothing that is there is written to. Fails where
-/// the options make no sense.
+/// Measures each folder, and reports every line of the result as soon as it is known.
+/// If something ends the run early, what was measured until then is reported. Nothing
+/// is left behind, and nothing that is there is written to. Fails if the options make
+/// no sense.
 pub fn flush(options: &FlushOptions, listener: &dyn Listener) -> Result<Measured> {
     check(options)?;
     let (began, company) = (options.clock.watch(), Company::begin());
@@ -111,7 +110,7 @@ pub fn flush(options: &FlushOptions, listener: &dyn Listener) -> Result<Measured
     Ok(measured)
 }
 
-/// Lines told so far, whatever ends the run.
+/// Number of lines reported so far, whatever ends the run.
 #[derive(Default)]
 struct Rows {
     measured: u64,
@@ -163,7 +162,8 @@ fn measure(site: &Site<'_>) -> Result<Facts> {
     })
 }
 
-/// What cuts have shown of the drive below, where it is one that is known.
+/// Returns what power cuts have shown of the drive below; `None` if the drive or its
+/// cuts are not known.
 fn cuts(site: &Site<'_>, stack: &Stack) -> Option<Cuts> {
     let (file, device) = (site.options.cuts.as_ref()?, Device::below(stack).ok()?);
     let powercut::Kept { made, acknowledged, lost } = powercut::kept(file, &device)
@@ -175,7 +175,7 @@ fn cuts(site: &Site<'_>, stack: &Stack) -> Option<Cuts> {
     Some(Cuts { made, acknowledged, lost })
 }
 
-/// Says what is to be believed, and how bad it is.
+/// Reports what is to be believed, and returns the exit code for it.
 fn judge(site: &Site<'_>, facts: &Facts) -> ExitCode {
     let judgements = durability::judge(facts);
     for judgement in &judgements {
@@ -189,7 +189,7 @@ fn judge(site: &Site<'_>, facts: &Facts) -> ExitCode {
     durability::exit_code(&judgements)
 }
 
-/// Options that make no sense.
+/// Refuses options that make no sense.
 fn check(options: &FlushOptions) -> Result<()> {
     let refuse = |message: &str, hint: &str| {
         Err(Error::Usage { message: message.to_owned(), hint: Some(hint.to_owned()) })
@@ -210,10 +210,10 @@ fn check(options: &FlushOptions) -> Result<()> {
     Ok(())
 }
 
-/// Writes that are larger say more of throughput than of flushes.
+/// Largest write, in bytes: a larger one shows more of throughput than of flushes.
 const SIZE_MAX: usize = 1 << 20;
 
-/// The time that one folder may take, where nothing is slow.
+/// The time that one folder may take if nothing is slow.
 fn planned(options: &FlushOptions) -> Duration {
     let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     let methods = options.span * count(methods::count());

@@ -1,4 +1,5 @@
-//! What is measured: small writes made durable, each as some program makes them.
+//! The operations that are measured: small writes made durable, each as some program
+//! makes them.
 
 use std::io;
 use std::path::PathBuf;
@@ -118,7 +119,7 @@ pub(super) struct Append<'a> {
     /// The sizes of what is written one behind the other before a flush.
     sizes: &'a [usize],
     end: u64,
-    /// Whether only the flush is timed.
+    /// True if only the flush is timed.
     times_flush: bool,
 }
 
@@ -169,7 +170,7 @@ pub(super) struct Create<'a> {
     data: Data,
     size: usize,
     made: Vec<PathBuf>,
-    /// Whether each takes the place of the one before it.
+    /// True if each takes the place of the one before it.
     replaces: bool,
 }
 
@@ -216,7 +217,7 @@ impl Operation for Create<'_> {
     }
 }
 
-/// Nothing: what the device does meanwhile is for others.
+/// No operation: what the device does meanwhile is for other processes.
 pub(super) struct Idle;
 
 impl Operation for Idle {

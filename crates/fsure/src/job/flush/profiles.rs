@@ -1,5 +1,5 @@
-//! What some databases ask of a disk: their own pattern of writes, and the mark
-//! where they give one themselves.
+//! The patterns of writes of some databases, and the mark that some of them give for
+//! a disk.
 
 use std::io;
 use std::path::PathBuf;
@@ -37,12 +37,12 @@ const POSTGRES_SEGMENT: u64 = 16 << 20;
 const SQLITE_PAGE: usize = 4 << 10;
 const SQLITE_FRAMES: [usize; 4] = [24, SQLITE_PAGE, 24, SQLITE_PAGE];
 
-/// How many operations a pattern has.
+/// Returns the number of operations of the patterns.
 pub(super) fn count(patterns: &[Pattern]) -> usize {
     patterns.iter().map(|pattern| if *pattern == Pattern::Sqlite { 2 } else { 1 }).sum()
 }
 
-/// Measures those that were asked for.
+/// Measures the patterns that were requested.
 pub(super) fn measure(site: &Site<'_>, span: Duration) -> Result<()> {
     for pattern in &site.options.profiles {
         match pattern {

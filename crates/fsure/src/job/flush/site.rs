@@ -1,5 +1,5 @@
-//! Where it is measured: a folder of our own in the one asked for, the counters
-//! of what that lies on, and who listens.
+//! A place under measurement: a folder of fsure's own in the requested one, the
+//! counters of what that lies on, and the listener.
 
 use std::cell::Cell;
 use std::io;
@@ -46,12 +46,12 @@ pub(super) struct Site<'a> {
     files: Cell<u64>,
     rows: Cell<u64>,
     not_run_rows: Cell<u64>,
-    /// How much of the time that the run may take has been used.
+    /// Part of the run's time that has been used.
     used: Cell<Duration>,
     whole: Duration,
 }
 
-/// Something to be measured, and what came of it.
+/// Something to be measured, and its result.
 pub(super) struct Contender<'a> {
     pub(super) name: String,
     pub(super) operation: Box<dyn Operation + 'a>,
@@ -66,14 +66,15 @@ impl<'a> Contender<'a> {
         Self { name, operation, tally: Tally::default(), least: 0 }
     }
 
-    /// One whose tail is looked at.
+    /// One whose tail is measured: it gets further turns until it has enough samples.
     pub(super) fn with_tail(name: impl Into<String>, operation: impl Operation + 'a) -> Self {
         Self { least: SAMPLES_MIN, ..Self::new(name, operation) }
     }
 }
 
 impl<'a> Site<'a> {
-    /// A folder of our own in `folder`; `used` of the run's `whole` time is over.
+    /// Makes a folder of fsure's own in `folder`; `used` of the run's `whole` time is
+    /// over.
     pub(super) fn new(
         folder: &Path,
         options: &'a FlushOptions,
@@ -86,8 +87,8 @@ impl<'a> Site<'a> {
         let scratch = scratch.doing("make a folder of our own in", folder)?;
         let files = scratch.path().join("files");
         let files = Folder::create(&files).doing("make", &files)?;
-        // Asked last: a folder that is not there or not ours has no counters
-        // either, and that would say less.
+        // Last: a folder that does not exist or that this user cannot open has no
+        // counters either, and that error would show less.
         let meter = Meter::of(folder).doing("find the counters of what is below", folder)?;
         let file_system = volume::of(&root, b"").map(|volume| volume.kind);
         Ok(Self {
@@ -107,7 +108,7 @@ impl<'a> Site<'a> {
         })
     }
 
-    /// The folder that was asked for.
+    /// The folder that was requested.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
@@ -118,12 +119,12 @@ impl<'a> Site<'a> {
         self.made.path().join(self.files.get().to_string())
     }
 
-    /// Waits until the names in our folder are on the medium.
+    /// Waits until the names in the folder of the files are on the medium.
     pub(super) fn flush_names(&self) -> io::Result<()> {
         self.made.flush()
     }
 
-    /// Takes away what has been measured.
+    /// Removes what has been measured.
     pub(super) fn clear(&self) -> Result<()> {
         self.made.clear().doing("empty", self.made.path())
     }
@@ -142,7 +143,7 @@ impl<'a> Site<'a> {
         Ok(writer)
     }
 
-    /// Refuses where there is less room than will be needed.
+    /// Fails if there is less room than will be needed.
     pub(super) fn need(&self, bytes: u64) -> Result<()> {
         let room = self.room()?;
         if room >= bytes {
@@ -159,12 +160,12 @@ impl<'a> Site<'a> {
         machine::free_bytes(self.made.path()).doing("ask for the free space of", &self.folder)
     }
 
-    /// What ends the run, where something must.
+    /// Fails if the user wants to stop.
     pub(super) fn check(&self) -> Result<()> {
         self.listener.stop_requested().map_or(Ok(()), |code| Err(Error::Interrupted(code)))
     }
 
-    /// Tells what was measured, or was not.
+    /// Reports what was measured, or was not.
     pub(super) fn tell(&self, line: &Line) {
         let row = match line {
             Line::NotRun(_) => &self.not_run_rows,
@@ -174,33 +175,34 @@ impl<'a> Site<'a> {
         self.say(line);
     }
 
-    /// Tells what is known without measuring, or follows from it.
+    /// Reports what is known without measuring, or follows from it.
     pub(super) fn say(&self, line: &Line) {
         self.listener.measured(line);
     }
 
-    /// Lines that say what was measured.
+    /// Number of lines on what was measured.
     pub(super) fn rows(&self) -> u64 {
         self.rows.get()
     }
 
-    /// Lines that say what was not.
+    /// Number of lines on what was not measured.
     pub(super) fn not_run_rows(&self) -> u64 {
         self.not_run_rows.get()
     }
 
-    /// What a person should know, now and from the result.
+    /// Reports a warning for a person, now and in the result.
     pub(super) fn warn(&self, words: String) {
         self.listener.warn(&words);
         self.say(&Line::Warning { words });
     }
 
-    /// Whether the device may be told to force single writes through its cache.
+    /// Returns true if the device may be requested to force single writes through its
+    /// cache.
     pub(super) fn takes_forced(&self) -> bool {
         self.meter.as_ref().is_some_and(Meter::takes_forced)
     }
 
-    /// Says what could not be measured.
+    /// Returns a line on what could not be measured.
     pub(super) fn not_run(&self, name: &str, why: &io::Error) -> Line {
         Line::NotRun(NotRun {
             name: name.to_owned(),
@@ -209,7 +211,8 @@ impl<'a> Site<'a> {
         })
     }
 
-    /// What was made, or `None` where the system does not have it, which is told.
+    /// Returns what was made; `None` if the system does not support it, which is
+    /// reported.
     pub(super) fn or_not_run<T>(&self, name: &str, made: io::Result<T>) -> Result<Option<T>> {
         match made {
             Ok(made) => Ok(Some(made)),
@@ -221,9 +224,9 @@ impl<'a> Site<'a> {
         }
     }
 
-    /// Gives each of them turns, `span` in all, and more to what is too slow to
-    /// have been seen often enough. Those that the system does not have are told
-    /// and left out.
+    /// Gives each of them turns, `span` in all, and more to those that are too slow
+    /// for enough samples. Those that the system does not support are reported and
+    /// left out.
     pub(super) fn measure(
         &self,
         contenders: &mut Vec<Contender<'_>>,
@@ -266,7 +269,7 @@ impl<'a> Site<'a> {
         Ok(())
     }
 
-    /// Tells what comes now, before it does.
+    /// Reports what comes next, before it does.
     fn step(&self, what: &str, takes: Duration) {
         let whole = self.whole.as_secs_f64().max(f64::MIN_POSITIVE);
         let share = (self.used.get().as_secs_f64() / whole).min(1.0);
@@ -280,7 +283,7 @@ pub(super) fn time(span: Duration) -> Duration {
     span / ROUNDS * (ROUNDS + 1)
 }
 
-/// Memory with content that no device can make smaller.
+/// Memory with content that no device can compress.
 pub(super) fn noise() -> io::Result<Buffer> {
     let mut data = Buffer::new(1)?;
     blake3::Hasher::new().finalize_xof().fill(&mut data);

@@ -1,8 +1,8 @@
-//! Measuring by slices. Machines are never quiet, and what disturbs one method
-//! must disturb all: so each has a short turn, again and again, and what is told
-//! of it is the median of its turns. The device's counters are read around each
-//! turn; what a method leaves behind is brought to the medium between turns,
-//! where it is neither timed nor counted.
+//! Measuring by slices. Machines are never quiet, and what disturbs one method must
+//! disturb all: so each has a short turn, again and again, and the reported figure is
+//! the median of its turns. The device's counters are read around each turn; what a
+//! method leaves behind is brought to the medium between turns, where it is neither
+//! timed nor counted.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -13,19 +13,19 @@ use crate::sample::{Latency, Spread};
 
 /// Something to be measured.
 pub(super) trait Operation {
-    /// Does it once; `None` where there is no more of it before [`Self::settle`].
+    /// Does it once; `None` if there is no more of it before [`Self::settle`].
     fn operate(&mut self) -> io::Result<Option<Done>>;
 
     /// Brings all of it to the medium, and makes room for more.
     fn settle(&mut self) -> io::Result<()>;
 }
 
-/// What was done at once.
+/// The result of one operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Done {
-    /// How long it took.
+    /// Duration of the operation.
     pub(super) took: Duration,
-    /// How many commits it was.
+    /// Number of commits in the operation.
     pub(super) commits: u64,
 }
 
@@ -53,8 +53,8 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Adds a turn of at least one operation, and of so long unless there are no
-    /// more of them or `stop` says so.
+    /// Adds a turn of at least one operation, and of `span` unless there are no more
+    /// of them or `stop` returns true.
     pub(super) fn turn(
         &mut self,
         operation: &mut dyn Operation,
@@ -101,8 +101,8 @@ impl Tally {
         self.spread(|slice| Some(slice.p50_us))
     }
 
-    /// Bytes that the device was written per commit: the median of the turns,
-    /// so that one in which others wrote a lot does not count for more.
+    /// Bytes that the device was written per commit: the median of the turns, so that
+    /// one in which other processes wrote a lot does not count for more.
     pub(super) fn device_bytes(&self) -> Option<f64> {
         self.per_commit(|counters| Some(counters.written_bytes))
     }
@@ -123,7 +123,8 @@ impl Tally {
         Some(self.spread(each)?.median)
     }
 
-    /// `None` without a turn, and where some have no such value.
+    /// Returns the spread of a value over the turns; `None` without a turn, and if
+    /// some have no such value.
     fn spread(&self, value: impl Fn(&Slice) -> Option<f64>) -> Option<Spread> {
         let values: Option<Vec<_>> = self.slices.iter().map(value).collect();
         Spread::of(&values?)

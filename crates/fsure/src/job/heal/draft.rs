@@ -13,19 +13,19 @@ use super::kept::Kept;
 use super::reader::{Attempt, Candidate, Failure, Troubles, Unhealed as _};
 use crate::words::{Clock, Origin, RelPath, Remedy};
 
-/// What the name of a draft begins with; 32 hexadecimal digits follow.
+/// Prefix of the name of a draft; 32 hexadecimal digits follow.
 const DRAFT: &[u8] = b".fsure-heal-";
 
 /// Pieces of nothing but zeros of this length are left to be holes.
 const HOLE: usize = 64 << 10;
 
-/// A name that nobody else has.
+/// Returns a random name that no other file has.
 fn draft_name() -> Vec<u8> {
     let random = || RandomState::new().build_hasher().finish();
     [DRAFT, format!("{:016x}{:016x}", random(), random()).as_bytes()].concat()
 }
 
-/// Whether a name can only be that of a draft.
+/// Returns true if a name can only be that of a draft.
 pub(in crate::job) fn is_draft_name(name: &[u8]) -> bool {
     name.strip_prefix(DRAFT).is_some_and(|digits| {
         digits.len() == 32
@@ -34,7 +34,7 @@ pub(in crate::job) fn is_draft_name(name: &[u8]) -> bool {
 }
 
 impl Healer<'_> {
-    /// Puts a whole file in the place of a damaged one, or where there is none.
+    /// Puts a whole file in the place of a damaged or missing one.
     pub(super) fn put_draft(&mut self, work: &Work<'_>, remedy: &mut Remedy) -> Attempt<()> {
         let path = &work.finding.path;
         let folder = path.parent().unwrap_or_default();
@@ -56,7 +56,8 @@ impl Healer<'_> {
         recorded
     }
 
-    /// Makes the file and gives it its name. What it is, and when it was proved.
+    /// Makes the file and gives it its name. Returns its metadata, and the time of
+    /// its proof in nanoseconds since 1970.
     fn make_and_place(
         &mut self,
         work: &Work<'_>,
@@ -124,7 +125,8 @@ impl Healer<'_> {
         }
     }
 
-    /// Reads a block from where it was found, or from wherever else it is.
+    /// Reads a block from the candidate where it was found, or from any other that
+    /// has it.
     pub(super) fn read_block(&mut self, work: &Work<'_>, block: u64) -> Attempt<()> {
         self.reader.go_on()?;
         let first = work.plan.from.get(&block).copied().unwrap_or(0);
@@ -172,7 +174,7 @@ impl Healer<'_> {
         Ok(())
     }
 
-    /// Reads what was written from the medium, and holds it against the record.
+    /// Reads what was written from the medium, and compares it with the record.
     fn prove(&mut self, work: &Work<'_>, path: &RelPath) -> Attempt<()> {
         let written = Candidate::open(Origin::Itself, &self.opener, path.as_bytes());
         let written = written.or_unhealed("read what was written")?;

@@ -1,5 +1,5 @@
-//! How far a heal or the keeping of recovery data has come. Files are read more
-//! than once, so that what was read says only how far it is within one.
+//! Progress of a heal, or of the keeping of recovery data. Files are read more than
+//! once, so the bytes that were read only count as progress within one file.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use crate::words::{Monitor, Progress, RelPath};
 
 const TELL_EVERY: Duration = Duration::from_millis(100);
 
-/// Counts, and tells now and then.
+/// Counts, and reports the progress at intervals.
 pub(super) struct Gauge<'a> {
     monitor: &'a dyn Monitor,
     progress: Progress,
@@ -33,7 +33,7 @@ impl<'a> Gauge<'a> {
         }
     }
 
-    /// Says how much there is to do.
+    /// Sets how much there is to do, in bytes.
     pub(super) fn expect(&mut self, bytes: u64) {
         self.progress.bytes_total = bytes;
     }
@@ -47,7 +47,7 @@ impl<'a> Gauge<'a> {
         self.tell();
     }
 
-    /// Some of it was read.
+    /// Counts bytes that were read of the current file.
     pub(super) fn read(&mut self, bytes: u64) {
         self.read += bytes;
         self.progress.bytes_hashed += bytes;

@@ -1,5 +1,5 @@
-//! One finding after the other: whether it may be healed, by which of the ways,
-//! and what the record and the report say afterwards.
+//! Treats one finding after the other: decides if it may be healed and by which
+//! method, and updates the record and the report.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -23,7 +23,7 @@ use crate::words::{
     Remedy, Result, Verdict, is_same_date,
 };
 
-/// The one who heals.
+/// Heals the findings of one root, one at a time.
 pub(super) struct Healer<'a> {
     pub(super) place: &'a Place,
     pub(super) root: Arc<Root>,
@@ -36,11 +36,11 @@ pub(super) struct Healer<'a> {
     pub(super) reader: Reader<'a>,
     entries: Entries,
     pub(super) healing: Healing,
-    /// What is as recorded again.
+    /// Paths that are as recorded again.
     pub(super) healed: HashSet<RelPath>,
     /// Files that were written in place: other names of them are healed, too.
     pub(super) patched: HashSet<(u64, u64)>,
-    /// Where this run keeps what it replaces, once it has had to.
+    /// Folder for what this run replaces; `None` before it has replaced anything.
     pub(super) room: Option<RelPath>,
     /// Folders that were made, and the dates they are to have in the end.
     pub(super) made_folders: Vec<(RelPath, i64)>,
@@ -54,7 +54,7 @@ pub(super) struct Work<'a> {
     pub(super) recorded: Recorded,
     pub(super) candidates: Vec<Candidate>,
     pub(super) plan: Plan,
-    /// What is there.
+    /// Metadata of the damaged file; `None` if the file is missing.
     pub(super) damaged: Option<Stat>,
 }
 
@@ -87,12 +87,12 @@ impl<'a> Healer<'a> {
         })
     }
 
-    /// Says what there is to do.
+    /// Sets the total of the progress from the findings to treat.
     pub(super) fn expect(&mut self, findings: &[Finding]) {
         self.reader.gauge.expect(findings.iter().map(size).sum());
     }
 
-    /// Does what can be done about a finding, and tells.
+    /// Does what can be done about a finding, and reports it.
     pub(super) fn treat(&mut self, finding: &Finding) -> Attempt<()> {
         self.reader.go_on()?;
         self.reader.gauge.begin(&finding.path, size(finding));
@@ -135,7 +135,8 @@ impl<'a> Healer<'a> {
         }
     }
 
-    /// Why a finding is not to be healed, whatever there is to heal it from.
+    /// Returns the reason against healing a finding, whatever there is to heal it
+    /// from; `None` if there is none.
     fn objection(&self, finding: &Finding) -> Option<String> {
         let is_missing = finding.verdict == Verdict::Missing;
         let why = match finding.verdict {
@@ -158,7 +159,7 @@ impl<'a> Healer<'a> {
         Some(why.to_owned())
     }
 
-    /// Whether nothing says that a file was edited since it was recorded.
+    /// Returns true if nothing shows that a file was edited since it was recorded.
     fn has_its_date(&self, finding: &Finding) -> bool {
         let (Some(then), Some(now)) = (&finding.recorded, &finding.found) else { return false };
         let of = |entry: &Entry| self.catalog.granularity_ns(entry.file_system);
@@ -202,7 +203,7 @@ impl<'a> Healer<'a> {
         }
     }
 
-    /// Whether a file was healed in place already, under another name.
+    /// Returns true if a file was already healed in place under another name.
     fn was_patched(&mut self, stat: &Stat, path: &RelPath, recorded: &Recorded) -> Attempt<bool> {
         if !self.patched.contains(&(stat.device, stat.inode)) {
             return Ok(false);
@@ -214,7 +215,7 @@ impl<'a> Healer<'a> {
         Ok(is_of_size && self.reader.has_whole(recorded, &itself, &mut troubles)?)
     }
 
-    /// Refuses what the way of writing that was asked for cannot do.
+    /// Refuses a file that cannot be written by the requested method.
     fn require_way(&self, stat: &Stat, finding: &Finding, recorded: &Recorded) -> Attempt<()> {
         let names = stat.links as usize - self.kept_as(&finding.path, stat).len();
         if names > 1 && !self.options.in_place {
@@ -276,9 +277,9 @@ impl<'a> Healer<'a> {
         all
     }
 
-    /// Records what is there now under the digests that are recorded, and that
-    /// they were seen, if it still is what was `proved`. Durable with the next
-    /// commit.
+    /// Records what is there now under the digests that are recorded, and the time at
+    /// which they were verified, if it still is what was `proved`. Durable with the
+    /// next commit.
     pub(super) fn record(
         &mut self,
         row: &Row,
@@ -289,7 +290,8 @@ impl<'a> Healer<'a> {
         let stat = self.root.stat(path.as_bytes()).or_unhealed("look at what was healed")?;
         let looks = |stat: &Stat| (stat.inode, stat.size, stat.mtime_ns);
         if looks(&stat) != looks(proved) {
-            // Healed, and not ours any more: the next run says what it is now.
+            // Healed, but changed by another process since: the next run reports what
+            // it is now.
             return Ok(());
         }
         let parent = path.parent().unwrap_or_default();
@@ -317,7 +319,7 @@ impl<'a> Healer<'a> {
     }
 }
 
-/// Refuses a file that is not any more what was judged.
+/// Refuses a file that has changed since it was judged.
 pub(super) fn require_as_found(stat: &Stat, finding: &Finding) -> Attempt<()> {
     let is_as_found = finding.found.as_ref().is_some_and(|found| {
         found.size == stat.size
@@ -331,14 +333,14 @@ pub(super) fn require_as_found(stat: &Stat, finding: &Finding) -> Attempt<()> {
     Err(Failure::Unhealed("busy: it changed since it was judged".to_owned()))
 }
 
-/// Whether a path stays below its root, and is none of fsure's own.
+/// Returns true if a path stays below its root and is not one of fsure's own.
 fn is_beneath(path: &RelPath) -> bool {
     let is_name = |name: &[u8]| !name.is_empty() && name != b"." && name != b"..";
     path.as_bytes().split(|byte| *byte == b'/').all(is_name)
         && !path.is_within(&RelPath::from_bytes(OWN_FOLDER.as_bytes()))
 }
 
-/// Whether a file is longer than its record says.
+/// Returns true if a file is longer than recorded.
 fn is_longer(finding: &Finding) -> bool {
     let size = |entry: &Option<Entry>| entry.as_ref().map(|entry| entry.size);
     size(&finding.found) > size(&finding.recorded)

@@ -1,5 +1,5 @@
-//! What a file is made of before and after it is healed in place, on the medium
-//! before the file is touched. `docs/heal.md` is the format.
+//! The journal of a heal in place: the content of a file before and after, which is
+//! on the medium before the file is touched. `docs/heal.md` is the format.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -14,13 +14,14 @@ const MAGIC: &[u8; 13] = b"fsure heal 1\n";
 /// Bytes of which it is noted whether they could be read.
 pub(super) const PAGE: usize = 4096;
 
-/// What a disk writes as a whole or not at all.
+/// Bytes that a disk writes as a whole or not at all.
 const SECTOR: usize = 512;
 
 /// No path is longer: Linux gives up at 4 KiB, and Windows at 64.
 const PATH_MAX: usize = 1 << 17;
 
-/// Which file, and what it is to be.
+/// The head of a journal: the file, its metadata before and after, and the number of
+/// pieces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) path: RelPath,
@@ -29,7 +30,7 @@ pub(super) struct Header {
     pub(super) size_after: u64,
     pub(super) mtime_before_ns: i64,
     pub(super) mtime_after_ns: i64,
-    /// Of the whole, zeros where it is not recorded.
+    /// BLAKE3 of the whole file after; zeros if it is not recorded.
     pub(super) blake3: [u8; 32],
     pub(super) pieces: u64,
 }
@@ -39,7 +40,7 @@ pub(super) struct Header {
 pub(super) struct Piece {
     pub(super) offset: u64,
     pub(super) old: Vec<u8>,
-    /// Which pages of the old could be read.
+    /// Bitmap of the pages of the old bytes that could be read.
     pub(super) readable: [u8; 32],
     pub(super) new: Vec<u8>,
 }
@@ -49,9 +50,9 @@ impl Piece {
         self.readable[page / 8] & (1 << (page % 8)) != 0
     }
 
-    /// Whether nobody but us has written what is there now: every sector is as
-    /// it was or as it is to be, or what it was could not be read. One that was
-    /// not there before may have come as zeros.
+    /// Returns true if only a heal has written what is there now: every sector is as
+    /// it was or as it is to be, or its old content could not be read. A sector that
+    /// was not there before may have come as zeros.
     pub(super) fn is_ours(&self, now: &Self) -> bool {
         let sectors = now.old.chunks(SECTOR).enumerate();
         sectors.into_iter().all(|(number, sector)| {
@@ -136,7 +137,7 @@ pub(super) fn read<E: From<io::Error>>(
     Ok(header)
 }
 
-/// Whether the digest at its end is that of all before.
+/// Checks that the digest at the end of a journal is that of everything before it.
 fn check(path: &Path) -> io::Result<()> {
     let mut input = plain::open_own(path)?;
     let (mut hasher, mut kept) = (blake3::Hasher::new(), Vec::new());

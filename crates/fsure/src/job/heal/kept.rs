@@ -1,8 +1,8 @@
-//! What is replaced stays: no verdict proves that no program wrote what is there,
-//! and it may be the better content. Before the healed file takes its name, the
-//! damaged one gets a second name in a folder of fsure's, which costs no room and
-//! no copy, and which fsure never removes. Where a file can have one name only it
-//! is moved there; of a file that is healed in place, the journal is kept.
+//! Keeps the files that are replaced: no verdict proves that no program wrote what is
+//! there, and it may be the better content. Before the healed file takes its name,
+//! the damaged one gets a second name in a folder of fsure's, which costs no room and
+//! no copy, and which fsure never removes. A file that can have only one name is
+//! moved there; of a file that is healed in place, the journal is kept.
 
 use std::io;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use super::reader::{Attempt, Failure};
 use crate::catalog::REPLACED;
 use crate::words::{Finding, RelPath, Remedy, Verdict};
 
-/// What a dry run says of it.
+/// The reason that a dry run reports for a file that would be kept.
 pub(super) fn would_be() -> String {
     format!("what is there would be kept below {REPLACED}")
 }
@@ -38,7 +38,7 @@ pub(super) enum Kept {
     Moved,
 }
 
-/// Where the journal of a heal in place is kept.
+/// The place of the kept journal of a heal in place.
 pub(super) enum KeptJournal {
     /// Below the root, among what is kept.
     Below(RelPath),
@@ -47,7 +47,8 @@ pub(super) enum KeptJournal {
 }
 
 impl Healer<'_> {
-    /// Whether what is there is to be kept: of what is missing there is nothing.
+    /// Returns true if what is there is to be kept: of what is missing there is
+    /// nothing.
     pub(super) fn keeps(&self, finding: &Finding) -> bool {
         finding.verdict != Verdict::Missing && !self.options.discards_replaced
     }
@@ -141,7 +142,8 @@ impl Healer<'_> {
     fn make_room(&self) -> io::Result<RelPath> {
         let replaced = RelPath::from_bytes(REPLACED.as_bytes());
         self.make_own(&replaced, &RelPath::root())?;
-        // Made by whoever, they are to be there for as long as what is in them.
+        // Whichever process made them, they are to be there for as long as what is in
+        // them.
         flush_folder(&self.root, b"")?;
         flush_folder(&self.root, replaced.parent().unwrap_or_default().as_bytes())?;
         let mut number = 1_u64;
@@ -155,7 +157,7 @@ impl Healer<'_> {
         }
     }
 
-    /// Makes the folders of ours below `top`, for their owner alone.
+    /// Makes fsure's own folders below `top`, for their owner alone.
     fn make_own(&self, folder: &RelPath, top: &RelPath) -> io::Result<()> {
         let is_there = |stat: &Stat| stat.kind == Kind::Folder;
         if folder == top || self.root.stat(folder.as_bytes()).is_ok_and(|stat| is_there(&stat)) {

@@ -1,5 +1,5 @@
-//! What a heal that was cut off has left: a journal to be carried out, and
-//! drafts to be removed.
+//! Clears up after a heal that was cut off: a journal is carried out, and drafts are
+//! removed.
 
 use std::path::Path;
 
@@ -12,13 +12,13 @@ use super::reader::Failure;
 use crate::catalog::{Catalog, Place};
 use crate::words::{Error, Result};
 
-/// Whether there is anything to be cleared up.
+/// Returns true if there is anything to be cleared up.
 pub(super) fn is_any(place: &Place, catalog: &Catalog) -> Result<bool> {
     Ok(os_path::exists(&Catalog::journal_file(&place.catalog)) || !catalog.drafts()?.is_empty())
 }
 
 impl Healer<'_> {
-    /// Ends what a run before this one has begun; a dry run only says so.
+    /// Ends what a run before this one has begun; a dry run only reports it.
     pub(super) fn clear_up(&mut self) -> Result<()> {
         if !self.options.does {
             if is_any(self.place, self.catalog)? {
@@ -61,7 +61,7 @@ impl Healer<'_> {
         if self.catalog.is_writing() { self.catalog.commit() } else { Ok(()) }
     }
 
-    /// Journals that never came to their name: nothing was done by them.
+    /// Removes journals that never got their name: nothing was done by them.
     fn remove_halves(&self) {
         let journal = self.journal();
         let (Some(folder), Some(name)) = (journal.parent(), journal.file_name()) else { return };

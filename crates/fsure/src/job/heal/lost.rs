@@ -1,5 +1,5 @@
-//! What is not there any more and is no file: links and folders, made anew as
-//! they are recorded.
+//! Restores missing entries other than files: links and folders, made anew as they
+//! are recorded.
 
 use std::io;
 
@@ -58,8 +58,8 @@ impl Healer<'_> {
         stat.is_ok_and(|stat| stat.kind == fsure_os::Kind::Folder)
     }
 
-    /// Makes a folder like that of the first replica that has one. What else to
-    /// know of it.
+    /// Makes a folder like that of the first replica that has one. Returns the reason
+    /// if its owner, permissions or attributes are not all those of a copy.
     fn make_one(&mut self, path: &RelPath) -> Attempt<Option<String>> {
         let model = self.replicas.iter().find_map(|replica| {
             let theirs = replica.path_of(path)?;

@@ -41,21 +41,21 @@ use rebuild::Parity;
 use replica::Replica;
 use ward::Ward;
 
-/// What the history of a record calls a heal.
+/// Name of a heal in the history of a record.
 const HEAL: &str = "heal";
 
-/// What `heal` is told.
+/// Options of `heal`.
 #[derive(Clone, Debug, Default)]
 pub struct HealOptions {
-    /// What all jobs have in common.
+    /// Options that all jobs share.
     pub common: Options,
-    /// Where copies are, each corresponding to the path that is healed.
+    /// Copies to heal from, each corresponding to the path that is healed.
     pub replicas: Vec<PathBuf>,
-    /// Do it, rather than say what would be done.
+    /// Heal; otherwise only report what would be done.
     pub does: bool,
     /// Write into the damaged files rather than put whole ones in their place.
     pub in_place: bool,
-    /// Do not keep what is replaced.
+    /// Do not keep what is replaced. What may be an edit is left alone then.
     pub discards_replaced: bool,
 }
 
@@ -64,8 +64,8 @@ pub fn heal(place: &Place, options: &HealOptions, monitor: &dyn Monitor) -> Resu
     require_believed(place, &options.common)?;
     let open = open_root(place)?;
     let mut catalog = open_catalog(place, options, monitor)?;
-    // How much of it is gone says nothing where the root cannot be another one:
-    // what is gone is what a heal is for.
+    // The share that is gone means nothing if the root cannot be another one: what is
+    // gone is what a heal is for.
     let force = options.common.force || is_surely_the_root(place, &open, &mut catalog)?;
     if let Some(offline) = offline(place, &open, &catalog)?.filter(|_| !force) {
         return Ok(offline_outcome(offline, false));
@@ -109,8 +109,8 @@ pub fn heal(place: &Place, options: &HealOptions, monitor: &dyn Monitor) -> Resu
     Ok(outcome)
 }
 
-/// Has the history tell what came of the heal, not only what it found. One that
-/// is killed has left that.
+/// Notes in the history the outcome of the heal, and not only what it found. A heal
+/// that is killed has left only the latter.
 fn note_healed(catalog: &mut Catalog, noted: i64, outcome: &Outcome) -> Result<()> {
     if outcome.stopped.is_some() {
         return Ok(());
@@ -127,7 +127,7 @@ fn note_healed(catalog: &mut Catalog, noted: i64, outcome: &Outcome) -> Result<(
     catalog.commit()
 }
 
-/// Heals one after the other. Why the run ends early, if it does.
+/// Heals one after the other. Returns the reason if the run ends early.
 fn heal_all(
     healer: &mut Healer<'_>,
     findings: &[Finding],
@@ -154,7 +154,7 @@ fn heal_all(
     Ok(stopped)
 }
 
-/// The catalog, to be written only where something is to be done.
+/// Opens the catalog, for writing only if something is to be done.
 fn open_catalog(place: &Place, options: &HealOptions, monitor: &dyn Monitor) -> Result<Catalog> {
     if !options.does {
         return Catalog::open(&place.catalog, None);

@@ -23,12 +23,12 @@ use crate::words::{Clock, Origin, Remedy};
 /// be put back if the medium refuses what is proven.
 const FAILURES_MAX: usize = 16;
 
-/// Whether the parts of a file that are to change can be told.
+/// Returns true if the parts of a file that are to change can be located.
 pub(super) fn can_patch(recorded: &Recorded) -> bool {
     recorded.is_by_blocks() || recorded.size().is_some_and(|size| size <= BLOCK)
 }
 
-/// Whether an error says that a name is no file's any more.
+/// Returns true if an error means that there is no file of that name any more.
 fn is_no_file(error: &io::Error) -> bool {
     is_gone(error) || is_other_kind(error) || error.kind() == io::ErrorKind::InvalidInput
 }
@@ -62,7 +62,7 @@ impl Healer<'_> {
         }
         let before = self.root.stat(path.as_bytes()).or_unhealed("look at it")?;
         require_as_found(&before, work.finding)?;
-        // What may not be written to needs no journal.
+        // A file that must not be written to needs no journal.
         write::patch(&self.root, path.as_bytes()).or_unhealed("write into it")?;
         self.write_journal(work, before.inode)?;
         let now = self.root.stat(path.as_bytes()).or_unhealed("look at it")?;
@@ -135,7 +135,8 @@ impl Healer<'_> {
         Err(Failure::Unhealed(format!("the copy cannot be had any more ({})", troubles.told())))
     }
 
-    /// What a file holds somewhere, as far as it can be read.
+    /// Reads a piece of a file as it is now, as far as it can be read; its pages that
+    /// cannot be read are marked.
     fn look_at_piece(&mut self, itself: &Candidate, offset: u64, length: usize) -> Piece {
         let mut piece = Piece { offset, old: Vec::new(), readable: [0xff; 32], new: Vec::new() };
         if let Ok(content) = self.reader.read(itself, offset, length as u64) {
@@ -164,7 +165,7 @@ impl Healer<'_> {
         piece
     }
 
-    /// What the journal is of; one that is damaged is put aside.
+    /// Returns the header of the journal; a damaged journal is put aside.
     fn read_journal(&self) -> Attempt<Header> {
         match journal::read::<Failure>(&self.journal(), &mut |_, _| Ok(())) {
             Err(Failure::Unhealed(why)) => Err(self.set_aside(&why)),
@@ -172,8 +173,8 @@ impl Healer<'_> {
         }
     }
 
-    /// Does what the journal says, or takes it back. What the file is then, and
-    /// when that was proved.
+    /// Carries out the journal, or takes it back. Returns the metadata of the file
+    /// then, and the time of the proof in nanoseconds since 1970.
     fn carry_out(&mut self, header: &Header, recorded: &Recorded) -> Attempt<(Stat, i64)> {
         let path = header.path.as_bytes();
         let itself = match Candidate::open(Origin::Itself, &self.opener, path) {
@@ -210,8 +211,8 @@ impl Healer<'_> {
         }
     }
 
-    /// Writes and proves. When it was proved, and what the file was once it was
-    /// `written`.
+    /// Writes and proves. Returns the time of the proof in nanoseconds since 1970;
+    /// `written` is set to the metadata of the file once it was written.
     fn write_new(
         &mut self,
         header: &Header,
@@ -279,7 +280,7 @@ impl Healer<'_> {
         }
     }
 
-    /// Goes on where a run was killed. What came of it, for a person.
+    /// Goes on where a run was killed. Returns the path of the file, for a person.
     pub(super) fn finish_patch(&mut self) -> Attempt<String> {
         let header = self.read_journal()?;
         // It may be of another record that was kept here, and prove nothing now.
@@ -297,8 +298,8 @@ impl Healer<'_> {
         Ok(header.path.shown().to_string())
     }
 
-    /// What the record has of the content a journal is to bring about: under the
-    /// file's name, or under another one if that was renamed.
+    /// Returns the row of the record for the content that a journal is to bring
+    /// about: under the file's name, or under another one if the file was renamed.
     fn row_of(&mut self, header: &Header) -> Attempt<Option<Row>> {
         let is_it = |row: &Row| row.record.digests.blake3.unwrap_or_default() == header.blake3;
         match self.catalog.get(&header.path)? {

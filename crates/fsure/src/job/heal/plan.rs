@@ -1,4 +1,4 @@
-//! Which part of a file is taken from where.
+//! Chooses the source of each part of a file that is to be healed.
 
 use std::collections::BTreeMap;
 
@@ -8,20 +8,21 @@ use super::reader::{Attempt, Candidate, Failure, Troubles};
 use crate::scan::hash::InOrder;
 use crate::words::{Algorithm, ByteRange, Digests, Entry, Finding, Origin, Remedy, push_range};
 
-/// What is to be put together, and from what.
+/// The sources from which a file is put together.
 pub(super) struct Plan {
     /// The length of the whole.
     pub(super) size: u64,
-    /// Which candidate has which of the pieces that are not known to be well in
-    /// the first one, which is then the damaged file itself.
+    /// The candidate for each piece that is not known to be good in the first one,
+    /// which is then the damaged file itself. Key: number of the piece; value: index
+    /// of the candidate.
     pub(super) from: BTreeMap<u64, usize>,
     /// The pieces that none has.
     lacking: Vec<u64>,
 }
 
 impl Healer<'_> {
-    /// Finds a proven copy of everything that is bad in a file, and tells the
-    /// remedy of it.
+    /// Finds a proven copy of everything that is bad in a file, and notes it in the
+    /// remedy.
     pub(super) fn plan(
         &mut self,
         finding: &Finding,
@@ -92,8 +93,8 @@ impl Plan {
     }
 }
 
-/// What has to be looked for: all of a file that is gone or cannot be told by
-/// its blocks, else what was found to be bad in it.
+/// Returns the pieces that have to be found: all of a file that is gone or cannot be
+/// checked by its blocks, otherwise those that were found to be bad in it.
 fn bad_pieces(recorded: &Recorded, finding: &Finding, candidates: &[Candidate]) -> Vec<u64> {
     let has_itself = candidates.first().is_some_and(|first| first.origin == Origin::Itself);
     let Some(Entry { size: now, .. }) = finding.found.as_ref().filter(|_| has_itself) else {

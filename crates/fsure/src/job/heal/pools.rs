@@ -1,6 +1,6 @@
-//! The groups of small files. Each holds a stretch of the record in the order
-//! of paths, up to where the next begins: so that what belongs to which can be
-//! told with one pool and one stretch in memory.
+//! The groups of small files. Each holds a stretch of the record in the order of
+//! paths, up to where the next begins: so the group of a file is found with one pool
+//! and one stretch in memory.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher as _, Hasher as _};
@@ -16,11 +16,11 @@ use crate::words::RelPath;
 pub(super) struct Pools {
     /// The first paths of those there were, in order, and their names.
     known: Vec<(RelPath, String)>,
-    /// Which of them this stretch belongs to.
+    /// Index of the known pool that this stretch belongs to.
     place: usize,
     stretch: Vec<(Member, Row)>,
     bytes: u64,
-    /// Whether some of the stretch was too much for one pool.
+    /// True if some of the stretch was too much for one pool.
     is_cut: bool,
     /// Pools that are replaced.
     stale: Vec<String>,
@@ -67,7 +67,7 @@ impl Pools {
         Ok(())
     }
 
-    /// The stretch of one pool is over: it is as it was, or it is made anew.
+    /// Ends the stretch of one pool: the pool stays as it was, or it is made anew.
     fn end(&mut self, keeper: &mut Keeper<'_>) -> Attempt<()> {
         if let Some((_, name)) = self.known.get(self.place) {
             let members: Vec<_> = self.stretch.iter().map(|(member, _)| member.clone()).collect();

@@ -1,11 +1,11 @@
-//! What the record proves of a content: each of its blocks, or only the whole.
+//! Checks content against the record: each of its blocks, or only the whole.
 
 use crate::catalog::{Catalog, Row};
 use crate::scan::are_proven;
 use crate::scan::hash::{BLOCK, BlockValue, block_count, block_value};
 use crate::words::{ByteRange, Digests, Result};
 
-/// How a content is known.
+/// The recorded proof of a content.
 enum Proof {
     /// By these values, which merge to the recorded BLAKE3.
     Blocks(Vec<BlockValue>),
@@ -13,7 +13,7 @@ enum Proof {
     Whole,
 }
 
-/// A recorded file, and how bytes are held against its record.
+/// A recorded file, and the proof to check bytes with.
 pub(super) struct Recorded {
     pub(super) row: Row,
     proof: Proof,
@@ -32,8 +32,8 @@ impl Recorded {
         Self { row, proof: Proof::Whole }
     }
 
-    /// The recorded length; `None` where nobody knows it: a list does not have
-    /// to say, and what was there when it was read may have been damaged.
+    /// The recorded length; `None` if it is not known: a list does not have to
+    /// contain it, and what was there when the list was read may have been damaged.
     pub(super) fn size(&self) -> Option<u64> {
         let entry = &self.row.record.entry;
         (!entry.is_undated()).then_some(entry.size)
@@ -43,7 +43,7 @@ impl Recorded {
         matches!(self.proof, Proof::Blocks(_))
     }
 
-    /// How many pieces can be told to be right by themselves.
+    /// Returns the number of pieces that can be proven by themselves.
     pub(super) fn pieces(&self) -> u64 {
         match &self.proof {
             Proof::Blocks(values) => values.len() as u64,
@@ -51,7 +51,7 @@ impl Recorded {
         }
     }
 
-    /// Where a piece of a content of `size` bytes is.
+    /// Returns the range of a piece in a content of `size` bytes.
     pub(super) fn range(&self, piece: u64, size: u64) -> ByteRange {
         match &self.proof {
             Proof::Blocks(_) => piece * BLOCK..((piece + 1) * BLOCK).min(size),
@@ -73,7 +73,7 @@ impl Recorded {
         pieces
     }
 
-    /// Whether this is the recorded content of a block.
+    /// Returns true if this is the recorded content of a block.
     pub(super) fn proves_block(&self, block: u64, content: &[u8]) -> bool {
         match &self.proof {
             Proof::Blocks(values) => {
@@ -83,7 +83,7 @@ impl Recorded {
         }
     }
 
-    /// Whether these are all digests that are recorded, and no other values.
+    /// Returns true if these are all recorded digests, each with its recorded value.
     pub(super) fn proves(&self, digests: &Digests) -> bool {
         let recorded = &self.row.record.digests;
         digests.algorithms().covers(recorded.algorithms()) && recorded.agree(digests) == Some(true)

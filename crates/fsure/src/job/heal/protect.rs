@@ -1,5 +1,5 @@
-//! Makes recovery data, and keeps it in step with the record: anew where the
-//! recorded content is another one, and only of content that the record proves.
+//! Makes recovery data, and keeps it in step with the record: anew if the recorded
+//! content is another one, and only of content that the record proves.
 
 use std::collections::HashSet;
 use std::io;
@@ -22,17 +22,17 @@ use crate::parity::{self, Claim, Group, GroupFile, Header, Member, SHARD};
 use crate::scan::hash::BLOCK;
 use crate::words::{Error, Monitor, Origin, Protected, RelPath, Result};
 
-/// Redundancy where nothing else is said, per mille.
+/// Redundancy if none is given, per mille.
 const USUAL: u32 = 50;
 
 /// Groups of one file that come to their names together, where only the whole
 /// of it is proven.
 const TOGETHER_MAX: usize = 64;
 
-/// What `protect` is told.
+/// Options of `protect`.
 #[derive(Clone, Debug, Default)]
 pub struct ProtectOptions {
-    /// What all jobs have in common.
+    /// Options that all jobs share.
     pub common: Options,
     /// Recovery data for so much of a thousand; `None` as it was, or 50.
     pub per_mille: Option<u32>,
@@ -81,7 +81,7 @@ pub fn protect(
     Keeper::new(folder, &open.root, per_mille, true, monitor)?.keep(&mut catalog)
 }
 
-/// Brings recovery data up to date, where there are any.
+/// Brings recovery data up to date; `None` if there are none.
 pub(in crate::job) fn refresh(
     place: &Place,
     root: &Arc<Root>,
@@ -106,14 +106,14 @@ fn copy_of(error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), error.to_string())
 }
 
-/// The one who keeps recovery data.
+/// Keeps the recovery data of one root.
 pub(super) struct Keeper<'a> {
     pub(super) folder: PathBuf,
     opener: Opener,
     reader: Reader<'a>,
     monitor: &'a dyn Monitor,
     pub(super) per_mille: u32,
-    /// Whether all recovery data are read.
+    /// True if all recovery data are read and checked.
     checks: bool,
     pub(super) done: Protected,
     /// Files whose content is not what is recorded.
@@ -277,7 +277,7 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    /// Tells of a file that has no recovery data of what is recorded.
+    /// Reports a file that has no recovery data of what is recorded.
     pub(super) fn leave_out(&mut self, path: RelPath, why: &str) {
         self.monitor.warn(&format!("{}: {why}: no recovery data were made of it", path.shown()));
         self.done.left_out += 1;
@@ -358,8 +358,8 @@ impl<'a> Keeper<'a> {
             if claimed.is_ok_and(|members| is_recorded(&members, catalog)) {
                 continue;
             }
-            // Nothing goes for what a flipped byte says; what nothing can be told
-            // of is made anew if it is wanted.
+            // Nothing is deleted because of a flipped byte; a group that cannot be
+            // read is made anew if it is wanted.
             let Ok(header) = parity::read_header(&file) else { continue };
             if !is_recorded(&header.members, catalog) {
                 self.delete(&name);
@@ -374,8 +374,8 @@ impl<'a> Keeper<'a> {
     }
 }
 
-/// Whether a group is of a large file as it is recorded, or of one of which
-/// nobody knows: its row is bad, or cannot be read.
+/// Returns true if a group is of a large file as it is recorded, or of one that
+/// cannot be checked: its row is bad, or cannot be read.
 fn is_recorded(members: &[Member], catalog: &mut Catalog) -> bool {
     let Some(member) = members.first() else { return false };
     match catalog.get(&member.path) {
@@ -389,7 +389,7 @@ fn is_empty(row: &Row) -> bool {
     row.record.entry.size == 0 && !row.record.entry.is_undated()
 }
 
-/// Whether there is a content to be protected, and a size and digest to prove
+/// Returns true if there is content to be protected, and a size and a digest to prove
 /// it by: a list has no size that could be relied on.
 fn is_wanted(row: &Row) -> bool {
     let record = &row.record;

@@ -1,5 +1,5 @@
-//! Reading what may be right, from where it may be: twice before it is passed
-//! over, and never believed without the record.
+//! Reads content that may be the recorded one, from all possible places: twice before
+//! a place is passed over, and never believed without the record.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ use crate::words::{Algorithm, AlgorithmSet, Digests, Error, ExitCode, Monitor, O
 /// Reads from one place before it is passed over.
 const LOOKS: usize = 2;
 
-/// Why something was not healed.
+/// A reason why something was not healed.
 #[derive(Debug)]
 pub(super) enum Failure {
     /// For a reason of its own; the next one may fare better.
@@ -42,7 +42,8 @@ impl From<Error> for Failure {
 /// The result of what is done about one finding.
 pub(super) type Attempt<T> = std::result::Result<T, Failure>;
 
-/// Says of a system error what failed, and that no more than this one did.
+/// Turns a system error into a failure that names what failed and concerns only this
+/// finding.
 pub(super) trait Unhealed<T> {
     fn or_unhealed(self, doing: &str) -> Attempt<T>;
 }
@@ -58,7 +59,8 @@ pub(super) struct Candidate {
     pub(super) origin: Origin,
     bytes: Bytes,
     pub(super) stat: Stat,
-    /// Where it is, to be taken for a model.
+    /// Its root and path, to be taken for a model of owner and attributes; `None` if
+    /// it is on no disk.
     pub(super) place: Option<(Arc<Root>, Vec<u8>)>,
 }
 
@@ -68,7 +70,7 @@ enum Bytes {
 }
 
 impl Candidate {
-    /// Where reads of it may begin.
+    /// Returns the alignment of reads, in bytes.
     pub(super) fn grain(&self) -> u64 {
         match &self.bytes {
             Bytes::File(source) => source.grain(),
@@ -82,7 +84,8 @@ impl Candidate {
         Ok(Self { origin, bytes: Bytes::File(source), stat, place })
     }
 
-    /// What recovery data have of a recorded file. It is on no disk.
+    /// A candidate that is rebuilt from the recovery data of a recorded file. It is
+    /// on no disk.
     pub(super) fn rebuilt(rebuilder: Rebuilder, row: &Row) -> Self {
         let entry = &row.record.entry;
         let stat = Stat {
@@ -102,7 +105,7 @@ impl Candidate {
     }
 }
 
-/// What was wrong with each origin, the first of it.
+/// The first error of each origin.
 #[derive(Default)]
 pub(super) struct Troubles(BTreeMap<Origin, String>);
 
@@ -111,7 +114,7 @@ impl Troubles {
         self.0.entry(origin.clone()).or_insert_with(|| what.to_string());
     }
 
-    /// All of it, for a person.
+    /// Returns all errors as text for a person.
     pub(super) fn told(&self) -> String {
         let told = |(origin, what): (&Origin, &String)| match origin {
             Origin::Itself => format!("the file itself: {what}"),
@@ -123,7 +126,7 @@ impl Troubles {
     }
 }
 
-/// Memory to read into, and who may stop it.
+/// A buffer to read into, and the monitor that may stop it.
 pub(super) struct Reader<'a> {
     buffer: Buffer,
     monitor: &'a dyn Monitor,
@@ -155,12 +158,13 @@ impl<'a> Reader<'a> {
         Ok(&self.buffer[..bytes])
     }
 
-    /// What was last read, up to that length.
+    /// Returns what was last read, up to `length` bytes.
     pub(super) fn last(&self, length: u64) -> &[u8] {
         &self.buffer[..length as usize]
     }
 
-    /// Whether a place has a block as it is recorded. Then it has been read.
+    /// Returns true if a candidate has a block as it is recorded. The block is then
+    /// in the buffer.
     pub(super) fn has_block(
         &mut self,
         recorded: &Recorded,
@@ -183,7 +187,8 @@ impl<'a> Reader<'a> {
         false
     }
 
-    /// Whether a place has the recorded content as a whole, at its beginning.
+    /// Returns true if a candidate has the recorded content as a whole, at its
+    /// beginning.
     pub(super) fn has_whole(
         &mut self,
         recorded: &Recorded,
@@ -205,8 +210,8 @@ impl<'a> Reader<'a> {
         Ok(false)
     }
 
-    /// The digests of the first `size` bytes, which `each` sees in order;
-    /// `None` where there are not so many.
+    /// The digests of the first `size` bytes, which `each` gets in order; `None` if
+    /// there are not so many.
     pub(super) fn digests(
         &mut self,
         candidate: &Candidate,
@@ -244,7 +249,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Without memory nothing can be done at all.
+/// Returns a reader; fails without memory, since nothing can be done then.
 pub(super) fn reader(monitor: &dyn Monitor) -> Result<Reader<'_>> {
     let no_memory = |error| Error::Internal(format!("no memory to read into: {error}"));
     Reader::new(monitor).map_err(no_memory)

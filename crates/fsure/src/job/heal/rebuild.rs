@@ -1,5 +1,5 @@
-//! Parity as one more place where recorded content may be had from: a group is
-//! rebuilt when something of it is asked for, from what is left in the tree.
+//! Parity as one more source of recorded content: a group is rebuilt when something
+//! of it is requested, from what is left in the tree.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -31,7 +31,7 @@ const REBUILT_BYTES_MAX: usize = parity::OWN_MAX as usize;
 pub(super) struct Parity {
     folder: PathBuf,
     root: Arc<Root>,
-    /// Where pools begin and end, and their names.
+    /// First path, last path and name of each pool.
     pools: Vec<(RelPath, RelPath, String)>,
     groups: Rc<RefCell<Groups>>,
 }
@@ -49,10 +49,10 @@ pub(super) struct Rebuilder {
 struct Piece {
     /// The content that the file was recorded with.
     identity: [u8; 32],
-    /// Where the piece is in the file, and how long it is.
+    /// Offset of the piece in the file, in bytes.
     offset: u64,
     length: u64,
-    /// Where it begins in the group's data.
+    /// Offset of the piece in the group's data, in bytes.
     at: usize,
 }
 
@@ -68,8 +68,8 @@ struct KeptGroup {
 }
 
 impl Parity {
-    /// What there is beside a catalog; `None` where there is nothing. `bad` hears
-    /// of every pool that nothing can be told of.
+    /// Opens the recovery data beside a catalog; `None` if there are none. `bad` is
+    /// called for every pool whose head cannot be read.
     pub(super) fn open(
         catalog: &Path,
         root: &Arc<Root>,
@@ -94,7 +94,8 @@ impl Parity {
         Ok(Some(Self { folder, root: Arc::clone(root), pools, groups: Rc::default() }))
     }
 
-    /// What it has of a file as it is recorded.
+    /// Returns a rebuilder for a file as it is recorded; fails if no group has
+    /// anything of this content.
     pub(super) fn of(&self, record: &Record, replicas: &Rc<Vec<Replica>>) -> io::Result<Rebuilder> {
         let path = &record.path;
         let identity = parity::identity(&record.digests);
@@ -212,7 +213,7 @@ fn lost(why: &str) -> io::Error {
     io::Error::other(why.to_owned())
 }
 
-/// All data of a group: what is good of it in the tree or in a replica, and the
+/// Returns all data of a group: what is good in the tree or in a replica, and the
 /// rest from the code.
 fn rebuild(group: &Path, root: &Arc<Root>, replicas: &[Replica]) -> io::Result<Vec<u8>> {
     let Group { header, recovery, .. } = Group::read(group)?;
@@ -281,7 +282,7 @@ fn gather(
     }
 }
 
-/// Reads there what there is. Whether that was no error.
+/// Reads what there is at `offset`. Returns true if that was not an error.
 fn fill(source: &Source, offset: u64, target: &mut [u8], buffer: &mut Buffer) -> bool {
     let filled = source.read_at(buffer, offset, target.len());
     filled.is_ok_and(|filled| {

@@ -1,5 +1,5 @@
-//! Where copies are looked for: folders or files that correspond to the path
-//! that is to be healed. Nothing of them is believed without the record.
+//! Replicas to heal from: folders or files that correspond to the path that is to be
+//! healed. Nothing in them is believed without the record.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,9 +18,10 @@ use crate::words::{Error, IoContext as _, Origin, RelPath, Result};
 pub(super) struct Replica {
     pub(super) origin: Origin,
     opener: Opener,
-    /// What corresponds to what it holds: the path that is to be healed.
+    /// The path in the tree that the replica corresponds to: the one that is to be
+    /// healed.
     scope: RelPath,
-    /// Its only file, where it is one.
+    /// Name of its only file; `None` if the replica is a folder.
     file: Option<Vec<u8>>,
 }
 
@@ -67,7 +68,8 @@ impl Replica {
         &self.opener
     }
 
-    /// Where it has what is at this path of the tree.
+    /// Returns the path in the replica that corresponds to a path of the tree; `None`
+    /// if it lies outside.
     pub(super) fn path_of(&self, path: &RelPath) -> Option<Vec<u8>> {
         if let Some(file) = &self.file {
             return (*path == self.scope).then(|| file.clone());
@@ -92,7 +94,7 @@ impl Replica {
     }
 }
 
-/// Whether two names stand for one file or folder, links and mounts aside.
+/// Returns true if two names stand for one file or folder, links and mounts aside.
 fn is_same(one: &Stat, other: &Stat) -> bool {
     one.device == other.device && one.inode == other.inode && one.kind != Kind::Special
 }

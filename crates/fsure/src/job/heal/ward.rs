@@ -1,10 +1,10 @@
-//! Listens to a run for the findings that something may have to be done about.
+//! Collects from a run the findings that may have to be healed.
 
 use std::sync::{Mutex, PoisonError};
 
 use crate::words::{ExitCode, Finding, Monitor, Progress, RelPath, Remedy, Verdict};
 
-/// Passes on all it hears, and keeps what may be healed.
+/// A monitor that passes on everything, and keeps the findings that may be healed.
 pub(super) struct Ward<'a> {
     monitor: &'a dyn Monitor,
     findings: Mutex<Vec<Finding>>,
@@ -15,7 +15,8 @@ impl<'a> Ward<'a> {
         Self { monitor, findings: Mutex::default() }
     }
 
-    /// What was kept, in the order of paths: a folder comes before what is in it.
+    /// Returns the findings that were kept, in the order of paths: a folder comes
+    /// before what is in it.
     pub(super) fn findings(self) -> Vec<Finding> {
         let mut findings = self.findings.into_inner().unwrap_or_else(PoisonError::into_inner);
         findings.sort_by(|one, other| one.path.cmp(&other.path));

@@ -1,5 +1,5 @@
-//! What is in a folder, as far as advice on it needs to know: how much, and
-//! whose promises it may hold. By names only: no file is opened.
+//! Contents of a folder, as far as advice on it needs them: how large it is, and what
+//! kind of data is at risk. Only names are read: no file is opened.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::words::advice::Risk;
 /// anybody wants to wait.
 const MOST: u64 = 200_000;
 
-/// What a folder holds.
+/// Size and risk of a folder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Contents {
     /// Bytes in memory: each file takes whole pages, each name a little.
@@ -101,7 +101,7 @@ const DATABASE: [&str; 21] = [
     ".fdb",
 ];
 
-/// With what names begin that a database gives to its logs, which are in a folder of
+/// Prefixes of the names that a database gives to its logs, which are in a folder of
 /// their own and are what it flushes most.
 const DATABASE_LOGS: [&str; 4] = ["ib_logfile", "#ib_redo", "aria_log", "wiredtiger"];
 
@@ -109,7 +109,7 @@ const DATABASE_LOGS: [&str; 4] = ["ib_logfile", "#ib_redo", "aria_log", "wiredti
 const DATABASE_TOPS: [&str; 6] =
     ["PG_VERSION", "ibdata1", "aria_log_control", "WiredTiger", "mongod.lock", "member/snap/db"];
 
-/// How far below its top a database has folders.
+/// Maximum depth of a database folder below the top of its database.
 const DATABASE_DEPTH: usize = 4;
 
 const LOG: [&str; 3] = [".log", ".journal", "syslog"];
@@ -147,7 +147,8 @@ fn risk_of(name: &[u8]) -> Risk {
     }
 }
 
-/// Whether it is a folder of a database, by what lies beside the names that lead there.
+/// Returns true if it is a folder of a database, judged by the files beside the names in
+/// its path.
 fn is_of_a_database(path: &Path) -> bool {
     let above = path.ancestors().take(DATABASE_DEPTH + 1);
     above
@@ -155,7 +156,7 @@ fn is_of_a_database(path: &Path) -> bool {
         .any(|above| DATABASE_TOPS.iter().any(|top| fsure_os::path::exists(&above.join(top))))
 }
 
-/// Whether the names that lead there say that it can be made again.
+/// Returns true if the names in its path show that its content can be made again.
 fn is_cache(path: &Path) -> bool {
     const NAMES: [&str; 7] =
         ["cache", ".cache", "caches", "tmp", "node_modules", "__pycache__", "target"];

@@ -17,17 +17,17 @@ use crate::words::advice::{self as words, Advice, Use, WORTH};
 use crate::words::{Clock, Error, ExitCode, IoContext as _, Result};
 pub use tree::{Node, durable_ns, waited_ns};
 
-/// What to watch, and for how long.
+/// Options of [`hot`].
 #[derive(Clone, Debug)]
 pub struct HotOptions {
     /// Folders that matter, with all that is below them; the whole machine where
     /// there are none.
     pub below: Vec<PathBuf>,
-    /// How long.
+    /// Duration of the watch.
     pub span: Duration,
-    /// Who tells; `None` for the best that is to be had.
+    /// Source of the events; `None` for the best that is available.
     pub source: Option<Source>,
-    /// Where the time comes from.
+    /// Clock by which times are read.
     pub clock: Clock,
 }
 
@@ -42,14 +42,15 @@ impl Default for HotOptions {
     }
 }
 
-/// What was seen.
+/// Result of [`hot`].
 #[derive(Clone, Debug)]
 pub struct Hot {
-    /// Who told.
+    /// Source of the events.
     pub source: Source,
-    /// Why it was not the best source.
+    /// The reason why the best source was not used; `None` if it was, or if a source was
+    /// requested.
     pub fell_back: Option<String>,
-    /// How long it was watched.
+    /// Duration of the watch, in seconds.
     pub seconds: f64,
     /// The folders, from the root of all on.
     pub tree: Node,
@@ -58,22 +59,22 @@ pub struct Hot {
     /// Folders with something to gain, those with most of it first. None where
     /// the source tells no times.
     pub advised: Vec<Advised>,
-    /// What the source cannot see.
+    /// Descriptions of what the source cannot see.
     pub blind: Vec<String>,
-    /// What it lost.
+    /// Kinds of events that the source lost, with their number.
     pub lost: Vec<(&'static str, u64)>,
-    /// What ended it before its time.
+    /// Exit code of the request that ended it early.
     pub ended_by: Option<ExitCode>,
 }
 
 /// An advice on a folder and all below it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Advised {
-    /// Where.
+    /// Path of the folder.
     pub path: PathBuf,
-    /// What it is founded on.
+    /// Figures that the advice is based on.
     pub seen: Use,
-    /// What to do, and why.
+    /// The advice and the reason.
     pub said: words::Advised,
 }
 
@@ -83,8 +84,8 @@ impl Hot {
         if self.seconds > 0.0 { ns as f64 / 1e9 * 3600.0 / self.seconds } else { 0.0 }
     }
 
-    /// What to do with a folder: what was said of the nearest one around it.
-    /// `None` where the source tells no times.
+    /// Returns the advice on a folder: that of the nearest advised folder around it.
+    /// `None` if the source reports no times.
     pub fn advice_on(&self, path: &Path) -> Option<Advice> {
         if self.source != Source::Ebpf {
             return None;
@@ -127,8 +128,8 @@ pub fn hot(options: &HotOptions, listener: &dyn Listener) -> Result<Hot> {
     Ok(hot)
 }
 
-/// What to do with folders where there is something to gain; and that there is
-/// nothing to do with the busiest of the others, which is news to many.
+/// Returns the advice on folders with something to gain. The busiest of the other folders
+/// follow: that nothing is to be done with them is news to many.
 fn advice(hot: &Hot) -> Vec<Advised> {
     let least = (WORTH / 3600.0 * hot.seconds * 1e9) as u64;
     let candidates = tree::candidates(&hot.tree, least);
@@ -143,7 +144,7 @@ fn advice(hot: &Hot) -> Vec<Advised> {
 /// So many busy folders are said to be fine as they are.
 const OTHERS: usize = 3;
 
-/// How soon a wish to stop is heard.
+/// Longest delay before a request to stop is noticed.
 const SLICE: Duration = Duration::from_millis(100);
 
 /// The folders as the kernel names them: without links.
@@ -207,8 +208,8 @@ fn advised_on(hot: &Hot, node: &Node) -> Advised {
     Advised { path: node.path.clone(), seen, said }
 }
 
-/// Whether its flushes are those of `ram bind` or `ram run`, which keep a folder of their
-/// own in the disk side.
+/// Returns true if its flushes are those of `ram bind` or `ram run`, which keep a folder
+/// of their own in the disk side.
 fn is_disk_side(path: &Path) -> bool {
     path.ancestors().any(|above| {
         above.file_name().is_some_and(|name| name == OWN)
@@ -216,13 +217,14 @@ fn is_disk_side(path: &Path) -> bool {
     })
 }
 
-/// Why `ram bind` would refuse it, whatever is in it.
+/// Returns the reason why `ram bind` would refuse it whatever its content; `None` if
+/// there is none.
 fn unbindable(path: &Path) -> Option<String> {
     let mount = fsure_os::ramfs::mount_at(path).ok()?;
     super::ram::unsuitable(&mount).map(|refusal| refusal.why)
 }
 
-/// Whether the machine needs it to start, or nearly all else is below it.
+/// Returns true if the machine needs it to start, or if nearly all else is below it.
 fn is_of_the_system(path: &Path) -> bool {
     const TREES: [&str; 10] =
         ["bin", "boot", "dev", "etc", "lib", "lib64", "proc", "sbin", "sys", "usr"];

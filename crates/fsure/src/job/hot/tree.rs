@@ -1,5 +1,5 @@
-//! What was seen, as a tree: what a folder would save in memory is what all
-//! below it would, since it is bound whole.
+//! Tree of the folders that were seen. A folder in memory would save what all folders
+//! below it would save, since it is bound whole.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -9,26 +9,27 @@ use fsure_os::tracing::{Counts, Folder, Place, Process};
 /// A folder that is in use, or has one below it.
 #[derive(Clone, Debug, Default)]
 pub struct Node {
-    /// Where it is.
+    /// Path of the folder.
     pub path: PathBuf,
-    /// What was done in it directly.
+    /// Counts of what was done in it directly.
     pub own: Counts,
     /// The same with all that is below it.
     pub all: Counts,
-    /// Who did what was done in it directly.
+    /// Processes that worked in it directly.
     pub own_processes: BTreeSet<Process>,
-    /// Who did any of it.
+    /// Processes that worked in it or below it.
     pub processes: BTreeSet<Process>,
     /// Folders in it, in the order of their names.
     pub children: Vec<Self>,
 }
 
-/// How long programs waited for the device: all that memory can save.
+/// Returns the nanoseconds for which programs waited for the device: all that memory can
+/// save.
 pub fn waited_ns(counts: &Counts) -> u64 {
     durable_ns(counts) + counts.missed_ns
 }
 
-/// How long they waited for what they wrote to be durable.
+/// Returns the nanoseconds for which programs waited for their writes to be durable.
 pub fn durable_ns(counts: &Counts) -> u64 {
     counts.fsync_ns + counts.synced_write_ns
 }

@@ -1,7 +1,8 @@
-//! Where one that holds a folder is met: a socket in the runtime folder, named after
-//! the folder, is all that is known of it elsewhere. Who answers there holds it; a
-//! lock beside it keeps two from holding the same; and who lets go with nobody to
-//! tell leaves a word.
+//! Contact point of the process that holds a folder: a socket in the runtime folder,
+//! named after the folder, is all that other processes know of it. The process that
+//! responds there holds the folder. A lock beside the socket keeps two processes from
+//! holding the same folder. A process that lets go of a folder while no client listens
+//! leaves a message.
 
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -13,11 +14,11 @@ use fsure_os::lock::{self, Attempt, Lock};
 use super::Pinned;
 use crate::words::{Error, IoContext as _, Result, escape};
 
-/// How the name of a word ends that was left.
+/// File name extension of a message that was left.
 const WORD: &str = "word";
-/// How the name of a lock ends.
+/// File name extension of a lock.
 const LOCK: &str = "lock";
-/// How long one may take to let go, or to begin.
+/// Timeout for a process to let go of a folder, or to begin.
 const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -135,7 +136,8 @@ pub(super) fn leave_word(folder: &Path, runtime: &Path, how: &str) {
         .and_then(|mut word| writeln!(word, "let go of {shown}: {how}"));
 }
 
-/// What one that let go of a folder by itself left word of, which is then gone.
+/// Returns the message of a process that let go of a folder by itself, and removes it;
+/// `None` if there is none.
 pub fn word(folder: &Path, runtime: &Path) -> Option<String> {
     let file = socket(&real(folder).ok()?, runtime).with_extension(WORD);
     let mut word = String::new();
@@ -153,7 +155,7 @@ fn lock(socket: &Path) -> Result<std::result::Result<Only, String>> {
     })
 }
 
-/// Who is at a socket.
+/// Result of a request at a socket.
 enum Answered {
     By(Pinned),
     /// It is there, and does not answer.

@@ -16,29 +16,29 @@ use self::door::{Door, leave_word, real};
 pub use self::door::{let_go, pinned, word};
 use crate::words::{Error, Result, exact, text_and_bytes, units};
 
-/// What is held may be this part of the memory that is available.
+/// Part of the available memory that can be held: one of so many.
 const SHARE: u64 = 2;
 /// It is let go of when less than this part of the memory is available,
 const LEAST: u64 = 20;
 /// or when nothing but waiting for memory was done in this many percent of the
 /// last ten seconds.
 const STILL: f64 = 10.0;
-/// How often memory is looked at.
+/// Interval between checks of the memory.
 const LOOK: Duration = Duration::from_secs(1);
-/// How long a signal or a request may wait to be heard.
+/// Longest delay before a signal or a request is noticed.
 const STEP: Duration = Duration::from_millis(100);
 /// Changes come in crowds: what follows within this time is taken up together.
 const CROWD: Duration = Duration::from_millis(100);
 /// Names of what is left out that are told; all are counted.
 const TOLD: usize = 100;
 
-/// What one that holds a folder says of itself.
+/// State of a process that holds a folder, as it reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Stored", into = "Stored")]
 pub struct Pinned {
     /// The folder.
     pub folder: PathBuf,
-    /// Whether files are still read into memory for the first time.
+    /// True if files are still being read into memory for the first time.
     pub is_filling: bool,
     /// The process that holds it.
     pub process: u32,
@@ -46,9 +46,10 @@ pub struct Pinned {
     pub files: u64,
     /// Bytes that are held, in whole pages.
     pub bytes: u64,
-    /// The first of those that are not, by their paths in the folder, and why.
+    /// The first of the files that are not held, by their paths in the folder, and the reason
+    /// for each.
     pub left_out: Vec<(PathBuf, String)>,
-    /// How many are not.
+    /// Number of files that are not held.
     pub left_out_count: u64,
 }
 
@@ -113,16 +114,16 @@ impl From<Pinned> for Stored {
     }
 }
 
-/// Why a folder is held no more.
+/// Reasons why a folder is no longer held.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LetGo {
-    /// Somebody asked for that.
+    /// It was requested.
     Asked,
     /// The folder is gone.
     Gone,
     /// It has another path now.
     Moved,
-    /// Memory became short; how.
+    /// Memory became short; the text says how.
     Short(String),
 }
 
@@ -232,14 +233,14 @@ fn locked(now: &Mutex<Pinned>) -> MutexGuard<'_, Pinned> {
     now.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How much may be held: others need memory, too. What is read counts for the
-/// control group of the one that reads it.
+/// Returns the number of bytes that can be held: other processes need memory, too. What
+/// is read counts for the control group of the process that reads it.
 fn most(memory: &Memory, group: Option<&Group>) -> u64 {
     let available = memory.available.or(memory.total).unwrap_or(0);
     available.min(group.and_then(Group::room).unwrap_or(u64::MAX)) / SHARE
 }
 
-/// Whether what is held is missed by others, and how.
+/// Returns the reason, as text, if other processes are short of the memory that is held.
 fn is_short(memory: &Memory, pressure: Option<Pressure>, group: Option<&Group>) -> Option<String> {
     let part = |of: u64, all: u64| {
         let words = || format!("{} of {} are available", units::size(of), units::size(all));

@@ -1,5 +1,6 @@
-//! What is asked of a worker, and how it is answered: what is known by the thread of who
-//! asks, a comparison by that thread while the worker goes on, and all else by the worker.
+//! Requests to a worker and the responses to them. A status is answered from what is
+//! known, by the thread that serves the request. A comparison is made by that thread
+//! while the worker goes on. Everything else is done by the worker.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,12 +14,12 @@ use crate::words::{Error, RelPath, Result};
 
 /// So many may wait at once: who only wants to know must find a place.
 const WAITING_MAX: usize = 32;
-/// How long who waits for the worker may take to see that it is in vain.
+/// Interval at which a request that waits for the worker checks whether to give up.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What the worker itself is to do.
+/// Requests to the worker's own thread.
 pub(super) enum Ask {
-    /// What a person asks for.
+    /// A request of the user.
     Request(Request),
     /// To give both sides to be compared, after a generation.
     Comparison,
@@ -27,7 +28,7 @@ pub(super) enum Ask {
     Known(BTreeSet<RelPath>, bool),
 }
 
-/// What it says to that.
+/// Replies to an [`Ask`].
 pub(super) enum Reply {
     Answer(Answer),
     Comparison(Box<Comparison>),
@@ -37,8 +38,8 @@ pub(super) enum Reply {
 /// Something asked, and where the reply is waited for.
 pub(super) type Asked = (Ask, Sender<Reply>);
 
-/// What is known, and since when what is changed is at risk: a generation can take
-/// long, and who asks meanwhile wants to know.
+/// The last known state, and the moment since which changes are at risk. A generation can
+/// take long, and clients that ask meanwhile get this state.
 #[derive(Default)]
 pub(super) struct Shown {
     pub(super) state: State,

@@ -1,5 +1,5 @@
-//! What the RAM side is made of. A tmpfs is faster and grows; xfs on a zram device can
-//! be frozen, so that every generation is one moment however much is written.
+//! Backends of the RAM side. A tmpfs is faster and grows; xfs on a zram device can be
+//! frozen, so that every generation is one moment however much is written.
 
 use std::cell::RefCell;
 use std::io::{self, ErrorKind};
@@ -16,7 +16,7 @@ use crate::ram::Stillness;
 use crate::words::units::MIB;
 use crate::words::{Error, IoContext as _, Result};
 
-/// What the RAM side is made of.
+/// File system that the RAM side is made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Backend {
@@ -44,7 +44,7 @@ impl Backend {
         }
     }
 
-    /// The same for a person, with what it does not do.
+    /// Its name for display, with what it cannot do.
     pub fn words(self) -> &'static str {
         match self {
             Self::Tmpfs => "tmpfs",
@@ -52,12 +52,12 @@ impl Backend {
         }
     }
 
-    /// Whether it can be larger while it is mounted.
+    /// Returns true if it can be enlarged while it is mounted.
     pub(super) fn grows(self) -> bool {
         self == Self::Tmpfs
     }
 
-    /// Why it cannot be had here.
+    /// Returns the reason why it is not available here; `None` if it is available.
     pub(super) fn hindrance(self) -> Option<String> {
         match self {
             Self::Tmpfs => None,
@@ -81,7 +81,8 @@ impl Backend {
         }
     }
 
-    /// What a size takes of memory at most: what cannot be compressed takes more.
+    /// Returns the most memory that a size takes, in bytes. Data that cannot be
+    /// compressed takes more than its size.
     pub(super) fn memory(self, bytes: u64) -> u64 {
         match self {
             Self::Tmpfs => bytes,
@@ -90,7 +91,7 @@ impl Backend {
     }
 }
 
-/// What its xfs is labelled with, so that it is not taken for another's.
+/// Returns the label of its xfs, so that it is not mistaken for that of another entry.
 pub(super) fn label(entry: &Entry) -> String {
     format!("fs{}", &entry.id[..10])
 }

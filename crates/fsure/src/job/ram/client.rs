@@ -1,5 +1,5 @@
-//! What the commands do that a person calls: they ask the daemon of a folder, and
-//! start one where there should be one.
+//! Commands of the user on RAM folders. They send requests to the daemon of a folder, and
+//! start a daemon if there should be one.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,27 +19,27 @@ use super::told::{Answer, Request, State, Told, line};
 use crate::ram::{OWN, Recovered, Recovery, recover};
 use crate::words::{Clock, Error, IoContext as _, Result};
 
-/// What is to be put into RAM.
+/// Options for putting a folder into RAM.
 #[derive(Clone, Debug)]
 pub struct Bind {
     /// The folder.
     pub folder: PathBuf,
-    /// How old what is lost may be.
+    /// Maximum age of a change that a crash loses.
     pub max_loss: Duration,
     /// Bytes of memory at most; `None` for what suits its content.
     pub size: Option<u64>,
-    /// What it is made of.
+    /// Backend of the RAM side.
     pub backend: Backend,
-    /// Only look whether it can be done.
+    /// True to only check whether it can be done.
     pub plan: bool,
 }
 
-/// What came of looking.
+/// Result of [`prepare`].
 #[derive(Clone, Debug)]
 pub enum Prepared {
-    /// It can be done, and is entered unless it was only looked at.
+    /// It can be done, and is entered unless it was only checked.
     New(Plan, Entry),
-    /// It is in RAM, and nobody keeps it.
+    /// It is in RAM, and no process keeps it.
     Orphan(Entry),
 }
 
@@ -58,7 +58,7 @@ pub(super) fn check_loss(max_loss: Duration) -> Result<()> {
     })
 }
 
-/// Looks whether a folder can be put into RAM, and enters it. Fails where not.
+/// Checks whether a folder can be put into RAM, and enters it. Fails if it cannot.
 pub fn prepare(registry: &Registry, bind: &Bind) -> Result<Prepared> {
     check_loss(bind.max_loss)?;
     let path = os_path::without_links(&bind.folder).doing("look at", &bind.folder)?;
@@ -117,27 +117,27 @@ fn refuse_moved(registry: &Registry, entry: &Entry) -> Result<()> {
     })
 }
 
-/// Whether anybody keeps it, or begins to.
+/// Returns true if a process keeps it or is about to.
 fn is_kept(registry: &Registry, entry: &Entry) -> bool {
     [Role::Worker, Role::Keeper].iter().any(|role| registry.process(&entry.id, *role).is_some())
 }
 
-/// One RAM folder, and what its daemon says of it.
+/// One RAM folder, and what its daemon reports of it.
 #[derive(Clone, Debug)]
 pub struct Known {
     /// As it was asked for.
     pub entry: Entry,
-    /// What is known; `None` where nobody keeps it, or who does is silent.
+    /// Its state; `None` if no process keeps it or that process does not respond.
     pub state: Option<State>,
-    /// The process that keeps it and does not answer.
+    /// The process that keeps it and does not respond.
     pub silent: Option<u32>,
-    /// Whether its RAM side is mounted.
+    /// True if its RAM side is mounted.
     pub is_mounted: bool,
-    /// What its daemon said last, where that has not taken it over.
+    /// Last message of its daemon, if the daemon has not taken the folder over.
     pub failing: Option<String>,
 }
 
-/// What is known of a folder, or of all.
+/// Returns the state of a folder, or of all folders in RAM.
 pub fn status(registry: &Registry, folder: Option<&Path>) -> Result<Vec<Known>> {
     let entries = match folder {
         Some(folder) => vec![find(registry, folder)?],
@@ -209,7 +209,8 @@ fn answer_with_words(
     })
 }
 
-/// What the daemon is at that has not answered, and that in words.
+/// Returns the step that delays the daemon's response, and a message for the user about
+/// it; `None` if there is nothing to report.
 fn why_late(registry: &Registry, entry: &Entry, request: Request) -> Option<(String, String)> {
     let path = entry.path.display();
     match answer(registry, entry, Request::Status) {
@@ -302,7 +303,7 @@ fn answer_in_time(
     }
 }
 
-/// What was done about a folder after a crash.
+/// Result of the recovery of a folder after a crash.
 #[derive(Clone, Debug)]
 pub enum Settled {
     /// A daemon keeps it: nothing is to be done.

@@ -1,4 +1,5 @@
-//! How a RAM folder goes out of RAM. Whatever fails, it stays there, writable and kept.
+//! Takes a RAM folder out of RAM. If anything fails, the folder stays in RAM, writable
+//! and kept.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -39,8 +40,9 @@ impl Session {
         ended
     }
 
-    /// Who works in it or has a folder of it open is not gone in a moment, and
-    /// nobody is kept from writing for that.
+    /// Refuses if something is mounted in the folder, or if a process has its working
+    /// directory in it or has a folder of it open. Such a process will not be gone in a
+    /// moment, so writers are not held up for it.
     fn refuse_users(&self) -> Result<()> {
         let inside = self.mounted_inside()?;
         if let Some(first) = inside.first() {
@@ -60,7 +62,8 @@ impl Session {
         if users.is_empty() { Ok(()) } else { Err(self.in_use(&users)) }
     }
 
-    /// Where somebody has mounted something in it: it cannot be unmounted then.
+    /// Returns the mount points of other mounts in the folder. While there is one, the
+    /// folder cannot be unmounted.
     fn mounted_inside(&self) -> Result<Vec<PathBuf>> {
         let (mount, path) = (self.mount()?, &self.entry.path);
         let all = ramfs::mounts(None).doing("look what is mounted in", path)?;
@@ -68,7 +71,7 @@ impl Session {
         Ok(inside.map(|one| one.point).collect())
     }
 
-    /// Who holds the RAM side.
+    /// Returns the processes that hold the RAM side.
     fn users(&self) -> Result<Vec<Holder>> {
         let device = self.mount()?.device;
         let path = &self.entry.path;
@@ -242,8 +245,8 @@ impl Session {
     }
 }
 
-/// Who still sees the RAM side after it was unmounted: those that have mounts of
-/// their own, read-only.
+/// Returns a warning for each process that still sees the RAM side after it was
+/// unmounted. Such a process has mounts of its own and sees it read-only.
 fn still_seen(elsewhere: &[ramfs::Elsewhere], device: u64) -> Vec<String> {
     // Most hear of the unmounting.
     let now = ramfs::mounted_elsewhere(device).unwrap_or_else(|_| elsewhere.to_vec());

@@ -1,5 +1,6 @@
-//! What the daemons of RAM folders had to say, in a file that outlives them: a folder
-//! that went back to the disk by itself, or was fenced, did so when nobody listened.
+//! Log of the messages of all daemons of RAM folders, in a file that outlives them. A
+//! folder that went back to the disk by itself, or was fenced, did so while no program
+//! listened.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -17,22 +18,22 @@ const BEFORE: &str = "told.old";
 /// Longer than this it becomes the one before, which goes.
 const LENGTH_MAX: u64 = 256 << 10;
 
-/// Something that a person should know of a RAM folder.
+/// A message about a RAM folder for the user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
-    /// When, in nanoseconds since 1970.
+    /// Time of the message, in nanoseconds since 1970.
     pub at_ns: i64,
-    /// Which folder.
+    /// Id of the folder.
     pub id: String,
-    /// Where it is, for a person.
+    /// Path of the folder, for display.
     pub path: String,
-    /// What.
+    /// Text of the message.
     pub words: String,
 }
 
 impl Registry {
-    /// Notes what a daemon has to say. Where that cannot be written, as on a full disk,
-    /// it goes on: its work is more than its words.
+    /// Appends a message of a daemon to the log. If it cannot be written, as on a full disk,
+    /// the daemon goes on: its work matters more than its messages.
     pub(super) fn tell(&self, entry: &Entry, words: &str) {
         let event = Event {
             at_ns: Clock::default().now_ns(),
@@ -62,7 +63,7 @@ impl Registry {
         events.split_off(events.len().saturating_sub(most))
     }
 
-    /// What was said last of a folder.
+    /// Returns the last message about a folder; `None` if there is none.
     pub(super) fn last_told(&self, path: &Path) -> Option<Event> {
         let id = Entry::new(path, std::time::Duration::ZERO, (0, 0)).id;
         self.told(Some(&id), 1).pop()

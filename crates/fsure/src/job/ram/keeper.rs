@@ -15,7 +15,7 @@ use super::told::{Failed, Told};
 use super::worker::another;
 use crate::words::{Error, ExitCode, IoContext as _, Result};
 
-/// How often it is looked whether all is well.
+/// Interval between checks of the worker and of signals.
 const LOOK: Duration = Duration::from_millis(50);
 /// A worker that ends sooner than this has met what the next one will, too.
 const QUICK: Duration = Duration::from_secs(5);
@@ -25,9 +25,10 @@ const PAUSE_MAX: Duration = Duration::from_secs(30);
 /// This program, as it starts itself.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// Where it is.
+    /// Path of the executable.
     pub path: PathBuf,
-    /// Whether nobody else starts a keeper that was killed; systemd does.
+    /// True if no other process restarts a keeper that was killed. It is false below
+    /// systemd, which restarts it.
     pub is_alone: bool,
 }
 
@@ -84,7 +85,7 @@ impl Program {
 pub struct Call<'a> {
     /// Not 0 once it is asked to end.
     pub stop: &'a AtomicUsize,
-    /// Hears what a person should know.
+    /// Receives the messages for the user.
     pub tell: &'a dyn Fn(&Told),
 }
 
@@ -94,17 +95,17 @@ pub(super) fn renew(program: &Program, id: &str) -> Option<Started> {
     program.start("keep", id).ok()
 }
 
-/// What a keeper is to know.
+/// Parameters of [`keep`].
 pub struct Keep<'a> {
-    /// Where it is entered.
+    /// Registry that has the folder.
     pub registry: &'a Registry,
-    /// Which folder.
+    /// Id of the folder.
     pub id: &'a str,
     /// This program.
     pub program: Program,
     /// Not 0 once it is asked to end.
     pub stop: &'a AtomicUsize,
-    /// Hears what the worker says.
+    /// Receives the messages of the worker.
     pub tell: &'a dyn Fn(&Told),
     /// Called often, as long as all is well.
     pub beat: &'a dyn Fn(),

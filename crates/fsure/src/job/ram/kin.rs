@@ -18,7 +18,8 @@ pub(super) fn find(path: &Path, survey: &Survey) -> Option<PathBuf> {
     above.or_else(|| below.find(|folder| is_ours(&&**folder)))
 }
 
-/// Why nothing is done beside it.
+/// Refuses a folder that has `kin`, a folder in RAM, above or below it; `None` if there
+/// is none.
 pub(super) fn refusal(kin: Option<&Path>) -> Option<Refusal> {
     let kin = kin?.display();
     let why = format!(

@@ -1,5 +1,5 @@
-//! What is left of a folder that is not in RAM, and taking it away: never where what was
-//! in memory may still be there.
+//! Clean-up of folders that are not in RAM any more. Nothing is removed while content
+//! that was in memory could still be there.
 
 use fsure_os::ramfs;
 

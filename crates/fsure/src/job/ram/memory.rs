@@ -1,6 +1,6 @@
-//! Whether a RAM folder has room, and whether the machine has: it goes back to the
-//! disk before the kernel kills something for it. How large it is is a matter of
-//! [`super::size`].
+//! Checks whether a RAM folder has room and whether the machine has memory. If memory
+//! runs out, the folder goes back to the disk before the kernel kills a process for it.
+//! The size of the folder is set by [`super::size`].
 
 use fsure_os::control::{AT_ONCE, ask};
 use fsure_os::memory::{Pressure, memory, pressure};
@@ -13,7 +13,7 @@ use crate::words::units::size;
 
 /// What is to be done.
 pub(super) enum Need {
-    /// Nothing.
+    /// Nothing, and nothing that was told before is the case any more.
     Nothing,
     /// To say that it is nearly full.
     Full { words: String },
@@ -24,7 +24,8 @@ pub(super) enum Need {
 /// Fuller than this it is nearly full: nine tenths.
 const FULL: (u64, u64) = (9, 10);
 
-/// What a folder and the machine need now.
+/// Returns the action that a folder needs now, given its own room and the memory of the
+/// machine.
 pub(super) fn need(registry: &Registry, entry: &Entry) -> Need {
     let memory = memory();
     let (Some(available), Some(total)) = (memory.available, memory.total) else {

@@ -1,5 +1,6 @@
-//! Where a folder that is put into RAM may not be: where the machine needs it to start,
-//! beside or in another that is in RAM, and on what keeps no promise of a disk.
+//! Places where a folder cannot be put into RAM: where the machine needs it to start,
+//! above or below another folder that is in RAM, and on file systems that do not keep the
+//! promises of a disk.
 
 use std::path::Path;
 
@@ -41,7 +42,8 @@ fn is_programs(path: &Path, above: &str) -> bool {
     ["bin", "sbin", "libexec"].contains(&first) || first == "lib" || first.starts_with("lib6")
 }
 
-/// Why nothing on this file system can be put into RAM, where that is so.
+/// Refuses a file system on which no folder can be put into RAM; `None` if it is
+/// suitable.
 pub fn unsuitable(mount: &Mounted) -> Option<Refusal> {
     let (kind, point) = (&*mount.kind, mount.point.display());
     let is = |option: &str| mount.options.iter().chain(&mount.own_options).any(|is| is == option);

@@ -1,6 +1,6 @@
-//! Whether a folder can be put into RAM, and how large: a judgement over facts
-//! that were gathered before, so that each can be tried by itself. Every refusal
-//! says what to do.
+//! Checks whether a folder can be put into RAM, and computes its size. The facts are
+//! gathered first and judged afterwards, so that each check can be tested by itself.
+//! Every refusal names a remedy.
 
 use std::path::{Path, PathBuf};
 
@@ -17,26 +17,26 @@ use crate::ram::OWN;
 use crate::words::units::{MIB, size};
 use crate::words::{Error, IoContext as _, Result};
 
-/// What is known of a folder and of the machine.
+/// Facts about a folder and the machine.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     /// The folder, without links.
     pub path: PathBuf,
-    /// Where the registry is.
+    /// Folder of the registry.
     pub runtime: PathBuf,
     /// Folders that are in RAM.
     pub bound: Vec<PathBuf>,
-    /// What it is on.
+    /// Mount that the folder is on.
     pub mount: Mounted,
-    /// What is in it.
+    /// Contents of the folder.
     pub survey: Survey,
-    /// Who has something of it open, or works in it.
+    /// Processes that have something of it open or have their working directory in it.
     pub holders: Vec<Holder>,
-    /// By what it is reached beside its path.
+    /// Ways by which it is reached beside its path.
     pub ways: Ways,
-    /// Files of it that are disks or swapped to.
+    /// Files in it that are used as disks or as swap.
     pub disks: Vec<PathBuf>,
-    /// Bytes of memory that can be had without swapping.
+    /// Bytes of memory that are available without swapping.
     pub available: Option<u64>,
     /// Bytes of memory.
     pub memory: Option<u64>,
@@ -44,30 +44,31 @@ pub struct Facts {
     pub others: u64,
     /// Bytes that can be written to its file system.
     pub free: u64,
-    /// Whether there is something of our name in it already.
+    /// True if it has a `.fsure-ram` already.
     pub has_own: bool,
-    /// Whether that is no folder.
+    /// True if that is not a folder.
     pub is_foreign: bool,
-    /// A folder in it or above it that has something of our name.
+    /// A folder in it or above it that has a `.fsure-ram`.
     pub kin: Option<PathBuf>,
-    /// What the RAM side is to be made of.
+    /// Backend of the RAM side.
     pub backend: Backend,
-    /// Why that cannot be had here, and what to do.
+    /// The reason why the backend is not available here, and the remedy; `None` if it is
+    /// available.
     pub lacks: Option<String>,
     /// The setting that keeps flushes from the disk of the disk side.
     pub held_flushes: Option<String>,
 }
 
-/// Why not, and what to do.
+/// A reason not to put the folder into RAM, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// What is in the way.
+    /// The obstacle.
     pub why: String,
-    /// What to do now.
+    /// The next step for the user.
     pub remedy: String,
 }
 
-/// What would be done.
+/// Plan for putting a folder into RAM.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// The folder, without links.
@@ -83,9 +84,9 @@ pub struct Plan {
     /// Bytes that it is to have in any case, if its size follows its use from then on;
     /// `None` if it stays as it is.
     pub least: Option<u64>,
-    /// Why it is not done.
+    /// Reasons not to do it; empty if it can be done.
     pub refusals: Vec<Refusal>,
-    /// What is to be known.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
 }
 
@@ -177,7 +178,8 @@ pub fn judge(facts: &Facts, wanted: Option<u64>) -> Plan {
     plan
 }
 
-/// What the kernel takes for a name and its inode, beside the content.
+/// Memory that the kernel takes for a name and its inode, in bytes, in addition to the
+/// content.
 const INODE: u64 = 1024;
 const LEAST: u64 = 64 * MIB;
 /// One that cannot grow has one part of so many of the memory that is available.
@@ -190,7 +192,7 @@ fn auto(facts: &Facts, need: u64) -> u64 {
     facts.backend.holding((need.saturating_mul(13) / 10).max(LEAST)).max(share)
 }
 
-/// What it takes once it is in memory, and what there is beside that.
+/// The memory that it takes once it is filled, and that beside it.
 fn in_use(facts: &Facts, need: u64, names: u64) -> Use {
     let available = facts.available.unwrap_or(0);
     Use {
@@ -356,7 +358,7 @@ mod tests {
         }
     }
 
-    /// What is refused of facts that are fine but for one.
+    /// Returns the refusals of facts that are fine except for one change.
     fn refused(change: impl FnOnce(&mut Facts)) -> Vec<String> {
         let mut facts = facts();
         change(&mut facts);

@@ -1,6 +1,7 @@
-//! Which folders are in RAM, and who keeps them: a folder for each in the runtime
-//! folder, which is empty after a start of the machine, as memory is. What
-//! survives that lies in the folder itself, see `docs/ram.md`.
+//! Registry of the folders that are in RAM and of the processes that keep them. Each has
+//! a folder of its own in the runtime folder, which is empty after a start of the
+//! machine, as memory is. What survives a start lies in the RAM folder itself, see
+//! `docs/ram.md`.
 
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -17,25 +18,26 @@ use serde::{Deserialize, Serialize};
 use super::backend::{Backend, label};
 use crate::words::{Error, IoContext as _, Result};
 
-/// Where it is, unless a test says otherwise.
+/// Path of the registry, except in tests.
 pub const RUNTIME: &str = "/run/fsure/ram";
-/// Where is noted, beyond a start of the machine, which folders are in RAM.
+/// Folder of the notes on which folders are in RAM. It survives a start of the machine.
 pub const LASTING: &str = "/var/lib/fsure/ram";
-/// Where no process has anything.
+/// A path at which no process has anything.
 const NONE: &str = "/nonexistent/fsure/ram";
 const VERSION: u32 = 1;
 const BOUND: &str = "bound.json";
-/// Where the disk side is mounted, so that it can be reached while it is covered.
+/// Name of the mount point of the disk side, which can be reached there while it is
+/// covered.
 const DISK: &str = "disk";
 const CONTROL: &str = "control";
 /// Held (flock) by the process that is going to thaw the RAM side.
 const STILL: &str = "still.lock";
-/// Is there once the RAM side was seen by all.
+/// Exists once the RAM side was visible to all processes.
 const PUBLISHED: &str = "published";
-/// How long one that was killed may take to end.
+/// Longest wait for a process that was killed to end.
 const DYING: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(10);
-/// None of our files there is longer.
+/// Maximum length of a file in the registry, in bytes.
 const FILE_MAX: u64 = 1 << 20;
 
 /// All RAM folders of this machine.
@@ -52,7 +54,7 @@ pub struct Entry {
     pub id: String,
     /// The folder, without links; where it was moved to, if it was.
     pub path: PathBuf,
-    /// How old what is lost may be.
+    /// Maximum age of a change that a crash loses.
     pub max_loss: Duration,
     /// Bytes of memory that its content takes at most.
     pub bytes: u64,
@@ -60,13 +62,13 @@ pub struct Entry {
     pub inodes: u64,
     /// Bytes that it has in any case, if its size follows its use; `None` if it was stated.
     pub least: Option<u64>,
-    /// When it was put into RAM, in nanoseconds since 1970; 0 if that is not known.
+    /// The time at which it was put into RAM, in nanoseconds since 1970; 0 if that is not known.
     pub since_ns: i64,
-    /// What it is made of.
+    /// Backend of the RAM side.
     pub backend: Backend,
     /// The number of its zram device, once it has one.
     pub device: Option<u32>,
-    /// Which folder the path led to; `None` where that could not be told.
+    /// Identity of the folder that the path led to; `None` if it could not be determined.
     pub which: Option<Which>,
 }
 
@@ -127,7 +129,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Whether it runs.
+    /// Returns true if it runs.
     pub fn is_running(self) -> bool {
         daemon::is_running(self.number, self.began)
     }
@@ -158,7 +160,7 @@ impl Entry {
         Self { id, path, max_loss, bytes, inodes, least, since_ns, backend, device, which }
     }
 
-    /// What the mount table calls it.
+    /// Returns the source that the mount table has for its RAM side.
     pub fn source(&self) -> String {
         match self.device {
             None => format!("fsure:{}", self.id),
@@ -166,8 +168,9 @@ impl Entry {
         }
     }
 
-    /// Where its RAM side is mounted, of these: a folder above it may have been renamed,
-    /// and what is mounted goes along.
+    /// Returns the mount point of its RAM side among these mounts; `None` if it is not
+    /// mounted. A folder above it could have been renamed, and what is mounted moves
+    /// along.
     pub(super) fn place(&self, mounts: &[Mounted]) -> Option<PathBuf> {
         let source = self.source();
         let is_whole = |mount: &&Mounted| mount.source == source && mount.root == Path::new("/");
@@ -177,8 +180,8 @@ impl Entry {
         found.or_else(|| whole.find(|mount| self.is_of(mount))).map(|mount| mount.point.clone())
     }
 
-    /// Whether a mount is of its RAM side, wherever that is: the number of a device may be
-    /// another's by now.
+    /// Returns true if a mount is of its RAM side, wherever that is. The label is checked
+    /// too, because the number of a device could belong to another entry by now.
     pub(super) fn is_of(&self, mount: &Mounted) -> bool {
         let is_ours = |number| zram::is_xfs_of(number, &label(self)).unwrap_or(false);
         mount.source == self.source() && self.device.is_none_or(is_ours)
@@ -201,12 +204,12 @@ impl Registry {
         }
     }
 
-    /// Where it is.
+    /// Returns the path of the registry.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Where what lasts is.
+    /// Returns the folder of the notes that survive a start of the machine.
     pub(super) fn lasting(&self) -> &Path {
         &self.lasting
     }
@@ -325,17 +328,17 @@ impl Registry {
         os_path::remove_empty_folder(&home).doing("remove", &home)
     }
 
-    /// Where the disk side of a folder is mounted.
+    /// Returns the mount point of the disk side of a folder.
     pub fn disk(&self, id: &str) -> PathBuf {
         self.home(id).join(DISK)
     }
 
-    /// Where its worker is asked.
+    /// Returns the path of the control socket of its worker.
     pub fn control(&self, id: &str) -> PathBuf {
         self.home(id).join(CONTROL)
     }
 
-    /// What is locked while its RAM side is held still.
+    /// Returns the path of the lock that is held while its RAM side is frozen.
     pub(super) fn still(&self, id: &str) -> PathBuf {
         self.home(id).join(STILL)
     }
@@ -345,7 +348,7 @@ impl Registry {
         store(&self.home(id).join(PUBLISHED), &true)
     }
 
-    /// Whether a folder was in RAM already.
+    /// Returns true if a folder was in RAM already, as noted by [`Self::publish`].
     pub fn was_published(&self, id: &str) -> bool {
         os_path::exists(&self.home(id).join(PUBLISHED))
     }
@@ -355,8 +358,8 @@ impl Registry {
         load(&self.home(id).join(role.file())).filter(|process: &Process| process.is_running())
     }
 
-    /// Whether this process has a role still: a folder that was taken out of RAM and put
-    /// back at once has others, under the same name.
+    /// Returns true if this process still has a role. A folder that was taken out of RAM
+    /// and put back at once has other processes, under the same name.
     pub fn has(&self, id: &str, role: Role) -> bool {
         let name = self.home(id).join(role.file());
         match load::<Process>(&name) {

@@ -21,13 +21,13 @@ use super::tracker::Changing;
 use crate::ram::{Depth, Doing, Engine, Generation, OWN, Stillness, Unequal, Untracked};
 use crate::words::{Error, ExitCode, IoContext as _, RelPath, Result};
 
-/// How often a folder is copied that is written to meanwhile.
+/// Attempts to copy a folder that is written to meanwhile.
 const ATTEMPTS: u32 = 3;
 /// Between two attempts at what is in use.
 pub(super) const PAUSE: Duration = Duration::from_millis(5);
-/// How long an unmount may take that the whole rest was done for.
+/// Longest wait until no file is open for writing, when a bind that failed is undone.
 const UNMOUNT: Duration = Duration::from_secs(2);
-/// At most so many are named.
+/// Maximum number of names in a message.
 pub(super) const NAMED: usize = 5;
 
 /// A RAM folder, and the engine that has it.
@@ -41,7 +41,7 @@ pub(super) struct Session {
     pub(super) bare: Option<Bare>,
     /// `None` where all is to be looked at with the next generation.
     pub(super) tracker: Option<Changing>,
-    /// What it is at, for others.
+    /// The current step, for other threads to read.
     pub(super) doing: Doing,
     /// Has comparisons end, of which each holds it.
     pub(super) no_comparison: Arc<AtomicBool>,
@@ -71,7 +71,7 @@ impl Session {
         Ok((session, is_there))
     }
 
-    /// Where the disk side is to be reached.
+    /// Returns the path by which the disk side can be reached.
     pub(super) fn disk(&self) -> PathBuf {
         self.registry.disk(&self.entry.id)
     }
@@ -235,7 +235,7 @@ impl Session {
         self.tracker.iter_mut().for_each(Changing::gather);
     }
 
-    /// Looks for files of which no changes are told.
+    /// Finds files whose changes are not reported.
     pub(super) fn look_for_disks(&mut self) {
         // Where that cannot be told now it is in a second.
         let Ok(mount) = self.mount() else { return };
@@ -247,17 +247,18 @@ impl Session {
         }
     }
 
-    /// How changes are heard of, in words.
+    /// Returns the method by which changes are found, as text.
     pub(super) fn tracking(&self) -> &'static str {
         self.tracker.as_ref().map_or("all of it, each time", Changing::words)
     }
 
-    /// What it is at, for others.
+    /// Returns the current step, for other threads to read.
     pub(super) fn doing(&self) -> &Doing {
         &self.doing
     }
 
-    /// What differs between the sides, of which nobody writes to the one in RAM.
+    /// Returns the names that differ between the sides. The RAM side must not be written
+    /// to meanwhile.
     pub(super) fn verify(&mut self) -> Result<Vec<Unequal>> {
         self.engine()?;
         self.doing.begin("read both sides and compare them");
@@ -273,7 +274,7 @@ impl Session {
         Ok(Reply::Comparison(Box::new(comparison)))
     }
 
-    /// What the last generation has of these names.
+    /// Returns the entries that the last generation has for these names.
     pub(super) fn known(&mut self, paths: &BTreeSet<RelPath>) -> Result<Reply> {
         Ok(Reply::Known(self.engine()?.known(paths)))
     }
@@ -287,18 +288,18 @@ impl Session {
         ramfs::set_read_only(path, is).doing(doing, path)
     }
 
-    /// Whether it is, as far as can be seen.
+    /// Returns true if it is read-only; false if its mount cannot be seen.
     pub(super) fn is_read_only(&self) -> bool {
         self.mount().is_ok_and(|mount| mount.own_options.iter().any(|option| option == "ro"))
     }
 }
 
-/// Whether the RAM side of an entry is mounted.
+/// Returns true if the RAM side of an entry is mounted.
 pub(super) fn is_mounted(entry: &Entry) -> Result<bool> {
     Ok(place(entry)?.is_some())
 }
 
-/// Where the RAM side of an entry is mounted.
+/// Returns the mount point of the RAM side of an entry; `None` if it is not mounted.
 pub(super) fn place(entry: &Entry) -> Result<Option<PathBuf>> {
     let mounts = ramfs::mounts(None).doing("look what is mounted at", &entry.path)?;
     Ok(entry.place(&mounts))

@@ -1,4 +1,4 @@
-//! How large a RAM folder of `--size auto` is to be: far enough ahead of what it takes that
+//! The size of a RAM folder of `--size auto`: far enough ahead of what it takes that
 //! a writer at full speed is not refused, and never more than a stated share of the memory.
 //! `docs/ram.md` states it.
 
@@ -29,7 +29,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 const SLOW_INTERVAL: Duration = Duration::from_secs(1);
 const PAGE: u64 = 4096;
 
-/// What RAM folders take, and what there is beside that.
+/// The memory that RAM folders take, and that beside it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Use {
     /// Bytes and names that this one takes.
@@ -98,7 +98,7 @@ impl Following {
         Self { least, last: Room::default(), at: None }
     }
 
-    /// Gives it the limits that it is to have by now. `others` says what other RAM folders
+    /// Gives it the limits that it is to have by now. `others` is what other RAM folders
     /// take. Where a limit cannot be changed, the next look tries again.
     pub(super) fn follow(&mut self, top: &Top, others: impl FnOnce() -> u64) {
         let Ok(room) = top.room() else { return };
@@ -147,7 +147,7 @@ impl Others {
     }
 }
 
-/// Where the RAM side is mounted, and its device; nothing while it is covered or gone.
+/// The mount point of the RAM side, and its device; nothing while it is covered or gone.
 #[derive(Default)]
 pub(super) struct Place(Mutex<Option<(PathBuf, u64)>>);
 

@@ -1,4 +1,4 @@
-//! What the processes of a RAM folder say to each other and to a person: one JSON
+//! Messages that the processes of a RAM folder exchange and that the user reads: one JSON
 //! value a line, on a pipe and at the control socket.
 
 use base64::Engine as _;
@@ -8,28 +8,28 @@ use serde::{Deserialize, Serialize};
 use crate::ram::Generation;
 use crate::words::{Error, ExitCode, RelPath};
 
-/// What a worker says on its standard output, and a keeper passes on.
+/// Messages that a worker writes to its standard output, and that a keeper passes on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "told", rename_all = "kebab-case")]
 pub enum Told {
     /// The folder is in RAM, and is kept.
     Ready {
-        /// Whether it was there already: a worker before this one had it.
+        /// True if the folder was in RAM already: a worker before this one had it.
         adopted: bool,
     },
     /// It is not, or not yet again.
     Failed(Failed),
     /// It is out of RAM.
     Ended(Ended),
-    /// Something that a person should know.
+    /// A warning for the user.
     Warning {
-        /// In words.
+        /// Text of the warning.
         words: String,
     },
 }
 
 impl Told {
-    /// How it began or ended, in lines of their own.
+    /// Returns the messages about its start or end, one a line.
     pub(super) fn lines(&self) -> Vec<String> {
         match self {
             Self::Ready { .. } | Self::Warning { .. } => Vec::new(),
@@ -45,11 +45,11 @@ impl Told {
     }
 }
 
-/// What can be asked of a worker.
+/// Requests to a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case")]
 pub enum Request {
-    /// What it knows at this moment.
+    /// The state at this moment.
     Status,
     /// A generation now.
     Sync,
@@ -59,17 +59,17 @@ pub enum Request {
     Unbind,
 }
 
-/// What it says then.
+/// Responses of a worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "kebab-case")]
 pub enum Answer {
-    /// To a question.
+    /// Response to [`Request::Status`].
     Status(Box<State>),
     /// It is on the disk.
     Synced(Synced),
-    /// What differs.
+    /// The names that differ.
     Verified {
-        /// Path and how, for a person; nothing where both sides are equal.
+        /// Each name with its difference; empty if both sides are equal.
         differences: Vec<Difference>,
     },
     /// It is out of RAM.
@@ -78,12 +78,12 @@ pub enum Answer {
     Failed(Failed),
 }
 
-/// Why something was not done.
+/// An error, as one process reports it to another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failed {
-    /// Why.
+    /// Message of the error.
     pub message: String,
-    /// What to do now.
+    /// The next step for the user.
     pub hint: Option<String>,
     /// The exit code that it deserves.
     pub code: u8,
@@ -92,7 +92,7 @@ pub struct Failed {
 /// One generation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Synced {
-    /// Its number; that of the last one where nothing had changed.
+    /// Its number; that of the last one if nothing had changed.
     pub generation: u64,
     /// Names made or changed.
     pub changed: u64,
@@ -100,14 +100,14 @@ pub struct Synced {
     pub removed: u64,
     /// Bytes written.
     pub written: u64,
-    /// How long it took.
+    /// Duration, in milliseconds.
     pub took_ms: f64,
-    /// Files that would not hold still.
+    /// Files that are not brought to the disk, as in [`State::unsettled`].
     pub unsettled: Vec<String>,
-    /// How far apart the moments are at most of which its names and files are; 0 for an
-    /// instant.
+    /// Time span of the moments of which its names and files are, in milliseconds; 0 if all
+    /// are of one moment.
     pub spread_ms: f64,
-    /// Where what was removed is kept.
+    /// Path of the trash folder with what was removed.
     pub trash: Option<String>,
     /// Folders that stay on the disk side.
     pub kept: Vec<String>,
@@ -129,7 +129,7 @@ impl Name {
         Self { path: text(path), path_bytes: (!is_text).then(|| BASE64.encode(bytes)) }
     }
 
-    /// For a person, told apart from every other.
+    /// Returns the name for display, distinct from every other.
     pub fn shown(&self) -> String {
         let bytes = self.path_bytes.as_ref().and_then(|text| BASE64.decode(text).ok());
         let bytes = bytes.unwrap_or_else(|| self.path.clone().into_bytes());
@@ -144,7 +144,7 @@ fn text(path: &RelPath) -> String {
 /// A name that differs between the sides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
-    /// Which.
+    /// The name.
     #[serde(flatten)]
     pub name: Name,
     /// `only-in-ram`, `only-on-disk`, `content`, `metadata`, `changing`.
@@ -156,25 +156,26 @@ pub struct Difference {
 pub struct Ended {
     /// The last generation.
     pub generation: u64,
-    /// Where what was removed by it is kept.
+    /// Path of the trash folder that is left; `None` if there is none.
     pub trash: Option<String>,
-    /// What was not as it should be, though nothing is lost.
+    /// Warnings: something was not as it should be, though nothing is lost.
     pub warnings: Vec<String>,
 }
 
-/// What is known of a RAM folder at one moment.
+/// State of a RAM folder at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct State {
-    /// How old what is lost may be.
+    /// Maximum age of a change that a crash loses, as agreed with the user, in
+    /// milliseconds.
     pub max_loss_ms: u64,
-    /// How old the oldest change can be that is not on the disk.
+    /// Greatest possible age of a change that is not on the disk, in milliseconds.
     pub worst_loss_ms: u64,
     /// The last generation.
     pub generation: u64,
-    /// How long the last one took.
+    /// Duration of the last generation, in milliseconds.
     pub took_ms: f64,
-    /// How far apart the moments are at most of which its names and files are; 0 for an
-    /// instant.
+    /// Time span of the moments of which its names and files are, in milliseconds; 0 if all
+    /// are of one moment.
     pub spread_ms: f64,
     /// Generations since the worker began.
     #[serde(default)]
@@ -197,31 +198,31 @@ pub struct State {
     pub used: u64,
     /// Memory that it may take.
     pub bytes: u64,
-    /// Whether it is read-only, because the disk refuses.
+    /// True if it is read-only, because the disk refuses generations.
     pub fenced: bool,
-    /// Whether a generation takes so long that the loss cannot be kept.
+    /// True if a generation takes so long that the agreed loss cannot be kept.
     pub too_slow: bool,
     /// Failures in a row.
     pub failures: u32,
-    /// What the last one said.
+    /// Message of the last failure; `None` if the last generation succeeded.
     pub error: Option<String>,
-    /// Files that are written whenever they are read, that may not be read, or that the disk
-    /// cannot hold.
+    /// Files that are written whenever they are read, that cannot be read for lack of
+    /// permission, or that the disk cannot hold.
     pub unsettled: Vec<String>,
-    /// Where what was removed suspiciously much of is kept.
+    /// Path of the trash folder of the last generation that removed suspiciously much.
     pub trash: Option<String>,
-    /// How changes are heard of.
+    /// Method by which changes are found, as text.
     pub tracking: String,
-    /// Whether it is on its way out of RAM.
+    /// True if it is being taken out of RAM.
     pub ending: bool,
-    /// What it is at, where it is not waiting for its time.
+    /// The current step; `None` while it waits for the next generation.
     pub doing: Option<String>,
-    /// For how long.
+    /// Time for which that step has lasted, in milliseconds.
     pub doing_ms: u64,
 }
 
 impl State {
-    /// What is wrong, in words; nothing where all is well.
+    /// Returns what is wrong, as text; empty if all is well.
     pub fn wrongs(&self) -> Vec<String> {
         let mut wrongs = Vec::new();
         if self.fenced {
@@ -269,7 +270,7 @@ impl From<Failed> for Error {
 }
 
 impl Ended {
-    /// How the command ends.
+    /// Returns the exit code of the command.
     pub fn exit_code(&self) -> ExitCode {
         if self.warnings.is_empty() { ExitCode::Clean } else { ExitCode::Differences }
     }

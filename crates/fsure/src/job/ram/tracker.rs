@@ -16,7 +16,7 @@ pub(super) struct Changing {
     watch: Option<Watch>,
     /// Folders with files whose changes are not reported.
     silent: BTreeSet<RelPath>,
-    /// Whether there is one of which it is not known where it is.
+    /// True if the folder of one of these files is unknown.
     is_anywhere: bool,
     /// Those, and what was such a folder when `take` was called before.
     unreported: BTreeSet<RelPath>,
@@ -68,7 +68,7 @@ impl Changing {
         self.next.extend(self.silent.iter().cloned());
     }
 
-    /// How, in words.
+    /// Returns the method by which changes are found, as text.
     pub(super) fn words(&self) -> &'static str {
         if self.watch.is_some() { "names that changed" } else { "all of it, each time" }
     }

@@ -1,5 +1,6 @@
-//! What is said of ways to a folder beside its own path: who writes by these does not
-//! see what is in RAM, and would be overwritten.
+//! Refusals and warnings about ways to a folder beside its own path. A process that
+//! writes by such a way does not see what is in RAM, and its changes would be
+//! overwritten.
 
 use std::path::PathBuf;
 

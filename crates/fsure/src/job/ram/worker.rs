@@ -20,13 +20,13 @@ use super::told::{Answer, Ended, Failed, Request, State, Synced, Told, line};
 use crate::ram::{Depth, Pace};
 use crate::words::{Error, IoContext as _, Result};
 
-/// How long a signal may wait to be seen.
+/// Longest delay before a signal is noticed.
 const LOOK: Duration = Duration::from_millis(50);
-/// How often it is looked after the memory and after the keeper.
+/// Interval between checks of the memory and of the keeper.
 const CARE: Duration = Duration::from_secs(1);
-/// How long writers may be in the way of the end.
+/// Longest wait until no file is open for writing, when the folder is taken out of RAM.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// At most so many names are told of at once.
+/// Maximum number of names that are reported at once.
 const NAMED: usize = 5;
 /// Between attempts to end that failed.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -34,17 +34,17 @@ const AGAIN: Duration = Duration::from_secs(1);
 const RETRY: Duration = Duration::from_millis(50);
 const RETRY_MAX: u32 = 20;
 
-/// What a worker is to know.
+/// Parameters of [`work`].
 pub struct Work<'a> {
-    /// Where it is entered.
+    /// Registry that has the folder.
     pub registry: &'a Registry,
-    /// Which folder.
+    /// Id of the folder.
     pub id: &'a str,
     /// This program, by which a keeper is started.
     pub program: Program,
     /// Not 0 once it is asked to end.
     pub stop: &'a AtomicUsize,
-    /// Hears what happens.
+    /// Receives the messages for the user.
     pub tell: &'a (dyn Fn(&Told) + Sync),
 }
 
@@ -133,7 +133,7 @@ fn gone(registry: &Registry, entry: &Entry) -> Ended {
     Ended { warnings, ..Ended::default() }
 }
 
-/// What came of all generations since the worker began.
+/// Counts of all generations since the worker began.
 #[derive(Default)]
 struct Totals {
     generations: u64,
@@ -171,7 +171,7 @@ struct Worker<'a> {
     error: Option<String>,
     cared: Instant,
     tried: Instant,
-    /// When it may be tried to end it.
+    /// Earliest time of the next attempt to take it out of RAM.
     ending: Instant,
     /// Keepers that were started.
     keepers: Vec<daemon::Started>,
@@ -239,7 +239,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// When the next generation is to begin.
+    /// Returns the time at which the next generation is to begin.
     fn due(&self) -> Instant {
         match self.pace.failures() {
             0 => self.pace.next(),

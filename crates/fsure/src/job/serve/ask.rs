@@ -1,4 +1,4 @@
-//! What can be asked on the control socket, and how it is done.
+//! Requests on the control socket, and their execution.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use super::told::{Of, Told};
 use crate::crash::{Folder, Live};
 use crate::drive::{Cut, History, Image, Personality, Random};
 
-/// The most bytes of one request.
+/// Maximum bytes of data in one request.
 const DATA_MAX: u64 = 8 << 20;
 
-/// What is served.
+/// The drive that is served.
 #[derive(Debug)]
 pub(super) enum Drive {
     Blocks(Arc<Live>),
@@ -44,7 +44,8 @@ enum Ask {
 }
 
 impl Drive {
-    /// Whether what was asked of it so far is all remembered, where it is to be.
+    /// Returns an error if a drive that records its requests could not record all of them
+    /// so far.
     pub(super) fn remembers_all(&self) -> std::io::Result<()> {
         match self {
             Self::Blocks(live) => live.with(|drive, _| drive.remembers_all()),
@@ -55,7 +56,7 @@ impl Drive {
 
 type Answer = Result<Option<Of>, String>;
 
-/// Answers a line, and says whether that was the last request. Files are never
+/// Responds to a line, and returns true if that was the last request. Files are never
 /// written below `place`, a folder that this process serves itself.
 pub(super) fn answer(drive: &Drive, place: Option<&Path>, line: Option<&str>) -> (String, bool) {
     let asked = match line {
@@ -134,12 +135,13 @@ fn of_blocks(live: &Live, place: Option<&Path>, ask: Ask) -> Answer {
     }
 }
 
-/// All that was asked of a drive by now. It is read while the drive goes on.
+/// Returns the record of all requests to a drive so far. It is read while the drive goes
+/// on.
 fn history(live: &Live) -> Result<History, String> {
     live.with(|drive, _| drive.history()).map_err(|error| forgotten(&error))
 }
 
-/// Why no flush can be looked at any more.
+/// Returns the message that flushes are no longer recorded, with the reason.
 pub(super) fn forgotten(error: &std::io::Error) -> String {
     format!("flushes are not remembered any more: {error}")
 }
@@ -215,8 +217,8 @@ fn bytes(data: &str) -> Result<Vec<u8>, String> {
     Ok(data)
 }
 
-/// A path that this process may touch: one below what it serves would have it
-/// wait for itself.
+/// Returns `to` if this process may write there: on a path below the folder that it
+/// serves, it would wait for itself.
 fn outside<'a>(to: &'a Path, place: Option<&Path>) -> Result<&'a Path, String> {
     let shown = to.display();
     if !to.is_absolute() || to.components().any(|part| part == Component::ParentDir) {

@@ -1,6 +1,5 @@
-//! `serve`: a simulated drive by itself, for whoever wants to use it with
-//! programs of his own: as a file or a folder, and by a control socket.
-//! `docs/crash.md` is the contract.
+//! `serve`: a simulated drive by itself, for users who want to run their own programs on
+//! it: as a file or a folder, and by a control socket. `docs/crash.md` is the contract.
 
 mod ask;
 mod told;
@@ -20,26 +19,26 @@ use crate::drive::{Image, Latency, Personality, Traits};
 use crate::words::{Error, IoContext as _, Monitor, Result};
 use ask::{Drive, answer, forgotten};
 
-/// What to serve, and where.
+/// Options of the service: the drive, and the paths at which it is served.
 #[derive(Clone, Debug)]
 pub struct ServeOptions {
-    /// The control socket's name.
+    /// Path of the control socket.
     pub socket: PathBuf,
     /// The drive.
     pub drive: Personality,
-    /// How long it takes.
+    /// Time that requests to the drive take.
     pub latency: Latency,
-    /// Its bytes; of a folder, what it has room for.
+    /// Size of the drive in bytes; for a folder, the room in it.
     pub size: u64,
-    /// What it holds in the beginning; `None`: nothing.
+    /// File with the content of the drive in the beginning; `None` if it is empty.
     pub image: Option<PathBuf>,
-    /// How other programs see it, beside the socket.
+    /// Form in which other programs see the drive, besides the socket.
     pub front: Shown,
-    /// Where there is room for all that is written to it.
+    /// Folder with room for everything that is written to the drive.
     pub room: PathBuf,
 }
 
-/// How other programs see a drive.
+/// Form in which other programs see a drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shown {
     /// By the control socket only.
@@ -50,7 +49,7 @@ pub enum Shown {
     Folder(PathBuf, Mode),
 }
 
-/// What holds a front, and where it is.
+/// The front that is being served, with its path.
 enum Fronts {
     Nowhere,
     File(Served),
@@ -58,7 +57,8 @@ enum Fronts {
 }
 
 impl Fronts {
-    /// Where other programs find the drive.
+    /// Returns the path at which other programs find the drive; `None` if there is only
+    /// the socket.
     fn place(&self) -> Option<&Path> {
         match self {
             Self::Nowhere => None,
@@ -67,7 +67,7 @@ impl Fronts {
         }
     }
 
-    /// The folder that this process must not touch.
+    /// Returns the folder that this process must not access.
     fn folder(&self) -> Option<&Path> {
         match self {
             Self::File(served) => served.file().parent(),
@@ -76,15 +76,15 @@ impl Fronts {
     }
 }
 
-/// Serves a drive until a client or the monitor wants it to end. `ready` is told
-/// where the drive is to be found once it is.
+/// Serves a drive until a client or the monitor ends the service. Calls `ready` with the
+/// path of the drive once the drive is there.
 pub fn serve(
     options: &ServeOptions,
     monitor: &dyn Monitor,
     ready: &dyn Fn(Option<&Path>),
 ) -> Result<()> {
     let drive = drive(options)?;
-    // First the socket: what has one is not served a second time.
+    // The socket comes first: a drive that has one is not served a second time.
     let control = Control::listen(&options.socket).doing("listen on", &options.socket)?;
     let front = front(options, &drive)?;
     if let Drive::Files(_) = &drive {
@@ -133,7 +133,7 @@ fn drive(options: &ServeOptions) -> Result<Drive> {
     Ok(Drive::Blocks(Arc::new(live)))
 }
 
-/// A file as the content of a drive, which is as long as the file at least.
+/// Reads a file as the content of a drive, which is at least as long as the file.
 fn read(path: &Path, size: u64) -> Result<Image> {
     const PIECE: usize = 1 << 20;
     let mut file = fsure_os::plain::open(path).doing("open", path)?;

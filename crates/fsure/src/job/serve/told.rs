@@ -1,23 +1,23 @@
-//! What is told on the control socket.
+//! Responses on the control socket.
 
 use serde::Serialize;
 
-/// What is said of a request, in one line.
+/// Response to a request, in one line.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Told {
     ok: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
-    /// The answer to what was asked.
+    /// Data that was requested, if any.
     #[serde(flatten)]
     pub(super) of: Option<Of>,
 }
 
-/// The answers that say more than that it was done.
+/// Responses with more data than a success.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum Of {
-    /// Where a drive stands.
+    /// Status of a drive of blocks.
     Blocks {
         drive: String,
         size: u64,
@@ -28,7 +28,7 @@ pub(super) enum Of {
         errors: u64,
         volatile_bytes: u64,
     },
-    /// Where a drive of files stands.
+    /// Status of a drive of files.
     Files {
         drive: String,
         mode: &'static str,
@@ -41,21 +41,21 @@ pub(super) enum Of {
         volatile_names: u64,
         marked: u64,
     },
-    /// What is owed at each flush.
+    /// Highest number that is owed at each flush.
     Flushes { flushes: u64, marked: Vec<u64> },
-    /// What is owed at one.
+    /// Highest number that is owed at one flush.
     Boundary { marked: u64 },
-    /// What was read, in base64.
+    /// Data that was read, in base64.
     Data { data: String },
 }
 
 impl Told {
-    /// It was done.
+    /// Returns the response to a request that succeeded.
     pub(super) fn done(of: Option<Of>) -> Self {
         Self { ok: true, error: None, of }
     }
 
-    /// It was not.
+    /// Returns the response to a request that failed.
     pub(super) fn refused(why: impl Into<String>) -> Self {
         Self { ok: false, error: Some(why.into()), of: None }
     }

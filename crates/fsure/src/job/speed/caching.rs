@@ -1,7 +1,7 @@
-//! What the page cache costs and gains a program that reads more than fits it:
-//! a large file once through it and once past it, with the throughput over
-//! time, and what became of another file that was in memory before. The memory
-//! is a control group's, so that nobody else's pages are thrown out.
+//! Measures what the page cache costs and gains a program that reads more than fits
+//! it: a large file is read once through it and once past it, with the throughput
+//! over time, and with what became of another file that was in memory before. The
+//! memory is a control group's, so that no other process loses its pages.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,11 +26,11 @@ const SET: u64 = 2;
 const PLANTED_SHARE: u64 = 4;
 /// Points of a curve.
 const POINTS: u64 = 50;
-/// Less than this holds the process itself and little else.
+/// Smallest cache, in bytes: a smaller one holds the process itself and little else.
 pub(super) const CACHE_MIN: u64 = 64 << 20;
 
-/// Reads a folder's set both ways, and tells what came of it. The answer is how
-/// many ways had to be left out.
+/// Reads a folder's set both ways, and reports the results. Returns the number of
+/// ways that had to be left out.
 pub(super) fn measure(site: &Site, cache: u64, go: &Go<'_>, listener: &dyn Listener) -> u64 {
     let mut left_out = 0;
     for way in [Way::Cached, Way::Direct] {
@@ -56,9 +56,9 @@ pub(super) fn measure(site: &Site, cache: u64, go: &Go<'_>, listener: &dyn Liste
     left_out
 }
 
-/// Where both files are.
+/// Name of the folder of both files.
 const FOLDER: &str = "cache";
-/// What is read, and what was in memory before.
+/// Names of the file that is read, and of the file that was in memory before.
 const FILES: [&str; 2] = ["set", "planted"];
 
 /// One way, made ready.
@@ -67,7 +67,8 @@ struct Experiment<'a> {
     way: Way,
     cache: u64,
     set: u64,
-    /// What was in memory before; open, so that it can be asked for.
+    /// The file that was in memory before; open, so that its cached pages can be
+    /// counted.
     planted: Source,
     stream: Source,
     buffer: Buffer,

@@ -1,7 +1,6 @@
-//! Whether two results differ: rung by rung by ranks, with the probability
-//! corrected for how many rungs there are (Holm, "A Simple Sequentially
-//! Rejective Multiple Test Procedure", 1979), or one of twenty would be a
-//! change of nothing.
+//! Compares two results: rung by rung by ranks, with the probability corrected for
+//! how many rungs there are (Holm, "A Simple Sequentially Rejective Multiple Test
+//! Procedure", 1979); otherwise one of twenty would be a change of nothing.
 
 use serde::Serialize;
 
@@ -10,9 +9,10 @@ use crate::results::{Header, Line, Measurement, Rung, Stored};
 use crate::sample::{Difference, difference};
 use crate::words::{Error, ExitCode, Result, units};
 
-/// What chance may bring about over all rungs together.
+/// Probability of any false change over all rungs together.
 const CHANCE: f64 = 0.05;
-/// A change by less than this nobody notices, however sure it is.
+/// Smallest relative change that counts: a smaller one goes unnoticed, however sure
+/// it is.
 const EFFECT: f64 = 0.05;
 
 /// A rung in both results.
@@ -30,17 +30,17 @@ pub struct Change {
     pub after: f64,
     /// The second over the first.
     pub ratio: f64,
-    /// Probability of such runs if nothing had changed, corrected for the number
-    /// of rungs; `null` where both have too few runs for any answer.
+    /// Probability of such runs if nothing had changed, corrected for the number of
+    /// rungs; `null` if both have too few runs for any result.
     pub p: Option<f64>,
-    /// Whether it has changed: not by chance, and by enough to be noticed.
+    /// True if it has changed: not by chance, and by enough to be noticed.
     pub changed: bool,
 }
 
 /// Two results side by side.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Changes {
-    /// What makes them hard to compare: another machine, another setup.
+    /// Differences that make them hard to compare: another machine, another setup.
     pub unlike: Vec<String>,
     /// The rungs of both, in the order of the first.
     pub rungs: Vec<Change>,
@@ -49,8 +49,8 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// How a command ends with this: 1 where anything has changed, and 5 where
-    /// there was nothing to be compared.
+    /// Returns the exit code of a command with this result: 1 if anything has
+    /// changed, and 5 if there was nothing to be compared.
     pub fn exit_code(&self) -> ExitCode {
         match self.rungs.iter().any(|rung| rung.changed) {
             true => ExitCode::Differences,
@@ -59,7 +59,7 @@ impl Changes {
         }
     }
 
-    /// Rungs with too few runs for any answer.
+    /// Returns the number of rungs with too few runs for any result.
     pub fn undecided(&self) -> usize {
         self.rungs.iter().filter(|rung| rung.p.is_none()).count()
     }
@@ -108,14 +108,14 @@ fn rungs(stored: &Stored) -> Vec<&Rung> {
         .collect()
 }
 
-/// What a folder of the first result is called in the second.
+/// Returns the name in the second result of a folder of the first.
 fn renamed<'a>(target: &'a str, before: &Header, after: &'a Header) -> &'a str {
     let place = before.targets.iter().position(|known| known.path == target);
     place.and_then(|place| after.targets.get(place)).map_or(target, |found| &found.path)
 }
 
-/// Holm's steps: the smallest probability is held against the number of all
-/// rungs, the next against one less.
+/// Holm's steps: the smallest probability is compared with the number of all rungs,
+/// the next with one less.
 fn judged(pairs: &[(&Rung, &Rung)]) -> Vec<Change> {
     let found: Vec<Option<Difference>> =
         pairs.iter().map(|(before, after)| difference(&before.samples, &after.samples)).collect();

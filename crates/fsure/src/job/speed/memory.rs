@@ -1,6 +1,6 @@
-//! Rungs that touch no storage: what everything else is held against. Nothing
-//! on this machine can be read faster than memory is copied, and nothing can
-//! be verified faster than it is hashed.
+//! Rungs that touch no storage, as a reference for all others. Nothing on this
+//! machine can be read faster than memory is copied, and nothing can be verified
+//! faster than it is hashed.
 
 use std::num::NonZero;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::rung::{Go, MEMORY, MIB_PER_S, Run, Rung, Spec, Stopwatch, Tried};
 use crate::scan::hash::{BLOCK, InOrder, block_value, merge_blocks};
 use crate::words::{Algorithm, AlgorithmSet, Digests, units};
 
-/// What `pv` moves at once.
+/// Bytes that `pv` moves at once.
 pub(super) const PV_BLOCK: usize = 400 << 10;
 
 /// Everything of this file, in the order of the ladder.

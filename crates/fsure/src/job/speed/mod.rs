@@ -1,6 +1,6 @@
-//! `speed`: how fast a folder's storage is, each step from nothing to a durable
-//! write by itself, and how far from it `verify` would be. What a figure means
-//! depends on what was truly measured, so that each rung says it, and shows it
+//! `speed`: measures how fast a folder's storage is, each step from nothing to a
+//! durable write by itself, and how far from it `verify` would be. What a figure
+//! means depends on what was truly measured, so each rung reports that, and shows it
 //! by the device's own counters.
 //!
 //! A family of rungs is a file: `memory`, `mounted`, `stream`, `small`,
@@ -38,13 +38,13 @@ use pool::Pool;
 use rung::{Go, Rung};
 use site::Site;
 
-/// What is written and hashed.
+/// Content that is written and hashed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Data {
-    /// What nothing can pack.
+    /// Random bytes, which cannot be compressed.
     #[default]
     Random,
-    /// Zeros, which flatter whatever packs or finds holes.
+    /// Zeros, which flatter storage that compresses or finds holes.
     Zeros,
     /// Words of a common text.
     Text,
@@ -61,7 +61,7 @@ impl Data {
     }
 }
 
-/// What `speed` is told.
+/// Options of `speed`.
 #[derive(Clone, Debug)]
 pub struct SpeedOptions {
     /// The program, for the result's first line: `fsure 0.1.0`.
@@ -74,7 +74,7 @@ pub struct SpeedOptions {
     pub runs: Option<usize>,
     /// Time for all of it, preparations included.
     pub budget: Duration,
-    /// What is written and hashed.
+    /// Content that is written and hashed.
     pub data: Data,
     /// Rungs wanted, by the first words of their names; empty for all.
     pub rungs: Vec<String>,
@@ -82,12 +82,12 @@ pub struct SpeedOptions {
     /// so much memory.
     pub cache: Option<u64>,
     /// The program that is called to remove what a killed run has left
-    /// ([`fsure_os::scratch`]), where without one the next run does; and to serve
-    /// FUSE ([`fsure_os::passthrough`]).
+    /// ([`fsure_os::scratch`]), and to serve FUSE ([`fsure_os::passthrough`]).
+    /// Without one, the next run removes it.
     pub guard: Option<PathBuf>,
-    /// Whether the founders' own `pv` is to be run, ten times.
+    /// True if the founders' own `pv` is to be run, ten times.
     pub pv: bool,
-    /// Where the time of the result comes from.
+    /// The clock for the time of the result.
     pub clock: Clock,
 }
 
@@ -95,8 +95,8 @@ pub struct SpeedOptions {
 /// there is time for several rounds.
 const SLICES: f64 = 20.0;
 
-/// Measures, and tells the listener each line as soon as it is known. The answer
-/// is the exit code.
+/// Measures, and reports each line to the listener as soon as it is known. Returns
+/// the exit code.
 pub fn speed(options: &SpeedOptions, listener: &dyn Listener) -> Result<ExitCode> {
     check(options)?;
     let began = Instant::now();
@@ -146,7 +146,8 @@ pub fn speed(options: &SpeedOptions, listener: &dyn Listener) -> Result<ExitCode
     Ok(code)
 }
 
-/// Hands on, and keeps the rungs for what follows from them.
+/// A listener that passes on all lines, and keeps the rungs for the lines that follow
+/// from them.
 struct Told<'a> {
     listener: &'a dyn Listener,
     rungs: Mutex<Vec<RungLine>>,
@@ -199,7 +200,7 @@ fn cut_short(names: &[String], options: &SpeedOptions) -> String {
     )
 }
 
-/// Options that make no sense.
+/// Refuses options that make no sense.
 fn check(options: &SpeedOptions) -> Result<()> {
     if options.cache.is_some_and(|cache| cache < caching::CACHE_MIN) {
         return Err(Error::Usage {

@@ -1,6 +1,6 @@
-//! Folders in memory, and what can be laid over one: what each costs. All of
-//! them lie on RAM disks, so that what is measured is the way and not the
-//! storage. They are mounted where nobody else sees them (`fsure_os::mounts`).
+//! Folders in memory, and what can be laid over one: what each costs. All of them lie
+//! on RAM disks, so that what is measured is the way and not the storage. They are
+//! mounted where no other process sees them (`fsure_os::mounts`).
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ use crate::words::units;
 /// RAM disks that keep one and on the one that is written, with as much free
 /// memory again; a part of what is free.
 const MEMORY_SHARE: u64 = 12;
-/// What a file system needs beside the content of two files.
+/// Bytes that a file system needs beside the content of two files.
 const SPARE: u64 = 64 << 20;
 
 /// Everything of this file, in the order of the ladder. The folder is where the
@@ -80,7 +80,8 @@ impl Kind {
     }
 }
 
-/// What is mounted, by the rung that comes first; all rungs of a kind share it.
+/// The mounts of one kind, made by the rung that comes first; all rungs of a kind
+/// share them.
 struct Stage {
     up: Mutex<Option<Up>>,
     kind: Kind,
@@ -144,7 +145,7 @@ impl Stage {
         let room = 2 * self.size + SPARE;
         if self.kind == Kind::Zram {
             let at = self.place("disk")?;
-            // What cannot be packed takes a little more than itself.
+            // Content that cannot be compressed takes a little more than itself.
             let limits = (room + SPARE, room + room / 4);
             let zram = Zram::create(&self.site.scratch, &space, limits, &at)?;
             return Ok(Up { kept: None, top: Top::Zram(zram), ram: None });
@@ -205,7 +206,7 @@ impl Mounted {
         let watch = Stopwatch::start(None);
         let written = stage.write(&writer, go);
         let written = written.and_then(|()| match stage.kind {
-            // Before that it is in the page cache, and nothing is packed.
+            // Before that it is in the page cache, and nothing is compressed.
             Kind::Zram => Ok(writer.settle()?),
             _ => Ok(()),
         });
@@ -242,7 +243,7 @@ impl Mounted {
         }
     }
 
-    /// What the way adds, in words.
+    /// Returns a description of what is laid over the RAM disk.
     fn way(&self) -> String {
         match self.stage.kind {
             Kind::Ram { huge: false } => "a RAM disk (tmpfs, pages of 4 KiB)".to_owned(),

@@ -1,5 +1,5 @@
-//! What is written and hashed. Zeros flatter whatever packs or finds holes, so
-//! they are not the default.
+//! The data that are written and hashed. Zeros flatter storage that compresses or
+//! finds holes, so they are not the default.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use super::Data;
 /// caches of common processors, so that it comes from memory.
 pub(super) const POOL: usize = 64 << 20;
 
-/// Words of a text as people write them: common ones, so that it packs as text
+/// Words of a text as people write them: common ones, so that it compresses as text
 /// does.
 const WORDS: &str = "the of and to in a is that for it as was with be by on not he his but at are \
                      this have from or had an which you were there been one all we can her has \
@@ -41,8 +41,8 @@ impl Pool {
         &self.memory[..POOL]
     }
 
-    /// What stands at a place of a stream, as far as `length` and the end of the
-    /// pool go.
+    /// Returns the data at a place of a stream, up to `length` bytes or the end of
+    /// the pool.
     pub(super) fn at(&self, place: u64, length: u64) -> &[u8] {
         let start = (place % POOL as u64) as usize;
         let end = (start as u64 + length).min(POOL as u64) as usize;

@@ -1,5 +1,5 @@
-//! What a rung of the ladder is to the schedule: something that can be made
-//! ready, run once at a time, and that says what it truly measured.
+//! A rung of the ladder as the schedule sees it: something that can be made ready,
+//! run once at a time, and that reports what it truly measured.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ pub(super) const FILES_PER_S: &str = "files/s";
 /// The target of rungs that measure no folder.
 pub(super) const MEMORY: &str = "memory";
 
-/// What a rung is called.
+/// The name of a rung, with its target and its unit.
 #[derive(Clone, Debug)]
 pub(super) struct Spec {
     /// In words: `disk write cached`.
@@ -29,20 +29,20 @@ pub(super) struct Spec {
 /// One run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Run {
-    /// Bytes, or files where that is the unit.
+    /// Bytes, or files if that is the unit.
     pub(super) amount: u64,
-    /// How long it took.
+    /// Duration of the run, in seconds.
     pub(super) seconds: f64,
     /// Processor time of this process, user and system.
     pub(super) cpu_s: Option<f64>,
-    /// What the device was asked for meanwhile.
+    /// Change of the device's counters during the run; `None` without counters.
     pub(super) device: Option<Counters>,
 }
 
-/// Why a rung did not run.
+/// A reason why a rung did not run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// It cannot be had here: why, and what would make it possible.
+    /// It is not available here: the reason, and what would make it possible.
     NotHere(String),
     /// The budget was spent in the middle of it.
     NoTime,
@@ -56,12 +56,12 @@ impl From<std::io::Error> for Refusal {
     }
 }
 
-/// What may be refused.
+/// The result of a step that may be refused.
 pub(super) type Tried<T> = std::result::Result<T, Refusal>;
 
 /// One rung. Dropping it takes back whatever it made.
 pub(super) trait Rung {
-    /// What it is called.
+    /// Returns the name, the target and the unit of the rung.
     fn spec(&self) -> Spec;
 
     /// Makes what the runs need; its time is of the budget and not of a run.
@@ -69,32 +69,33 @@ pub(super) trait Rung {
         Ok(())
     }
 
-    /// How often it is to be run, whatever the others are; `None` for like them.
+    /// Returns how often it is to be run, whatever the others are; `None` for as
+    /// often as the others.
     fn runs(&self) -> Option<usize> {
         None
     }
 
-    /// Runs once. What it needs before and behind is not in its seconds.
+    /// Runs once. What it needs before and after is not in its seconds.
     fn once(&mut self, go: &Go<'_>) -> Tried<Run>;
 
-    /// One line on what was truly measured, asked after the runs.
+    /// Returns one line on what was truly measured; called after the runs.
     fn measured(&self) -> String;
 }
 
-/// Whether to go on. Asked in the middle of every long run, a few times a
-/// second at least, so that neither a slow disk nor a dead one outlasts the
-/// budget or a signal.
+/// The conditions for a run to go on. They are checked in the middle of every long
+/// run, a few times a second at least, so that neither a slow disk nor a dead one
+/// outlasts the budget or a signal.
 pub(super) struct Go<'a> {
     /// Time since the whole run began.
     pub(super) now: &'a (dyn Fn() -> Duration + Sync),
-    /// When the budget is spent.
+    /// Time at which the budget is spent, since the whole run began.
     pub(super) end: Duration,
-    /// Whether the user wants to stop.
+    /// Returns the exit code if the user wants to stop.
     pub(super) stop: &'a (dyn Fn() -> Option<ExitCode> + Sync),
 }
 
 impl Go<'_> {
-    /// Fails once there is no going on.
+    /// Fails once the budget is spent or the user wants to stop.
     pub(super) fn check(&self) -> Tried<()> {
         if (self.stop)().is_some() {
             return Err(Refusal::Stopped);

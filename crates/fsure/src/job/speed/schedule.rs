@@ -1,9 +1,9 @@
-//! Who runs when. All rungs take turns, round after round, each round in
-//! another order: what the machine does meanwhile hits all of them alike, and
-//! none always comes behind the same neighbour (in one order, a cached write
-//! that came before another one was 1.6 times as slow: it found no memory that
-//! had just been used, measured on a virtual machine). A rung is done when its
-//! interval is narrow, and none begins a run that would outlast the budget.
+//! The order of the runs. All rungs take turns, round after round, each round in
+//! another order: what the machine does meanwhile hits all of them alike, and none
+//! always comes after the same neighbour (in one order, a cached write that came
+//! before another one was 1.6 times as slow: it found no memory that had just been
+//! used, measured on a virtual machine). A rung is done when its interval is narrow,
+//! and none begins a run that would outlast the budget.
 
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ use crate::words::units::{GIB, MIB};
 
 /// Below six runs the interval is less sure than 95 %.
 const RUNS_MIN: usize = 6;
-/// What has not become narrow by then does not.
+/// Most runs of a rung: an interval that has not become narrow by then does not.
 const RUNS_MAX: usize = 40;
-/// Half the interval over the median: narrower than this, nobody asks.
+/// Half the interval over the median: a narrower interval is of no use to the user.
 pub(super) const NARROW: f64 = 0.05;
 
-/// What came of the ladder.
+/// The outcome of the ladder.
 #[derive(Debug, Default)]
 pub(super) struct Climbed {
     /// Rungs measured.
@@ -36,11 +36,11 @@ struct Turn {
     rung: Box<dyn Rung>,
     warm_up: Option<Run>,
     runs: Vec<Run>,
-    /// The longest turn so far, with what a run needs before and behind.
+    /// The longest turn so far, with what a run needs before and after.
     longest: Duration,
 }
 
-/// What a rung's turn has led to.
+/// The state of a rung after its turn.
 enum After {
     /// It has another one.
     Open,
@@ -48,7 +48,7 @@ enum After {
     Done,
 }
 
-/// Measures all rungs, as often as told or until each is narrow. Tells each
+/// Measures all rungs, as often as `runs` or until each is narrow. Reports each
 /// rung's line as soon as it is done.
 pub(super) fn climb(
     rungs: Vec<Box<dyn Rung>>,
@@ -75,8 +75,8 @@ pub(super) fn climb(
     climber.climbed
 }
 
-/// The same in every run. The first round, which is not counted, has the order
-/// of the ladder.
+/// Shuffles the places, in the same order in every run. The first round, which is not
+/// counted, has the order of the ladder.
 fn shuffled(mut places: Vec<usize>, round: u64) -> Vec<usize> {
     if round > 0 {
         let key = |place: &usize| *blake3::hash(format!("{round} {place}").as_bytes()).as_bytes();

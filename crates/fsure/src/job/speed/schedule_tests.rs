@@ -1,5 +1,5 @@
-//! The schedule over rungs that cost what they are told to, by a clock of their
-//! own: nothing here waits, and nothing depends on this machine.
+//! The schedule over rungs of a given cost, by a clock of their own: nothing here
+//! waits, and nothing depends on this machine.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};

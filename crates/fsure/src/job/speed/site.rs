@@ -49,19 +49,20 @@ pub(super) struct Site {
     pub(super) folder: PathBuf,
     /// The same as text.
     pub(super) target: String,
-    /// Where everything is made, on the folder's file system; gone with this.
+    /// The folder for all files of the measurement, on the file system of `folder`;
+    /// removed with this.
     pub(super) scratch: Arc<Scratch>,
     /// The file system's type.
     pub(super) kind: String,
-    /// Its device's counters, where it has any.
+    /// Its device's counters; `None` if it has none.
     pub(super) meter: Option<Meter>,
     /// Bytes of a stream.
     pub(super) size: u64,
-    /// Why they are shorter than asked for, where they are.
+    /// The reason why the streams are shorter than requested; `None` if they are not.
     pub(super) bounded: Option<String>,
     /// Files of small-file rungs at most.
     pub(super) files_max: u64,
-    /// What is written.
+    /// Data that are written.
     pub(super) pool: Arc<Pool>,
     /// Bytes that were free before anything was made.
     room: u64,
@@ -73,8 +74,8 @@ pub(super) struct Site {
 const STREAM: &str = "stream";
 
 impl Site {
-    /// Looks at a folder's storage, in whose scratch folder nothing is yet.
-    /// `slice` is how long one run may take.
+    /// Inspects a folder's storage, in whose scratch folder nothing is yet. `slice`
+    /// is the time that one run may take.
     pub(super) fn new(
         folder: PathBuf,
         scratch: Scratch,
@@ -131,7 +132,8 @@ impl Site {
         Ok(site)
     }
 
-    /// What the storage could take in the time of one run.
+    /// Returns the bytes that the storage could take in the time of one run, and the
+    /// reason in words.
     fn bound_by_speed(&self, slice: Duration, room: u64) -> std::io::Result<(u64, String)> {
         let path = self.path().join("trial");
         let writer = Writer::create(&path, Method::strongest())?;
@@ -162,7 +164,7 @@ impl Site {
         Ok((fits.max(SIZE_MIN), why))
     }
 
-    /// Whether streams make sense here; else why not.
+    /// Fails with the reason if streams make no sense here.
     pub(super) fn require_size(&self) -> Tried<()> {
         if self.size >= SIZE_MIN {
             return Ok(());
@@ -173,7 +175,7 @@ impl Site {
         )))
     }
 
-    /// Whether files of so many bytes may still be made.
+    /// Fails with the reason if files of so many bytes must not be made any more.
     pub(super) fn require_room(&self, bytes: u64) -> Tried<()> {
         let used = self.room.saturating_sub(machine::free_bytes(self.path())?);
         if used.saturating_add(bytes) <= self.room / SPACE_SHARE {
@@ -187,7 +189,7 @@ impl Site {
         )))
     }
 
-    /// Whether the folder lies in memory, with no device behind it.
+    /// Returns true if the folder lies in memory, with no device behind it.
     pub(super) fn is_memory(&self) -> bool {
         ["tmpfs", "ramfs"].contains(&&*self.kind)
     }
@@ -207,8 +209,9 @@ impl Site {
         self.scratch.path()
     }
 
-    /// Readers that its storage wants, as `verify` would have them. Whether it
-    /// has heads is timed with what lies there, so it is asked once that does.
+    /// Returns the number of readers that its storage wants, as `verify` would have
+    /// them. A check for heads is timed with what lies there, so this is called once
+    /// there is something.
     pub(super) fn readers(&self) -> usize {
         *self.readers.get_or_init(|| {
             let class = Device::of(&self.tree, b"").class(&self.tree, b"");
@@ -246,8 +249,8 @@ impl Site {
         written
     }
 
-    /// Writes a file to the medium, past the cache where that is to be had, and
-    /// leaves nothing of it in memory.
+    /// Writes a file to the medium, past the cache if that is available, and leaves
+    /// nothing of it in memory.
     pub(super) fn write_past_cache(&self, path: &Path, size: u64, go: &Go<'_>) -> Tried<()> {
         let writer = match self.direct_writer(path) {
             Ok(writer) => writer,

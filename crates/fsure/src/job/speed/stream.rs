@@ -1,6 +1,6 @@
-//! One large file, written and read as far as each rung says and no further.
-//! What is written is a new file each time, and it is gone before the next
-//! rung's turn, so that nobody's left-overs are written in another's time.
+//! One large file, written and read as far as each rung needs and no further. What is
+//! written is a new file each time, and it is gone before the next rung's turn, so
+//! that no rung's left-overs are written in another's time.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::rung::{Go, MIB_PER_S, Refusal, Run, Rung, Spec, Stopwatch, Tried};
 use super::site::{REQUEST, Site};
 use crate::words::units;
 
-/// What a plain reader asks for at once: larger ones gain nothing.
+/// Bytes of one request of a plain reader: larger ones gain nothing.
 const CACHED_REQUEST: u64 = 512 << 10;
 
 /// Everything of this file, in the order of the ladder.
@@ -32,21 +32,21 @@ pub(super) fn rungs(site: &Arc<Site>) -> Vec<Box<dyn Rung>> {
     ]
 }
 
-/// How far a write has to come before the clock stops.
+/// The place that a write has to reach before the clock stops.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reach {
     /// The page cache.
     Cache,
     /// The device, whose own cache may have it.
     Device,
-    /// The medium, as far as a flush says so.
+    /// The medium, as far as a flush reports that.
     Medium,
 }
 
 struct Write {
     site: Arc<Site>,
     reach: Reach,
-    /// How it came to the device, once that is known.
+    /// Method by which it came to the device; `None` before that is known.
     way: Option<Method>,
 }
 
@@ -66,8 +66,8 @@ impl Write {
         Writer::create(path, Method::SyncFileRange)
     }
 
-    /// Who has what was written and not flushed. Below an overlay or a network
-    /// there may be another's memory.
+    /// Returns in words which part of the system holds what was written and not
+    /// flushed. Below an overlay or a network there may be further memory.
     fn holder(&self) -> &'static str {
         match self.site.meter {
             Some(_) => "the device has it, its own cache may",
@@ -217,13 +217,13 @@ struct ReadDirect {
     seen: Option<Seen>,
 }
 
-/// What the runs have shown, the worst of all.
+/// The observations of the runs, the worst of all.
 #[derive(Clone, Copy)]
 struct Seen {
     way: Way,
-    /// Whether the device's counter moved by what was read.
+    /// True if the device's counter moved by what was read; `None` without a counter.
     device: Option<bool>,
-    /// Whether nothing of it was in memory before.
+    /// True if nothing of it was in memory before.
     was_out: bool,
 }
 

@@ -1,6 +1,6 @@
-//! The product itself as a rung: `verify` over the file that the other rungs
-//! read, with a record that lives as long as the measurement. Set against the
-//! device, it says how far the product is from the limit, and what holds it.
+//! The product itself as a rung: `verify` over the file that the other rungs read,
+//! with a record that lives as long as the measurement. Compared with the device, it
+//! shows how far the product is from the limit, and what limits it.
 
 use std::sync::Arc;
 
@@ -14,17 +14,17 @@ use crate::words::{BytesByWay, Error, ExitCode, Monitor, Outcome, RelPath, Resul
 /// The rung's name.
 pub(super) const VERIFY: &str = "verify";
 
-/// From this share of the device's rate on, it is the device that holds
+/// From this share of the device's rate on, in percent, it is the device that limits
 /// `verify`: the rest is its beginning and its end.
 const IS_THE_DEVICE: f64 = 85.0;
 
-/// A hash that is slower than the device holds `verify` where it comes to this
-/// share of the hash's own rate; where it does not, something else does.
+/// A hash that is slower than the device limits `verify` if that comes to this share
+/// of the hash's own rate; otherwise something else does.
 const HASH_SHARE: f64 = 0.5;
 
-/// What `verify` does before the first byte and behind the last took 40 ms
-/// (measured: 138 MiB in 83 ms at 1.7 GB/s, 1 GiB of the same disk at 3.0 GB/s).
-/// In a run of this many seconds that is less than what the device may lack.
+/// Length in seconds of a run in which the time before the first byte and after the
+/// last is less than what the device may lack. That time was 40 ms (measured: 138 MiB
+/// in 83 ms at 1.7 GB/s, 1 GiB of the same disk at 3.0 GB/s).
 const LONG_ENOUGH_S: f64 = 0.25;
 
 /// `verify` of a folder's file.
@@ -43,7 +43,7 @@ impl Verify {
     }
 }
 
-/// Hands on the wish to stop, and nothing else.
+/// Passes on the request to stop, and nothing else.
 struct Quiet<'a, 'b>(&'a Go<'b>);
 
 impl Monitor for Quiet<'_, '_> {
@@ -52,8 +52,8 @@ impl Monitor for Quiet<'_, '_> {
     }
 }
 
-/// What is not as it should be: the run was stopped, or storage is so bad that
-/// there is nothing to be measured.
+/// Refuses a run that was not clean: it was stopped, or storage is so bad that there
+/// is nothing to be measured.
 fn require_clean(outcome: Result<Outcome>, go: &Go<'_>) -> Tried<Outcome> {
     go.check()?;
     let refused = |error: Error| Refusal::NotHere(error.to_string());
@@ -103,7 +103,8 @@ impl Rung for Verify {
     }
 }
 
-/// What holds `verify`, from the rungs of one folder and the hash's.
+/// Returns what limits `verify`, from the rungs of one folder and the hash's; `None`
+/// without the rungs that this needs.
 pub(super) fn limit(target: &str, lines: &[Line]) -> Option<Limit> {
     let of = |name: &str, target: &str| {
         lines.iter().find(|line| line.name == name && line.target == target)

@@ -1,19 +1,18 @@
-//! Our own record: `update` of a tree that grows, over and over, with the record
-//! in the tree and both on the drive, as most people have it. The files are
-//! flushed before an update reads them, so that whatever does not hold after a
-//! cut is the record's fault. Short updates commit at their end; each fourth is
-//! slowed down, so that a cut comes between two of the commits that it makes a
-//! second apart; each eighth is followed by a `verify`, which writes to every row.
+//! The record of fsure itself: `update` of a tree that grows, over and over, with the
+//! record in the tree and both on the drive, as most users have it. The files are flushed
+//! before an update reads them, so that anything that does not hold after a cut is the
+//! record's fault. Short updates commit at their end; each fourth is slowed down, so that
+//! a cut comes between two of the commits that it makes a second apart; each eighth is
+//! followed by a `verify`, which writes to every row.
 //!
-//! Two promises, so two variants. What anybody can see to be committed is there
-//! after a cut: another connection looks, as another program would, and what it
-//! sees is acknowledged. And an update that is cut loses at most about a second
-//! of its work: there a file is acknowledged when it is told as recorded, and the
-//! age of the oldest one lost is how much work that was.
+//! There are two promises, so there are two variants. What other programs can see to be
+//! committed is there after a cut: another connection reads the record, as another
+//! program would, and what it sees is acknowledged. And an update that is cut loses at
+//! most about a second of its work: there a file is acknowledged when it is reported as
+//! recorded, and the age of the oldest one lost is the amount of that work.
 //!
-//! Nothing else is flushed while an update runs: on a journalling file system
-//! that would make the record's names durable, too, and hide that it had not
-//! asked for it.
+//! Nothing else is flushed while an update runs: on a journalling file system that would
+//! make the record's names durable, too, and hide that the record had not requested it.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -38,17 +37,17 @@ const FILES: u64 = 20;
 const SLOW_FILES: u64 = 150;
 /// Bytes read in a second, then.
 const SLOWNESS: u64 = 230_000;
-/// Looks for commits.
+/// Interval between two checks for commits.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// Enough for a minute; then it ends, since a check reads them all.
+/// Files after which the workload ends, enough for a minute: a check reads them all.
 const FILES_MAX: u64 = 3000;
 
-/// What is acknowledged.
+/// The records that are acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Acknowledges {
     /// Records that another connection sees.
     Committed,
-    /// Records as they are told.
+    /// Records as they are reported.
     Told,
 }
 
@@ -103,7 +102,7 @@ fn flush_names(folder: &Path) -> Result<()> {
     flushed.doing("flush the folder", folder)
 }
 
-/// Files in a folder of their own, durable with their names.
+/// Creates files in a folder of their own, durable with their names.
 fn add_files(root: &Path, round: u64, numbers: std::ops::Range<u64>) -> Result<()> {
     let folder = root.join(format!("round-{round:05}"));
     make_folder(&folder, root)?;
@@ -123,7 +122,8 @@ fn add_files(root: &Path, round: u64, numbers: std::ops::Range<u64>) -> Result<(
     flush_names(&folder)
 }
 
-/// Anything but new files is a fault of the workload or of the record.
+/// Fails if an update or a verification stopped early: anything but new files is a fault
+/// of the workload or of the record.
 fn refuse_failure(place: &Place, outcome: Outcome) -> Result<()> {
     match outcome.stopped {
         None => Ok(()),
@@ -136,7 +136,7 @@ fn refuse_failure(place: &Place, outcome: Outcome) -> Result<()> {
     }
 }
 
-/// Listens to the updates, and acknowledges.
+/// Listens to the updates, and acknowledges the records.
 struct Watch<'a, 'b> {
     acknowledges: Acknowledges,
     acks: Mutex<&'a mut Acks<'b>>,
@@ -201,8 +201,8 @@ impl Monitor for Watch<'_, '_> {
     }
 }
 
-/// No record is what was there before the first update: all is lost then, and nothing is
-/// damaged.
+/// Checks the record after a cut. If there is none, the state is that before the first
+/// update: everything is lost, and nothing is damaged.
 pub(super) fn check(folder: &Path) -> Last {
     let place = place(folder.join(TREE));
     if !place.is_recorded() {
@@ -216,8 +216,8 @@ pub(super) fn check(folder: &Path) -> Last {
     look(&place).unwrap_or_else(|error| Err(error.to_string()))
 }
 
-/// Has everything recorded read and judged. Files that are not recorded yet are
-/// new, and that is all there may be to say.
+/// Verifies everything that is recorded. Files that are not recorded yet are new, and
+/// nothing else may be reported.
 fn look(place: &Place) -> Result<Last> {
     let strange = Strange::default();
     let outcome = verify(place, &Options::default(), &strange)?;
@@ -238,7 +238,7 @@ fn look(place: &Place) -> Result<Last> {
     Ok(Ok(catalog.files()))
 }
 
-/// The first finding that there should not be.
+/// The first finding that must not occur.
 #[derive(Default)]
 struct Strange(Mutex<Option<String>>);
 

@@ -1,9 +1,9 @@
-//! Programs to cut the power of, and what checks what a cut leaves of them: the
-//! ways of making data durable that are taken to be right, those that are known
-//! to be wrong, SQLite, and our own record.
+//! Programs whose power is cut, and the checks of what a cut leaves of them: the ways of
+//! making data durable that are considered right, those that are known to be wrong,
+//! SQLite, and the record of fsure itself.
 //!
-//! They keep to the contract of `docs/crash.md` as any program of a user's does;
-//! a workload that knew of the drive below it would prove nothing.
+//! They follow the contract of `docs/crash.md` as any program of a user does. A workload
+//! that knew of the drive below it would prove nothing.
 
 mod append;
 mod catalog;
@@ -26,7 +26,7 @@ use crate::words::{Error, Result};
 pub use ram::write_generation;
 pub use table::{Expect, WORKLOADS, Workload, workload};
 
-/// What a workload does.
+/// Work that a workload does.
 #[derive(Clone, Copy, Debug)]
 enum Work {
     Append(Method),
@@ -37,35 +37,35 @@ enum Work {
     Ram(ram::Acknowledges),
 }
 
-/// Who is told of an acknowledgement, and says whether to go on.
+/// Callback that receives each acknowledgement and decides whether to go on.
 pub type Listen<'a> = &'a mut (dyn FnMut(u64) -> ControlFlow<()> + Send);
 
-/// Why a workload ended.
+/// Reason for the end of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// It was told to, or has done enough.
+    /// It was stopped, or has done enough.
     Stopped,
     /// There is no room left.
     Full,
 }
 
-/// What a check found.
+/// Result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
-    /// Everything up to this number is there, where that can be said.
+    /// Everything up to this number is there; `None` if that cannot be said.
     pub last: Option<u64>,
-    /// What is wrong, if anything is.
+    /// Description of the damage, if there is any.
     pub corrupt: Option<String>,
 }
 
-/// The number up to which all is there, or what is wrong.
+/// The number up to which everything is there, or a description of the damage.
 type Last = std::result::Result<u64, String>;
 
-/// Acknowledgements a second, at most. What is never flushed would fill a small
-/// volume in seconds, and whoever reads the lines would be what is measured.
+/// Maximum number of acknowledgements per second. A workload that never flushes would
+/// fill a small volume in seconds, and a run would measure the reader of the lines.
 const RATE: u32 = 4000;
 
-/// Says what is safe, no faster than [`RATE`].
+/// Reports what is safe, no faster than [`RATE`].
 struct Acks<'a> {
     listen: Listen<'a>,
     next: Instant,
@@ -103,8 +103,8 @@ pub fn run(workload: &Workload, folder: &Path, listen: Listen<'_>) -> Result<End
     }
 }
 
-/// Looks at what a cut left in the folder. A file that cannot be read is as corrupt as
-/// one that says something else; one that is not there is lost.
+/// Checks what a cut left in the folder. A file that cannot be read is as corrupt as one
+/// with other content; a missing file is lost.
 pub fn check(workload: &Workload, folder: &Path) -> Checked {
     let last = match workload.work {
         Work::Append(_) => append::check(folder),
@@ -120,7 +120,7 @@ pub fn check(workload: &Workload, folder: &Path) -> Checked {
     }
 }
 
-/// All of a file; `None` where there is none.
+/// Reads a whole file; `None` if there is none.
 fn read(path: &Path) -> std::result::Result<Option<Vec<u8>>, String> {
     let mut data = Vec::new();
     let read = plain::open(path).and_then(|mut file| file.read_to_end(&mut data));

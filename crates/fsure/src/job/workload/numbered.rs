@@ -1,21 +1,21 @@
-//! Bytes that say which write they are of, and notice if they are not whole: a
-//! number (8 bytes, little endian), filling that follows from it, and a CRC-32 of
-//! all before (4). Of any length, since records that cross sectors and pages are
-//! what a log is made of; [`crate::powercut::Stamp`] is for whole sectors.
+//! Bytes that identify their write, and show if they are incomplete: a number (8 bytes,
+//! little endian), filling that follows from it, and a CRC-32 of everything before (4
+//! bytes). They have any length, since a log consists of records that cross sectors and
+//! pages; [`crate::powercut::Stamp`] is for whole sectors.
 
 use crate::drive::Random;
 
 const HEAD: usize = 8;
 const TAIL: usize = 4;
 
-/// What bytes turned out to be.
+/// Result of reading bytes that should be a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
     /// A write, whole.
     Whole(u64),
     /// Nothing at all.
     Empty,
-    /// As many zeros as there should be other bytes, or fewer.
+    /// Zeros only, as many as the write has bytes, or fewer.
     Zero,
     /// Something else: half of a write, or two in one.
     Broken,
@@ -38,7 +38,7 @@ pub(super) fn fill(bytes: &mut [u8], number: u64) {
     bytes[before..].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// Looks at bytes that should be a write of this length.
+/// Reads bytes that should be a write of this length.
 pub(super) fn look(bytes: &[u8], length: usize) -> Content {
     if bytes.is_empty() {
         return Content::Empty;

@@ -3,7 +3,7 @@
 //! and `fdatasync` owe the same.
 //!
 //! A drive writes sectors whole and not blocks: a slot of which the newest write
-//! was under way may hold sectors of that and of the one before, which is no
+//! was under way may hold sectors of that and of the one before, which is not
 //! damage; the older of them counts.
 
 use std::path::Path;

@@ -24,23 +24,23 @@ use crate::words::{IoContext as _, Result};
 const DISK: &str = "disk";
 /// The files of a generation, in the order in which they are written.
 const FILES: [&str; 5] = ["first", "second", "third", "fourth", "fifth"];
-/// Behind it stands the number of the last generation that is whole: names have
+/// Prefix of the name that holds the number of the last complete generation: names have
 /// to be of one moment, too.
 const MARK: &str = "mark-";
 const NEW: &str = "new";
-/// Bytes in memory, and names: a few are used.
+/// Bytes in memory, and names, of which a few are used.
 const ROOM: (u64, u64) = (64 << 20, 1000);
-/// What may be lost.
+/// Longest time whose changes may be lost.
 const MAX_LOSS: Duration = Duration::from_millis(300);
-/// Between two files: some 60 generations a second.
+/// Pause between two files: some 60 generations a second.
 const PAUSE: Duration = Duration::from_millis(3);
 
-/// When a generation is acknowledged.
+/// Moment at which a generation is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Acknowledges {
-    /// When it was brought to the disk side.
+    /// Once it was brought to the disk side.
     Synced,
-    /// When it is in memory, as any program in there believes.
+    /// Once it is in memory, where any program that uses the folder considers it safe.
     Told,
 }
 
@@ -70,7 +70,8 @@ pub(super) fn run(acknowledges: Acknowledges, folder: &Path, acks: &mut Acks<'_>
     }
 }
 
-/// One writes as it likes, another keeps the disk side up to date.
+/// Writes generations in one thread at its own pace, and keeps the disk side up to date
+/// in another.
 fn told(engine: &mut Engine, place: &Path, acks: &mut Acks<'_>) -> Result<()> {
     let gate = Gate::default();
     std::thread::scope(|scope| {
@@ -128,8 +129,8 @@ fn write_file(folder: &Path, number: u64, at: usize) -> Result<()> {
     durable::rename(&new, &path).doing("put a new file in the place of", &path)
 }
 
-/// The first is always as long as before: only its date tells a copy that it is
-/// another one.
+/// Returns the size of a file in bytes. The first file always has the same size: only its
+/// date shows a copy that it has changed.
 fn size(number: u64, at: usize) -> usize {
     let growth = if at == 0 { 0 } else { number * 37 * at as u64 % 9000 };
     100 + usize::try_from(growth).unwrap_or(0)
@@ -155,7 +156,7 @@ pub(super) fn check(folder: &Path) -> Last {
     Ok(numbers.last().copied().unwrap_or(0))
 }
 
-/// The generation of each file, and of the mark.
+/// Returns the generation of each file, and of the mark.
 fn numbers(disk: &Path) -> std::result::Result<Vec<u64>, String> {
     let mut numbers = Vec::new();
     for (at, name) in FILES.iter().enumerate() {
@@ -182,7 +183,7 @@ fn numbers(disk: &Path) -> std::result::Result<Vec<u64>, String> {
     Ok(numbers)
 }
 
-/// Lets the writer pass, until it is to wait.
+/// Lets the writer pass until it has to wait.
 #[derive(Debug, Default)]
 struct Gate {
     state: Mutex<State>,
@@ -195,7 +196,7 @@ struct State {
     is_inside: bool,
 }
 
-/// The writer, as long as it writes.
+/// The writer while it writes.
 struct Inside<'a>(&'a Gate);
 
 impl Gate {

@@ -19,14 +19,14 @@ use crate::words::{IoContext as _, Result};
 const FILE_SIZE: usize = 4012;
 const NEW: &str = "new";
 
-/// Which steps are taken.
+/// Steps of a replacement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Steps {
     /// `fsync` of the file before the rename.
     pub(super) flushes_file: bool,
     /// `fsync` of the folder behind it.
     pub(super) flushes_folder: bool,
-    /// How many names are taken in turn.
+    /// Number of names that are used in turn.
     pub(super) names: u64,
 }
 

@@ -37,7 +37,7 @@ SELECT count(*) FROM account LEFT JOIN due USING (id)
 WHERE balance <> ?1 + coalesce(amount, 0)
 ";
 
-/// How SQLite is told to commit.
+/// Settings by which SQLite commits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pragmas {
     pub(super) journal_mode: &'static str,
@@ -48,7 +48,7 @@ pub(super) fn run(pragmas: Pragmas, folder: &Path, acks: &mut Acks<'_>) -> Resul
     let path = folder.join(FILE);
     let blame = |error: &rusqlite::Error| blame(&path, error);
     let mut connection = prepare(&path, pragmas).map_err(|e| blame(&e))?;
-    // What is tested are the commits, and not the making of the file.
+    // The commits are tested, and not the creation of the file.
     let names = Names::open(folder).and_then(|names| names.flush());
     names.doing("flush the folder", folder)?;
     connection.pragma_update(None, "synchronous", pragmas.synchronous).map_err(|e| blame(&e))?;
@@ -102,8 +102,8 @@ fn blame(path: &Path, error: &rusqlite::Error) -> Error {
     Error::Io { doing: "commit to", path: path.to_owned(), source }
 }
 
-/// No database, and one without tables, are what was there before the first commit: all
-/// is lost then, and nothing is damaged.
+/// Checks the database after a cut. If there is none, or one without tables, the state is
+/// that before the first commit: everything is lost, and nothing is damaged.
 pub(super) fn check(folder: &Path) -> Last {
     let path = folder.join(FILE);
     if !fsure_os::path::exists(&path) {
@@ -112,8 +112,9 @@ pub(super) fn check(folder: &Path) -> Last {
     look(&path).unwrap_or_else(|error| Err(error.to_string()))
 }
 
-/// What SQLite itself finds wrong with a database, which is opened to be written:
-/// what is in its journal belongs to it.
+/// Opens a database; returns the connection, and the fault that SQLite itself finds in
+/// it, if any. The database is opened for writing: the content of its journal belongs to
+/// it.
 pub(super) fn objection(path: &Path) -> rusqlite::Result<(Connection, Option<String>)> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;

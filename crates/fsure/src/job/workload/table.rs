@@ -1,5 +1,5 @@
-//! Which workloads there are, and what is to be expected of each: the claims that
-//! `fsure crash --matrix` holds against what it sees.
+//! The workloads, and the result that is expected of each: the claims that `fsure crash
+//! --matrix` compares with what it sees.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::rename::Steps;
 use super::sqlite::Pragmas;
 use crate::drive::Personality;
 
-/// What the cuts of a workload on a drive must look like.
+/// Expected result of the cuts of a workload on a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expect {
     /// Nothing acknowledged is lost.
@@ -40,30 +40,30 @@ impl fmt::Display for Expect {
     }
 }
 
-/// A program to cut the power of.
+/// A program whose power is cut.
 #[derive(Debug)]
 pub struct Workload {
     /// Its name: protocol, colon, variant.
     pub name: &'static str,
-    /// What it does before it acknowledges.
+    /// Description of its steps before an acknowledgement.
     pub does: &'static str,
-    /// What is expected of it on a drive that keeps its word.
+    /// Expected result on an honest drive.
     honest: Expect,
     pub(super) work: Work,
 }
 
 impl Workload {
-    /// The first part of its name.
+    /// Returns the first part of its name.
     pub fn protocol(&self) -> &'static str {
         self.name.split(':').next().unwrap_or(self.name)
     }
 
-    /// What is expected on a drive with a file system of this kind.
+    /// Returns the expected result on a drive with a file system of this kind.
     ///
-    /// A drive with protected cache owes what an honest one does: what the
-    /// system has not sent yet is as gone. On one that lies or defers, the
-    /// right protocols fail as well as the wrong ones; that they are seen to is
-    /// what makes "nothing lost" on the others worth something.
+    /// A drive with a protected cache owes what an honest one does: what the system has
+    /// not sent yet is lost on both. On a drive that lies or defers, the right protocols
+    /// fail as well as the wrong ones; only because they are seen to fail there does
+    /// "nothing lost" on the other drives mean something.
     pub fn expect(&self, drive: Personality, file_system: &str) -> Expect {
         if matches!(drive, Personality::Lying { .. } | Personality::Defer { .. }) {
             return Expect::Fails;
@@ -73,7 +73,7 @@ impl Workload {
             // in the log, which an overwrite in place need not leave there: 18
             // of 40 cuts lost (kernel 6.18).
             ("overwrite:syncfs", "xfs") => Expect::MayLose,
-            // The kernel does not tell a FUSE file system of it.
+            // The kernel does not pass it on to a FUSE file system.
             ("append:syncfs" | "overwrite:syncfs", "folder" | "folder-journal") => Expect::Fails,
             ("ram:synced" | "ram:told", "folder" | "folder-journal") => Expect::Fails,
             // Nothing but a flush of the folder makes a name durable there, and
@@ -84,7 +84,7 @@ impl Workload {
     }
 }
 
-/// A workload by its name; a protocol alone stands for its first.
+/// Finds a workload by its name; a protocol alone stands for its first workload.
 pub fn workload(name: &str) -> Option<&'static Workload> {
     let exact = WORKLOADS.iter().find(|workload| workload.name == name);
     exact.or_else(|| WORKLOADS.iter().find(|workload| workload.protocol() == name))
@@ -133,12 +133,12 @@ const fn catalog(
 /// the middle of all cuts.
 const ABOUT_A_SECOND: Duration = Duration::from_secs(3);
 
-/// All of them.
+/// All workloads.
 ///
-/// Where SQLite's promises are from: `sqlite.org/pragma.html#pragma_synchronous`
-/// (WAL with NORMAL may roll back, DELETE with FULL may lose the last commit and
-/// EXTRA does not). Those of the calls: their manual pages; a name is durable
-/// when its folder was flushed, `sync_file_range` promises nothing.
+/// SQLite's promises are from `sqlite.org/pragma.html#pragma_synchronous` (WAL with
+/// NORMAL may roll back, DELETE with FULL may lose the last commit and EXTRA does not).
+/// Those of the calls are from their manual pages: a name is durable when its folder was
+/// flushed, `sync_file_range` promises nothing.
 pub const WORKLOADS: &[Workload] = &[
     append("append:fsync", "100-byte records, fsync", Expect::NeverLoses, Method::Fsync),
     append("append:fdatasync", "the same, fdatasync", Expect::NeverLoses, Method::Fdatasync),

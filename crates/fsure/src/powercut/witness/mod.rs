@@ -1,9 +1,9 @@
-//! The witness: it remembers what writers were told to be durable, whatever
-//! happens to them, to the network, and to itself.
+//! The witness: it remembers what writers have reported as durable, whatever happens to
+//! them, to the network, and to itself.
 //!
-//! A thread for each connection, so their number is bounded: among those that
-//! have not proved anything the oldest makes way, so that ten thousand who say
-//! nothing keep nobody out for longer than a handshake takes.
+//! There is a thread for each connection, so their number is bounded. Among those that
+//! have not proved anything the oldest makes way, so that ten thousand callers that send
+//! nothing keep no other out for longer than a handshake takes.
 
 mod session;
 #[cfg(test)]
@@ -24,22 +24,22 @@ use super::line::{Line, Listener};
 use super::record::{Asked, Opened, Run};
 use crate::words::{Clock, Error, ExitCode, IoContext as _, Result};
 
-/// What a witness is to do.
+/// Options of a witness.
 #[derive(Clone, Debug)]
 pub struct WitnessOptions {
-    /// Where to listen, `HOST:PORT`.
+    /// Address at which to listen, `HOST:PORT`.
     pub listen: String,
-    /// Where the logs are; made where it is not there.
+    /// Folder of the logs; created if it does not exist.
     pub folder: PathBuf,
-    /// What callers must know; `None`: everybody of this machine may call.
+    /// Secret that callers must know; `None` if every program of this machine may call.
     pub secret: Option<Secret>,
-    /// Where the time comes from.
+    /// Source of the time.
     pub clock: Clock,
 }
 
 /// Connections of each kind, at most.
 const CONNECTIONS: usize = 64;
-/// How often to look whether somebody calls.
+/// Interval at which the witness checks for new connections.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Listens until it is asked to stop.
@@ -85,11 +85,11 @@ struct Witness<'a> {
 
 type Writers = HashMap<Run, Stream>;
 
-/// Who is connected.
+/// The current connections.
 #[derive(Default)]
 struct Present {
     next: u64,
-    /// In the order in which they came.
+    /// Connections that have not proved anything, in the order in which they came.
     strangers: Vec<(u64, Stream)>,
     known: Vec<Known>,
 }
@@ -101,7 +101,7 @@ struct Known {
 }
 
 impl Present {
-    /// Lets a stranger in.
+    /// Adds a connection that has not proved anything; returns its number.
     fn enter(&mut self, stream: Stream) -> u64 {
         if self.strangers.len() >= CONNECTIONS {
             self.strangers.remove(0).1.end();
@@ -111,7 +111,8 @@ impl Present {
         self.next
     }
 
-    /// A stranger is one no more. False where it had to make way meanwhile.
+    /// Moves a connection to those that have proved the secret. False if it had to make
+    /// way meanwhile.
     fn is_known(&mut self, id: u64) -> bool {
         let Some(at) = self.strangers.iter().position(|one| one.0 == id) else { return false };
         let stream = self.strangers.remove(at).1;
@@ -177,8 +178,9 @@ impl Witness<'_> {
         }
     }
 
-    /// Of who has proved nothing nothing is said, or garbage would fill the
-    /// screen; who has another token is told so at its end.
+    /// Serves a connection. Nothing is reported of a caller that has proved nothing, or
+    /// garbage would fill the screen. A caller with another token gets the error at its
+    /// end.
     fn serve(&self, id: u64, stream: Stream) {
         let until = Instant::now() + PATIENCE;
         let (peer, Ok(second)) = (stream.peer(), stream.second()) else { return };
@@ -211,17 +213,17 @@ impl Witness<'_> {
     }
 }
 
-/// Somebody who has proved to know the secret.
+/// A caller that has proved that it knows the secret.
 struct Caller {
     id: u64,
     stream: Stream,
     receiver: Receiver,
-    /// When it must have said what it wants.
+    /// Deadline for its first request.
     until: Instant,
 }
 
-/// Whether an error says no more than that the other side has gone: then there is
-/// nobody to be told.
+/// Returns true if an error means only that the other side has gone: then there is no
+/// side left to inform.
 fn is_gone(error: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, TimedOut, UnexpectedEof};
     let kinds = [BrokenPipe, ConnectionAborted, ConnectionReset, TimedOut, UnexpectedEof];

@@ -1,5 +1,5 @@
-//! What a witness does for those who have proved to know the secret: it listens
-//! to writers, and tells checkers.
+//! Services of a witness for those who have proved that they know the secret: it listens
+//! to writers, and reports to checkers.
 
 use std::io;
 use std::sync::{Condvar, Mutex};
@@ -12,14 +12,14 @@ use super::super::log::{self, Log};
 use super::super::record::{self, Asked, OWED, Opened, Record, Run, Told};
 use super::{Caller, Line, Witness, is_gone, locked};
 
-/// How long what was heard may not be on the medium.
+/// Time for which received records can be missing on the medium.
 const BATCH: Duration = Duration::from_millis(25);
-/// How many runs to name to who asks for one that is not there.
+/// Number of runs to name in the response to a request for a run that does not exist.
 const NAMED: usize = 5;
 
 impl Witness<'_> {
-    /// Listens to a writer for as long as the connection is there. However long
-    /// it says nothing, its run goes on: a flush may take its time.
+    /// Listens to a writer as long as the connection exists. However long the writer
+    /// sends nothing, its run goes on: a flush may take its time.
     pub(super) fn listen_to(
         &self,
         caller: Caller,
@@ -46,7 +46,8 @@ impl Witness<'_> {
         let waited = self.writer_has_gone.wait_timeout_while(writers, PATIENCE, is_there);
         let (mut writers, _) = waited.unwrap_or_else(std::sync::PoisonError::into_inner);
         if is_there(&mut writers) {
-            // Which it will not be for ever: the writer is to call again.
+            // The earlier connection will not be there for ever: the writer is to call
+            // again.
             return Err(io::ErrorKind::TimedOut.into());
         }
         writers.insert(run, stream);
@@ -79,7 +80,7 @@ impl Witness<'_> {
         let heard = std::thread::scope(|scope| {
             let confirms = || {
                 let confirmed = hearing.confirm(sender);
-                // Nothing is heard that cannot be confirmed.
+                // Nothing is received that cannot be confirmed.
                 stream.end_reading();
                 confirmed
             };
@@ -88,7 +89,7 @@ impl Witness<'_> {
             let heard = self.hear(hearing, id, &mut receiver);
             hearing.end();
             let confirmed = confirms.join().unwrap_or_else(|_| Err(broken("an internal fault")));
-            // That the log failed says more than that the connection is gone.
+            // A failure of the log counts for more than the end of the connection.
             confirmed.and(heard)
         });
         let state = locked(&hearing.state);
@@ -140,7 +141,7 @@ impl Witness<'_> {
         }
     }
 
-    /// Tells a checker all of a run.
+    /// Sends all of a run to a checker.
     pub(super) fn tell(&self, asked: &Asked, sender: &mut Sender) -> io::Result<()> {
         let run = self.find(asked)?;
         let (opened, memory) = log::read(&self.options.folder, &run)?;
@@ -164,8 +165,8 @@ impl Witness<'_> {
         sender.send(Kind::Done, &[])
     }
 
-    /// The run that is asked for: by its name, else the last of that folder of
-    /// that machine.
+    /// Finds the requested run: by its name, else the last of that folder of that
+    /// machine.
     fn find(&self, asked: &Asked) -> io::Result<Run> {
         let runs = log::runs(&self.options.folder)?;
         let found = runs.iter().rfind(|opened| match &asked.run {
@@ -239,7 +240,8 @@ impl Hearing {
         self.changed.notify_all();
     }
 
-    /// Brings to the medium what was heard, and says so, until it is over.
+    /// Syncs what was received, and confirms it to the writer, until the connection is
+    /// over.
     fn confirm(&self, sender: &mut Sender) -> io::Result<()> {
         loop {
             let began = Instant::now();

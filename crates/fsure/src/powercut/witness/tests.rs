@@ -85,7 +85,7 @@ fn soon() -> Option<Instant> {
     Some(Instant::now() + 4 * PATIENCE)
 }
 
-/// Opens a run; the answer is the number of the next record, or why not.
+/// Opens a run; returns the number of the next record.
 fn open(address: &str, run: u8) -> io::Result<(Halves, u64)> {
     let (mut sender, mut receiver) = known(address);
     sender.send(Kind::Open, &serde_json::to_vec(&opened(run)).unwrap())?;
@@ -115,7 +115,7 @@ fn recorded(receiver: &mut Receiver, next: u64) -> io::Result<()> {
     }
 }
 
-/// How many writes are owed of a run.
+/// Requests a run; returns the response and the number of writes that are owed.
 fn ask(address: &str, run: u8) -> io::Result<(Told, usize)> {
     let (mut sender, mut receiver) = known(address);
     let name = Some(run_name(&[run; 16]));

@@ -11,11 +11,11 @@ const TOP: f64 = 8.0;
 /// One bar.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Amount {
-    /// What it is a part of the whole by.
+    /// Name of the part of the whole.
     pub label: String,
-    /// How much.
+    /// Amount, which determines the length of the bar.
     pub value: u64,
-    /// How much, in words.
+    /// The amount in words.
     pub words: String,
 }
 

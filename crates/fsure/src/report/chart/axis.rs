@@ -11,7 +11,7 @@ const LOG_FROM: f64 = 30.0;
 pub(super) struct Axis {
     low: f64,
     high: f64,
-    /// Whether equal steps are equal factors.
+    /// True if equal steps on the axis are equal factors.
     pub(super) is_log: bool,
     from: f64,
     to: f64,

@@ -1,5 +1,5 @@
-//! How long single operations took: a row for each method, so that the shape
-//! is seen and not only three figures of it.
+//! Draws the latencies of single operations: a row for each method, so that the
+//! distribution is visible and not only three figures of it.
 
 use std::fmt::Write as _;
 

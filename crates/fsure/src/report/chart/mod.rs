@@ -22,19 +22,19 @@ use svg::escaped;
 /// Colours as variables, for light and dark.
 pub const COLORS: &str = include_str!("colors.css");
 
-/// What the classes in a chart look like.
+/// Styles of the classes in a chart.
 pub const STYLE: &str = include_str!("chart.css");
 
-/// What stands at the beginning of every file that is written for a report, so
-/// that the next report may take its place.
+/// Text at the beginning of every file that is written for a report, so that the next
+/// report can replace the file.
 pub const MADE_HERE: &str = "<!-- made by fsure report -->";
 
 /// A chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
-    /// What it shows, as a heading.
+    /// Heading of the chart.
     pub title: String,
-    /// What it shows, in a sentence or two with the figures that matter.
+    /// Description of the chart in a sentence or two, with the figures that matter.
     pub description: String,
     width: f64,
     height: f64,

@@ -20,8 +20,8 @@ struct FolderLine<'a> {
     path: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     path_bytes: Option<String>,
-    /// Whether the path leads there: it is deleted, or in a mount of others,
-    /// where it does not.
+    /// True if the path leads to the folder. It does not if the folder is deleted or lies
+    /// in a mount that this process does not see.
     is_visible: bool,
     #[serde(flatten)]
     own: Figures,
@@ -32,7 +32,7 @@ struct FolderLine<'a> {
     below: Option<Figures>,
 }
 
-/// Null is what the source cannot tell.
+/// A figure is null if the source cannot measure it.
 #[derive(Serialize)]
 struct Figures {
     waited_ms: Option<f64>,
@@ -166,7 +166,7 @@ struct SummaryLine<'a> {
     r#type: &'static str,
     command: &'static str,
     source: &'static str,
-    /// Why it is not the best one.
+    /// Reason why the source is not the best one; `None` if it is.
     fell_back: Option<&'a str>,
     seconds: f64,
     #[serde(flatten)]
@@ -184,7 +184,7 @@ struct LostLine {
     count: u64,
 }
 
-/// The last line: who told, for how long, and what he did not see; no line end.
+/// The last line: the source, the time it watched, and what it did not see; no line end.
 pub fn summary_line(hot: &Hot, exit_code: ExitCode) -> String {
     let mut totals = hot.tree.all;
     for folder in &hot.unseen {

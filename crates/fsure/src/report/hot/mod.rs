@@ -16,7 +16,7 @@ use crate::words::advice::Advice;
 use crate::words::escape;
 use crate::words::units::size;
 
-/// What makes a folder hot.
+/// The measure by which a folder is hot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum By {
     /// The time for which programs wait for the device: what memory saves.
@@ -31,7 +31,8 @@ pub enum By {
 }
 
 impl By {
-    /// How hot, by this first, and by the others where that is the same.
+    /// Returns the sort key for the heat: this measure first, and the others, which
+    /// decide if it is the same.
     fn heat(self, counts: &Counts) -> [u64; 4] {
         let saved = waited_ns(counts);
         let written = counts.bytes_written + counts.bytes_mapped;
@@ -104,7 +105,7 @@ fn hottest(root: &Node, by: By) -> BTreeSet<PathBuf> {
     all.into_iter().take(ROWS).map(|(_, path)| path.clone()).collect()
 }
 
-/// Whether there is more to it than that it leads to one other.
+/// Returns true if the node does more than lead to one other node.
 fn is_shown(node: &Node) -> bool {
     !node.own.is_nothing() || node.children.len() > 1
 }
@@ -181,7 +182,7 @@ fn table(rows: &[Vec<String>]) -> String {
     text
 }
 
-/// Who told, for how long, and what he did not.
+/// Returns sentences on the source, the time it watched, and what it did not see.
 fn closing(hot: &Hot) -> String {
     let mut text = format!("Watched for {:.1} s by {}.", hot.seconds, hot.source.name());
     if let Some(why) = &hot.fell_back {
@@ -197,7 +198,7 @@ fn closing(hot: &Hot) -> String {
     text + "\n"
 }
 
-/// What to do, folder by folder.
+/// Returns the advice on what to do, folder by folder.
 pub fn advice_text(hot: &Hot) -> String {
     if hot.source != Source::Ebpf {
         return "No advice: without times nobody knows what memory would save.\n".to_owned()

@@ -1,4 +1,4 @@
-//! What was seen on a machine that is not there.
+//! Tests of the reports with the figures of an imaginary machine.
 
 use fsure_os::tracing::Process;
 

@@ -1,4 +1,4 @@
-//! What the page says of a run of `verify` and its relatives.
+//! The part of the page on a run of `verify` and its relatives.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;

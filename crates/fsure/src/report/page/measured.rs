@@ -1,4 +1,4 @@
-//! What the page says of a measurement.
+//! The part of the page on a measurement.
 
 use serde::Serialize;
 

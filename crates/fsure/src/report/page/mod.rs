@@ -28,7 +28,7 @@ const SCRIPT: &str = include_str!("page.js");
 pub struct Named {
     /// The file, as text.
     pub file: String,
-    /// What it holds.
+    /// Content of the file.
     pub content: Content,
 }
 
@@ -41,7 +41,7 @@ pub struct Report {
     pub charts: Vec<(String, String)>,
 }
 
-/// What the template is told of a result.
+/// Data of a result for the template.
 #[derive(Serialize)]
 #[serde(tag = "is", rename_all = "kebab-case")]
 enum Section {
@@ -78,7 +78,7 @@ impl Charts {
 /// The page of these results, in their order.
 ///
 /// # Errors
-/// Only what the template's engine says of a fault of ours.
+/// Only those that the template engine reports for a fault of fsure itself.
 pub fn page(results: &[Named]) -> Result<Report, minijinja::Error> {
     let mut charts = Charts::default();
     let sections: Vec<_> = results

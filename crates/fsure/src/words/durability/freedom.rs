@@ -1,5 +1,5 @@
-//! The ways in which a flush is called free, each with a sentence that has its figures: of
-//! one that takes seven times as long as a write, it must not say that it costs nothing.
+//! The reasons to call a flush free, each with a sentence that has its figures. The sentence
+//! must not claim that a flush costs nothing if it takes seven times as long as a write.
 
 use super::thresholds::{CONSUMER_MIN_US, FLASH_MIN_US, IMPOSSIBLE_RATE};
 use crate::words::units::microseconds;
@@ -17,7 +17,7 @@ pub(super) enum Freedom {
 }
 
 impl Freedom {
-    /// The sentence; `time` says what a write takes with it and without.
+    /// Returns the sentence; `time` states the time of a write with the flush and without.
     pub(super) fn words(&self, time: &str) -> String {
         match *self {
             Self::AddsNothing => format!("A flush costs next to nothing ({time})."),

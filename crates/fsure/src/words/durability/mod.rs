@@ -1,7 +1,7 @@
-//! Whether a flush is to be believed: what can be known from inside a machine
-//! about an acknowledged write, and a rule for each thing that it can mean.
-//! Only a cut proves anything; these rules say what is consistent with what was
-//! measured and what is not.
+//! Judges if a flush can be trusted: the facts about an acknowledged write that can
+//! be known from inside a machine, and a rule for each thing that they can mean.
+//! Only a power cut proves anything; these rules decide what is consistent with the
+//! measurements and what is not.
 //!
 //! A fact that is not known never speaks for a drive, and no sentence says
 //! "safe" before a cut has passed.
@@ -16,7 +16,7 @@ pub use rules::judge;
 
 use super::ExitCode;
 
-/// What kind of storage a path is on in the end.
+/// The kind of storage that a path is on in the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Medium {
     /// Solid state, by NVMe.
@@ -29,7 +29,7 @@ pub enum Medium {
     Virtual,
     /// A file behind a loop device, whose own storage decides.
     Loop,
-    /// Behind a network, or a program of somebody's.
+    /// Behind a network, or behind another program.
     Remote,
     /// Memory: tmpfs, zram, RAM disks.
     Memory,
@@ -37,33 +37,33 @@ pub enum Medium {
     Unknown,
 }
 
-/// What the kernel takes a device's write cache for.
+/// The kind of a device's write cache, as the kernel sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteCache {
     /// `write back`: acknowledged writes may be in a volatile cache, and
     /// flushes are sent.
     Back,
-    /// `write through`: what is acknowledged is said to be on the medium, and
+    /// `write through`: acknowledged writes are said to be on the medium, and
     /// no flushes are sent.
     Through,
 }
 
-/// What was found out about a path. What could not be is `None`.
+/// The facts found out about a path. A fact that could not be found out is `None`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Facts {
     /// The storage in the end.
     pub medium: Medium,
     /// The file system's type.
     pub file_system: String,
-    /// What the kernel takes the cache for.
+    /// Kind of the write cache, as the kernel sees it.
     pub write_cache: Option<WriteCache>,
-    /// True where the kernel took the cache for another kind after the measurement than
+    /// True if the kernel took the cache for another kind after the measurement than
     /// before it.
     pub write_cache_changed: bool,
-    /// The setting by which a loop device keeps flushes from its file, where one does.
+    /// The setting by which a loop device keeps flushes from its file, if one does.
     pub held_by_loop: Option<String>,
-    /// Whether the drive itself says that its volatile cache is on (NVMe
-    /// feature 6, ATA identify word 85): root may ask.
+    /// True if the drive itself reports that its volatile cache is on (NVMe
+    /// feature 6, ATA identify word 85). Only root can query it.
     pub drive_cache_on: Option<bool>,
     /// Operations behind `flush_us`.
     pub count: u64,
@@ -77,55 +77,55 @@ pub struct Facts {
     pub direct_us: Option<f64>,
     /// Flushes that the device was sent per operation of F, by its counter.
     pub flushes_per_op: Option<f64>,
-    /// Bytes that the device was written per byte of ours while F was measured
-    /// beyond what the file system itself would write: others at work.
+    /// Bytes that other programs wrote to the device per byte of the measurement
+    /// of F: those beyond what the file system itself would write.
     pub foreign_ratio: Option<f64>,
-    /// Flush time over bytes written before it: bytes, median microseconds.
+    /// Flush time by the bytes written before it: bytes, median microseconds.
     pub slope: Vec<(u64, f64)>,
     /// Median of a write through a descriptor opened with `O_DSYNC`.
     pub dsync_us: Option<f64>,
-    /// Median of the system's weaker flush, where it has one: `fsync` on macOS,
+    /// Median of the system's weaker flush, if it has one: `fsync` on macOS,
     /// the flush without a device flush on Windows.
     pub weak_us: Option<f64>,
-    /// What real or simulated power cuts of this device have shown.
+    /// Results of real or simulated power cuts of this device.
     pub cuts: Option<Cuts>,
 }
 
-/// What power cuts have shown.
+/// The results of power cuts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cuts {
     /// Cuts made.
     pub made: u64,
     /// Writes acknowledged before them, in all.
     pub acknowledged: u64,
-    /// Of these, writes that were gone.
+    /// Acknowledged writes that were gone.
     pub lost: u64,
 }
 
-/// What can be said of a flush. `docs/flush.md` says when each applies.
+/// A judgement on a flush. `docs/flush.md` states when each applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Id {
     /// Power cuts lost acknowledged writes.
     CutFailed,
     /// Power cuts lost nothing.
     CutPassed,
-    /// Nothing can be said, and why.
+    /// No judgement is possible, for a stated reason.
     NotMeasured,
     /// The drive was sent no flush although its cache is volatile.
     NoFlushSent,
     /// The kernel takes the cache for write through and sends no flush.
     ClaimsWt,
-    /// Faster than heads can be.
+    /// Faster than a disk with heads can be.
     Impossible,
     /// The flush is quicker than a drive can be whose cache is not protected.
     FreeFlush,
     /// Consistent with a real flush.
     Plausible,
-    /// As slow as heads, on storage without.
+    /// As slow as a disk with heads, on storage without heads.
     SlowFlush,
     /// Two ways to the same promise cost very different times.
     Mismatch,
-    /// The system's weaker flush leaves the drive out.
+    /// The system's weaker flush does not reach the drive.
     WeakFsync,
 }
 
@@ -148,16 +148,16 @@ impl Id {
     }
 }
 
-/// What a judgement means for somebody with the only copy.
+/// The meaning of a judgement for a user with the only copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Grade {
     /// Nothing speaks against it.
     Ok,
-    /// It may lose acknowledged writes, and nobody can tell from inside.
+    /// It can lose acknowledged writes, which cannot be determined from inside.
     Suspicious,
-    /// It will lose acknowledged writes when the power goes, or has.
+    /// It will lose acknowledged writes when the power fails, or has lost some.
     Bad,
-    /// Nothing can be said.
+    /// No judgement is possible.
     NotMeasured,
 }
 
@@ -173,20 +173,20 @@ impl Grade {
     }
 }
 
-/// One thing that can be said of a flush.
+/// A judgement on a flush, with its grade and its sentences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
-    /// Which.
+    /// Identifier of the judgement.
     pub id: Id,
-    /// What it means.
+    /// Its meaning for the user.
     pub grade: Grade,
-    /// What was seen, what it means, and what to do now.
+    /// The observation, its meaning, and advice on what to do now.
     pub words: String,
 }
 
-/// The exit code of a run with these judgements: 3 where one is bad, else 5
-/// where something could not be measured, else 1 where one is suspicious. None
-/// at all is nothing measured.
+/// The exit code of a run with these judgements: 3 if one is bad, else 5 if
+/// something could not be measured, else 1 if one is suspicious. No judgements at
+/// all count as nothing measured.
 pub fn exit_code(judgements: &[Judgement]) -> ExitCode {
     let code = |judgement: &Judgement| match judgement.grade {
         Grade::Ok => ExitCode::Clean,

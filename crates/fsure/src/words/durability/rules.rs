@@ -1,7 +1,7 @@
-//! The rules, by class: what cuts have shown, whether the drive was asked at
-//! all, whether the time fits, and whether the ways to ask agree. Each class
-//! says at most what its facts carry; the classes before it take away questions
-//! from those behind (`docs/flush.md` has the table).
+//! The rules, by class: the results of cuts, if the flush reached the drive at
+//! all, if the time fits, and if the ways to flush agree. Each class concludes at
+//! most what its facts support; the classes before it take away questions from
+//! those behind (`docs/flush.md` has the table).
 
 use super::freedom::Freedom;
 use super::thresholds::{
@@ -15,7 +15,7 @@ use crate::words::units::microseconds;
 const ONLY_A_CUT: &str =
     "Only cutting the power while it writes can tell; until then, keep another copy elsewhere.";
 
-/// All that can be said of these facts, the proofs first. Never empty.
+/// Returns all judgements on these facts, the proofs first. Never empty.
 pub fn judge(facts: &Facts) -> Vec<Judgement> {
     let facts = Case::new(facts);
     let mut all: Vec<_> = facts.cuts().into_iter().collect();
@@ -65,12 +65,13 @@ fn not_measured(why: String) -> Judgement {
     says(Id::NotMeasured, Grade::NotMeasured, format!("Not measurable here: {why}"))
 }
 
-/// A nanosecond to a day: what clocks give and divisions bear.
+/// Returns true for a time from a nanosecond to a day: a clock can give such a time, and
+/// it can be divided by.
 fn is_time(us: &f64) -> bool {
     (0.001..=86_400e6).contains(us)
 }
 
-/// The facts with what is no number or no time taken out.
+/// The facts, without values that are not a number or not a time.
 struct Case<'a> {
     facts: &'a Facts,
     flush_us: Option<f64>,
@@ -91,7 +92,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// What cuts of the power have shown; cuts before which nothing was
+    /// Judges the results of power cuts. Cuts before which no write was
     /// acknowledged have shown nothing.
     fn cuts(&self) -> Option<Judgement> {
         let cuts = self.facts.cuts.filter(|cuts| cuts.made > 0 && cuts.acknowledged > 0)?;
@@ -114,14 +115,14 @@ impl<'a> Case<'a> {
         Some(says(Id::CutPassed, Grade::Ok, words))
     }
 
-    /// Whether cuts have answered what only cuts can.
+    /// Returns true if cuts have settled what only cuts can settle.
     fn is_settled(&self) -> bool {
         self.facts
             .cuts
             .is_some_and(|cuts| cuts.made >= CUTS_MIN && cuts.acknowledged > 0 && cuts.lost == 0)
     }
 
-    /// Why there is no drive to ask.
+    /// Returns the reason why there is no drive to judge; `None` if there is one.
     fn without_drive(&self) -> Option<String> {
         let file_system = &self.facts.file_system;
         match self.facts.medium {
@@ -135,8 +136,8 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Whether the drive was asked at all. `None` where it was, or where that
-    /// is not seen.
+    /// Judges if the flush reached the drive at all. `None` if it did, or if that
+    /// cannot be observed.
     fn reach(&self) -> Option<Judgement> {
         let is_through = self.facts.write_cache == Some(WriteCache::Through);
         if is_through && self.facts.drive_cache_on == Some(true) {
@@ -175,9 +176,9 @@ impl<'a> Case<'a> {
         Some(says(Id::NoFlushSent, grade, format!("{words} {advice}")))
     }
 
-    /// No flush is sent because there is said to be nothing to flush. Who says
-    /// so besides the kernel decides what it is worth: anybody may have told
-    /// the kernel.
+    /// Judges a kernel that sends no flush because it takes the cache for write
+    /// through. The grade depends on other evidence for that, since any program
+    /// with the permission can change the kernel's setting.
     fn claims_write_through(&self) -> Judgement {
         let (grade, why) = if self.facts.drive_cache_on == Some(false) {
             (Grade::Ok, "The drive itself says so, too.".to_owned())
@@ -194,12 +195,12 @@ impl<'a> Case<'a> {
         says(Id::ClaimsWt, grade, format!("{words} {why}"))
     }
 
-    /// F, where as much was measured as a judgement on times needs.
+    /// Returns F, if enough was measured for a judgement on times.
     fn reliable_us(&self) -> Option<f64> {
         self.flush_us.filter(|_| self.unreliable().is_none())
     }
 
-    /// Why the times say nothing.
+    /// Returns the reason why the times cannot be used; `None` if they can be.
     fn unreliable(&self) -> Option<String> {
         let Facts { count, spread_us: (low, high), foreign_ratio, .. } = *self.facts;
         let spread = high / low;
@@ -224,7 +225,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Whether the time fits what the drive is said to be.
+    /// Judges if the time fits the kind of drive that the system reports.
     fn time(&self) -> Option<Judgement> {
         if self.is_settled() {
             return None;
@@ -252,7 +253,8 @@ impl<'a> Case<'a> {
         Some(self.hidden(flush_us).map_or_else(|| self.plausible(flush_us), not_measured))
     }
 
-    /// Faster than heads can be, whatever the cache is said to be.
+    /// Judges a time that is shorter than a disk with heads can reach, whatever its cache is
+    /// said to be.
     fn too_fast_for_heads(&self) -> Option<Judgement> {
         let us = self.reliable_us()?;
         if self.facts.medium != Medium::Hdd || us >= HALF_TURN_US || self.is_settled() {
@@ -277,8 +279,8 @@ impl<'a> Case<'a> {
         Some(says(Id::Impossible, grade, words))
     }
 
-    /// The first way in which the flush is quicker than a drive can be whose cache is
-    /// volatile.
+    /// Returns the first reason why the flush is quicker than that of a drive with a
+    /// volatile cache can be; `None` if there is none.
     fn freedom(&self, flush_us: f64) -> Option<Freedom> {
         if self.is_rising() {
             return None;
@@ -303,15 +305,17 @@ impl<'a> Case<'a> {
         is_hosts_way.then_some(Freedom::QuickerThanDrives { added_us })
     }
 
-    /// The write without a flush that is itself as slow as the medium: there is
-    /// no cache that a flush could empty (the founders' USB stick). Whether a
-    /// host throttles or writes is not seen from inside.
+    /// Returns the time in microseconds from which a write without a flush is itself
+    /// as slow as the medium: there is then no cache that a flush could empty (the
+    /// founders' USB stick). Infinite for a virtual disk, because it cannot be seen
+    /// from inside if a host throttles or writes.
     fn uncached_us(&self) -> f64 {
         if self.facts.medium == Medium::Virtual { f64::INFINITY } else { self.medium_us() }
     }
 
-    /// What a write that reaches the medium takes at least. What the medium is
-    /// not known to be, it may be.
+    /// Returns the shortest time of a write that reaches the medium, in
+    /// microseconds. An unknown medium counts as a disk with heads, since it can be
+    /// one. Infinite for a medium without a known limit.
     fn medium_us(&self) -> f64 {
         match self.facts.medium {
             Medium::Nvme | Medium::Ssd => CONSUMER_MIN_US,
@@ -320,8 +324,8 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Whether more was flushed, in less time than a real flush takes, than any
-    /// drive takes. In more time that means nothing: a drive writes while it is
+    /// Returns true if more was flushed than any drive can take, in less time than a
+    /// real flush takes. In more time that means nothing: a drive writes while it is
     /// sent more, and little is left for the flush.
     fn is_too_much_at_once(&self, flush_us: f64) -> bool {
         let most = self.points().max_by_key(|(bytes, _)| *bytes);
@@ -329,14 +333,14 @@ impl<'a> Case<'a> {
             && self.rate().is_some_and(|rate| rate > IMPOSSIBLE_RATE)
     }
 
-    /// Bytes flushed per second after the most that were written before a
-    /// flush.
+    /// Returns the bytes flushed per second after the most that were written
+    /// before a flush.
     fn rate(&self) -> Option<f64> {
         let (bytes, us) = self.points().max_by_key(|(bytes, _)| *bytes)?;
         (bytes > 0).then(|| bytes as f64 / (us / 1e6))
     }
 
-    /// Whether a flush takes the longer the more there is to flush, and as long
+    /// Returns true if a flush takes longer the more there is to flush, and as long
     /// as a drive could need for it.
     fn is_rising(&self) -> bool {
         let first = self.points().min_by_key(|(bytes, _)| *bytes);
@@ -372,7 +376,8 @@ impl<'a> Case<'a> {
         says(Id::FreeFlush, Grade::Suspicious, format!("{seen} {words} {ONLY_A_CUT}"))
     }
 
-    /// Why a time that fits is no evidence for the flush.
+    /// Returns the reason why a time that fits is not evidence for the flush; `None` if it
+    /// is evidence.
     fn hidden(&self, flush_us: f64) -> Option<String> {
         let (medium, file_system) = (self.facts.medium, &self.facts.file_system);
         let time = microseconds(flush_us);
@@ -413,8 +418,8 @@ impl<'a> Case<'a> {
         says(Id::Plausible, Grade::Ok, words)
     }
 
-    /// Expensive is no fault, and rather speaks for the flush; but it is what
-    /// makes people leave the flush out.
+    /// Judges a slow flush. Its cost is not a fault, and rather speaks for the flush;
+    /// but it is the reason why people leave the flush out.
     fn slow(&self) -> Option<Judgement> {
         let us = self.reliable_us().filter(|us| *us > SLOW_US)?;
         if matches!(self.facts.medium, Medium::Hdd | Medium::Loop) {
@@ -444,7 +449,8 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// Of medians, and far apart: noise does not make it.
+    /// Judges the weaker flush. It compares medians that are far apart, which noise does not
+    /// produce.
     fn weak(&self) -> Option<Judgement> {
         let us = self.flush_us.filter(|_| self.facts.count >= COUNT_MIN)?;
         let weak_us = self.weak_us.filter(|weak_us| *weak_us < WEAK_SHARE * us)?;

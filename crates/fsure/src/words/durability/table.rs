@@ -1,5 +1,6 @@
-//! The rules as a table: figures that people have measured, and what is said of
-//! them. Each row that is not from a source changes one fact of one that is.
+//! Tests of the rules as a table: figures that people have measured, and the
+//! judgements on them. Each row that is not from a source changes one fact of one
+//! that is.
 
 use proptest::prelude::*;
 
@@ -12,8 +13,8 @@ use super::Medium::{Hdd, Loop, Memory, Nvme, Remote, Ssd, Unknown, Virtual};
 use super::WriteCache::{Back, Through};
 use super::{Cuts, Facts, Grade, Id, Medium, WriteCache, exit_code, judge};
 
-/// A quiet ext4 with a volatile cache, whose flushes take `flush_us` where the
-/// write alone takes `direct_us`, and arrive.
+/// Returns the facts of a quiet ext4 with a volatile cache, whose flushes reach the
+/// drive and take `flush_us` with the write, which alone takes `direct_us`.
 fn on(medium: Medium, flush_us: f64, direct_us: f64) -> Facts {
     Facts {
         medium,
@@ -41,8 +42,8 @@ impl Facts {
         self
     }
 
-    /// What macOS can tell: no counters, no cache, no write past the cache, but
-    /// a weak flush.
+    /// Reduces the facts to those that macOS provides: no counters, no cache, no
+    /// write past the cache, but a weak flush.
     fn on_macos(self, weak_us: f64) -> Self {
         self.but(|facts| {
             (facts.write_cache, facts.flushes_per_op, facts.direct_us) = (None, None, None);
@@ -73,7 +74,7 @@ fn check(rows: Vec<Row>) {
     }
 }
 
-/// What the founders measured, and what they would have been told.
+/// Measurements of the founders, with the judgements on them.
 #[test]
 fn the_founders_figures() {
     let apple = || on(Nvme, 21_700.0, 16.7);
@@ -130,7 +131,7 @@ fn the_founders_figures() {
     ]);
 }
 
-/// What others measured.
+/// Measurements of others.
 #[test]
 fn drives_of_others() {
     check(vec![
@@ -180,7 +181,7 @@ fn drives_of_others() {
     ]);
 }
 
-/// What was measured on a virtual disk and loop devices with Linux 6.18.
+/// Measurements on a virtual disk and loop devices with Linux 6.18.
 #[test]
 fn virtual_disks_and_images() {
     let slope =
@@ -248,7 +249,7 @@ fn virtual_disks_and_images() {
     assert!(judge(&volatile)[0].words.contains("whether a flush reaches"), "an overlay on it");
 }
 
-/// The sentence follows from the figures that it is said of.
+/// Checks that the sentence follows from its figures.
 #[test]
 fn a_free_flush_is_told_by_what_makes_it_one() {
     let slope = |facts: &mut Facts| facts.slope = vec![(0, 500.0), (64 << 20, 640.0)];
@@ -487,7 +488,7 @@ proptest! {
     }
 }
 
-/// Whether anything known speaks for the drive: what is not known must not.
+/// Returns true if a known fact speaks for the drive: an unknown one must not.
 fn speaks_for(facts: &Facts) -> bool {
     let flush_us = facts.flush_us.unwrap_or(0.0);
     let is_seen = facts.flushes_per_op.is_some_and(|n| n >= 0.5)

@@ -17,10 +17,10 @@ use super::page::{FAILED, OPEN, REAL};
 use super::shared::{Shared, now};
 use super::storage::Storage;
 
-/// How many flushes say what the next one takes.
+/// Number of last flushes that predict the duration of the next one.
 const REMEMBERED: usize = 8;
 
-/// What the flushes came to.
+/// Statistics of the flushes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
     pub(super) flushes: u64,
@@ -194,7 +194,8 @@ impl<'a> Work<'a> {
         page.began.store(0, SeqCst);
     }
 
-    /// What the next flush takes: as long as the longest of the last ones.
+    /// Records the duration of a flush, in nanoseconds. The next one is expected to take as
+    /// long as the longest of the last ones.
     fn remember(&mut self, took: u64) {
         if self.took.len() == REMEMBERED {
             self.took.pop_front();
@@ -380,7 +381,7 @@ mod tests {
         flusher.end()
     }
 
-    /// What was noted by one that was killed before it could wake anybody.
+    /// A call noted by a process that was killed before it could wake the flusher.
     #[test]
     fn what_nobody_woke_for_is_flushed_in_time() {
         let (longest, pause) = (Duration::from_secs(8), Duration::from_millis(5));

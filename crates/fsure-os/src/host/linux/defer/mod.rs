@@ -29,8 +29,8 @@ use storage::Storage;
 
 pub(crate) use storage::mount_of;
 
-/// Where the shim looks for the page; under seccomp, too, the mark of those that
-/// are deferred for.
+/// Environment variable from which the shim gets the path of the page. It also marks the
+/// processes whose flushes are deferred, under seccomp as well.
 const PAGE: &str = "FSURE_DEFER";
 const PRELOAD: &str = "LD_PRELOAD";
 
@@ -213,10 +213,10 @@ fn outcome(
     }
 }
 
-/// A process of ours that flushes if we are killed.
+/// A child process that flushes if this process is killed.
 struct Heir(Child);
 
-/// What it is told where it is not needed.
+/// Message to the heir that it is not needed.
 const DISMISSED: &[u8] = b"d";
 
 impl Heir {

@@ -50,13 +50,13 @@ pub(crate) struct Page {
     /// A futex: counts the times that there was something to flush again.
     pub(crate) wake: AtomicU32,
     pub(crate) device_count: AtomicU32,
-    /// How old what is lost may be.
+    /// Maximum age of lost writes.
     pub(crate) longest: AtomicU64,
-    /// How long the oldest waits until a flush begins.
+    /// Time that the oldest acknowledged call waits until a flush begins.
     pub(crate) delay: AtomicU64,
-    /// How long a flush takes, by those before.
+    /// Expected duration of a flush, from those before.
     pub(crate) takes: AtomicU64,
-    /// When the flush under way began.
+    /// Time at which the flush in progress began.
     pub(crate) began: AtomicU64,
     /// The oldest acknowledged call that the next flush will make durable.
     pub(crate) oldest: AtomicU64,
@@ -67,7 +67,7 @@ pub(crate) struct Page {
     pub(crate) devices: [AtomicU64; DEVICES],
 }
 
-/// What becomes of a call.
+/// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// It is acknowledged; `first` says that whoever flushes is to be woken.
@@ -90,7 +90,7 @@ pub(crate) fn device(mode: u16, major: u32, minor: u32) -> u64 {
 }
 
 impl Page {
-    /// What becomes of a call for a file on `device`, made at `now`.
+    /// Decides and counts the outcome of a call for a file on `device`, made at `now`.
     pub(crate) fn call(&self, device: u64, now: u64) -> Answer {
         if !self.is_listed(device) {
             self.passed.fetch_add(1, SeqCst);
@@ -128,7 +128,8 @@ impl Page {
         self.devices.iter().take(count).any(|listed| listed.load(SeqCst) == device)
     }
 
-    /// What every call gets, where nothing is acknowledged any more.
+    /// Returns the outcome of every call once no call is acknowledged any more; `None` until
+    /// then.
     fn is_over(&self) -> Option<Answer> {
         match self.state.load(SeqCst) {
             FAILED => {
@@ -140,10 +141,10 @@ impl Page {
         }
     }
 
-    /// Whether what is acknowledged now will be durable in time, if flushes take
-    /// as long as before: the one under way has to end, then the next begins,
-    /// and no call that it makes durable may be older than agreed when it ends. A
-    /// tenth is left for who takes the time to hear of it.
+    /// Returns true if a call that is acknowledged now will be durable in time, provided that
+    /// flushes take as long as before. The flush in progress has to end, then the next one
+    /// begins, and no call that it makes durable must be older than agreed when it ends. A
+    /// tenth of that age is reserved for the thread that takes the time to learn of the end.
     fn may_acknowledge(&self, now: u64) -> bool {
         let (mut takes, began) = (self.takes.load(SeqCst), self.began.load(SeqCst));
         let oldest = match self.oldest.load(SeqCst) {

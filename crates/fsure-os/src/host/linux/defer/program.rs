@@ -1,5 +1,5 @@
-//! Which backend suits a program: a library can only be loaded first by a loader,
-//! and loaders do not do that for programs that run as somebody else.
+//! Selects the backend that suits a program. Only a loader can load a library first, and
+//! loaders do not do that for programs that run as another user.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -59,8 +59,8 @@ fn has_loader(path: &Path, depth: u32) -> io::Result<bool> {
     Ok(names_loader(&file, &start).unwrap_or(false))
 }
 
-/// Whether a program of this machine's kind has a loader that its calls go
-/// through; `None` where it is none.
+/// Returns true if a program of this machine's kind has a loader that its calls go
+/// through; `None` if the file is not such a program.
 fn names_loader(file: &File, start: &[u8]) -> Option<bool> {
     const CLASS_64: u8 = 2;
     if !start.starts_with(b"\x7fELF") || *start.get(4)? != CLASS_64 {

@@ -151,7 +151,7 @@ fn receive(socket: &UnixDatagram) -> io::Result<OwnedFd> {
     }
 }
 
-/// How often who waits for the thread that answers looks for a reason not to.
+/// Interval at which a thread that waits for the listener checks for a reason to stop.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The thread that answers.
@@ -184,7 +184,7 @@ impl Listener {
     }
 }
 
-/// What became of waiting for a call.
+/// The outcome of waiting for a call.
 #[derive(Debug, PartialEq, Eq)]
 enum Waited {
     Call,
@@ -240,7 +240,7 @@ fn answer_all(listener: &OwnedFd, shared: &Shared) {
     }
 }
 
-/// What becomes of a call. A file that cannot be looked at is not deferred for.
+/// Decides the outcome of a call. A call for a file that cannot be checked is not deferred.
 fn of_call(listener: &OwnedFd, asked: &seccomp_notif, shared: &Shared) -> Answer {
     let path = format!("/proc/{}/fd/{}", asked.pid, asked.data.args[0] as RawFd);
     // The link can be read or written as the file can: what is only a path can do

@@ -64,7 +64,7 @@ impl Shared {
         Ok(Self { page, file })
     }
 
-    /// Where children of this user find it, behind its number.
+    /// Returns the path by which children of this user find the page, preceded by its number.
     pub(super) fn place(&self) -> OsString {
         let (number, file) = (self.number.load(SeqCst), self.file.as_raw_fd());
         format!("{number:0DIGITS$x}/proc/{}/fd/{file}", std::process::id()).into()

@@ -87,8 +87,9 @@ fn prepare(home: &Path) -> io::Result<PathBuf> {
     Ok(home)
 }
 
-/// Whether nobody but root and this user decides what is there. That others can
-/// only add to a folder is not enough: what was removed may then be theirs.
+/// Returns true if only root and this user can change a file or folder. A folder to which
+/// other users can only add is not enough: they might own the replacement of a name that
+/// was removed.
 fn is_ours_alone(it: &Metadata, user: u32) -> bool {
     (it.uid() == 0 || it.uid() == user) && it.mode() & OF_OTHERS == 0
 }

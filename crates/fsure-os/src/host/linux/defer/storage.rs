@@ -26,7 +26,7 @@ pub(super) struct Storage {
     /// On xfs `syncfs` sends no flush after writes in place, and loses them in a
     /// cut (18 of 40, Linux 6.18). A write and `fdatasync` behind it do send one.
     file: Option<File>,
-    /// Whether it could not be written to from the beginning.
+    /// True if the file system was read-only from the beginning.
     is_read_only: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a file system of ours holds, as a folder on a real one.
+//! Copies the content of a file system served by fsure to a folder on a real one.
 
 use std::collections::HashMap;
 use std::fs::{self, File, FileTimes, Permissions};
@@ -10,8 +10,8 @@ use crate::files::{Answer, Attributes, Files, ROOT, Sort};
 
 /// Bytes that are copied at once.
 const PIECE: usize = 1 << 20;
-/// What is copied of a mode. The owners are not, and to run a file as its owner, or
-/// as a group, would mean another one then: this process's.
+/// Mode bits that are copied. The owners are not copied, so running a file as its owner or
+/// group would then mean another one: that of this process.
 const MODE: u32 = 0o777;
 
 pub(crate) fn copy_out(files: &impl Files, to: &Path) -> io::Result<()> {
@@ -21,7 +21,7 @@ pub(crate) fn copy_out(files: &impl Files, to: &Path) -> io::Result<()> {
 
 struct Copy<'a, F> {
     files: &'a F,
-    /// Where each inode was put that has more names to come.
+    /// Path of the copy of each inode that has more names to come.
     made: HashMap<u64, PathBuf>,
 }
 

@@ -13,12 +13,12 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
 use super::space::receive;
 
-/// What is mounted, as the mount table names it.
+/// The kind of a mount, as the mount table names it.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::host::linux) struct Kind {
-    /// Behind `fuse.`.
+    /// The part of the type behind `fuse.`.
     pub(in crate::host::linux) name: &'static str,
-    /// Options of FUSE's; empty, or each with a comma before it.
+    /// FUSE options; empty, or each with a comma before it.
     pub(in crate::host::linux) options: &'static str,
 }
 

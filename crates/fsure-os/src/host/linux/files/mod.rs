@@ -102,8 +102,8 @@ impl Front {
     }
 }
 
-/// What to do where nobody lets us mount. Not a question of permission to a
-/// place, so of no such kind.
+/// Returns the error for a mount that is not permitted, with a remedy. It is not about
+/// permission to a path, so its kind is not `PermissionDenied`.
 pub(in crate::host::linux) fn refused(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, format!("{REMEDY}; here: {}", why.trim()))
 }

@@ -10,8 +10,8 @@ use fuser::{BackgroundSession, Config, Filesystem, Session, SessionACL};
 use super::fuse::{Kind, mount_for_all};
 use super::guard::{Guard, mount_id};
 
-/// Who was in it stays in it when it ends, and is served as long as this process
-/// lives: nobody waits for them.
+/// A FUSE mount that all processes see. A process that is in it when it ends stays in it,
+/// and is served as long as this process lives: the end does not wait for it.
 pub(in crate::host::linux) struct Public {
     /// First: what is not mounted any more is not looked at any more.
     _guard: Guard,

@@ -34,7 +34,7 @@ pub(super) struct Space {
     user: Option<OwnedFd>,
 }
 
-/// What the child needs, made before it is: it may not allocate.
+/// Data that the child needs, made before the fork: the child must not allocate.
 struct Plan {
     place: CString,
     users: String,
@@ -42,7 +42,7 @@ struct Plan {
     options: String,
 }
 
-/// What the child was at when it failed.
+/// Steps at which the child can fail, as text.
 const STEPS: [&str; 5] = [
     "enter name spaces of its own",
     "map its user into them",
@@ -81,7 +81,7 @@ impl Space {
         Ok((space, device))
     }
 
-    /// Whether other users than this process's can be let in: only root has them
+    /// Returns true if other users than that of this process can be let in: only root has them
     /// in its name space.
     pub(super) fn is_for_all(&self) -> bool {
         self.user.is_none()
@@ -121,7 +121,8 @@ impl Plan {
     }
 }
 
-/// What the child does.
+/// Runs in the child: makes the name spaces, mounts in them, and hands the descriptors to
+/// the parent. An error has the index of its step.
 fn make(plan: &Plan, parent: &OwnedFd) -> Result<(), (u8, Errno)> {
     let at = |step: u8| move |errno: Errno| (step, errno);
     let is_alone = own_spaces().map_err(at(0))?;
@@ -175,7 +176,7 @@ fn send(parent: &OwnedFd, descriptors: &[BorrowedFd<'_>]) -> Result<(), Errno> {
     sendmsg(parent, &[IoSlice::new(b"!")], &mut message, SendFlags::empty()).map(drop)
 }
 
-/// What the child hands over, or why it does not.
+/// Receives the descriptors that the child hands over, or the error that it reports.
 pub(super) fn receive(child: &OwnedFd) -> io::Result<Vec<OwnedFd>> {
     let mut word = [0; 8];
     let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];

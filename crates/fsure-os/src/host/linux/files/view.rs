@@ -28,10 +28,10 @@ pub(super) struct View<F> {
     next_listing: AtomicU64,
 }
 
-/// What the kernel holds on to.
+/// Inodes and listings that the kernel holds.
 #[derive(Default)]
 struct Known {
-    /// How often it was told of an inode that it has not forgotten.
+    /// Number of lookups of each inode that the kernel has not forgotten.
     told: HashMap<u64, u64>,
     /// Folders being listed, as they were when that began.
     listings: HashMap<u64, Arc<Vec<Name>>>,

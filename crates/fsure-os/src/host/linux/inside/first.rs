@@ -29,7 +29,7 @@ use crate::inside::Cover;
 /// As a shell says it, like [`NOT_STARTED`].
 const NOT_FOUND: u8 = 127;
 
-/// What it was at when it failed.
+/// Steps at which the first process can fail, as text.
 const STEPS: [&str; 7] = [
     "enter name spaces of its own",
     "map its user into them",
@@ -46,18 +46,18 @@ const FOLDER: u8 = 4;
 const START: u8 = 5;
 const WAIT: u8 = 6;
 
-/// What is said between it and us.
+/// A message between the first process and the process that started it.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Word {
     /// To it: start the command.
     Begin,
-    /// To it: continue the command, with the terminal where we are in front.
+    /// To it: continue the command, with the terminal if the sender is in front.
     Continue { in_front: bool },
     /// From it: the command was stopped.
     Stopped,
-    /// From it: the command has ended, as `wait` says it.
+    /// From it: the command has ended, with its status as `wait` reports it.
     Ended { status: i32 },
-    /// From it: why there is no command.
+    /// From it: the step and the error because of which there is no command.
     Failed { step: u8, errno: i32 },
 }
 
@@ -90,21 +90,21 @@ impl Word {
     }
 }
 
-/// What it failed at, in words.
+/// Returns the error of a step, with the step in its text.
 pub(super) fn failure(step: u8, errno: i32) -> io::Error {
     let error = io::Error::from_raw_os_error(errno);
     let what = STEPS.get(usize::from(step)).copied().unwrap_or("go on");
     io::Error::new(error.kind(), format!("cannot {what}: {error}"))
 }
 
-/// All that it needs, made before it is.
+/// All data that the first process needs, made before it starts.
 pub(super) struct Plan {
     /// Each place, and the options for what covers it, the best first.
     covers: Vec<(CString, [CString; 2])>,
     users: String,
     groups: String,
     folder: CString,
-    /// Where the command may be.
+    /// Paths that the program of the command might have.
     programs: Vec<CString>,
     arguments: Vec<CString>,
     environment: Vec<CString>,
@@ -146,7 +146,7 @@ impl Plan {
     }
 }
 
-/// Where a program may be, as a shell looks for it.
+/// Returns the paths that a program might have, as a shell searches for it.
 fn programs(program: &OsStr) -> io::Result<Vec<CString>> {
     if program.as_bytes().contains(&b'/') {
         return Ok(vec![CString::new(program.as_bytes())?]);
@@ -263,7 +263,7 @@ impl First<'_> {
         self.follow(command, &signals).map_err(at(WAIT))
     }
 
-    /// Whether nobody waits for it any more.
+    /// Returns true if no process waits for it any more.
     fn is_alone(&self) -> Result<bool, Errno> {
         let mut words = [PollFd::new(self.words, PollFlags::empty())];
         Ok(poll(&mut words, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))? > 0)
@@ -420,8 +420,8 @@ fn pass_on(signals: &OwnedFd, command: Pid) -> Result<(), Errno> {
     }
 }
 
-/// What is mounted on a folder, by a mount of its own: what the command mounts in the
-/// folder is not there, and what that covers is kept.
+/// Opens what is mounted on a folder, as a mount of its own. It does not contain what the
+/// command mounts in the folder, and keeps what that covers.
 fn bare(place: &CStr) -> Result<OwnedFd, Errno> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
     match open_tree(CWD, place, flags) {

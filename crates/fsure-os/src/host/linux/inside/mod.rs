@@ -31,7 +31,7 @@ use crate::inside::{Cover, Ended};
 use first::{Plan, Word};
 pub(super) use first::{copy, put};
 
-/// How soon a job takes the terminal that a shell has given it.
+/// Maximum delay until a job takes the terminal that a shell has given it.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Name spaces, and their first process.
@@ -41,14 +41,14 @@ pub(crate) struct Inside {
     /// Readable once the first process has ended, and with it all others.
     alive: OwnedFd,
     words: OwnedFd,
-    /// What is covered, locked, and what covers it.
+    /// Each covered folder, locked, and the folder in memory that covers it.
     sides: Vec<(OwnedFd, OwnedFd)>,
-    /// Whether a keeper has them, too, with the locks.
+    /// True if a keeper has them, too, with the locks.
     is_kept: AtomicBool,
-    /// Whether the command has a terminal for itself, as a shell needs it.
+    /// True if the command has a terminal for itself, as a shell needs it.
     has_terminal: bool,
-    /// Whether the terminal is the command's now. A shell takes it from a job that is
-    /// stopped, and from one in the background it must not be taken back.
+    /// True if the command has the terminal now. A shell takes it from a job that is stopped,
+    /// and a job in the background must not take it back.
     is_in_front: AtomicBool,
 }
 
@@ -80,7 +80,7 @@ impl Inside {
         Ok(inside)
     }
 
-    /// What covers the next folder.
+    /// Receives the folder in memory that covers the next folder.
     fn receive(&self) -> io::Result<OwnedFd> {
         let mut word = [0; Word::LENGTH];
         let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -282,7 +282,7 @@ pub(crate) fn knows_one_user() -> bool {
     !own.is_ok_and(|own| own.effective.contains(CapabilitySet::SYS_ADMIN))
 }
 
-/// Whether anything lives in the name spaces.
+/// The descriptor that reports the end of all processes in the name spaces.
 #[derive(Debug)]
 pub(crate) struct Alive(OwnedFd);
 
@@ -308,7 +308,7 @@ pub(crate) fn named(argument: i32) -> Option<PathBuf> {
     ((one.dev(), one.ino()) == (other.dev(), other.ino())).then_some(name)
 }
 
-/// What standard output and error are.
+/// Returns the targets of standard output and standard error.
 pub(crate) fn outputs() -> Vec<PathBuf> {
     let links = ["/proc/self/fd/1", "/proc/self/fd/2"].map(std::fs::read_link);
     links.into_iter().flatten().collect()
@@ -323,9 +323,9 @@ fn modes(folders: &[OwnedFd]) -> io::Result<Vec<(u32, u32, u32)>> {
     folders.iter().map(stat).collect()
 }
 
-/// Whether the command gets a process group of its own, which has the terminal. A
-/// shell needs it that way: a group that was made outside has no number inside. In
-/// a pipeline the others of our group need the terminal, too.
+/// Returns true if the command gets a process group of its own, which has the terminal. A
+/// shell needs it that way: a group that was made outside has no number inside. In a
+/// pipeline the other processes of this group need the terminal, too.
 fn has_terminal() -> bool {
     (0..=2).all(|number| isatty(standard(number)))
         && tcgetpgrp(standard(0)).is_ok_and(|group| group == getpgrp())

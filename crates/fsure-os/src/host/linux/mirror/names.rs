@@ -1,4 +1,4 @@
-//! What names of one directory are, asked for together.
+//! The names of one directory, asked for together.
 
 use std::collections::HashSet;
 use std::io;

@@ -1,10 +1,11 @@
-//! What comes to the server, so that what is said of the kernel is what was seen.
+//! Counts the requests that come to the server, so that statements about the kernel report
+//! what was seen.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::passthrough::Served;
 
-/// What was served.
+/// Numbers of the requests that were served.
 #[derive(Default)]
 pub(super) struct Counts {
     pub(super) opened: AtomicU64,

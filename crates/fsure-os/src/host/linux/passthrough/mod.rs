@@ -36,7 +36,7 @@ pub struct Passthrough {
 #[derive(Debug)]
 struct Process {
     child: Child,
-    /// What our own says.
+    /// Output of fsure's own server; `None` for bindfs.
     answers: Option<Mutex<BufReader<ChildStdout>>>,
 }
 
@@ -71,7 +71,8 @@ impl Passthrough {
         self.mount.as_ref().map(Mount::path).unwrap_or_default()
     }
 
-    /// What the server has answered so far; `None` of bindfs, which does not say.
+    /// Returns the requests that the server has answered so far; `None` for bindfs, which does
+    /// not report them.
     pub fn served(&mut self) -> Option<Served> {
         let answers = self.server.answers.as_ref()?;
         self.server.child.stdin.as_mut()?.write_all(b"served\n").ok()?;

@@ -1,5 +1,5 @@
-//! What the kernel knows of the file system: a descriptor for each inode that
-//! it holds, so that a rename changes nothing, and one for each open file.
+//! The part of the file system that the kernel knows: a descriptor for each inode that it
+//! holds, so that a rename changes nothing, and one for each open file.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -16,7 +16,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 pub(super) struct Node {
     /// Opened as a path: good to ask, and to open.
     pub(super) at: OwnedFd,
-    /// What the kernel was given for it; there is to be one for an inode.
+    /// The backing id that the kernel was given; an inode must have only one.
     pub(super) backing: Mutex<Weak<BackingId>>,
 }
 
@@ -146,7 +146,7 @@ pub(super) fn no(error: impl Into<io::Error>) -> Errno {
     Errno::from(error.into())
 }
 
-/// What the kernel is told of an inode.
+/// Returns the attributes of an inode that are reported to the kernel.
 pub(super) fn attributes(of: impl AsFd) -> Result<FileAttr, Errno> {
     let stat = rustix::fs::statat(of, c"", AtFlags::EMPTY_PATH).map_err(no)?;
     use rustix::fs::FileType as Kind;

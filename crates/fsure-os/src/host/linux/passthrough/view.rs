@@ -19,13 +19,13 @@ use rustix::fs::{AtFlags, CWD, Dir, Gid, Mode, OFlags, Timespec, Timestamps, Uid
 use super::counts::{Counts, count};
 use super::nodes::{Name, Node, Nodes, attributes, no};
 
-/// How long the kernel may believe what it was told: as with libfuse.
+/// Time for which the kernel can cache a response: as with libfuse.
 const BELIEVED: Duration = Duration::from_secs(1);
 
 /// A folder, passed on.
 pub(super) struct View {
     nodes: Nodes,
-    /// Whether the kernel is to read and write by itself.
+    /// True if the kernel is to read and write by itself.
     kernel: bool,
     counts: Arc<Counts>,
 }

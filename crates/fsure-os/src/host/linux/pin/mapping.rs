@@ -8,10 +8,10 @@ use std::os::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MlockFlags, MremapFlags, ProtFlags};
 
-/// So much is read before it is asked again whether all is over.
+/// Bytes that are read before `is_over` is called again.
 const PIECE: usize = 64 << 20;
 
-/// Why a file is not held.
+/// The reason why a file is not held.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Trouble {
     #[error("there is no more memory for it")]
@@ -93,7 +93,8 @@ impl Mapping {
         Ok(())
     }
 
-    /// What is new of it is locked, as all of it was, and not yet there.
+    /// Changes the length of the mapping, in bytes. The new part is locked, as all of it was,
+    /// and not in memory yet.
     pub(super) fn resize(&mut self, bytes: u64) -> Result<(), Trouble> {
         let length = usize::try_from(bytes).map_err(|_| Trouble::TooMuch)?;
         if length == self.length {

@@ -25,7 +25,7 @@ use super::folder::open_in_one_piece;
 use super::ready;
 use crate::pin::{Held, Refused};
 
-/// What changes the names in a folder, or the length of a file in it.
+/// Events that change the names in a folder, or the length of a file in it.
 const CHANGES: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::DELETE)
     .union(WatchFlags::MOVE)
@@ -46,15 +46,15 @@ pub struct Pin {
     device: u64,
     queue: OwnedFd,
     folders: BTreeMap<PathBuf, Folder>,
-    /// Which folder a watch is on.
+    /// The folder of each watch.
     watches: HashMap<i32, PathBuf>,
-    /// What to look at again.
+    /// Folders to scan again.
     changed: BTreeSet<PathBuf>,
     /// Folders that cannot be followed now, and why: they are tried again each time.
     troubles: BTreeMap<PathBuf, String>,
     /// Bytes that are held.
     bytes: u64,
-    /// Whether all was held once.
+    /// True once all files were held.
     is_settled: bool,
 }
 
@@ -72,8 +72,8 @@ struct File {
     mapping: Mapping,
 }
 
-/// What a file is known by. With other dates it may have been rewritten in place,
-/// and what was in memory of it has been taken out of our mapping.
+/// The identity of a file. If its dates differ, it might have been rewritten in place, and
+/// its pages have been removed from the mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Is {
     device: u64,
@@ -87,13 +87,13 @@ struct Is {
 /// A file that is to be taken up: its folder, its name, and what it is.
 type Wanted = (PathBuf, OsString, Is);
 
-/// What is in a folder.
+/// The content of a folder.
 #[derive(Default)]
 struct Listing {
     files: Vec<(OsString, Is)>,
     /// With their inodes: another one may have the name.
     folders: HashMap<OsString, u64>,
-    /// What cannot be looked at, and why.
+    /// Names that cannot be checked, each with the reason.
     unseen: HashMap<OsString, String>,
 }
 
@@ -166,13 +166,13 @@ impl Pin {
         Ok(!self.changed.is_empty())
     }
 
-    /// Whether the folder itself is gone.
+    /// Returns true if the folder itself was removed.
     pub fn is_gone(&self) -> bool {
         rustix::fs::fstat(&self.root).is_ok_and(|stat| stat.st_nlink == 0)
     }
 
-    /// Whether the folder still has this path, which is without links. Where that
-    /// cannot be told, it has.
+    /// Returns true if the folder still has this path, which is without links; also if that
+    /// cannot be determined.
     pub fn is_at(&self, path: &Path) -> bool {
         let Ok(root) = rustix::fs::fstat(&self.root) else { return true };
         match rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW) {
@@ -181,8 +181,8 @@ impl Pin {
         }
     }
 
-    /// Whether there are folders that could not be followed, and may be when it is
-    /// tried again.
+    /// Returns true if there are folders that could not be followed. A new attempt might
+    /// succeed.
     pub fn has_trouble(&self) -> bool {
         !self.troubles.is_empty()
     }
@@ -431,12 +431,12 @@ fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// Whether inotify says that a user watches too much.
+/// Returns true if the error is inotify's limit of watches per user.
 fn is_watch_limit(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::StorageFull
 }
 
-/// Why a folder is not followed, in words.
+/// Returns the reason why a folder is not followed, as text.
 fn words(error: &io::Error) -> String {
     if is_watch_limit(error) {
         return "fs.inotify.max_user_watches allows no more folders".to_owned();
@@ -444,7 +444,7 @@ fn words(error: &io::Error) -> String {
     error.to_string()
 }
 
-/// What a user may watch, and does.
+/// Returns the error for too many folders, with the limit of watches per user.
 fn too_many_folders() -> Refused {
     let limit = std::fs::read_to_string("/proc/sys/fs/inotify/max_user_watches");
     Refused::TooManyFolders { limit: limit.ok().and_then(|limit| limit.trim().parse().ok()) }

@@ -40,7 +40,8 @@ pub fn block_devices_on(is_meant: &dyn Fn(u64, u64) -> bool) -> io::Result<Vec<P
     Ok(found)
 }
 
-/// What a loop device is made of; `None` where it is no more, or not to be seen by us.
+/// Returns the file behind a loop device, as file system and inode; `None` if the device
+/// has none any more, or if this process cannot see the file.
 fn attached(node: &Path, name: &Path) -> io::Result<Option<(u64, u64)>> {
     let error = match File::open(node).and_then(|node| ask(&node)) {
         Err(error) if error.raw_os_error() == Some(libc::ENXIO) => return Ok(None),

@@ -1,9 +1,10 @@
-//! Which processes hold what, read from `/proc`. The kernel has no call for it,
-//! and what it does not show here (exported folders) is not found.
+//! Finds the processes that hold a file, from `/proc`. The kernel has no call for it, and
+//! what it does not show there (exported folders) is not found.
 //!
-//! All that any process has open is looked at, on any file system. One of the network or
-//! of a program (FUSE) may answer never again, and we would wait with whoever has
-//! something of it open: so nothing is asked but what the kernel knows by itself.
+//! All that any process has open is checked, on any file system. A file system of the
+//! network or of a program (FUSE) might never respond again, and this process would wait
+//! together with the process that has a file of it open. So only what the kernel knows by
+//! itself is requested.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -107,8 +108,9 @@ fn processes() -> io::Result<Vec<u32>> {
     Ok(processes)
 }
 
-/// Where `/proc` shows what a process has, given its folder there. Once its first thread
-/// has ended that shows nothing, though the others go on with all of it.
+/// Returns the folder of `/proc` that shows what a process has, given the process's own
+/// folder there. That one shows nothing once the first thread of the process has ended,
+/// though the other threads still have all of it.
 pub(in crate::host::linux) fn living(home: PathBuf) -> PathBuf {
     let has_ended = |home: &Path| {
         let stat = fs::read(home.join("stat")).unwrap_or_default();
@@ -124,13 +126,13 @@ pub(in crate::host::linux) fn living(home: PathBuf) -> PathBuf {
     others.find(|thread| !has_ended(thread)).unwrap_or(home)
 }
 
-/// What is in a folder of `/proc`; nothing where the process has ended, or is not
-/// ours to ask.
+/// Lists a folder of `/proc`; empty if the process has ended, or if this process is not
+/// permitted to list it.
 pub(super) fn entries(folder: &Path) -> impl Iterator<Item = DirEntry> {
     fs::read_dir(folder).into_iter().flatten().flatten()
 }
 
-/// What is known of what a path leads to, as it was when it was asked last.
+/// Returns the stat of what a path leads to, as it was when it was last requested.
 fn look(path: &Path) -> io::Result<Statx> {
     let flags = AtFlags::NO_AUTOMOUNT | AtFlags::STATX_DONT_SYNC;
     Ok(rustix::fs::statx(CWD, path, flags, StatxFlags::TYPE | StatxFlags::INO)?)

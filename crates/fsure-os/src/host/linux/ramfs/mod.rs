@@ -141,7 +141,7 @@ fn by_descriptor(descriptor: &OwnedFd) -> PathBuf {
     format!("/proc/self/fd/{}", descriptor.as_raw_fd()).into()
 }
 
-/// What the mount forbids that a folder is in.
+/// Returns the restrictions of the mount that a folder is in.
 fn forbidden(folder: &Path) -> io::Result<MountAttrFlags> {
     let mut flags = MountAttrFlags::empty();
     let mount = mount_at(folder)?;
@@ -192,7 +192,7 @@ impl Top {
         Ok(rustix::fs::fstat(&self.0)?.st_dev)
     }
 
-    /// How full it is.
+    /// Asks how full it is.
     pub fn room(&self) -> io::Result<Room> {
         let is = rustix::fs::fstatvfs(&self.0)?;
         Ok(Room {
@@ -229,13 +229,13 @@ pub fn unmount(at: &Path) -> io::Result<()> {
     Ok(rustix::mount::unmount(at, UnmountFlags::NOFOLLOW)?)
 }
 
-/// How full a file system is.
+/// Returns the size of a file system and how much of it is taken.
 pub fn room(at: &Path) -> io::Result<Room> {
     Top::open(at)?.room()
 }
 
-/// Whether a process is of the same users as this one: who has a user namespace of
-/// his own mounts there what he likes, under any name.
+/// Returns true if a process is in the user namespace of this one. A user with another
+/// user namespace can mount anything there, under any name.
 pub fn is_of_our_users(process: u32) -> bool {
     let space = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/user")).ok();
     let own = space("self");

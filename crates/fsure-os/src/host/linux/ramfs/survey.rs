@@ -1,5 +1,5 @@
-//! What is below a folder, entry by entry, and never beyond what is mounted on
-//! it. See [`crate::ramfs::Survey`].
+//! Scans what is below a folder, entry by entry, and never beyond what is mounted on it.
+//! See [`crate::ramfs::Survey`].
 
 use std::collections::BTreeMap;
 use std::io;
@@ -101,8 +101,8 @@ fn enter(
     survey.looks.insert(below, Look { inode: is.stx_ino, size: is.stx_size, changed });
 }
 
-/// What a file takes in memory. Fewer blocks than bytes are holes, unless they
-/// are compressed, or the content is kept in the inode.
+/// Returns the bytes that a file takes in memory. Fewer blocks than bytes are holes, unless
+/// they are compressed, or the content is kept in the inode.
 fn memory(is: &Statx) -> u64 {
     let is_packed = is.stx_attributes.contains(StatxAttributes::COMPRESSED);
     let is_inline = is.stx_size <= PAGE;

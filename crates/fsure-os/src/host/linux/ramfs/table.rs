@@ -10,8 +10,8 @@ use rustix::fs::{AtFlags, CWD, StatxFlags};
 use super::super::mount::unescape_bytes;
 use crate::ramfs::Mounted;
 
-/// What is mounted, as a process sees it; `None` for this one. What is mounted
-/// over something stands behind it.
+/// Lists the mounts that a process sees; `None` means this process. A mount over another
+/// one comes after it.
 pub fn mounts(process: Option<u32>) -> io::Result<Vec<Mounted>> {
     let name = process.map_or("thread-self".to_owned(), |process| process.to_string());
     let table = std::fs::read(format!("/proc/{name}/mountinfo"))?;

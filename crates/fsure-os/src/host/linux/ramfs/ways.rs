@@ -1,5 +1,5 @@
-//! By which ways but its own path a folder is reached: what is mounted over that path
-//! is not in those. See [`crate::ramfs::Ways`].
+//! Finds the ways other than its own path by which a folder is reached: what is mounted
+//! over that path is not in those. See [`crate::ramfs::Ways`].
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -30,8 +30,8 @@ pub fn ways(folder: &Path, ours: &Path) -> io::Result<Ways> {
     Ok(Ways { here, elsewhere: elsewhere(&leads)? })
 }
 
-/// Whether one may write by another mount to what is below the folder `inner` of its
-/// file system, and would go on doing so when something is mounted over it.
+/// Returns true if a process can write by the mount `other` to what is below the folder
+/// `inner` of its file system, and still can after something is mounted over that folder.
 fn leads(mount: &Mounted, inner: &Path, other: &Mounted) -> bool {
     let is_same = other.device == mount.device && !other.options.iter().any(|one| one == "ro");
     // Of one group: what is mounted in the one is in the other, too.

@@ -63,8 +63,8 @@ pub fn make_xfs(number: u32, bytes: u64, label: &str) -> io::Result<()> {
     Err(io::Error::other(format!("mkfs.xfs: {}", String::from_utf8_lossy(&made.stderr).trim())))
 }
 
-/// Whether nothing was ever written to it: `orig_data_size` and `same_pages`. What is on a
-/// disk need not begin at its start: ext4, btrfs and swap do not.
+/// Returns true if the device was never written to, by `orig_data_size` and `same_pages`.
+/// The content of a disk need not begin at its start: ext4, btrfs and swap do not.
 fn is_untouched(number: u32) -> bool {
     let file = format!("/sys/block/zram{number}/mm_stat");
     let told = std::fs::read_to_string(file).unwrap_or_default();
@@ -72,7 +72,7 @@ fn is_untouched(number: u32) -> bool {
     [0, 5].iter().all(|place| numbers.get(*place) == Some(&"0"))
 }
 
-/// Whether xfs of that label is on a device.
+/// Returns true if a device holds xfs with that label.
 pub fn is_xfs_of(number: u32, label: &str) -> io::Result<bool> {
     let mut start = [0; 512];
     // Without a size yet, nothing is read.

@@ -1,5 +1,5 @@
-//! Which system calls are counted, and as what: their numbers differ from one
-//! architecture to the other, so the programs in the kernel are told.
+//! The system calls that are counted, and the operation of each. Their numbers differ from
+//! one architecture to the other, so the programs in the kernel get this table.
 
 use libc::c_long;
 
@@ -7,7 +7,7 @@ use libc::c_long;
 /// architectures that fsure runs on.
 const CALLS: usize = 512;
 
-/// What a call is counted as: `enum operation` of `hot.bpf.c`.
+/// The operation as which a call is counted: `enum operation` of `hot.bpf.c`.
 #[derive(Clone, Copy)]
 enum Operation {
     Reads = 1,
@@ -48,7 +48,7 @@ const COUNTED: [(c_long, Operation); 22] = [
     (libc::SYS_truncate, Operation::Changes),
 ];
 
-/// What each call is counted as, by its number.
+/// Returns the operation of each call, by the call's number; 0 if it is not counted.
 pub(super) fn table() -> [u8; CALLS] {
     let mut table = [0; CALLS];
     for (number, operation) in COUNTED {

@@ -58,8 +58,8 @@ const NOWHERE: &str = "folders whose path is too long, or for whose name there w
 /// that began is left over.
 const NEEDED: [(&str, &str); 2] = [("hot_exit", "sys_exit"), ("hot_enter", "sys_enter")];
 
-/// What is not seen where a kernel refuses it. Of two that see the same, the
-/// second is for older kernels.
+/// Optional programs, the tracepoint of each, and what is not seen if the kernel refuses
+/// them. Of two that see the same, the second is for older kernels.
 const OTHERS: [(&[&str], &str, &str); 4] = [
     (&["hot_complete", "hot_complete_old"], "io_uring_complete", "io_uring"),
     (&["hot_submit"], "io_uring_submit_req", "io_uring"),
@@ -67,7 +67,7 @@ const OTHERS: [(&[&str], &str, &str); 4] = [
     (&["hot_dirty"], "writeback_dirty_folio", "stores through mappings"),
 ];
 
-/// How often it is tried to have a program taken.
+/// Maximum number of attempts to load a program.
 const ATTEMPTS: u32 = 20;
 /// Names wait in a ring of 4 MiB, room for some 40,000; where they are long it is less, so
 /// it is emptied often.
@@ -284,7 +284,7 @@ fn refused(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, why)
 }
 
-/// What the system said, without the log of its verifier, which has thousands of
+/// Returns the system's error, without the log of its verifier, which has thousands of
 /// lines.
 fn told(error: &(dyn Error + 'static)) -> io::Error {
     let mut cause = Some(error);

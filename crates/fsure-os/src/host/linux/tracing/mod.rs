@@ -1,5 +1,5 @@
-//! What all programs do to folders, on Linux: eBPF, or fanotify where that is
-//! not to be had.
+//! Traces the operations of all programs on folders, on Linux: with eBPF, or with fanotify
+//! if eBPF is not available.
 
 mod calls;
 mod ebpf;
@@ -73,7 +73,7 @@ impl Tracer {
     }
 }
 
-/// What was seen, each place once: a folder can have had several numbers.
+/// The folders that were seen, each place once: a folder can have had several numbers.
 #[derive(Default)]
 struct Folders(BTreeMap<Place, Folder>);
 

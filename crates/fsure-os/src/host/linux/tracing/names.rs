@@ -14,11 +14,11 @@ use rustix::fs::{AtFlags, CWD, StatxFlags};
 use super::super::mount::{self, Mount};
 use crate::tracing::Place;
 
-/// A folder, as the kernel tells it: `struct folder` of `hot.bpf.c`.
+/// A folder, as the kernel reports it: `struct folder` of `hot.bpf.c`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
-    /// Where it has it in its memory.
+    /// Address of the inode in the kernel's memory.
     inode: u64,
     ino: u64,
     dev: u64,
@@ -37,7 +37,7 @@ impl Key {
 pub(super) struct Name(Option<PathBuf>);
 
 impl Name {
-    /// Whether it was told, all of it.
+    /// Returns true if the whole path was reported.
     pub(super) fn is_known(&self) -> bool {
         self.0.is_some()
     }
@@ -72,8 +72,8 @@ impl Namer {
         Ok(Self(mount::all()?))
     }
 
-    /// Whether a folder was in or below one of these when it was first seen,
-    /// whatever became of it; true where there are none.
+    /// Returns true if a folder was in or below one of `folders` when it was first seen,
+    /// whatever happened to it later; also if `folders` is empty.
     pub(super) fn was_below(&self, key: &Key, name: Option<&Name>, folders: &[PathBuf]) -> bool {
         let path = name.and_then(|name| name.0.as_deref());
         let mut paths = path.into_iter().flat_map(|path| self.paths(key.device(), path));
@@ -81,8 +81,8 @@ impl Namer {
             || paths.any(|path| folders.iter().any(|folder| path.starts_with(folder)))
     }
 
-    /// Where a folder is now. Of several paths to it, as a bind mount makes, that
-    /// which is below one of `folders`: it is what was asked about.
+    /// Returns the current place of a folder. If several paths lead to it, as with a bind
+    /// mount, one that is below one of `folders` is preferred: those were requested.
     pub(super) fn place(&self, key: &Key, name: Option<&Name>, folders: &[PathBuf]) -> Place {
         let device = key.device();
         let path = name.and_then(|name| name.0.as_deref());
@@ -102,8 +102,8 @@ impl Namer {
         asked.into_iter().chain(others).find(|path| self.leads_to(path, device, ino))
     }
 
-    /// Where a path in a file system is mounted. What was mounted last hides what
-    /// was there before, so it comes first.
+    /// Returns the paths at which a path of a file system is mounted. The last mount hides
+    /// what was there before, so it comes first.
     fn paths(&self, device: (u32, u32), path: &Path) -> impl Iterator<Item = PathBuf> {
         let mounts = self.0.iter().rev().filter(move |mount| mount.device == device);
         mounts.filter_map(move |mount| {

@@ -43,17 +43,17 @@ const PSEUDO: [&str; 18] = [
     "tracefs",
 ];
 
-/// What the kernel calls a folder: the number of its file system, and a handle.
+/// The kernel's id of a folder: the number of its file system, and a handle.
 type Id = (u64, Handle);
 
-/// What was told of a folder.
+/// Operations and processes reported for a folder.
 #[derive(Debug, Default)]
 struct Told {
     counts: Counts,
     processes: BTreeSet<Process>,
 }
 
-/// A group of marks, and what they told so far.
+/// A group of marks, and what they have reported so far.
 #[derive(Debug)]
 pub(super) struct Notify {
     group: Group,
@@ -61,11 +61,11 @@ pub(super) struct Notify {
     told: HashMap<Id, Told>,
     overflows: u64,
     blind: Vec<String>,
-    /// Whether all folders were asked for.
+    /// True if all folders were requested.
     is_of_all: bool,
 }
 
-/// How a folder's path is found.
+/// The marked objects, by which a folder's path is found.
 #[derive(Debug)]
 enum Marked {
     /// File systems, by their numbers: any folder of theirs is opened by its

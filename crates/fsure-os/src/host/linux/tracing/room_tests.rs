@@ -1,4 +1,4 @@
-//! What there is no room for, or no name: nothing of it goes unsaid.
+//! Tests that operations without room or without a name are all reported.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,7 +6,8 @@ use std::process::Command;
 use super::tests::{begin, on_a_disk};
 use super::*;
 
-/// What was seen of a shell's work in a folder. While it works, nobody takes the names.
+/// Returns what was seen of a shell's work in a folder; `None` if there is no tracer. While
+/// the shell works, the names are not taken from the ring.
 fn seen(test: &str, path: &Path, script: &str) -> Option<Seen> {
     let mut tracer = begin(test, path, Source::Ebpf)?;
     let done = Command::new("sh").args(["-euc", script]).current_dir(path).status().unwrap();

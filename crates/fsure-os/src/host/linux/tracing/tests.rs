@@ -1,5 +1,5 @@
-//! What is told is held against a workload whose truth is known: a process of
-//! its own, since what watches does not watch itself. This very program is it,
+//! Compares the report with a workload whose operations are known. The workload is a
+//! process of its own, because a tracer does not watch itself. It is this same program,
 //! started anew with [`WORKLOAD`] in its environment.
 
 use std::fs::{File, OpenOptions};
@@ -17,7 +17,7 @@ use rustix::mm::{MapFlags, ProtFlags};
 use super::*;
 use crate::host::did_not_run;
 
-/// Where the workload is to work.
+/// Environment variable with the folder in which the workload is to work.
 const WORKLOAD: &str = "FSURE_TEST_HOT_WORKLOAD";
 
 const PAGE: usize = 4096;
@@ -115,7 +115,7 @@ fn every_call_is_counted_and_nothing_else() {
     check_times_and_pages(&counts);
 }
 
-/// What cannot be exact, with its bounds.
+/// Checks the values that cannot be exact, with their bounds.
 fn check_times_and_pages(counts: &dyn Fn(&str) -> Counts) {
     let page = PAGE as u64;
     let plain = counts("plain");
@@ -145,7 +145,7 @@ fn check_times_and_pages(counts: &dyn Fn(&str) -> Counts) {
     assert!(0 < missed.missed_ns && missed.missed_ns < missed.read_ns, "{missed:?}");
 }
 
-/// Whether what fanotify tells is the least that was, and names the folders.
+/// Fanotify reports the least that there was, and names the folders.
 #[test]
 fn notifications_name_the_folders_and_count_no_more_than_there_was() {
     let test = "notifications_name_the_folders";

@@ -17,30 +17,30 @@ use fsure_os::daemon;
 use super::super::OutputArgs;
 use super::super::screen::Screen;
 
-/// Have everybody see a folder in memory, until it is unbound
+/// Show a folder to all programs from memory, until it is unbound
 ///
-/// Needs root. Refused where anything in the folder would be lost or would not
-/// work; 'fsure ram unbind' ends it.
+/// Needs root. Refused if anything in the folder would be lost or would not work;
+/// 'fsure ram unbind' ends it.
 #[derive(Args)]
 pub(super) struct BindArgs {
     /// The folder
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// How old the oldest change may be that a crash loses: from 100ms to 1h
+    /// Maximum age of the oldest change that a crash loses: from 100ms to 1h
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = time)]
     max_loss: Duration,
     /// Memory that it takes at most: 2G, or auto, which follows what is in it up to half of
     /// the memory that is available to all RAM folders (tmpfs)
     #[arg(long, value_name = "SIZE", default_value = "auto", value_parser = size)]
     size: Size,
-    /// What it is made of: tmpfs, or zram-xfs, which is compressed and held still for
+    /// File system in memory: tmpfs, or zram-xfs, which is compressed and frozen for
     /// every generation, so that each is one moment whatever is written
     #[arg(long, value_name = "NAME", default_value = "tmpfs", value_parser = backend)]
     backend: Backend,
     /// Show what would be done, and do nothing
     #[arg(long)]
     plan: bool,
-    /// Stay in the foreground and tell systemd; a signal unbinds it
+    /// Stay in the foreground and notify systemd; a signal unbinds the folder
     #[arg(long, conflicts_with = "plan")]
     foreground: bool,
 }
@@ -48,17 +48,17 @@ pub(super) struct BindArgs {
 /// A process of a RAM folder's daemon
 #[derive(Args)]
 pub(super) struct DaemonArgs {
-    /// Which folder
+    /// Id of the folder
     id: String,
-    /// Nobody else starts a keeper that was killed
+    /// No other process starts a keeper that was killed
     #[arg(long, conflicts_with = "supervised")]
     alone: bool,
-    /// Somebody does
+    /// Another process starts a keeper that was killed
     #[arg(long)]
     supervised: bool,
 }
 
-/// How much memory.
+/// A limit on the memory of a RAM folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Size {
     Auto,
@@ -128,13 +128,13 @@ fn show(known: &[Known], adopted: bool, output: &OutputArgs, screen: &Screen) {
     }
 }
 
-/// The keeper, as systemd looks after it.
+/// The keeper in the foreground, under systemd.
 fn foreground(registry: &Registry, id: &str, screen: &Screen) -> Result<ExitCode> {
     let stop = super::signals();
     let socket = std::env::var_os("NOTIFY_SOCKET");
     let notify = |words: &str| {
         if let Some(socket) = &socket {
-            // Where systemd does not listen there is no one to tell.
+            // If systemd does not listen, there is no process to notify.
             let _ = daemon::notify(socket, words);
         }
     };

@@ -10,7 +10,7 @@ use fsure::words::{ExitCode, Result, units};
 use super::super::OutputArgs;
 use super::super::screen::Screen;
 
-/// Where those are that are named and not placed.
+/// Folder of the RAM disks that are created by a name and not in a folder.
 const HOME: &str = "/run/fsure/disk";
 
 /// A plain RAM disk: what is in it is in no other place

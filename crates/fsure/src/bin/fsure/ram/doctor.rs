@@ -10,7 +10,7 @@ use fsure::words::{ExitCode, Result};
 use super::super::screen::Screen;
 use super::super::{OutputArgs, places};
 
-/// What this machine lacks for RAM folders, what is wrong with those that are
+/// Report what this machine lacks for RAM folders, what is wrong with those that are
 /// there, and what to do
 ///
 /// Changes nothing. Exit codes: 0 nothing is to be done now, 1 something is.

@@ -27,12 +27,12 @@ use super::screen::Screen;
 
 /// Folders in memory, whose disk copy is never more than a moment behind
 ///
-/// fsync inside a RAM folder returns at once and does NOT hold: what it
-/// acknowledged is on the disk with the next generation, up to --max-loss later.
-/// What is on the disk is always one whole generation, never a mixture. Nothing
-/// is ever unmounted lazily, and no folder is ever removed with what is in it.
-/// docs/ram.md says what is stored where. Exit codes: 0 done, 1 something is
-/// wrong or differs, 2 refused, 5 not finished.
+/// fsync inside a RAM folder returns at once and does NOT hold: what it acknowledged
+/// is on the disk with the next generation, up to --max-loss later. What is on the
+/// disk is always one whole generation, never a mixture. Nothing is ever unmounted
+/// lazily, and no folder is ever removed with what is in it. docs/ram.md describes
+/// what is stored where. Exit codes: 0 done, 1 something is wrong or differs, 2
+/// refused, 5 not finished.
 #[derive(Args)]
 pub(crate) struct RamArgs {
     #[command(subcommand)]
@@ -91,8 +91,8 @@ pub(crate) fn run(args: &RamArgs, output: &OutputArgs) -> ExitCode {
     }
 }
 
-/// Runs a sub-command on the screen, which says why it ended. A signal ends the
-/// command, and not the daemon that it asked.
+/// Runs a sub-command on the screen, which reports why it ended. A signal ends the
+/// command, and not the daemon that got its request.
 fn on_screen(output: &OutputArgs, run: impl FnOnce(&Screen) -> Result<ExitCode>) -> ExitCode {
     let screen = output.screen_on(Arc::default(), false, &[]);
     let code = run(&screen).unwrap_or_else(|error| {
@@ -118,7 +118,7 @@ fn signals() -> Arc<AtomicUsize> {
     let stop = Arc::<AtomicUsize>::default();
     for signal in [SIGINT, SIGTERM] {
         // A system that refuses handlers ends the process, and the folder stays in
-        // RAM until somebody keeps it again.
+        // RAM until another process keeps it again.
         let number = signal.unsigned_abs() as usize;
         let _ = signal_hook::flag::register_usize(signal, stop.clone(), number);
     }
@@ -137,7 +137,7 @@ fn warnings(screen: &Screen, ended: &Ended) {
     ended.warnings.iter().for_each(|warning| screen.warn(warning));
 }
 
-/// Asks the daemons of the folders meant, one after the other.
+/// Sends a request to the daemons of the folders meant, one after the other.
 fn ask_each(
     which: &Which,
     screen: &Screen,

@@ -15,7 +15,7 @@ use signal_hook::consts::SIGINT;
 use super::super::screen::Screen;
 use super::super::{OutputArgs, places};
 
-/// How soon a signal is passed on.
+/// Interval at which signals are checked, to pass them on.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Hold the files of a folder in memory: read from there, written to the disk
@@ -71,7 +71,8 @@ pub(super) fn run(args: &PinArgs, output: &OutputArgs, screen: &Screen) -> Resul
     })
 }
 
-/// Starts the one that holds it, and says what it says once all is in memory.
+/// Starts the process that holds the folder, and prints its report once all is in
+/// memory.
 fn in_background(folder: &Path, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
     let program = std::env::current_exe().doing("find the program of", Path::new("fsure"))?;
     // It works in no folder, so that a relative path would lead elsewhere.
@@ -100,8 +101,9 @@ fn in_background(folder: &Path, output: &OutputArgs, screen: &Screen) -> Result<
     Ok(ExitCode::Clean)
 }
 
-/// Its first line. A signal that asks to end is passed on, and its end waited for:
-/// nobody would know of one that goes on taking memory.
+/// Returns the first line that it prints. A signal that asks to end is passed on, and
+/// its end is waited for: otherwise a process that goes on taking memory would go
+/// unnoticed.
 fn hear(started: &mut Started, stop: &AtomicUsize) -> io::Result<Option<String>> {
     let (process, is_over) = (started.process(), AtomicBool::new(false));
     let began = begun(process).unwrap_or_default();
@@ -128,7 +130,8 @@ fn hear(started: &mut Started, stop: &AtomicUsize) -> io::Result<Option<String>>
     })
 }
 
-/// What it said is what there is to say.
+/// Returns the error that the process reported; without one, that the folder was let
+/// go of too early.
 fn refused(said: &str, folder: &Path) -> Error {
     let said: serde_json::Value = serde_json::from_str(said).unwrap_or_default();
     match said["message"].as_str() {

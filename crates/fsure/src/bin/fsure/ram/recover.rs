@@ -10,7 +10,7 @@ use fsure::words::{ExitCode, Result};
 use super::super::OutputArgs;
 use super::super::screen::Screen;
 
-/// After a crash: complete or discard what was under way
+/// Complete or discard what was under way when a crash came
 #[derive(Args)]
 pub(super) struct RecoverArgs {
     /// The folder [default: all that were in RAM]

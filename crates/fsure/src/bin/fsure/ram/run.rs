@@ -1,4 +1,4 @@
-//! `fsure ram run`, and the process of ours that brings its folders to the disk.
+//! `fsure ram run`, and its process that writes its folders to the disk.
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -17,18 +17,18 @@ use super::bind::{Size, size, time};
 
 /// Run a command that sees folders in memory, without root
 ///
-/// Others go on seeing the disk, to which all changes come while the command runs and
-/// when it has ended, with all that it started. fsync in there returns at once and
-/// does NOT hold: what it acknowledged is on the disk up to --max-loss later. Whoever
-/// is killed, the rest still comes to the disk; if all are at once, at most --max-loss
-/// is lost. Exit codes: the command's own; 2 refused and not started, 5 not all is on
-/// the disk.
+/// Other programs go on seeing the disk, to which all changes come while the command
+/// runs and when it has ended, with all that it started. fsync in there returns at
+/// once and does NOT hold: what it acknowledged is on the disk up to --max-loss
+/// later. If one of the processes is killed, the rest still comes to the disk; if all
+/// are killed at once, at most --max-loss is lost. Exit codes: the command's own; 2
+/// refused and not started, 5 not all is on the disk.
 #[derive(Args)]
 pub(super) struct RunArgs {
     /// The folders
     #[arg(required = true, value_name = "DIR")]
     folders: Vec<PathBuf>,
-    /// How old the oldest change may be that a crash loses: from 100ms to 1h
+    /// Maximum age of the oldest change that a crash loses: from 100ms to 1h
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = time)]
     max_loss: Duration,
     /// Memory that each takes at most: 2G, or auto, which follows what is in it up to half
@@ -42,7 +42,7 @@ pub(super) struct RunArgs {
 
 /// Runs the command.
 pub(super) fn run(args: &RunArgs, output: &OutputArgs) -> ExitCode {
-    // Signals are the command's: ours end with it.
+    // Signals are for the command: this process ends with it.
     let screen = output.screen_on(Arc::default(), false, &[]);
     let code = run_on(args, &screen).unwrap_or_else(|error| {
         screen.error(&error);
@@ -82,7 +82,7 @@ fn run_on(args: &RunArgs, screen: &Screen) -> Result<ExitCode> {
 /// Bring the folders of a command to the disk
 #[derive(Args)]
 pub(super) struct KeepArgs {
-    /// How old what a crash loses may be
+    /// Maximum age of the changes that a crash loses, in milliseconds
     #[arg(long)]
     max_loss_ms: u64,
     /// Take over from another that was killed
@@ -97,7 +97,7 @@ pub(super) struct KeepArgs {
     sides: Vec<i32>,
 }
 
-/// Runs what outlives the command and who started it.
+/// Runs the process that outlives the command and its starter.
 pub(super) fn run_keeper(args: &KeepArgs) -> ExitCode {
     let options = KeepOptions {
         max_loss: Duration::from_millis(args.max_loss_ms),
@@ -110,7 +110,7 @@ pub(super) fn run_keeper(args: &KeepArgs) -> ExitCode {
         let Ok(mut line) = serde_json::to_string(told) else { return };
         line.push('\n');
         let is_told = std::io::stdout().lock().write_all(line.as_bytes()).is_ok();
-        // Who started us was killed: then it is said where that one would have said it.
+        // The starter was killed: this process then prints the report in its place.
         if let (false, Told::Failed { why, .. }) = (is_told, told) {
             let line = format!("fsure: the last changes in RAM are NOT on the disk: {why}\n");
             let _ = std::io::stderr().write_all(line.as_bytes());

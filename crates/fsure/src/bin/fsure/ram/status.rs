@@ -10,10 +10,10 @@ use fsure::words::{ExitCode, Result};
 use super::super::OutputArgs;
 use super::super::screen::Screen;
 
-/// Of what was told, the latest is shown.
+/// Number of messages that are shown, the latest ones.
 const TOLD: usize = 10;
 
-/// What would be lost now, and what was done; ends with 1 where something is wrong
+/// Show what would be lost now, and what was done; ends with 1 if something is wrong
 #[derive(Args)]
 pub(super) struct StatusArgs {
     /// The folder [default: all]

@@ -8,7 +8,7 @@ use fsure::words::{ExitCode, Result};
 use super::super::OutputArgs;
 use super::super::screen::Screen;
 
-/// One generation now; returns when it is on the disk
+/// Make one generation now; returns when it is on the disk
 #[derive(Args)]
 pub(super) struct SyncArgs {
     #[command(flatten)]

@@ -8,7 +8,7 @@ use fsure::words::{ExitCode, Result};
 use super::super::OutputArgs;
 use super::super::screen::Screen;
 
-/// Read the RAM side and the disk side, and compare; ends with 1 where they differ
+/// Read the RAM side and the disk side, and compare; ends with 1 if they differ
 #[derive(Args)]
 pub(super) struct VerifyArgs {
     #[command(flatten)]

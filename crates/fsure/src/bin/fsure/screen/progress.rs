@@ -1,4 +1,4 @@
-//! How far a run is, in numbers and in one line; apart from the screen so that
+//! The progress of a run, in numbers and in one line; apart from the screen so that
 //! it can be tested without a clock and without a terminal.
 
 use std::collections::VecDeque;
@@ -7,7 +7,7 @@ use std::time::Instant;
 use fsure::report::{count, safe};
 use fsure::words::{Progress, RelPath, units};
 
-/// What progress is measured by, for one root.
+/// The state that the progress of one root is measured by.
 pub(super) struct Meter {
     started: Instant,
     last_line_at: f64,
@@ -28,8 +28,8 @@ impl Meter {
         self.started.elapsed().as_secs_f64()
     }
 
-    /// Bytes judged per second in the last half minute; `None` in the first
-    /// second and where nothing moves.
+    /// Bytes judged per second in the last half minute; `None` in the first second
+    /// and if nothing moves.
     pub(super) fn recent_rate(&mut self, seconds: f64, bytes_judged: u64) -> Option<f64> {
         const WINDOW_S: f64 = 30.0;
         const STEP_S: f64 = 0.5;
@@ -44,7 +44,7 @@ impl Meter {
         (seconds - since >= 1.0 && moved > 0).then(|| moved as f64 / (seconds - since))
     }
 
-    /// Whether the next line is due, one every three seconds as in icj.
+    /// Returns true if the next line is due, one every three seconds as in icj.
     pub(super) fn is_line_due(&mut self, seconds: f64) -> bool {
         const EVERY_S: f64 = 3.0;
         let is_due = seconds - self.last_line_at >= EVERY_S;
@@ -64,7 +64,8 @@ pub(super) fn plain_line(progress: &Progress, seconds: f64) -> String {
     format!("{}: {files} files {size} @ {rate:.0} MiB/sec, {time}", percent(progress))
 }
 
-/// What fits on a line of a terminal, the most important first.
+/// Returns the line of progress for a terminal, which cuts it to its width: the most
+/// important comes first.
 pub(super) fn live_line(
     progress: &Progress,
     seconds: f64,
@@ -86,8 +87,8 @@ pub(super) fn live_line(
     line
 }
 
-/// How much is done; never 100 before the end, and nothing at all while the
-/// total still grows.
+/// Returns the share that is done, in percent; never 100 before the end, and no
+/// number at all while the total still grows.
 fn percent(progress: &Progress) -> String {
     let (done, total) = (u128::from(progress.bytes_judged), u128::from(progress.bytes_total));
     match (progress.total_is_known, total) {
@@ -97,7 +98,8 @@ fn percent(progress: &Progress) -> String {
     }
 }
 
-/// What is under way, and how much of all is done, 0 to 1.
+/// Returns a line with the step that is under way and the `share` of everything that
+/// is done, 0 to 1.
 pub(crate) fn step_line(what: &str, share: f64) -> String {
     let percent = (share.clamp(0.0, 1.0) * 100.0).floor();
     format!("{percent}%: {}", safe(what))

@@ -1,4 +1,5 @@
-//! Standard output for results that are no lines of a report: a list, a page, metrics.
+//! Standard output for results that are not lines of a report: a list, a page,
+//! metrics.
 
 use std::io::{self, Write};
 
@@ -10,7 +11,7 @@ use super::{Screen, locked};
 pub(crate) struct Results<'a>(&'a Screen);
 
 impl Screen {
-    /// Standard output for results that are no lines of a report.
+    /// Standard output for results that are not lines of a report.
     pub(crate) fn results(&self) -> Results<'_> {
         Results(self)
     }

@@ -1,4 +1,4 @@
-//! The run over one root as the screen hears of it.
+//! The run over one root as a listener of the screen.
 
 use std::io::Write as _;
 use std::sync::Mutex;
@@ -15,7 +15,7 @@ pub(crate) struct Task<'a> {
     screen: &'a Screen,
     root: String,
     paths: RootPaths,
-    /// Whether the command has other roots, too.
+    /// True if the command has other roots, too.
     is_one_of_several: bool,
     meter: Mutex<Meter>,
     line: Option<Live<'a>>,
@@ -68,7 +68,7 @@ impl Monitor for Task<'_> {
         if let Some(line) = &self.line {
             line.say(root + &live_line(progress, seconds, rate, current));
         } else if is_due {
-            // As above: no one left to tell.
+            // If standard error fails, there is no output left to report it on.
             let _ =
                 writeln!(locked(&self.screen.errors), "{root}{}", plain_line(progress, seconds));
         }

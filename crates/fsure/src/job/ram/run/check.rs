@@ -1,6 +1,7 @@
-//! Whether folders can be put into RAM for one command. It is judged as for `bind`,
-//! but that who only works in a folder is in nobody's way: others go on seeing the
-//! disk side, and only who writes there would be overwritten.
+//! Checks whether folders can be put into RAM for one command. The rules are those of
+//! `bind`, except that a process that only has its working directory in a folder is not
+//! in the way: other processes go on seeing the disk side, and only those that write
+//! there would be overwritten.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +13,8 @@ use super::super::registry::Registry;
 use crate::ram::{Recovered, recover};
 use crate::words::{Error, IoContext as _, RelPath, Result};
 
-/// What is done with each folder, or why nothing is.
+/// Returns the plan for each folder. Fails with the reason at the first one that is
+/// refused.
 pub(super) fn check(
     folders: &[PathBuf],
     bytes: Option<u64>,
@@ -62,7 +64,8 @@ fn usage(message: String, hint: &str) -> Error {
     Error::Usage { message, hint: Some(hint.to_owned()) }
 }
 
-/// What this process's own outputs go to is opened before the command sees memory.
+/// Refuses a folder that an output of this process goes to: that file was opened before
+/// the command sees memory.
 fn own_output(path: &Path) -> Result<()> {
     for output in fsure_os::inside::outputs() {
         if output.starts_with(path) {

@@ -17,12 +17,12 @@ use super::super::tracker::Changing;
 use crate::ram::{Depth, Engine, Generation, How, Pace, Unequal, Untracked, recover};
 use crate::words::{Error, ExitCode, IoContext as _, RelPath, Result};
 
-/// What a keeper is told.
+/// Options of a keeper.
 #[derive(Clone, Debug)]
 pub struct KeepOptions {
-    /// How old the oldest change may be that a crash loses.
+    /// Maximum age of the oldest change that a crash loses.
     pub max_loss: Duration,
-    /// Whether the memory is filled: another keeper was killed.
+    /// True if the memory is filled already, because another keeper was killed.
     pub adopts: bool,
     /// The first process of the command's name spaces, as it was handed over.
     pub first: i32,
@@ -32,39 +32,40 @@ pub struct KeepOptions {
     pub least: Vec<u64>,
 }
 
-/// What a keeper tells, one JSON value a line. Folders are numbered.
+/// Messages of a keeper, one JSON value a line. Folders are numbered.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Told {
     /// A folder is in memory.
     Filled {
-        /// Which.
+        /// Number of the folder.
         folder: usize,
     },
-    /// Something that the user should know.
+    /// A warning for the user.
     Warning {
-        /// Of which.
+        /// Number of the folder.
         folder: usize,
-        /// What.
+        /// Text of the warning.
         words: String,
     },
-    /// All is on the disk, and nothing of ours is left there.
+    /// All is on the disk, and nothing of fsure's own is left there.
     Done {
-        /// Of which.
+        /// Number of the folder.
         folder: usize,
     },
-    /// It is not.
+    /// Not all of it is on the disk.
     Failed {
-        /// Of which.
+        /// Number of the folder.
         folder: usize,
-        /// Why, and what is not there.
+        /// The reason, and what is not on the disk.
         why: String,
-        /// Whether it was refused, before anything was done.
+        /// True if it was refused before anything was done.
         is_usage: bool,
     },
 }
 
-/// How long the last generation is tried: a disk that is full may be helped.
+/// Longest time for which the last generation is tried: the user can make room on a full
+/// disk meanwhile.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Between two looks at what has been reported: the queue is limited without root.
 const GATHER_INTERVAL: Duration = Duration::from_millis(50);
@@ -131,7 +132,7 @@ struct Folder<'a> {
     tell: &'a (dyn Fn(&Told) + Sync),
     alive: Alive,
     max_loss: Duration,
-    /// How a side is reached, and what it is called.
+    /// Paths by which each side is reached, and the names that messages show instead.
     ways: Vec<(String, String)>,
 }
 
@@ -192,7 +193,7 @@ impl Folder<'_> {
         }
     }
 
-    /// Whether the command has ended so long ago that trying makes no sense.
+    /// Returns true if the command ended so long ago that trying again is useless.
     fn is_hopeless(&self, ended_at: &mut Option<Instant>) -> Result<bool> {
         if !self.has_ended(Duration::ZERO)? {
             return Ok(false);
@@ -374,7 +375,8 @@ fn apart(unequal: Vec<Unequal>) -> (BTreeSet<RelPath>, Vec<Unequal>) {
     (strays, rest)
 }
 
-/// What of it is not on the disk.
+/// Returns the names that are not on the disk as they are in RAM, as text for an error
+/// message.
 fn missing(engine: Option<&Engine>) -> String {
     let Some(Ok(unequal)) = engine.map(Engine::verify) else {
         return "; what is missing cannot be told".to_owned();

@@ -22,14 +22,14 @@ pub use keeper::{KeepOptions, Told, keep};
 use super::client::check_loss;
 use crate::words::{Error, IoContext as _, Result};
 
-/// What to run, and over which folders.
+/// Options of [`run`]: the command and its folders.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
     /// The folders that it sees in memory.
     pub folders: Vec<PathBuf>,
     /// The command and its arguments.
     pub command: Vec<OsString>,
-    /// How old the oldest change may be that a crash loses.
+    /// Maximum age of the oldest change that a crash loses.
     pub max_loss: Duration,
     /// Bytes of memory that each may take; `None` for what suits its content.
     pub bytes: Option<u64>,
@@ -38,12 +38,12 @@ pub struct RunOptions {
     pub keeper: Vec<OsString>,
 }
 
-/// How it ended.
+/// Result of [`run`].
 #[derive(Debug)]
 pub struct Ran {
     /// The command; an error where it could not be started.
     pub command: std::io::Result<Ended>,
-    /// What is not on the disk, and why, for each folder of which that is so.
+    /// Folders of which not everything is on the disk, with the reason for each.
     pub lost: Vec<Lost>,
 }
 
@@ -52,7 +52,7 @@ pub struct Ran {
 pub struct Lost {
     /// The folder.
     pub folder: PathBuf,
-    /// What was in the way, and some of the names, in words.
+    /// The obstacle and some of the names, as text.
     pub why: String,
 }
 
@@ -93,8 +93,8 @@ pub fn run(options: &RunOptions, warn: &(dyn Fn(&str) + Sync)) -> Result<Ran> {
     })
 }
 
-/// Whatever failed, nothing has changed: by another code who hears it would look for
-/// changes that are not on the disk.
+/// Turns an I/O error into a usage error. Whatever failed, nothing has changed; with
+/// another exit code the user would look for changes that are not on the disk.
 fn not_started(error: Error) -> Error {
     match error {
         Error::Io { .. } => Error::Usage {
@@ -138,7 +138,7 @@ struct Keeper {
 }
 
 impl Keeper {
-    /// What it says next; `None` once it has ended.
+    /// Returns its next message; `None` once it has ended.
     fn hear(&mut self) -> Option<Told> {
         let mut line = String::new();
         loop {
