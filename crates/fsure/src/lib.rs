@@ -13,7 +13,6 @@ pub mod words;
 
 // Floor 2: machines
 pub mod catalog;
-pub mod commit;
 pub mod drive;
 pub mod exchange;
 pub mod parity;
