@@ -9,11 +9,31 @@
 //!
 //! Linux only; elsewhere [`Namespace::new`] fails with `Unsupported`.
 
+use std::io;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 pub use crate::host::mounts::{Mount, Namespace};
 
-/// What can be mounted.
+/// The time for which something may be in use before it is left mounted.
+const BUSY_MAX: Duration = Duration::from_secs(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Does something again and again while the system says that what it is about is in use:
+/// a process that only looks at a mount is gone in a moment.
+pub fn patiently(mut act: impl FnMut() -> io::Result<()>) -> io::Result<()> {
+    let began = Instant::now();
+    loop {
+        match act() {
+            Err(error)
+                if error.kind() == io::ErrorKind::ResourceBusy && began.elapsed() < BUSY_MAX => {}
+            other => return other,
+        }
+        std::thread::sleep(POLL_INTERVAL);
+    }
+}
+
+/// The kind of a mount, with its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// A folder in memory.

@@ -16,19 +16,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use crate::block::{self, Block, Served};
 use crate::family::{Family, Lines, Task};
 use crate::loop_device::{LoopDevice, LoopError, Reliance};
-use crate::mounts::Namespace;
+use crate::mounts::{Namespace, patiently};
 use crate::scratch::Scratch;
 
 /// The folders of programs for administrators, for users whose path leaves them out.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// A file that was closed a moment ago may still be on its way: 2 s in all.
-const ATTEMPTS: u32 = 100;
-const PAUSE: Duration = Duration::from_millis(20);
 /// The exit code of `mount` where it was the mount that failed, and not `mount` by
 /// itself: 1 permissions, 2 the system, 4 a fault of its own.
 const MOUNT_FAILED: i32 = 32;
@@ -390,12 +386,12 @@ impl Stand {
 impl Drop for Stand {
     fn drop(&mut self) {
         // What is in use after that goes with its namespace.
-        for _ in 0..ATTEMPTS {
-            match self.front.run("umount", &["-n"], &[&self.place]) {
-                Ok(output) if words(&output).contains("busy") => std::thread::sleep(PAUSE),
-                _ => break,
-            }
-        }
+        let unmount = || {
+            let ended = self.front.run("umount", &["-n"], &[&self.place])?;
+            let is_busy = words(&ended).contains("busy");
+            if is_busy { Err(io::ErrorKind::ResourceBusy.into()) } else { Ok(()) }
+        };
+        let _ = patiently(unmount);
     }
 }
 

@@ -10,7 +10,6 @@ use std::process::{Child, Command};
 use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::mount::{
@@ -24,12 +23,8 @@ use super::mounter::{self, Mounter};
 pub use super::passthrough::{Passthrough, serve};
 use super::ramfs::Detached;
 pub use super::zram::Zram;
-use crate::mounts::What;
+use crate::mounts::{What, patiently};
 use crate::ramfs::Ram;
-
-/// What was closed a moment ago may still be on its way: 1 s in all.
-const ATTEMPTS: u32 = 50;
-const PAUSE: Duration = Duration::from_millis(20);
 
 type Work = Box<dyn FnOnce() + Send>;
 
@@ -192,20 +187,6 @@ impl Mount {
                 self.space.run(move || patiently(|| Ok(unmount(&place, UnmountFlags::empty())?)))?
             }
         }
-    }
-}
-
-/// Again and again while it is in use.
-fn patiently(act: impl Fn() -> io::Result<()>) -> io::Result<()> {
-    let mut attempts = 0;
-    loop {
-        match act() {
-            Err(error) if error.kind() == io::ErrorKind::ResourceBusy && attempts < ATTEMPTS => {
-                attempts += 1;
-            }
-            other => return other,
-        }
-        std::thread::sleep(PAUSE);
     }
 }
 
