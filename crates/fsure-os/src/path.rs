@@ -51,7 +51,21 @@ pub fn exists(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok()
 }
 
-/// How many bytes a file has.
+/// The path of a file with `suffix` appended to its name: `catalog.db.lock`.
+pub fn with_suffix(file: &Path, suffix: &str) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// The path of a file with `suffix` and the first number from 1 on appended under
+/// which nothing is there.
+pub fn free_numbered(file: &Path, suffix: &str) -> PathBuf {
+    let mut names = (1_u64..).map(|number| with_suffix(file, &format!("{suffix}{number}")));
+    names.find(|name| !exists(name)).unwrap_or_default()
+}
+
+/// Returns the length of a file, in bytes.
 pub fn length(file: &Path) -> io::Result<u64> {
     Ok(std::fs::metadata(file)?.len())
 }
