@@ -102,3 +102,32 @@ fn a_drive_that_lies_has_no_missing_syncs() {
     assert_eq!(run.code, 3, "{run:?}");
     assert!(run.lines.iter().all(|line| line["missing_syncs"].is_null()), "{run:?}");
 }
+
+#[test]
+fn a_check_that_takes_long_is_not_made_again_and_again_for_a_cause() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (program, check) = (program("sync d", "sync -d d/log"), format!("sleep 6; {CHECK}"));
+    let args = ["crash", "--fs", "folder", "--cuts", "1", "--variant", "none", "--check", &check];
+    let args = [&args[..], &["--", "sh", "-c", &program]].concat();
+    let run = fsure_with(("TMPDIR", folder.path().as_os_str()), &args);
+    if support::cannot_crash(&run) {
+        return support::skip("a check that takes long", &run.stderr);
+    }
+    assert!(run.code == 3 && run.stderr.contains("as a check takes 6 s or more"), "{run:?}");
+    assert!(!run.stdout.contains("what was missing"), "{run:?}");
+}
+
+#[test]
+fn a_program_that_fails_at_once_is_told_what_the_folder_has_not() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (fs, is_folder) in [("folder", true), ("ext4", false)] {
+        let args = ["crash", "--fs", fs, "--cuts", "1", "--check", "true", "--", "false"];
+        let run = fsure_with(("TMPDIR", folder.path().as_os_str()), &args);
+        if support::cannot_crash(&run) {
+            support::skip("a program that fails at once", &run.stderr);
+            continue;
+        }
+        assert!(run.stderr.contains("run it by hand"), "{run:?}");
+        assert_eq!(run.stderr.contains("no O_TMPFILE"), is_folder, "{run:?}");
+    }
+}

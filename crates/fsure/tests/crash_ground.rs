@@ -67,6 +67,23 @@ fn a_device_that_was_left_without_flushes_is_put_right() {
     assert!(cuts(&run.lines).all(|cut| cut["state"] == "survived"), "{run:?}");
 }
 
+/// Returns true if a run warns with these words.
+fn has_warning(run: &Report, words: &str) -> bool {
+    let warnings = run.lines.iter().filter(|line| line["type"] == "warning");
+    warnings.filter_map(|line| line["words"].as_str()).any(|said| said.contains(words))
+}
+
+/// Runs a program that disturbs its own device once, until the run warns with these words.
+/// If yet another process disturbs a device first, the run warns of that instead.
+fn reported(words: &str, program_and_check: (&str, &str)) -> Option<Report> {
+    loop {
+        let run = disturbed(words, program_and_check, "2")?;
+        if has_warning(&run, words) || !has_warning(&run, "done once more") {
+            return Some(run);
+        }
+    }
+}
+
 /// It is told, and the cut is made anew on another device.
 #[test]
 fn what_another_process_does_to_the_device_is_no_loss() {
@@ -83,10 +100,8 @@ fn what_another_process_does_to_the_device_is_no_loss() {
         ),
     ] {
         let does = format!("if once MARKS/done; then {does}; fi");
-        let Some(run) = disturbed(words, (&does, CHECK), "2") else { return };
-        let warned = |line: &Value| line["words"].as_str().is_some_and(|said| said.contains(words));
-        let warnings = run.lines.iter().filter(|line| line["type"] == "warning");
-        assert!(warnings.clone().any(warned), "{does}: {run:?}");
+        let Some(run) = reported(words, (&does, CHECK)) else { return };
+        assert!(has_warning(&run, words), "{does}: {run:?}");
         assert_eq!(run.code, 0, "{does}: {run:?}");
         assert!(cuts(&run.lines).all(|cut| cut["state"] == "survived"), "{does}: {run:?}");
     }
@@ -98,14 +113,11 @@ fn what_another_process_does_during_a_check_is_no_loss() {
     let device = r#"d=$(awk -v p="$MNT" '$5 == p { print $(NF-1) }' /proc/self/mountinfo)"#;
     let does = "dd if=$d of=$d bs=4096 count=1 conv=notrunc 2>/dev/null; exit 1";
     let check = format!("{device}; if mkdir MARKS/done 2>/dev/null; then {does}; fi; {CHECK}");
-    let Some(run) = disturbed("a check that is disturbed", ("true", &check), "2") else { return };
+    let words = "a check is done once more: another process wrote to /dev/loop";
+    let Some(run) = reported(words, ("true", &check)) else { return };
     assert_eq!(run.code, 0, "{run:?}");
     assert!(cuts(&run.lines).all(|cut| cut["state"] == "survived"), "{run:?}");
-    let is_said = |line: &Value| {
-        let words = line["words"].as_str().unwrap_or_default();
-        words.contains("a check is done once more: another process wrote to /dev/loop")
-    };
-    assert!(run.lines.iter().any(is_said), "{run:?}");
+    assert!(has_warning(&run, words), "{run:?}");
 }
 
 #[test]

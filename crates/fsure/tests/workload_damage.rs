@@ -279,6 +279,8 @@ fn our_record_is_judged_by_what_it_records() {
     edit(&file, |data| data.truncate(50));
     assert_corrupt(&last(name, &folder), "000003 is modified");
     fs::remove_file(&catalog).unwrap();
+    assert_corrupt(&last(name, &folder), "the record cannot be opened");
+    fs::remove_file(catalog.with_extension("db.backup")).unwrap();
     assert_eq!(last(name, &folder), Ok(0), "all of it is lost");
 }
 

@@ -56,7 +56,7 @@ fn record(run: &Run<'_>) -> Result<Option<History>> {
         }
         going.drive.remembers_all().doing(REMEMBERING, &run.options.room)?;
         if let Some(ended) = going.program.ended().doing("wait for", &run.options.folder)? {
-            going.may_have_ended(ended)?;
+            going.may_have_ended(ended, &run.options.front)?;
             break;
         }
         std::thread::sleep(LOOK);

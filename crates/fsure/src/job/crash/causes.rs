@@ -5,7 +5,7 @@
 //!
 //! Those of earlier cuts are tried first: most losses of a program have one cause.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -20,7 +20,12 @@ use crate::words::{Error, ExitCode, Result};
 /// The time that is spent on the causes of one cut. The syncs that are found by then are
 /// reported, although fewer might do.
 const SEARCH_MAX: Duration = Duration::from_secs(20);
-/// Names of a folder that are told.
+/// The part of it that is spent on the causes of earlier cuts.
+const EARLIER_MAX: Duration = Duration::from_secs(10);
+/// The longest time that a check may take for the causes to be searched for: a search
+/// needs a handful of checks, and there is no time for that many slower ones.
+const CHECK_MAX: Duration = Duration::from_secs(5);
+/// Maximum number of names of a folder that are reported.
 const NAMES_MAX: usize = 3;
 
 /// Sets of syncs that were missing, as their paths.
@@ -32,6 +37,8 @@ struct Search<'a> {
     origin: &'a Origin,
     acked: u64,
     begun: Instant,
+    /// The longest time that a check of this cut has taken.
+    slowest: Cell<Duration>,
 }
 
 /// Finds the fewest syncs with which nothing would have been lost; none where
@@ -43,20 +50,28 @@ pub(super) fn missing_syncs(
     origin: &Origin,
     acked: u64,
     known: &Known,
-) -> Result<Vec<MissingSync>> {
+    took: Duration,
+) -> Result<Option<Vec<MissingSync>>> {
+    if took > CHECK_MAX {
+        return Ok(None);
+    }
     let all = origin.unsynced();
-    let search = Search { run, origin, acked, begun: Instant::now() };
+    let search = Search { run, origin, acked, begun: Instant::now(), slowest: Cell::new(took) };
     let earlier: Vec<_> = known.borrow().iter().filter_map(|set| find(set, &all)).collect();
     for set in earlier {
+        if search.begun.elapsed() >= EARLIER_MAX {
+            break;
+        }
         if search.is_enough(&set)? {
-            return Ok(told(&set));
+            return Ok(Some(told(&set)));
         }
     }
-    let found = told(&search.fewest(all.iter().collect())?);
+    let Some(found) = search.fewest(all.iter().collect())? else { return Ok(None) };
+    let found = told(&found);
     if !found.is_empty() {
         known.borrow_mut().push(found.iter().map(MissingSync::without_names).collect());
     }
-    Ok(found)
+    Ok(Some(found))
 }
 
 /// Finds the cause of an earlier cut among the syncs that are missing here.
@@ -67,13 +82,25 @@ fn find<'a>(known: &BTreeSet<MissingSync>, all: &'a [Unsynced]) -> Option<Vec<&'
 }
 
 impl Search<'_> {
-    /// Returns whether the check finds nothing wrong with these synced.
+    /// Returns true if there is no time for another check.
+    fn is_over(&self) -> bool {
+        is_over(self.begun.elapsed(), self.slowest.get())
+    }
+
+    /// Returns true if the check finds nothing wrong with these synced; false without a
+    /// check if there is no time for one.
     fn is_enough(&self, syncs: &[&Unsynced]) -> Result<bool> {
+        if self.is_over() {
+            return Ok(false);
+        }
         self.run.listener.under_way("looking for the sync that is missing", self.run.from);
         let inodes = syncs.iter().map(|one| one.inode).collect();
         let left = Content::Files(Box::new(self.origin.with_syncs(&inodes)));
         let Run { options, site, listener, .. } = *self.run;
-        match examine(options, site, &left, self.acked, listener)?.state {
+        let begun = Instant::now();
+        let found = examine(options, site, &left, self.acked, listener)?;
+        self.slowest.set(self.slowest.get().max(begun.elapsed()));
+        match found.state {
             Some(state) => Ok(state == State::Survived),
             None => {
                 Err(Error::Interrupted(listener.stop_requested().unwrap_or(ExitCode::Interrupted)))
@@ -82,13 +109,14 @@ impl Search<'_> {
     }
 
     /// Finds the fewest of some syncs that are enough, as far as that can be found by halving
-    /// (Zeller's ddmin); none where all of them are not.
-    fn fewest<'a>(&self, all: Vec<&'a Unsynced>) -> Result<Vec<&'a Unsynced>> {
+    /// (Zeller's ddmin); none where all of them are not, `None` where there was no time to
+    /// find that out.
+    fn fewest<'a>(&self, all: Vec<&'a Unsynced>) -> Result<Option<Vec<&'a Unsynced>>> {
         if !self.is_enough(&all)? {
-            return Ok(Vec::new());
+            return Ok((!self.is_over()).then(Vec::new));
         }
         let (mut enough, mut parts) = (self.of_one_kind(all)?, 2);
-        while enough.len() > 1 && self.begun.elapsed() < SEARCH_MAX {
+        while enough.len() > 1 && !self.is_over() {
             parts = parts.min(enough.len());
             match self.fewer(&enough, parts)? {
                 // One part alone is cut in halves; of all but one, the parts stay.
@@ -98,7 +126,7 @@ impl Search<'_> {
                 None => parts *= 2,
             }
         }
-        Ok(enough)
+        Ok(Some(enough))
     }
 
     /// Takes those of folders, or of files, where they are enough: a program that leaves out
@@ -125,15 +153,17 @@ impl Search<'_> {
         // Of two parts, all but one is the other.
         let but_one = but_one.take(if parts.len() > 2 { parts.len() } else { 0 });
         for some in single.chain(but_one) {
-            if self.begun.elapsed() >= SEARCH_MAX {
-                break;
-            }
             if self.is_enough(&some)? {
                 return Ok(Some(some));
             }
         }
         Ok(None)
     }
+}
+
+/// Returns true if a check that takes as long as the slowest would end too late.
+fn is_over(elapsed: Duration, slowest: Duration) -> bool {
+    elapsed + slowest > SEARCH_MAX
 }
 
 fn told(syncs: &[&Unsynced]) -> Vec<MissingSync> {
@@ -154,5 +184,18 @@ fn missing(one: &Unsynced) -> MissingSync {
 impl MissingSync {
     fn without_names(&self) -> Self {
         Self { names: Vec::new(), ..self.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_check_begins_that_would_end_too_late() {
+        let [zero, five, fifteen] = [0, 5, 15].map(Duration::from_secs);
+        assert!(!is_over(zero, CHECK_MAX) && !is_over(fifteen, five));
+        assert!(is_over(fifteen + Duration::from_millis(1), five));
+        assert!(is_over(zero, SEARCH_MAX + Duration::from_millis(1)));
     }
 }

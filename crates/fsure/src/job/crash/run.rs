@@ -12,7 +12,7 @@ use fsure_os::stand::Site;
 use super::acknowledged::Acknowledged;
 use super::causes::{Known, missing_syncs};
 use super::examine::examine;
-use super::medium::{Content, Drive, Kind, Mounted};
+use super::medium::{Content, Drive, Front, Kind, Mounted};
 use super::program::{Command, LOOK, Program};
 use super::{CrashListener, CrashOptions, told, toothless, undisturbed, unmounted};
 use crate::drive::{Cut, Personality, Random};
@@ -28,7 +28,12 @@ const NO_PATIENCE: Duration = Duration::from_secs(10);
 const HINT: &str = "run it by hand in an empty folder until it prints 'ACK 1'; here it runs in the \
                     new file system, which is in $MNT, and what it needs there is made by \
                     '--prepare LINE'";
-/// What a drive does whose every flush is looked at.
+/// Addition to the remedy for a program that needs something that the folder of fsure
+/// does not have.
+const FOLDER_HINT: &str = "the folder has no O_TMPFILE and no extended attributes: if the program \
+                           needs them, try '--fs ext4'";
+/// Action in the error messages of a drive that records its writes for a check of every
+/// flush.
 pub(super) const REMEMBERING: &str = "remember every write in";
 /// Variants of the cuts of a twin: they decide what it loses.
 const TWIN_VARIANTS: [Cut; 2] = [Cut::None, Cut::Random];
@@ -153,7 +158,7 @@ impl Run<'_> {
         let Some(going) = under_way else { return Ok(None) };
         let ended = self.wait(going, random, *patience)?;
         if let Some(ended) = ended {
-            going.may_have_ended(ended)?;
+            going.may_have_ended(ended, &self.options.front)?;
         }
         if going.acknowledged.highest() == 0 {
             *patience = NO_PATIENCE;
@@ -258,7 +263,9 @@ impl Run<'_> {
         let at = Instant::now();
         // Every flush up to this image has reached the drive, or nothing is shown.
         going.check()?;
+        let checked = Instant::now();
         let found = examine(self.options, self.site, &left, acked, self.listener)?;
+        let took = checked.elapsed();
         let Some(state) = found.state else { return Ok(None) };
         let state = toothless(state, plan.has_teeth);
         let lost = found.lost(state, acked);
@@ -288,11 +295,20 @@ impl Run<'_> {
             // On another drive it is the drive that has lost what was synced.
             let origin = origin.filter(|_| plan.drive == Personality::Honest);
             if let Some(origin) = origin {
-                cut.missing_syncs = match missing_syncs(self, &origin, acked, &plan.known) {
+                let missing = missing_syncs(self, &origin, acked, &plan.known, took);
+                cut.missing_syncs = match missing {
                     // The cut counts without its cause.
                     Err(Error::Interrupted(_)) => None,
-                    missing => Some(missing?),
+                    missing => missing?,
                 };
+                if cut.missing_syncs.is_none() && self.listener.stop_requested().is_none() {
+                    let why = format!(
+                        "cut {number}: which sync was missing was not found out, as a check takes \
+                         {:.0} s or more",
+                        took.as_secs_f64()
+                    );
+                    self.listener.warn(&why);
+                }
             }
         }
         Ok(Some(cut))
@@ -349,9 +365,10 @@ impl Going {
         self.mounted.check(Reliance::Flushes)
     }
 
-    /// A program may end at any time, as long as it does something first. One that fails
-    /// before that has shown nothing of the drive, unless that has failed a write.
-    pub(super) fn may_have_ended(&self, ended: Ended) -> Result<()> {
+    /// Fails if the program failed before it acknowledged anything: that shows nothing
+    /// about the drive, unless the drive has failed a write. Any other end is allowed at
+    /// any time.
+    pub(super) fn may_have_ended(&self, ended: Ended, front: &Front) -> Result<()> {
         let is_well = ended == Ended::Code(0) || self.acknowledged.highest() > 0;
         if is_well || self.drive.failed_writes() > 0 {
             return Ok(());
@@ -363,7 +380,10 @@ impl Going {
             message: format!(
                 "the program failed before it acknowledged anything, and was not cut: {why}"
             ),
-            hint: Some(HINT.to_owned()),
+            hint: Some(match front {
+                Front::Mounted { .. } => HINT.to_owned(),
+                Front::Folder(_) => format!("{HINT}; {FOLDER_HINT}"),
+            }),
         })
     }
 }
