@@ -11,8 +11,15 @@ pub fn lowest() -> Vec<String> {
     host::priority::lowest()
 }
 
-/// Whether the queue of this storage heeds a priority at all; `None` where that
-/// is not told.
+/// Takes the highest priority for the processor that an ordinary thread can have, for
+/// this thread and those that it starts (Linux). A refusal is not told: without root a
+/// thread stays as it was. Elsewhere it does nothing.
+pub fn highest() {
+    host::priority::highest();
+}
+
+/// Returns true if the queue of this storage honours a priority at all; `None` if
+/// that is not known.
 pub fn is_heeded_by(device: &Device) -> Option<bool> {
     host::priority::is_heeded_by(device)
 }

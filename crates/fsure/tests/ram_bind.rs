@@ -44,7 +44,7 @@ fn a_folder_outlives_its_daemon_however_that_ends() {
         assert!(state["kept"] == false && state["mounted"] == true, "{state}");
         fs::write(folder.join("new"), "3").expect("write");
         let run = ram(&["bind", "--plan"], &folder);
-        assert!(run.code == 2 && run.stderr.contains("nobody keeps it"), "{run:?}");
+        assert!(run.code == 2 && run.stderr.contains("no process keeps it"), "{run:?}");
         assert_eq!(status(&folder).1["kept"], false, "it was only to be looked at");
         let run = ram(&["bind"], &folder);
         assert!(run.code == 0 && run.stdout.contains("kept again"), "{run:?}");
@@ -340,4 +340,40 @@ fn the_units_are_as_systemd_wants_them() {
     };
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && said.is_empty(), "{said}");
+}
+
+/// Every hint is typed as it is printed, in a folder with a blank and a quotation mark.
+#[test]
+fn a_hint_works_as_it_is_printed() {
+    alone("a_hint_works_as_it_is_printed", 64, |disk| {
+        let folder = disk.0.join("it's my work");
+        fs::create_dir(&folder).expect("make");
+        let type_after = |text: &str, begin: &str| {
+            let at = text.find(begin).unwrap_or_else(|| panic!("no '{begin}' in: {text}"));
+            let line = text[at..].lines().next().expect("a line");
+            let own = Path::new(FSURE).parent().expect("a folder").display();
+            sh(&format!("PATH={own}:$PATH; {line}"));
+        };
+        bind(&folder);
+        let again = ram(&["bind"], &folder.join("."));
+        assert_eq!(again.code, 2, "{again:?}");
+        fs::create_dir(folder.join("sub folder")).expect("make");
+        let inner = ram(&["bind"], &folder.join("sub folder"));
+        type_after(&inner.stderr, "fsure ram unbind");
+        bind(&folder);
+        kill_daemons();
+        let (mut run, says) = (ram(&["status"], &folder), "fsure ram recover");
+        wait_while(|| {
+            run = ram(&["status"], &folder);
+            !run.stdout.contains(says)
+        });
+        type_after(&run.stdout, says);
+        assert_eq!(ram(&["status"], &folder).code, 0);
+        let cover = folder.join("sub folder");
+        sh(&format!("mount -t tmpfs cover \"{}\"", cover.display()));
+        let run = ram(&["unbind"], &folder);
+        assert_eq!(run.code, 2, "{run:?}");
+        type_after(&run.stderr, "umount");
+        unbind(&folder);
+    });
 }

@@ -96,6 +96,31 @@ fn a_size_that_was_stated_is_kept() {
 }
 
 #[test]
+fn a_folder_that_is_nearly_full_is_told_of_once() {
+    alone("a_folder_that_is_nearly_full_is_told_of_once", 64, |disk| {
+        let folder = bound(disk, "32M");
+        let told = || fs::read_to_string("/var/lib/fsure/ram/told").unwrap_or_default();
+        let count = || told().lines().filter(|line| line.contains("are taken")).count();
+        let fills = |mib: usize, times: usize| {
+            for number in 0..times {
+                assert_eq!(fill(&folder.join("much"), mib), Ok(()));
+                fs::write(folder.join("more"), vec![1; number * 10_000]).expect("write");
+                std::thread::sleep(std::time::Duration::from_millis(300));
+            }
+        };
+        fills(30, 10);
+        assert_eq!(count(), 1, "{}", told());
+        fills(20, 10);
+        support::bound::wait_while(|| {
+            fills(30, 1);
+            count() < 2
+        });
+        fills(30, 5);
+        assert_eq!(count(), 2, "{}", told());
+    });
+}
+
+#[test]
 fn a_command_finds_room_as_well() {
     alone("a_command_finds_room_as_well", 64, |_: &Disk| {
         available(3 << 20);
@@ -107,6 +132,32 @@ fn a_command_finds_room_as_well() {
             assert_eq!(written, "1468006400\n", "{user:?}: {}", words(&output));
             place.assert_clean();
         }
+    });
+}
+
+/// By the plan of another folder: a command sees the memory of the machine, and not the table
+/// that covers it for the test.
+#[test]
+fn what_a_command_takes_is_taken_of_the_share() {
+    alone("what_a_command_takes_is_taken_of_the_share", 64, |disk| {
+        beside_reserve(1024);
+        let planned = || {
+            let run = ram(&["bind", "--plan", "--json"], &disk.folder());
+            let line = run.stdout.lines().next().expect("a line");
+            let plan: serde_json::Value = serde_json::from_str(line).expect("JSON");
+            plan["ram_bytes"].as_u64().expect("a size") / MIB as u64
+        };
+        let (place, before) = (Place::new(support::placed::User::Own), planned());
+        let mut command =
+            place.run(&["--max-loss", "1h"], "head -c 1000M /dev/zero > much; read x");
+        let mut command = command.stdin(std::process::Stdio::piped()).spawn().expect("start");
+        // The table does not change, so that the share is less by half of what these take.
+        let expected = before - 300;
+        support::bound::wait_while(|| planned() > expected);
+        drop(command.stdin.take());
+        command.wait().expect("wait");
+        assert_eq!(planned(), before, "the note is gone with the command");
+        place.assert_clean();
     });
 }
 

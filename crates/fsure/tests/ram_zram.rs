@@ -323,7 +323,7 @@ fn who_is_killed_while_it_is_frozen_leaves_nobody_waiting() {
                         written.try_recv().expect_err("it is frozen still");
                     }
                     let wrong = status(&folder).1["wrong"].to_string();
-                    assert!(wrong.contains("nobody keeps it"), "{wrong}");
+                    assert!(wrong.contains("no process keeps it"), "{wrong}");
                     let run = ram(&["recover"], &folder);
                     assert!(run.stdout.contains("kept again"), "{run:?}");
                     if !is_guarded {

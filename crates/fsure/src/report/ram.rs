@@ -11,8 +11,8 @@ use super::json::text_and_bytes;
 use super::{number, safe, timestamp};
 use crate::job::ram::{Difference, Ended, Event, Known, Plan, Settled, State, Synced};
 use crate::ram::Recovered;
-use crate::words::ExitCode;
 use crate::words::units::size;
+use crate::words::{ExitCode, typed};
 
 /// Returns a sentence on what `fsync` is worth inside a folder in RAM. It is shown
 /// whenever a folder is put into RAM.
@@ -114,8 +114,8 @@ pub fn wrongs(known: &Known) -> Vec<String> {
             known.failing.as_deref().unwrap_or_default()
         )],
         (None, true) => vec![format!(
-            "nobody keeps it: nothing reaches the disk. 'fsure ram recover {}' now",
-            shown(&known.entry.path)
+            "no process keeps it: nothing reaches the disk; run {}",
+            typed("fsure ram recover", &known.entry.path)
         )],
         (None, false) => vec!["not in RAM yet, or not any more: 'fsure ram recover'".to_owned()],
     }
@@ -375,7 +375,7 @@ mod tests {
         for (known, word) in [
             (known(Some(State { worst_loss_ms: 1001, ..state.clone() })), "more can be lost"),
             (known(Some(State { fenced: true, ..state.clone() })), "read-only"),
-            (known(None), "nobody keeps it"),
+            (known(None), "no process keeps it"),
             (Known { failing: Some("no room".to_owned()), ..known(None) }, "told last: no room"),
             (Known { silent: Some(7), ..known(None) }, "process 7, which keeps it, does not"),
         ] {

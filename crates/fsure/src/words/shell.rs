@@ -22,6 +22,13 @@ pub fn shell_quoted(path: &Path) -> String {
     }
 }
 
+/// Writes a command on a path within a sentence: in quotation marks, unless the path needs
+/// some itself. What is between them, or to the end, works as it is printed.
+pub fn typed(command: &str, path: &Path) -> String {
+    let typed = format!("{command} {}", shell_quoted(path));
+    if typed.contains('\'') { typed } else { format!("'{typed}'") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -36,5 +43,7 @@ mod tests {
         ] {
             assert_eq!(shell_quoted(Path::new(path)), word);
         }
+        assert_eq!(typed("umount", Path::new("/srv/a")), "'umount /srv/a'");
+        assert_eq!(typed("umount", Path::new("/srv/a b")), "umount '/srv/a b'");
     }
 }

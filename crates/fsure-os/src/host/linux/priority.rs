@@ -23,6 +23,12 @@ pub(crate) fn lowest() -> Vec<String> {
     refused
 }
 
+/// See [`crate::priority::highest`]. The nice value is a thread's own on Linux: the
+/// `None` of this call is the calling thread. A refusal is one for want of `CAP_SYS_NICE`.
+pub(crate) fn highest() {
+    let _ = rustix::process::setpriority_process(None, -20);
+}
+
 fn idle_processor() -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: 0 };
     // SAFETY: 0 is this thread, and `parameters` outlives the call.
@@ -50,6 +56,23 @@ pub(crate) fn is_heeded_by(device: &Device) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_thread_goes_first_and_the_others_stay() {
+        let nice = || rustix::process::getpriority_process(None).unwrap();
+        let before = nice();
+        let first = std::thread::spawn(move || {
+            highest();
+            nice()
+        });
+        match first.join().unwrap() {
+            -20 => assert_eq!(nice(), before),
+            refused => {
+                assert_eq!(refused, before);
+                super::super::file::did_not_run("one_thread_goes_first", "no CAP_SYS_NICE");
+            }
+        }
+    }
 
     #[test]
     fn a_thread_that_was_started_later_stands_back_too() {

@@ -5,13 +5,13 @@ use std::cell::RefCell;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use fsure_os::mounts::patiently;
 use fsure_os::ramfs::{Detached, Ram};
 use fsure_os::still::{Still, thaw};
 use fsure_os::zram;
 use serde::{Deserialize, Serialize};
 
 use super::registry::{Entry, Registry};
-use super::session::patiently;
 use crate::ram::Stillness;
 use crate::words::units::MIB;
 use crate::words::{Error, IoContext as _, Result};

@@ -17,7 +17,7 @@ use super::registry::{Entry, Registry, Role, Which};
 use super::session::is_mounted;
 use super::told::{Answer, Request, State, Told, line};
 use crate::ram::{OWN, Recovered, Recovery, recover};
-use crate::words::{Clock, Error, IoContext as _, Result};
+use crate::words::{Clock, Error, IoContext as _, Result, typed};
 
 /// Options for putting a folder into RAM.
 #[derive(Clone, Debug)]
@@ -72,10 +72,9 @@ pub fn prepare(registry: &Registry, bind: &Bind) -> Result<Prepared> {
         }
         if is_mounted(&entry)? {
             if bind.plan {
-                let path = path.display();
                 return Err(Error::Usage {
-                    message: format!("{path} is in RAM, and nobody keeps it"),
-                    hint: Some(format!("'fsure ram recover {path}'")),
+                    message: format!("{} is in RAM, and no process keeps it", path.display()),
+                    hint: Some(format!("run {}", typed("fsure ram recover", &path))),
                 });
             }
             return Ok(Prepared::Orphan(entry));
@@ -113,7 +112,7 @@ fn refuse_moved(registry: &Registry, entry: &Entry) -> Result<()> {
     let (was, is) = (entry.path.display(), other.path.display());
     Err(Error::Usage {
         message: format!("the folder that was {was} is in RAM, at {is} by now"),
-        hint: Some(format!("'fsure ram unbind {is}' first")),
+        hint: Some(format!("first run {}", typed("fsure ram unbind", &other.path))),
     })
 }
 

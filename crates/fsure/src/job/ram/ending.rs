@@ -8,13 +8,14 @@ use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use fsure_os::mounts::patiently;
 use fsure_os::ramfs::{self, Holder, How};
 
 use super::left::clear;
-use super::session::{NAMED, PAUSE, Session, is_mounted, patiently};
+use super::session::{NAMED, PAUSE, Session, is_mounted};
 use super::told::Ended;
 use crate::ram::{Depth, Generation, How as Differs, Unequal, Untracked};
-use crate::words::{Error, IoContext as _, Result};
+use crate::words::{Error, IoContext as _, Result, typed};
 
 impl Session {
     /// Takes the folder out of RAM: read-only, the last generation with every file
@@ -54,7 +55,7 @@ impl Session {
                     self.entry.path.display(),
                     named.join(", ")
                 ),
-                hint: Some(format!("'umount {}', and try again", first.display())),
+                hint: Some(format!("first run {}", typed("umount", first))),
             });
         }
         let lasting = |holder: &Holder| ![How::Reads, How::Writes].contains(&holder.how);

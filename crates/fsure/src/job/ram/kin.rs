@@ -8,6 +8,7 @@ use fsure_os::ramfs::Survey;
 
 use super::preflight::{Refusal, refuse};
 use crate::ram::OWN;
+use crate::words::typed;
 
 /// One that a folder is in, or that is in it.
 pub(super) fn find(path: &Path, survey: &Survey) -> Option<PathBuf> {
@@ -21,9 +22,13 @@ pub(super) fn find(path: &Path, survey: &Survey) -> Option<PathBuf> {
 /// Refuses a folder that has `kin`, a folder in RAM, above or below it; `None` if there
 /// is none.
 pub(super) fn refusal(kin: Option<&Path>) -> Option<Refusal> {
-    let kin = kin?.display();
+    let kin = kin?;
     let why = format!(
-        "{kin} is in RAM already, or was when the machine crashed, and the one is in the other"
+        "{} is in RAM already, or was when the machine crashed, and the one is in the other",
+        kin.display()
     );
-    Some(refuse(why, format!("wait until that has ended, or 'fsure ram recover {kin}'")))
+    Some(refuse(
+        why,
+        format!("wait until that has ended, or run {}", typed("fsure ram recover", kin)),
+    ))
 }

@@ -1,11 +1,11 @@
 //! Clean-up of folders that are not in RAM any more. Nothing is removed while content
 //! that was in memory could still be there.
 
+use fsure_os::mounts::patiently;
 use fsure_os::ramfs;
 
 use super::backend;
 use super::registry::{Entry, Registry};
-use super::session::patiently;
 use crate::ram::recover;
 use crate::words::{Error, IoContext as _, Result};
 

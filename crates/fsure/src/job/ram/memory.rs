@@ -8,13 +8,17 @@ use fsure_os::ramfs;
 
 use super::preflight::reserve;
 use super::registry::{Entry, Registry, Role};
+use super::size::{Use, taken_beside};
 use super::told::{Answer, Request, line};
 use crate::words::units::size;
 
-/// What is to be done.
+/// Action that a folder needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Need {
     /// Nothing, and nothing that was told before is the case any more.
     Nothing,
+    /// Nothing new: it is between the limits at which something is told and is over.
+    Unchanged,
     /// To say that it is nearly full.
     Full { words: String },
     /// To take it out of RAM.
@@ -23,6 +27,9 @@ pub(super) enum Need {
 
 /// Fuller than this it is nearly full: nine tenths.
 const FULL: (u64, u64) = (9, 10);
+/// A warning that it is nearly full is over below eight tenths: use that goes up and down by
+/// a little would be told again and again.
+const OVER: (u64, u64) = (8, 10);
 
 /// Returns the action that a folder needs now, given its own room and the memory of the
 /// machine.
@@ -31,10 +38,22 @@ pub(super) fn need(registry: &Registry, entry: &Entry) -> Need {
     let (Some(available), Some(total)) = (memory.available, memory.total) else {
         return Need::Nothing;
     };
-    let Ok(room) = ramfs::room(&entry.path) else { return Need::Nothing };
+    let Ok(mut room) = ramfs::room(&entry.path) else { return Need::Nothing };
+    if let Some(least) = entry.least {
+        // The limit moves on when it is nearly reached; the share does not.
+        let used = Use {
+            bytes: room.used,
+            names: room.inodes_used,
+            others: taken_beside(registry, Some(entry)),
+            available,
+            reserve: reserve(total),
+        };
+        let most = used.most(least);
+        (room.bytes, room.inodes) = (most.bytes, most.names);
+    }
     match judge(&room, available, reserve(total), pressure()) {
         // Of several the one that does least goes, and then the next one.
-        Need::Evict { .. } if !is_least(registry, entry) => Need::Nothing,
+        Need::Evict { .. } if !is_least(registry, entry) => Need::Unchanged,
         Need::Full { words } if !entry.backend.grows() => Need::Evict {
             words: format!("out of RAM: {words}, and {} does not grow", entry.backend.name()),
         },
@@ -66,9 +85,13 @@ fn judge(room: &ramfs::Room, available: u64, reserve: u64, pressure: Option<Pres
         );
         return Need::Evict { words };
     }
-    let is_full = |used: u64, all: u64| used > all / FULL.1 * FULL.0;
+    let is_beyond = |(part, of): (u64, u64), used: u64, all: u64| used > all / of * part;
+    let is_full = |used, all| is_beyond(FULL, used, all);
     if !is_full(room.used, room.bytes) && !is_full(room.inodes_used, room.inodes) {
-        return Need::Nothing;
+        let is_over = available >= reserve
+            && !is_beyond(OVER, room.used, room.bytes)
+            && !is_beyond(OVER, room.inodes_used, room.inodes);
+        return if is_over { Need::Nothing } else { Need::Unchanged };
     }
     let words = match is_full(room.used, room.bytes) {
         true => format!("{} of {} are taken", size(room.used), size(room.bytes)),
@@ -77,7 +100,32 @@ fn judge(room: &ramfs::Room, available: u64, reserve: u64, pressure: Option<Pres
     Need::Full { words }
 }
 
-/// Whether no other RAM folder has had fewer changes.
+/// The kinds of need that were told and are not over. Their words have figures that change
+/// each second: told each time, they would drive everything else out of the list of what
+/// was told.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    is_full: bool,
+    is_evicted: bool,
+}
+
+impl Told {
+    /// Returns the words of a need if it is to be told now.
+    pub(super) fn words<'a>(&mut self, need: &'a Need) -> Option<&'a str> {
+        let (was_told, words) = match need {
+            Need::Nothing => {
+                *self = Self::default();
+                return None;
+            }
+            Need::Unchanged => return None,
+            Need::Full { words } => (&mut self.is_full, words),
+            Need::Evict { words } => (&mut self.is_evicted, words),
+        };
+        (!std::mem::replace(was_told, true)).then_some(words)
+    }
+}
+
+/// Returns true if no other RAM folder has had fewer changes.
 fn is_least(registry: &Registry, entry: &Entry) -> bool {
     let changes = |entry: &Entry| {
         registry.process(&entry.id, Role::Worker)?;
@@ -106,14 +154,32 @@ mod tests {
         let stalled = Some(Pressure { some: 90.0, full: 50.0 });
         let under = |pressure, available| judge(&room(0, 0), available * MIB, 100 * MIB, pressure);
         assert!(matches!(under(stalled, 99), Need::Evict { .. }));
-        assert!(matches!(under(stalled, 101), Need::Nothing));
+        assert_eq!(under(stalled, 101), Need::Nothing);
         let judge = |room, available| judge(&room, available * MIB, 100 * MIB, None);
-        assert!(matches!(judge(room(90 * MIB, 900), 1000), Need::Nothing));
+        assert_eq!(judge(room(90 * MIB, 900), 1000), Need::Unchanged);
+        assert_eq!(judge(room(80 * MIB, 800), 1000), Need::Nothing);
+        assert_eq!(judge(room(80 * MIB, 800), 99), Need::Unchanged);
         let Need::Full { words } = judge(room(91 * MIB, 0), 1000) else { panic!() };
         assert_eq!(words, "91.0 MiB of 100.0 MiB are taken");
         let Need::Full { words } = judge(room(0, 901), 1000) else { panic!() };
         assert_eq!(words, "901 of 1000 names are taken");
-        assert!(matches!(judge(room(0, 0), 50), Need::Nothing));
+        assert_eq!(judge(room(0, 0), 50), Need::Unchanged);
         assert!(matches!(judge(room(0, 0), 49), Need::Evict { .. }));
+    }
+
+    #[test]
+    fn a_need_is_told_once_until_it_is_over() {
+        let mut told = Told::default();
+        let full = |words: &str| Need::Full { words: words.to_owned() };
+        let evict = |words: &str| Need::Evict { words: words.to_owned() };
+        assert_eq!(told.words(&full("91 of 100")), Some("91 of 100"));
+        assert_eq!(told.words(&full("92 of 100")), None);
+        assert_eq!(told.words(&Need::Unchanged), None);
+        assert_eq!(told.words(&full("91 of 100")), None);
+        assert_eq!(told.words(&evict("99 left")), Some("99 left"));
+        assert_eq!(told.words(&full("91 of 100")), None);
+        assert_eq!(told.words(&evict("98 left")), None);
+        assert_eq!(told.words(&Need::Nothing), None);
+        assert_eq!(told.words(&full("95 of 100")), Some("95 of 100"));
     }
 }

@@ -14,6 +14,7 @@ mod place;
 mod preflight;
 mod registry;
 pub mod run;
+mod runs;
 mod session;
 mod size;
 mod told;

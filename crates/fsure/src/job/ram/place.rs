@@ -7,6 +7,7 @@ use std::path::Path;
 use fsure_os::ramfs::{self, Mounted};
 
 use super::preflight::{Facts, Refusal, refuse};
+use crate::words::typed;
 
 /// Folders without which the machine does not run; alone, and with all below.
 const ALONE: [&str; 4] = ["/usr", "/var", "/run", "/home"];
@@ -28,11 +29,11 @@ pub(super) fn place(facts: &Facts) -> Option<Refusal> {
     }
     if facts.bound.iter().any(|bound| bound == path) {
         let why = format!("{shown} is in RAM already");
-        return Some(refuse(why, format!("'fsure ram status {shown}' shows it")));
+        return Some(refuse(why, format!("to see it, run {}", typed("fsure ram status", path))));
     }
     let kin = facts.bound.iter().find(|bound| ramfs::is_kin(bound, path))?;
     let why = format!("{} is in RAM already, and the one is in the other", kin.display());
-    Some(refuse(why, format!("'fsure ram unbind {}' first", kin.display())))
+    Some(refuse(why, format!("first run {}", typed("fsure ram unbind", kin))))
 }
 
 /// `/bin`, `/usr/lib64` and the like.

@@ -11,7 +11,7 @@ use fsure_os::{machine, path as os_path};
 use super::backend::Backend;
 use super::place::{place, unsuitable};
 use super::registry::Registry;
-use super::size::{NAMES_MIN, Use};
+use super::size::{NAMES_MIN, Use, taken_beside};
 use super::{kin, ways};
 use crate::ram::OWN;
 use crate::words::units::{MIB, size};
@@ -116,7 +116,7 @@ pub fn gather(given: &Path, registry: &Registry) -> Result<Facts> {
         disks: ramfs::block_devices_on(&is_meant).doing("look what disks are in", path)?,
         available: machine::available_memory(),
         memory: machine::machine().memory_bytes,
-        others: taken_by(&facts.bound),
+        others: taken_beside(registry, None),
         free: machine::free_bytes(path).doing("look what is free below", path)?,
         has_own: os_path::exists(&own),
         kin: kin::find(path, &survey),
@@ -127,11 +127,6 @@ pub fn gather(given: &Path, registry: &Registry) -> Result<Facts> {
         survey,
         ..facts
     })
-}
-
-/// Bytes that RAM folders take.
-fn taken_by(folders: &[PathBuf]) -> u64 {
-    folders.iter().filter_map(|path| Some(ramfs::room(path).ok()?.used)).sum()
 }
 
 /// Judges them. `wanted` is the size that was asked for, if one was.

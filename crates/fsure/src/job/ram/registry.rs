@@ -16,6 +16,7 @@ use fsure_os::{daemon, path as os_path, plain, zram};
 use serde::{Deserialize, Serialize};
 
 use super::backend::{Backend, label};
+use super::runs::Runs;
 use crate::words::{Error, IoContext as _, Result};
 
 /// Path of the registry, except in tests.
@@ -45,6 +46,7 @@ const FILE_MAX: u64 = 1 << 20;
 pub struct Registry {
     folder: PathBuf,
     lasting: PathBuf,
+    runs: Runs,
 }
 
 /// One RAM folder, as it was asked for.
@@ -192,16 +194,24 @@ impl Registry {
     /// The registry in a folder, and what of it is to last in another; neither need
     /// be there.
     pub fn new(folder: &Path, lasting: &Path) -> Self {
-        Self { folder: folder.to_owned(), lasting: lasting.to_owned() }
+        let runs = Runs::new(folder.parent());
+        Self { folder: folder.to_owned(), lasting: lasting.to_owned(), runs }
     }
 
     /// The one of this user: that of the machine for root, who alone may list what is bound,
     /// and an empty one for others. To them a folder that is bound is one in memory.
-    pub fn of_user() -> Self {
-        match fsure_os::files::owner().0 {
+    /// `runtime` is the user's own runtime folder, if there is one.
+    pub fn of_user(runtime: Option<&Path>) -> Self {
+        let registry = match fsure_os::files::owner().0 {
             0 => Self::new(Path::new(RUNTIME), Path::new(LASTING)),
             _ => Self::new(Path::new(NONE), Path::new(NONE)),
-        }
+        };
+        Self { runs: Runs::new(runtime), ..registry }
+    }
+
+    /// The notes of what each `ram run` takes.
+    pub(super) fn runs(&self) -> &Runs {
+        &self.runs
     }
 
     /// Returns the path of the registry.
@@ -409,13 +419,13 @@ fn entry(id: &str, stored: Stored) -> Option<Entry> {
     (version == VERSION).then_some(entry)
 }
 
-fn load<T: for<'a> Deserialize<'a>>(path: &Path) -> Option<T> {
+pub(super) fn load<T: for<'a> Deserialize<'a>>(path: &Path) -> Option<T> {
     let mut text = String::new();
     plain::open(path).ok()?.take(FILE_MAX).read_to_string(&mut text).ok()?;
     serde_json::from_str(&text).ok()
 }
 
-fn store(path: &Path, value: &impl Serialize) -> Result<()> {
+pub(super) fn store(path: &Path, value: &impl Serialize) -> Result<()> {
     let text = serde_json::to_string(value).map_err(|why| Error::Internal(why.to_string()))?;
     let write = || {
         let mut file = plain::Beside::create(path)?;

@@ -3,13 +3,11 @@
 //! disk.
 
 use std::collections::BTreeSet;
-use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fsure_os::ramfs::{self, Bare, Detached, Holder, How, Mounted};
 
@@ -303,18 +301,6 @@ pub(super) fn is_mounted(entry: &Entry) -> Result<bool> {
 pub(super) fn place(entry: &Entry) -> Result<Option<PathBuf>> {
     let mounts = ramfs::mounts(None).doing("look what is mounted at", &entry.path)?;
     Ok(entry.place(&mounts))
-}
-
-/// Again and again where it is in use, for a while: who only looks is gone in a moment.
-pub(super) fn patiently(mut act: impl FnMut() -> std::io::Result<()>) -> std::io::Result<()> {
-    let began = Instant::now();
-    loop {
-        match act() {
-            Err(error) if error.kind() == ErrorKind::ResourceBusy && began.elapsed() < UNMOUNT => {}
-            other => return other,
-        }
-        sleep(PAUSE);
-    }
 }
 
 /// Refuses where somebody would go on with the disk side unseen.

@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::SyncSender;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -51,15 +52,29 @@ pub(super) struct Size {
 }
 
 impl Use {
+    /// Bytes that are left of the share.
+    fn free(&self) -> u64 {
+        let taken = self.bytes.saturating_add(self.others);
+        let share = self.available.saturating_add(taken) / SHARE;
+        share.saturating_sub(taken).min(self.available.saturating_sub(self.reserve))
+    }
+
     /// Bytes by which the limit is to be ahead of use, in steps of a quarter: so they do not
     /// change with every page that another process takes.
     fn head(&self) -> u64 {
-        let taken = self.bytes.saturating_add(self.others);
-        let share = self.available.saturating_add(taken) / SHARE;
-        let free = share.saturating_sub(taken).min(self.available.saturating_sub(self.reserve));
+        let free = self.free();
         let head = free.min(HEAD_MIN.max(free / 2));
         let step = (1 << (u64::BITS - head.leading_zeros()).saturating_sub(3)).max(PAGE);
         head / step * step
+    }
+
+    /// The limits beyond which it cannot grow as things are; `least` bytes in any case.
+    pub(super) fn most(&self, least: u64) -> Size {
+        let free = self.free();
+        Size {
+            bytes: least.max(self.bytes.saturating_add(free)),
+            names: NAMES_MIN.max(self.names + free / BYTES_PER_NAME),
+        }
     }
 
     /// The limits that it is to have; `least` bytes in any case.
@@ -100,7 +115,7 @@ impl Following {
 
     /// Gives it the limits that it is to have by now. `others` is what other RAM folders
     /// take. Where a limit cannot be changed, the next look tries again.
-    pub(super) fn follow(&mut self, top: &Top, others: impl FnOnce() -> u64) {
+    pub(super) fn follow(&mut self, top: &Top, others: u64) {
         let Ok(room) = top.room() else { return };
         let is_due = self.at.is_none_or(|at| at.elapsed() >= SLOW_INTERVAL);
         if room == self.last && !is_due {
@@ -112,7 +127,7 @@ impl Following {
         let used = Use {
             bytes: room.used,
             names: room.inodes_used,
-            others: others(),
+            others,
             available,
             reserve: reserve(total),
         };
@@ -123,28 +138,61 @@ impl Following {
     }
 }
 
-/// Calls `look` again and again, until it is over or `look` ends it.
+/// Calls `count` every second until it is over, where no size waits for it.
+pub(super) fn each_slow_interval(is_over: &AtomicBool, mut count: impl FnMut()) {
+    while !is_over.load(Ordering::Relaxed) {
+        count();
+        let begun = Instant::now();
+        while begun.elapsed() < SLOW_INTERVAL && !is_over.load(Ordering::Relaxed) {
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    }
+}
+
+/// Calls `look` again and again, until it is over or `look` ends it. It takes all priority
+/// that this thread can have: a writer fills the head start of a gigabyte in 200 ms, and
+/// beside programs that use every processor a thread like theirs may come later than that.
 pub(super) fn each_interval(is_over: &AtomicBool, mut look: impl FnMut() -> bool) {
+    fsure_os::priority::highest();
     while !is_over.load(Ordering::Relaxed) && look() {
         std::thread::sleep(POLL_INTERVAL);
     }
 }
 
-/// What other RAM folders take, asked for not too often.
-#[derive(Default)]
-pub(super) struct Others {
+/// The memory that other RAM folders take, asked for not too often.
+pub(super) struct Others<F> {
+    ask: F,
     bytes: u64,
-    at: Option<Instant>,
+    at: Instant,
 }
 
-impl Others {
-    /// The bytes, as `ask` says them or has said them lately.
-    pub(super) fn bytes(&mut self, ask: impl FnOnce() -> u64) -> u64 {
-        if self.at.is_none_or(|at| at.elapsed() >= SLOW_INTERVAL) {
-            (self.bytes, self.at) = (ask(), Some(Instant::now()));
-        }
+impl<F: FnMut() -> u64> Others<F> {
+    /// Asks for the first time.
+    pub(super) fn new(mut ask: F) -> Self {
+        Self { bytes: ask(), ask, at: Instant::now() }
+    }
+
+    /// Returns what was taken when it was asked for last.
+    pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
+
+    /// Asks again if the last time is long ago. To be called once all sizes were given:
+    /// asking takes milliseconds, in which a writer is not waited for.
+    pub(super) fn renew(&mut self) {
+        if self.at.elapsed() >= SLOW_INTERVAL {
+            (self.bytes, self.at) = ((self.ask)(), Instant::now());
+        }
+    }
+}
+
+/// Bytes that RAM folders take, those of other `ram run` included, beside one that is bound
+/// or beside none.
+pub(super) fn taken_beside(registry: &Registry, entry: Option<&Entry>) -> u64 {
+    let all = registry.entries().unwrap_or_default();
+    let others = all.iter().filter(|other| entry.is_none_or(|entry| other.id != entry.id));
+    let bound: u64 = others.filter_map(|other| Some(ramfs::room(&other.path).ok()?.used)).sum();
+    bound.saturating_add(registry.runs().taken())
 }
 
 /// The mount point of the RAM side, and its device; nothing while it is covered or gone.
@@ -167,21 +215,26 @@ impl Place {
 }
 
 /// Has the size follow the use. On a thread of its own: a generation may take long, and a
-/// program that fills the memory does not wait for it.
-pub(super) fn follow(registry: &Registry, entry: &Entry, place: &Place, is_over: &AtomicBool) {
+/// program that fills the memory does not wait for it. `first` hears that the first look is
+/// done, and is dropped where the size does not follow.
+pub(super) fn follow(
+    registry: &Registry,
+    entry: &Entry,
+    place: &Place,
+    first: SyncSender<()>,
+    is_over: &AtomicBool,
+) {
     let Some(least) = entry.least else { return };
-    let (mut following, mut others) = (Following::new(least), Others::default());
+    let mut following = Following::new(least);
+    let mut others = Others::new(|| taken_beside(registry, Some(entry)));
+    let mut first = Some(first);
     each_interval(is_over, || {
         if let Some(top) = place.top() {
-            following.follow(&top, || others.bytes(|| taken_by_others(registry, entry)));
+            following.follow(&top, others.bytes());
         }
+        // The other end may have gone.
+        let _ = first.take().map(|first| first.send(()));
+        others.renew();
         true
     });
-}
-
-/// Bytes that other RAM folders take.
-fn taken_by_others(registry: &Registry, entry: &Entry) -> u64 {
-    let all = registry.entries().unwrap_or_default();
-    let others = all.iter().filter(|other| other.id != entry.id);
-    others.filter_map(|other| Some(ramfs::room(&other.path).ok()?.used)).sum()
 }

@@ -7,16 +7,17 @@ use std::path::PathBuf;
 use fsure_os::ramfs::Elsewhere;
 
 use super::preflight::{Refusal, refuse, some};
+use crate::words::typed;
 
 /// Of ways among our mounts: whoever made them can take them away.
 pub(super) fn refusal(here: &[PathBuf]) -> Option<Refusal> {
-    let first = here.first()?.display();
+    let read_only = typed("mount -o remount,bind,ro", here.first()?);
     let why = format!(
         "it is mounted elsewhere, too, and what is written there would go to the covered disk \
          side and be lost: {}",
         some(here)
     );
-    Some(refuse(why, format!("unmount that, or 'mount -o remount,bind,ro {first}'")))
+    Some(refuse(why, format!("unmount that, or run {read_only}")))
 }
 
 /// Of a way among the mounts of others.

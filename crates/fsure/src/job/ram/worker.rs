@@ -2,7 +2,7 @@
 //! its socket, looks after the memory, and ends only when the folder is out of RAM.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -82,10 +82,14 @@ pub fn work(work: &Work<'_>) -> Result<()> {
         let _ = worker.sync();
     }
     worker.show();
-    (work.tell)(&Told::Ready { adopted });
     let ended = std::thread::scope(|scope| {
+        let (is_followed, wait) = sync_channel(1);
         scope.spawn(|| control.serve(&answer, &|| is_over.load(Ordering::Relaxed)));
-        scope.spawn(|| follow(registry, &entry, &place, &is_over));
+        scope.spawn(|| follow(registry, &entry, &place, is_followed, &is_over));
+        // Programs write as soon as `bind` has ended: the sizes are looked after by then. An
+        // error says that they do not follow.
+        let _ = wait.recv();
+        (work.tell)(&Told::Ready { adopted });
         let ended = worker.run(&asks);
         is_over.store(true, Ordering::Relaxed);
         // Who asked meanwhile is told that it is over, and is waited for.
@@ -177,6 +181,7 @@ struct Worker<'a> {
     keepers: Vec<daemon::Started>,
     /// Told once.
     warned: Option<String>,
+    told_needs: memory::Told,
 }
 
 impl<'a> Worker<'a> {
@@ -205,6 +210,7 @@ impl<'a> Worker<'a> {
             ending: now,
             keepers: Vec::new(),
             warned: None,
+            told_needs: memory::Told::default(),
         }
     }
 
@@ -400,33 +406,31 @@ impl<'a> Worker<'a> {
         if mount.is_err() {
             return None;
         }
-        match memory::need(registry, &self.session.entry) {
-            Need::Nothing => None,
-            Need::Full { words } => {
-                self.warn(&words);
-                None
-            }
-            Need::Evict { words } => {
-                self.warn(&words);
-                if Instant::now() < self.ending {
-                    return None;
-                }
-                // No generation is made while writers are waited for.
-                let ended = self.unbind(PATIENCE.min(self.session.entry.max_loss));
-                self.ending = Instant::now() + AGAIN;
-                self.tell_failed(ended)
-            }
+        let need = memory::need(registry, &self.session.entry);
+        if let Some(words) = self.told_needs.words(&need) {
+            self.say(words);
         }
+        if !matches!(need, Need::Evict { .. }) || Instant::now() < self.ending {
+            return None;
+        }
+        // No generation is made while writers are waited for.
+        let ended = self.unbind(PATIENCE.min(self.session.entry.max_loss));
+        self.ending = Instant::now() + AGAIN;
+        self.tell_failed(ended)
     }
 
     /// Says something, unless it was said last.
     fn warn(&mut self, words: &str) {
         if self.warned.as_deref() != Some(words) {
-            self.warned = Some(words.to_owned());
-            self.work.note(&self.session.entry, words);
-            let path = self.session.entry.path.display();
-            (self.work.tell)(&Told::Warning { words: format!("{path}: {words}") });
+            self.say(words);
         }
+    }
+
+    fn say(&mut self, words: &str) {
+        self.warned = Some(words.to_owned());
+        self.work.note(&self.session.entry, words);
+        let path = self.session.entry.path.display();
+        (self.work.tell)(&Told::Warning { words: format!("{path}: {words}") });
     }
 
     /// Has what is known be known to those who ask.

@@ -22,7 +22,7 @@ pub(super) struct RecoverArgs {
 pub(super) fn run(args: &RecoverArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
     let program = super::program()?;
     // A user may recover a folder of their own; which were in RAM only root sees.
-    let registry = args.folder.as_ref().map_or_else(super::registry, |_| Registry::of_user());
+    let registry = args.folder.as_ref().map_or_else(super::registry, |_| Registry::of_user(None));
     let call = Call { stop: &super::signals(), tell: &|told| super::tell(screen, told) };
     let folders = match &args.folder {
         Some(folder) => vec![folder.clone()],

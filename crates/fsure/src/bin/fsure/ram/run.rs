@@ -11,8 +11,8 @@ use fsure::job::ram::run::{KeepOptions, Ran, RunOptions, Told, keep, run as job}
 use fsure::words::{Error, ExitCode, Result};
 use fsure_os::family::{Ended, NOT_STARTED};
 
-use super::super::OutputArgs;
 use super::super::screen::Screen;
+use super::super::{OutputArgs, places};
 use super::bind::{Size, size, time};
 
 /// Run a command that sees folders in memory, without root
@@ -61,6 +61,7 @@ fn run_on(args: &RunArgs, screen: &Screen) -> Result<ExitCode> {
             Size::Auto => None,
             Size::Bytes(bytes) => Some(bytes),
         },
+        runtime: places::runtime().ok(),
         keeper: vec![own.into(), "ram".into(), "keep-run".into()],
     };
     let Ran { command, lost } = job(&options, &|words| screen.warn(words))?;
@@ -91,6 +92,9 @@ pub(super) struct KeepArgs {
     /// Bytes that a folder has in any case, for each, if their sizes follow their use
     #[arg(long)]
     least: Vec<u64>,
+    /// The folder for notes of what each run takes
+    #[arg(long)]
+    runtime: Option<PathBuf>,
     /// The first process of the command's name spaces
     first: i32,
     /// Both sides of each folder
@@ -105,6 +109,7 @@ pub(super) fn run_keeper(args: &KeepArgs) -> ExitCode {
         first: args.first,
         sides: args.sides.chunks_exact(2).map(|sides| (sides[0], sides[1])).collect(),
         least: args.least.clone(),
+        runtime: args.runtime.clone(),
     };
     let tell = |told: &Told| {
         let Ok(mut line) = serde_json::to_string(told) else { return };

@@ -18,9 +18,10 @@ use crate::words::{Error, IoContext as _, RelPath, Result};
 pub(super) fn check(
     folders: &[PathBuf],
     bytes: Option<u64>,
+    runtime: Option<&Path>,
     warn: &dyn Fn(&str),
 ) -> Result<Vec<Plan>> {
-    let registry = Registry::of_user();
+    let registry = Registry::of_user(runtime);
     let mut plans: Vec<Plan> = Vec::new();
     for folder in folders {
         if !fsure_os::path::is_folder(folder) {

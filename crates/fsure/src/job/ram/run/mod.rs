@@ -33,6 +33,8 @@ pub struct RunOptions {
     pub max_loss: Duration,
     /// Bytes of memory that each may take; `None` for what suits its content.
     pub bytes: Option<u64>,
+    /// The user's own runtime folder, where each run notes what it takes.
+    pub runtime: Option<PathBuf>,
     /// The program that does as [`keep`] with the arguments that it is given, behind
     /// `--adopt` where it takes over.
     pub keeper: Vec<OsString>,
@@ -64,7 +66,8 @@ const SOON: Duration = Duration::from_secs(2);
 /// where the command was not started because of us: then nothing has changed.
 pub fn run(options: &RunOptions, warn: &(dyn Fn(&str) + Sync)) -> Result<Ran> {
     check_loss(options.max_loss)?;
-    let plans = check::check(&options.folders, options.bytes, warn).map_err(not_started)?;
+    let plans = check::check(&options.folders, options.bytes, options.runtime.as_deref(), warn)
+        .map_err(not_started)?;
     for warning in plans.iter().flat_map(|plan| &plan.warnings) {
         warn(warning);
     }
@@ -165,6 +168,9 @@ impl Keeping<'_> {
         arguments.extend(["--max-loss-ms".into(), max_loss.into()]);
         for least in &self.least {
             arguments.extend(["--least".into(), least.to_string().into()]);
+        }
+        if let Some(runtime) = &self.options.runtime {
+            arguments.extend(["--runtime".into(), runtime.into()]);
         }
         if adopts {
             arguments.push("--adopt".into());
