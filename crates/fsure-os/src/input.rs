@@ -4,7 +4,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::host::output as host;
@@ -16,6 +16,10 @@ pub const STANDARD_INPUT: &str = "-";
 
 /// Bytes copied at once.
 const COPY_BYTES: usize = 1 << 16;
+/// Bytes copied between two looks at the room that is left: small lists need no look.
+const LOOK_BYTES: u64 = 8 << 20;
+/// Bytes that a copy leaves to other programs.
+const ROOM_LEFT_MIN: u64 = 64 << 20;
 
 /// Reads from streams that have begun and not ended, in the whole process.
 static READS_UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
@@ -32,13 +36,15 @@ pub fn is_stream(path: &Path) -> bool {
         || matches!(Destination::of(path), Ok(found) if !matches!(found, Destination::File(_)))
 }
 
-/// Reads a stream to its end, into a file without a name.
-pub fn copy_stream(path: &Path) -> io::Result<Content> {
-    let copy = Spill::create(&spill::folder())?;
+/// Reads a stream to its end, into a file without a name. `is_stopped` is asked between two
+/// reads, and ends it with `Interrupted`.
+pub fn copy_stream(path: &Path, is_stopped: &dyn Fn() -> bool) -> io::Result<Content> {
+    let folder = spill::folder();
+    let mut copy = Copy { to: Spill::create(&folder)?, folder, is_stopped, looked_at: 0 };
     READS_UNDER_WAY.fetch_add(1, Ordering::Relaxed);
-    let length = open(path).and_then(|mut stream| append(&copy, &mut stream));
+    let length = open(path).and_then(|mut stream| copy.append(&mut stream));
     READS_UNDER_WAY.fetch_sub(1, Ordering::Relaxed);
-    Ok(copy.content(length?))
+    Ok(copy.to.content(length?))
 }
 
 fn open(path: &Path) -> io::Result<Box<dyn Read>> {
@@ -48,25 +54,67 @@ fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     Ok(Box::new(match Destination::of(path)? {
         // By its number: opened anew, a file would be read from its beginning.
         Destination::Descriptor(number) => host::duplicate(number)?,
-        Destination::File(path) | Destination::Fifo(path) | Destination::Device(path) => {
-            File::open(path)?
+        Destination::File(path) | Destination::Fifo(path) => File::open(path)?,
+        Destination::Device(path) => {
+            let device = File::open(path)?;
+            if !host::is_terminal(&device) {
+                let why = "it is a character device: what is read from it may have no end";
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+            }
+            device
         }
     }))
 }
 
-fn append(copy: &Spill, stream: &mut dyn Read) -> io::Result<u64> {
-    let mut buffer = vec![0; COPY_BYTES];
-    let mut length = 0;
-    loop {
-        match stream.read(&mut buffer) {
-            Ok(0) => return Ok(length),
-            Ok(read) => {
-                copy.append(&buffer[..read])?;
-                length += read as u64;
+/// A copy under way.
+struct Copy<'a> {
+    to: Spill,
+    folder: PathBuf,
+    is_stopped: &'a dyn Fn() -> bool,
+    /// Bytes that were copied when the room was looked at last.
+    looked_at: u64,
+}
+
+impl Copy<'_> {
+    fn append(&mut self, stream: &mut dyn Read) -> io::Result<u64> {
+        let mut buffer = vec![0; COPY_BYTES];
+        let mut length = 0;
+        loop {
+            if (self.is_stopped)() {
+                return Err(io::ErrorKind::Interrupted.into());
             }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+            match stream.read(&mut buffer) {
+                Ok(0) => return Ok(length),
+                Ok(read) => {
+                    self.to.append(&buffer[..read])?;
+                    length += read as u64;
+                    self.leave_room(length)?;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
         }
+    }
+
+    /// Ends a copy that would leave other programs no room.
+    fn leave_room(&mut self, length: u64) -> io::Result<()> {
+        if length - self.looked_at < LOOK_BYTES {
+            return Ok(());
+        }
+        self.looked_at = length;
+        // Where the system does not tell, the copy fails when the disk is full.
+        let free = crate::machine::free_bytes(&self.folder).unwrap_or(u64::MAX);
+        if free >= ROOM_LEFT_MIN {
+            return Ok(());
+        }
+        let why = format!(
+            "after {} MiB the copy of it in {} leaves less than {} MiB free there; set TMPDIR to \
+             a folder with more room",
+            length >> 20,
+            self.folder.display(),
+            ROOM_LEFT_MIN >> 20,
+        );
+        Err(io::Error::new(io::ErrorKind::StorageFull, why))
     }
 }
 
@@ -84,7 +132,12 @@ mod tests {
         });
         let path = format!("/dev/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&reader));
         assert!(is_stream(Path::new(&path)));
-        let content = copy_stream(Path::new(&path)).unwrap();
+        assert!(
+            copy_stream(Path::new(&path), &|| false).is_err(),
+            "a descriptor that was opened here"
+        );
+        rustix::io::fcntl_setfd(&reader, rustix::io::FdFlags::empty()).unwrap();
+        let content = copy_stream(Path::new(&path), &|| false).unwrap();
         writing.join().unwrap();
         assert_eq!(reader.read(&mut [0]).unwrap(), 0, "all of it was read");
         for _ in 0..2 {
@@ -92,6 +145,24 @@ mod tests {
             content.clone().read_to_string(&mut read).unwrap();
             assert_eq!(read, much);
         }
+    }
+
+    #[test]
+    fn a_stream_without_an_end_is_refused_or_stopped() {
+        let error = copy_stream(Path::new("/dev/zero"), &|| false).unwrap_err();
+        assert!(error.to_string().contains("a character device"), "{error}");
+        let (reader, mut writer) = io::pipe().unwrap();
+        rustix::io::fcntl_setfd(&reader, rustix::io::FdFlags::empty()).unwrap();
+        let path = format!("/dev/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&reader));
+        let writing = std::thread::spawn(move || {
+            while io::Write::write_all(&mut writer, &[0; COPY_BYTES]).is_ok() {}
+        });
+        let asked = AtomicUsize::new(0);
+        let is_stopped = || asked.fetch_add(1, Ordering::Relaxed) > 100;
+        let error = copy_stream(Path::new(&path), &is_stopped).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::Interrupted);
+        drop(reader);
+        writing.join().unwrap();
     }
 
     #[test]

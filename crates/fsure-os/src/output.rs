@@ -152,6 +152,25 @@ impl<W: Write> Write for Stream<W> {
     }
 }
 
+/// Opens standard output. If this process was started with none (`>&-`), each write fails:
+/// the standard library would have it go to `/dev/null`.
+pub fn standard_output() -> Box<dyn Write + Send> {
+    if host::had_standard_output() { Box::new(Stream::new(io::stdout())) } else { Box::new(Closed) }
+}
+
+/// A standard output that was closed before this process was started.
+struct Closed;
+
+impl Write for Closed {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(io::Error::other("it was closed when fsure was started"))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Refuses to write to what a name stands for.
 pub(crate) fn refused(kind: FileKind) -> io::Error {
     match kind {
@@ -227,6 +246,9 @@ mod tests {
         open.write_all(b"one ").unwrap();
         let number = std::os::fd::AsRawFd::as_raw_fd(&open);
         let name = PathBuf::from(format!("/dev/fd/{number}"));
+        let refused = Output::create(&name, &mut never).unwrap_err().to_string();
+        assert!(refused.contains("started without an open descriptor"), "{refused}");
+        rustix::io::fcntl_setfd(&open, rustix::io::FdFlags::empty()).unwrap();
         let mut output = Output::create(&name, &mut never).unwrap();
         output.write_all(b"two ").unwrap();
         output.finish().unwrap();

@@ -2,11 +2,12 @@
 //! lists to be written so that nobody ever finds half of one.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek as _, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use crate::host::lock::{without_following, without_waiting};
 use crate::path::FileKind;
+use crate::scratch::random;
 
 /// Opens a file to be read from its beginning.
 pub fn open(path: &Path) -> io::Result<impl Read + use<>> {
@@ -26,7 +27,7 @@ pub fn open_regular(path: &Path) -> io::Result<impl Read + use<>> {
 }
 
 /// The same for a file that fsure itself has made, where no link is followed.
-pub fn open_own(path: &Path) -> io::Result<impl Read + use<>> {
+pub fn open_own(path: &Path) -> io::Result<impl Read + Seek + use<>> {
     // For the message; what counts is what was opened.
     if let Some(kind) = crate::path::kind(path)?.filter(|kind| *kind != FileKind::File) {
         return Err(irregular(kind));
@@ -126,8 +127,8 @@ pub fn is_root() -> bool {
 /// A file that comes to its name only when it is whole and on its medium. One
 /// that is dropped before leaves nothing behind, and what had the name stays. Only a
 /// regular file is ever replaced: a link, a FIFO or a device of that name is refused.
-#[derive(Debug)]
 /// Who may read and write what is replaced may do so afterwards, and no other user.
+#[derive(Debug)]
 pub struct Beside {
     file: File,
     making: PathBuf,
@@ -139,11 +140,13 @@ impl Beside {
     /// Begins a file that is to have this name.
     pub fn create(name: &Path) -> io::Result<Self> {
         require_replaceable(name)?;
-        let mut making = name.as_os_str().to_owned();
-        making.push(format!(".making-{}", std::process::id()));
-        let making = PathBuf::from(making);
-        let file = OpenOptions::new().write(true).create_new(true).open(&making)?;
-        Ok(Self { file, making, name: name.to_owned(), is_done: false })
+        let is_there = crate::path::exists(name);
+        let (file, making) = make_draft(name, is_there)?;
+        let draft = Self { file, making, name: name.to_owned(), is_done: false };
+        if is_there {
+            crate::host::output::share_as(&draft.file, name)?;
+        }
+        Ok(draft)
     }
 
     /// Gives the file its name, durably.
@@ -154,6 +157,35 @@ impl Beside {
         crate::path::rename(&self.making, &self.name)?;
         self.is_done = true;
         Ok(())
+    }
+}
+
+/// Names that are tried for a draft. One that is there already is of a process that was
+/// killed, or is no draft at all.
+const DRAFT_NAMES_MAX: u32 = 16;
+
+/// Makes the file that is going to have a name, beside it. A name of its own each time: the
+/// number of a process is always 1 in a container, and one that was killed leaves its draft.
+fn make_draft(name: &Path, is_private: bool) -> io::Result<(File, PathBuf)> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    if is_private {
+        crate::host::output::for_owner_alone(&mut options);
+    }
+    let mut tried = 0;
+    loop {
+        let suffix = format!(".making-{:08x}", random() & u64::from(u32::MAX));
+        let draft = crate::path::with_suffix(name, &suffix);
+        tried += 1;
+        match options.open(&draft) {
+            Ok(file) => return Ok((file, draft)),
+            Err(error)
+                if error.kind() == io::ErrorKind::AlreadyExists && tried < DRAFT_NAMES_MAX => {}
+            Err(error) => {
+                let why = format!("its draft {} cannot be made: {error}", draft.display());
+                return Err(io::Error::new(error.kind(), why));
+            }
+        }
     }
 }
 

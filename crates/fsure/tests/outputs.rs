@@ -8,7 +8,7 @@ mod support;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, symlink};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -228,18 +228,12 @@ fn standard_output_has_a_name_and_is_never_replaced() {
 
 #[test]
 fn a_reader_that_goes_away_ends_the_output_and_nothing_else() {
-    let sample = Sample::new();
-    // More than any pipe holds.
-    for number in 0..3000 {
-        sample.tree.write(format!("many/{number:0200}"), "");
-    }
-    Recorded::inside(sample.tree.root()).update();
+    let sample = large();
     let root = sample.tree.root().display();
     for call in [
         format!("$F export {root} --format json"),
         format!("$F export {root} --format json -o -"),
         format!("$F export {root} --format json -o /dev/stdout"),
-        format!("$F export {root} --format json -o >(head -c 10 > /dev/null)"),
         "$F report result -o /dev/stdout".to_owned(),
         format!("$F verify {root} --quiet --metrics -"),
         format!("$F verify {root} --all"),
@@ -257,13 +251,166 @@ fn a_reader_that_goes_away_ends_the_output_and_nothing_else() {
     assert!(run.stderr.contains("No space left"), "{}", run.stderr);
 }
 
-#[test]
-fn a_reader_that_stops_reading_is_not_called_storage() {
+/// A tree of which a list is more than any pipe holds.
+fn large() -> Sample {
     let sample = Sample::new();
     for number in 0..3000 {
         sample.tree.write(format!("many/{number:0200}"), "");
     }
     Recorded::inside(sample.tree.root()).update();
+    sample
+}
+
+#[test]
+fn a_named_output_whose_reader_goes_away_is_not_whole() {
+    let sample = large();
+    let (root, folder) = (sample.tree.root().display(), sample.beside.root());
+    for reader in ["head -c 10", "cat"] {
+        let call = format!("$F export {root} --format json -o >({reader} > /dev/full)");
+        let run = shell(&call, folder);
+        assert_eq!((run.code, &*run.stdout), (5, ""), "{run:?}");
+        assert!(run.stderr.contains("went away after "), "{run:?}");
+        assert!(run.stderr.contains(" of 3003 files"), "{run:?}");
+    }
+    // It holds what a pipe does; so this one is gone before the output begins.
+    let gone = "exec 3> >(exec true); sleep 1";
+    let run = shell(&format!("{gone}; $F verify {root} --quiet --metrics /dev/fd/3"), folder);
+    assert_eq!(run.code, 5, "{run:?}");
+    let run = shell(&format!("{gone}; $F report result -o /dev/fd/3"), folder);
+    assert_eq!(run.code, 5, "{run:?}");
+}
+
+#[test]
+fn a_stop_that_was_asked_for_counts_and_not_the_reader_that_goes_then() {
+    let sample = large();
+    let fifo = sample.beside.path("fifo");
+    make_fifo(&fifo);
+    let (call, _) = &sample.calls()[0];
+    for output in [fifo.as_path(), Path::new("-")] {
+        let mut child = command(&[&call[..], &[output.into()]].concat()).spawn().expect("start");
+        let reader: std::os::fd::OwnedFd = match output == Path::new("-") {
+            true => child.stdout.take().expect("a pipe").into(),
+            false => fs::File::open(&fifo).expect("open").into(),
+        };
+        let (mut before, mut there) = (0, 0);
+        while there == 0 || there != before {
+            std::thread::sleep(Duration::from_millis(500));
+            (before, there) = (there, rustix::io::ioctl_fionread(&reader).expect("ask"));
+        }
+        kill_process(Pid::from_child(&child), Signal::INT).expect("kill");
+        std::thread::sleep(Duration::from_millis(500));
+        drop(reader);
+        let run = ended(child);
+        assert_eq!((run.code, &*run.stdout), (130, ""), "{output:?}: {run:?}");
+    }
+}
+
+#[test]
+fn a_descriptor_that_fsure_has_opened_itself_is_no_output_and_no_input() {
+    let sample = Sample::new();
+    let (root, folder) = (sample.tree.root(), sample.beside.root());
+    let catalog = root.join(".fsure/catalog.db");
+    let none = "for n in {3..40}; do eval \"exec $n>&-\"; done";
+    let shown = root.display();
+    for number in 3..16 {
+        for way in ["/dev/fd", "/proc/self/fd", "/proc/thread-self/fd"] {
+            for call in ["export ROOT --format sha256sums -o", "import --root ROOT"] {
+                let call = call.replace("ROOT", &shown.to_string());
+                let run = shell(&format!("{none}; $F {call} {way}/{number}"), folder);
+                assert_eq!(run.code, 5, "{call} {way}/{number}: {run:?}");
+                assert!(run.stderr.contains("started without"), "{call} {way}/{number}: {run:?}");
+            }
+        }
+        let is_sound = fs::read(&catalog).unwrap().starts_with(b"SQLite format 3\0");
+        assert!(is_sound, "the record was written over: {number}");
+    }
+    let run = shell(&format!("$F export {shown} --format sha256sums -o /dev/fd/3 3>list"), folder);
+    assert_eq!(run.code, 0, "{run:?}");
+    let lines = fs::read_to_string(folder.join("list")).unwrap().lines().count();
+    let run = shell(&format!("$F import --root {shown} --catalog new /dev/fd/3 3<list"), folder);
+    assert_eq!((run.code, lines), (0, 3), "{run:?}");
+}
+
+#[test]
+fn a_standard_output_that_is_closed_is_an_error() {
+    let sample = Sample::new();
+    let (root, folder) = (sample.tree.root().display(), sample.beside.root());
+    for call in [
+        format!("$F export {root} --format sha256sums"),
+        format!("$F export {root} --format sha256sums -o /dev/stdout"),
+        format!("$F verify {root}"),
+        format!("$F verify {root} --quiet --metrics -"),
+    ] {
+        let run = shell(&format!("{call} >&-"), folder);
+        assert_eq!(run.code, 5, "{call}: {run:?}");
+        assert!(run.stderr.contains("standard output"), "{call}: {run:?}");
+        let run = shell(&format!("{call} 1<>/dev/null"), folder);
+        assert_eq!(run.code, 0, "{call}: {run:?}");
+    }
+    // Nothing is lost where there is nothing to say.
+    let run = shell(&format!("$F verify {root} --quiet >&-"), folder);
+    assert_eq!(run.code, 0, "{run:?}");
+}
+
+#[test]
+fn a_draft_that_a_killed_process_has_left_is_in_no_output_s_way() {
+    let sample = Sample::new();
+    let (root, folder) = (sample.tree.root().display(), sample.beside.root());
+    let test = "a_draft_that_a_killed_process_has_left_is_in_no_output_s_way";
+    // In a container the process has the same number each time.
+    if shell("unshare -fp true", folder).code != 0 {
+        return skip(test, "'unshare -fp' needs root");
+    }
+    sample.beside.write("list.making-1", "left");
+    let run = shell(&format!("unshare -fp $F export {root} --format json -o list"), folder);
+    assert_eq!(run.code, 0, "{run:?}");
+    let run = shell(&format!("$F export {root} --format json -o none/list"), folder);
+    assert_eq!(run.code, 5, "{run:?}");
+}
+
+#[test]
+fn a_file_that_is_replaced_is_open_to_no_other_users() {
+    let sample = Sample::new();
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root {
+        skip("a_file_that_is_replaced_is_open_to_no_other_users", "the owner: needs root");
+    }
+    // The owner reads and writes, user 1001 reads, the group and the others do nothing.
+    let entries = [(1u16, 6u16, u32::MAX), (2, 4, 1001), (4, 0, u32::MAX), (16, 4, u32::MAX)];
+    let mut list = 2u32.to_le_bytes().to_vec();
+    for (tag, may, id) in entries.into_iter().chain([(32, 0, u32::MAX)]) {
+        list.extend(tag.to_le_bytes());
+        list.extend(may.to_le_bytes());
+        list.extend(id.to_le_bytes());
+    }
+    for (number, (call, _)) in sample.calls().iter().enumerate() {
+        let path = sample.beside.path(format!("list-{number}"));
+        // A page is replaced only by a page.
+        assert_eq!(to(call, &path).code, 0);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        if is_root {
+            std::os::unix::fs::chown(&path, Some(1000), Some(1002)).unwrap();
+        }
+        let flags = rustix::fs::XattrFlags::empty();
+        let attribute = "system.posix_acl_access";
+        let has_list = rustix::fs::setxattr(&path, attribute, &list, flags).is_ok();
+        let state = || {
+            let meta = fs::metadata(&path).unwrap();
+            let mut value = vec![0; 1000];
+            let length = rustix::fs::getxattr(&path, attribute, &mut value[..]).unwrap_or(0);
+            (meta.uid(), meta.gid(), meta.mode(), value[..length].to_vec())
+        };
+        let (before, inode) = (state(), fs::metadata(&path).unwrap().ino());
+        assert!(!has_list || before.3 == list, "{before:?}");
+        assert_eq!(to(call, &path).code, 0);
+        assert_eq!(state(), before, "{call:?}");
+        assert_ne!(fs::metadata(&path).unwrap().ino(), inode, "replaced as a whole");
+    }
+}
+
+#[test]
+fn a_reader_that_stops_reading_is_not_called_storage() {
+    let sample = large();
     let (call, _) = &sample.calls()[0];
     let mut child = command(&[&call[..], &[os("-")]].concat()).spawn().expect("start fsure");
     let stdout = child.stdout.take().expect("a pipe");

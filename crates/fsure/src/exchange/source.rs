@@ -1,6 +1,6 @@
 //! A list where it lies: one file, or the manifests of a bag.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use fsure_os::path as os_path;
@@ -14,7 +14,7 @@ use super::lines::Lines;
 use super::listed::{Item, Sink};
 use super::recognise::recognise;
 use super::{bagit, chkbit, hashdeep, json, mhl, mtree, sfv, sums};
-use crate::words::{Algorithm, Error, IoContext as _, Result};
+use crate::words::{Algorithm, Error, IoContext as _, Monitor, Result};
 
 /// Number of bytes of a list that are read to recognise its form.
 const HEAD: usize = 1 << 16;
@@ -42,9 +42,10 @@ pub struct Source {
 impl Source {
     /// Finds a list: a file, a folder that is a bag, or a stream, of which `-` is
     /// standard input. `format` is what the user says it is; otherwise it is recognised.
-    pub fn open(path: &Path, format: Option<Format>) -> Result<Self> {
+    /// A stream is read to its end here, as long as the monitor does not ask to stop.
+    pub fn open(path: &Path, format: Option<Format>, monitor: &dyn Monitor) -> Result<Self> {
         if input::is_stream(path) {
-            return of_stream(path, format);
+            return of_stream(path, format, monitor);
         }
         let path = &os_path::resolve(path).doing("find", path)?;
         match (os_path::is_folder(path), format) {
@@ -177,11 +178,17 @@ fn declaration(folder: &Path) -> Option<Vec<u8>> {
 
 /// A list that can be read only once, copied. Its names are relative to the working
 /// folder, as there is no other that it could lie in.
-fn of_stream(path: &Path, format: Option<Format>) -> Result<Source> {
+fn of_stream(path: &Path, format: Option<Format>, monitor: &dyn Monitor) -> Result<Source> {
     if format == Some(Format::Cshatag) {
         return Err(no_folder(path));
     }
-    let copy = input::copy_stream(path).doing("read", path)?;
+    let copied = input::copy_stream(path, &|| monitor.stop_requested().is_some());
+    let copy = match (copied, monitor.stop_requested()) {
+        (Err(error), Some(code)) if error.kind() == ErrorKind::Interrupted => {
+            return Err(Error::Interrupted(code));
+        }
+        (copied, _) => copied.doing("read", path)?,
+    };
     let format = match format {
         Some(format) => format,
         None => recognise(b"", &head(copy.clone(), path)?),

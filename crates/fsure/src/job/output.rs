@@ -37,14 +37,29 @@ pub fn open_output(path: &Path, monitor: &dyn Monitor) -> Result<Output> {
 pub fn write_output(path: &Path, text: &str, monitor: &dyn Monitor) -> Result<()> {
     let mut output = open_output(path, monitor)?;
     let written = output.write_all(text.as_bytes()).and_then(|()| output.finish());
-    unless_reader_left(written.doing("write", path))
+    unless_stopped(written.doing("write", path), monitor)
 }
 
-/// Takes the error of an output whose reader has gone away for its end: what the reader
-/// does not want is not lost.
-pub fn unless_reader_left(written: Result<()>) -> Result<()> {
-    match written {
-        Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+/// Takes the error of standard output whose reader has gone away for its end: what the
+/// reader does not want is not lost. A named output has no such end: the program that it
+/// goes to may have failed, and no exit code but this one tells of that.
+pub fn unless_reader_left(written: Result<()>, monitor: &dyn Monitor) -> Result<()> {
+    match unless_stopped(written, monitor) {
+        Err(error) if is_reader_gone(&error) => Ok(()),
         other => other,
     }
+}
+
+/// Takes a reader that has gone away after the user asked to stop for the stop: the
+/// output is not whole.
+pub(super) fn unless_stopped(written: Result<()>, monitor: &dyn Monitor) -> Result<()> {
+    match (written, monitor.stop_requested()) {
+        (Err(error), Some(code)) if is_reader_gone(&error) => Err(Error::Interrupted(code)),
+        (written, _) => written,
+    }
+}
+
+/// Returns whether an output has failed because its reader has gone away.
+pub(super) fn is_reader_gone(error: &Error) -> bool {
+    matches!(error, Error::Io { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
 }

@@ -1,13 +1,15 @@
 //! The end of a path: through links, to a descriptor of this process, a FIFO or a
 //! device.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io;
+use std::io::IsTerminal as _;
 use std::os::fd::{FromRawFd as _, OwnedFd};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::fs::OFlags;
+use rustix::fs::{OFlags, XattrFlags, fsetxattr, lgetxattr};
 
 use crate::output::{Destination, refused};
 use crate::path::{FileKind, kind};
@@ -74,8 +76,22 @@ fn descriptor(folder: &Path, name: &[u8]) -> Option<i32> {
     str::from_utf8(name).ok()?.parse().ok().filter(|number| *number >= 0)
 }
 
-/// A second descriptor of what one of this process's own is open on.
+/// The number from which on descriptors are no standard streams.
+const BEYOND_STANDARD: i32 = 3;
+
+/// Makes a second descriptor of what one that this process was started with is open on.
+/// One that fsure has opened itself is refused: that may be its own record.
 pub(crate) fn duplicate(number: i32) -> io::Result<File> {
+    // SAFETY: a call by number, which fails if nothing is open under it.
+    let flags = unsafe { libc::fcntl(number, libc::F_GETFD) };
+    if flags < 0 {
+        return Err(not_passed(number));
+    }
+    // What a program inherits has lost this flag on the way, and whatever is opened here
+    // has it.
+    if number >= BEYOND_STANDARD && flags & libc::FD_CLOEXEC != 0 {
+        return Err(not_passed(number));
+    }
     // SAFETY: a call by number, which fails if nothing is open under it.
     let second = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 0) };
     if second < 0 {
@@ -83,6 +99,14 @@ pub(crate) fn duplicate(number: i32) -> io::Result<File> {
     }
     // SAFETY: it was made a moment ago, and belongs to nothing else.
     Ok(unsafe { OwnedFd::from_raw_fd(second) }.into())
+}
+
+fn not_passed(number: i32) -> io::Error {
+    let why = format!(
+        "fsure was started without an open descriptor {number}; open one with '{number}>FILE' \
+         or '{number}<FILE'"
+    );
+    io::Error::new(io::ErrorKind::InvalidInput, why)
 }
 
 /// Opens a FIFO or a device to write to it. A FIFO without a reader is not waited for.
@@ -101,4 +125,62 @@ pub(crate) fn open_stream(path: &Path, wanted: FileKind) -> io::Result<File> {
 /// Returns whether a FIFO could not be opened because no program reads it.
 pub(crate) fn has_no_reader(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ENXIO)
+}
+
+/// Returns whether it is a terminal, which has an end: the user types one.
+pub(crate) fn is_terminal(file: &File) -> bool {
+    file.is_terminal()
+}
+
+/// Makes a file that is created be for its owner alone.
+pub(crate) fn for_owner_alone(options: &mut OpenOptions) {
+    options.mode(0o600);
+}
+
+/// The attribute that holds an access list, on Linux.
+const ACCESS_LIST: &str = "system.posix_acl_access";
+/// The most bytes that an attribute has on Linux.
+const ATTRIBUTE_BYTES_MAX: usize = 1 << 16;
+/// Permissions of the group; the mask, where there is an access list.
+const GROUP_BITS: u32 = 0o070;
+
+/// Gives a file the owner, the group, the mode and the access list of another. What cannot
+/// be given, by a user who is not root for example, is given to no other user instead.
+pub(crate) fn share_as(file: &File, model: &Path) -> io::Result<()> {
+    let model_is = std::fs::symlink_metadata(model)?;
+    let _ = fchown(file, Some(model_is.uid()), None);
+    let has_group = fchown(file, None, Some(model_is.gid())).is_ok();
+    let mut list = vec![0; ATTRIBUTE_BYTES_MAX];
+    let has_list = match lgetxattr(model, ACCESS_LIST, &mut list[..]) {
+        Ok(length) => fsetxattr(file, ACCESS_LIST, &list[..length], XattrFlags::empty()).is_ok(),
+        // It has none.
+        Err(_) => true,
+    };
+    let mode = model_is.mode() & 0o777;
+    let mode = if has_group && has_list { mode } else { mode & !GROUP_BITS };
+    file.set_permissions(Permissions::from_mode(mode))
+}
+
+/// True if descriptor 1 was open when this process was started.
+static HAD_STANDARD_OUTPUT: AtomicBool = AtomicBool::new(true);
+
+/// Called by the loader. Before `main` the standard library opens `/dev/null` under each
+/// standard number that is closed, and from then on nothing tells the two apart.
+#[used]
+#[cfg_attr(target_os = "linux", unsafe(link_section = ".init_array"))]
+#[cfg_attr(target_os = "macos", unsafe(link_section = "__DATA,__mod_init_func"))]
+static NOTE_STANDARD_OUTPUT: extern "C" fn() = {
+    extern "C" fn note() {
+        // SAFETY: a call by number, which fails if nothing is open under it.
+        let is_open = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) } >= 0;
+        HAD_STANDARD_OUTPUT.store(is_open, Ordering::Relaxed);
+    }
+    note
+};
+
+/// See [`crate::output::standard_output`].
+pub(crate) fn had_standard_output() -> bool {
+    // A reference, so that no linker takes it for unused.
+    let _ = std::hint::black_box(&NOTE_STANDARD_OUTPUT);
+    HAD_STANDARD_OUTPUT.load(Ordering::Relaxed)
 }

@@ -1,6 +1,6 @@
 //! The end of a path: a regular file or to nothing.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
 
@@ -24,6 +24,24 @@ pub(crate) fn duplicate(_: i32) -> io::Result<File> {
 /// Streams have no paths here.
 pub(crate) fn open_stream(_: &Path, _: FileKind) -> io::Result<File> {
     Err(io::ErrorKind::Unsupported.into())
+}
+
+/// A new file has the access list that its folder gives it.
+pub(crate) fn for_owner_alone(_: &mut OpenOptions) {}
+
+/// See [`for_owner_alone`].
+pub(crate) fn share_as(_: &File, _: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+/// There is a standard output, or writing to it fails.
+pub(crate) fn had_standard_output() -> bool {
+    true
+}
+
+/// Streams have no paths here.
+pub(crate) fn is_terminal(_: &File) -> bool {
+    false
 }
 
 /// There are no FIFOs.

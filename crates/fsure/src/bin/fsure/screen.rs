@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use fsure::catalog::Place;
 use fsure::report::{RootPaths, json, safe};
 use fsure::words::{Error, ExitCode, Finding, Verdict};
-use fsure_os::output::Stream;
+use fsure_os::output::standard_output;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 pub(crate) use task::Task;
@@ -86,7 +86,7 @@ impl Screen {
             Color::Always => true,
             Color::Never => false,
         };
-        let (output, errors) = (Box::new(Stream::new(io::stdout())), Box::new(io::stderr()));
+        let (output, errors) = (standard_output(), Box::new(io::stderr()));
         let working_folder = std::env::current_dir().ok();
         let screen = Self::on(settings, colored, stop, output, errors);
         Self { attended, live, working_folder, ..screen }
