@@ -93,6 +93,109 @@ fn an_update_that_was_stopped_forgets_nothing_of_it() {
     }
 }
 
+/// Ten recorded files in `sub`, 20 beside it.
+fn shoot_with_sub() -> (Tree, Recorded) {
+    let tree = Tree::new();
+    for number in 0..20 {
+        tree.write(format!("{number:02}"), content(3000 + number, number as u64));
+    }
+    for number in 0..10 {
+        tree.write(format!("sub/{number:02}"), content(3000 + number, 100 + number as u64));
+    }
+    let recorded = Recorded::inside(tree.root());
+    recorded.record();
+    (tree, recorded)
+}
+
+fn redate(tree: &Tree, names: impl IntoIterator<Item = String>) {
+    for name in names {
+        let path = tree.path(&name);
+        set_mtime_ns(&path, mtime_ns(&path) + HOUR_NS);
+    }
+}
+
+/// Another content of the same size under another date.
+fn edit(tree: &Tree, name: &str) {
+    let before = mtime_ns(&tree.path(name));
+    tree.flip(name, 5);
+    set_mtime_ns(&tree.path(name), before + HOUR_NS);
+}
+
+fn in_sub() -> impl Iterator<Item = String> {
+    (0..10).map(|number| format!("sub/{number:02}"))
+}
+
+fn beside_sub() -> impl Iterator<Item = String> {
+    (0..20).map(|number| format!("{number:02}"))
+}
+
+fn stopped_update(path: &Path, after: u64) {
+    let place = locate(path, None).expect("a place");
+    let stopper = Ear { stop_after: Some(after), ..Ear::default() };
+    let outcome = update(&place, &one_reader(), &stopper).expect("update");
+    assert_eq!(outcome.exit_code(), ExitCode::Interrupted, "{outcome:?}");
+}
+
+/// Exit code and verdicts of a whole update.
+fn updated(path: &Path) -> (ExitCode, BTreeMap<String, Verdict>) {
+    let place = locate(path, None).expect("a place");
+    let ear = Ear::default();
+    let outcome = update(&place, &one_reader(), &ear).expect("update");
+    (outcome.exit_code(), ear.findings.into_inner().expect("no panic"))
+}
+
+/// Notes that an interrupted update of a part has left are not a reason to judge an edit
+/// as damage once an update of the whole has come to its end.
+#[test]
+fn a_whole_update_ends_what_one_of_a_part_left_behind() {
+    let (tree, recorded) = shoot_with_sub();
+    redate(&tree, in_sub());
+    stopped_update(&tree.path("sub"), 7);
+    assert_eq!(updated(tree.root()).0, ExitCode::Clean);
+    assert_eq!(recorded.verify().code, 0);
+    edit(&tree, "sub/03");
+    assert_eq!(recorded.verify().verdict("sub/03").as_deref(), Some("modified"));
+    let (code, verdicts) = updated(&tree.path("sub"));
+    assert_eq!((code, verdicts.get("sub/03")), (ExitCode::Clean, Some(&Verdict::Modified)));
+}
+
+/// Notes that an update of a part has left count for an update of the whole.
+#[test]
+fn a_whole_update_counts_what_one_of_a_part_left_behind() {
+    let (tree, _recorded) = shoot_with_sub();
+    redate(&tree, in_sub().chain(beside_sub().take(8)));
+    edit(&tree, "15");
+    stopped_update(&tree.path("sub"), 10);
+    let (code, verdicts) = updated(tree.root());
+    assert_eq!((code, verdicts.get("15")), (ExitCode::Damage, Some(&Verdict::DamagedCopy)));
+}
+
+/// Notes that an update of the whole has left count for a part of it, until an update of
+/// that part has come to its end; the findings of that one count for the whole.
+#[test]
+fn a_part_of_an_update_that_was_cut_off_is_in_doubt_until_it_is_updated() {
+    let (tree, recorded) = shoot_with_sub();
+    redate(&tree, beside_sub().take(19).chain(in_sub().take(9)));
+    edit(&tree, "19");
+    edit(&tree, "sub/09");
+    stopped_update(tree.root(), 27);
+    let (code, verdicts) = updated(&tree.path("sub"));
+    assert_eq!((code, verdicts.get("sub/09")), (ExitCode::Damage, Some(&Verdict::DamagedCopy)));
+    edit(&tree, "sub/03");
+    let (_, verdicts) = updated(&tree.path("sub"));
+    assert_eq!(verdicts.get("sub/03"), Some(&Verdict::Modified), "{verdicts:?}");
+    let (code, verdicts) = updated(tree.root());
+    assert_eq!((code, verdicts.get("19")), (ExitCode::Damage, Some(&Verdict::DamagedCopy)));
+    let left: i64 = recorded
+        .connect()
+        .query_row("SELECT count(*) FROM redated", [], |row| row.get(0))
+        .expect("count");
+    assert_eq!(left, 0);
+    edit(&tree, "sub/04");
+    let (_, verdicts) = updated(&tree.path("sub"));
+    assert_eq!(verdicts.get("sub/04"), Some(&Verdict::Modified), "{verdicts:?}");
+}
+
 /// On another file system than recorded every file is a copy, whatever its date.
 #[test]
 fn on_another_file_system_a_new_date_explains_nothing() {

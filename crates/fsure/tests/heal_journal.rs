@@ -144,7 +144,7 @@ fn a_journal_of_another_record_is_not_carried_out() {
         let set = Setting::new(&["f", "g"]);
         let (half, journal) = set.cut_off();
         // Somebody made the record anew, and this is what is right now.
-        std::fs::remove_file(&set.recorded.catalog).unwrap();
+        set.recorded.forget();
         std::fs::remove_file(set.journal()).unwrap();
         let hidden = set.beside.path("hidden");
         set.tree.write("g", "g");

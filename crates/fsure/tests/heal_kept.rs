@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
 
 use serde_json::{Value, json};
-use support::{Mounted, Recorded, Report, Tree, content, fsure, or_skip, traced};
+use support::{Mounted, Recorded, Report, Tree, content, fsure, or_skip, traced, typed};
 
 const MIB: usize = 1 << 20;
 const SIZE: usize = 2 * MIB + 9;
@@ -161,6 +161,91 @@ fn nothing_is_kept_where_that_is_asked_for() {
     set.tree.flip("f", 3);
     assert_eq!(set.heal(&["--yes", "--altered"]).code, 7);
     assert!(!set.tree.path(".fsure").exists());
+}
+
+/// Three copies without dates, and an edit of the same size among them.
+fn copies_and_an_edit() -> (Setting, Vec<u8>) {
+    let set = Setting::recorded(&["f", "g", "h"]);
+    for path in ["f", "g", "h"] {
+        set.tree.set_mtime(path, set.tree.mtime(path) + 3_600_000_000_000);
+    }
+    let date = set.tree.mtime("g");
+    set.tree.flip("g", 3);
+    set.tree.set_mtime("g", date);
+    let edited = set.tree.read("g");
+    (set, edited)
+}
+
+/// A file with the verdict damaged-copy might be an edit: it is kept, or left alone.
+#[test]
+fn a_damaged_copy_is_kept_or_left_alone() {
+    for in_place in [&[][..], &["--in-place"]] {
+        let (set, edited) = copies_and_an_edit();
+        for more in [&["--no-keep"][..], &["--yes", "--no-keep"]] {
+            let report = set.heal(&[in_place, more].concat());
+            let found = remedy(&report, "g")["found"].as_str();
+            assert_eq!(found, Some("damaged-copy"), "{report:?}");
+            assert_left_alone(&report, "g", "may be an edit");
+            assert_eq!(report.summary()["unkept"], 1, "{report:?}");
+            assert!(set.tree.read("g") == edited);
+        }
+        // The command that the end gives works as it is printed.
+        let copy = set.beside.path("copy");
+        let more = ["--from", copy.to_str().unwrap(), "--yes", "--no-keep"];
+        let told = set.recorded.text("heal", &[in_place, &more].concat()).stdout;
+        let line = told.lines().find(|line| line.contains("LEFT ALONE")).expect("told");
+        let command = line.split('\'').nth(1).expect("a command");
+        assert!(!command.contains("--no-keep"), "{command}");
+        let run = typed(Path::new("/"), command);
+        assert_eq!(run.code, 7, "{command}: {run:?}");
+        assert!(set.tree.read("g") == content(SIZE, 1));
+        match in_place {
+            [] => assert!(set.tree.read(".fsure/replaced/1/g") == edited),
+            _ => assert!(set.beside.path("catalog.db.healing.1").exists()),
+        }
+    }
+}
+
+/// A heal in place that was cut off was to keep it, and another one may not drop it.
+#[test]
+fn the_journal_of_a_damaged_copy_is_kept_by_the_next_heal() {
+    let (set, edited) = copies_and_an_edit();
+    let copy = set.beside.path("copy");
+    let more = ["--from", copy.to_str().unwrap(), "--yes", "--in-place"];
+    let file = set.tree.path("g");
+    let options = ["-P", file.to_str().unwrap(), "-e", "inject=pwrite64:signal=KILL:when=1"];
+    let done = traced(&options, &set.recorded.arguments("heal", &more));
+    let Some(_) = or_skip("the_journal_of_a_damaged_copy", done) else { return };
+    assert!(set.beside.path("catalog.db.healing").exists(), "no write was cut off");
+    let report = set.heal(&["--yes", "--no-keep"]);
+    assert!(set.tree.read("g") == content(SIZE, 1), "{report:?}");
+    let journal = std::fs::read(set.beside.path("catalog.db.healing.1")).expect("kept");
+    assert!(journal.windows(64).any(|piece| piece == &edited[..64]), "the bytes of before");
+}
+
+/// A damaged copy that cannot be kept is left alone until it is moved aside with the
+/// command that the report gives.
+#[test]
+fn a_damaged_copy_that_cannot_be_kept_is_left_alone() {
+    let (set, edited) = copies_and_an_edit();
+    let outside = Tree::new();
+    std::fs::create_dir(set.tree.path(".fsure")).unwrap();
+    symlink(outside.root(), set.tree.path(".fsure/replaced")).unwrap();
+    let copy = set.beside.path("copy");
+    let report = set.heal(&["--yes"]);
+    let healed = remedy(&report, "g");
+    assert_eq!((report.code, &healed["cure"]), (3, &json!("unhealed")), "{report:?}");
+    assert!(set.tree.read("g") == edited);
+    let reason = healed["reason"].as_str().unwrap();
+    assert!(!reason.contains("--no-keep"), "{reason}");
+    let command = reason.split('\'').find(|part| part.starts_with("mv ")).expect("a command");
+    let moved = std::process::Command::new("sh").args(["-c", command]).status();
+    assert!(moved.unwrap().success(), "{command}");
+    assert!(set.tree.read("g.replaced") == edited);
+    let more = ["--from", copy.to_str().unwrap(), "--yes"];
+    let report = set.recorded.run("heal", &more);
+    assert_eq!(report.code, 7, "{report:?}");
+    assert!(set.tree.read("g") == content(SIZE, 1) && set.tree.read("g.replaced") == edited);
 }
 
 /// In place, the journal has the bytes that were replaced.

@@ -6,10 +6,11 @@
 
 mod support;
 
+use std::ffi::OsStr;
 use std::fs;
 
 use serde_json::Value;
-use support::{Recorded, Report, Tree, content, fsure, fsure_json};
+use support::{Recorded, Report, Tree, content, fsure, fsure_json, typed};
 
 const NONE: [&str; 0] = [];
 
@@ -163,6 +164,15 @@ fn an_edit_does_not_end_it() {
     }
     let text = recorded.text("update", &NONE).stdout;
     assert!(text.contains("DAMAGED when last read as recorded"), "{text}");
+    assert!(!text.contains("Recorded:") && !text.contains("1 recorded"), "{text}");
+    // No command is advised that does nothing.
+    let text = recorded.text("status", &NONE).stdout;
+    assert!(!text.contains("If that is as it should be"), "{text}");
+    tree.write("new", "new");
+    let text = recorded.text("status", &NONE).stdout;
+    assert!(text.contains("1 file is new. If that is as it should be"), "{text}");
+    let text = recorded.text("update", &NONE).stdout;
+    assert!(text.contains("Recorded: 1 file new."), "{text}");
     let path = tree.path("sub/b");
     let accept = recorded.run("update", &["--accept".as_ref(), path.as_os_str()]);
     assert_eq!(accept.code, 0, "{accept:?}");
@@ -201,8 +211,96 @@ fn compare_and_dupes_do_not_believe_the_record_of_it() {
     }
     recorded.verify();
     let run = fsure(&["compare".as_ref(), recorded.root.as_os_str(), copy.root().as_os_str()]);
-    assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
+    assert_eq!(run.code, 3, "{}{}", run.stdout, run.stderr);
     assert!(run.stdout.contains("sub/b"), "{}", run.stdout);
+    assert!(!run.stdout.contains("none of them known as damage"), "{}", run.stdout);
+}
+
+/// The last line of a JSON report, after the command that is to be typed was.
+fn told_damage(run: &support::Run) -> Value {
+    let told = run.stderr.lines().find(|line| line.contains("1 file is known to be DAMAGED"));
+    let told = told.unwrap_or_else(|| panic!("not told: {run:?}"));
+    let command = told.split('\'').nth(1).expect("a command");
+    let log = typed(std::path::Path::new("/"), command);
+    assert_eq!(log.code, 3, "{command}: {log:?}");
+    assert!(log.stdout.contains("sub/b  found on"), "{command}: {log:?}");
+    serde_json::from_str(run.stdout.lines().last().expect("a line")).expect("JSON")
+}
+
+#[test]
+fn compare_dupes_and_export_tell_it() {
+    let (tree, recorded) = damaged();
+    let beside = Tree::new();
+    let catalog = beside.path("catalog.db");
+    let list = beside.path("list");
+    let (root, list) = (tree.root().as_os_str(), list.as_os_str());
+    let same = beside.path("same");
+    std::fs::create_dir(&same).expect("make");
+    for (number, name) in ["a", "sub/b", "c"].into_iter().enumerate() {
+        beside.write(std::path::Path::new("same").join(name), content(5000, number as u64));
+    }
+    let command = |name: &str| -> Vec<&OsStr> {
+        match name {
+            "compare" => vec!["compare".as_ref(), root, same.as_os_str()],
+            "records" => {
+                vec!["compare".as_ref(), root, catalog.as_os_str(), "--records".as_ref()]
+            }
+            "catalogs" => vec!["compare".as_ref(), catalog.as_os_str(), catalog.as_os_str()],
+            "dupes" => vec!["dupes".as_ref(), root],
+            _ => {
+                let form = ["--format", "b3sum", "-o"].map(OsStr::new);
+                [&["export".as_ref(), root][..], &form, &[list]].concat()
+            }
+        }
+    };
+    let run = |name: &str| fsure(&[&command(name)[..], &["--json".as_ref()]].concat());
+    fs::copy(&recorded.catalog, &catalog).expect("copy");
+    for name in ["records", "catalogs", "dupes", "export"] {
+        let run = run(name);
+        assert_eq!((run.code, &*run.stderr), (0, ""), "{name}: {run:?}");
+    }
+    recorded.verify();
+    for name in ["compare", "records", "dupes", "export"] {
+        let run = run(name);
+        assert_eq!(run.code, 3, "{name}: {run:?}");
+        let summary = told_damage(&run);
+        assert_eq!((&summary["known_damage"], &summary["exit_code"]), (&1.into(), &3.into()));
+    }
+    fs::copy(&recorded.catalog, &catalog).expect("copy");
+    let both = run("catalogs");
+    assert_eq!((both.code, &told_damage(&both)["known_damage"]), (3, &2.into()), "{both:?}");
+    // A part without it.
+    let part = tree.path("a");
+    assert_eq!(fsure(&["export".as_ref(), part.as_os_str(), "--format=b3sum".as_ref()]).code, 0);
+    // Put right, and read for it: `compare` sees that, the record does not yet.
+    tree.flip("sub/b", 7);
+    assert_eq!(run("compare").code, 0, "{:?}", run("compare"));
+    assert_eq!(run("export").code, 3);
+    recorded.verify();
+    for name in ["compare", "dupes", "export"] {
+        let run = run(name);
+        assert_eq!((run.code, &*run.stderr), (0, ""), "{name}: {run:?}");
+    }
+}
+
+/// Damage that is found under another name than the recorded one is known as well.
+#[test]
+fn it_is_known_of_a_file_that_was_moved_before() {
+    let (tree, recorded) = damaged();
+    fs::rename(tree.path("sub/b"), tree.path("b")).expect("rename");
+    let verify = recorded.verify();
+    assert_eq!((verify.code, verify.verdict("b").as_deref()), (3, Some("altered")), "{verify:?}");
+    let status = recorded.status();
+    assert_eq!((status.code, status.verdict("b").as_deref()), (3, Some("altered")), "{status:?}");
+    assert_eq!(recorded.run("log", &NONE).code, 3);
+    assert_eq!(recorded.update().code, 3);
+    assert_eq!(recorded.status().code, 3);
+    // As recorded again, still under its other name.
+    tree.flip("b", 7);
+    let verify = recorded.verify();
+    assert_eq!((verify.code, verify.verdict("b").as_deref()), (1, Some("moved")), "{verify:?}");
+    assert_eq!((recorded.status().code, recorded.run("log", &NONE).code), (1, 0));
+    assert_eq!((recorded.update().code, recorded.status().code), (0, 0));
 }
 
 /// A row of known damage that is lost is missed, as one of a file is.
@@ -252,4 +350,20 @@ fn findings_of_version_2_are_taken_over() {
         .query_row("SELECT count(*) FROM looked", [], |row| row.get(0))
         .expect("count");
     assert_eq!(left, 0);
+}
+
+/// The log lists ten thousand files, and its exit code is that of all.
+#[test]
+fn the_exit_code_of_the_log_is_that_of_all_known_damage() {
+    let (_tree, recorded) = damaged();
+    recorded.edit(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)
+         INSERT INTO looked
+             SELECT CAST(printf('a/%05d', i) AS BLOB), 1700000000, 'unreadable' FROM n;
+         INSERT INTO looked VALUES (CAST('sub/b' AS BLOB), 1700000000, 'rotten');
+         DROP TABLE finding; DROP TABLE redated; DROP TABLE backup; DROP TABLE table_total;
+         PRAGMA user_version = 2;",
+    );
+    let log = recorded.run("log", &NONE);
+    assert_eq!((log.code, &log.summary()["known_damage"]), (3, &10_001.into()));
 }

@@ -73,7 +73,7 @@ fn one_root_explains_its_exit_code_and_a_clean_one_has_none() {
     assert_eq!(end(&heal), (3, damage.to_owned()));
     assert_eq!(end(&["verify", "bad/c"]), (0, "1 file is as recorded.".to_owned()));
     let differs = "Exit code 1: there are differences, none of them known as damage.";
-    assert_eq!(end(&["compare", "bad", "good"]), (1, differs.to_owned()));
+    assert_eq!(end(&["compare", "bad", "good"]), (3, damage.to_owned()), "found by verify");
     tree.write("bad/new", "x");
     tree.write("good/inner/new", "x");
     assert_eq!(end(&["status", "good/inner"]), (1, differs.to_owned()));

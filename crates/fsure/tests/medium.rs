@@ -196,7 +196,7 @@ fn assert_memory_is_left_as_it_was(recorded: &Recorded, files: &[PathBuf], on: &
             let case = format!("{state}, {command} {more} on {on}");
             let moved = moved(files, bring_about, &|| {
                 if more == "new" {
-                    std::fs::remove_file(&recorded.catalog).expect("forget the record");
+                    recorded.forget();
                 }
                 let arguments: &[&str] = if more == "--full" { &["--full"] } else { &[] };
                 let report = recorded.run(command, arguments);

@@ -399,7 +399,7 @@ fn a_pool_is_read_once_for_all_that_it_heals() {
         }
         let viewed = Recorded::outside(view.root(), &set.beside.path("viewed.db"));
         std::fs::remove_dir_all(set.beside.path("viewed.db.parity")).ok();
-        std::fs::remove_file(&viewed.catalog).ok();
+        viewed.forget();
         viewed.record();
         assert_eq!(viewed.run("protect", &["--redundancy", "100%"]).code, 0);
         files[..count].iter().for_each(|name| set.tree.flip(name, 77));

@@ -414,3 +414,258 @@ fn of_nothing_nothing_is_made() {
     assert_eq!(run.code, 6, "{}{}", run.stdout, run.stderr);
     assert!(fs::read(tree.path(".fsure/catalog.db")).expect("read") == before);
 }
+
+/// Fills with zeros the page of the catalog in which these bytes are, the last of them.
+fn lose_page(recorded: &Recorded, with: &[u8]) {
+    let mut bytes = recorded.catalog_bytes();
+    let found = bytes.windows(with.len()).rposition(|bytes| bytes == with);
+    let page = found.unwrap_or_else(|| panic!("no {with:?}")) / PAGE;
+    bytes[page * PAGE..(page + 1) * PAGE].fill(0);
+    fs::write(&recorded.catalog, bytes).expect("damage");
+}
+
+/// A small tree that is recorded.
+fn small(files: usize) -> (Tree, Recorded) {
+    let tree = Tree::new();
+    for number in 0..files {
+        tree.write(format!("many/file-{number:03}"), content(50, number as u64));
+    }
+    let recorded = Recorded::inside(tree.root());
+    recorded.record();
+    (tree, recorded)
+}
+
+/// Commits that a backup does not get count as well: it is never taken for current.
+#[test]
+fn a_backup_that_could_not_be_written_is_not_current() {
+    let (tree, recorded) = small(50);
+    let backup = backup_of(&recorded);
+    let immutable = |flag: &str| Command::new("chattr").arg(flag).arg(&backup).status();
+    if !immutable("+i").is_ok_and(|status| status.success()) {
+        support::skip("a_backup_that_could_not_be_written", "chattr +i is refused here");
+        return;
+    }
+    for number in 50..300 {
+        tree.write(format!("many/file-{number:03}"), content(50, number));
+    }
+    let update = recorded.text("update", &NONE);
+    assert!(immutable("-i").expect("run chattr").success());
+    assert_eq!(update.code, 0, "{update:?}");
+    assert!(update.stderr.contains("could not be written"), "{update:?}");
+    let before = claims(&recorded);
+    lose_page(&recorded, b"many/file-020");
+    let report = recover(&recorded);
+    assert_eq!((report.code, &report.summary()["is_whole"]), (5, &false.into()), "{report:?}");
+    assert!(claims(&recorded).len() > 250, "{report:?}");
+    let after = claims(&recorded);
+    assert!(after.iter().all(|(path, row)| before.get(path) == Some(row)), "{report:?}");
+}
+
+/// Both copies of a tree count on from the same commit.
+#[test]
+fn the_backup_of_a_copy_is_not_current() {
+    let (tree, recorded) = small(20);
+    let other = Tree::new();
+    let copied = Command::new("cp").arg("-a").arg(tree.root()).arg(other.path("copy")).status();
+    assert!(copied.expect("run cp").success());
+    let copy = Recorded::inside(&other.path("copy"));
+    tree.write("own", "own");
+    other.write("copy/another", "another");
+    assert_eq!((recorded.update().code, copy.update().code), (0, 0));
+    fs::remove_file(backup_of(&recorded)).expect("remove");
+    lose_page(&recorded, b"many/file-007");
+    let from = backup_of(&copy);
+    let report = recorded.run("recover", &["--from", from.to_str().expect("text")]);
+    assert_eq!((report.code, &report.summary()["is_whole"]), (5, &false.into()), "{report:?}");
+}
+
+/// A catalog that is gone while its backup is there is a damaged record, and no folder
+/// that was never recorded.
+#[test]
+fn a_catalog_that_is_gone_is_not_begun_anew() {
+    let tree = Tree::new();
+    tree.write("a", "a");
+    tree.write("inner/b", "b");
+    let (outer, inner) = (Recorded::inside(tree.root()), Recorded::inside(&tree.path("inner")));
+    inner.record();
+    outer.record();
+    for recorded in [&inner, &outer] {
+        let backup = fs::read(backup_of(recorded)).expect("read");
+        fs::remove_file(&recorded.catalog).expect("remove");
+        for command in ["verify", "status", "update", "scrub", "log"] {
+            let run = recorded.text(command, &NONE);
+            assert_eq!(run.code, 6, "{command}: {run:?}");
+            assert!(run.stderr.contains("fsure recover"), "{command}: {run:?}");
+        }
+        let update = recorded.text("update", &["--new"]);
+        assert_eq!(update.code, 6, "{update:?}");
+        assert!(!recorded.catalog.exists());
+        assert!(fs::read(backup_of(recorded)).expect("read") == backup);
+        if recorded.catalog == inner.catalog {
+            let report = outer.text("update", &NONE);
+            assert_eq!(report.code, 6, "a root of its own is left to its record: {report:?}");
+            let rows: Vec<_> = outer.rows().into_keys().collect();
+            assert_eq!(rows, [b"a".to_vec(), b"inner".to_vec()]);
+        }
+        assert_eq!(recover(recorded).code, 5);
+        assert_eq!(recorded.verify().code, 0);
+    }
+}
+
+/// A damaged table other than that of the files is lost as well, and is reported.
+#[test]
+fn a_table_that_is_lost_is_named() {
+    for (table, options) in [("finding", &[][..]), ("choice", &["--meta", "mode"]), ("nested", &[])]
+    {
+        let tree = Tree::new();
+        tree.write("many/file-003", content(50, 3));
+        tree.write("inner/b", "b");
+        Recorded::inside(&tree.path("inner")).record();
+        let recorded = Recorded::inside(tree.root());
+        recorded.record();
+        recorded.settle();
+        assert_eq!(recorded.run("update", options).code, 0);
+        tree.flip("many/file-003", 9);
+        assert_eq!(recorded.verify().code, 3);
+        fs::remove_file(backup_of(&recorded)).expect("remove");
+        let page: i64 = recorded
+            .connect()
+            .query_row("SELECT rootpage FROM sqlite_master WHERE name = ?1", [table], |row| {
+                row.get(0)
+            })
+            .expect("a page");
+        let mut bytes = recorded.catalog_bytes();
+        let start = (page as usize - 1) * PAGE;
+        bytes[start..start + PAGE].fill(0);
+        fs::write(&recorded.catalog, bytes).expect("damage");
+        let report = recover(&recorded);
+        let summary = report.summary();
+        assert_eq!(
+            (report.code, &summary["is_whole"], &summary["lost_tables"]),
+            (5, &false.into(), &serde_json::json!([table])),
+            "{table}: {report:?}"
+        );
+    }
+}
+
+/// A backup that begins with an emptied record is a copy of all of it.
+#[test]
+fn a_backup_of_an_emptied_record_is_whole() {
+    let (tree, recorded) = small(1);
+    assert_eq!(recorded.run("update", &["--meta", "mode"]).code, 0);
+    fs::remove_dir_all(tree.path("many")).expect("remove");
+    assert_eq!(recorded.run("update", &["--force"]).code, 0);
+    assert_eq!(recorded.run("update", &["--force", "--forget", "0"]).code, 0);
+    assert_eq!(recorded.rows().len(), 0);
+    tree.write("later", "later");
+    assert_eq!(recorded.update().code, 0);
+    fs::remove_file(&recorded.catalog).expect("remove");
+    assert_eq!(recover(&recorded).code, 5);
+    let choices: i64 = recorded
+        .connect()
+        .query_row("SELECT count(*) FROM choice", [], |row| row.get(0))
+        .expect("count");
+    assert!(choices > 0, "what 'update' was asked to record is kept");
+}
+
+#[test]
+fn a_record_of_a_later_version_is_left_alone() {
+    let (_tree, recorded) = small(2);
+    recorded.edit("PRAGMA user_version = 4; CREATE TABLE later (a)");
+    let before = recorded.catalog_bytes();
+    for command in ["verify", "update", "recover"] {
+        let run = recorded.text(command, &NONE);
+        assert_eq!(run.code, 6, "{command}: {run:?}");
+        assert!(run.stderr.contains("a later version of fsure"), "{command}: {run:?}");
+        assert!(recorded.catalog_bytes() == before, "{command}");
+    }
+}
+
+/// Killed at each of its renames, a second run has all that the first one had.
+#[test]
+fn a_recover_that_is_killed_is_gone_on_with() {
+    if Command::new("strace").arg("-V").output().is_err() {
+        support::skip("a_recover_that_is_killed_is_gone_on_with", "no strace");
+        return;
+    }
+    for has_backup in [true, false] {
+        let mut kills = 0;
+        for rename in 1..12 {
+            let (_tree, recorded) = small(200);
+            let before = claims(&recorded);
+            lose_page(&recorded, b"many/file-033");
+            if !has_backup {
+                fs::remove_file(backup_of(&recorded)).expect("remove");
+            }
+            let inject = format!("inject=rename,renameat,renameat2:signal=KILL:when={rename}");
+            let mut command = Command::new("strace");
+            command.args(["-f", "-qq", "-o", "/dev/null", "-e", &inject]);
+            command.arg(env!("CARGO_BIN_EXE_fsure")).args(recorded.arguments("recover", &NONE));
+            let killed = command.output().expect("run strace");
+            if killed.status.code().is_some_and(|code| code < 64) {
+                break;
+            }
+            kills += 1;
+            let report = recover(&recorded);
+            assert!([0, 5, 7].contains(&report.code), "{rename}: {report:?}");
+            let rows = claims(&recorded);
+            assert!(rows.iter().all(|(path, row)| before.get(path) == Some(row)));
+            let lost = (before.len() - rows.len()) as u64;
+            assert!(lost == 0 || (!has_backup && lost <= ROWS_PER_PAGE_MAX), "{rename}: {lost}");
+            let verify = recorded.verify();
+            assert_eq!(verify.count("new"), lost, "{rename}: {verify:?}");
+        }
+        assert!(kills >= 3, "{kills}");
+    }
+}
+
+/// The counts of an update that was interrupted are needed to judge the rest of the tree.
+#[test]
+fn what_an_interrupted_update_has_counted_is_kept() {
+    let (_tree, recorded) = small(5);
+    let connection = recorded.connect();
+    support::forger::forge(&connection, "INSERT INTO redated VALUES (X'6d616e79', 20)");
+    drop(connection);
+    fs::remove_file(backup_of(&recorded)).expect("remove");
+    let mut bytes = recorded.catalog_bytes();
+    bytes[..100].fill(0);
+    fs::write(&recorded.catalog, bytes).expect("damage");
+    assert_eq!(recover(&recorded).code, 7);
+    let files: i64 = recorded
+        .connect()
+        .query_row("SELECT files FROM redated WHERE scope = X'6d616e79'", [], |row| row.get(0))
+        .expect("the row");
+    assert_eq!(files, 20);
+}
+
+#[test]
+fn a_file_that_was_never_a_record_is_left_alone() {
+    let tree = Tree::new();
+    tree.write("w/a", "a");
+    tree.write("photo.jpg", content(50_000, 7));
+    let (photo, root) = (tree.path("photo.jpg"), tree.path("w"));
+    let carried = Recorded::inside(&root);
+    assert_eq!(carried.run("update", &["--new", "--layout", "folder"]).code, 0);
+    let run =
+        fsure(&["recover".as_ref(), "--catalog".as_ref(), photo.as_os_str(), root.as_os_str()]);
+    assert_eq!(run.code, 6, "{run:?}");
+    assert!(tree.read("photo.jpg") == content(50_000, 7), "{run:?}");
+    assert!(!tree.path("photo.jpg.damaged-1").exists());
+}
+
+/// The files that `recover` keeps beside a catalog in the tree are not new files of the
+/// tree.
+#[test]
+fn what_is_kept_is_not_recorded() {
+    let tree = Tree::new();
+    tree.write("a", "a");
+    let recorded = Recorded::outside(tree.root(), &tree.path("record.db"));
+    recorded.record();
+    let mut bytes = recorded.catalog_bytes();
+    bytes[..100].fill(0);
+    fs::write(&recorded.catalog, bytes).expect("damage");
+    assert_eq!(recover(&recorded).code, 7);
+    assert!(tree.path("record.db.damaged-1").exists());
+    let verify = recorded.verify();
+    assert_eq!((verify.code, verify.told()), (0, vec![]), "{verify:?}");
+}

@@ -140,7 +140,7 @@ impl Setting {
     fn record(&self, first: &[u8]) {
         let path = self.tree.path("victim");
         let _ = std::fs::remove_dir(&path);
-        let _ = std::fs::remove_file(&self.recorded.catalog);
+        self.recorded.forget();
         self.tree.write("victim", first);
         self.tree.age("victim");
         self.recorded.record();

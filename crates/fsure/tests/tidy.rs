@@ -105,12 +105,32 @@ fn shape(source: &str) -> Vec<(usize, String)> {
     }
     // rustfmt leaves long strings alone, and so does this.
     let is_long = |line: &str| line.chars().count() > 100 && !line.contains('"');
+    let is_question = "a doc that begins as a question does".to_owned();
+    faults.extend(question_docs(source).map(|line| (line, is_question.clone())));
     let long = (1..).zip(source.lines()).filter(|(_, line)| is_long(line));
     faults.extend(long.map(|(number, _)| (number, "more than 100 columns".to_owned())));
     faults
 }
 
-/// All that is wrong with a file of `crates/fsure/src`.
+/// Words with which a doc begins that is a heading and not a sentence. A doc begins with a verb
+/// or with the thing itself.
+const QUESTION_WORDS: &[&str] =
+    &["What", "Whether", "How", "Where", "Why", "When", "Who", "Whose", "Whom", "Which"];
+
+/// Returns the lines on which docs begin with one of these words.
+fn question_docs(source: &str) -> impl Iterator<Item = usize> {
+    let is_doc = |line: &&str| line.starts_with("///") || line.starts_with("//!");
+    let before = std::iter::once("").chain(source.lines()).map(str::trim_start);
+    let lines = (1..).zip(source.lines().map(str::trim_start)).zip(before);
+    lines.filter_map(move |((number, line), before)| {
+        let begins = is_doc(&line) && before.get(..3) != line.get(..3);
+        let first = line.get(3..).filter(|_| begins)?;
+        let word = first.trim_start().split(|c: char| !c.is_alphabetic()).next()?;
+        QUESTION_WORDS.contains(&word).then_some(number)
+    })
+}
+
+/// Returns all that is wrong with a file of `crates/fsure/src`.
 fn check(floors: &BTreeMap<&str, u8>, file: &str, source: &str) -> Vec<String> {
     let mut faults = shape(source);
     for found in code::paths(source) {

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use fsure_os::path as os_path;
+
 use super::guard::refuse_irregular;
 use super::locate::OWN_CATALOG;
 use super::schema::FOREIGN;
@@ -87,6 +89,10 @@ pub(super) fn blame(file: &Path, error: &rusqlite::Error) -> Error {
         Some(DatabaseBusy) => {
             not_written_because(file, "another program keeps it locked", "try again")
         }
+        // The disk does not give what is in the file, or what it gives is no file.
+        Some(SystemIoFailure) if is_unreadable(error) => {
+            untrusted(file, format!("a part of it cannot be read ({error})"))
+        }
         Some(SystemIoFailure) => not_written_because(
             file,
             &error.to_string(),
@@ -94,6 +100,12 @@ pub(super) fn blame(file: &Path, error: &rusqlite::Error) -> Error {
         ),
         _ => Error::Internal(format!("{}: {error}", file.display())),
     }
+}
+
+/// Tells a file that cannot be read from one that cannot be written: `SQLITE_IOERR_READ`,
+/// `SQLITE_IOERR_SHORT_READ` and `SQLITE_IOERR_CORRUPTFS`, which stands for `EIO`.
+fn is_unreadable(error: &rusqlite::Error) -> bool {
+    error.sqlite_error().is_some_and(|error| matches!(error.extended_code, 266 | 522 | 8458))
 }
 
 /// Tells a stored value that does not have the type of its column from a fault
@@ -129,6 +141,23 @@ pub(super) fn untrusted(file: &Path, why: String) -> Error {
         hint: format!(
             "nothing was written; put it together from what is sound of it and from its backup: {}",
             recover_command(file)
+        ),
+    }
+}
+
+/// The catalog is gone, and its backup is not.
+pub(super) fn lost(file: &Path) -> Error {
+    let backup = os_path::with_suffix(file, ".backup");
+    let away = os_path::with_suffix(&backup, ".away");
+    Error::RecordUntrusted {
+        catalog: file.to_owned(),
+        why: "it is gone, and what is left of it shows that it was there".to_owned(),
+        hint: format!(
+            "put it together from its backup: {}; to begin a new record instead, put the backup \
+             out of the way: mv {} {}",
+            recover_command(file),
+            shell_quoted(&backup),
+            shell_quoted(&away),
         ),
     }
 }

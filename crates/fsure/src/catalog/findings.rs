@@ -209,7 +209,23 @@ impl Catalog {
         self.known_damage(&sql, params![scope.as_bytes(), start, end, after])
     }
 
-    /// Whether anything was found wrong with any file and is not settled.
+    /// Hands over each file below `scope` that is known to be damaged, in the order of
+    /// paths.
+    pub fn each_known_damage(
+        &self,
+        scope: &RelPath,
+        each: &mut dyn FnMut(RelPath, KnownDamage),
+    ) -> Result<()> {
+        let mut after: Option<RelPath> = None;
+        loop {
+            let page = self.known_damage_page(scope, after.as_ref())?;
+            let Some((last, _)) = page.last() else { return Ok(()) };
+            after = Some(last.clone());
+            page.into_iter().for_each(|(path, known)| each(path, known));
+        }
+    }
+
+    /// Tells whether anything was found wrong with any file and is not settled.
     pub(super) fn has_findings(&self) -> bool {
         self.table_totals.of(Counted::Finding).rows() > 0
     }

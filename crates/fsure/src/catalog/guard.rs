@@ -11,15 +11,14 @@ use std::path::Path;
 use fsure_os::path::{self as os_path, FileKind};
 use fsure_os::plain;
 
-use super::locate::{OWN_CATALOG, OWN_FOLDER};
-use super::store::beside;
+use super::locate::{OWN_CATALOG, OWN_FOLDER, RECOVERED};
 use crate::words::{Error, IoContext as _, Result, shell_quoted};
 
 /// The end of the name of the folder with the recovery data.
 const PARITY: &str = ".parity";
 
-/// What may be beside a catalog: what its name ends with, and what it has to be.
-const BESIDE: [(&str, FileKind); 12] = [
+/// Files and folders beside a catalog: the end of each name, and its kind.
+const BESIDE: [(&str, FileKind); 13] = [
     ("", FileKind::File),
     ("-journal", FileKind::File),
     ("-wal", FileKind::File),
@@ -29,6 +28,7 @@ const BESIDE: [(&str, FileKind); 12] = [
     (".backup", FileKind::File),
     (".backup.making", FileKind::File),
     (".recovering", FileKind::File),
+    (RECOVERED, FileKind::File),
     (".healing", FileKind::File),
     (PARITY, FileKind::Folder),
     (".seal", FileKind::Folder),
@@ -51,7 +51,7 @@ pub(super) fn refuse_irregular(file: &Path) -> Result<()> {
             (if name.is_empty() { folder.to_owned() } else { folder.join(name) }, wanted)
         })
     });
-    let beside = BESIDE.map(|(tail, wanted)| (beside(file, tail), wanted));
+    let beside = BESIDE.map(|(tail, wanted)| (os_path::with_suffix(file, tail), wanted));
     below.chain(beside).try_for_each(|(path, wanted)| require(&path, wanted))
 }
 
@@ -59,7 +59,7 @@ pub(super) fn refuse_irregular(file: &Path) -> Result<()> {
 /// looks at all of them.
 pub fn refuse_irregular_parity(catalog: &Path) -> Result<()> {
     refuse_irregular(catalog)?;
-    let folder = beside(catalog, PARITY);
+    let folder = os_path::with_suffix(catalog, PARITY);
     match plain::irregular_entry(&folder).doing("list", &folder)? {
         None => Ok(()),
         // Beside the folder: in it, it would be refused by any name.
@@ -86,7 +86,7 @@ fn refusal(path: &Path, found: FileKind, wanted: FileKind, away: &Path) -> Error
     let hint = if found == FileKind::Link && is_record {
         "'--catalog FILE' names a record kept elsewhere".to_owned()
     } else {
-        let (path, away) = (shell_quoted(path), shell_quoted(&beside(away, ".away")));
+        let (path, away) = (shell_quoted(path), shell_quoted(&os_path::with_suffix(away, ".away")));
         format!("'mv {path} {away}' puts it out of the way")
     };
     Error::Usage {
@@ -113,7 +113,7 @@ mod tests {
         assert!(refuse_irregular(&catalog).is_ok(), "there is nothing");
         std::fs::create_dir(&own).unwrap();
         for (tail, wanted) in BESIDE {
-            let path = beside(&catalog, tail);
+            let path = os_path::with_suffix(&catalog, tail);
             let make = |kind| match kind {
                 FileKind::Folder => std::fs::create_dir(&path).unwrap(),
                 _ => std::fs::write(&path, "").unwrap(),

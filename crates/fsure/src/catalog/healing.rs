@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::params;
 
-use super::store::{Catalog, beside};
+use super::store::Catalog;
 use crate::words::{RelPath, Result};
 
 /// In no catalog before its first heal: what does not know of it loses nothing.
@@ -17,7 +17,7 @@ const TABLE: &str = "CREATE TABLE IF NOT EXISTS healing (
 impl Catalog {
     /// The journal of a file that is being healed in place.
     pub fn journal_file(file: &Path) -> PathBuf {
-        beside(file, ".healing")
+        fsure_os::path::with_suffix(file, ".healing")
     }
 
     /// Returns each file that is being healed with its draft, whether or not the draft

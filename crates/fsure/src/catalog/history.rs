@@ -23,6 +23,7 @@ impl Catalog {
     /// row of what was accepted was.
     pub fn generations(&self) -> Result<Vec<Generation>> {
         self.require_total(Counted::Generation)?;
+        self.require_total(Counted::Accepted)?;
         let read = || -> rusqlite::Result<Vec<Generation>> {
             let mut statement =
                 self.connection.prepare(&format!("{GENERATION} ORDER BY number"))?;

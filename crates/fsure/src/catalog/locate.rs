@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use fsure_os::path as os_path;
 
 use super::guard::refuse_irregular;
-use crate::words::{Error, IoContext as _, RelPath, Result};
+use crate::words::{Error, IoContext as _, RelPath, Result, shell_quoted};
 
 /// The folder in a root that belongs to fsure.
 pub const OWN_FOLDER: &str = ".fsure";
@@ -29,13 +29,41 @@ pub struct Place {
 impl Place {
     /// True if there is a catalog, or what is left of one.
     pub fn is_recorded(&self) -> bool {
-        os_path::exists(&self.catalog)
+        os_path::exists(&self.catalog) || is_lost(&self.catalog)
     }
 
     /// Returns true if the catalog lies in the root and so travels with its copies.
     pub fn is_inside(&self) -> bool {
         self.catalog == self.root.join(OWN_CATALOG)
     }
+
+    /// `fsure NAME` for what was asked for, as it works in any folder.
+    pub fn command(&self, name: &str) -> String {
+        if !self.is_inside() {
+            let (root, catalog) = (shell_quoted(&self.root), shell_quoted(&self.catalog));
+            return format!("fsure {name} {root} --catalog {catalog}");
+        }
+        let path = match self.scope.is_root() {
+            true => self.root.clone(),
+            false => self.root.join(os_path::from_bytes(self.scope.as_bytes())),
+        };
+        format!("fsure {name} {}", shell_quoted(&path))
+    }
+}
+
+/// Name endings of the files that remain of a catalog that is gone: its backup, and the
+/// file that an interrupted `recover` has put together.
+const LEFT: [&str; 2] = [".backup", RECOVERED];
+
+/// The end of the name of a catalog that is put together and not in its place yet.
+pub const RECOVERED: &str = ".recovered";
+
+/// Tells whether a catalog is gone of which something is left. It is a damaged record, and
+/// not a folder that was never recorded.
+pub fn is_lost(catalog: &Path) -> bool {
+    !catalog.as_os_str().is_empty()
+        && !os_path::exists(catalog)
+        && LEFT.iter().any(|end| os_path::exists(&os_path::with_suffix(catalog, end)))
 }
 
 /// Finds the root of a path. With `catalog`, a file kept elsewhere, the path
@@ -51,7 +79,7 @@ pub fn locate(path: &Path, catalog: Option<&Path>) -> Result<Place> {
     }
     for root in asked.ancestors() {
         let catalog = root.join(OWN_CATALOG);
-        if os_path::exists(&catalog) {
+        if os_path::exists(&catalog) || is_lost(&catalog) {
             refuse_irregular(&catalog)?;
             let scope = below(root, &asked);
             if scope.is_within(&RelPath::from_bytes(OWN_FOLDER.as_bytes())) {

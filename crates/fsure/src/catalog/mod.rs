@@ -34,6 +34,7 @@ mod table_total;
 mod tables;
 mod temporary;
 mod tombstones;
+mod unreadable;
 mod waiting;
 
 pub use about::{FileSystem, Settings};
@@ -45,10 +46,14 @@ pub use due::{Due, DueTotals};
 pub use findings::Turn;
 pub use guard::refuse_irregular_parity;
 pub use history::digest_of;
-pub use locate::{OWN_CATALOG, OWN_FOLDER, Place, REPLACED, locate, locate_folder};
+pub use locate::{
+    OWN_CATALOG, OWN_FOLDER, Place, RECOVERED, REPLACED, is_lost, locate, locate_folder,
+};
 pub use metadata::StoredMetadata;
 pub use part::{Part, add_part};
 pub use recover::{Recovered, Sources, recover};
+pub use redated::RedatedFiles;
 pub use row::{Row, Stored};
 pub use store::{Bound, Catalog, MADE_BY, PAGE_ROWS};
+pub use unreadable::ReadSeek;
 pub use waiting::{Arrival, Departure, Doubt, Waiting, content_key, is_same_inode};

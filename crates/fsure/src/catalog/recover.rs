@@ -3,7 +3,6 @@
 //! says in which order.
 
 use std::collections::HashSet;
-use std::io::Read;
 use std::path::Path;
 
 use rusqlite::types::Value;
@@ -18,8 +17,9 @@ use super::salvage::{Pages, RawRow};
 use super::schema;
 use super::seal::Sealer;
 use super::store::{Catalog, MADE_BY, draw};
-use super::table_total::{Counted, TableTotals};
+use super::table_total::{Counted, TableTotal, TableTotals};
 use super::tables::Table;
+use super::unreadable::{ReadSeek, Unreadable};
 use crate::words::{AlgorithmSet, FileSystemId, IoContext as _, Result};
 use fsure_os::volume::Volume;
 
@@ -28,15 +28,15 @@ pub struct Sources<'a> {
     /// The damaged file, for errors.
     pub catalog: &'a Path,
     /// Its content, if it is there, and that of its rollback journal.
-    pub damaged: Option<Box<dyn Read>>,
+    pub damaged: Option<Box<dyn ReadSeek>>,
     /// See above.
-    pub journal: Option<Box<dyn Read>>,
+    pub journal: Option<Box<dyn ReadSeek>>,
     /// Backups, each with its file.
-    pub backups: Vec<(&'a Path, Box<dyn Read>)>,
+    pub backups: Vec<(&'a Path, Box<dyn ReadSeek>)>,
 }
 
-/// What came of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The result of putting a catalog together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
     /// Rows of files, folders and links that the damaged file still proves.
     pub from_catalog: u64,
@@ -44,12 +44,20 @@ pub struct Recovered {
     pub from_backup: u64,
     /// The number of rows that there were, if the damaged file or a backup tells.
     pub rows_before: Option<u64>,
-    /// Whether it is proved that nothing is lacking.
+    /// True if it is proved that no row of a file, folder or link is lacking.
+    pub has_all_rows: bool,
+    /// True if it is proved that nothing is lacking.
     pub is_whole: bool,
     /// True if the backup was as new as the catalog.
     pub has_current_backup: bool,
     /// True if no more was found of what the root keeps to than its folder shows.
     pub settings_are_lost: bool,
+    /// Tables beside `record` of which it is not proved that all rows are there.
+    pub lost_tables: Vec<&'static str>,
+    /// Bytes of the damaged file and its backups that the medium did not give.
+    pub bytes_unreadable: u64,
+    /// True if anything in the damaged file is of a catalog.
+    pub is_of_catalog: bool,
 }
 
 /// Puts a catalog together in a new file, which must not be there yet. `root` is
@@ -67,14 +75,18 @@ pub fn recover(
         pages = Some(Pages::read(content, sources.journal).doing("read", damaged)?);
     }
     let recovery = Recovery { connection, sealer: Sealer::new() };
-    let mut backup = None;
+    let (mut backup, mut bytes_unreadable) = (None, 0);
     let blame = |error: rusqlite::Error| blame(making, &error);
     recovery.begin().map_err(blame)?;
     for (file, content) in sources.backups {
-        let replayed = recovery.take_backup(content, backup.as_ref()).map_err(blame)?;
+        let mut content = Unreadable::new(content).doing("read", file)?;
+        let replayed = recovery.take_backup(&mut content, backup.as_ref()).map_err(blame)?;
         backup = replayed.doing("read", file)?.or(backup);
+        bytes_unreadable += content.bytes_lost();
     }
-    recovery.take(pages.as_ref(), backup, root, now_s).map_err(blame)
+    let mut recovered = recovery.take(pages.as_ref(), backup, root, now_s).map_err(blame)?;
+    recovered.bytes_unreadable = bytes_unreadable + pages.map_or(0, |pages| pages.bytes_lost());
+    Ok(recovered)
 }
 
 /// A table of what was salvaged, beside the one that is put together.
@@ -105,7 +117,7 @@ impl Recovery {
     /// Replays a backup, and takes it if it is better than the one before.
     fn take_backup(
         &self,
-        content: impl Read,
+        content: &mut Unreadable,
         before: Option<&Replayed>,
     ) -> rusqlite::Result<std::io::Result<Option<Replayed>>> {
         self.connection.execute_batch("SAVEPOINT take")?;
@@ -139,8 +151,10 @@ impl Recovery {
             None => Found::default(),
         };
         let is_current = backup.as_ref().zip(found.state).is_some_and(|(backup, state)| {
-            backup.damaged_frames == 0
-                && (backup.catalog, backup.sequence) == (state.catalog, state.sequence)
+            // The row of the root was written with the state: it says the same.
+            let told = told_by_backup.as_ref().map(|root| root.totals);
+            let is_as_large = found.root.as_ref().is_none_or(|root| told == Some(root.totals));
+            state.is_that_of(backup) && is_as_large
         });
         let mut recovered = Recovered {
             has_current_backup: is_current,
@@ -157,10 +171,17 @@ impl Recovery {
             self.connection.execute("DELETE FROM record", [])?;
         }
         self.take_records(is_current && !is_whole_by_sum, &mut recovered)?;
-        recovered.is_whole = is_whole_by_sum || is_current;
-        self.take_tables(found.totals.as_ref(), is_current)?;
+        recovered.is_of_catalog = found.state.is_some()
+            || found.root.is_some()
+            || found.totals.iter().any(Option::is_some)
+            || recovered.from_catalog > 0;
+        recovered.lost_tables = self.take_tables(&found.totals, is_current)?;
         self.take_blocks(is_current)?;
-        self.take_file_systems()?;
+        if self.take_file_systems()? {
+            recovered.lost_tables.push(Table::FileSystem.name());
+        }
+        recovered.has_all_rows = is_current || is_whole_by_sum;
+        recovered.is_whole = is_current || (is_whole_by_sum && recovered.lost_tables.is_empty());
         let root = found.root.or(told_by_backup).unwrap_or_else(|| RootRow {
             file_system: FileSystemId(0),
             inode: volume.has_stable_inodes.then_some(inode),
@@ -201,7 +222,7 @@ impl Recovery {
             };
         });
         outcome?;
-        found.totals = TableTotals::from_values(&totals);
+        found.totals = Counted::ALL.map(|table| TableTotals::from_values(table, &totals));
         found.root = self.salvaged_root()?;
         self.choose_sound_records()?;
         Ok(found)
@@ -305,31 +326,29 @@ impl Recovery {
 
     /// Takes the tables beside `record`: as a whole if their total proves them, else
     /// what the backup has, with the rows that prove themselves if it may be older.
+    /// Returns those of which rows may be lacking.
     fn take_tables(
         &mut self,
-        totals: Option<&TableTotals>,
+        totals: &[Option<TableTotal>; Counted::ALL.len()],
         is_current: bool,
-    ) -> rusqlite::Result<()> {
+    ) -> rusqlite::Result<Vec<&'static str>> {
+        let mut lost = Vec::new();
         for counted in Counted::ALL {
             let table = counted.table();
             let (name, salvaged) = (table.name(), salvaged(table));
-            let total = totals.map(|totals| totals.of(counted));
             let found = counted.count_in(&self.connection, &salvaged)?;
-            if total == Some(found) {
+            if totals[counted as usize] == Some(found) {
                 self.connection.execute_batch(&format!(
                     "DELETE FROM {name}; INSERT INTO {name} SELECT * FROM {salvaged}"
                 ))?;
-            } else if !is_current && table.is_sealed() {
-                self.take_sealed(table)?;
+            } else if !is_current {
+                lost.push(name);
+                if table.is_sealed() {
+                    self.take_sealed(table)?;
+                }
             }
         }
-        let is_empty = "SELECT NOT EXISTS (SELECT 1 FROM accepted)";
-        if self.connection.query_row(is_empty, [], |row| row.get(0))? {
-            self.connection
-    /// Returns those of which rows may be lacking.
-                .execute_batch("INSERT INTO accepted SELECT * FROM salvaged_accepted")?;
-        }
-        Ok(())
+        Ok(lost)
     }
 
     fn take_sealed(&mut self, table: Table) -> rusqlite::Result<()> {
@@ -355,34 +374,20 @@ impl Recovery {
     }
 
     /// File systems that records refer to and of which nothing is left are ones
-    /// that nothing can be compared with.
-    fn take_file_systems(&mut self) -> rusqlite::Result<()> {
-        let mut select = self.connection.prepare("SELECT * FROM salvaged_file_system")?;
-        let mut rows = select.query([])?;
-        let mut sound = Vec::new();
-        while let Some(sql_row) = rows.next()? {
-            let values = (0..7).map(|column| sql_row.get(column));
-            let values: Vec<Value> = values.collect::<rusqlite::Result<_>>()?;
-            if fits_its_seal(&values, &mut self.sealer) {
-                sound.push(values);
-            }
-        }
-        drop(rows);
-        drop(select);
-        for values in sound {
-            Table::FileSystem.put(&self.connection, &values)?;
-        }
+    /// that nothing can be compared with. Returns true if there are such.
+    fn take_file_systems(&mut self) -> rusqlite::Result<bool> {
+        self.take_sealed(Table::FileSystem)?;
         let mut select = self.connection.prepare(
             "SELECT DISTINCT file_system FROM record \
              WHERE file_system NOT IN (SELECT id FROM file_system)",
         )?;
         let lost = select.query_map([], |row| row.get(0))?;
         let lost: Vec<i64> = lost.collect::<rusqlite::Result<_>>()?;
-        for id in lost {
-            let values = about::unknown_file_system(id, &mut self.sealer);
+        for id in &lost {
+            let values = about::unknown_file_system(*id, &mut self.sealer);
             Table::FileSystem.put(&self.connection, &values)?;
         }
-        Ok(())
+        Ok(!lost.is_empty())
     }
 
     fn finish(
@@ -442,11 +447,16 @@ impl Recovery {
 #[derive(Default)]
 struct Found {
     root: Option<RootRow>,
-    totals: Option<TableTotals>,
+    totals: [Option<TableTotal>; Counted::ALL.len()],
     state: Option<BackupState>,
 }
 
-/// Which table a row can only be of.
+/// Tells rows of `redated`, which end with a number of files, from those of `own_change`,
+/// which end with a date: 18 minutes after 1970, nanoseconds. A row that this takes for
+/// what it is not has the table fail its total.
+const CHANGE_TIME_NS_MIN: i64 = 1 << 40;
+
+/// The only table that a row can be of.
 enum Kind {
     Table(Table, Vec<Value>),
     /// A row of `table_total`.
@@ -470,6 +480,7 @@ impl Kind {
             (false, [Blob(_), Blob(_), Integer(_)]) => Table::Metadata,
             (false, [Blob(_), Text(_), Integer(_), Integer(_), Integer(_)]) => Table::Finding,
             (false, [Blob(_)]) => Table::Nested,
+            (false, [Blob(_), Integer(count)]) if *count < CHANGE_TIME_NS_MIN => Table::Redated,
             (false, [Text(_), Integer(_), Integer(_), Integer(_)]) => {
                 return Some(Self::Total(values));
             }

@@ -4,11 +4,13 @@
 //! File Format". What a row says is proved by its own seal, elsewhere.
 
 use std::collections::{HashMap, HashSet};
-use std::io::{self, Read};
+use std::io;
 
 use rusqlite::types::Value;
 
-/// How every SQLite database begins.
+use super::unreadable::{ReadSeek, Unreadable};
+
+/// The bytes that every SQLite database begins with.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 /// The bytes that every rollback journal begins with.
 const JOURNAL_MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
@@ -34,42 +36,45 @@ pub(super) struct RawRow {
 /// The pages of a database file, with what a journal puts back. They are read when they
 /// are wanted: a catalog may be larger than the memory.
 pub(super) struct Pages {
-    bytes: Vec<u8>,
-    /// Pages as they were before the transaction that was cut off.
-    before: HashMap<usize, Vec<u8>>,
+    file: Unreadable,
+    journal: Option<Unreadable>,
+    /// Pages as they were before the transaction that was cut off: the place of each in
+    /// the journal.
+    before: HashMap<usize, u64>,
     page_size: usize,
 }
 
 impl Pages {
     /// Reads a database file, however damaged, and its journal, if any.
-    pub(super) fn read(mut file: impl Read, journal: Option<impl Read>) -> io::Result<Self> {
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        let page_size = page_size(&bytes);
-        let mut before = HashMap::new();
-        if let Some(mut journal) = journal {
-            let mut content = Vec::new();
-            journal.read_to_end(&mut content)?;
-            before = pages_of_journal(&content, page_size);
-        }
-        Ok(Self { bytes, before, page_size })
+    pub(super) fn read(
+        file: Box<dyn ReadSeek>,
+        journal: Option<Box<dyn ReadSeek>>,
+    ) -> io::Result<Self> {
+        let file = Unreadable::new(file)?;
+        let page_size = page_size(&file.read_at(0, HEADER));
+        let journal = journal.map(Unreadable::new).transpose()?;
+        let before =
+            journal.as_ref().map_or_else(HashMap::new, |it| pages_of_journal(it, page_size));
+        Ok(Self { file, journal, before, page_size })
+    }
+
+    /// Bytes of the database file that could not be read so far.
+    pub(super) fn bytes_lost(&self) -> u64 {
+        self.file.bytes_lost()
     }
 
     fn count(&self) -> usize {
-        let in_file = self.bytes.len().div_ceil(self.page_size);
+        let in_file = self.file.length().div_ceil(self.page_size as u64) as usize;
         self.before.keys().copied().max().unwrap_or(0).max(in_file)
     }
 
     /// A page by its number, from 1; one that is cut off is filled with zeros.
     fn page(&self, number: usize) -> Option<Vec<u8>> {
-        if let Some(page) = self.before.get(&number) {
-            return Some(page.clone());
+        if let (Some(place), Some(journal)) = (self.before.get(&number), &self.journal) {
+            return Some(journal.read_at(*place, self.page_size));
         }
-        let start = number.checked_sub(1)?.checked_mul(self.page_size)?;
-        let rest = self.bytes.get(start..)?;
-        let mut page = rest[..rest.len().min(self.page_size)].to_vec();
-        page.resize(self.page_size, 0);
-        Some(page)
+        let start = (number.checked_sub(1)? as u64).checked_mul(self.page_size as u64)?;
+        (start < self.file.length()).then(|| self.file.read_at(start, self.page_size))
     }
 
     /// Calls `each` with every row that a page in use holds.
@@ -172,30 +177,37 @@ fn page_size(bytes: &[u8]) -> usize {
     if is_sound { told } else { PAGE_SIZE_USUAL }
 }
 
-/// The pages that a hot journal puts back, each if its checksum fits.
-fn pages_of_journal(bytes: &[u8], page_size: usize) -> HashMap<usize, Vec<u8>> {
+/// The places in a hot journal of the pages that it puts back, each if its checksum fits.
+fn pages_of_journal(journal: &Unreadable, page_size: usize) -> HashMap<usize, u64> {
     let mut pages = HashMap::new();
+    let record = page_size + 8;
     let mut at = 0;
-    while bytes.get(at..at + 8) == Some(&JOURNAL_MAGIC[..]) {
-        let header = |place| number_at(bytes, at + place).unwrap_or(0);
+    loop {
+        let head = journal.read_at(at, 28);
+        if head[..8] != JOURNAL_MAGIC {
+            break;
+        }
+        let header = |place| number_at(&head, place).unwrap_or(0);
         let (count, nonce, sector, told) = (header(8), header(12), header(20), header(24));
         if told as usize != page_size || sector == 0 {
             break;
         }
-        at += sector as usize;
-        let record = page_size + 8;
+        at += u64::from(sector);
         // One that was not flushed does not tell its length.
-        let told = if count == u32::MAX { usize::MAX } else { count as usize };
-        for _ in 0..told.min(bytes.len() / record + 1) {
-            let Some(found) = bytes.get(at..at + record) else { return pages };
-            let (number, page) = (number_at(found, 0).unwrap_or(0), &found[4..4 + page_size]);
-            if number_at(found, 4 + page_size) != Some(journal_checksum(nonce, page)) {
+        let told = if count == u32::MAX { u64::MAX } else { u64::from(count) };
+        for _ in 0..told.min(journal.length() / record as u64 + 1) {
+            if at + record as u64 > journal.length() {
                 return pages;
             }
-            pages.entry(number as usize).or_insert_with(|| page.to_vec());
-            at += record;
+            let found = journal.read_at(at, record);
+            let (number, page) = (number_at(&found, 0).unwrap_or(0), &found[4..4 + page_size]);
+            if number_at(&found, 4 + page_size) != Some(journal_checksum(nonce, page)) {
+                return pages;
+            }
+            pages.entry(number as usize).or_insert(at + 4);
+            at += record as u64;
         }
-        at = at.next_multiple_of(sector as usize);
+        at = at.next_multiple_of(u64::from(sector));
     }
     pages
 }
@@ -284,6 +296,7 @@ fn short_at(bytes: &[u8], at: usize) -> Option<u16> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::unreadable::tests::BadSector;
     use super::*;
     use rusqlite::Connection;
 
@@ -328,7 +341,11 @@ mod tests {
     }
 
     fn rows_of(bytes: &[u8]) -> Vec<RawRow> {
-        let pages = Pages::read(bytes, None::<&[u8]>).unwrap();
+        rows_in(Box::new(io::Cursor::new(bytes.to_vec())))
+    }
+
+    fn rows_in(file: Box<dyn ReadSeek>) -> Vec<RawRow> {
+        let pages = Pages::read(file, None).unwrap();
         let mut rows = Vec::new();
         pages.each_row(&mut |row| rows.push(row));
         rows
@@ -347,6 +364,19 @@ mod tests {
             assert_eq!(without.len(), written.len(), "{page_size}: and none that was deleted");
             let with = rows.iter().filter(|row| row.rowid.is_some() && row.values.len() == 4);
             assert_eq!(with.count(), 300, "{page_size}");
+        }
+    }
+
+    #[test]
+    fn a_page_that_cannot_be_read_costs_its_rows() {
+        let (bytes, _) = database(4096);
+        for page in 0..bytes.len() / 4096 {
+            let range = page * 4096..(page + 1) * 4096;
+            let mut zeroed = bytes.clone();
+            zeroed[range.clone()].fill(0);
+            let (start, end) = (range.start as u64, range.end as u64);
+            let file = BadSector { file: io::Cursor::new(bytes.clone()), bad: start..end };
+            assert!(rows_in(Box::new(file)) == rows_of(&zeroed), "{page}");
         }
     }
 

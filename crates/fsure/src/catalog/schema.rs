@@ -10,7 +10,7 @@ use super::table_total::TableTotals;
 pub(super) const APPLICATION_ID: i64 = 0x6673_7572;
 
 /// The version this program writes and the highest it reads.
-const VERSION: i64 = 1 + ADDED.len() as i64;
+pub(super) const VERSION: i64 = 1 + ADDED.len() as i64;
 
 /// The tables that each version from the second on has added.
 const ADDED: [&str; 2] = [
@@ -249,14 +249,34 @@ pub(super) fn is_head_of_catalog(head: &[u8; HEAD_BYTES]) -> bool {
     head.starts_with(b"SQLite format 3\0") && head[68..72] == (APPLICATION_ID as u32).to_be_bytes()
 }
 
-/// Why a database cannot be used as a catalog, if it cannot.
+/// The version of a catalog that a later program has written. One that has exactly the
+/// tables of this version says so by a flipped bit: a newer version adds tables.
+pub(super) fn newer(connection: &Connection) -> rusqlite::Result<Option<i64>> {
+    let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let (application, version) = (pragma("application_id")?, pragma("user_version")?);
+    if application != APPLICATION_ID || version <= VERSION {
+        return Ok(None);
+    }
+    let ours = Connection::open_in_memory()?;
+    create(&ours)?;
+    Ok((tables(connection)? != tables(&ours)?).then_some(version))
+}
+
+/// The statements that make the tables of a database.
+fn tables(connection: &Connection) -> rusqlite::Result<Vec<Option<String>>> {
+    let mut select = connection.prepare("SELECT sql FROM main.sqlite_master ORDER BY name")?;
+    select.query_map([], |row| row.get(0))?.collect()
+}
+
+/// Returns the reason why a database cannot be used as a catalog; `None` if it can be used.
 pub(super) fn objection(connection: &Connection) -> rusqlite::Result<Option<String>> {
     let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let (application, version) = (pragma("application_id")?, pragma("user_version")?);
     Ok(if application != APPLICATION_ID {
         Some(FOREIGN.to_owned())
     } else if version > VERSION {
-        Some(format!("it has format version {version}, this program reads up to {VERSION}"))
+        let ours = format!("and has the tables of version {VERSION}");
+        Some(format!("it says that it has format version {version}, {ours}"))
     } else if version < 1 {
         Some(format!("it has the impossible format version {version}"))
     } else if has_later_tables(connection)? {

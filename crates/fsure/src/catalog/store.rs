@@ -15,8 +15,9 @@ use super::about::{self, FileSystem, RootRow, Settings, Totals};
 use super::backup::{BackupLog, BackupState};
 use super::choice::{self, Choices};
 use super::claims::claims_the_same;
-use super::fault::{CACHE_KIB_TO_WRITE, blame, connect, foreign, not_written, untrusted};
+use super::fault::{CACHE_KIB_TO_WRITE, blame, connect, foreign, lost, not_written, untrusted};
 use super::guard::refuse_irregular;
+use super::locate::is_lost;
 use super::row::{self, Row, Stored};
 use super::schema::{self, HEAD_BYTES};
 use super::seal::Sealer;
@@ -74,14 +75,15 @@ pub struct Catalog {
 impl Catalog {
     /// The file that is locked by the one process that may write the catalog.
     pub fn lock_file(file: &Path) -> PathBuf {
-        beside(file, ".lock")
+        os_path::with_suffix(file, ".lock")
     }
 
     /// Refuses a file that is there and does not begin as a catalog does, and one that is
     /// gone while its backup is there, before a lock is made beside it.
     pub fn refuse_foreign(file: &Path) -> Result<()> {
         refuse_irregular(file)?;
-        if !os_path::exists(file) || os_path::exists(&beside(file, "-journal")) {
+        refuse_lost(file)?;
+        if !os_path::exists(file) || os_path::exists(&os_path::with_suffix(file, "-journal")) {
             return Ok(());
         }
         let mut head = [0; HEAD_BYTES];
@@ -117,7 +119,7 @@ impl Catalog {
     /// whole, so that a cut-off catalog is always damage. The caller holds its
     /// lock.
     pub fn create(file: &Path, settings: Settings, root: (Volume, u64), now_s: i64) -> Result<()> {
-        let making = beside(file, ".making");
+        let making = os_path::with_suffix(file, ".making");
         os_path::remove(&making, false);
         let made = Self::make(&making, settings, root, now_s);
         if let Err(error) = made.and_then(|made| {
@@ -177,6 +179,7 @@ impl Catalog {
 
     /// Opens a catalog: to write where a lock is given, else to read.
     pub fn open(file: &Path, lock: Option<Lock>) -> Result<Self> {
+        refuse_lost(file)?;
         Self::on(connect(file, OpenFlags::empty())?, file, lock)
     }
 
@@ -184,6 +187,10 @@ impl Catalog {
     pub(super) fn on(connection: Connection, file: &Path, lock: Option<Lock>) -> Result<Self> {
         let mut sealer = Sealer::new();
         let blame = |error: &rusqlite::Error| blame(file, error);
+        if let Some(version) = schema::newer(&connection).map_err(|e| blame(&e))? {
+            let catalog = file.to_owned();
+            return Err(Error::RecordTooNew { catalog, version, known: schema::VERSION });
+        }
         if let Some(why) = schema::objection(&connection).map_err(|e| blame(&e))? {
             return Err(untrusted(file, why));
         }
@@ -207,7 +214,10 @@ impl Catalog {
             return Err(untrusted(file, UNSEALED.to_owned()));
         };
         let backup = match permanently {
-            true => Some(open_backup(&connection, file, root.totals.rows == 0)),
+            true => {
+                let is_empty = root.totals.rows == 0 && table_totals.are_empty();
+                Some(open_backup(&connection, file, is_empty))
+            }
             false => None,
         };
         let backup = backup.transpose().map_err(|e| blame(&e))?;
@@ -504,18 +514,8 @@ impl Catalog {
             record.and_then(|record| record.digests.get(Algorithm::Blake3).map(<[u8]>::to_vec))
         };
         let sql = "INSERT INTO accepted VALUES (?1, ?2, ?3, ?4, ?5)";
-        let (before, after) = (blake3(before), blake3(after));
-        let values = params![at_s, path.as_bytes(), verdict, before, after];
-        self.connection.execute(sql, values).map_err(|e| self.blame(&e))?;
-        if let Some(backup) = &mut self.backup {
-            let (path, verdict) = (path.as_bytes(), verdict.as_bytes());
-            let (path, verdict) = (ValueRef::Blob(path), ValueRef::Text(verdict));
-            let before = before.as_deref().map_or(ValueRef::Null, ValueRef::Blob);
-            let after = after.as_deref().map_or(ValueRef::Null, ValueRef::Blob);
-            let values = [ValueRef::Integer(at_s), path, verdict, before, after];
-            backup.put_values(Table::Accepted, &values);
-        }
-        Ok(())
+        let values = params![at_s, path.as_bytes(), verdict, blake3(before), blake3(after)];
+        self.insert_counted(Counted::Accepted, sql, values)
     }
 
     /// Holds the file open for reading until [`Catalog::release`], so that many
@@ -592,7 +592,7 @@ impl Catalog {
             let put = &mut |row: &rusqlite::Row<'_>| backup.put(Table::FileSystem, row);
             Table::FileSystem.each_row(&self.connection, put)?;
         }
-        if backup.has_entries() {
+        if backup.has_changes() {
             let put = &mut |row: &rusqlite::Row<'_>| backup.put(Table::Root, row);
             Table::Root.each_row(&self.connection, put)?;
         }
@@ -601,7 +601,7 @@ impl Catalog {
 
     /// The backup of a catalog.
     pub fn backup_file(file: &Path) -> PathBuf {
-        beside(file, ".backup")
+        os_path::with_suffix(file, ".backup")
     }
 
     /// Brings the backup in step with what this run has committed, durably. The
@@ -658,17 +658,17 @@ fn open_backup(
         Some(state) => state,
         None => BackupState::behind(draw(connection)?, 0),
     };
-    Ok(BackupLog::open(Catalog::backup_file(file), state, is_empty))
+    let is_new = is_empty && state.sequence == 0;
+    Ok(BackupLog::open(Catalog::backup_file(file), state, is_new))
+}
+
+/// Refuses a catalog that is gone while something of it is left: a new one in its place
+/// would take away what the record can be put together from.
+fn refuse_lost(file: &Path) -> Result<()> {
+    if is_lost(file) { Err(lost(file)) } else { Ok(()) }
 }
 
 /// Sixteen bytes that name a catalog.
 pub(super) fn draw(connection: &Connection) -> rusqlite::Result<[u8; 16]> {
     connection.query_row("SELECT randomblob(16)", [], |row| row.get(0))
-}
-
-/// The file of the same name with something behind it.
-pub(super) fn beside(file: &Path, tail: &str) -> PathBuf {
-    let mut name = file.as_os_str().to_owned();
-    name.push(tail);
-    PathBuf::from(name)
 }

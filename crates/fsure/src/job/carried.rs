@@ -66,9 +66,11 @@ pub(super) fn adopt(
             catalog: place.root.clone(),
             why: "records that travel with the data are damaged or contradict each other"
                 .to_owned(),
-            hint: "nothing was recorded; 'fsure verify' judges by the sound ones, and where the \
-                   data is known to be good, the others can be removed"
-                .to_owned(),
+            hint: format!(
+                "nothing was recorded; '{}' judges by the sound ones, and where the data is known \
+                 to be good, the others can be removed",
+                place.command("verify")
+            ),
         });
     }
     if carriers.used > 0 {

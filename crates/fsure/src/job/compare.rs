@@ -35,7 +35,7 @@ pub fn compare(
     monitor: &dyn Monitor,
     tell: &mut dyn FnMut(&Compared),
 ) -> Result<Comparison> {
-    let (here, there) = (Given::of(here)?, Given::of(there)?);
+    let (here, there) = (Given::of(here, monitor)?, Given::of(there, monitor)?);
     // What is read is read for a digest that the other side has.
     let wanted = wanted([&here, &there])?;
     let open = |given: &Given, other: Option<&mut Opened>| {
@@ -50,11 +50,14 @@ pub fn compare(
         let there = open(&there, Some(&mut here))?;
         (here, there)
     };
+    let mut known_damage = here.known_damage;
+    known_damage.join(&there.known_damage);
     let mut merge = Merge {
         found: Comparison {
             bytes_read: here.bytes_read + there.bytes_read,
             malformed: here.malformed + there.malformed,
             unusable: here.unusable + there.unusable,
+            known_damage,
             ..Default::default()
         },
         waiting: Waiting::new()?,

@@ -38,6 +38,7 @@ pub fn dupes(
     let mut groups = Groups::new(tell);
     groups.found.unread = looked.unread.len() as u64;
     groups.found.bad_records = looked.bad_records;
+    groups.found.known_damage = looked.known_damage;
     groups.found.files_read = looked.files_read;
     groups.found.bytes_read = looked.bytes_read;
     looked.catalog.each_equal(algorithm, &place.scope, &mut |stored| {

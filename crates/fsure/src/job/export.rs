@@ -12,14 +12,15 @@ use fsure_os::plain::{self, Beside};
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha512};
 
+use super::look::warn_of_known_damage;
 use super::opening::require_record;
-use super::output::{open_output, unless_reader_left};
+use super::output::{is_reader_gone, open_output, unless_reader_left, unless_stopped};
 use super::{Options, UpdateOptions, update};
 use crate::catalog::{Bound, Catalog, Place, Stored};
 use crate::exchange::{About, Format, Listed, Modified, bag_files, mhl_chain, writer};
 use crate::words::{
     Error, ExitCode, Finding, IoContext as _, Monitor, Outcome, Progress, Record, RelPath, Result,
-    Verdict,
+    Tally, Verdict,
 };
 
 /// The destination of a list.
@@ -46,6 +47,9 @@ pub struct Exported {
     pub gone: u64,
     /// Rows that fail their own seal.
     pub bad: u64,
+    /// Files in the list that are known to be damaged, by the verdict of the run that
+    /// last read them: the list has what was recorded of them.
+    pub known_damage: Tally,
     /// The exit code of the pass that computed digests.
     pub completing: ExitCode,
 }
@@ -60,7 +64,7 @@ impl Exported {
             }
             _ => ExitCode::Clean,
         };
-        self.completing.worse(own)
+        self.completing.worse(own).worse(self.known_damage.known_damage_code())
     }
 }
 
@@ -81,22 +85,47 @@ pub fn export(
     let catalog = &mut Catalog::open(&place.catalog, None)?;
     let mut export = Export { scope: &place.scope, format, monitor, exported: nothing(completing) };
     let about = about();
-    let written = match target {
-        Target::Stream(out) => export.list(catalog, &about, out, Path::new("standard output")),
-        Target::Path(path) if format.is_folder() => {
-            export.folder(catalog, &about, &place.root, path)
+    match target {
+        Target::Stream(out) => {
+            let written = export.list(catalog, &about, out, Path::new("standard output"));
+            unless_reader_left(written, monitor)?;
         }
-        Target::Path(path) => open_output(path, monitor)
-            .and_then(|output| export.output(catalog, &about, output, path)),
-    };
+        Target::Path(path) if format.is_folder() => {
+            export.folder(catalog, &about, &place.root, path)?;
+        }
+        Target::Path(path) => {
+            let output = open_output(path, monitor)?;
+            let written = export.output(catalog, &about, output, path);
+            match unless_stopped(written, monitor) {
+                Err(error) if is_reader_gone(&error) => {
+                    return Err(cut_short(&export, catalog, path));
+                }
+                written => written?,
+            }
+        }
+    }
     let mut exported = export.exported;
-    unless_reader_left(written)?;
+    warn_of_known_damage(place, &exported.known_damage, monitor);
     let faults = catalog.audit_unless_shown()?.faults();
     if faults > exported.bad {
         monitor.warn("the list is not whole: rows of the record are damaged or lost");
         exported.bad = faults;
     }
     Ok(exported)
+}
+
+/// The error of a list whose reader went away before it had all of it.
+fn cut_short(export: &Export<'_>, catalog: &mut Catalog, to: &Path) -> Error {
+    let mut all = 0;
+    let counted = each_row(catalog, export.scope, &mut |stored| {
+        all += u64::from(matches!(stored, Stored::Sound(row) if row.is_live_file()));
+        Ok(())
+    });
+    let of = if counted.is_ok() { format!(" of {all}") } else { String::new() };
+    let files = export.exported.files;
+    let why = format!("the program that reads it went away after {files}{of} files at most");
+    let source = io::Error::new(io::ErrorKind::BrokenPipe, why);
+    Error::Io { doing: "write", path: to.to_owned(), source }
 }
 
 fn nothing(completing: ExitCode) -> Exported {
@@ -107,6 +136,7 @@ fn nothing(completing: ExitCode) -> Exported {
         without_digest: 0,
         gone: 0,
         bad: 0,
+        known_damage: Tally::default(),
         completing,
     }
 }
@@ -322,6 +352,9 @@ impl Export<'_> {
             return None;
         }
         let modified = entry.exact_mtime_ns().map(|time_ns| Modified { time_ns, unit_ns: 1 });
+        if let Some(known) = row.known_damage() {
+            self.exported.known_damage.add(known.verdict);
+        }
         let (digests, size) = (digests.clone(), Some(entry.size));
         Some(Listed { path, digests, size, modified, ..Listed::default() })
     }

@@ -85,7 +85,7 @@ pub fn import(
         return Err(Error::RecordUntrusted {
             catalog: place.catalog.clone(),
             why: audit.objection.unwrap_or_else(|| "rows of it fail their own seal".to_owned()),
-            hint: "nothing was imported; 'fsure verify' says more".to_owned(),
+            hint: format!("nothing was imported; '{}' says more", place.command("verify")),
         });
     }
     let mut import = Import {

@@ -5,7 +5,7 @@ use crate::catalog::{Catalog, Place};
 use crate::trust::{Chain, Verifier, check, head, signed, signer_of, statement};
 use crate::words::digest::hex;
 use crate::words::{
-    ExitCode, GRAVE_FINDINGS_MAX, Generation, KnownDamage, RelPath, Result, Signed, Verdict,
+    ExitCode, GRAVE_FINDINGS_MAX, Generation, KnownDamage, RelPath, Result, Signed, Tally,
     Verification,
 };
 
@@ -19,10 +19,10 @@ pub struct History {
     /// Files that are known to be damaged, in the order of paths, at most
     /// [`GRAVE_FINDINGS_MAX`].
     pub known_damage: Vec<(RelPath, KnownDamage)>,
-    /// Number of such files.
-    pub damaged_files: u64,
-    /// Why the signed generations are not what was signed, if they are not; or
-    /// why the key that was given is not the one that signed.
+    /// All such files, by the verdict of the run that last read them.
+    pub damaged_files: Tally,
+    /// The reason why the signed generations are not the ones that were signed, or why
+    /// the given key is not the one that signed; `None` if there is no objection.
     pub objection: Option<String>,
     /// The newest signature, if a key was given and it fits.
     pub signed: Option<Signed>,
@@ -44,15 +44,9 @@ pub struct Claim {
 impl History {
     /// The exit code this deserves.
     pub fn exit_code(&self) -> ExitCode {
-        let is_damage = |(_, known): &(_, KnownDamage)| known.verdict != Verdict::Unreadable;
-        if self.objection.is_some() {
-            ExitCode::RecordUntrusted
-        } else if self.known_damage.iter().any(is_damage) {
-            ExitCode::Damage
-        } else if self.damaged_files > 0 {
-            ExitCode::Unread
-        } else {
-            ExitCode::Clean
+        match self.objection {
+            Some(_) => ExitCode::RecordUntrusted,
+            None => self.damaged_files.known_damage_code(),
         }
     }
 }
@@ -88,18 +82,20 @@ pub fn log(place: &Place, key: Option<&Verifier>) -> Result<History> {
     })
 }
 
-/// The files below a path that are known to be damaged, as far as they are
-/// listed, and their number.
-fn known_damage(catalog: &Catalog, scope: &RelPath) -> Result<(Vec<(RelPath, KnownDamage)>, u64)> {
-    let (mut listed, mut files, mut after) = (Vec::new(), 0, None);
-    loop {
-        let page = catalog.known_damage_page(scope, after.as_ref())?;
-        let Some((last, _)) = page.last() else { return Ok((listed, files)) };
-        after = Some(last.clone());
-        files += page.len() as u64;
-        let room = GRAVE_FINDINGS_MAX - listed.len();
-        listed.extend(page.into_iter().take(room));
-    }
+/// Returns the first [`GRAVE_FINDINGS_MAX`] files below a path that are known to be
+/// damaged, and the number of all such files by verdict.
+fn known_damage(
+    catalog: &Catalog,
+    scope: &RelPath,
+) -> Result<(Vec<(RelPath, KnownDamage)>, Tally)> {
+    let (mut listed, mut files) = (Vec::new(), Tally::default());
+    catalog.each_known_damage(scope, &mut |path, known| {
+        files.add(known.verdict);
+        if listed.len() < GRAVE_FINDINGS_MAX {
+            listed.push((path, known));
+        }
+    })?;
+    Ok((listed, files))
 }
 
 fn claim(generation: &Generation) -> Option<Claim> {

@@ -12,8 +12,8 @@ use super::opening::{OpenRoot, plan};
 use crate::catalog::{Catalog, Place, Settings};
 use crate::scan::{Accept, Forget, Purpose, Sizes, UpdateRules, scan};
 use crate::words::{
-    AlgorithmSet, Error, ExitCode, Finding, Monitor, Progress, RelPath, Result, Stop, Verdict,
-    no_answer,
+    AlgorithmSet, Error, ExitCode, Finding, Monitor, Progress, RelPath, Result, Stop, Tally,
+    Verdict, no_answer,
 };
 
 /// A tree that was scanned.
@@ -29,7 +29,9 @@ pub(super) struct Looked {
     pub(super) files_read: u64,
     /// Their bytes.
     pub(super) bytes_read: u64,
-    /// What sizes several files have, where only those were read.
+    /// Files that an earlier run found to be damaged, and this one not to be as recorded.
+    pub(super) known_damage: Tally,
+    /// Sizes that several files have; `None` unless only files of such sizes were read.
     pub(super) sizes: Option<Arc<Sizes>>,
 }
 
@@ -70,15 +72,17 @@ pub(super) fn look(
     let listener = Listener { inner: monitor, heard: Mutex::default() };
     let outcome = scan(&plan, &mut catalog, &listener)?;
     if let Some(why) = outcome.record_untrusted {
-        let hint = "'fsure verify' tells more".to_owned();
+        let hint = format!("'{}' tells more", place.command("verify"));
         return Err(Error::RecordUntrusted { catalog: place.catalog.clone(), why, hint });
     }
     if let Some(stop) = outcome.stopped {
         return Err(unfinished(place, stop));
     }
     let heard = listener.heard.into_inner().unwrap_or_else(PoisonError::into_inner);
+    warn_of_known_damage(place, &heard.known_damage, monitor);
     Ok(Looked {
         catalog,
+        known_damage: heard.known_damage,
         unread: heard.unread,
         bad_records: heard.bad_records.max(faults),
         files_read: outcome.hashed,
@@ -87,7 +91,21 @@ pub(super) fn look(
     })
 }
 
-/// A tree that was not seen to its end can be said nothing of.
+/// Warns that files are known to be damaged, and names the command that lists them.
+pub(super) fn warn_of_known_damage(place: &Place, files: &Tally, monitor: &dyn Monitor) {
+    let are = match files.total() {
+        0 => return,
+        1 => "1 file is".to_owned(),
+        many => format!("{many} files are"),
+    };
+    monitor.warn(&format!(
+        "{are} known to be DAMAGED and not put right: '{}' names each",
+        place.command("log")
+    ));
+}
+
+/// Returns the error of a scan that did not reach its end: nothing can be concluded
+/// from it.
 fn unfinished(place: &Place, stop: Stop) -> Error {
     let source = match stop {
         Stop::Interrupted(code) => return Error::Interrupted(code),
@@ -101,6 +119,7 @@ fn unfinished(place: &Place, stop: Stop) -> Error {
 struct Heard {
     unread: BTreeSet<RelPath>,
     bad_records: u64,
+    known_damage: Tally,
 }
 
 /// Collects the paths that could not be read, and does not pass findings on.
@@ -120,6 +139,9 @@ impl Monitor for Listener<'_> {
             heard.unread.insert(finding.path.clone());
         }
         heard.bad_records += u64::from(finding.verdict == Verdict::RecordBad);
+        if let Some(known) = finding.known_damage {
+            heard.known_damage.add(known.verdict);
+        }
     }
 
     fn warn(&self, message: &str) {

@@ -6,15 +6,17 @@ use std::sync::Arc;
 
 use fsure_os::folder::Root;
 use fsure_os::lock::Lock;
-use fsure_os::path as os_path;
+use fsure_os::path::{self as os_path, with_suffix};
 use fsure_os::place::Places;
+use fsure_os::plain;
 use fsure_os::read::Way;
 use fsure_os::volume::{self, Volume};
 
 use super::Options;
 use super::config::{self, Config};
 use super::heal::is_draft_name;
-use crate::catalog::{Bound, Catalog, OWN_CATALOG, OWN_FOLDER, Place, Stored};
+use super::recover::DAMAGED;
+use crate::catalog::{Bound, Catalog, OWN_CATALOG, OWN_FOLDER, Place, RECOVERED, Stored};
 use crate::scan::{From, Plan, Purpose};
 use crate::tree::{Borders, LISTERS, Patterns, WalkOptions};
 use crate::trust::Trusted;
@@ -321,8 +323,11 @@ pub(super) fn refuse_half_healed(place: &Place) -> Result<()> {
     }
     Err(Error::RecordNotWritten {
         catalog: place.catalog.clone(),
-        why: "a heal in place was cut off, and a file may be half of it".to_owned(),
-        hint: "'fsure heal --yes' finishes it",
+        why: format!(
+            "a heal in place was cut off, and a file may be half of it: '{} --yes' finishes it",
+            place.command("heal")
+        ),
+        hint: "nothing was recorded",
     })
 }
 
@@ -330,7 +335,8 @@ pub(super) fn refuse_half_healed(place: &Place) -> Result<()> {
 pub(super) fn tell_cut_off(place: &Place, catalog: &Catalog, monitor: &dyn Monitor) -> Result<()> {
     let has_journal = os_path::exists(&Catalog::journal_file(&place.catalog));
     if has_journal || !catalog.drafts()?.is_empty() {
-        monitor.warn("a heal was cut off; 'fsure heal --yes' finishes it and clears up");
+        let heal = place.command("heal");
+        monitor.warn(&format!("a heal was cut off; '{heal} --yes' finishes it and clears up"));
     }
     Ok(())
 }
@@ -346,7 +352,23 @@ fn drafts(catalog: &Catalog, options: &Options) -> Result<Vec<RelPath>> {
     Ok(drafts.filter(|draft| is_draft_name(draft.name())).collect())
 }
 
-/// The paths below the root that are fsure's own.
+/// Returns the files that `recover` has kept beside a catalog in the tree.
+fn damaged_catalogs(place: &Place) -> impl Iterator<Item = RelPath> {
+    let folder = place.catalog.parent().unwrap_or(&place.root);
+    let start = with_suffix(&place.catalog, DAMAGED).file_name().map(|name| {
+        let name: &Path = name.as_ref();
+        os_path::bytes(name).into_owned()
+    });
+    let names = plain::names(folder).unwrap_or_default();
+    let kept = names
+        .into_iter()
+        .filter(move |name| start.as_ref().is_some_and(|start| name.starts_with(start)));
+    let below = folder.strip_prefix(&place.root).map(|folder| os_path::bytes(folder).into_owned());
+    let below = RelPath::from_bytes(below.unwrap_or_default());
+    kept.map(move |name| below.join(&name))
+}
+
+/// Returns the paths below the root that are fsure's own.
 fn own_paths(place: &Place) -> Vec<RelPath> {
     let mut own = vec![RelPath::from_bytes(OWN_FOLDER.as_bytes())];
     if let Ok(catalog) = place.catalog.strip_prefix(&place.root) {
@@ -364,9 +386,11 @@ fn own_paths(place: &Place) -> Vec<RelPath> {
                 b".backup",
                 b".backup.making",
                 b".recovering",
+                RECOVERED.as_bytes(),
             ]
             .map(with),
         );
+        own.extend(damaged_catalogs(place));
     }
     own
 }

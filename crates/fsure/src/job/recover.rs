@@ -2,17 +2,18 @@
 //! backups, and from what travels with the data. The damaged file is kept. Where it
 //! is proved that nothing is lacking, the new record says all that the old one did.
 
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use fsure_os::lock::Lock;
-use fsure_os::path as os_path;
-use fsure_os::plain::open_own;
+use fsure_os::path::{self as os_path, with_suffix};
+use fsure_os::plain::{self, open_own};
 
 use super::opening::{OpenRoot, keep_backup, lock_any, open_root, plan, root_identity};
 use super::{Options, carried};
 use crate::catalog::{
-    Bound, Catalog, OWN_CATALOG, Place, Recovered, Row, Settings, Sources, Stored,
+    Bound, Catalog, OWN_CATALOG, Place, RECOVERED, ReadSeek, Recovered, Row, Settings, Sources,
+    Stored, is_lost,
 };
 use crate::scan::{Purpose, are_proven};
 use crate::words::{
@@ -20,7 +21,12 @@ use crate::words::{
     Result, Verdict,
 };
 
-/// What `recover` is told.
+/// The end of the name of a catalog that is being put together.
+const RECOVERING: &str = ".recovering";
+/// The end of the name of a damaged catalog that is kept; a number follows.
+pub(super) const DAMAGED: &str = ".damaged-";
+
+/// The options of `recover`.
 #[derive(Clone, Debug, Default)]
 pub struct RecoverOptions {
     /// Backups besides the one beside the catalog.
@@ -78,7 +84,7 @@ pub fn locate_backup(path: &Path) -> Result<Option<Place>> {
     let asked = os_path::resolve(path).doing("find", path)?;
     let root = asked.ancestors().find(|folder| {
         let catalog = folder.join(OWN_CATALOG);
-        os_path::exists(&catalog) || os_path::exists(&Catalog::backup_file(&catalog))
+        os_path::exists(&catalog) || is_lost(&catalog)
     });
     Ok(root.map(|root| Place {
         root: root.to_owned(),
@@ -111,23 +117,28 @@ fn recover_locked(
     let Some(damage) = damage(place)? else {
         return Ok(Recovery::default());
     };
-    let making = beside(&place.catalog, ".recovering");
+    let making = with_suffix(&place.catalog, RECOVERING);
     os_path::remove(&making, false);
     let mut recovery =
         Recovery { damage: Some(damage), is_dry_run: options.is_dry_run, ..Recovery::default() };
-    let made = put_together(place, open, &making, options, &mut recovery, monitor);
+    let kept = kept_name(&place.catalog);
+    let made = put_together(place, open, (&making, &kept), options, &mut recovery, monitor);
     let is_kept = made.is_ok() && !options.is_dry_run;
     if !is_kept {
         os_path::remove(&making, false);
         return made.map(|()| recovery);
     }
-    recovery.kept_as = install(&place.catalog, &making, recovery.recovered.is_whole)?;
+    install(&place.catalog, &making, &kept, recovery.recovered.is_whole)?;
+    recovery.kept_as = os_path::exists(&kept).then_some(kept);
     renew_backup(place, lock, &options.backup_folders, monitor)?;
     Ok(recovery)
 }
 
 /// Describes the damage of a record, if there is any.
 fn damage(place: &Place) -> Result<Option<String>> {
+    if os_path::exists(&with_suffix(&place.catalog, RECOVERED)) {
+        return Ok(Some("an earlier 'fsure recover' was cut off".to_owned()));
+    }
     if !os_path::exists(&place.catalog) {
         return Ok(Some("it is gone".to_owned()));
     }
@@ -151,12 +162,16 @@ fn damage(place: &Place) -> Result<Option<String>> {
 fn put_together(
     place: &Place,
     open: &OpenRoot,
-    making: &Path,
+    (making, kept): (&Path, &Path),
     options: &RecoverOptions,
     recovery: &mut Recovery,
     monitor: &dyn Monitor,
 ) -> Result<()> {
-    let own = Catalog::backup_file(&place.catalog);
+    let now = |file: &dyn Fn(&Path) -> PathBuf| {
+        let (own, kept) = (file(&place.catalog), file(kept));
+        if os_path::exists(&own) { own } else { kept }
+    };
+    let (damaged, own) = (now(&Path::to_owned), now(&Catalog::backup_file));
     let files = options.from.iter().map(PathBuf::as_path);
     let mut backups = Vec::new();
     for file in files {
@@ -167,17 +182,23 @@ fn put_together(
     }
     let sources = Sources {
         catalog: &place.catalog,
-        damaged: content(&place.catalog)?,
-        journal: content(&beside(&place.catalog, "-journal"))?,
+        damaged: content(&damaged)?,
+        journal: content(&now(&journal))?,
         backups,
     };
     let now_s = Clock::default().now_s();
     recovery.recovered =
         crate::catalog::recover(making, sources, root_identity(place, open), now_s)?;
+    if !recovery.recovered.is_of_catalog && !os_path::exists(&own) && !place.is_inside() {
+        // By mistake '--catalog' may name any file.
+        Catalog::refuse_foreign(&damaged)?;
+    }
     let mut catalog = Catalog::open(making, None)?;
     recovery.without_blocks = catalog.drop_unproven_blocks(&is_proven)?;
-    if !recovery.recovered.is_whole {
+    if !recovery.recovered.has_all_rows {
         recovery.from_sidecars = take_sidecars(place, open, &mut catalog, monitor)?;
+    }
+    if !recovery.recovered.is_whole {
         note_losses(&mut catalog, now_s)?;
     }
     catalog.commit()?;
@@ -203,9 +224,9 @@ fn is_proven(row: &Row, values: &[[u8; 32]]) -> bool {
 }
 
 /// The content of a regular file; `None` where there is none.
-fn content(file: &Path) -> Result<Option<Box<dyn Read>>> {
+fn content(file: &Path) -> Result<Option<Box<dyn ReadSeek>>> {
     match open_own(file) {
-        Ok(content) => Ok(Some(Box::new(io::BufReader::new(content)))),
+        Ok(content) => Ok(Some(Box::new(content))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).doing("read", file),
     }
@@ -261,36 +282,53 @@ fn note_losses(catalog: &mut Catalog, now_s: i64) -> Result<()> {
     })
 }
 
-/// Puts the new record in the place of the damaged one, which is kept under
-/// another name; so is its backup, if it may hold what the new record lacks.
-fn install(catalog: &Path, making: &Path, is_whole: bool) -> Result<Option<PathBuf>> {
-    let kept = free_name(catalog);
-    let journal = |file: &Path| beside(file, "-journal");
+/// Puts the new record in the place of the damaged one, which is kept under another name;
+/// so is its backup, if it may hold what the new record lacks. While [`RECOVERED`] is
+/// there, a run that was cut off in between is gone on with, and no other takes place.
+fn install(catalog: &Path, making: &Path, kept: &Path, is_whole: bool) -> Result<()> {
+    let rename = |from: &Path, to: &Path| os_path::rename(from, to).doing("rename", from);
     let keep = |from: &Path, to: &Path| match os_path::exists(from) {
-        true => os_path::rename(from, to).doing("rename", from),
+        true => rename(from, to),
         false => Ok(()),
     };
+    let recovered = with_suffix(catalog, RECOVERED);
+    rename(making, &recovered)?;
     // The journal first: with the new record beside it, it would be carried out.
-    let had_catalog = os_path::exists(catalog);
-    keep(&journal(catalog), &journal(&kept))?;
-    keep(catalog, &kept)?;
-    os_path::rename(making, catalog).doing("rename", making)?;
+    keep(&journal(catalog), &journal(kept))?;
+    keep(catalog, kept)?;
     if !is_whole {
-        let backup = Catalog::backup_file;
-        keep(&backup(catalog), &backup(&kept))?;
+        keep(&Catalog::backup_file(catalog), &Catalog::backup_file(kept))?;
     }
-    Ok(had_catalog.then_some(kept))
+    rename(&recovered, catalog)
 }
 
-fn free_name(catalog: &Path) -> PathBuf {
-    let mut names = (1..).map(|number| beside(catalog, &format!(".damaged-{number}")));
-    names.find(|name| !os_path::exists(name)).unwrap_or_default()
+fn journal(catalog: &Path) -> PathBuf {
+    with_suffix(catalog, "-journal")
 }
 
-fn beside(file: &Path, tail: &str) -> PathBuf {
-    let mut name = file.as_os_str().to_owned();
-    name.push(tail);
-    PathBuf::from(name)
+/// The name under which the damaged catalog is kept: that which a run that was cut off has
+/// begun to use, else the next one. Its number is above all others, so that the last one
+/// tells which that was.
+fn kept_name(catalog: &Path) -> PathBuf {
+    let last = last_kept(catalog);
+    let name = |number: u64| with_suffix(catalog, &format!("{DAMAGED}{number}"));
+    let is_cut_off = os_path::exists(&with_suffix(catalog, RECOVERED))
+        && (!os_path::exists(catalog) || !os_path::exists(&name(last)));
+    name(if is_cut_off { last.max(1) } else { last + 1 })
+}
+
+/// The highest number of a damaged catalog, or of a file that was beside it; 0 if there
+/// is none.
+fn last_kept(catalog: &Path) -> u64 {
+    let damaged = with_suffix(catalog, DAMAGED);
+    let start = os_path::bytes(damaged.file_name().unwrap_or_default().as_ref()).into_owned();
+    let names = catalog.parent().and_then(|folder| plain::names(folder).ok()).unwrap_or_default();
+    let number = |name: &Vec<u8>| -> Option<u64> {
+        let rest = std::str::from_utf8(name.strip_prefix(&start[..])?).ok()?;
+        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        rest[..end].parse().ok()
+    };
+    names.iter().filter_map(number).max().unwrap_or(0)
 }
 
 /// Writes a backup of the record that was put together.

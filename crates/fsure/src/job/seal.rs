@@ -25,6 +25,8 @@ pub struct SealOptions {
     pub memory: PathBuf,
     /// Begin a new chain, whatever was signed before.
     pub force: bool,
+    /// Folders that get a copy of the record's backup.
+    pub backup_folders: Vec<PathBuf>,
 }
 
 /// The result of [`seal`].
@@ -94,7 +96,7 @@ pub fn seal(place: &Place, options: &SealOptions, monitor: &dyn Monitor) -> Resu
     };
     let changes = between.iter().fold(Changes::default(), |sum, one| sum.plus(&one.changes));
     let (chain, file) = write(place, options, &mut catalog, statement)?;
-    keep_backup(place, &mut catalog, &[], monitor)?;
+    keep_backup(place, &mut catalog, &options.backup_folders, monitor)?;
     let key = options.signer.verifier();
     Ok(Sealed {
         signed: signed(&chain, key.id()),
@@ -172,15 +174,12 @@ fn folder(place: &Place) -> PathBuf {
     if place.is_inside() {
         return place.catalog.with_file_name("seal");
     }
-    let mut name = place.catalog.clone().into_os_string();
-    name.push(".seal");
-    PathBuf::from(name)
+    os_path::with_suffix(&place.catalog, ".seal")
 }
 
 fn write_files(file: &Path, seal: &SealText) -> Result<()> {
-    let mut signature = file.as_os_str().to_owned();
-    signature.push(".minisig");
-    let texts = [(file, &seal.statement), (Path::new(&signature), &seal.signature)];
+    let signature = os_path::with_suffix(file, ".minisig");
+    let texts = [(file, &seal.statement), (&signature, &seal.signature)];
     for (file, text) in texts {
         let written = Beside::create(file).and_then(|mut beside| {
             beside.write_all(text.as_bytes())?;
@@ -195,9 +194,12 @@ fn refused(place: &Place, why: String) -> Error {
     Error::RecordUntrusted {
         catalog: place.catalog.clone(),
         why,
-        hint: "nothing was signed. 'fsure verify' says more of bad rows, 'fsure update --full' \
-               adds BLAKE3; after a forged or rolled-back record, put back a good one, or, if this \
-               one is known to be right, begin a new chain with '--force'"
-            .to_owned(),
+        hint: format!(
+            "nothing was signed. '{}' says more of bad rows, '{} --full' adds BLAKE3; after a \
+             forged or rolled-back record, put back a good one, or, if this one is known to be \
+             right, begin a new chain with '--force'",
+            place.command("verify"),
+            place.command("update")
+        ),
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use fsure_os::volume::Volume;
 use fsure_os::{input, path as os_path, plain};
@@ -11,13 +11,14 @@ use fsure_os::{input, path as os_path, plain};
 use super::compare::Side;
 use super::expected::{Expected, expected_where};
 use super::listing::Named;
-use super::look::look;
+use super::look::{look, warn_of_known_damage};
 use super::opening::{open_root, require_record};
 use super::{Options, listing};
 use crate::catalog::{Bound, Catalog, Place, Stored, locate};
 use crate::exchange::{Listed, Source};
 use crate::words::{
-    Algorithm, AlgorithmSet, IoContext as _, Monitor, Record, RelPath, Result, Silent,
+    Algorithm, AlgorithmSet, IoContext as _, KnownDamage, Monitor, Record, RelPath, Result, Silent,
+    Tally,
 };
 
 /// The first bytes of every SQLite file.
@@ -31,19 +32,19 @@ pub(super) enum Given {
 }
 
 impl Given {
-    pub(super) fn of(side: &Side) -> Result<Self> {
+    pub(super) fn of(side: &Side, monitor: &dyn Monitor) -> Result<Self> {
         if os_path::is_folder(&side.path) {
             return locate(&side.path, None).map(Self::Folder);
         }
         if input::is_stream(&side.path) {
-            return Source::open(&side.path, side.format).map(Self::List);
+            return Source::open(&side.path, side.format, monitor).map(Self::List);
         }
         let mut head = Vec::new();
         let file = plain::open(&side.path).doing("open", &side.path)?;
         file.take(SQLITE.len() as u64).read_to_end(&mut head).doing("read", &side.path)?;
         Ok(match head == SQLITE {
             true => Self::Catalog(side.path.clone()),
-            false => Self::List(Source::open(&side.path, side.format)?),
+            false => Self::List(Source::open(&side.path, side.format, monitor)?),
         })
     }
 
@@ -87,10 +88,15 @@ impl Given {
         match self {
             Self::Folder(place) if by_records => {
                 require_record(place)?;
-                Opened::recorded(&place.catalog, place.scope.clone())
+                Opened::recorded(place.clone(), monitor)
             }
             Self::Folder(place) => Opened::look(place, wanted, options, monitor),
-            Self::Catalog(file) => Opened::recorded(file, RelPath::root()),
+            Self::Catalog(file) => {
+                // A catalog does not name its root: its commands need any folder.
+                let (root, scope) = (PathBuf::from("."), RelPath::root());
+                let catalog = os_path::without_links(file).doing("find", file)?;
+                Opened::recorded(Place { root, catalog, scope }, monitor)
+            }
             Self::List(source) => Opened::read(source, wanted, other, monitor),
         }
     }
@@ -111,7 +117,9 @@ pub(super) struct Opened {
     pub(super) bytes_read: u64,
     /// Rows of its record that are damaged or lost.
     pub(super) faults: u64,
-    /// Whether it is a list, which knows of files only.
+    /// Files that are known to be damaged, by the verdict of the run that last read them.
+    pub(super) known_damage: Tally,
+    /// True if it is a list, which contains files only.
     pub(super) is_list: bool,
     /// Lines that make no sense.
     pub(super) malformed: u64,
@@ -129,6 +137,7 @@ impl Opened {
             unread: BTreeSet::new(),
             bytes_read: 0,
             faults: 0,
+            known_damage: Tally::default(),
             is_list: false,
             malformed: 0,
             unusable: 0,
@@ -137,11 +146,15 @@ impl Opened {
         }
     }
 
-    /// The tree that a catalog records, whatever is there now.
-    fn recorded(file: &Path, scope: RelPath) -> Result<Self> {
-        let mut catalog = Catalog::open(file, None)?;
+    /// Opens the tree as a catalog has it, whatever is there now.
+    fn recorded(place: Place, monitor: &dyn Monitor) -> Result<Self> {
+        let mut catalog = Catalog::open(&place.catalog, None)?;
         let faults = catalog.audit()?.faults();
-        Ok(Self { faults, ..Self::of(catalog, scope) })
+        let mut known_damage = Tally::default();
+        let mut add = |_, known: KnownDamage| known_damage.add(known.verdict);
+        catalog.each_known_damage(&place.scope, &mut add)?;
+        warn_of_known_damage(&place, &known_damage, monitor);
+        Ok(Self { faults, known_damage, ..Self::of(catalog, place.scope) })
     }
 
     /// Reads a tree as it is now, whatever was recorded of it before.
@@ -159,7 +172,8 @@ impl Opened {
             |path: RelPath| RelPath::from_bytes(path.as_bytes().get(start..).unwrap_or_default());
         let unread = looked.unread.into_iter().map(within).collect();
         let (bytes_read, faults) = (looked.bytes_read, looked.bad_records);
-        Ok(Self { unread, bytes_read, faults, ..Self::of(looked.catalog, place.scope.clone()) })
+        let opened = Self::of(looked.catalog, place.scope.clone());
+        Ok(Self { unread, bytes_read, faults, known_damage: looked.known_damage, ..opened })
     }
 
     /// Reads a list. Its names are spelled as on the other side, if that is open.

@@ -29,9 +29,7 @@ const SETTING_HEAD: &str = "fsure parity 1";
 
 /// The folder with the recovery data of a catalog.
 pub fn folder(catalog: &Path) -> PathBuf {
-    let mut name = catalog.as_os_str().to_owned();
-    name.push(".parity");
-    PathBuf::from(name)
+    fsure_os::path::with_suffix(catalog, ".parity")
 }
 
 /// The name of a group of a large file.

@@ -143,8 +143,10 @@ pub(super) struct Files<'a> {
     grown: VecDeque<u32>,
     created: VecDeque<u32>,
     next_file: u32,
-    /// Of the last write.
-    pub(super) number: u64,
+    /// Number of the last write.
+    number: u64,
+    /// Number of writes whose flush has returned.
+    pub(super) acknowledged: u64,
     /// `None` where the file system has no locks.
     _lock: Option<Lock>,
 }
@@ -186,6 +188,7 @@ impl<'a> Files<'a> {
             created: VecDeque::new(),
             next_file: 0,
             number: 0,
+            acknowledged: 0,
             _lock: lock,
         })
     }
@@ -316,7 +319,8 @@ impl<'a> Files<'a> {
         write
     }
 
-    fn acknowledge(&self, write: Write) {
+    fn acknowledge(&mut self, write: Write) {
+        self.acknowledged += 1;
         self.link.tell(Record::Ack(write.number));
     }
 

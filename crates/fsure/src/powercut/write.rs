@@ -332,7 +332,7 @@ impl Writer<'_> {
     }
 
     fn tell(&self, state: &State, oldest: Option<Duration>) {
-        let (count, seconds) = (self.files.number, self.began.elapsed().as_secs_f64());
+        let (count, seconds) = (self.files.acknowledged, self.began.elapsed().as_secs_f64());
         let rate = count as f64 / seconds.max(0.001);
         let mut words = format!("{count} writes acknowledged, {rate:.0} per second; ");
         let _ = match (state, oldest) {
@@ -394,7 +394,7 @@ impl Writer<'_> {
         let is_ended = !may_be_cut && is_recorded;
         self.listener.told(&Line::Written {
             run: run.to_owned(),
-            acked: self.files.number,
+            acked: self.files.acknowledged,
             seconds: self.began.elapsed().as_secs_f64(),
             is_ended,
         });

@@ -8,7 +8,8 @@ use crate::words::{Offline, Outcome, RelPath, Stop, Verdict, units};
 /// Returns sentences on what the results mean and what to do now: one for everything that
 /// needs one, the gravest first.
 pub(super) fn closing(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
-    let healing = outcome.healing.iter().flat_map(|healing| super::heal::closing(paths, healing));
+    let healing = outcome.healing.iter();
+    let healing = healing.flat_map(|one| super::heal::closing(paths, one, &outcome.replicas));
     let mut sentences = healing.collect::<Vec<_>>();
     sentences.extend(untrusted(paths, outcome));
     sentences.extend(damage(paths, outcome));
@@ -281,7 +282,7 @@ fn recorded(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
     let of = |condition: fn(Verdict) -> bool| subject(outcome, condition).map(|(who, _)| who);
     let parts = [
         ("new", of(|verdict| verdict == Verdict::New)),
-        ("changed", of(is_edit)),
+        ("changed", settled_edits(outcome).map(|(who, _)| who)),
         ("with another date", of(|verdict| verdict == Verdict::Touched)),
         ("moved", of(|verdict| verdict == Verdict::Moved)),
         ("in another spelling", respelled(outcome)),
@@ -308,7 +309,8 @@ fn differences(paths: &RootPaths, outcome: &Outcome) -> Option<String> {
         subject(outcome, condition).map(|(who, is)| format!("{who} {is} {what}"))
     };
     let parts = [
-        of(is_edit, "changed, with another date to show for it"),
+        settled_edits(outcome)
+            .map(|(who, is)| format!("{who} {is} changed, with another date to show for it")),
         (outcome.redated_unread > 0).then(|| {
             let who = number(outcome.redated_unread, "file has", "files have");
             let verify = paths.command("verify");
@@ -368,6 +370,14 @@ fn is_edit(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::Modified | Verdict::Reverted)
 }
 
+/// Returns the edited files, links and folders, without files of known damage: an edit
+/// explains its own content, and `update` records it only if it is accepted.
+fn settled_edits(outcome: &Outcome) -> Option<(String, &'static str)> {
+    let [files, links, folders] = outcome.troubles(is_edit);
+    let files = files.saturating_sub(outcome.unsettled_edits.total());
+    who([files, links, folders])
+}
+
 /// Files, links and folders with such a verdict. A folder that could not be
 /// listed is counted among the files too, and here only once.
 pub(super) fn by_kind(outcome: &Outcome, condition: impl Fn(Verdict) -> bool) -> [u64; 3] {
@@ -386,7 +396,11 @@ fn subject(
     // What was accepted or healed is no trouble any more.
     let [files, links, folders] = outcome.troubles(&condition);
     let twice = outcome.folders.count(|verdict| verdict.is_unread() && condition(verdict));
-    let files = files.saturating_sub(twice);
+    who([files.saturating_sub(twice), links, folders])
+}
+
+/// `2 files and 1 link`, with the verb it takes.
+fn who([files, links, folders]: [u64; 3]) -> Option<(String, &'static str)> {
     let kinds =
         [(files, "file", "files"), (links, "link", "links"), (folders, "folder", "folders")];
     let there: Vec<_> = kinds.into_iter().filter(|kind| kind.0 > 0).collect();

@@ -69,6 +69,7 @@ pub fn json_summary(found: &Comparison, exit_code: u8) -> String {
         bad_records: found.bad_records,
         malformed: found.malformed,
         unusable: found.unusable,
+        known_damage: found.known_damage.total(),
         bytes_read: found.bytes_read,
         exit_code,
     })
@@ -101,6 +102,7 @@ struct Summary {
     bad_records: u64,
     malformed: u64,
     unusable: u64,
+    known_damage: u64,
     bytes_read: u64,
     exit_code: u8,
 }

@@ -82,6 +82,7 @@ pub fn json_summary(root: Option<&str>, found: &Duplicates, exit_code: u8) -> St
         unread: found.unread,
         changed: found.changed,
         bad_records: found.bad_records,
+        known_damage: found.known_damage.total(),
         is_offline: found.offline.is_some(),
         was_stopped: found.was_stopped,
     };
@@ -122,6 +123,7 @@ struct Counts {
     unread: u64,
     changed: u64,
     bad_records: u64,
+    known_damage: u64,
     is_offline: bool,
     was_stopped: bool,
 }

@@ -1,15 +1,17 @@
-//! What a heal did about its findings, for a person and for a program, and what
-//! it says at its end.
+//! Reports what a heal did about its findings, for the user and for a program, and its
+//! closing sentences.
+
+use std::path::PathBuf;
 
 use serde::Serialize;
 
 use super::json::{line, pairs, text_and_bytes};
 use super::text::ranges;
-use super::{RootPaths, number, safe};
+use super::{RootPaths, count, number, safe};
 use crate::catalog::REPLACED;
 use crate::words::{
     ByteRange, Cure, EntryKind, Healing, Origin, RelPath, Remedy, Tallies, Verdict, escape,
-    merge_ranges, units,
+    merge_ranges, shell_quoted, units,
 };
 
 /// Returns what was done about a finding, in one line and one more for each source.
@@ -115,8 +117,8 @@ impl TakenLine {
     }
 }
 
-/// What a heal as a whole has come to, in sentences.
-pub(super) fn closing(paths: &RootPaths, healing: &Healing) -> Vec<String> {
+/// Returns the result of a heal as a whole, in sentences.
+pub(super) fn closing(paths: &RootPaths, healing: &Healing, replicas: &[PathBuf]) -> Vec<String> {
     let bytes = units::size(healing.bytes);
     let healed = who(&healing.healed).map(|who| format!("HEALED: {who}, {bytes} put back."));
     let healable = who(&healing.healable).map(|who| {
@@ -124,6 +126,17 @@ pub(super) fn closing(paths: &RootPaths, healing: &Healing) -> Vec<String> {
     });
     let unhealed =
         who(&healing.unhealed).map(|who| format!("NOT HEALED: {who}; the reasons are told above."));
+    let unkept = (healing.unkept > 0).then(|| {
+        let files = match healing.unkept {
+            1 => "1 file that may be an edit was".to_owned(),
+            many => format!("{} files that may be edits were", count(many)),
+        };
+        format!(
+            "{files} LEFT ALONE: damaged copies are healed only if what is there is kept. '{}' \
+             keeps it.",
+            again(paths, healing, replicas)
+        )
+    });
     let kept = (healing.kept > 0).then(|| {
         let files = number(healing.kept, "rewritten file", "rewritten files");
         format!(
@@ -137,7 +150,17 @@ pub(super) fn closing(paths: &RootPaths, healing: &Healing) -> Vec<String> {
          '--yes' goes on."
             .to_owned()
     });
-    [healed, kept, healable, unhealed, unfinished].into_iter().flatten().collect()
+    [healed, kept, healable, unhealed, unkept, unfinished].into_iter().flatten().collect()
+}
+
+/// The same heal, with what is replaced kept.
+fn again(paths: &RootPaths, healing: &Healing, replicas: &[PathBuf]) -> String {
+    let mut command = paths.command("heal");
+    for replica in replicas {
+        command += &format!(" --from {}", shell_quoted(replica));
+    }
+    command += if healing.is_in_place { " --in-place" } else { "" };
+    command + if healing.is_dry_run { "" } else { " --yes" }
 }
 
 fn who(tallies: &Tallies) -> Option<String> {
@@ -218,7 +241,7 @@ mod tests {
         healing.add(&Remedy { kind: EntryKind::Link, ..remedy(Cure::Unhealed) });
         healing.is_unfinished = true;
         assert_eq!(
-            closing(&RootPaths::at("/r".as_ref()), &healing),
+            closing(&RootPaths::at("/r".as_ref()), &healing, &[]),
             [
                 "HEALED: 1 file, 2.0 MiB put back.",
                 "What was in 1 rewritten file before is kept below /r/.fsure/replaced: look whether \

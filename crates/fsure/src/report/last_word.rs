@@ -127,6 +127,8 @@ fn in_brief(outcome: &Outcome) -> Vec<String> {
         if verdict.is_unread() { files.max(folders) + links } else { files + links + folders }
     };
     let is_recorded = |verdict: Verdict| outcome.is_update && verdict.is_recordable();
+    // What is known to be damaged is counted below.
+    let settled = |verdict| of(verdict).saturating_sub(outcome.unsettled_edits.of(verdict));
     let (recorded, told): (Vec<_>, Vec<_>) = ORDER.into_iter().partition(|v| is_recorded(*v));
     let mut parts: Vec<_> = whole(outcome).into_iter().map(str::to_owned).collect();
     let verdicts: Vec<_> = told.into_iter().map(|verdict| (of(verdict), verdict.name())).collect();
@@ -138,7 +140,7 @@ fn in_brief(outcome: &Outcome) -> Vec<String> {
         (healing.healed.total(), "healed"),
         (healing.healable.total(), "that can be healed"),
         (touched, "with another date"),
-        (recorded.into_iter().map(of).sum(), "recorded"),
+        (recorded.into_iter().map(settled).sum(), "recorded"),
         (
             outcome.files.of(Verdict::Ok)
                 + outcome.files.of(Verdict::Touched).saturating_sub(touched),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::{number, safe};
+use super::{RootPaths, number, safe};
 use crate::job::{Exported, Imported};
 use crate::words::units;
 
@@ -17,6 +17,7 @@ pub fn exported(done: &Exported, to: &Path) -> String {
         (done.not_expressed, "LEFT OUT, because the list cannot express its name"),
         (done.without_digest, "LEFT OUT for lack of the digest that the list needs"),
         (done.bad, "LEFT OUT, because its record fails its own seal"),
+        (done.known_damage.total(), "in it KNOWN TO BE DAMAGED: it says what was recorded"),
         (done.gone, "recorded as gone, and left out"),
     ] {
         if count > 0 {
@@ -37,12 +38,13 @@ pub fn exported_json(done: &Exported) -> String {
         without_digest: done.without_digest,
         gone: done.gone,
         record_bad: done.bad,
+        known_damage: done.known_damage.total(),
         exit_code: done.exit_code().number(),
     })
 }
 
-/// What an import did, for a person.
-pub fn imported(done: &Imported) -> String {
+/// Returns the result of an import, for the user.
+pub fn imported(paths: &RootPaths, done: &Imported) -> String {
     let recorded = number(done.recorded, "file", "files");
     let mut text = match done.is_proven {
         _ if done.is_empty => "Nothing was recorded: the list names no file.".to_owned(),
@@ -71,7 +73,7 @@ pub fn imported(done: &Imported) -> String {
         }
     }
     if done.recorded > 0 && !done.is_proven {
-        text += "\n'fsure verify' reads the files and judges them.";
+        text += &format!("\n'{}' reads the files and judges them.", paths.command("verify"));
     }
     text
 }
@@ -110,6 +112,7 @@ struct ExportLine {
     without_digest: u64,
     gone: u64,
     record_bad: u64,
+    known_damage: u64,
     exit_code: u8,
 }
 

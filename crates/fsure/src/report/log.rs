@@ -53,12 +53,12 @@ fn known_damage(paths: &RootPaths, history: &History) -> String {
         let (found, seen) = (date(known.found_s), date(known.seen_s));
         text += &format!("{verdict:<12} {path}  found on {found}, last read on {seen}\n");
     }
-    let omitted = history.damaged_files - history.known_damage.len() as u64;
+    let omitted = history.damaged_files.total() - history.known_damage.len() as u64;
     if omitted > 0 {
         text += &format!("... and {} more\n", count(omitted));
     }
-    if history.damaged_files > 0 {
-        let files = number(history.damaged_files, "file is", "files are");
+    if history.damaged_files.total() > 0 {
+        let files = number(history.damaged_files.total(), "file is", "files are");
         text += &format!(
             "{files} known to be DAMAGED. '{} --from COPY' heals from a copy, and '{}' checks the \
              result.\n\n",
@@ -142,7 +142,7 @@ pub fn json(root: &str, history: &History) -> Vec<String> {
         r#type: "summary",
         command: "log",
         root,
-        known_damage: history.damaged_files,
+        known_damage: history.damaged_files.total(),
         generations: history.generations.len() as u64,
         verifications: history.verifications.len() as u64,
         signed: history.signed.as_ref().map(SignedLine::of),

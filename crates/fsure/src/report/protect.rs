@@ -3,11 +3,11 @@
 use serde::Serialize;
 
 use super::json::line;
-use super::{number, safe};
+use super::{RootPaths, number, safe};
 use crate::words::{Parity, Protected, units};
 
 /// For a person, several lines.
-pub fn text_summary(root: &str, done: &Protected) -> String {
+pub fn text_summary(root: &str, paths: &RootPaths, done: &Protected) -> String {
     let (whole, tenth) = (done.per_mille / 10, done.per_mille % 10);
     let percent = if tenth == 0 { whole.to_string() } else { format!("{whole}.{tenth}") };
     let mut text = format!(
@@ -32,8 +32,10 @@ pub fn text_summary(root: &str, done: &Protected) -> String {
     if done.left_out > 0 {
         let files = number(done.left_out, "file is", "files are");
         text += &format!(
-            "{files} NOT PROTECTED: not as recorded, not to be read ('fsure verify' says more), or \
-             recorded from a list only ('fsure update' completes that).\n"
+            "{files} NOT PROTECTED: not as recorded, not to be read ('{}' says more), or recorded \
+             from a list only ('{}' completes that).\n",
+            paths.command("verify"),
+            paths.command("update")
         );
     }
     text

@@ -3,16 +3,18 @@
 use serde::Serialize;
 
 use super::json::line;
-use super::{count, number, safe};
+use super::{RootPaths, count, number, safe};
 use crate::job::Recovery;
+use crate::words::escape;
 
 /// The report for a person.
-pub fn text(root: &str, recovery: &Recovery) -> String {
+pub fn text(paths: &RootPaths, recovery: &Recovery) -> String {
+    let root = escape(&fsure_os::path::bytes(paths.root()));
     let Some(damage) = &recovery.damage else {
-        return format!("recover {}\n\nThe record is sound: there is nothing to do.\n", safe(root));
+        return format!("recover {root}\n\nThe record is sound: there is nothing to do.\n");
     };
     let found = &recovery.recovered;
-    let mut text = format!("recover {}\n\nDamaged: {}\n\n", safe(root), safe(damage));
+    let mut text = format!("recover {root}\n\nDamaged: {}\n\n", safe(damage));
     for (what, rows) in [
         ("Rows that the damaged record still proves", found.from_catalog),
         ("Rows from its backup", found.from_backup),
@@ -22,15 +24,19 @@ pub fn text(root: &str, recovery: &Recovery) -> String {
     ] {
         text += &format!("{what:<42}  {:>10}\n", count(rows));
     }
+    if found.bytes_unreadable > 0 {
+        let bytes = count(found.bytes_unreadable);
+        text += &format!("{:<42}  {bytes:>10}\n", "Bytes that cannot be read from the medium");
+    }
     text.push('\n');
-    for sentence in sentences(recovery) {
+    for sentence in sentences(paths, recovery) {
         text += &sentence;
         text.push('\n');
     }
     text
 }
 
-fn sentences(recovery: &Recovery) -> Vec<String> {
+fn sentences(paths: &RootPaths, recovery: &Recovery) -> Vec<String> {
     let found = &recovery.recovered;
     let rows = number(recovery.rows, "row", "rows");
     let mut sentences = Vec::new();
@@ -39,16 +45,27 @@ fn sentences(recovery: &Recovery) -> Vec<String> {
         (true, true) => {
             format!("The record would be whole again: {rows}, as many as were written.")
         }
+        (false, _) if recovery.lost() == 0 && found.has_all_rows => {
+            format!("All {rows} of files, folders and links are there, which is proved.")
+        }
         (false, false) => format!(
             "The record has {rows}, and it is NOT PROVED that none is lacking. Files of which the \
-             row is lost are 'new' to it: compare them with copies before 'fsure update' records \
-             them as they are."
+             row is lost are 'new' to it: compare them with copies before '{}' records them as \
+             they are.",
+            paths.command("update")
         ),
         (false, true) => format!(
             "The record would have {rows}; it is not proved that none would be lacking. '--from \
              FILE' names a backup that is kept elsewhere."
         ),
     });
+    if !found.lost_tables.is_empty() {
+        let lost: Vec<_> = found.lost_tables.iter().map(|table| content_of(table)).collect();
+        sentences.push(format!(
+            "It is not proved that nothing is lacking of: {}. 'fsure verify' finds damage anew.",
+            lost.join(", ")
+        ));
+    }
     if recovery.is_dry_run {
         sentences.push("Nothing was changed: run it again without '--dry-run'.".to_owned());
     }
@@ -60,17 +77,33 @@ fn sentences(recovery: &Recovery) -> Vec<String> {
         );
     }
     if recovery.without_blocks > 0 {
-        sentences.push(
-            "'fsure update --full' computes block values anew; until then these files are \
-             verified and healed as a whole."
-                .to_owned(),
-        );
+        sentences.push(format!(
+            "'{} --full' computes block values anew; until then these files are verified and \
+             healed as a whole.",
+            paths.command("update")
+        ));
     }
     if let Some(kept) = &recovery.kept_as {
         let kept = kept.to_string_lossy();
         sentences.push(format!("The damaged record is kept as {}.", safe(&kept)));
     }
     sentences
+}
+
+/// The content of a table beside that of the files, for a person.
+fn content_of(table: &str) -> &str {
+    match table {
+        "choice" => "what 'update' was asked to record beyond content ('--meta')",
+        "nested" => "folders with a record of their own",
+        "finding" => "known damage",
+        "metadata" => "modes, owners and attributes",
+        "generation" => "the history of updates",
+        "verification" => "the history of verifications",
+        "redated" => "what an interrupted update has counted",
+        "accepted" => "what was accepted",
+        "file_system" => "the file systems (their files are judged as copies)",
+        other => other,
+    }
 }
 
 /// The report for a program; no line end.
@@ -90,6 +123,8 @@ pub fn json(root: &str, recovery: &Recovery) -> String {
         without_blocks: recovery.without_blocks,
         is_whole: found.is_whole,
         has_current_backup: found.has_current_backup,
+        lost_tables: &found.lost_tables,
+        bytes_unreadable: found.bytes_unreadable,
         is_dry_run: recovery.is_dry_run,
         kept_as: recovery.kept_as.as_ref().map(|kept| kept.to_string_lossy().into_owned()),
         exit_code: recovery.exit_code().number(),
@@ -111,6 +146,8 @@ struct Line<'a> {
     without_blocks: u64,
     is_whole: bool,
     has_current_backup: bool,
+    lost_tables: &'a [&'static str],
+    bytes_unreadable: u64,
     is_dry_run: bool,
     kept_as: Option<String>,
     exit_code: u8,

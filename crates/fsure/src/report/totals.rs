@@ -39,6 +39,7 @@ pub(super) struct Totals {
     healed: u64,
     healable: u64,
     unhealed: u64,
+    unkept: u64,
     bytes_healed: u64,
     parity: Option<ParityLine>,
     bytes_judged: u64,
@@ -85,6 +86,7 @@ impl Totals {
             healed: healing.healed.total(),
             healable: healing.healable.total(),
             unhealed: healing.unhealed.total(),
+            unkept: healing.unkept,
             bytes_healed: healing.bytes,
             parity: outcome.parity.as_ref().map(ParityLine::of),
             bytes_judged: outcome.bytes_judged,
@@ -128,6 +130,7 @@ impl Totals {
         self.healed += other.healed;
         self.healable += other.healable;
         self.unhealed += other.unhealed;
+        self.unkept += other.unkept;
         self.bytes_healed += other.bytes_healed;
         self.parity = self.parity.take().or(other.parity);
         self.bytes_judged = self.bytes_judged.saturating_add(other.bytes_judged);

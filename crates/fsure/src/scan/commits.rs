@@ -20,7 +20,7 @@ impl Ledger<'_> {
     pub(super) fn commit(&mut self) -> Result<()> {
         self.catalog.release();
         if self.catalog.is_writing() && self.may_write {
-            self.keep_redated(false)?;
+            self.keep_redated()?;
             let noted = self.note_generation();
             self.survive(noted)?;
             let committed = self.catalog.commit();

@@ -39,16 +39,17 @@ impl Ledger<'_> {
     /// Notes what was found of a file that was checked, or forgets what was
     /// found before.
     pub(super) fn note_found(&mut self, settled: &Settled) -> Result<()> {
-        let was_looked_at = settled.kind() == EntryKind::File
-            && settled.moved_row().is_none()
-            && settled.basis != Basis::KnownDamage;
+        let was_looked_at =
+            settled.kind() == EntryKind::File && settled.basis != Basis::KnownDamage;
+        // A file under another name than recorded goes with its row.
+        let path = settled.row().map_or(&settled.path, |row| &row.record.path);
         let noted = match Turn::of(settled.verdict) {
             _ if !was_looked_at => return Ok(()),
             Some(_) => {
                 let at_s = self.plan.clock.now_s();
-                self.catalog.note_finding(&settled.path, at_s, settled.verdict)
+                self.catalog.note_finding(path, at_s, settled.verdict)
             }
-            None if settled.was_read => self.catalog.forget_finding(&settled.path),
+            None if settled.was_read => self.catalog.forget_finding(path),
             None => return Ok(()),
         };
         self.survive(noted)

@@ -515,8 +515,7 @@ impl<'a> Ledger<'a> {
         self.forget_tombstones()?;
         self.note_verification()?;
         if !self.is_stopped() && self.may_write {
-            self.keep_redated(true)?;
-            self.new_dates = NewDates::Explain;
+            self.end_redated()?;
         }
         self.commit()?;
         self.shrink();

@@ -12,7 +12,7 @@ use super::known_damage::known_damage;
 use super::ledger::{Ledger, Settled};
 use super::reader::Content;
 use super::weigh::{Pending, Weigher};
-use crate::catalog::Stored;
+use crate::catalog::{RedatedFiles, Stored};
 use crate::words::{DateRules, Entry, EntryKind, Result, Verdict};
 
 /// Memory for edits whose verdict waits for the end of the run. Beyond it what
@@ -36,6 +36,8 @@ pub(super) enum NewDates {
 pub(super) struct RedatedCount {
     /// In the scope, by this update and those before it that were cut off.
     same_content: u64,
+    /// By updates of more than the scope that were cut off: some of them are in it.
+    around: u64,
     judged: u64,
 }
 
@@ -52,7 +54,7 @@ impl RedatedCount {
     /// Returns true if the files of the recorded content under another date are
     /// most of `files`.
     fn is_most_of(self, files: u64) -> bool {
-        self.same_content.saturating_mul(2) > files
+        self.same_content.saturating_add(self.around).saturating_mul(2) > files
     }
 }
 
@@ -69,26 +71,37 @@ impl Ledger<'_> {
     /// on where one that was cut off came to.
     pub(super) fn begin_redated(&mut self, are_many: bool) -> Result<()> {
         let scope = &self.plan.walk.scope;
-        let carried = if self.outcome.is_update { self.catalog.redated_files(scope)? } else { 0 };
-        self.redated.same_content += carried;
-        if are_many || carried > 0 || !scope.is_root() {
+        let carried = match self.outcome.is_update {
+            true => self.catalog.redated_files(scope)?,
+            false => RedatedFiles::default(),
+        };
+        self.redated.same_content += carried.within;
+        self.redated.around = carried.around;
+        if are_many || carried != RedatedFiles::default() || !scope.is_root() {
             self.new_dates = NewDates::InDoubt;
         }
         Ok(())
     }
 
     /// Keeps the count for the update that goes on if this one is cut off.
-    pub(super) fn keep_redated(&mut self, is_complete: bool) -> Result<()> {
-        if !self.outcome.is_update || (self.new_dates == NewDates::Explain && !is_complete) {
+    pub(super) fn keep_redated(&mut self) -> Result<()> {
+        if !self.outcome.is_update || self.new_dates == NewDates::Explain {
             return Ok(());
         }
-        let files = if is_complete { 0 } else { self.redated.same_content };
         let scope = &self.plan.walk.scope;
-        if self.catalog.redated_files(scope)? == files {
+        let kept = self.catalog.set_redated_files(scope, self.redated.same_content);
+        self.survive(kept)
+    }
+
+    /// Ends the counting: nothing is left that an update could go on with.
+    pub(super) fn end_redated(&mut self) -> Result<()> {
+        self.new_dates = NewDates::Explain;
+        if !self.outcome.is_update {
             return Ok(());
         }
-        let kept = self.catalog.set_redated_files(scope, files);
-        self.survive(kept)
+        let scope = &self.plan.walk.scope;
+        let settled = self.catalog.settle_redated_files(scope, self.redated.same_content);
+        self.survive(settled)
     }
 
     /// Counts a file for the rule, which may decide it.

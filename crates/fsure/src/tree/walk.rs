@@ -121,8 +121,12 @@ impl Borders {
         has_name: &dyn Fn(&[u8]) -> bool,
     ) -> bool {
         let first = self.catalog_in_root.split('/').next().unwrap_or_default();
-        has_name(first.as_bytes())
-            && root.stat(folder.join(self.catalog_in_root.as_bytes()).as_bytes()).is_ok()
+        // A catalog that is gone while its backup is there is a damaged one.
+        let has = |end: &str| {
+            let name = [self.catalog_in_root, end].concat();
+            root.stat(folder.join(name.as_bytes()).as_bytes()).is_ok()
+        };
+        has_name(first.as_bytes()) && (has("") || has(".backup"))
     }
 }
 

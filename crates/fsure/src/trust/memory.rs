@@ -1,7 +1,7 @@
 //! Remembers the signatures that this machine has seen, outside of any tree, so that an
 //! old record is detected if it is put back with its old signature.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use fsure_os::lock::{self, Attempt};
@@ -123,14 +123,11 @@ fn connect(file: &Path, more: OpenFlags) -> rusqlite::Result<Connection> {
 /// Makes an empty one, which comes to its name when it is whole. Two that begin
 /// at once must not take away what the other has remembered.
 fn make(file: &Path) -> Result<(), String> {
-    let beside = |tail: &str| {
-        let mut name = file.as_os_str().to_owned();
-        name.push(tail);
-        PathBuf::from(name)
-    };
     let begun = Instant::now();
     let _lock = loop {
-        match lock::attempt(&beside(".lock")).map_err(|error| error.to_string())? {
+        match lock::attempt(&os_path::with_suffix(file, ".lock"))
+            .map_err(|error| error.to_string())?
+        {
             Attempt::Locked(lock) => break lock,
             Attempt::HeldBy(holder) if begun.elapsed() > PATIENCE => {
                 return Err(format!("{holder} has been making it for too long"));
@@ -141,7 +138,7 @@ fn make(file: &Path) -> Result<(), String> {
     if os_path::exists(file) {
         return Ok(());
     }
-    let making = beside(".making");
+    let making = os_path::with_suffix(file, ".making");
     os_path::remove(&making, false);
     let made = connect(&making, OpenFlags::SQLITE_OPEN_CREATE).and_then(|connection| {
         connection.pragma_update(None, "application_id", APPLICATION_ID)?;

@@ -186,11 +186,12 @@ pub(crate) fn refused(place: &Place, why: String) -> Error {
     Error::RecordUntrusted {
         catalog: place.catalog.clone(),
         why,
-        hint:
-            "nothing was judged. 'fsure log' shows what was recorded and signed; if all of it is \
-               known to be right, 'fsure seal --sign KEY' signs it. An old copy is judged with \
-               '--at-least N'"
-                .to_owned(),
+        hint: format!(
+            "nothing was judged. '{}' shows what was recorded and signed; if all of it is known \
+             to be right, '{} --sign KEY' signs it. An old copy is judged with '--at-least N'",
+            place.command("log"),
+            place.command("seal")
+        ),
     }
 }
 

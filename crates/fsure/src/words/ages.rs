@@ -1,6 +1,6 @@
 //! The amount of files and bytes of a tree, by the age of their last verification.
 
-use super::{ExitCode, KnownDamage, RelPath, Tally, Verdict};
+use super::{ExitCode, KnownDamage, RelPath, Tally};
 
 /// The time since the last verification, as a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,15 +79,9 @@ impl Ages {
 
     /// The exit code that the record by itself deserves.
     pub fn exit_code(&self) -> ExitCode {
-        let unreadable = self.known_damage.of(Verdict::Unreadable);
-        if self.bad_records > 0 {
-            ExitCode::RecordUntrusted
-        } else if self.known_damage.total() > unreadable {
-            ExitCode::Damage
-        } else if unreadable > 0 {
-            ExitCode::Unread
-        } else {
-            ExitCode::Clean
+        match self.bad_records {
+            0 => self.known_damage.known_damage_code(),
+            _ => ExitCode::RecordUntrusted,
         }
     }
 

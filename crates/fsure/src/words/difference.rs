@@ -1,6 +1,6 @@
 //! Results of a comparison of two trees.
 
-use super::{EntryKind, ExitCode, RelPath};
+use super::{EntryKind, ExitCode, RelPath, Tally};
 
 /// The difference of one path between two trees, the first (here) and the second (there).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,10 @@ pub struct Comparison {
     pub malformed: u64,
     /// Entries of a list that cannot be used.
     pub unusable: u64,
-    /// Bytes of files that were read for it.
+    /// Files that are known to be damaged by the records of both, by the verdict of the
+    /// run that last read them.
+    pub known_damage: Tally,
+    /// Bytes of files that were read for the comparison.
     pub bytes_read: u64,
 }
 
@@ -72,7 +75,7 @@ impl Comparison {
     /// The exit code this deserves.
     pub fn exit_code(&self) -> ExitCode {
         let Self { different, only_here, only_there, moved, .. } = *self;
-        if self.bad_records + self.malformed > 0 {
+        let own = if self.bad_records + self.malformed > 0 {
             ExitCode::RecordUntrusted
         } else if self.unknown > 0 {
             ExitCode::Unread
@@ -82,7 +85,8 @@ impl Comparison {
             ExitCode::Differences
         } else {
             ExitCode::Clean
-        }
+        };
+        own.worse(self.known_damage.known_damage_code())
     }
 
     /// Counts a path that is not the same.

@@ -1,6 +1,6 @@
 //! Files of equal content.
 
-use super::{ExitCode, Offline, RelPath};
+use super::{ExitCode, Offline, RelPath, Tally};
 
 /// One of several files of equal content.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,8 +38,10 @@ pub struct Duplicates {
     pub changed: u64,
     /// Records that fail their seal, and were not used.
     pub bad_records: u64,
-    /// Why the root cannot be the recorded one, if it cannot: then nothing was
-    /// looked at.
+    /// Files that are known to be damaged, by the verdict of the run that last read them.
+    pub known_damage: Tally,
+    /// The reason why the root cannot be the recorded one; `None` if it can be.
+    /// If it is set, nothing was searched.
     pub offline: Option<Offline>,
     /// True if the search was stopped before its end.
     pub was_stopped: bool,
@@ -48,12 +50,13 @@ pub struct Duplicates {
 impl Duplicates {
     /// The exit code this deserves.
     pub fn exit_code(&self) -> ExitCode {
-        match self {
+        let own = match self {
             Self { bad_records: 1.., .. } => ExitCode::RecordUntrusted,
             Self { unread, changed, .. } if unread + changed > 0 => ExitCode::Unread,
             Self { offline: Some(_), .. } => ExitCode::Incomplete,
             _ => ExitCode::Clean,
-        }
+        };
+        own.worse(self.known_damage.known_damage_code())
     }
 
     /// Adds what was found in another root.
@@ -67,6 +70,7 @@ impl Duplicates {
         self.unread += other.unread;
         self.changed += other.changed;
         self.bad_records += other.bad_records;
+        self.known_damage.join(&other.known_damage);
         if self.offline.is_none() {
             self.offline.clone_from(&other.offline);
         }

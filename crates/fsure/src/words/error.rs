@@ -51,12 +51,25 @@ pub enum Error {
         /// Advice on what to do now.
         hint: String,
     },
+    /// The catalog has the format of a later version.
+    #[error(
+        "the record {} has format version {version}, and this program reads up to {known}",
+        .catalog.display()
+    )]
+    RecordTooNew {
+        /// The catalog's file.
+        catalog: PathBuf,
+        /// Its version.
+        version: i64,
+        /// The highest version that this program reads.
+        known: i64,
+    },
     /// The catalog cannot be written.
     #[error("cannot write the record {}: {why}", .catalog.display())]
     RecordNotWritten {
         /// The catalog's file.
         catalog: PathBuf,
-        /// The error of the system.
+        /// The error message of the system.
         why: String,
         /// Advice on what to do now.
         hint: &'static str,
@@ -76,7 +89,7 @@ pub enum Error {
         doing: &'static str,
         /// The path that it was done to.
         path: PathBuf,
-        /// The error message of the system.
+        /// The error of the system.
         source: io::Error,
     },
     /// A request to another process of fsure failed.
@@ -114,7 +127,7 @@ impl Error {
             | Self::RecordNotWritten { .. }
             | Self::UnreadableResult { .. }
             | Self::Io { .. } => ExitCode::Incomplete,
-            Self::RecordUntrusted { .. } => ExitCode::RecordUntrusted,
+            Self::RecordUntrusted { .. } | Self::RecordTooNew { .. } => ExitCode::RecordUntrusted,
             Self::Told { code, .. } | Self::Interrupted(code) => *code,
             Self::HarnessBroken { .. } | Self::Internal(_) => ExitCode::Internal,
         }
@@ -137,6 +150,9 @@ impl Error {
                     .to_owned(),
             ),
             Self::RecordUntrusted { hint, .. } => Some(hint.clone()),
+            Self::RecordTooNew { .. } => {
+                Some("nothing was changed; use a later version of fsure for it".to_owned())
+            }
             Self::RecordNotWritten { hint, .. } => Some((*hint).to_owned()),
             Self::UnreadableResult { .. } => Some(
                 "'fsure speed' and 'fsure flush' save results with '--save FILE'; of verify, \

@@ -2,11 +2,12 @@
 //! show.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{
-    Basis, Carriers, EntryKind, ExitCode, Finding, Healing, MetaChange, Parity, RelPath, Scrubbed,
-    Signed, Verdict, Was,
+    Basis, Carriers, EntryKind, ExitCode, Finding, Healing, KnownDamage, MetaChange, Parity,
+    RelPath, Scrubbed, Signed, Verdict, Was,
 };
 
 /// Counts by verdict.
@@ -23,6 +24,12 @@ impl Tally {
     pub fn add_many(&mut self, verdict: Verdict, count: u64) {
         let sum = &mut self.0[verdict as usize];
         *sum = sum.saturating_add(count);
+    }
+
+    /// Counts one less.
+    fn remove(&mut self, verdict: Verdict) {
+        let sum = &mut self.0[verdict as usize];
+        *sum = sum.saturating_sub(1);
     }
 
     /// Adds the counts of another tally.
@@ -42,7 +49,17 @@ impl Tally {
         self.0.iter().sum()
     }
 
-    /// How many satisfy a condition.
+    /// The exit code that files which are known to be damaged deserve, counted by the
+    /// verdict of the run that last read them.
+    pub fn known_damage_code(&self) -> ExitCode {
+        match (self.total(), self.of(Verdict::Unreadable)) {
+            (0, _) => ExitCode::Clean,
+            (total, unreadable) if total > unreadable => ExitCode::Damage,
+            _ => ExitCode::Unread,
+        }
+    }
+
+    /// Returns the sum of the counts of verdicts that satisfy a condition.
     pub fn count(&self, condition: impl Fn(Verdict) -> bool) -> u64 {
         Verdict::ALL.into_iter().filter(|verdict| condition(*verdict)).map(|v| self.of(v)).sum()
     }
@@ -241,6 +258,9 @@ pub struct Outcome {
     /// Files known to be damaged, by the verdict of the run that last read them,
     /// of which this run says something else than that they are as recorded.
     pub known_damage: Tally,
+    /// Edits of such files, by their verdicts. `update` records none of them unless the user
+    /// requests it.
+    pub unsettled_edits: Tally,
     /// Files of another date whose content was not read, in a run that reads
     /// none.
     pub redated_unread: u64,
@@ -252,8 +272,10 @@ pub struct Outcome {
     /// Result of a heal; `None` for any other run. What was healed is counted
     /// above too, but is no longer trouble.
     pub healing: Option<Healing>,
-    /// What became of recovery data, where there are any and the run was to
-    /// keep them.
+    /// Copies that a heal was given, for the command that its report advises.
+    pub replicas: Vec<PathBuf>,
+    /// State of the recovery data, if there are any and the run was to keep
+    /// them.
     pub parity: Option<Parity>,
     /// Bytes of file content covered, holes included.
     pub bytes_judged: u64,
@@ -335,9 +357,12 @@ impl Outcome {
             }
             EntryKind::Special => self.files.add(verdict),
         }
-        let known = finding.known_damage.filter(|_| !verdict.is_damage() && !finding.recorded_now);
+        let known = open_damage(&finding);
         if let Some(known) = known {
             self.known_damage.add(known.verdict);
+            if matches!(verdict, Verdict::Modified | Verdict::Reverted) {
+                self.unsettled_edits.add(verdict);
+            }
         }
         let is_redated = verdict == Verdict::Touched && finding.kind == EntryKind::File;
         self.redated_unread += u64::from(is_redated && finding.basis == Basis::Stat);
@@ -357,6 +382,13 @@ impl Outcome {
             self.grave.push(finding);
         } else if grave {
             self.grave_omitted += 1;
+        }
+    }
+
+    /// Removes the known damage of a finding from the counts: the file was healed.
+    pub fn forget_known_damage(&mut self, finding: &Finding) {
+        if let Some(known) = open_damage(finding) {
+            self.known_damage.remove(known.verdict);
         }
     }
 
@@ -470,4 +502,10 @@ impl Outcome {
             _ => false,
         }
     }
+}
+
+/// Returns the known damage of a finding, unless the verdict itself is damage or what was
+/// found is now recorded.
+fn open_damage(finding: &Finding) -> Option<KnownDamage> {
+    finding.known_damage.filter(|_| !finding.verdict.is_damage() && !finding.recorded_now)
 }

@@ -82,7 +82,11 @@ pub struct Healing {
     pub unhealed: Tallies,
     /// Files whose previous content is kept.
     pub kept: u64,
-    /// Whether a file is still in the middle of being healed in place.
+    /// Files that are possibly edits, left alone because their content was not to be kept.
+    pub unkept: u64,
+    /// True if it was to write into the damaged files.
+    pub is_in_place: bool,
+    /// True if the healing of a file in place has begun and is not finished.
     pub is_unfinished: bool,
     /// Bytes put back; in a dry run, bytes that would be put back.
     pub bytes: u64,

@@ -32,9 +32,16 @@ pub fn forge(catalog: &Connection, sql: &str) {
             catalog.execute(&sql, (seal, &row[0])).expect("seal a row");
         }
     }
-    for table in
-        ["choice", "nested", "finding", "metadata", "generation", "verification", "redated"]
-    {
+    for table in [
+        "choice",
+        "nested",
+        "finding",
+        "metadata",
+        "generation",
+        "verification",
+        "redated",
+        "accepted",
+    ] {
         let rows = self::rows(catalog, &format!("SELECT * FROM {table}"));
         let digest = rows.iter().fold(0_u64, |sum, row| sum.wrapping_add(typed_checksum(row)));
         let (count, digest) = (rows.len() as i64, digest.cast_signed());
@@ -88,14 +95,21 @@ fn typed_checksum(row: &[Value]) -> u64 {
     let mut bytes = Vec::new();
     for value in row {
         let (tag, content) = match value {
-            Value::Null => (0_u8, Vec::new()),
-            Value::Integer(number) => (1, number.to_le_bytes().to_vec()),
-            Value::Blob(blob) => (2, blob.clone()),
-            Value::Text(text) => (3, text.clone().into_bytes()),
+            Value::Null => {
+                bytes.push(0);
+                continue;
+            }
+            Value::Integer(number) => {
+                bytes.push(1);
+                bytes.extend(number.to_le_bytes());
+                continue;
+            }
+            Value::Blob(blob) => (2, &blob[..]),
+            Value::Text(text) => (3, text.as_bytes()),
             Value::Real(_) => panic!("no column holds a fraction"),
         };
         bytes.push(tag);
-        bytes.extend((content.len() as u64).to_le_bytes());
+        bytes.extend((content.len() as u32).to_le_bytes());
         bytes.extend(content);
     }
     xxh3_64(&bytes)

@@ -40,6 +40,8 @@ const PLANTED: &[(&str, &str, &str)] = &[
     ("plan/a.rs", "fn f() { cfg!(target_os = \"linux\"); }", "asks"),
     ("plan/a.rs", "#[cfg(test)]\nmod tests {}\nfn f() { unsafe { g() } }", "asks"),
     ("plan/a.rs", "fn f() { std::env::args(); }", "environment"),
+    ("plan/a.rs", "/// Whether it is so.\nfn f() {}", "question"),
+    ("plan/a.rs", "mod a {\n    /// What: a thing.\n    fn f() {}\n}", "question"),
 ];
 
 #[test]
@@ -48,7 +50,7 @@ fn every_planted_fault_is_caught() {
         "// Floor 1: words\npub mod words;\n\n// Floor 2: machines\npub mod plan;\nmod tree;\n";
     let floors = floors(lib);
     assert_eq!(floors, BTreeMap::from([("words", 1), ("plan", 2), ("tree", 2)]));
-    let good = r##"//! Why.
+    let good = r##"//! Steps of a plan.
 use crate::words::{self, Entry};
 use super::{Step, step::Two};
 pub(crate) fn exit() { "std::fs \" unsafe"; r#"" unsafe"#; b'"'; '\''; 'x'; '"'; self.exit(); }
@@ -59,7 +61,7 @@ mod tests { use super::{super::super::words, *}; use std::fs; }
 "##;
     assert_eq!(check(&floors, "plan/step.rs", good), [""; 0]);
     for (file, source, fault) in PLANTED {
-        let faults = check(&floors, file, &format!("//! Why.\n{source}\n"));
+        let faults = check(&floors, file, &format!("//! Steps of a plan.\n{source}\n"));
         assert!(
             !faults.is_empty() && faults.iter().all(|found| found.contains(fault)),
             "{source}: {faults:?}"

@@ -85,6 +85,21 @@ impl Recorded {
         report
     }
 
+    /// Removes the catalog and its backup, so that the next update begins anew.
+    ///
+    /// # Panics
+    /// If one that is there cannot be removed.
+    pub fn forget(&self) {
+        for file in [self.catalog.clone(), self.catalog.with_extension("db.backup")] {
+            match std::fs::remove_file(&file) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    panic!("remove {}: {error}", file.display())
+                }
+                _ => {}
+            }
+        }
+    }
+
     /// Has the record look as if it had been made long after the last change of
     /// each file: a younger one proves no rot.
     #[cfg(target_os = "linux")]

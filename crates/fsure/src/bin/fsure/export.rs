@@ -65,7 +65,11 @@ pub(crate) fn run(args: &ExportArgs, output: &OutputArgs) -> ExitCode {
 impl ExportArgs {
     fn run(&self, screen: &Screen, output: &OutputArgs) -> Result<Exported> {
         let place = locate(&self.path, self.catalog.as_deref())?;
-        let options = Options { effort: self.effort.effort(&output.user), ..Options::default() };
+        let options = Options {
+            effort: self.effort.effort(&output.user),
+            backup_folders: output.user.backup.clone(),
+            ..Options::default()
+        };
         let task = screen.begin(screen.paths(&place), false);
         match self.file() {
             Some(path) => export(&place, self.format, &options, Target::Path(path), &task),

@@ -6,7 +6,7 @@ use clap::Args;
 use fsure::catalog::locate;
 use fsure::exchange::{Format, Source};
 use fsure::job::{Imported, Options, import};
-use fsure::report::listing;
+use fsure::report::{RootPaths, listing};
 use fsure::words::{ExitCode, Result};
 
 use super::OutputArgs;
@@ -40,12 +40,13 @@ pub(crate) struct ImportArgs {
 /// Runs the command.
 pub(crate) fn run(args: &ImportArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(false, &[]);
-    match args.run(&screen) {
-        Ok((root, imported)) => {
+    match args.run(&screen, output) {
+        Ok((paths, imported)) => {
             if output.json {
+                let root = paths.root().to_string_lossy();
                 screen.print(&listing::imported_json(&root, &imported));
             } else if !output.quiet {
-                screen.print(&listing::imported(&imported));
+                screen.print(&listing::imported(&paths, &imported));
             }
             screen.end(imported.exit_code())
         }
@@ -57,12 +58,14 @@ pub(crate) fn run(args: &ImportArgs, output: &OutputArgs) -> ExitCode {
 }
 
 impl ImportArgs {
-    fn run(&self, screen: &Screen) -> Result<(String, Imported)> {
-        let source = Source::open(&self.list, self.format)?;
+    fn run(&self, screen: &Screen, output: &OutputArgs) -> Result<(RootPaths, Imported)> {
+        let source = Source::open(&self.list, self.format, screen)?;
         let root = self.root.as_deref().unwrap_or(&source.folder);
         let place = locate(root, self.catalog.as_deref())?;
-        let root = place.root.to_string_lossy().into_owned();
         let task = screen.begin(screen.paths(&place), false);
-        Ok((root, import(&place, &source, &Options::default(), &task)?))
+        let options = Options { backup_folders: output.user.backup.clone(), ..Options::default() };
+        let imported = import(&place, &source, &options, &task)?;
+        drop(task);
+        Ok((screen.paths(&place), imported))
     }
 }

@@ -86,7 +86,13 @@ pub(crate) fn config() -> Result<UserConfig> {
 /// The text of a small file that the user names.
 pub(crate) fn text(file: &Path) -> Result<String> {
     let mut text = String::new();
-    let read = plain::open(file).and_then(|open| open.take(TEXT_MAX).read_to_string(&mut text));
-    read.doing("read", file)?;
+    let read = plain::open(file).and_then(|open| open.take(TEXT_MAX + 1).read_to_string(&mut text));
+    if read.doing("read", file)? as u64 > TEXT_MAX {
+        let message = format!("{} is larger than {TEXT_MAX} bytes", file.display());
+        return Err(Error::Usage {
+            message,
+            hint: Some("name the file that was meant".to_owned()),
+        });
+    }
     Ok(text)
 }

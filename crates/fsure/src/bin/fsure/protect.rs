@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use fsure::catalog::locate;
 use fsure::job::{Options, ProtectOptions, protect};
-use fsure::report::protect as report;
+use fsure::report::{RootPaths, protect as report};
 use fsure::words::{ExitCode, Protected, Result, escape};
 
 use super::OutputArgs;
@@ -39,12 +39,12 @@ pub(crate) fn run(args: &ProtectArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(false, &[]);
     let root = args.path.to_string_lossy().into_owned();
     let code = match protected(args, &screen) {
-        Ok(done) => {
+        Ok((paths, done)) => {
             if output.json {
                 screen.print(&report::json_summary(&root, &done));
             } else if !output.quiet {
                 let shown = escape(&fsure_os::path::bytes(&args.path));
-                screen.print(&report::text_summary(&shown, &done));
+                screen.print(&report::text_summary(&shown, &paths, &done));
             }
             done.exit_code()
         }
@@ -56,11 +56,13 @@ pub(crate) fn run(args: &ProtectArgs, output: &OutputArgs) -> ExitCode {
     screen.end(code)
 }
 
-fn protected(args: &ProtectArgs, screen: &Screen) -> Result<Protected> {
+fn protected(args: &ProtectArgs, screen: &Screen) -> Result<(RootPaths, Protected)> {
     let place = locate(&args.path, args.catalog.as_deref())?;
     let task = screen.begin(screen.paths(&place), false);
     let common = Options { force: args.force, ..Options::default() };
-    protect(&place, &ProtectOptions { common, per_mille: args.redundancy }, &task)
+    let done = protect(&place, &ProtectOptions { common, per_mille: args.redundancy }, &task)?;
+    drop(task);
+    Ok((screen.paths(&place), done))
 }
 
 /// A share in steps of a thousandth: what would have to be rounded is refused, so that no

@@ -6,7 +6,7 @@ use clap::Args;
 use fsure::catalog::{Place, locate};
 use fsure::job::{RecoverOptions, Recovery, locate_backup, recover};
 use fsure::report::recover as report;
-use fsure::words::{ExitCode, Result, escape};
+use fsure::words::{ExitCode, Result};
 
 use super::OutputArgs;
 
@@ -57,9 +57,8 @@ pub(crate) fn run(args: &RecoverArgs, output: &OutputArgs) -> ExitCode {
         Ok(recovery) => {
             if output.json {
                 screen.print(&report::json(&root, &recovery));
-            } else {
-                let shown = escape(&fsure_os::path::bytes(&place.root));
-                screen.print(&report::text(&shown, &recovery));
+            } else if !output.quiet {
+                screen.print(&report::text(&screen.paths(&place), &recovery));
             }
             screen.end(recovery.exit_code())
         }

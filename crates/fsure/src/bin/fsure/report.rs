@@ -68,7 +68,8 @@ impl ReportArgs {
             Some(path) => write_output(path, &report.html, screen)?,
             None => {
                 let written = screen.results().write_all(report.html.as_bytes());
-                unless_reader_left(written.doing("write", Path::new("standard output")))?;
+                let written = written.doing("write", Path::new("standard output"));
+                unless_reader_left(written, screen)?;
             }
         }
         charts.iter().try_for_each(|(path, svg)| write_chart(path, svg))

@@ -50,7 +50,12 @@ pub(crate) fn run(args: &SealArgs, output: &OutputArgs) -> ExitCode {
 impl SealArgs {
     fn run(&self, output: &OutputArgs, screen: &Screen) -> Result<()> {
         let (signer, memory) = (self.signer()?, places::memory()?);
-        let options = SealOptions { signer, memory, force: self.force };
+        let options = SealOptions {
+            signer,
+            memory,
+            force: self.force,
+            backup_folders: output.user.backup.clone(),
+        };
         let place = locate(&self.path, self.catalog.as_deref())?;
         let root = place.root.to_string_lossy().into_owned();
         let task = screen.begin(screen.paths(&place), false);

@@ -74,7 +74,7 @@ fn against(
     output: &OutputArgs,
     screen: &Screen,
 ) -> ExitCode {
-    let source = match Source::open(list, args.format) {
+    let source = match Source::open(list, args.format, screen) {
         Ok(source) => source,
         Err(error) => {
             screen.error(&error);

@@ -38,21 +38,31 @@ pub(super) struct Frames<R> {
     from: R,
     /// Bytes that were read and are not taken yet.
     bytes: Vec<u8>,
+    /// Bytes that were taken.
+    taken: u64,
     is_at_end: bool,
 }
 
 /// The next frame.
 pub(super) enum Frame {
-    /// Its content.
-    Sound(Vec<u8>),
+    /// One that fits its checksum.
+    Sound(SoundFrame),
     /// Something is there that is no sound frame; what follows may be.
     Damaged,
+}
+
+/// A frame that fits its checksum.
+pub(super) struct SoundFrame {
+    pub(super) content: Vec<u8>,
+    pub(super) checksum: u64,
+    /// The place behind it, bytes from the end of the head.
+    pub(super) end: u64,
 }
 
 impl<R: Read> Frames<R> {
     /// Reads a backup from behind its head.
     pub(super) fn new(from: R) -> Self {
-        Self { from, bytes: Vec::new(), is_at_end: false }
+        Self { from, bytes: Vec::new(), taken: 0, is_at_end: false }
     }
 
     /// The next frame, `None` at the end.
@@ -64,16 +74,16 @@ impl<R: Read> Frames<R> {
         if let Some(length) = length_of(&self.bytes) {
             self.fill(length)?;
         }
-        if let Some((plain, length)) = parse(&self.bytes) {
-            self.bytes.drain(..length);
-            return Ok(Some(Frame::Sound(plain)));
+        if let Some((content, checksum, length)) = parse(&self.bytes) {
+            self.take(length);
+            return Ok(Some(Frame::Sound(SoundFrame { content, checksum, end: self.taken })));
         }
         // The mark of the next frame may be anywhere behind.
         let mut from = 1;
         loop {
             let is_mark = |place: &usize| self.bytes[*place..].starts_with(MARK);
             if let Some(next) = (from..self.bytes.len()).find(is_mark) {
-                self.bytes.drain(..next);
+                self.take(next);
                 break;
             }
             if self.is_at_end {
@@ -84,6 +94,11 @@ impl<R: Read> Frames<R> {
             self.fill(self.bytes.len() + PLAIN_MAX)?;
         }
         Ok(Some(Frame::Damaged))
+    }
+
+    fn take(&mut self, length: usize) {
+        self.bytes.drain(..length);
+        self.taken += length as u64;
     }
 
     /// Reads on until there are so many bytes, or no more.
@@ -104,8 +119,8 @@ fn length_of(bytes: &[u8]) -> Option<usize> {
     (packed <= PACKED_MAX).then_some(BYTES_BESIDE + packed)
 }
 
-/// The content of the frame that bytes begin with, and its length.
-fn parse(bytes: &[u8]) -> Option<(Vec<u8>, usize)> {
+/// The content of the frame that bytes begin with, its checksum and its length.
+fn parse(bytes: &[u8]) -> Option<(Vec<u8>, u64, usize)> {
     let mut rest = bytes.strip_prefix(MARK)?;
     let packed_length = u32::from_le_bytes(take(&mut rest)?) as usize;
     let plain_length = u32::from_le_bytes(take(&mut rest)?) as usize;
@@ -116,7 +131,7 @@ fn parse(bytes: &[u8]) -> Option<(Vec<u8>, usize)> {
         return None;
     }
     let plain = lz4_flex::block::decompress(packed, plain_length).ok()?;
-    (plain.len() == plain_length).then_some((plain, length))
+    (plain.len() == plain_length).then_some((plain, checksum, length))
 }
 
 #[cfg(test)]
@@ -137,8 +152,8 @@ mod tests {
         let sound = |bytes: &[u8]| -> Vec<Vec<u8>> {
             let (mut frames, mut sound) = (Frames::new(bytes), Vec::new());
             while let Some(frame) = frames.next().unwrap() {
-                if let Frame::Sound(plain) = frame {
-                    sound.push(plain);
+                if let Frame::Sound(frame) = frame {
+                    sound.push(frame.content);
                 }
             }
             sound

@@ -10,8 +10,8 @@ use rusqlite::{Connection, OptionalExtension as _, Row as SqlRow, params};
 
 use super::super::seal::Sealer;
 use super::super::tables::{Table, encode};
-use super::Entry;
 use super::frame::{HEAD, HEAD_BYTES, PLAIN_MAX, write as write_frame};
+use super::{Entry, Replayed};
 
 /// A whole copy is written anew when what was appended to it is larger than it,
 /// and larger than this, bytes.
@@ -47,6 +47,15 @@ impl BackupState {
             Ok((state.seal() == number(5)?).then_some(state))
         });
         found.optional().map(Option::flatten)
+    }
+
+    /// Tells whether a backup that was replayed is undamaged and ends exactly where the
+    /// catalog says. The number of the last commit alone does not tell: a copy of the
+    /// tree counts on from the same number.
+    pub(in super::super) fn is_that_of(&self, replayed: &Replayed) -> bool {
+        replayed.damaged_frames == 0
+            && (self.catalog, self.sequence) == (replayed.catalog, replayed.sequence)
+            && (self.length, self.checksum) == (replayed.length, replayed.checksum)
     }
 
     /// The state of a catalog of which no backup is in step.
@@ -115,6 +124,9 @@ pub(in super::super) struct BackupLog {
     entries: Vec<u8>,
     /// The place at which each of them begins.
     starts: Vec<usize>,
+    /// True if the open transaction has changed what a backup that is not in step
+    /// does not get.
+    has_unkept_changes: bool,
     /// Frames that the last commit promised.
     frames: Vec<u8>,
     /// True if anything was appended by this run.
@@ -124,23 +136,21 @@ pub(in super::super) struct BackupLog {
 }
 
 impl BackupLog {
-    /// The backup of a catalog that is going to be written.
-    pub(in super::super) fn open(
-        file: PathBuf,
-        state: BackupState,
-        is_catalog_empty: bool,
-    ) -> Self {
+    /// The backup of a catalog that is going to be written. `is_catalog_new` if no row
+    /// was ever committed that a backup lacks.
+    pub(in super::super) fn open(file: PathBuf, state: BackupState, is_catalog_new: bool) -> Self {
         let mut log = Self {
             file,
             state,
             way: Way::Stale,
             entries: Vec::new(),
             starts: Vec::new(),
+            has_unkept_changes: false,
             frames: Vec::new(),
             has_grown: false,
             failure: None,
         };
-        if is_catalog_empty {
+        if is_catalog_new {
             log.way = Way::Begins;
             log.state.length = HEAD_BYTES;
             log.state.whole_length = 0;
@@ -184,36 +194,32 @@ impl BackupLog {
         Ok(growing)
     }
 
-    /// Whether the open transaction has changed anything that is kept.
-    pub(in super::super) fn has_entries(&self) -> bool {
-        !self.starts.is_empty()
+    /// Tells whether the open transaction has changed anything that is kept.
+    pub(in super::super) fn has_changes(&self) -> bool {
+        !self.starts.is_empty() || self.has_unkept_changes
     }
 
     /// Notes a row as it is now.
     pub(in super::super) fn put(&mut self, table: Table, row: &SqlRow<'_>) -> rusqlite::Result<()> {
-        if self.is_stale() {
-            return Ok(());
-        }
         let columns = table.columns().0;
-        self.begin_entry(Entry::Put, table, columns);
-        for column in 0..columns {
-            encode(row.get_ref(column)?, &mut self.entries);
+        if self.begin_entry(Entry::Put, table, columns) {
+            for column in 0..columns {
+                encode(row.get_ref(column)?, &mut self.entries);
+            }
         }
         Ok(())
     }
 
     /// Notes a row by its values.
     pub(in super::super) fn put_values(&mut self, table: Table, values: &[ValueRef<'_>]) {
-        if !self.is_stale() {
-            self.begin_entry(Entry::Put, table, values.len());
+        if self.begin_entry(Entry::Put, table, values.len()) {
             values.iter().for_each(|value| encode(*value, &mut self.entries));
         }
     }
 
     /// Notes that a row is gone.
     pub(in super::super) fn delete(&mut self, table: Table, key: &[ValueRef<'_>]) {
-        if !self.is_stale() {
-            self.begin_entry(Entry::Delete, table, key.len());
+        if self.begin_entry(Entry::Delete, table, key.len()) {
             key.iter().for_each(|value| encode(*value, &mut self.entries));
         }
     }
@@ -222,15 +228,22 @@ impl BackupLog {
         matches!(self.way, Way::Stale)
     }
 
-    fn begin_entry(&mut self, entry: Entry, table: Table, columns: usize) {
+    /// Begins an entry. False if the backup is not in step and gets none.
+    fn begin_entry(&mut self, entry: Entry, table: Table, columns: usize) -> bool {
+        if self.is_stale() {
+            self.has_unkept_changes = true;
+            return false;
+        }
         self.starts.push(self.entries.len());
         self.entries.extend_from_slice(&[entry as u8, table as u8, columns as u8]);
+        true
     }
 
     /// Forgets what was gathered: the transaction is taken back.
     pub(in super::super) fn roll_back(&mut self) {
         self.entries.clear();
         self.starts.clear();
+        self.has_unkept_changes = false;
     }
 
     /// Makes frames of what was gathered, and stores in the open transaction how
@@ -238,6 +251,10 @@ impl BackupLog {
     /// an older backup must never pass for the present one.
     pub(in super::super) fn prepare(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         self.frames.clear();
+        if std::mem::take(&mut self.has_unkept_changes) {
+            self.state = BackupState::behind(self.state.catalog, self.state.sequence + 1);
+            return self.state.store(connection);
+        }
         if self.starts.is_empty() {
             return Ok(());
         }
@@ -320,13 +337,14 @@ impl BackupLog {
     ) -> rusqlite::Result<io::Result<()>> {
         let making = making(&self.file);
         fsure_os::path::remove(&making, false);
-        self.state.sequence += 1;
-        let written = write_all(&making, connection, &mut self.state)?;
+        let mut state = BackupState { sequence: self.state.sequence + 1, ..self.state };
+        let written = write_all(&making, connection, &mut state)?;
         let placed = written.and_then(|()| fsure_os::path::rename(&making, &self.file));
         if placed.is_err() {
             fsure_os::path::remove(&making, false);
             return Ok(placed);
         }
+        self.state = state;
         self.state.store(connection)?;
         let opened = self.open_in_step();
         Ok(opened.map(|growing| self.way = Way::Grows(growing)))
@@ -344,7 +362,7 @@ fn ends_alike(one: &mut Growing, other: &mut Growing, end: u64) -> io::Result<bo
 
 /// The name of a backup that is being written.
 pub(in super::super) fn making(file: &Path) -> PathBuf {
-    super::super::store::beside(file, ".making")
+    fsure_os::path::with_suffix(file, ".making")
 }
 
 fn write_all(

@@ -7,7 +7,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
 use super::Entry;
-use super::frame::{Frame, Frames, HEAD};
+use super::frame::{Frame, Frames, HEAD, HEAD_BYTES};
 use crate::catalog::tables::{Table, decode, take};
 
 /// The state that a backup holds.
@@ -17,6 +17,10 @@ pub(in super::super) struct Replayed {
     pub(in super::super) catalog: [u8; 16],
     /// Number of the last commit that is in it.
     pub(in super::super) sequence: u64,
+    /// Length of the backup up to the end of that commit, bytes.
+    pub(in super::super) length: u64,
+    /// Checksum of the frame that ends it.
+    pub(in super::super) checksum: u64,
     /// Frames that are damaged: what they held is not known.
     pub(in super::super) damaged_frames: u64,
 }
@@ -41,8 +45,11 @@ pub(in super::super) fn replay(
             Err(error) => return Ok(Err(error)),
             Ok(None) => break,
             Ok(Some(Frame::Damaged)) => replayed.damaged_frames += 1,
-            Ok(Some(Frame::Sound(entries))) => {
-                has_commit |= carry_out(connection, &entries, &mut replayed)?;
+            Ok(Some(Frame::Sound(frame))) => {
+                if carry_out(connection, &frame.content, &mut replayed)? {
+                    has_commit = true;
+                    (replayed.length, replayed.checksum) = (HEAD_BYTES + frame.end, frame.checksum);
+                }
             }
         }
     }

@@ -15,7 +15,7 @@ use fsure_os::{path as os_path, plain};
 
 use super::ram::{Entry, Registry, Role};
 use crate::ram::OWN;
-use crate::words::{Error, IoContext as _, Result, units};
+use crate::words::{Error, IoContext as _, Result, typed, units};
 
 /// Prefix of the sources of fsure's own mounts in the mount table.
 const OURS: &str = "fsure:";
@@ -216,15 +216,23 @@ fn of_folder(folder: &Folder) -> Option<Finding> {
         Folder { is_mounted: false, has_journal: true, .. } => Some(under_way(&folder.path)),
         Folder { is_mounted: false, .. } => {
             let words = format!("{shown} was in RAM when that ended");
-            Some(act("folder", words, format!("'fsure ram recover {shown}'")))
+            Some(act("folder", words, format!("run {}", typed("fsure ram recover", &folder.path))))
         }
         Folder { is_synced: false, .. } => {
             let words = format!("{shown} is in RAM, and nothing brings its disk side up to date");
-            Some(act("folder", words, format!("'fsure ram sync {shown}' starts it again")))
+            Some(act(
+                "folder",
+                words,
+                format!("to start it again, run {}", typed("fsure ram sync", &folder.path)),
+            ))
         }
         Folder { is_kept: false, .. } => {
             let words = format!("{shown} has nobody that would start its process again");
-            Some(act("folder", words, format!("'fsure ram sync {shown}' starts it again")))
+            Some(act(
+                "folder",
+                words,
+                format!("to start it again, run {}", typed("fsure ram sync", &folder.path)),
+            ))
         }
         _ => {
             let words = format!("{shown} is in RAM and brought up to date");
@@ -236,7 +244,8 @@ fn of_folder(folder: &Folder) -> Option<Finding> {
 fn under_way(folder: &Path) -> Finding {
     let shown = folder.display();
     let words = format!("{shown} has a generation under way that a crash has interrupted");
-    act("journal", words, format!("'fsure ram recover {shown}' before anything uses it"))
+    let remedy = format!("before anything uses it, run {}", typed("fsure ram recover", folder));
+    act("journal", words, remedy)
 }
 
 /// A group with less room than that is at its limit soon.

@@ -78,7 +78,11 @@ impl<'a> Healer<'a> {
             monitor,
             reader: reader(monitor)?,
             entries: Entries::default(),
-            healing: Healing { is_dry_run: !options.does, ..Healing::default() },
+            healing: Healing {
+                is_dry_run: !options.does,
+                is_in_place: options.in_place,
+                ..Healing::default()
+            },
             healed: HashSet::new(),
             patched: HashSet::new(),
             room: None,
@@ -116,6 +120,7 @@ impl<'a> Healer<'a> {
             }
             Err(other) => return Err(other),
         }
+        self.healing.unkept += u64::from(self.would_lose_an_edit(finding));
         self.healing.add(&remedy);
         self.monitor.remedy(&remedy);
         Ok(())
@@ -141,6 +146,14 @@ impl<'a> Healer<'a> {
         let is_missing = finding.verdict == Verdict::Missing;
         let why = match finding.verdict {
             _ if !is_beneath(&finding.path) => "its name leads out of the root",
+            _ if self.would_lose_an_edit(finding) => {
+                "it may be an edit, and is replaced only if what is there is kept: not with \
+                 '--no-keep'"
+            }
+            Verdict::DamagedCopy if self.options.in_place && is_longer(finding) => {
+                "it is longer than recorded, and in place its end is kept nowhere: without \
+                 '--in-place' all of it is kept"
+            }
             _ if self.options.in_place && self.keeps(finding) && is_longer(finding) => {
                 "it is longer than recorded, and in place its end is kept nowhere: '--no-keep' \
                  cuts it off"
@@ -151,7 +164,9 @@ impl<'a> Healer<'a> {
             }
             _ if is_missing => return None,
             _ if finding.found.is_none() => "it cannot even be looked at",
-            _ if finding.verdict != Verdict::DamagedCopy && !self.has_its_date(finding) => {
+            // Kept, or refused above.
+            Verdict::DamagedCopy => return None,
+            _ if !self.has_its_date(finding) => {
                 "its date is not the recorded one: it may hold an edit that cannot be seen"
             }
             _ => return None,
@@ -224,7 +239,7 @@ impl<'a> Healer<'a> {
             )));
         }
         if self.keeps(finding) && !self.options.in_place {
-            self.require_room(stat)?;
+            self.require_room(finding, stat)?;
         }
         if self.options.in_place && stat.mtime_ns.abs() == DATE_NS_MAX {
             return Err(Failure::Unhealed(

@@ -15,21 +15,14 @@ use fsure_os::{Kind, Stat};
 use super::healer::Healer;
 use super::reader::{Attempt, Failure};
 use crate::catalog::REPLACED;
-use crate::words::{Finding, RelPath, Remedy, Verdict};
+use crate::words::{Finding, RelPath, Remedy, Verdict, shell_quoted};
 
 /// The reason that a dry run reports for a file that would be kept.
 pub(super) fn would_be() -> String {
     format!("what is there would be kept below {REPLACED}")
 }
 
-fn refused(why: impl std::fmt::Display) -> Failure {
-    Failure::Unhealed(format!(
-        "what is there cannot be kept ({why}): '--no-keep' heals it all the same, and it is gone \
-         then"
-    ))
-}
-
-/// How what is replaced was kept.
+/// The way in which a replaced file was kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kept {
     /// Under a second name: the first one is still there.
@@ -53,13 +46,41 @@ impl Healer<'_> {
         finding.verdict != Verdict::Missing && !self.options.discards_replaced
     }
 
-    /// Refuses what a name in the root cannot be given to, as far as that can be
-    /// told without trying.
-    pub(super) fn require_room(&self, stat: &Stat) -> Attempt<()> {
+    /// Returns true if a finding may be an edit of which this run would keep nothing.
+    /// That a file is a damaged copy is only likely from the files around it, not
+    /// proven.
+    pub(super) fn would_lose_an_edit(&self, finding: &Finding) -> bool {
+        finding.verdict == Verdict::DamagedCopy && self.options.discards_replaced
+    }
+
+    /// Returns the failure of a file that is left alone because it cannot be kept,
+    /// with what helps.
+    fn refused(&self, path: &RelPath, verdict: Verdict, why: impl std::fmt::Display) -> Failure {
+        if verdict != Verdict::DamagedCopy {
+            return Failure::Unhealed(format!(
+                "what is there cannot be kept ({why}): '--no-keep' heals it all the same, and it \
+                 is gone then"
+            ));
+        }
+        let file = self.place.root.join(os_path::from_bytes(path.as_bytes()));
+        let aside = os_path::with_suffix(&file, ".replaced");
+        Failure::Unhealed(format!(
+            "what is there may be an edit and cannot be kept ({why}): 'mv -n {} {}' keeps it, and \
+             the next heal makes the file anew",
+            shell_quoted(&file),
+            shell_quoted(&aside)
+        ))
+    }
+
+    /// Refuses a file that cannot get a name in the root, as far as that can be known
+    /// without trying.
+    pub(super) fn require_room(&self, finding: &Finding, stat: &Stat) -> Attempt<()> {
+        let refused =
+            |why: &dyn std::fmt::Display| Err(self.refused(&finding.path, finding.verdict, why));
         match self.root.stat(b"") {
             Ok(root) if root.device == stat.device => Ok(()),
-            Ok(_) => Err(refused("it is on another file system than its root")),
-            Err(error) => Err(refused(error)),
+            Ok(_) => refused(&"it is on another file system than its root"),
+            Err(error) => refused(&error),
         }
     }
 
@@ -73,7 +94,10 @@ impl Healer<'_> {
         let is_it = |now: &Stat| now.inode == stat.inode && now.device == stat.device;
         let (kept, way) = match self.kept_as(path, stat).into_iter().next() {
             Some(kept) => (kept, Kept::Linked),
-            None => self.link_or_move(path).map_err(refused)?,
+            None => match self.link_or_move(path) {
+                Ok(kept) => kept,
+                Err(error) => return Err(self.refused(path, remedy.verdict, error)),
+            },
         };
         let [there, here] = [&kept, path].map(|path| self.root.stat(path.as_bytes()));
         let left = if way == Kept::Moved { &there } else { &here };
@@ -125,16 +149,25 @@ impl Healer<'_> {
     /// Keeps the journal of a file that was healed in place: it has the bytes that
     /// were replaced. Beside a catalog that is kept elsewhere it stays there.
     pub(super) fn keep_journal(&mut self, path: &RelPath) -> Attempt<KeptJournal> {
+        self.move_journal(path).map_err(|error| {
+            Failure::Unhealed(format!(
+                "it is healed, and the journal with the bytes that were replaced is not moved to \
+                 where it is to be kept ({error}): it stays for the next heal"
+            ))
+        })
+    }
+
+    fn move_journal(&mut self, path: &RelPath) -> io::Result<KeptJournal> {
         let journal = self.journal();
         if !self.place.is_inside() {
-            let free = super::patch::free_name(&journal);
-            os_path::rename(&journal, &free).map_err(refused)?;
+            let free = os_path::free_numbered(&journal, ".");
+            os_path::rename(&journal, &free)?;
             return Ok(KeptJournal::Beside(free));
         }
         let name = [path.as_bytes(), b".healing"].concat();
-        let kept = self.place_for(&RelPath::from_bytes(name)).map_err(refused)?;
+        let kept = self.place_for(&RelPath::from_bytes(name))?;
         let to = self.place.root.join(os_path::from_bytes(kept.as_bytes()));
-        os_path::rename(&journal, &to).map_err(refused)?;
+        os_path::rename(&journal, &to)?;
         Ok(KeptJournal::Below(kept))
     }
 

@@ -92,11 +92,16 @@ pub fn heal(place: &Place, options: &HealOptions, monitor: &dyn Monitor) -> Resu
     let findings = if may_go_on { ward.findings() } else { Vec::new() };
     outcome.stopped = heal_all(&mut healer, &findings, outcome.stopped.take())?;
     healer.healing.is_unfinished = fsure_os::path::exists(&healer.journal());
+    outcome.replicas.clone_from(&options.replicas);
     let Healing { healed, .. } = *outcome.healing.insert(healer.healing);
     if healed.total() > 0 {
         let is_healed = |finding: &Finding| healer.healed.contains(&finding.path);
         outcome.grave.retain(|finding| !is_healed(finding));
         outcome.to_accept.verdicts.retain(|_, path| !healer.healed.contains(path));
+        outcome.to_accept.known_damage.take_if(|path| healer.healed.contains(path));
+        for finding in findings.iter().filter(|finding| is_healed(finding)) {
+            outcome.forget_known_damage(finding);
+        }
         outcome.grave.iter().for_each(|finding| outcome.to_accept.add(finding));
     }
     if options.does && healed.total() > 0 {

@@ -3,7 +3,6 @@
 //! killed.
 
 use std::io;
-use std::path::{Path, PathBuf};
 
 use fsure_os::Stat;
 use fsure_os::folder::{is_gone, is_other_kind};
@@ -33,16 +32,6 @@ fn is_no_file(error: &io::Error) -> bool {
     is_gone(error) || is_other_kind(error) || error.kind() == io::ErrorKind::InvalidInput
 }
 
-/// The name of a journal with the first number behind it that is free.
-pub(super) fn free_name(journal: &Path) -> PathBuf {
-    let mut numbered = (1..).map(|number| {
-        let mut name = journal.as_os_str().to_owned();
-        name.push(format!(".{number}"));
-        PathBuf::from(name)
-    });
-    numbered.find(|name| !os_path::exists(name)).unwrap_or_default()
-}
-
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self::Unhealed(format!("its journal: {error}"))
@@ -54,11 +43,11 @@ impl Healer<'_> {
     pub(super) fn patch(&mut self, work: &Work<'_>, remedy: &mut Remedy) -> Attempt<()> {
         let path = &work.finding.path;
         if os_path::exists(&self.journal()) {
-            return Err(Failure::Unhealed(
-                "the journal of another file is still needed: 'fsure heal --yes' goes on with \
-                 that one first"
-                    .to_owned(),
-            ));
+            return Err(Failure::Unhealed(format!(
+                "the journal of another file is still needed: '{} --yes' goes on with that one \
+                 first",
+                self.place.command("heal")
+            )));
         }
         let before = self.root.stat(path.as_bytes()).or_unhealed("look at it")?;
         require_as_found(&before, work.finding)?;
@@ -291,7 +280,9 @@ impl Healer<'_> {
         let (healed, proved_ns) = self.carry_out(&header, &recorded)?;
         self.record(&recorded.row, &header.path, &healed, proved_ns)?;
         self.catalog.commit()?;
-        match self.options.discards_replaced {
+        // Under another date than recorded it may have been an edit.
+        let may_be_edit = header.mtime_before_ns != header.mtime_after_ns;
+        match self.options.discards_replaced && !may_be_edit {
             true => self.remove_journal(),
             false => drop(self.keep_journal(&header.path)?),
         }
@@ -327,7 +318,7 @@ impl Healer<'_> {
     /// Keeps a journal that cannot be used out of the way.
     fn set_aside(&self, why: &str) -> Failure {
         let journal = self.journal();
-        let free = free_name(&journal);
+        let free = os_path::free_numbered(&journal, ".");
         let kept = match os_path::rename(&journal, &free) {
             Ok(()) => format!("its journal is kept as {}", free.display()),
             Err(error) => format!("its journal could not be put aside: {error}"),

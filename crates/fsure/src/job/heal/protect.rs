@@ -59,7 +59,7 @@ pub fn protect(
         return Err(Error::RecordUntrusted {
             catalog: place.catalog.clone(),
             why: audit.objection.unwrap_or_else(|| "rows of it fail their own seal".to_owned()),
-            hint: "'fsure verify' says more".to_owned(),
+            hint: format!("'{}' says more", place.command("verify")),
         });
     }
     if offline(place, &open, &catalog)?.is_some() && !options.common.force {

@@ -70,7 +70,10 @@ impl Door {
         }
         Err(Error::Usage {
             message: format!("{} is pinned already", folder.display()),
-            hint: Some(format!("'fsure ram unpin {}' lets go of it", folder.display())),
+            hint: Some(format!(
+                "to let go of it, run {}",
+                crate::words::typed("fsure ram unpin", folder)
+            )),
         })
     }
 

@@ -1,0 +1,95 @@
+//! A command that a message names works as it is printed, in any folder: it names the
+//! root. Each is typed here in another folder than the root, whose name needs quotes.
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use support::signable::make_keys;
+use support::{Recorded, Run, Tree, content, fsure, typed};
+
+/// A recorded folder with a name that has to be quoted.
+fn recorded() -> (Tree, Recorded) {
+    let tree = Tree::new();
+    for name in ["a", "b"] {
+        tree.write(Path::new("it's mine").join(name), content(3000, 1));
+    }
+    let recorded = Recorded::inside(&tree.path("it's mine"));
+    recorded.record();
+    (tree, recorded)
+}
+
+/// Types each command of `fsure` that is quoted in what was said, and expects that it
+/// makes sense and is about that root.
+fn type_all(run: &Run, expected: &[&str]) {
+    let said = format!("{}{}", run.stdout, run.stderr);
+    let mut left = &said[..];
+    let mut names = Vec::new();
+    while let Some(start) = left.find("'fsure ") {
+        left = &left[start + 1..];
+        let root = "it'\\''s mine'";
+        let in_root = left.find(root).unwrap_or_else(|| panic!("it names no root: {said}"));
+        let rest = in_root + root.len();
+        let end = rest + left[rest..].find('\'').expect("an end");
+        let command = &left[..end];
+        names.push(command.split(' ').nth(1).expect("a name").to_owned());
+        left = &left[end + 1..];
+        let done = typed(Path::new("/"), command);
+        // A key that is to be put in is no file.
+        let is_whole = done.code != 2 && !done.stderr.contains("no record of");
+        assert!(is_whole || command.ends_with(" KEY"), "{command}: {done:?}");
+    }
+    assert_eq!(names, expected, "{said}");
+}
+
+#[test]
+fn what_is_said_of_a_bad_record_names_its_root() {
+    let (tree, recorded) = recorded();
+    let list = tree.write("list", format!("{}  a\n", "0".repeat(64)));
+    make_keys(&tree, "mine");
+    let key = tree.path("mine.key");
+    let (root, home) = (recorded.root.as_os_str(), tree.path("home"));
+    recorded.edit("UPDATE record SET size = size + 1 WHERE path = CAST('a' AS BLOB)");
+    let import = ["import".as_ref(), list.as_os_str(), "--root".as_ref(), root];
+    type_all(&fsure(&import), &["verify"]);
+    type_all(&fsure(&["protect".as_ref(), root]), &["verify"]);
+    let seal = ["seal".as_ref(), root, "--sign".as_ref(), key.as_os_str()];
+    type_all(&support::fsure_of(&home, &seal), &["verify", "update"]);
+}
+
+#[test]
+fn what_is_said_of_a_heal_that_was_cut_off_names_its_root() {
+    let (_tree, recorded) = recorded();
+    fs::write(recorded.catalog.with_extension("db.healing"), "no journal").expect("write");
+    type_all(&recorded.text("update", &[""; 0]), &["heal"]);
+    let (_tree, recorded) = self::recorded();
+    fs::write(recorded.catalog.with_extension("db.healing"), "no journal").expect("write");
+    type_all(&recorded.text("verify", &[""; 0]), &["heal"]);
+}
+
+#[test]
+fn what_an_import_says_at_its_end_names_its_root() {
+    let tree = Tree::new();
+    tree.write("it's mine/a", "");
+    let list = tree.write("it's mine/list", format!("{}  a\n", "0".repeat(64)));
+    type_all(&fsure(&["import".as_ref(), list.as_os_str()]), &["verify"]);
+}
+
+#[test]
+fn what_recover_says_names_its_root() {
+    let (_tree, recorded) = recorded();
+    fs::remove_file(recorded.catalog.with_extension("db.backup")).expect("remove");
+    // One page is left, which has rows and not how many there were.
+    let whole = recorded.catalog_bytes();
+    let runs = whole.chunks(4096).enumerate().skip(1).map(|(number, page)| {
+        let mut bytes = vec![0; whole.len()];
+        bytes[number * 4096..][..4096].copy_from_slice(page);
+        fs::write(&recorded.catalog, bytes).expect("damage");
+        recorded.text("recover", &[""; 0])
+    });
+    let run = runs.into_iter().find(|run| run.code == 5).expect("a page of rows");
+    assert!(run.stdout.contains("NOT PROVED"), "{run:?}");
+    type_all(&run, &["update"]);
+}
