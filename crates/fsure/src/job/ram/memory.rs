@@ -6,9 +6,10 @@ use fsure_os::control::{AT_ONCE, ask};
 use fsure_os::memory::{Pressure, memory, pressure};
 use fsure_os::ramfs;
 
+use super::others::Others;
 use super::preflight::reserve;
 use super::registry::{Entry, Registry, Role};
-use super::size::{Use, taken_beside};
+use super::size::Use;
 use super::told::{Answer, Request, line};
 use crate::words::units::size;
 
@@ -33,7 +34,7 @@ const OVER: (u64, u64) = (8, 10);
 
 /// Returns the action that a folder needs now, given its own room and the memory of the
 /// machine.
-pub(super) fn need(registry: &Registry, entry: &Entry) -> Need {
+pub(super) fn need(registry: &Registry, entry: &Entry, others: Others) -> Need {
     let memory = memory();
     let (Some(available), Some(total)) = (memory.available, memory.total) else {
         return Need::Nothing;
@@ -44,7 +45,7 @@ pub(super) fn need(registry: &Registry, entry: &Entry) -> Need {
         let used = Use {
             bytes: room.used,
             names: room.inodes_used,
-            others: taken_beside(registry, Some(entry)),
+            others,
             available,
             reserve: reserve(total),
         };

@@ -10,6 +10,7 @@ mod keeper;
 mod kin;
 mod left;
 mod memory;
+mod others;
 mod place;
 mod preflight;
 mod registry;
@@ -28,6 +29,7 @@ pub use client::{
 };
 pub use events::Event;
 pub use keeper::{Call, Keep, Program, keep};
+pub use others::Others;
 pub use place::unsuitable;
 pub use preflight::{Facts, Plan, Refusal, gather, judge};
 pub use registry::{Entry, LASTING, Process, RUNTIME, Registry, Role};

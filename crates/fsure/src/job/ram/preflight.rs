@@ -9,9 +9,10 @@ use fsure_os::stack::Stack;
 use fsure_os::{machine, path as os_path};
 
 use super::backend::Backend;
+use super::others::Others;
 use super::place::{place, unsuitable};
 use super::registry::Registry;
-use super::size::{NAMES_MIN, Use, taken_beside};
+use super::size::{NAMES_MIN, Use};
 use super::{kin, ways};
 use crate::ram::OWN;
 use crate::words::units::{MIB, size};
@@ -41,7 +42,7 @@ pub struct Facts {
     /// Bytes of memory.
     pub memory: Option<u64>,
     /// Bytes of it that other RAM folders take.
-    pub others: u64,
+    pub others: Others,
     /// Bytes that can be written to its file system.
     pub free: u64,
     /// True if it has a `.fsure-ram` already.
@@ -116,7 +117,7 @@ pub fn gather(given: &Path, registry: &Registry) -> Result<Facts> {
         disks: ramfs::block_devices_on(&is_meant).doing("look what disks are in", path)?,
         available: machine::available_memory(),
         memory: machine::machine().memory_bytes,
-        others: taken_beside(registry, None),
+        others: Others::of(registry, None),
         free: machine::free_bytes(path).doing("look what is free below", path)?,
         has_own: os_path::exists(&own),
         kin: kin::find(path, &survey),
@@ -378,8 +379,11 @@ mod tests {
         let plan = judge(&facts(), None);
         assert_eq!((&*plan.refusals, &*plan.warnings), (&[][..], &[][..]));
         assert_eq!(plan.least, Some(130 * MIB));
-        // Half of what is available, and half of that at first, but 1 GiB at least.
-        assert_eq!(plan.bytes, 1124 * MIB);
+        // Half of what is available, in steps of 64 MiB above what it has.
+        assert_eq!(plan.bytes, 2020 * MIB);
+        let others = Others { folders: 1, bytes: 0 };
+        // Half of that beside another folder, but 1 GiB at least.
+        assert_eq!(judge(&Facts { others, ..facts() }, None).bytes, 1124 * MIB);
         let stated = judge(&facts(), Some(200 * MIB));
         assert_eq!((stated.bytes, stated.least), (200 * MIB, None));
     }

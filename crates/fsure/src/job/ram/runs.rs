@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use fsure_os::{daemon, path as os_path, plain};
 use serde::{Deserialize, Serialize};
 
+use super::others::Others;
 use super::registry::{Process, load, store};
 
 /// The folder of the notes, in the runtime folder.
@@ -21,6 +22,13 @@ pub(super) struct Runs(Option<PathBuf>);
 struct Note {
     keeper: Process,
     bytes: u64,
+    /// A version that does not note them has one in most runs.
+    #[serde(default = "one")]
+    folders: u64,
+}
+
+fn one() -> u64 {
+    1
 }
 
 impl Runs {
@@ -29,8 +37,9 @@ impl Runs {
         Self(runtime.map(|folder| folder.join(RUNS)))
     }
 
-    /// Notes the bytes that this process keeps. Where it cannot, others do not count them.
-    pub(super) fn put(&self, bytes: u64) {
+    /// Notes the folders and bytes that this process keeps. If it cannot, other processes do
+    /// not count them.
+    pub(super) fn put(&self, kept: Others) {
         let Some(folder) = &self.0 else { return };
         let number = std::process::id();
         let keeper = Process { number, began: daemon::begun(number).unwrap_or_default() };
@@ -38,7 +47,7 @@ impl Runs {
             let _ = os_path::make_private_folder(runtime);
         }
         let _ = os_path::make_private_folder(folder);
-        let _ = store(&own(folder), &Note { keeper, bytes });
+        let _ = store(&own(folder), &Note { keeper, bytes: kept.bytes, folders: kept.folders });
     }
 
     /// Takes the note of this process away.
@@ -48,21 +57,21 @@ impl Runs {
         }
     }
 
-    /// Adds up the bytes of all other runs. The note of a keeper that was killed goes.
-    pub(super) fn taken(&self) -> u64 {
-        let Some(folder) = &self.0 else { return 0 };
+    /// Adds up all other runs. The note of a keeper that was killed is removed.
+    pub(super) fn others(&self) -> Others {
+        let Some(folder) = &self.0 else { return Others::default() };
         let names = plain::names(folder).unwrap_or_default();
         let notes = names.iter().map(|name| folder.join(os_path::from_bytes(name)));
         notes
             .filter(|path| *path != own(folder))
             .filter_map(|path| match load::<Note>(&path)? {
-                note if note.keeper.is_running() => Some(note.bytes),
+                note if note.keeper.is_running() => Some(note),
                 _ => {
                     os_path::remove(&path, false);
                     None
                 }
             })
-            .fold(0, u64::saturating_add)
+            .fold(Others::default(), |sum, note| sum.and(note.folders, note.bytes))
     }
 }
 
@@ -78,21 +87,23 @@ mod tests {
     fn runs_count_the_others_that_still_run() {
         let folder = tempfile::tempdir().unwrap();
         let runs = Runs::new(Some(folder.path()));
-        assert_eq!((runs.taken(), Runs::new(None).taken()), (0, 0));
-        runs.put(5);
-        assert_eq!(runs.taken(), 0, "its own");
+        assert_eq!([runs.others(), Runs::new(None).others()], [Others::default(); 2]);
+        let kept = Others { folders: 2, bytes: 5 };
+        runs.put(kept);
+        assert_eq!(runs.others(), Others::default(), "its own");
         let own = own(&folder.path().join(RUNS));
         let other = own.with_file_name("1.json");
         std::fs::rename(&own, &other).unwrap();
         // Where a process can be told from one before it.
         if daemon::begun(std::process::id()).is_some_and(|began| began > 0) {
-            assert_eq!(runs.taken(), 5);
+            assert_eq!(runs.others(), kept);
         }
         let number = std::process::id();
-        store(&other, &Note { keeper: Process { number, began: u64::MAX }, bytes: 7 }).unwrap();
-        assert_eq!(runs.taken(), 0, "it was killed");
+        store(&other, &Note { keeper: Process { number, began: u64::MAX }, bytes: 7, folders: 1 })
+            .unwrap();
+        assert_eq!(runs.others(), Others::default(), "it was killed");
         assert!(!other.exists());
-        runs.put(5);
+        runs.put(kept);
         runs.remove();
         assert!(!own.exists());
     }

@@ -9,24 +9,26 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fsure_os::memory::memory;
-use fsure_os::ramfs::{self, Mounted, Room, Top};
+use fsure_os::ramfs::{Mounted, Room, Top};
 
+use super::others::{LastCount, Others};
 use super::preflight::reserve;
-use super::registry::{Entry, Registry};
+use super::registry::Entry;
 use crate::words::units::GIB;
 
 /// All RAM folders together are to take no more than one part of so many of the memory that
 /// would be available without them.
 const SHARE: u64 = 2;
-/// The limit is this far ahead of use, as long as the share has it. Programs write some
-/// 5 GB/s into memory, and a look that comes every 50 ms may be late by 150.
+/// Beside other RAM folders the limit is this far ahead of use, as long as the share has it.
+/// Programs write some 5 GB/s into memory, and a look that comes every 50 ms may be late by
+/// 150. A folder that is alone has all of the share from the start: then no look can be late.
 const HEAD_MIN: u64 = GIB;
 /// One name for so many bytes: the kernel takes 1 KiB of memory for it, beside its content.
 const BYTES_PER_NAME: u64 = 4096;
 /// A folder that is nearly empty is going to be filled.
 pub(super) const NAMES_MIN: u64 = 100_000;
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// Other RAM folders are asked for this often, and this one also if it has not changed.
+/// A folder that has not changed is looked at this often: the memory beside it may have.
 const SLOW_INTERVAL: Duration = Duration::from_secs(1);
 const PAGE: u64 = 4096;
 
@@ -36,8 +38,8 @@ pub(super) struct Use {
     /// Bytes and names that this one takes.
     pub(super) bytes: u64,
     pub(super) names: u64,
-    /// Bytes that other RAM folders take.
-    pub(super) others: u64,
+    /// Other RAM folders, and the bytes that they take.
+    pub(super) others: Others,
     /// Bytes of memory that can be had beside that.
     pub(super) available: u64,
     /// Bytes of it that are left alone.
@@ -54,17 +56,18 @@ pub(super) struct Size {
 impl Use {
     /// Bytes that are left of the share.
     fn free(&self) -> u64 {
-        let taken = self.bytes.saturating_add(self.others);
+        let taken = self.bytes.saturating_add(self.others.bytes);
         let share = self.available.saturating_add(taken) / SHARE;
         share.saturating_sub(taken).min(self.available.saturating_sub(self.reserve))
     }
 
-    /// Bytes by which the limit is to be ahead of use, in steps of a quarter: so they do not
-    /// change with every page that another process takes.
+    /// Bytes by which the limit is to be ahead of use: an equal part of what is left of the
+    /// share for each folder. In steps of a sixteenth at most: so they do not change with
+    /// every page that another process takes.
     fn head(&self) -> u64 {
         let free = self.free();
-        let head = free.min(HEAD_MIN.max(free / 2));
-        let step = (1 << (u64::BITS - head.leading_zeros()).saturating_sub(3)).max(PAGE);
+        let head = free.min(HEAD_MIN.max(free / (self.others.folders + 1)));
+        let step = (1 << (u64::BITS - head.leading_zeros()).saturating_sub(5)).max(PAGE);
         head / step * step
     }
 
@@ -86,16 +89,16 @@ impl Use {
         }
     }
 
-    /// The limits that are to be set in the place of others; `None` where those will do:
-    /// half of what was ahead is left, and not twice as much as is to be.
+    /// The limits that are to be set in the place of others; `None` if those will do: half of
+    /// what is to be ahead is left, and not twice as much, nor more than the share has.
     fn change(&self, now: Size, least: u64) -> Option<Size> {
-        let wanted = self.limits(least);
-        let is_off = |used: u64, now: u64, wanted: u64| {
+        let (wanted, most) = (self.limits(least), self.most(least));
+        let is_off = |used: u64, now: u64, wanted: u64, most: u64| {
             let (left, ahead) = (now.saturating_sub(used), wanted.saturating_sub(used));
-            left < ahead / 2 || left / 2 > ahead
+            left < ahead / 2 || left / 2 > ahead || now > most.max(wanted)
         };
-        let is_changed = is_off(self.bytes, now.bytes, wanted.bytes)
-            || is_off(self.names, now.names, wanted.names);
+        let is_changed = is_off(self.bytes, now.bytes, wanted.bytes, most.bytes)
+            || is_off(self.names, now.names, wanted.names, most.names);
         (is_changed && wanted != now).then_some(wanted)
     }
 }
@@ -113,9 +116,9 @@ impl Following {
         Self { least, last: Room::default(), at: None }
     }
 
-    /// Gives it the limits that it is to have by now. `others` is what other RAM folders
-    /// take. Where a limit cannot be changed, the next look tries again.
-    pub(super) fn follow(&mut self, top: &Top, others: u64) {
+    /// Gives it the limits that it is to have by now. If a limit cannot be changed, the next
+    /// look tries again.
+    pub(super) fn follow(&mut self, top: &Top, others: Others) {
         let Ok(room) = top.room() else { return };
         let is_due = self.at.is_none_or(|at| at.elapsed() >= SLOW_INTERVAL);
         if room == self.last && !is_due {
@@ -138,17 +141,6 @@ impl Following {
     }
 }
 
-/// Calls `count` every second until it is over, where no size waits for it.
-pub(super) fn each_slow_interval(is_over: &AtomicBool, mut count: impl FnMut()) {
-    while !is_over.load(Ordering::Relaxed) {
-        count();
-        let begun = Instant::now();
-        while begun.elapsed() < SLOW_INTERVAL && !is_over.load(Ordering::Relaxed) {
-            std::thread::sleep(POLL_INTERVAL);
-        }
-    }
-}
-
 /// Calls `look` again and again, until it is over or `look` ends it. It takes all priority
 /// that this thread can have: a writer fills the head start of a gigabyte in 200 ms, and
 /// beside programs that use every processor a thread like theirs may come later than that.
@@ -157,42 +149,6 @@ pub(super) fn each_interval(is_over: &AtomicBool, mut look: impl FnMut() -> bool
     while !is_over.load(Ordering::Relaxed) && look() {
         std::thread::sleep(POLL_INTERVAL);
     }
-}
-
-/// The memory that other RAM folders take, asked for not too often.
-pub(super) struct Others<F> {
-    ask: F,
-    bytes: u64,
-    at: Instant,
-}
-
-impl<F: FnMut() -> u64> Others<F> {
-    /// Asks for the first time.
-    pub(super) fn new(mut ask: F) -> Self {
-        Self { bytes: ask(), ask, at: Instant::now() }
-    }
-
-    /// Returns what was taken when it was asked for last.
-    pub(super) fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// Asks again if the last time is long ago. To be called once all sizes were given:
-    /// asking takes milliseconds, in which a writer is not waited for.
-    pub(super) fn renew(&mut self) {
-        if self.at.elapsed() >= SLOW_INTERVAL {
-            (self.bytes, self.at) = ((self.ask)(), Instant::now());
-        }
-    }
-}
-
-/// Bytes that RAM folders take, those of other `ram run` included, beside one that is bound
-/// or beside none.
-pub(super) fn taken_beside(registry: &Registry, entry: Option<&Entry>) -> u64 {
-    let all = registry.entries().unwrap_or_default();
-    let others = all.iter().filter(|other| entry.is_none_or(|entry| other.id != entry.id));
-    let bound: u64 = others.filter_map(|other| Some(ramfs::room(&other.path).ok()?.used)).sum();
-    bound.saturating_add(registry.runs().taken())
 }
 
 /// The mount point of the RAM side, and its device; nothing while it is covered or gone.
@@ -216,25 +172,23 @@ impl Place {
 
 /// Has the size follow the use. On a thread of its own: a generation may take long, and a
 /// program that fills the memory does not wait for it. `first` hears that the first look is
-/// done, and is dropped where the size does not follow.
+/// done, and is dropped if the size does not follow.
 pub(super) fn follow(
-    registry: &Registry,
     entry: &Entry,
     place: &Place,
+    others: &LastCount,
     first: SyncSender<()>,
     is_over: &AtomicBool,
 ) {
     let Some(least) = entry.least else { return };
     let mut following = Following::new(least);
-    let mut others = Others::new(|| taken_beside(registry, Some(entry)));
     let mut first = Some(first);
     each_interval(is_over, || {
         if let Some(top) = place.top() {
-            following.follow(&top, others.bytes());
+            following.follow(&top, others.get());
         }
         // The other end may have gone.
         let _ = first.take().map(|first| first.send(()));
-        others.renew();
         true
     });
 }

@@ -13,6 +13,7 @@ use super::asked::{Answers, Ask, Asked, Reply, Shown, ms};
 use super::keeper::{Program, renew};
 use super::left::clear_lost;
 use super::memory::{self, Need};
+use super::others::{LastCount, Others};
 use super::registry::{Entry, Registry, Role};
 use super::session::{Session, is_mounted, place};
 use super::size::{Place, follow};
@@ -71,11 +72,14 @@ pub fn work(work: &Work<'_>) -> Result<()> {
     let control = Control::listen(&name).doing("listen at", &name).inspect_err(told)?;
     let (asked, asks) = channel::<Asked>();
     let place = Place::default();
+    let follows = entry.least.is_some();
+    let count = || Others::of(registry, Some(&entry));
+    let others = LastCount::new(if follows { count() } else { Others::default() });
     let state = Mutex::new(Shown { doing: session.doing().clone(), ..Shown::default() });
     let is_over = AtomicBool::new(false);
     let answers = Answers::new(&state, asked);
     let answer = |text: Option<&str>| line(&answers.answer(text));
-    let mut worker = Worker::new(work, session, &state, &place);
+    let mut worker = Worker::new(work, session, &state, &place, &others);
     if adopted {
         // Nobody knows for how long nothing was brought to the disk. Where this fails
         // it is tried again, and told.
@@ -85,7 +89,10 @@ pub fn work(work: &Work<'_>) -> Result<()> {
     let ended = std::thread::scope(|scope| {
         let (is_followed, wait) = sync_channel(1);
         scope.spawn(|| control.serve(&answer, &|| is_over.load(Ordering::Relaxed)));
-        scope.spawn(|| follow(registry, &entry, &place, is_followed, &is_over));
+        scope.spawn(|| follow(&entry, &place, &others, is_followed, &is_over));
+        if follows {
+            scope.spawn(|| others.renew(&is_over, count));
+        }
         // Programs write as soon as `bind` has ended: the sizes are looked after by then. An
         // error says that they do not follow.
         let _ = wait.recv();
@@ -165,6 +172,7 @@ struct Worker<'a> {
     session: Session,
     shown: &'a Mutex<Shown>,
     place: &'a Place,
+    others: &'a LastCount,
     pace: Pace,
     fenced: bool,
     /// Since when a file would not hold still.
@@ -190,6 +198,7 @@ impl<'a> Worker<'a> {
         session: Session,
         shown: &'a Mutex<Shown>,
         place: &'a Place,
+        others: &'a LastCount,
     ) -> Self {
         let now = Instant::now();
         place.set(session.mount().as_ref().ok());
@@ -200,6 +209,7 @@ impl<'a> Worker<'a> {
             session,
             shown,
             place,
+            others,
             fenced: false,
             unsettled: None,
             last,
@@ -406,7 +416,7 @@ impl<'a> Worker<'a> {
         if mount.is_err() {
             return None;
         }
-        let need = memory::need(registry, &self.session.entry);
+        let need = memory::need(registry, &self.session.entry, self.others.get());
         if let Some(words) = self.told_needs.words(&need) {
             self.say(words);
         }

@@ -38,7 +38,7 @@ pub(super) fn check(
         facts.ways = Ways::default();
         // What those before it are going to take.
         let taken = plans.iter().map(|plan| plan.content).sum::<u64>();
-        facts.others += taken;
+        facts.others = facts.others.and(plans.len() as u64, taken);
         facts.available = facts.available.map(|available| available.saturating_sub(taken));
         let plan = judge(&facts, bytes);
         if let Some(refusal) = plan.refusals.first() {

@@ -5,15 +5,16 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use fsure_os::inside::{Alive, enter_mounts, name, side};
 use fsure_os::ramfs::Top;
 use serde::{Deserialize, Serialize};
 
+use super::super::others::{LastCount, Others};
 use super::super::registry::Registry;
-use super::super::size::{Following, each_interval, each_slow_interval, taken_beside};
+use super::super::size::{Following, each_interval};
 use super::super::tracker::Changing;
 use crate::ram::{Depth, Engine, Generation, How, Pace, Unequal, Untracked, recover};
 use crate::words::{Error, ExitCode, IoContext as _, RelPath, Result};
@@ -82,7 +83,7 @@ const NAMED: usize = 10;
 pub fn keep(options: &KeepOptions, tell: &(dyn Fn(&Told) + Sync)) -> Result<()> {
     let is_over = AtomicBool::new(false);
     let registry = Registry::of_user(options.runtime.as_deref());
-    let others = AtomicU64::new(taken_beside(&registry, None));
+    let others = LastCount::new(Others::of(&registry, None));
     let all = std::thread::scope(|scope| {
         scope.spawn(|| follow_use(options, &others, &is_over));
         scope.spawn(|| count_use(options, &registry, &others, &is_over));
@@ -110,20 +111,20 @@ pub fn keep(options: &KeepOptions, tell: &(dyn Fn(&Told) + Sync)) -> Result<()> 
 
 /// Notes the use for other runs, and counts that of all others. On a thread of its own: the
 /// sizes do not wait for it, and it sees the mounts of the machine, not those of the command.
-fn count_use(options: &KeepOptions, registry: &Registry, others: &AtomicU64, is_over: &AtomicBool) {
+fn count_use(options: &KeepOptions, registry: &Registry, others: &LastCount, is_over: &AtomicBool) {
     let tops = options.sides.iter().filter_map(|(_, ram)| Top::open(&side(*ram)).ok());
     let tops: Vec<_> = tops.collect();
-    each_slow_interval(is_over, || {
+    others.renew(is_over, || {
         let used = tops.iter().filter_map(|top| Some(top.room().ok()?.used)).sum();
-        registry.runs().put(used);
-        others.store(taken_beside(registry, None), Ordering::Relaxed);
+        registry.runs().put(Others { folders: tops.len() as u64, bytes: used });
+        Others::of(registry, None)
     });
     registry.runs().remove();
 }
 
 /// Has the sizes follow the use. Where the mounts of the command cannot be entered, they
 /// stay as they were made.
-fn follow_use(options: &KeepOptions, others: &AtomicU64, is_over: &AtomicBool) {
+fn follow_use(options: &KeepOptions, others: &LastCount, is_over: &AtomicBool) {
     let (least, sides) = (&options.least, &options.sides);
     let tops: Option<Vec<_>> = sides.iter().map(|(_, ram)| Top::open(&side(*ram)).ok()).collect();
     let Some(tops) = tops.filter(|_| !least.is_empty()) else { return };
@@ -139,8 +140,8 @@ fn follow_use(options: &KeepOptions, others: &AtomicU64, is_over: &AtomicBool) {
         }
         for (number, (top, following)) in tops.iter().zip(&mut all).enumerate() {
             let beside = tops.iter().enumerate().filter(|(other, _)| *other != number);
-            let taken: u64 = beside.filter_map(|(_, top)| Some(top.room().ok()?.used)).sum();
-            following.follow(top, taken.saturating_add(others.load(Ordering::Relaxed)));
+            let used = beside.filter_map(|(_, top)| Some(top.room().ok()?.used));
+            following.follow(top, used.fold(others.get(), |sum, used| sum.and(1, used)));
         }
         true
     });
