@@ -17,7 +17,10 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use support::skip;
 use tempfile::TempDir;
 
@@ -127,8 +130,10 @@ impl Run {
                 vec![keeper, now.0, wrapper, first, command]
             }
         };
-        for victim in victims.into_iter().flatten() {
-            let _ = kill_process(victim, Signal::KILL);
+        let victims = victims.into_iter().flatten();
+        let ends: Vec<_> = victims.filter_map(kill_watched).collect();
+        if victim == Victim::All {
+            ends.iter().for_each(wait_for_end);
         }
     }
 
@@ -146,6 +151,20 @@ impl Run {
         let _ = self.child.stderr.take().unwrap().read_to_string(&mut words);
         words
     }
+}
+
+/// Kills a process and returns a descriptor that becomes readable when all its threads have
+/// ended.
+fn kill_watched(victim: Pid) -> Option<OwnedFd> {
+    let end = pidfd_open(victim, PidfdFlags::empty());
+    let _ = kill_process(victim, Signal::KILL);
+    end.ok()
+}
+
+/// Waits for the end of a killed process. Its outputs are closed before its locks are
+/// released, so the end of the outputs does not prove it.
+fn wait_for_end(end: &OwnedFd) {
+    while let Err(Errno::INTR) = poll(&mut [PollFd::new(end, PollFlags::IN)], None) {}
 }
 
 fn children(parent: u32) -> Vec<u32> {
