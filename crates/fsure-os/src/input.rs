@@ -17,7 +17,7 @@ pub const STANDARD_INPUT: &str = "-";
 /// Bytes copied at once.
 const COPY_BYTES: usize = 1 << 16;
 /// Bytes copied between two looks at the room that is left: small lists need no look.
-const LOOK_BYTES: u64 = 8 << 20;
+const ROOM_CHECK_BYTES: u64 = 8 << 20;
 /// Bytes that a copy leaves to other programs.
 const ROOM_LEFT_MIN: u64 = 64 << 20;
 
@@ -40,7 +40,7 @@ pub fn is_stream(path: &Path) -> bool {
 /// reads, and ends it with `Interrupted`.
 pub fn copy_stream(path: &Path, is_stopped: &dyn Fn() -> bool) -> io::Result<Content> {
     let folder = spill::folder();
-    let mut copy = Copy { to: Spill::create(&folder)?, folder, is_stopped, looked_at: 0 };
+    let mut copy = Copy { to: Spill::create(&folder)?, folder, is_stopped, checked_at: 0 };
     READS_UNDER_WAY.fetch_add(1, Ordering::Relaxed);
     let length = open(path).and_then(|mut stream| copy.append(&mut stream));
     READS_UNDER_WAY.fetch_sub(1, Ordering::Relaxed);
@@ -72,7 +72,7 @@ struct Copy<'a> {
     folder: PathBuf,
     is_stopped: &'a dyn Fn() -> bool,
     /// Bytes that were copied when the room was looked at last.
-    looked_at: u64,
+    checked_at: u64,
 }
 
 impl Copy<'_> {
@@ -98,10 +98,10 @@ impl Copy<'_> {
 
     /// Ends a copy that would leave other programs no room.
     fn leave_room(&mut self, length: u64) -> io::Result<()> {
-        if length - self.looked_at < LOOK_BYTES {
+        if length - self.checked_at < ROOM_CHECK_BYTES {
             return Ok(());
         }
-        self.looked_at = length;
+        self.checked_at = length;
         // Where the system does not tell, the copy fails when the disk is full.
         let free = crate::machine::free_bytes(&self.folder).unwrap_or(u64::MAX);
         if free >= ROOM_LEFT_MIN {

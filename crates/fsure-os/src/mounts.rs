@@ -21,7 +21,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Does something again and again while the system says that what it is about is in use:
 /// a process that only looks at a mount is gone in a moment.
-pub fn patiently(mut act: impl FnMut() -> io::Result<()>) -> io::Result<()> {
+pub fn retry_while_busy(mut act: impl FnMut() -> io::Result<()>) -> io::Result<()> {
     let began = Instant::now();
     loop {
         match act() {

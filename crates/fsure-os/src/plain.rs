@@ -144,7 +144,7 @@ impl Beside {
         let (file, making) = make_draft(name, is_there)?;
         let draft = Self { file, making, name: name.to_owned(), is_done: false };
         if is_there {
-            crate::host::output::share_as(&draft.file, name)?;
+            crate::host::output::copy_permissions(&draft.file, name)?;
         }
         Ok(draft)
     }
@@ -161,7 +161,7 @@ impl Beside {
 }
 
 /// Names that are tried for a draft. One that is there already is of a process that was
-/// killed, or is no draft at all.
+/// killed, or is not a draft at all.
 const DRAFT_NAMES_MAX: u32 = 16;
 
 /// Makes the file that is going to have a name, beside it. A name of its own each time: the
@@ -170,7 +170,7 @@ fn make_draft(name: &Path, is_private: bool) -> io::Result<(File, PathBuf)> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     if is_private {
-        crate::host::output::for_owner_alone(&mut options);
+        crate::host::output::owner_only(&mut options);
     }
     let mut tried = 0;
     loop {

@@ -1,5 +1,5 @@
-//! Letting others go first, and not. A refusal to stand back is told: a run that was
-//! asked to must not hold up a server in silence.
+//! The priority of this process and of its threads. A refusal of a low priority is reported:
+//! a run that was asked to stand back must not hold up a server in silence.
 
 use crate::device::Device;
 use crate::host;

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::block::{self, Block, Served};
 use crate::family::{Family, Lines, Task};
 use crate::loop_device::{LoopDevice, LoopError, Reliance};
-use crate::mounts::{Namespace, patiently};
+use crate::mounts::{Namespace, retry_while_busy};
 use crate::scratch::Scratch;
 
 /// The folders of programs for administrators, for users whose path leaves them out.
@@ -391,7 +391,7 @@ impl Drop for Stand {
             let is_busy = words(&ended).contains("busy");
             if is_busy { Err(io::ErrorKind::ResourceBusy.into()) } else { Ok(()) }
         };
-        let _ = patiently(unmount);
+        let _ = retry_while_busy(unmount);
     }
 }
 

@@ -91,5 +91,5 @@ fn what_recover_says_names_its_root() {
     });
     let run = runs.into_iter().find(|run| run.code == 5).expect("a page of rows");
     assert!(run.stdout.contains("NOT PROVED"), "{run:?}");
-    type_all(&run, &["update"]);
+    type_all(&run, &["update", "verify"]);
 }

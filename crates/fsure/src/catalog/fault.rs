@@ -89,7 +89,7 @@ pub(super) fn blame(file: &Path, error: &rusqlite::Error) -> Error {
         Some(DatabaseBusy) => {
             not_written_because(file, "another program keeps it locked", "try again")
         }
-        // The disk does not give what is in the file, or what it gives is no file.
+        // The disk does not give what is in the file, or what it gives is not a file.
         Some(SystemIoFailure) if is_unreadable(error) => {
             untrusted(file, format!("a part of it cannot be read ({error})"))
         }
@@ -183,6 +183,6 @@ pub(super) fn not_written(file: &Path, why: &impl std::fmt::Display) -> Error {
     )
 }
 
-fn not_written_because(file: &Path, why: &str, hint: &'static str) -> Error {
-    Error::RecordNotWritten { catalog: file.to_owned(), why: why.to_owned(), hint }
+fn not_written_because(file: &Path, why: &str, hint: &str) -> Error {
+    Error::RecordNotWritten { catalog: file.to_owned(), why: why.to_owned(), hint: hint.to_owned() }
 }

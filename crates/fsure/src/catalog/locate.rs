@@ -29,7 +29,7 @@ pub struct Place {
 impl Place {
     /// True if there is a catalog, or what is left of one.
     pub fn is_recorded(&self) -> bool {
-        os_path::exists(&self.catalog) || is_lost(&self.catalog)
+        is_recorded(&self.catalog)
     }
 
     /// Returns true if the catalog lies in the root and so travels with its copies.
@@ -58,12 +58,17 @@ const LEFT: [&str; 2] = [".backup", RECOVERED];
 /// The end of the name of a catalog that is put together and not in its place yet.
 pub const RECOVERED: &str = ".recovered";
 
-/// Tells whether a catalog is gone of which something is left. It is a damaged record, and
+/// Returns true if a catalog is gone of which something is left. It is a damaged record, and
 /// not a folder that was never recorded.
-pub fn is_lost(catalog: &Path) -> bool {
+pub(super) fn is_lost(catalog: &Path) -> bool {
     !catalog.as_os_str().is_empty()
         && !os_path::exists(catalog)
         && LEFT.iter().any(|end| os_path::exists(&os_path::with_suffix(catalog, end)))
+}
+
+/// Returns true if there is a catalog, or what is left of one.
+pub fn is_recorded(catalog: &Path) -> bool {
+    os_path::exists(catalog) || is_lost(catalog)
 }
 
 /// Finds the root of a path. With `catalog`, a file kept elsewhere, the path
@@ -79,7 +84,7 @@ pub fn locate(path: &Path, catalog: Option<&Path>) -> Result<Place> {
     }
     for root in asked.ancestors() {
         let catalog = root.join(OWN_CATALOG);
-        if os_path::exists(&catalog) || is_lost(&catalog) {
+        if is_recorded(&catalog) {
             refuse_irregular(&catalog)?;
             let scope = below(root, &asked);
             if scope.is_within(&RelPath::from_bytes(OWN_FOLDER.as_bytes())) {

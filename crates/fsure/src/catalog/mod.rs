@@ -47,7 +47,7 @@ pub use findings::Turn;
 pub use guard::refuse_irregular_parity;
 pub use history::digest_of;
 pub use locate::{
-    OWN_CATALOG, OWN_FOLDER, Place, RECOVERED, REPLACED, is_lost, locate, locate_folder,
+    OWN_CATALOG, OWN_FOLDER, Place, RECOVERED, REPLACED, is_recorded, locate, locate_folder,
 };
 pub use metadata::StoredMetadata;
 pub use part::{Part, add_part};

@@ -46,8 +46,6 @@ pub struct Recovered {
     pub rows_before: Option<u64>,
     /// True if it is proved that no row of a file, folder or link is lacking.
     pub has_all_rows: bool,
-    /// True if it is proved that nothing is lacking.
-    pub is_whole: bool,
     /// True if the backup was as new as the catalog.
     pub has_current_backup: bool,
     /// True if no more was found of what the root keeps to than its folder shows.
@@ -58,6 +56,13 @@ pub struct Recovered {
     pub bytes_unreadable: u64,
     /// True if anything in the damaged file is of a catalog.
     pub is_of_catalog: bool,
+}
+
+impl Recovered {
+    /// Returns true if it is proved that nothing is lacking.
+    pub fn is_whole(&self) -> bool {
+        self.has_all_rows && self.lost_tables.is_empty()
+    }
 }
 
 /// Puts a catalog together in a new file, which must not be there yet. `root` is
@@ -181,7 +186,6 @@ impl Recovery {
             recovered.lost_tables.push(Table::FileSystem.name());
         }
         recovered.has_all_rows = is_current || is_whole_by_sum;
-        recovered.is_whole = is_current || (is_whole_by_sum && recovered.lost_tables.is_empty());
         let root = found.root.or(told_by_backup).unwrap_or_else(|| RootRow {
             file_system: FileSystemId(0),
             inode: volume.has_stable_inodes.then_some(inode),

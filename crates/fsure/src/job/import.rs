@@ -258,7 +258,7 @@ fn open_or_create(place: &Place, open: &OpenRoot, monitor: &dyn Monitor) -> Resu
         os_path::make_lasting_folder(&own_folder).map_err(|error| Error::RecordNotWritten {
             catalog: place.catalog.clone(),
             why: error.to_string(),
-            hint: "'--catalog FILE' keeps the record in another place",
+            hint: "'--catalog FILE' keeps the record in another place".to_owned(),
         })?;
     }
     let lock = lock(&place.catalog, monitor)?;

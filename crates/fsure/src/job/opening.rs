@@ -6,16 +6,15 @@ use std::sync::Arc;
 
 use fsure_os::folder::Root;
 use fsure_os::lock::Lock;
-use fsure_os::path::{self as os_path, with_suffix};
+use fsure_os::path as os_path;
 use fsure_os::place::Places;
-use fsure_os::plain;
 use fsure_os::read::Way;
 use fsure_os::volume::{self, Volume};
 
 use super::Options;
 use super::config::{self, Config};
 use super::heal::is_draft_name;
-use super::recover::DAMAGED;
+use super::recover::damaged_names;
 use crate::catalog::{Bound, Catalog, OWN_CATALOG, OWN_FOLDER, Place, RECOVERED, Stored};
 use crate::scan::{From, Plan, Purpose};
 use crate::tree::{Borders, LISTERS, Patterns, WalkOptions};
@@ -323,11 +322,8 @@ pub(super) fn refuse_half_healed(place: &Place) -> Result<()> {
     }
     Err(Error::RecordNotWritten {
         catalog: place.catalog.clone(),
-        why: format!(
-            "a heal in place was cut off, and a file may be half of it: '{} --yes' finishes it",
-            place.command("heal")
-        ),
-        hint: "nothing was recorded",
+        why: "a heal in place was cut off, and a file may be half of it".to_owned(),
+        hint: format!("nothing was recorded; '{} --yes' finishes it", place.command("heal")),
     })
 }
 
@@ -355,17 +351,9 @@ fn drafts(catalog: &Catalog, options: &Options) -> Result<Vec<RelPath>> {
 /// Returns the files that `recover` has kept beside a catalog in the tree.
 fn damaged_catalogs(place: &Place) -> impl Iterator<Item = RelPath> {
     let folder = place.catalog.parent().unwrap_or(&place.root);
-    let start = with_suffix(&place.catalog, DAMAGED).file_name().map(|name| {
-        let name: &Path = name.as_ref();
-        os_path::bytes(name).into_owned()
-    });
-    let names = plain::names(folder).unwrap_or_default();
-    let kept = names
-        .into_iter()
-        .filter(move |name| start.as_ref().is_some_and(|start| name.starts_with(start)));
     let below = folder.strip_prefix(&place.root).map(|folder| os_path::bytes(folder).into_owned());
     let below = RelPath::from_bytes(below.unwrap_or_default());
-    kept.map(move |name| below.join(&name))
+    damaged_names(&place.catalog).into_iter().map(move |name| below.join(&name))
 }
 
 /// Returns the paths below the root that are fsure's own.

@@ -13,7 +13,7 @@ use super::opening::{OpenRoot, keep_backup, lock_any, open_root, plan, root_iden
 use super::{Options, carried};
 use crate::catalog::{
     Bound, Catalog, OWN_CATALOG, Place, RECOVERED, ReadSeek, Recovered, Row, Settings, Sources,
-    Stored, is_lost,
+    Stored, is_recorded,
 };
 use crate::scan::{Purpose, are_proven};
 use crate::words::{
@@ -61,7 +61,7 @@ impl Recovery {
     /// Rows that are known to be lost.
     pub fn lost(&self) -> u64 {
         let before = self.recovered.rows_before.unwrap_or(0);
-        if self.recovered.is_whole { 0 } else { before.saturating_sub(self.rows) }
+        if self.recovered.is_whole() { 0 } else { before.saturating_sub(self.rows) }
     }
 
     fn has_changed(&self) -> bool {
@@ -73,7 +73,7 @@ impl Recovery {
         match &self.damage {
             None => ExitCode::Clean,
             Some(_) if self.is_dry_run => ExitCode::RecordUntrusted,
-            Some(_) if self.recovered.is_whole => ExitCode::Healed,
+            Some(_) if self.recovered.is_whole() => ExitCode::Healed,
             Some(_) => ExitCode::Incomplete,
         }
     }
@@ -84,7 +84,7 @@ pub fn locate_backup(path: &Path) -> Result<Option<Place>> {
     let asked = os_path::resolve(path).doing("find", path)?;
     let root = asked.ancestors().find(|folder| {
         let catalog = folder.join(OWN_CATALOG);
-        os_path::exists(&catalog) || is_lost(&catalog)
+        is_recorded(&catalog)
     });
     Ok(root.map(|root| Place {
         root: root.to_owned(),
@@ -128,7 +128,7 @@ fn recover_locked(
         os_path::remove(&making, false);
         return made.map(|()| recovery);
     }
-    install(&place.catalog, &making, &kept, recovery.recovered.is_whole)?;
+    install(&place.catalog, &making, &kept, recovery.recovered.is_whole())?;
     recovery.kept_as = os_path::exists(&kept).then_some(kept);
     renew_backup(place, lock, &options.backup_folders, monitor)?;
     Ok(recovery)
@@ -167,11 +167,11 @@ fn put_together(
     recovery: &mut Recovery,
     monitor: &dyn Monitor,
 ) -> Result<()> {
-    let now = |file: &dyn Fn(&Path) -> PathBuf| {
+    let present = |file: &dyn Fn(&Path) -> PathBuf| {
         let (own, kept) = (file(&place.catalog), file(kept));
         if os_path::exists(&own) { own } else { kept }
     };
-    let (damaged, own) = (now(&Path::to_owned), now(&Catalog::backup_file));
+    let (damaged, own) = (present(&Path::to_owned), present(&Catalog::backup_file));
     let files = options.from.iter().map(PathBuf::as_path);
     let mut backups = Vec::new();
     for file in files {
@@ -183,7 +183,7 @@ fn put_together(
     let sources = Sources {
         catalog: &place.catalog,
         damaged: content(&damaged)?,
-        journal: content(&now(&journal))?,
+        journal: content(&present(&journal))?,
         backups,
     };
     let now_s = Clock::default().now_s();
@@ -198,7 +198,7 @@ fn put_together(
     if !recovery.recovered.has_all_rows {
         recovery.from_sidecars = take_sidecars(place, open, &mut catalog, monitor)?;
     }
-    if !recovery.recovered.is_whole {
+    if !recovery.recovered.is_whole() {
         note_losses(&mut catalog, now_s)?;
     }
     catalog.commit()?;
@@ -320,15 +320,29 @@ fn kept_name(catalog: &Path) -> PathBuf {
 /// The highest number of a damaged catalog, or of a file that was beside it; 0 if there
 /// is none.
 fn last_kept(catalog: &Path) -> u64 {
-    let damaged = with_suffix(catalog, DAMAGED);
-    let start = os_path::bytes(damaged.file_name().unwrap_or_default().as_ref()).into_owned();
-    let names = catalog.parent().and_then(|folder| plain::names(folder).ok()).unwrap_or_default();
+    let start = damaged_start(catalog);
     let number = |name: &Vec<u8>| -> Option<u64> {
         let rest = std::str::from_utf8(name.strip_prefix(&start[..])?).ok()?;
         let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
         rest[..end].parse().ok()
     };
-    names.iter().filter_map(number).max().unwrap_or(0)
+    damaged_names(catalog).iter().filter_map(number).max().unwrap_or(0)
+}
+
+/// Returns the names of all damaged catalogs, and of files that were beside them, in the
+/// folder of a catalog.
+pub(super) fn damaged_names(catalog: &Path) -> Vec<Vec<u8>> {
+    let start = damaged_start(catalog);
+    let mut names =
+        catalog.parent().and_then(|folder| plain::names(folder).ok()).unwrap_or_default();
+    names.retain(|name| name.starts_with(&start));
+    names
+}
+
+/// Returns what the name of a damaged catalog begins with.
+fn damaged_start(catalog: &Path) -> Vec<u8> {
+    let damaged = with_suffix(catalog, DAMAGED);
+    os_path::bytes(damaged.file_name().unwrap_or_default().as_ref()).into_owned()
 }
 
 /// Writes a backup of the record that was put together.

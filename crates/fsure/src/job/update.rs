@@ -63,7 +63,7 @@ pub fn update(place: &Place, options: &UpdateOptions, monitor: &dyn Monitor) -> 
         return Err(Error::RecordNotWritten {
             catalog: place.catalog.clone(),
             why: "it is read-only".to_owned(),
-            hint: "'--catalog FILE' keeps the record in another place",
+            hint: "'--catalog FILE' keeps the record in another place".to_owned(),
         });
     }
     let common = &options.common;
@@ -199,7 +199,7 @@ fn open_or_create(
         os_path::make_lasting_folder(&own_folder).map_err(|error| Error::RecordNotWritten {
             catalog: place.catalog.clone(),
             why: error.to_string(),
-            hint: "'--catalog FILE' keeps the record in another place",
+            hint: "'--catalog FILE' keeps the record in another place".to_owned(),
         })?;
     }
     let lock = lock(&place.catalog, monitor).inspect_err(|_| {

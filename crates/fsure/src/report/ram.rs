@@ -12,7 +12,7 @@ use super::{number, safe, timestamp};
 use crate::job::ram::{Difference, Ended, Event, Known, Plan, Settled, State, Synced};
 use crate::ram::Recovered;
 use crate::words::units::size;
-use crate::words::{ExitCode, typed};
+use crate::words::{ExitCode, shell_command};
 
 /// Returns a sentence on what `fsync` is worth inside a folder in RAM. It is shown
 /// whenever a folder is put into RAM.
@@ -115,7 +115,7 @@ pub fn wrongs(known: &Known) -> Vec<String> {
         )],
         (None, true) => vec![format!(
             "no process keeps it: nothing reaches the disk; run {}",
-            typed("fsure ram recover", &known.entry.path)
+            shell_command("fsure ram recover", &known.entry.path)
         )],
         (None, false) => vec!["not in RAM yet, or not any more: 'fsure ram recover'".to_owned()],
     }

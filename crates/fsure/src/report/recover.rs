@@ -40,7 +40,7 @@ fn sentences(paths: &RootPaths, recovery: &Recovery) -> Vec<String> {
     let found = &recovery.recovered;
     let rows = number(recovery.rows, "row", "rows");
     let mut sentences = Vec::new();
-    sentences.push(match (found.is_whole, recovery.is_dry_run) {
+    sentences.push(match (found.is_whole(), recovery.is_dry_run) {
         (true, false) => format!("The record is WHOLE again: {rows}, as many as were written."),
         (true, true) => {
             format!("The record would be whole again: {rows}, as many as were written.")
@@ -62,8 +62,9 @@ fn sentences(paths: &RootPaths, recovery: &Recovery) -> Vec<String> {
     if !found.lost_tables.is_empty() {
         let lost: Vec<_> = found.lost_tables.iter().map(|table| content_of(table)).collect();
         sentences.push(format!(
-            "It is not proved that nothing is lacking of: {}. 'fsure verify' finds damage anew.",
-            lost.join(", ")
+            "It is not proved that nothing is lacking of: {}. '{}' finds damage anew.",
+            lost.join(", "),
+            paths.command("verify")
         ));
     }
     if recovery.is_dry_run {
@@ -121,7 +122,7 @@ pub fn json(root: &str, recovery: &Recovery) -> String {
         from_sidecars: recovery.from_sidecars,
         lost: recovery.lost(),
         without_blocks: recovery.without_blocks,
-        is_whole: found.is_whole,
+        is_whole: found.is_whole(),
         has_current_backup: found.has_current_backup,
         lost_tables: &found.lost_tables,
         bytes_unreadable: found.bytes_unreadable,

@@ -66,7 +66,7 @@ impl Ending {
 pub(super) struct Purse {
     bytes: u64,
     spent: u64,
-    /// Of that, bytes of files that were not OK before.
+    /// The part of `spent` for files that were not OK before.
     spent_again: u64,
     pub(super) ending: Ending,
 }

@@ -72,7 +72,7 @@ pub enum Error {
         /// The error message of the system.
         why: String,
         /// Advice on what to do now.
-        hint: &'static str,
+        hint: String,
     },
     /// A file of results cannot be understood.
     #[error("{} is no result that can be shown: {why}", .path.display())]
@@ -153,7 +153,7 @@ impl Error {
             Self::RecordTooNew { .. } => {
                 Some("nothing was changed; use a later version of fsure for it".to_owned())
             }
-            Self::RecordNotWritten { hint, .. } => Some((*hint).to_owned()),
+            Self::RecordNotWritten { hint, .. } => Some(hint.clone()),
             Self::UnreadableResult { .. } => Some(
                 "'fsure speed' and 'fsure flush' save results with '--save FILE'; of verify, \
                  update, scrub and status the output of '--json' is one"

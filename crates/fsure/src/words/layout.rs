@@ -89,10 +89,10 @@ pub struct Carriers {
     pub removed: u64,
     /// Behind the catalog, in a run that writes none.
     pub behind: u64,
-    /// That give a file another digest for one size and date.
+    /// Copies that give a file another digest for one size and date.
     pub conflicts: u64,
-    /// That fail their own digest.
+    /// Copies that fail their own digest.
     pub damaged: u64,
-    /// That could not be read, written or removed.
+    /// Copies that could not be read, written or removed.
     pub refused: u64,
 }

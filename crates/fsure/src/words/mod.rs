@@ -55,7 +55,7 @@ pub use protected::{Parity, Protected};
 pub use record::{Record, is_in_the_future};
 pub use remedy::{Cure, Healing, Origin, Remedy};
 pub use scrubbed::Scrubbed;
-pub use shell::{shell_quoted, typed};
+pub use shell::{shell_command, shell_quoted};
 pub(crate) use silence::Silence;
 pub use spelling::{Spelling, folded, nfc};
 pub use verdict::{DateRules, Evidence, Found, Known, Verdict, is_same_date, judge};

@@ -24,7 +24,7 @@ pub fn shell_quoted(path: &Path) -> String {
 
 /// Writes a command on a path within a sentence: in quotation marks, unless the path needs
 /// some itself. What is between them, or to the end, works as it is printed.
-pub fn typed(command: &str, path: &Path) -> String {
+pub fn shell_command(command: &str, path: &Path) -> String {
     let typed = format!("{command} {}", shell_quoted(path));
     if typed.contains('\'') { typed } else { format!("'{typed}'") }
 }
@@ -43,7 +43,7 @@ mod tests {
         ] {
             assert_eq!(shell_quoted(Path::new(path)), word);
         }
-        assert_eq!(typed("umount", Path::new("/srv/a")), "'umount /srv/a'");
-        assert_eq!(typed("umount", Path::new("/srv/a b")), "umount '/srv/a b'");
+        assert_eq!(shell_command("umount", Path::new("/srv/a")), "'umount /srv/a'");
+        assert_eq!(shell_command("umount", Path::new("/srv/a b")), "umount '/srv/a b'");
     }
 }

@@ -23,7 +23,7 @@ use super::mounter::{self, Mounter};
 pub use super::passthrough::{Passthrough, serve};
 use super::ramfs::Detached;
 pub use super::zram::Zram;
-use crate::mounts::{What, patiently};
+use crate::mounts::{What, retry_while_busy};
 use crate::ramfs::Ram;
 
 type Work = Box<dyn FnOnce() + Send>;
@@ -182,10 +182,10 @@ impl Mount {
         }
         let place = self.place.clone();
         match &*self.space.0 {
-            Inner::Process(mounter) => patiently(|| mounter.unmount(&place)),
-            Inner::Thread(_) => {
-                self.space.run(move || patiently(|| Ok(unmount(&place, UnmountFlags::empty())?)))?
-            }
+            Inner::Process(mounter) => retry_while_busy(|| mounter.unmount(&place)),
+            Inner::Thread(_) => self
+                .space
+                .run(move || retry_while_busy(|| Ok(unmount(&place, UnmountFlags::empty())?)))?,
         }
     }
 }

@@ -76,7 +76,7 @@ fn descriptor(folder: &Path, name: &[u8]) -> Option<i32> {
     str::from_utf8(name).ok()?.parse().ok().filter(|number| *number >= 0)
 }
 
-/// The number from which on descriptors are no standard streams.
+/// The number from which on descriptors are not standard streams.
 const BEYOND_STANDARD: i32 = 3;
 
 /// Makes a second descriptor of what one that this process was started with is open on.
@@ -133,7 +133,7 @@ pub(crate) fn is_terminal(file: &File) -> bool {
 }
 
 /// Makes a file that is created be for its owner alone.
-pub(crate) fn for_owner_alone(options: &mut OpenOptions) {
+pub(crate) fn owner_only(options: &mut OpenOptions) {
     options.mode(0o600);
 }
 
@@ -146,7 +146,7 @@ const GROUP_BITS: u32 = 0o070;
 
 /// Gives a file the owner, the group, the mode and the access list of another. What cannot
 /// be given, by a user who is not root for example, is given to no other user instead.
-pub(crate) fn share_as(file: &File, model: &Path) -> io::Result<()> {
+pub(crate) fn copy_permissions(file: &File, model: &Path) -> io::Result<()> {
     let model_is = std::fs::symlink_metadata(model)?;
     let _ = fchown(file, Some(model_is.uid()), None);
     let has_group = fchown(file, None, Some(model_is.gid())).is_ok();

@@ -27,10 +27,10 @@ pub(crate) fn open_stream(_: &Path, _: FileKind) -> io::Result<File> {
 }
 
 /// A new file has the access list that its folder gives it.
-pub(crate) fn for_owner_alone(_: &mut OpenOptions) {}
+pub(crate) fn owner_only(_: &mut OpenOptions) {}
 
-/// See [`for_owner_alone`].
-pub(crate) fn share_as(_: &File, _: &Path) -> io::Result<()> {
+/// See [`owner_only`].
+pub(crate) fn copy_permissions(_: &File, _: &Path) -> io::Result<()> {
     Ok(())
 }
 

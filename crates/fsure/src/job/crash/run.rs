@@ -304,7 +304,7 @@ impl Run<'_> {
                 if cut.missing_syncs.is_none() && self.listener.stop_requested().is_none() {
                     let why = format!(
                         "cut {number}: which sync was missing was not found out, as a check takes \
-                         {:.0} s or more",
+                         {:.0} s or more; one that takes less than 5 s is repeated to find it",
                         took.as_secs_f64()
                     );
                     self.listener.warn(&why);

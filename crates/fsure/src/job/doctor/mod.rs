@@ -15,7 +15,7 @@ use fsure_os::{path as os_path, plain};
 
 use super::ram::{Entry, Registry, Role};
 use crate::ram::OWN;
-use crate::words::{Error, IoContext as _, Result, typed, units};
+use crate::words::{Error, IoContext as _, Result, shell_command, units};
 
 /// Prefix of the sources of fsure's own mounts in the mount table.
 const OURS: &str = "fsure:";
@@ -216,14 +216,18 @@ fn of_folder(folder: &Folder) -> Option<Finding> {
         Folder { is_mounted: false, has_journal: true, .. } => Some(under_way(&folder.path)),
         Folder { is_mounted: false, .. } => {
             let words = format!("{shown} was in RAM when that ended");
-            Some(act("folder", words, format!("run {}", typed("fsure ram recover", &folder.path))))
+            Some(act(
+                "folder",
+                words,
+                format!("run {}", shell_command("fsure ram recover", &folder.path)),
+            ))
         }
         Folder { is_synced: false, .. } => {
             let words = format!("{shown} is in RAM, and nothing brings its disk side up to date");
             Some(act(
                 "folder",
                 words,
-                format!("to start it again, run {}", typed("fsure ram sync", &folder.path)),
+                format!("to start it again, run {}", shell_command("fsure ram sync", &folder.path)),
             ))
         }
         Folder { is_kept: false, .. } => {
@@ -231,7 +235,7 @@ fn of_folder(folder: &Folder) -> Option<Finding> {
             Some(act(
                 "folder",
                 words,
-                format!("to start it again, run {}", typed("fsure ram sync", &folder.path)),
+                format!("to start it again, run {}", shell_command("fsure ram sync", &folder.path)),
             ))
         }
         _ => {
@@ -244,7 +248,8 @@ fn of_folder(folder: &Folder) -> Option<Finding> {
 fn under_way(folder: &Path) -> Finding {
     let shown = folder.display();
     let words = format!("{shown} has a generation under way that a crash has interrupted");
-    let remedy = format!("before anything uses it, run {}", typed("fsure ram recover", folder));
+    let remedy =
+        format!("before anything uses it, run {}", shell_command("fsure ram recover", folder));
     act("journal", words, remedy)
 }
 

@@ -47,8 +47,7 @@ impl Healer<'_> {
     }
 
     /// Returns true if a finding may be an edit of which this run would keep nothing.
-    /// That a file is a damaged copy is only likely from the files around it, not
-    /// proven.
+    /// The files around a damaged copy make it likely to be damaged and do not prove it.
     pub(super) fn would_lose_an_edit(&self, finding: &Finding) -> bool {
         finding.verdict == Verdict::DamagedCopy && self.options.discards_replaced
     }

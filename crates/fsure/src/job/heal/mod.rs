@@ -169,7 +169,7 @@ fn open_catalog(place: &Place, options: &HealOptions, monitor: &dyn Monitor) -> 
         return Err(Error::RecordNotWritten {
             catalog: place.catalog.clone(),
             why: "it is read-only".to_owned(),
-            hint: "what is healed has to be recorded",
+            hint: "what is healed has to be recorded".to_owned(),
         });
     }
     Ok(catalog)

@@ -72,7 +72,7 @@ impl Door {
             message: format!("{} is pinned already", folder.display()),
             hint: Some(format!(
                 "to let go of it, run {}",
-                crate::words::typed("fsure ram unpin", folder)
+                crate::words::shell_command("fsure ram unpin", folder)
             )),
         })
     }

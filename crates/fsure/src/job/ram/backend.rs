@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use fsure_os::mounts::patiently;
+use fsure_os::mounts::retry_while_busy;
 use fsure_os::ramfs::{Detached, Ram};
 use fsure_os::still::{Still, thaw};
 use fsure_os::zram;
@@ -117,7 +117,7 @@ pub(super) fn make(registry: &Registry, entry: &mut Entry, disk: &Path) -> Resul
 /// Removes the device of a RAM side that is not mounted any more.
 pub(super) fn remove(entry: &Entry) -> Result<()> {
     let Some(number) = entry.device else { return Ok(()) };
-    match patiently(|| zram::remove_zram(number, &label(entry))) {
+    match retry_while_busy(|| zram::remove_zram(number, &label(entry))) {
         // The number is another's by now.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
         Err(error) if error.kind() == ErrorKind::ResourceBusy => Err(Error::Usage {

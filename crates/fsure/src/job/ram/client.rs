@@ -17,7 +17,7 @@ use super::registry::{Entry, Registry, Role, Which};
 use super::session::is_mounted;
 use super::told::{Answer, Request, State, Told, line};
 use crate::ram::{OWN, Recovered, Recovery, recover};
-use crate::words::{Clock, Error, IoContext as _, Result, typed};
+use crate::words::{Clock, Error, IoContext as _, Result, shell_command};
 
 /// Options for putting a folder into RAM.
 #[derive(Clone, Debug)]
@@ -74,7 +74,7 @@ pub fn prepare(registry: &Registry, bind: &Bind) -> Result<Prepared> {
             if bind.plan {
                 return Err(Error::Usage {
                     message: format!("{} is in RAM, and no process keeps it", path.display()),
-                    hint: Some(format!("run {}", typed("fsure ram recover", &path))),
+                    hint: Some(format!("run {}", shell_command("fsure ram recover", &path))),
                 });
             }
             return Ok(Prepared::Orphan(entry));
@@ -112,7 +112,7 @@ fn refuse_moved(registry: &Registry, entry: &Entry) -> Result<()> {
     let (was, is) = (entry.path.display(), other.path.display());
     Err(Error::Usage {
         message: format!("the folder that was {was} is in RAM, at {is} by now"),
-        hint: Some(format!("first run {}", typed("fsure ram unbind", &other.path))),
+        hint: Some(format!("first run {}", shell_command("fsure ram unbind", &other.path))),
     })
 }
 

@@ -8,14 +8,14 @@ use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use fsure_os::mounts::patiently;
+use fsure_os::mounts::retry_while_busy;
 use fsure_os::ramfs::{self, Holder, How};
 
 use super::left::clear;
 use super::session::{NAMED, PAUSE, Session, is_mounted};
 use super::told::Ended;
 use crate::ram::{Depth, Generation, How as Differs, Unequal, Untracked};
-use crate::words::{Error, IoContext as _, Result, typed};
+use crate::words::{Error, IoContext as _, Result, shell_command};
 
 impl Session {
     /// Takes the folder out of RAM: read-only, the last generation with every file
@@ -55,7 +55,7 @@ impl Session {
                     self.entry.path.display(),
                     named.join(", ")
                 ),
-                hint: Some(format!("first run {}", typed("umount", first))),
+                hint: Some(format!("first run {}", shell_command("umount", first))),
             });
         }
         let lasting = |holder: &Holder| ![How::Reads, How::Writes].contains(&holder.how);
@@ -207,7 +207,7 @@ impl Session {
         self.bare = None;
         // The trash is found below the folder again.
         ended.trash = ended.trash.map(|trash| self.uncovered(&trash));
-        if let Err(error) = patiently(|| ramfs::unmount(&path)) {
+        if let Err(error) = retry_while_busy(|| ramfs::unmount(&path)) {
             self.refuse_users()?;
             let users = self.users()?;
             return Err(match error.kind() {

@@ -8,7 +8,7 @@ use fsure_os::ramfs::Survey;
 
 use super::preflight::{Refusal, refuse};
 use crate::ram::OWN;
-use crate::words::typed;
+use crate::words::shell_command;
 
 /// One that a folder is in, or that is in it.
 pub(super) fn find(path: &Path, survey: &Survey) -> Option<PathBuf> {
@@ -29,6 +29,6 @@ pub(super) fn refusal(kin: Option<&Path>) -> Option<Refusal> {
     );
     Some(refuse(
         why,
-        format!("wait until that has ended, or run {}", typed("fsure ram recover", kin)),
+        format!("wait until that has ended, or run {}", shell_command("fsure ram recover", kin)),
     ))
 }

@@ -1,7 +1,7 @@
 //! Clean-up of folders that are not in RAM any more. Nothing is removed while content
 //! that was in memory could still be there.
 
-use fsure_os::mounts::patiently;
+use fsure_os::mounts::retry_while_busy;
 use fsure_os::ramfs;
 
 use super::backend;
@@ -47,7 +47,7 @@ pub(super) fn clear(registry: &Registry, entry: &Entry) -> Result<()> {
     let disk = registry.disk(&entry.id);
     let mounts = ramfs::mounts(None).doing("look what is mounted at", &disk)?;
     for _ in mounts.iter().filter(|mount| mount.point == disk) {
-        patiently(|| ramfs::unmount(&disk)).doing("unmount", &disk)?;
+        retry_while_busy(|| ramfs::unmount(&disk)).doing("unmount", &disk)?;
     }
     // It may have been removed, or what it was on unmounted.
     if fsure_os::path::is_folder(&entry.path) {

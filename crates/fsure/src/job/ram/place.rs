@@ -7,7 +7,7 @@ use std::path::Path;
 use fsure_os::ramfs::{self, Mounted};
 
 use super::preflight::{Facts, Refusal, refuse};
-use crate::words::typed;
+use crate::words::shell_command;
 
 /// Folders without which the machine does not run; alone, and with all below.
 const ALONE: [&str; 4] = ["/usr", "/var", "/run", "/home"];
@@ -29,11 +29,14 @@ pub(super) fn place(facts: &Facts) -> Option<Refusal> {
     }
     if facts.bound.iter().any(|bound| bound == path) {
         let why = format!("{shown} is in RAM already");
-        return Some(refuse(why, format!("to see it, run {}", typed("fsure ram status", path))));
+        return Some(refuse(
+            why,
+            format!("to see it, run {}", shell_command("fsure ram status", path)),
+        ));
     }
     let kin = facts.bound.iter().find(|bound| ramfs::is_kin(bound, path))?;
     let why = format!("{} is in RAM already, and the one is in the other", kin.display());
-    Some(refuse(why, format!("first run {}", typed("fsure ram unbind", kin))))
+    Some(refuse(why, format!("first run {}", shell_command("fsure ram unbind", kin))))
 }
 
 /// `/bin`, `/usr/lib64` and the like.

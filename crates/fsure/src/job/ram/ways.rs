@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use fsure_os::ramfs::Elsewhere;
 
 use super::preflight::{Refusal, refuse, some};
-use crate::words::typed;
+use crate::words::shell_command;
 
 /// Of ways among our mounts: whoever made them can take them away.
 pub(super) fn refusal(here: &[PathBuf]) -> Option<Refusal> {
-    let read_only = typed("mount -o remount,bind,ro", here.first()?);
+    let read_only = shell_command("mount -o remount,bind,ro", here.first()?);
     let why = format!(
         "it is mounted elsewhere, too, and what is written there would go to the covered disk \
          side and be lost: {}",

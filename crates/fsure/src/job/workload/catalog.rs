@@ -130,7 +130,7 @@ fn refuse_failure(place: &Place, outcome: Outcome) -> Result<()> {
         Some(Stop::RecordFailed(why)) => Err(Error::RecordNotWritten {
             catalog: place.catalog.clone(),
             why,
-            hint: "give the drive more room",
+            hint: "give the drive more room".to_owned(),
         }),
         Some(other) => Err(Error::Internal(format!("an update ended early: {other:?}"))),
     }

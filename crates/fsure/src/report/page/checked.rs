@@ -18,7 +18,7 @@ pub(super) struct Checked {
     is_cut_off: bool,
     exit_code: Option<u8>,
     troubles: Vec<String>,
-    /// Of several roots, each with what it came to.
+    /// The name and the result of each root, if there are several.
     roots: Vec<(String, String)>,
     block: Vec<(&'static str, String)>,
     verdicts: Vec<String>,
