@@ -97,13 +97,17 @@ pub fn cannot_crash(run: &Run) -> bool {
 }
 
 /// Returns true, and reports a skip, if a cut has torn the superblock of a btrfs, which has
-/// 4 KiB and is written with every commit: then it does not mount, and the cut shows nothing
-/// about a program.
+/// 4 KiB and is written with every commit, or of an ext4, which has 1 KiB: then it does not
+/// mount, and the cut shows nothing about a program.
 pub fn is_torn_superblock(fs: &str, cut: &Value) -> bool {
-    let is = fs == "btrfs" && cut["variant"] == "torn" && cut["state"] == "unmountable";
+    // mount's words for EBADMSG: ext4 refuses a superblock with a wrong checksum by that.
+    let is_wrong_checksum =
+        cut["detail"].as_str().is_some_and(|d| d.contains("probably corrupted"));
+    let is_of_kind = fs == "btrfs" || fs == "ext4" && is_wrong_checksum;
+    let is = is_of_kind && cut["variant"] == "torn" && cut["state"] == "unmountable";
     if is {
         super::skip(
-            "one torn cut on btrfs",
+            &format!("one torn cut on {fs}"),
             &format!("its superblock was torn: {}", cut["detail"]),
         );
     }
