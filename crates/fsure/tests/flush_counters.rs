@@ -12,7 +12,7 @@ use std::time::Duration;
 use fsure::job::{FlushOptions, Measured, Pattern, flush};
 use fsure::report::flush::text;
 use fsure::results::{Curve, Line, Listener, Method, Profile, Step};
-use fsure::words::durability::{Facts, Medium, WriteCache};
+use fsure::words::durability::{FlushFacts, Medium, WriteCache};
 use fsure::words::{Error, ExitCode, Monitor};
 use rustix::mount::MountFlags;
 use support::noise::undisturbed;
@@ -61,7 +61,7 @@ fn options(path: &Path) -> FlushOptions {
 struct Run {
     exit_code: ExitCode,
     lines: Vec<Line>,
-    facts: Facts,
+    facts: FlushFacts,
 }
 
 impl Run {

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use fsure::catalog::locate;
 use fsure::job::{HealOptions, heal};
-use fsure::words::{ExitCode, Monitor, Remedy};
+use fsure::words::{ExitCode, HealResult, Monitor};
 use serde_json::json;
 use support::{Recorded, Report, Tree, content, or_skip, skip, traced};
 
@@ -198,7 +198,7 @@ struct Editor {
     file: std::fs::File,
     at: u64,
     is_done: Mutex<bool>,
-    told: Mutex<Vec<Remedy>>,
+    told: Mutex<Vec<HealResult>>,
 }
 
 impl Monitor for Editor {
@@ -215,7 +215,7 @@ impl Monitor for Editor {
         None
     }
 
-    fn remedy(&self, remedy: &Remedy) {
+    fn remedy(&self, remedy: &HealResult) {
         self.told.lock().unwrap().push(remedy.clone());
     }
 }

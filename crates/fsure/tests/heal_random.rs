@@ -12,7 +12,7 @@ use std::sync::Mutex;
 
 use fsure::catalog::locate;
 use fsure::job::{HealOptions, ProtectOptions, UpdateOptions, heal, protect, update, verify};
-use fsure::words::{Cure, ExitCode, Monitor, Origin, Remedy, Silent, Verdict};
+use fsure::words::{ExitCode, HealResult, HealSource, HealStatus, Monitor, NullMonitor, Verdict};
 use support::{content, mtime_ns, set_mtime_ns};
 use tempfile::TempDir;
 
@@ -38,16 +38,16 @@ impl Dice {
 
 /// Keeps what was done about each finding.
 #[derive(Default)]
-struct Ear(Mutex<Vec<Remedy>>);
+struct Ear(Mutex<Vec<HealResult>>);
 
 impl Monitor for Ear {
-    fn remedy(&self, remedy: &Remedy) {
+    fn remedy(&self, remedy: &HealResult) {
         self.0.lock().unwrap().push(remedy.clone());
     }
 }
 
 impl Ear {
-    fn remedies(self) -> BTreeMap<PathBuf, Remedy> {
+    fn remedies(self) -> BTreeMap<PathBuf, HealResult> {
         let all = self.0.into_inner().unwrap().into_iter();
         all.map(|remedy| (PathBuf::from(remedy.path.as_text().unwrap()), remedy)).collect()
     }
@@ -177,12 +177,12 @@ fn run(seed: u64, pool: &[u8], home: &Path) -> usize {
     let case = Case::new(&mut dice, pool, home);
     let tree = case.folder.path().join("tree");
     let place = locate(&tree, None).unwrap();
-    let outcome = update(&place, &UpdateOptions::default(), &Silent).unwrap();
+    let outcome = update(&place, &UpdateOptions::default(), &NullMonitor).unwrap();
     assert_eq!(outcome.exit_code(), ExitCode::Clean, "seed {seed}");
     let is_protected = dice.one_in(3);
     if is_protected {
         let options = ProtectOptions { per_mille: Some(300), ..Default::default() };
-        protect(&place, &options, &Silent).unwrap();
+        protect(&place, &options, &NullMonitor).unwrap();
     }
     let edited = damage_and_edit(&mut dice, &case, seed);
     if is_protected && dice.one_in(2) {
@@ -215,12 +215,12 @@ fn run(seed: u64, pool: &[u8], home: &Path) -> usize {
         }
         assert_kept(told.get(path), &tree, &before[path], &options, &context);
         if now.as_ref() == Some(wanted) {
-            assert_ne!(cure, Some(Cure::Unhealed), "{context}");
+            assert_ne!(cure, Some(HealStatus::Unhealed), "{context}");
             assert_eq!(cure.is_some(), before[path].as_ref() != Some(wanted), "{context}");
             continue;
         }
         left += 1;
-        assert_eq!(cure, Some(Cure::Unhealed), "{context}");
+        assert_eq!(cure, Some(HealStatus::Unhealed), "{context}");
         assert!(now == before[path], "it was touched: {context}");
         let length = |bytes: Option<&Vec<u8>>| bytes.map(Vec::len);
         let is_longer = length(before[path].as_ref()) > length(Some(wanted));
@@ -231,9 +231,9 @@ fn run(seed: u64, pool: &[u8], home: &Path) -> usize {
         assert!(!curable[path] || is_refused, "it could have been healed: {context}");
     }
     assert_clean(&case, seed, left, edited.len(), &outcome.exit_code());
-    let is_rebuilt = |remedy: &&Remedy| {
+    let is_rebuilt = |remedy: &&HealResult| {
         let mut taken = remedy.taken.iter();
-        remedy.cure == Cure::Healed && taken.any(|(origin, _)| *origin == Origin::Parity)
+        remedy.cure == HealStatus::Healed && taken.any(|(origin, _)| *origin == HealSource::Parity)
     };
     told.values().filter(is_rebuilt).count()
 }
@@ -241,14 +241,14 @@ fn run(seed: u64, pool: &[u8], home: &Path) -> usize {
 /// Asserts that the replaced file is kept, unless the options discard it: the file itself,
 /// or the journal of a heal in place.
 fn assert_kept(
-    remedy: Option<&Remedy>,
+    remedy: Option<&HealResult>,
     tree: &Path,
     before: &Option<Vec<u8>>,
     options: &HealOptions,
     context: &str,
 ) {
     let Some(remedy) = remedy else { return };
-    let was_healed = remedy.verdict != Verdict::Missing && remedy.cure == Cure::Healed;
+    let was_healed = remedy.verdict != Verdict::Missing && remedy.cure == HealStatus::Healed;
     let is_kept = was_healed && !options.discards_replaced;
     let was_other_name = remedy.reason.as_deref() == Some("healed under another of its names");
     assert_eq!(remedy.kept.is_some(), is_kept && !was_other_name, "{context}");
@@ -270,7 +270,7 @@ fn assert_clean(case: &Case, seed: u64, left: usize, edited: usize, code: &ExitC
         assert!([ExitCode::Damage, ExitCode::Differences].contains(code), "seed {seed}: {code:?}");
     }
     let place = locate(&tree, None).unwrap();
-    let outcome = verify(&place, &fsure::job::Options::default(), &Silent).unwrap();
+    let outcome = verify(&place, &fsure::job::Options::default(), &NullMonitor).unwrap();
     if left + edited == 0 {
         assert_eq!(outcome.exit_code(), ExitCode::Clean, "seed {seed}");
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use fsure::catalog::{Catalog, Settings};
 use fsure::scan::{Accept, Effort, Forget, From, Plan, Purpose, UpdateRules, scan};
 use fsure::tree::{Borders, LISTERS, Patterns, WalkOptions};
-use fsure::words::{Algorithm, AlgorithmSet, BytesByWay, Clock, RelPath, Silent};
+use fsure::words::{Algorithm, AlgorithmSet, BytesByReadMode, Clock, NullMonitor, RelPath};
 use fsure_os::folder::Root;
 use fsure_os::place::Places;
 use fsure_os::read::{WAYS, Way};
@@ -73,7 +73,7 @@ fn sums(catalog: &Path, root: &Path) -> Sums {
 }
 
 /// Records a tree by the library, which can be told on which rung to begin.
-fn record(root: &Path, first_way: Way, reads_from: From) -> (Sums, BytesByWay) {
+fn record(root: &Path, first_way: Way, reads_from: From) -> (Sums, BytesByReadMode) {
     let beside = Tree::new();
     let catalog = beside.path("catalog.db");
     let opened = Arc::new(Root::open(root).expect("open"));
@@ -119,7 +119,7 @@ fn record(root: &Path, first_way: Way, reads_from: From) -> (Sums, BytesByWay) {
         scrub: None,
     };
     let mut open = Catalog::open(&catalog, None).expect("open the catalog");
-    let outcome = scan(&plan, &mut open, &Silent).expect("scan");
+    let outcome = scan(&plan, &mut open, &NullMonitor).expect("scan");
     drop(open);
     (sums(&catalog, root), outcome.bytes)
 }
@@ -162,14 +162,14 @@ fn memory(_: Way) -> (Way, Way) {
 }
 
 /// Direct reads of a view are answered by a program, which is said.
-fn from_a_program(mut by_way: BytesByWay) -> BytesByWay {
+fn from_a_program(mut by_way: BytesByReadMode) -> BytesByReadMode {
     (by_way.remote, by_way.direct) = (by_way.direct, by_way.remote);
     by_way
 }
 
 /// Bytes by way, if these many could not be read directly.
-fn all_by(way: Way, through_memory: (u64, Way)) -> BytesByWay {
-    let mut by_way = BytesByWay::default();
+fn all_by(way: Way, through_memory: (u64, Way)) -> BytesByReadMode {
+    let mut by_way = BytesByReadMode::default();
     let mut add = |way, bytes| match way {
         Way::Direct => by_way.direct += bytes,
         Way::DontCache => by_way.dontcache += bytes,

@@ -13,7 +13,7 @@ use std::time::Duration;
 use fsure::catalog::locate;
 use fsure::job::{Options, ScrubOptions, UpdateOptions, scrub, update};
 use fsure::scan::Budget;
-use fsure::words::{Algorithm, AlgorithmSet, Clock, Outcome, Scrubbed, Silent};
+use fsure::words::{Algorithm, AlgorithmSet, Clock, NullMonitor, Outcome, ScrubSummary};
 use support::scrub::{all, at};
 use support::{Fault, FaultyFs, Meanwhile, Moment, Recorded, Tree, content, or_skip};
 
@@ -41,7 +41,7 @@ impl Slow {
         let place = locate(slow.view.root(), Some(&slow.recorded.catalog)).expect("a place");
         let digests = Some(AlgorithmSet::of(digests));
         let options = UpdateOptions { common: slow.options(), digests, ..Default::default() };
-        let outcome = update(&place, &options, &Silent).expect("update");
+        let outcome = update(&place, &options, &NullMonitor).expect("update");
         assert_eq!(outcome.exit_code().number(), 0, "{outcome:?}");
         let clock = Arc::clone(&slow.now_s);
         let meanwhile = Meanwhile::new(move |_, moment| {
@@ -65,11 +65,11 @@ impl Slow {
         let options = ScrubOptions { budget, ..all(self.options()) };
         // No two runs in one second.
         self.now_s.fetch_add(10, Ordering::Relaxed);
-        scrub(&place, &options, &Silent).expect("scrub")
+        scrub(&place, &options, &NullMonitor).expect("scrub")
     }
 }
 
-fn told(outcome: Outcome) -> Scrubbed {
+fn told(outcome: Outcome) -> ScrubSummary {
     assert_eq!(outcome.exit_code().number(), 0, "{outcome:?}");
     outcome.scrub.expect("a scrub")
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use fsure::catalog::locate;
 use fsure::job::{UpdateOptions, update};
-use fsure::words::{Outcome, Silent};
+use fsure::words::{NullMonitor, Outcome};
 use rusqlite::types::Value;
 use rustix::process::{Pid, Signal, kill_process};
 use support::scrub::{DAY_S, at};
@@ -23,7 +23,7 @@ fn update_on(recorded: &Recorded, day: i64) -> Outcome {
     let place = locate(&recorded.root, None).expect("a place");
     let options =
         UpdateOptions { common: at((FIRST_DAY + day) * DAY_S), ..UpdateOptions::default() };
-    update(&place, &options, &Silent).expect("update")
+    update(&place, &options, &NullMonitor).expect("update")
 }
 
 /// The rows of files that are there, and of those that are gone.

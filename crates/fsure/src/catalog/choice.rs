@@ -6,7 +6,7 @@ use rusqlite::{Connection, params};
 use super::seal::Sealer;
 use super::store::Catalog;
 use super::table_total::Counted;
-use crate::words::{AspectSet, Layout, Layouts, Result};
+use crate::words::{MetadataFields, Result, SidecarKind, SidecarKinds};
 
 const META: &str = "meta";
 const LAYOUT: &str = "layout";
@@ -16,24 +16,24 @@ const LEAVING: &str = "leaving";
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Choices {
     /// Metadata that is recorded.
-    pub meta: AspectSet,
+    pub meta: MetadataFields,
     /// Layout, which determines the carriers of the copies of the records.
-    pub layout: Layout,
+    pub layout: SidecarKind,
     /// Layouts before, as long as not all of their carriers are taken away.
-    pub leaving: Layouts,
+    pub leaving: SidecarKinds,
 }
 
 impl Choices {
     /// Returns the options that the record claims to keep. A layout that is being left is
     /// not among them: it ends when its last carrier is removed.
-    pub(super) fn claims(self) -> (AspectSet, Layout) {
+    pub(super) fn claims(self) -> (MetadataFields, SidecarKind) {
         (self.meta, self.layout)
     }
 
     /// Each as it is stored; `None` for what needs no row.
     fn rows(self) -> [(&'static str, Option<String>); 3] {
-        let layout = (self.layout != Layout::Tree).then(|| self.layout.name().to_owned());
-        let leaving: Vec<_> = self.leaving.iter().map(Layout::name).collect();
+        let layout = (self.layout != SidecarKind::Tree).then(|| self.layout.name().to_owned());
+        let leaving: Vec<_> = self.leaving.iter().map(SidecarKind::name).collect();
         [
             (META, (!self.meta.is_empty()).then(|| self.meta.to_string())),
             (LAYOUT, layout),
@@ -44,9 +44,9 @@ impl Choices {
     /// Applies a stored option. Returns false if its name or its value makes no sense.
     fn take(&mut self, name: &str, value: &str) -> bool {
         let taken = match name {
-            META => AspectSet::from_names(value).map(|aspects| self.meta = aspects),
-            LAYOUT => Layout::from_name(value).map(|layout| self.layout = layout),
-            LEAVING => Layouts::from_names(value).map(|layouts| self.leaving = layouts),
+            META => MetadataFields::from_names(value).map(|aspects| self.meta = aspects),
+            LAYOUT => SidecarKind::from_name(value).map(|layout| self.layout = layout),
+            LEAVING => SidecarKinds::from_names(value).map(|layouts| self.leaving = layouts),
             _ => None,
         };
         taken.is_some()

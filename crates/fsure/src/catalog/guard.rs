@@ -60,7 +60,7 @@ pub(super) fn refuse_irregular(file: &Path) -> Result<()> {
 pub fn refuse_irregular_parity(catalog: &Path) -> Result<()> {
     refuse_irregular(catalog)?;
     let folder = os_path::with_suffix(catalog, PARITY);
-    match plain::irregular_entry(&folder).doing("list", &folder)? {
+    match plain::irregular_entry(&folder).context("list", &folder)? {
         None => Ok(()),
         // Beside the folder: in it, it would be refused by any name.
         Some((path, found)) => {

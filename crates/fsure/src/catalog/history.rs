@@ -6,7 +6,7 @@ use rusqlite::{OptionalExtension as _, Row as SqlRow, params};
 use super::seal::Sealer;
 use super::store::{Catalog, MADE_BY, draw};
 use super::table_total::Counted;
-use crate::words::{Changes, Generation, Result, SealText, Verification};
+use crate::words::{Changes, Generation, Result, SignedStatement, Verification};
 
 /// Maximum number of kept generations that no signature binds: without a limit, a record
 /// that is updated every minute would grow for ever.
@@ -164,7 +164,7 @@ fn unsigned(row: &SqlRow<'_>, column: usize) -> rusqlite::Result<u64> {
 
 fn generation(row: &SqlRow<'_>) -> rusqlite::Result<Generation> {
     let seal = match (row.get(11)?, row.get(12)?) {
-        (Some(statement), Some(signature)) => Some(SealText { statement, signature }),
+        (Some(statement), Some(signature)) => Some(SignedStatement { statement, signature }),
         _ => None,
     };
     Ok(Generation {
@@ -246,7 +246,7 @@ mod tests {
         let mut catalog = empty();
         let last = SIGNED + UNSIGNED_MAX as u64 + 5;
         for number in 1..=last {
-            let seal = SealText { statement: String::new(), signature: String::new() };
+            let seal = SignedStatement { statement: String::new(), signature: String::new() };
             let generation = Generation {
                 number,
                 at_s: 0,

@@ -77,9 +77,9 @@ pub fn is_recorded(catalog: &Path) -> bool {
 /// Where there is no catalog, a folder is taken as a root to be; anything else
 /// is [`Error::NoRecord`] or, if it does not exist, [`Error::NotThere`].
 pub fn locate(path: &Path, catalog: Option<&Path>) -> Result<Place> {
-    let asked = os_path::resolve(path).doing("find", path)?;
+    let asked = os_path::resolve(path).context("find", path)?;
     if let Some(catalog) = catalog {
-        let catalog = os_path::without_links(catalog).doing("find", catalog)?;
+        let catalog = os_path::without_links(catalog).context("find", catalog)?;
         return folder_at(path, asked, catalog, "with '--catalog', PATH is the root folder");
     }
     for root in asked.ancestors() {
@@ -111,7 +111,7 @@ pub fn locate(path: &Path, catalog: Option<&Path>) -> Result<Place> {
 /// A folder whose own record, if it has one, plays no part: what it is held against is a
 /// list, and its place has no catalog.
 pub fn locate_folder(path: &Path) -> Result<Place> {
-    let asked = os_path::resolve(path).doing("find", path)?;
+    let asked = os_path::resolve(path).context("find", path)?;
     let hint = "a list is of the files below a folder: PATH is that folder";
     folder_at(path, asked, PathBuf::new(), hint)
 }

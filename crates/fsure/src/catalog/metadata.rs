@@ -119,8 +119,8 @@ mod tests {
     use super::super::{Choices, Settings};
     use super::*;
     use crate::words::{
-        Algorithm, AlgorithmSet, Aspect, AspectSet, Digests, Entry, EntryKind, FileSystemId,
-        MetaValue, Record,
+        Algorithm, AlgorithmSet, Digests, Entry, EntryKind, FileSystemId, MetadataField,
+        MetadataFields, MetadataValue, Record,
     };
     use fsure_os::volume::Volume;
     use std::path::Path;
@@ -131,7 +131,7 @@ mod tests {
         let settings = Settings { digests, cross_file_systems: false };
         let root = (Volume::unknown(), 1);
         let mut catalog = Catalog::temporary(Path::new("list"), settings, root).unwrap();
-        let aspects = AspectSet::of(&[Aspect::Mode]);
+        let aspects = MetadataFields::of(&[MetadataField::Mode]);
         catalog.set_choices(Choices { meta: aspects, ..Choices::default() }).unwrap();
         let path = |name: &str| RelPath::from_bytes(name.as_bytes());
         let record = |name: &str| Record {
@@ -152,8 +152,9 @@ mod tests {
             gone_s: None,
         };
         catalog.put(None, record("a"), &[]).unwrap();
-        let value = MetaValue::of(b"0755".to_vec());
-        let metadata = Metadata { aspects, values: [((Aspect::Mode, Vec::new()), value)].into() };
+        let value = MetadataValue::of(b"0755".to_vec());
+        let metadata =
+            Metadata { aspects, values: [((MetadataField::Mode, Vec::new()), value)].into() };
         catalog.put_metadata(&path("a"), &metadata).unwrap();
         let Some(crate::catalog::Stored::Sound(row)) = catalog.get(&path("a")).unwrap() else {
             panic!("a row");

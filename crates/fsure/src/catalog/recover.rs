@@ -77,16 +77,16 @@ pub fn recover(
     let damaged = sources.catalog;
     let mut pages = None;
     if let Some(content) = sources.damaged {
-        pages = Some(Pages::read(content, sources.journal).doing("read", damaged)?);
+        pages = Some(Pages::read(content, sources.journal).context("read", damaged)?);
     }
     let recovery = Recovery { connection, sealer: Sealer::new() };
     let (mut backup, mut bytes_unreadable) = (None, 0);
     let blame = |error: rusqlite::Error| blame(making, &error);
     recovery.begin().map_err(blame)?;
     for (file, content) in sources.backups {
-        let mut content = Unreadable::new(content).doing("read", file)?;
+        let mut content = Unreadable::new(content).context("read", file)?;
         let replayed = recovery.take_backup(&mut content, backup.as_ref()).map_err(blame)?;
-        backup = replayed.doing("read", file)?.or(backup);
+        backup = replayed.context("read", file)?.or(backup);
         bytes_unreadable += content.bytes_lost();
     }
     let mut recovered = recovery.take(pages.as_ref(), backup, root, now_s).map_err(blame)?;

@@ -87,11 +87,11 @@ impl Catalog {
             return Ok(());
         }
         let mut head = [0; HEAD_BYTES];
-        let mut content = open_own(file).doing("open", file)?;
+        let mut content = open_own(file).context("open", file)?;
         match content.read_exact(&mut head) {
             Ok(()) if schema::is_head_of_catalog(&head) => Ok(()),
             Err(error) if error.kind() != ErrorKind::UnexpectedEof => {
-                Err(error).doing("read", file)
+                Err(error).context("read", file)
             }
             _ => Err(foreign(file)),
         }

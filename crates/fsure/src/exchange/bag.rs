@@ -54,7 +54,7 @@ pub(super) fn check(
     }
     let file = folder.join(TO_FETCH);
     if os_path::exists(&file) {
-        let mut input = BufReader::new(plain::open_regular(&file).doing("open", &file)?);
+        let mut input = BufReader::new(plain::open_regular(&file).context("open", &file)?);
         to_fetch(&mut Lines::new(&mut input, &file, b'\n'), &mut |item| each(&file, item))?;
     }
     Ok(())
@@ -117,7 +117,7 @@ pub(super) fn payload_path(name: &[u8]) -> std::result::Result<RelPath, String> 
     let path = names::path(name)?;
     match path.as_bytes().starts_with(b"data/") {
         true => Ok(path),
-        false => Err(format!("{} is not below data/", path.shown())),
+        false => Err(format!("{} is not below data/", path.display())),
     }
 }
 
@@ -125,10 +125,10 @@ pub(super) fn payload_path(name: &[u8]) -> std::result::Result<RelPath, String> 
 pub(super) fn tag_path(name: &[u8]) -> std::result::Result<RelPath, String> {
     let path = names::path(name)?;
     if path.as_bytes().starts_with(b"data/") {
-        return Err(format!("{} is payload, which a tag manifest may not list", path.shown()));
+        return Err(format!("{} is payload, which a tag manifest may not list", path.display()));
     }
     if path.as_bytes().starts_with(b"tagmanifest-") {
-        return Err(format!("{} is a tag manifest, which none may list", path.shown()));
+        return Err(format!("{} is a tag manifest, which none may list", path.display()));
     }
     Ok(path)
 }

@@ -53,7 +53,7 @@ pub(super) fn read(lines: &mut Lines<'_>, manifest: Manifest, sink: &mut Sink<'_
         sink(match (parse(&line, manifest), manifest.algorithm) {
             (Ok(listed), Some(_)) => Item::Listed(Listed { line: number, ..listed }),
             (Ok(listed), None) => {
-                let path = listed.path.shown();
+                let path = listed.path.display();
                 Item::unsupported(number, format!("the digest of {path} is of an unknown kind"))
             }
             (Err(reason), _) => Item::malformed(number, reason),

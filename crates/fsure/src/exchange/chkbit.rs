@@ -184,7 +184,7 @@ fn item(name: &str, stored: &Stored) -> Item {
         Ok(path) => path,
         Err(reason) => return Item::malformed(0, format!("{name:?}: {reason}")),
     };
-    let shown = path.shown();
+    let shown = path.display();
     // What chkbit makes of every name that is not UTF-8: whose it was is lost.
     if name.contains('\u{fffd}') {
         return Item::unsupported(0, format!("{shown}: the name was lost when it was written"));

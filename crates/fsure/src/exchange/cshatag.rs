@@ -28,7 +28,9 @@ pub fn item(path: RelPath, sha256: &[u8], time: Option<&[u8]>) -> Item {
             digests.insert(Algorithm::Sha256, &sha256);
             Item::Listed(Listed { path, digests, modified, ..Listed::default() })
         }
-        Err(reason) => Item::malformed(0, format!("{}: in its attributes: {reason}", path.shown())),
+        Err(reason) => {
+            Item::malformed(0, format!("{}: in its attributes: {reason}", path.display()))
+        }
     }
 }
 

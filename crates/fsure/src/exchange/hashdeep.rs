@@ -60,7 +60,7 @@ fn columns_of(header: &[u8]) -> std::result::Result<Columns, String> {
 fn item(line: &[u8], columns: &[Option<Algorithm>], number: u64) -> Item {
     match parse(line, columns) {
         Ok(listed) if listed.digests.algorithms() == Default::default() => {
-            let reason = format!("{} has no digest that fsure can compute", listed.path.shown());
+            let reason = format!("{} has no digest that fsure can compute", listed.path.display());
             Item::unsupported(number, reason)
         }
         Ok(listed) => Item::Listed(Listed { line: number, ..listed }),

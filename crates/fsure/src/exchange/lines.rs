@@ -49,7 +49,7 @@ impl<'a> Lines<'a> {
         let mut line = Vec::new();
         let limit = LINE_MAX as u64 + 1;
         let mut limited = (&mut *self.input).take(limit);
-        let read = limited.read_until(self.end, &mut line).doing("read", self.file)?;
+        let read = limited.read_until(self.end, &mut line).context("read", self.file)?;
         if read == 0 {
             return Ok(None);
         }
@@ -74,7 +74,7 @@ impl<'a> Lines<'a> {
 
     fn skip_rest(&mut self) -> Result<()> {
         loop {
-            let buffer = self.input.fill_buf().doing("read", self.file)?;
+            let buffer = self.input.fill_buf().context("read", self.file)?;
             let end = buffer.iter().position(|byte| *byte == self.end);
             let (used, is_over) = match end {
                 Some(end) => (end + 1, true),

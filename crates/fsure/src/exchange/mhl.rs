@@ -244,7 +244,7 @@ fn finished(entry: Entry) -> std::result::Result<Item, String> {
         Some(name) => format!("{name} only, which fsure cannot compute"),
         None => "no digest that was found right".to_owned(),
     };
-    Ok(Item::unsupported(entry.listed.line, format!("{} has {why}", path.shown())))
+    Ok(Item::unsupported(entry.listed.line, format!("{} has {why}", path.display())))
 }
 
 fn attribute(start: &BytesStart<'_>, name: &str) -> std::result::Result<Option<String>, String> {

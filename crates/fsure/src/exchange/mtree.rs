@@ -151,7 +151,7 @@ impl Reader {
         if listed.digests != Digests::default() {
             return Item::Listed(listed);
         }
-        let path = listed.path.shown();
+        let path = listed.path.display();
         let foreign = FOREIGN.iter().find(|name| keywords.contains_key(**name));
         let reason = match foreign {
             Some(name) => format!("{path} has {name} only, which fsure cannot compute"),

@@ -47,7 +47,7 @@ impl Source {
         if input::is_stream(path) {
             return of_stream(path, format, monitor);
         }
-        let path = &os_path::resolve(path).doing("find", path)?;
+        let path = &os_path::resolve(path).context("find", path)?;
         match (os_path::is_folder(path), format) {
             (true, Some(Format::Cshatag)) => return Ok(attributes(path)),
             (true, _) => return of_bag(path),
@@ -58,7 +58,7 @@ impl Source {
         let name = name.unwrap_or_default();
         let format = match format {
             Some(format) => format,
-            None => recognise(&name, &head(plain::open(path).doing("open", path)?, path)?),
+            None => recognise(&name, &head(plain::open(path).context("open", path)?, path)?),
         };
         let parent = path.parent().unwrap_or(path);
         // A manifest of a history speaks of the folder that the history is in.
@@ -89,9 +89,9 @@ impl Source {
             let input: Box<dyn Read> = match &self.copy {
                 Some(copy) => Box::new(copy.clone()),
                 None if self.bag.is_some() => {
-                    Box::new(plain::open_regular(file).doing("open", file)?)
+                    Box::new(plain::open_regular(file).context("open", file)?)
                 }
-                None => Box::new(plain::open(file).doing("open", file)?),
+                None => Box::new(plain::open(file).context("open", file)?),
             };
             let mut input = BufReader::with_capacity(HEAD, input);
             self.read_file(file, &mut input, &mut |item| each(file, item))?;
@@ -100,8 +100,8 @@ impl Source {
     }
 
     fn read_file(&self, file: &Path, input: &mut dyn BufRead, sink: &mut Sink<'_>) -> Result<()> {
-        if Utf16::is(input.fill_buf().doing("read", file)?) {
-            return self.read_file(file, &mut Utf16::new(input).doing("read", file)?, sink);
+        if Utf16::is(input.fill_buf().context("read", file)?) {
+            return self.read_file(file, &mut Utf16::new(input).context("read", file)?, sink);
         }
         if self.format != Format::Bagit {
             return read(self.format, file, input, sink);
@@ -126,9 +126,9 @@ pub fn read(
     input: &mut dyn BufRead,
     sink: &mut Sink<'_>,
 ) -> Result<()> {
-    let head = input.fill_buf().doing("read", file)?;
+    let head = input.fill_buf().context("read", file)?;
     if Utf16::is(head) {
-        return read(format, file, &mut Utf16::new(input).doing("read", file)?, sink);
+        return read(format, file, &mut Utf16::new(input).context("read", file)?, sink);
     }
     let is_sums =
         matches!(format, Format::Sha256sums | Format::Sha512sums | Format::B3sum | Format::Rclone);
@@ -161,13 +161,13 @@ pub fn read(
 /// The first bytes of a list, as UTF-8 if they are UTF-16. `file` is what errors name.
 fn head(input: impl Read, file: &Path) -> Result<Vec<u8>> {
     let mut head = Vec::new();
-    input.take(HEAD as u64).read_to_end(&mut head).doing("read", file)?;
+    input.take(HEAD as u64).read_to_end(&mut head).context("read", file)?;
     if !Utf16::is(&head) {
         return Ok(head);
     }
     let (mut input, mut text) = (&head[..], Vec::new());
     let turned = Utf16::new(&mut input).and_then(|mut input| input.read_to_end(&mut text));
-    turned.doing("read", file).map(|_| text)
+    turned.context("read", file).map(|_| text)
 }
 
 /// Reads the declaration of a bag; `None` if it cannot be read.
@@ -187,7 +187,7 @@ fn of_stream(path: &Path, format: Option<Format>, monitor: &dyn Monitor) -> Resu
         (Err(error), Some(code)) if error.kind() == ErrorKind::Interrupted => {
             return Err(Error::Interrupted(code));
         }
-        (copied, _) => copied.doing("read", path)?,
+        (copied, _) => copied.context("read", path)?,
     };
     let format = match format {
         Some(format) => format,
@@ -198,7 +198,7 @@ fn of_stream(path: &Path, format: Option<Format>, monitor: &dyn Monitor) -> Resu
     let here = Path::new(".");
     Ok(Source {
         format,
-        folder: os_path::resolve(here).doing("find", here)?,
+        folder: os_path::resolve(here).context("find", here)?,
         files: vec![label.to_owned()],
         belongings: Vec::new(),
         covers_all: true,
@@ -229,7 +229,7 @@ fn attributes(folder: &Path) -> Source {
 
 /// The manifests of a bag.
 fn of_bag(folder: &Path) -> Result<Source> {
-    let names = plain::names(folder).doing("list", folder)?;
+    let names = plain::names(folder).context("list", folder)?;
     let is_manifest = |name: &&Vec<u8>| bagit::algorithm_of(name).is_some();
     let manifests: Vec<_> = names.iter().filter(is_manifest).collect();
     let place = |name: &Vec<u8>| folder.join(os_path::from_bytes(name));

@@ -42,7 +42,7 @@ pub(super) fn read(lines: &mut Lines<'_>, manner: Manner, sink: &mut Sink<'_>) -
             }
             Ok((path, None)) => Item::unsupported(
                 number,
-                format!("the digest of {} is of a kind that fsure cannot compute", path.shown()),
+                format!("the digest of {} is of a kind that fsure cannot compute", path.display()),
             ),
             Err(reason) => Item::malformed(number, reason),
         };

@@ -146,7 +146,7 @@ proptest! {
                     let components: Vec<_> =
                         entry.path.as_bytes().split(|byte| *byte == b'/').collect();
                     let bad = |name: &&[u8]| [&b""[..], b".", b".."].contains(name);
-                    prop_assert!(!components.iter().any(bad), "{}", entry.path.shown());
+                    prop_assert!(!components.iter().any(bad), "{}", entry.path.display());
                 }
             }
         }
@@ -157,7 +157,7 @@ const SHA: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f2001
 
 fn names(format: Format, text: &str) -> Vec<String> {
     let text = text.replace("HEX", SHA);
-    let path = |entry: Listed| entry.path.shown().to_string();
+    let path = |entry: Listed| entry.path.display().to_string();
     listed(format, text.as_bytes()).into_iter().map(path).collect()
 }
 
@@ -168,7 +168,7 @@ fn sums_are_taken_from_whoever_wrote_them() {
     let text = text.replace("HEX", SHA);
     let paths: Vec<_> = listed(Format::Sha256sums, text.as_bytes())
         .into_iter()
-        .map(|entry| entry.path.shown().to_string())
+        .map(|entry| entry.path.display().to_string())
         .collect();
     assert_eq!(paths, ["a", "b", "c) d", "e", "f\\ng\\\\", "h", " i"]);
     assert_eq!(names(Format::Sha256sums, "HEX a\nHEX  b\n"), ["a", " b"], "reversed");
@@ -262,7 +262,7 @@ fn mtree_is_read_in_both_manners() {
     let entries = listed(Format::Mtree, text.as_bytes());
     let told: Vec<_> = entries
         .iter()
-        .map(|entry| (entry.path.shown().to_string(), entry.size, entry.modified))
+        .map(|entry| (entry.path.display().to_string(), entry.size, entry.modified))
         .collect();
     let time = Modified { time_ns: 1_000_000_005, unit_ns: 1 };
     assert_eq!(
@@ -306,7 +306,7 @@ fn both_indexes_of_chkbit_are_read() {
     let told = |text: &str| -> Vec<_> {
         let entries = listed(Format::Chkbit, text.as_bytes()).into_iter();
         entries
-            .map(|entry| (entry.path.shown().to_string(), entry.modified.unwrap().time_ns))
+            .map(|entry| (entry.path.display().to_string(), entry.modified.unwrap().time_ns))
             .collect()
     };
     let time = 1_500_000_000;
@@ -449,7 +449,7 @@ fn the_mark_of_md5sum_is_taken_off_in_any_manifest() {
             Ok(())
         })
         .unwrap();
-        let shown = |path: &RelPath| path.shown().to_string();
+        let shown = |path: &RelPath| path.display().to_string();
         found.iter().map(|paths| paths.iter().map(shown).collect::<Vec<_>>()).collect::<Vec<_>>()
     };
     let digest = "0".repeat(32);

@@ -59,7 +59,7 @@ fn around_payload(source: &Source, catalog: &mut Catalog) -> Result<Vec<RelPath>
     if source.bag.is_none() {
         return Ok(unlisted);
     }
-    for name in plain::names(&source.folder).doing("list", &source.folder)? {
+    for name in plain::names(&source.folder).context("list", &source.folder)? {
         let path = RelPath::from_bytes(name);
         let (first, end) = path.below();
         let is_listed = catalog.get(&path)?.is_some()

@@ -3,15 +3,16 @@
 
 use super::opening::require_record;
 use crate::catalog::{Bound, Catalog, Place, Stored};
-use crate::words::{Ages, Clock, Error, Monitor, Result};
+use crate::words::{AgeHistogram, Clock, Error, Monitor, Result};
 
 /// Sorts the recorded files of a place by when they were verified.
-pub fn age(place: &Place, clock: &Clock, monitor: &dyn Monitor) -> Result<Ages> {
+pub fn age(place: &Place, clock: &Clock, monitor: &dyn Monitor) -> Result<AgeHistogram> {
     require_record(place)?;
     let mut catalog = Catalog::open(&place.catalog, None)?;
     let now_s = clock.now_s();
     let (first, end) = place.scope.below();
-    let mut ages = Ages { nested_roots: catalog.nested_roots()?, ..Ages::default() };
+    let mut ages =
+        AgeHistogram { nested_roots: catalog.nested_roots()?, ..AgeHistogram::default() };
     ages.nested_roots.retain(|path| path.is_within(&place.scope));
     let mut add = |stored: &Stored| match stored {
         Stored::Sound(row) if row.is_live_file() => {

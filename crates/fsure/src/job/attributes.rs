@@ -24,7 +24,7 @@ pub(super) fn read(
     each: &mut dyn FnMut(&Path, Item) -> Result<()>,
 ) -> Result<()> {
     let folder = &source.folder;
-    let root = Arc::new(Root::open(folder).doing("open", folder)?);
+    let root = Arc::new(Root::open(folder).context("open", folder)?);
     let options = WalkOptions {
         scope: RelPath::root(),
         patterns: Patterns::new(&[], &[], &[])?,
@@ -69,13 +69,13 @@ fn of_file(root: &Root, folder: &Path, path: RelPath, stat: &Stat) -> Result<Opt
         Ok((Some(sha256), time)) => Ok(Some(cshatag::item(path, &sha256, time.as_deref()))),
         Ok((None, _)) => Ok(None),
         Err(error) if error.kind() == std::io::ErrorKind::Unsupported => {
-            Err(error).doing("read attributes in", folder)
+            Err(error).context("read attributes in", folder)
         }
         Err(error) => Ok(Some(unread(&path, &error.to_string()))),
     }
 }
 
 fn unread(path: &RelPath, why: &str) -> Item {
-    let reason = format!("{}: its attributes cannot be read: {why}", path.shown());
+    let reason = format!("{}: its attributes cannot be read: {why}", path.display());
     Item::Problem(Problem { line: 0, reason, trouble: Trouble::Unsupported })
 }

@@ -17,8 +17,8 @@ use crate::exchange::{Listed, contradicts, read_attribute, read_folder};
 use crate::scan::{Purpose, scan};
 use crate::tree::{Step, Walk, WalkOptions};
 use crate::words::{
-    Algorithm, AlgorithmSet, Carriers, Changes, Clock, Error, FILE_ATTRIBUTE, FOLDER_FILE, Monitor,
-    Outcome, RelPath, Result,
+    Algorithm, AlgorithmSet, Changes, Clock, Error, FILE_ATTRIBUTE, FOLDER_FILE, Monitor, Outcome,
+    RelPath, Result, SidecarCounts,
 };
 
 /// Files that are looked at before a tree is taken for one without carriers.
@@ -40,7 +40,7 @@ pub(super) fn verify(
     let mut catalog = Catalog::temporary(&place.catalog, settings, root)?;
     let mut plan = plan(place, &open, &catalog, options, Purpose::Verify, false)?;
     let carriers = gather(&open, &plan.walk, &mut catalog, monitor)?;
-    if carriers == Carriers::default() {
+    if carriers == SidecarCounts::default() {
         return Ok(None);
     }
     catalog.commit()?;
@@ -59,7 +59,7 @@ pub(super) fn adopt(
     walk: &WalkOptions,
     catalog: &mut Catalog,
     monitor: &dyn Monitor,
-) -> Result<Carriers> {
+) -> Result<SidecarCounts> {
     let carriers = gather(open, walk, catalog, monitor)?;
     if carriers.damaged + carriers.conflicts > 0 {
         return Err(Error::RecordUntrusted {
@@ -87,9 +87,9 @@ pub(super) fn gather(
     walk: &WalkOptions,
     catalog: &mut Catalog,
     monitor: &dyn Monitor,
-) -> Result<Carriers> {
+) -> Result<SidecarCounts> {
     let mut gatherer =
-        Gatherer { open, catalog, teller: Teller::new(monitor), found: Carriers::default() };
+        Gatherer { open, catalog, teller: Teller::new(monitor), found: SidecarCounts::default() };
     let mut options = walk.clone();
     options.borders.places = Places::No;
     gatherer.folder(&RelPath::root())?;
@@ -105,7 +105,7 @@ pub(super) fn gather(
             _ => {}
         }
         files += u64::from(stat.kind == Kind::File);
-        if files >= PROBED && gatherer.found == Carriers::default() {
+        if files >= PROBED && gatherer.found == SidecarCounts::default() {
             break;
         }
     }
@@ -127,7 +127,7 @@ struct Gatherer<'a> {
     open: &'a OpenRoot,
     catalog: &'a mut Catalog,
     teller: Teller<'a>,
-    found: Carriers,
+    found: SidecarCounts,
 }
 
 impl Gatherer<'_> {

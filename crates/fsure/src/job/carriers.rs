@@ -35,7 +35,7 @@ impl<'a> Teller<'a> {
     pub(super) fn tell(&mut self, path: &RelPath, what: &str) {
         self.told += 1;
         match self.told {
-            ..=TOLD_MAX => self.monitor.warn(&format!("{}: {what}", path.shown())),
+            ..=TOLD_MAX => self.monitor.warn(&format!("{}: {what}", path.display())),
             n if n == TOLD_MAX + 1 => {
                 self.monitor.warn("... and more troubles with what travels with the data");
             }

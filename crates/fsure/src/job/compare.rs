@@ -12,8 +12,8 @@ use crate::catalog::Waiting;
 use crate::exchange::Format;
 use crate::scan::hash::of_nothing;
 use crate::words::{
-    Algorithm, AlgorithmSet, Compared, Comparison, Difference, Entry, EntryKind, Error, Monitor,
-    Record, RelPath, Result,
+    Algorithm, AlgorithmSet, ComparedPath, Comparison, Difference, Entry, EntryKind, Error,
+    Monitor, Record, RelPath, Result,
 };
 
 /// One of the two.
@@ -33,7 +33,7 @@ pub fn compare(
     by_records: bool,
     options: &Options,
     monitor: &dyn Monitor,
-    tell: &mut dyn FnMut(&Compared),
+    tell: &mut dyn FnMut(&ComparedPath),
 ) -> Result<Comparison> {
     let (here, there) = (Given::of(here, monitor)?, Given::of(there, monitor)?);
     // What is read is read for a digest that the other side has.
@@ -110,7 +110,7 @@ struct Merge<'a> {
     /// The digest of an empty file.
     of_nothing: Vec<u8>,
     monitor: &'a dyn Monitor,
-    tell: &'a mut dyn FnMut(&Compared),
+    tell: &'a mut dyn FnMut(&ComparedPath),
 }
 
 impl Merge<'_> {
@@ -242,6 +242,6 @@ impl Merge<'_> {
         kind: EntryKind,
     ) {
         self.found.add(difference);
-        (self.tell)(&Compared { difference, path, there, kind });
+        (self.tell)(&ComparedPath { difference, path, there, kind });
     }
 }

@@ -37,12 +37,12 @@ pub fn create_disk(what: &Path, home: &Path, bytes: u64) -> Result<Disk> {
     let is_made = !os_path::exists(&place);
     if is_made {
         for folder in place.ancestors().take(3).collect::<Vec<_>>().into_iter().rev() {
-            os_path::make_folder(folder).doing("make", folder)?;
+            os_path::make_folder(folder).context("make", folder)?;
         }
     } else {
         free(&place)?;
     }
-    let made = ramdisk::create(&name, &place, bytes).doing("make a RAM disk in", &place);
+    let made = ramdisk::create(&name, &place, bytes).context("make a RAM disk in", &place);
     if made.is_err() && is_made {
         let _ = os_path::remove_empty_folder(&place);
     }
@@ -66,7 +66,7 @@ pub fn destroy_disk(what: &Path, home: &Path, discard: bool) -> Result<Destroyed
         return Err(usage(message, "'fsure ram disk list' shows those that are"));
     };
     let shown = disk.place.display();
-    let holders = ramdisk::holders(&disk).doing("look who uses", &disk.place)?;
+    let holders = ramdisk::holders(&disk).context("look who uses", &disk.place)?;
     if !holders.is_empty() {
         let all: Vec<_> = holders.iter().take(SHOWN).map(ToString::to_string).collect();
         let message = format!("{shown} is in use: {}", all.join("; "));
@@ -84,7 +84,7 @@ pub fn destroy_disk(what: &Path, home: &Path, discard: bool) -> Result<Destroyed
     }
     let gone = unmount(&disk, discard);
     if gone.is_err() && !discard {
-        ramdisk::set_read_only(&disk, false).doing("make writable again", &disk.place)?;
+        ramdisk::set_read_only(&disk, false).context("make writable again", &disk.place)?;
     }
     let elsewhere = gone?;
     if disk.place.parent() == Some(home) {
@@ -98,20 +98,20 @@ pub fn destroy_disk(what: &Path, home: &Path, discard: bool) -> Result<Destroyed
 /// Unmounts it, and returns the processes that have it mounted elsewhere.
 fn unmount(disk: &Disk, discard: bool) -> Result<Vec<ramfs::Elsewhere>> {
     let shown = disk.place.display();
-    let names = plain::names(&disk.place).doing("list", &disk.place)?;
+    let names = plain::names(&disk.place).context("list", &disk.place)?;
     let is_own = |name: &Vec<u8>| ramdisk::OWN.iter().any(|own| own.as_bytes() == name);
     if !discard && !names.iter().all(is_own) {
         let used = units::size(disk.used);
         let message = format!("{shown} has {used} in it, which is in no other place");
         return Err(usage(message, "save what is wanted; '--discard' lets the rest go"));
     }
-    let elsewhere = ramdisk::elsewhere(disk).doing("look who has mounted", &disk.place)?;
-    ramdisk::destroy(disk).doing("unmount", &disk.place)?;
+    let elsewhere = ramdisk::elsewhere(disk).context("look who has mounted", &disk.place)?;
+    ramdisk::destroy(disk).context("unmount", &disk.place)?;
     Ok(elsewhere)
 }
 
 fn all() -> Result<Vec<Disk>> {
-    ramdisk::disks().doing("read the mount table in", Path::new("/proc"))
+    ramdisk::disks().context("read the mount table in", Path::new("/proc"))
 }
 
 fn room(bytes: u64, available: Option<u64>) -> Result<()> {
@@ -132,8 +132,11 @@ fn room(bytes: u64, available: Option<u64>) -> Result<()> {
 /// The name and the place: what has a slash in it, or is there, is a folder.
 fn named(what: &Path, home: &Path) -> Result<(String, PathBuf)> {
     let is_place = what.components().count() > 1 || what.is_absolute() || os_path::is_folder(what);
-    let place =
-        if is_place { os_path::without_links(what).doing("find", what)? } else { home.join(what) };
+    let place = if is_place {
+        os_path::without_links(what).context("find", what)?
+    } else {
+        home.join(what)
+    };
     if is_place && !os_path::is_folder(&place) {
         let message = format!("{} is no folder", what.display());
         return Err(usage(message, "make it first: the RAM disk gets its owner and mode"));
@@ -151,7 +154,7 @@ fn named(what: &Path, home: &Path) -> Result<(String, PathBuf)> {
 /// Fails if a folder cannot be covered: what is in it would not be found.
 fn free(place: &Path) -> Result<()> {
     let shown = place.display();
-    if !plain::names(place).doing("list", place)?.is_empty() {
+    if !plain::names(place).context("list", place)?.is_empty() {
         let message = format!("{shown} is not empty: a RAM disk would hide what is in it");
         let hint = "'fsure ram bind' puts a folder into memory with what is in it";
         return Err(usage(message, hint));
@@ -162,9 +165,9 @@ fn free(place: &Path) -> Result<()> {
         let message = format!("{} is mounted on {shown} already", mount.source);
         return Err(usage(message, "choose another folder"));
     }
-    let survey = ramfs::survey(place, "").doing("look at", place)?;
+    let survey = ramfs::survey(place, "").context("look at", place)?;
     let is_it = |device: u64, inode: u64| (device, inode) == (survey.device, survey.inode);
-    let holders = ramfs::holders(&[std::process::id()], &is_it).doing("look who uses", place)?;
+    let holders = ramfs::holders(&[std::process::id()], &is_it).context("look who uses", place)?;
     let Some(holder) = holders.first() else { return Ok(()) };
     let message = format!("{shown} is in use: {holder}");
     Err(usage(message, "it would go on in the folder below, unseen: let it leave first"))

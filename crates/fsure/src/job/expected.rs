@@ -140,7 +140,7 @@ fn put(
     };
     let has_size = |record: &Record| record.verified_s & LISTED_SIZE != 0;
     if has_size(&row.record) && has_size(&record) && row.record.entry.size != record.entry.size {
-        let reason = format!("{} is listed twice, with different sizes", record.path.shown());
+        let reason = format!("{} is listed twice, with different sizes", record.path.display());
         return Ok(Err(Refusal::contradiction(reason)));
     }
     let has = row.record.digests.algorithms();
@@ -150,7 +150,7 @@ fn put(
         // A manifest has one kind of digest.
         Some(bag) if is_twice && joined.is_ok() => Err(Refusal {
             trouble: if bag.is_strict { Trouble::Malformed } else { Trouble::Note },
-            reason: format!("{} is listed twice", record.path.shown()),
+            reason: format!("{} is listed twice", record.path.display()),
             is_contradiction: false,
         }),
         _ => joined,

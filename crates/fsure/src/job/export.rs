@@ -20,7 +20,7 @@ use crate::catalog::{Bound, Catalog, Place, Stored};
 use crate::exchange::{About, Format, Listed, Modified, bag_files, mhl_chain, writer};
 use crate::words::{
     Error, ExitCode, Finding, IoContext as _, Monitor, Outcome, Progress, Record, RelPath, Result,
-    Tally, Verdict,
+    Verdict, VerdictCounts,
 };
 
 /// The destination of a list.
@@ -49,7 +49,7 @@ pub struct Exported {
     pub bad: u64,
     /// Files in the list that are known to be damaged, by the verdict of the run that
     /// last read them: the list has what was recorded of them.
-    pub known_damage: Tally,
+    pub known_damage: VerdictCounts,
     /// The exit code of the pass that computed digests.
     pub completing: ExitCode,
 }
@@ -136,7 +136,7 @@ fn nothing(completing: ExitCode) -> Exported {
         without_digest: 0,
         gone: 0,
         bad: 0,
-        known_damage: Tally::default(),
+        known_damage: VerdictCounts::default(),
         completing,
     }
 }
@@ -195,7 +195,7 @@ impl Monitor for Aside<'_> {
         let verdict = finding.verdict;
         let is_grave = verdict.is_suspicious() || verdict.is_unread() || verdict == Verdict::Flaky;
         if is_grave {
-            self.0.warn(&format!("{}: {}", finding.path.shown(), verdict.name()));
+            self.0.warn(&format!("{}: {}", finding.path.display(), verdict.name()));
         }
     }
 
@@ -249,16 +249,16 @@ impl Export<'_> {
         out: &mut dyn Write,
         to: &Path,
     ) -> Result<()> {
-        let mut list = writer(self.format, about, out).doing("write", to)?;
+        let mut list = writer(self.format, about, out).context("write", to)?;
         each_row(catalog, self.scope, &mut |stored| match self.entry(stored) {
             Some(listed) => {
                 self.exported.files += 1;
                 self.exported.bytes += listed.size.unwrap_or(0);
-                list.put(&listed).doing("write", to)
+                list.put(&listed).context("write", to)
             }
             None => Ok(()),
         })?;
-        list.finish().doing("write", to)
+        list.finish().context("write", to)
     }
 
     /// Writes the list to the output that the user has named.
@@ -272,17 +272,17 @@ impl Export<'_> {
         let mut out = BufWriter::new(output);
         self.list(catalog, about, &mut out, to)?;
         let output = out.into_inner().map_err(io::IntoInnerError::into_error);
-        output.and_then(Output::finish).doing("write", to)
+        output.and_then(Output::finish).context("write", to)
     }
 
     /// Writes the list atomically as a file of a form that is several files, and returns
     /// its SHA-512.
     fn file(&mut self, catalog: &mut Catalog, about: &About, to: &Path) -> Result<Vec<u8>> {
-        let file = Beside::create(to).doing("write", to)?;
+        let file = Beside::create(to).context("write", to)?;
         let mut out = Hashing { out: BufWriter::new(file), hasher: Sha512::new() };
         self.list(catalog, about, &mut out, to)?;
         let file = out.out.into_inner().map_err(io::IntoInnerError::into_error);
-        file.and_then(Beside::finish).doing("write", to)?;
+        file.and_then(Beside::finish).context("write", to)?;
         Ok(out.hasher.finalize().to_vec())
     }
 
@@ -302,7 +302,7 @@ impl Export<'_> {
                 hint: Some("a second generation is the business of an ASC MHL tool".to_owned()),
             });
         }
-        os_path::make_folder(folder).doing("make", folder)?;
+        os_path::make_folder(folder).context("make", folder)?;
         let time = Timestamp::from_second(about.made_s).unwrap_or_default();
         if self.format == Format::AscMhl {
             let name = root.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -323,7 +323,7 @@ impl Export<'_> {
     /// Returns the entry of the list for a row; `None` if the row is left out. Tombstones
     /// are counted; bad rows and files that cannot be listed are counted and reported.
     fn entry(&mut self, stored: &Stored) -> Option<Listed> {
-        let shown = stored.path().shown();
+        let shown = stored.path().display();
         let row = match stored {
             Stored::Sound(row) => row,
             Stored::Bad(_) => {
@@ -377,7 +377,7 @@ fn small(to: &Path, text: &str) -> Result<()> {
         file.write_all(text.as_bytes())?;
         file.finish()
     };
-    write().doing("write", to)
+    write().context("write", to)
 }
 
 /// Hashes what it passes on.

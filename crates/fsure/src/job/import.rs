@@ -148,7 +148,7 @@ impl Import<'_> {
     fn take(&mut self, listed: Listed) -> Result<std::result::Result<(), Refusal>> {
         let refuse = |trouble, reason| Ok(Err(Refusal::new(trouble, reason)));
         let named = named(&self.open.root, &self.place.scope, &listed);
-        let shown = named.path.shown().to_string();
+        let shown = named.path.display().to_string();
         if named.path.is_within(&RelPath::from_bytes(OWN_FOLDER.as_bytes())) {
             return refuse(Trouble::Unsupported, format!("{shown} belongs to fsure itself"));
         }
@@ -186,7 +186,7 @@ impl Import<'_> {
         row: &Row,
         digests: &Digests,
     ) -> Result<std::result::Result<(), Refusal>> {
-        let shown = row.record.path.shown();
+        let shown = row.record.path.display();
         let (trouble, reason) = match row.record.digests.agree(digests) {
             Some(true) => {
                 self.imported.known += 1;

@@ -16,8 +16,8 @@ use crate::exchange::{
 };
 use crate::scan::Accept;
 use crate::words::{
-    Carriers, Error, FILE_ATTRIBUTE, FOLDER_FILE, FOLDER_FILE_MAKING, Layout, Monitor, Outcome,
-    Record, RelPath, Result, Stop,
+    Error, FILE_ATTRIBUTE, FOLDER_FILE, FOLDER_FILE_MAKING, Monitor, Outcome, Record, RelPath,
+    Result, SidecarCounts, SidecarKind, StopReason,
 };
 
 /// Interval between commits: the work that a kill or a power cut can cost.
@@ -51,7 +51,7 @@ pub(super) fn bring_in_line(
             catalog.set_choices(Choices { leaving, ..catalog.choices() })?;
         }
     }
-    if layout != Layout::Tree && run.is_going_on() {
+    if layout != SidecarKind::Tree && run.is_going_on() {
         run.go(layout, Aim::Write, catalog)?;
     }
     if catalog.is_writing() {
@@ -70,7 +70,7 @@ pub(super) fn look(
     outcome: &mut Outcome,
 ) -> Result<()> {
     let layout = catalog.choices().layout;
-    if layout != Layout::Tree {
+    if layout != SidecarKind::Tree {
         let mut run = Run::new(root, None, monitor);
         run.go(layout, Aim::Write, catalog)?;
         outcome.carriers = run.found;
@@ -92,11 +92,11 @@ struct Run<'a> {
     /// 1970; `None` in a run that only checks.
     writes: Option<(&'a Accept, i64)>,
     teller: Teller<'a>,
-    found: Carriers,
+    found: SidecarCounts,
     /// The reason why nothing can be written from this record; `None` until the record
     /// was checked, `Some(None)` if there is no such reason.
     objection: Option<Option<String>>,
-    stopped: Option<Stop>,
+    stopped: Option<StopReason>,
     committed: Instant,
     /// Change times before and after, of files with several names.
     links: HashMap<(u64, u64), (i64, i64)>,
@@ -108,7 +108,7 @@ impl<'a> Run<'a> {
             root,
             writes,
             teller: Teller::new(monitor),
-            found: Carriers::default(),
+            found: SidecarCounts::default(),
             objection: None,
             stopped: None,
             committed: Instant::now(),
@@ -127,21 +127,21 @@ impl<'a> Run<'a> {
 
     fn is_going_on(&mut self) -> bool {
         if let Some(code) = self.teller.monitor.stop_requested() {
-            self.stopped.get_or_insert(Stop::Interrupted(code));
+            self.stopped.get_or_insert(StopReason::Interrupted(code));
         }
         self.stopped.is_none() && !matches!(self.objection, Some(Some(_)))
     }
 
-    fn go(&mut self, layout: Layout, aim: Aim, catalog: &mut Catalog) -> Result<()> {
+    fn go(&mut self, layout: SidecarKind, aim: Aim, catalog: &mut Catalog) -> Result<()> {
         match layout {
-            Layout::Tree => Ok(()),
-            Layout::Folder => each_folder(catalog, &mut |catalog, folder, files| {
+            SidecarKind::Tree => Ok(()),
+            SidecarKind::Folder => each_folder(catalog, &mut |catalog, folder, files| {
                 if self.is_going_on() {
                     self.folder(catalog, folder, files, aim)?;
                 }
                 Ok(())
             }),
-            Layout::Xattr => self.each_file(catalog, aim),
+            SidecarKind::Xattr => self.each_file(catalog, aim),
         }
     }
 

@@ -216,7 +216,7 @@ pub(super) fn require_all_manifests(
             lacking += 1;
             if lacking <= TOLD_MAX {
                 let folder = source.folder.display();
-                let path = row.record.path.shown();
+                let path = row.record.path.display();
                 let manifests = bag.payload.without(has);
                 monitor.warn(&format!("{folder}: {path} is not in its manifest of {manifests}"));
             }
@@ -233,7 +233,7 @@ pub(super) fn join(
 ) -> Result<std::result::Result<(), Refusal>> {
     let known = &row.record.digests;
     if known.agree(&record.digests) == Some(false) {
-        let reason = format!("{} is listed twice, with different digests", record.path.shown());
+        let reason = format!("{} is listed twice, with different digests", record.path.display());
         return Ok(Err(Refusal::contradiction(reason)));
     }
     let mut both = row.record.clone();

@@ -5,7 +5,7 @@ use crate::catalog::{Catalog, Place};
 use crate::trust::{Chain, Verifier, check, head, signed, signer_of, statement};
 use crate::words::digest::hex;
 use crate::words::{
-    ExitCode, GRAVE_FINDINGS_MAX, Generation, KnownDamage, RelPath, Result, Signed, Tally,
+    ExitCode, GRAVE_FINDINGS_MAX, Generation, KnownDamage, RelPath, Result, Signed, VerdictCounts,
     Verification,
 };
 
@@ -20,7 +20,7 @@ pub struct History {
     /// [`GRAVE_FINDINGS_MAX`].
     pub known_damage: Vec<(RelPath, KnownDamage)>,
     /// All such files, by the verdict of the run that last read them.
-    pub damaged_files: Tally,
+    pub damaged_files: VerdictCounts,
     /// The reason why the signed generations are not the ones that were signed, or why
     /// the given key is not the one that signed; `None` if there is no objection.
     pub objection: Option<String>,
@@ -87,8 +87,8 @@ pub fn log(place: &Place, key: Option<&Verifier>) -> Result<History> {
 fn known_damage(
     catalog: &Catalog,
     scope: &RelPath,
-) -> Result<(Vec<(RelPath, KnownDamage)>, Tally)> {
-    let (mut listed, mut files) = (Vec::new(), Tally::default());
+) -> Result<(Vec<(RelPath, KnownDamage)>, VerdictCounts)> {
+    let (mut listed, mut files) = (Vec::new(), VerdictCounts::default());
     catalog.each_known_damage(scope, &mut |path, known| {
         files.add(known.verdict);
         if listed.len() < GRAVE_FINDINGS_MAX {

@@ -12,8 +12,8 @@ use super::opening::{OpenRoot, plan};
 use crate::catalog::{Catalog, Place, Settings};
 use crate::scan::{Accept, Forget, Purpose, Sizes, UpdateRules, scan};
 use crate::words::{
-    AlgorithmSet, Error, ExitCode, Finding, Monitor, Progress, RelPath, Result, Stop, Tally,
-    Verdict, no_answer,
+    AlgorithmSet, Error, ExitCode, Finding, Monitor, Progress, RelPath, Result, StopReason,
+    Verdict, VerdictCounts, timeout_error,
 };
 
 /// A tree that was scanned.
@@ -30,7 +30,7 @@ pub(super) struct Looked {
     /// Their bytes.
     pub(super) bytes_read: u64,
     /// Files that an earlier run found to be damaged, and this one not to be as recorded.
-    pub(super) known_damage: Tally,
+    pub(super) known_damage: VerdictCounts,
     /// Sizes that several files have; `None` unless only files of such sizes were read.
     pub(super) sizes: Option<Arc<Sizes>>,
 }
@@ -92,7 +92,7 @@ pub(super) fn look(
 }
 
 /// Warns that files are known to be damaged, and names the command that lists them.
-pub(super) fn warn_of_known_damage(place: &Place, files: &Tally, monitor: &dyn Monitor) {
+pub(super) fn warn_of_known_damage(place: &Place, files: &VerdictCounts, monitor: &dyn Monitor) {
     let are = match files.total() {
         0 => return,
         1 => "1 file is".to_owned(),
@@ -106,11 +106,11 @@ pub(super) fn warn_of_known_damage(place: &Place, files: &Tally, monitor: &dyn M
 
 /// Returns the error of a scan that did not reach its end: nothing can be concluded
 /// from it.
-fn unfinished(place: &Place, stop: Stop) -> Error {
+fn unfinished(place: &Place, stop: StopReason) -> Error {
     let source = match stop {
-        Stop::Interrupted(code) => return Error::Interrupted(code),
-        Stop::StorageSilent(patience) => no_answer(patience),
-        Stop::RecordFailed(why) => io::Error::other(why),
+        StopReason::Interrupted(code) => return Error::Interrupted(code),
+        StopReason::StorageSilent(patience) => timeout_error(patience),
+        StopReason::RecordFailed(why) => io::Error::other(why),
     };
     Error::Io { doing: "look at all of", path: place.root.clone(), source }
 }
@@ -119,7 +119,7 @@ fn unfinished(place: &Place, stop: Stop) -> Error {
 struct Heard {
     unread: BTreeSet<RelPath>,
     bad_records: u64,
-    known_damage: Tally,
+    known_damage: VerdictCounts,
 }
 
 /// Collects the paths that could not be read, and does not pass findings on.

@@ -32,9 +32,9 @@ pub(super) struct OpenRoot {
 /// Opens the root folder and finds the file system that it is on.
 pub(super) fn open_root(place: &Place) -> Result<OpenRoot> {
     let path = &place.root;
-    let root = Root::open(path).doing("open", path)?;
-    let volume = volume::of(&root, b"").doing("ask for the file system of", path)?;
-    let inode = root.stat(b"").doing("look at", path)?.inode;
+    let root = Root::open(path).context("open", path)?;
+    let volume = volume::of(&root, b"").context("ask for the file system of", path)?;
+    let inode = root.stat(b"").context("look at", path)?.inode;
     let config = config::read(&root)?;
     Ok(OpenRoot { root: Arc::new(root), volume, inode, config })
 }
@@ -172,7 +172,7 @@ pub(super) fn offline(
 pub(super) fn is_empty(place: &Place, open: &OpenRoot) -> Result<bool> {
     let own = own_paths(place);
     let is_own = |name: &[u8]| is_carrier(name) || own.iter().any(|own| own.as_bytes() == name);
-    open.root.has_names_besides(&is_own).map(|is_one| !is_one).doing("list", &place.root)
+    open.root.has_names_besides(&is_own).map(|is_one| !is_one).context("list", &place.root)
 }
 
 /// Returns true if the root is the folder, or at least on the file system, that was

@@ -29,7 +29,7 @@ pub fn open_output(path: &Path, monitor: &dyn Monitor) -> Result<Output> {
     });
     match stopped_by {
         Some(code) => Err(Error::Interrupted(code)),
-        None => opened.doing("write", path),
+        None => opened.context("write", path),
     }
 }
 
@@ -37,7 +37,7 @@ pub fn open_output(path: &Path, monitor: &dyn Monitor) -> Result<Output> {
 pub fn write_output(path: &Path, text: &str, monitor: &dyn Monitor) -> Result<()> {
     let mut output = open_output(path, monitor)?;
     let written = output.write_all(text.as_bytes()).and_then(|()| output.finish());
-    unless_stopped(written.doing("write", path), monitor)
+    unless_stopped(written.context("write", path), monitor)
 }
 
 /// Takes the error of standard output whose reader has gone away for its end: what the

@@ -17,7 +17,7 @@ use crate::exchange::Source;
 use crate::scan::{Accept, Forget, Purpose, UpdateRules, scan};
 use crate::words::{
     Algorithm, Digests, Error, ExitCode, FileSystemId, Finding, Monitor, Progress, Record, RelPath,
-    Result, Stop, Verdict, no_answer,
+    Result, StopReason, Verdict, timeout_error,
 };
 
 impl Import<'_> {
@@ -57,16 +57,16 @@ impl Import<'_> {
         self.take_over(&mut proven, monitor)?;
         match outcome.stopped {
             None => Ok(()),
-            Some(Stop::Interrupted(code)) => {
+            Some(StopReason::Interrupted(code)) => {
                 self.catalog.commit()?;
                 Err(Error::Interrupted(code))
             }
-            Some(Stop::StorageSilent(patience)) => {
-                monitor.warn(&no_answer(patience).to_string());
+            Some(StopReason::StorageSilent(patience)) => {
+                monitor.warn(&timeout_error(patience).to_string());
                 self.imported.unread += 1;
                 Ok(())
             }
-            Some(Stop::RecordFailed(why)) => Err(Error::Internal(why)),
+            Some(StopReason::RecordFailed(why)) => Err(Error::Internal(why)),
         }
     }
 
@@ -123,7 +123,7 @@ impl Import<'_> {
             // The record was sound when it was looked through, before the scan.
             Some(Stored::Bad(path)) => Err(Error::Internal(format!(
                 "the record of {} failed its seal meanwhile",
-                path.shown()
+                path.display()
             ))),
         }
     }

@@ -81,7 +81,7 @@ impl Recovery {
 
 /// The nearest root above a path that has a record, or a backup of one.
 pub fn locate_backup(path: &Path) -> Result<Option<Place>> {
-    let asked = os_path::resolve(path).doing("find", path)?;
+    let asked = os_path::resolve(path).context("find", path)?;
     let root = asked.ancestors().find(|folder| {
         let catalog = folder.join(OWN_CATALOG);
         is_recorded(&catalog)
@@ -228,7 +228,7 @@ fn content(file: &Path) -> Result<Option<Box<dyn ReadSeek>>> {
     match open_own(file) {
         Ok(content) => Ok(Some(Box::new(content))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error).doing("read", file),
+        Err(error) => Err(error).context("read", file),
     }
 }
 
@@ -286,7 +286,7 @@ fn note_losses(catalog: &mut Catalog, now_s: i64) -> Result<()> {
 /// so is its backup, if it may hold what the new record lacks. While [`RECOVERED`] is
 /// there, a run that was cut off in between is gone on with, and no other takes place.
 fn install(catalog: &Path, making: &Path, kept: &Path, is_whole: bool) -> Result<()> {
-    let rename = |from: &Path, to: &Path| os_path::rename(from, to).doing("rename", from);
+    let rename = |from: &Path, to: &Path| os_path::rename(from, to).context("rename", from);
     let keep = |from: &Path, to: &Path| match os_path::exists(from) {
         true => rename(from, to),
         false => Ok(()),

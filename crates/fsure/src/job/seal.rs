@@ -13,8 +13,8 @@ use crate::trust::{
     Chain, Memory, Signer, Statement, forgetful, head, place_of, remember, signed, weak,
 };
 use crate::words::{
-    Changes, Clock, Error, Generation, IoContext as _, Monitor, RelPath, Result, SealText, Signed,
-    escape,
+    Changes, Clock, Error, Generation, IoContext as _, Monitor, RelPath, Result, Signed,
+    SignedStatement, escape,
 };
 
 /// Options of [`seal`].
@@ -51,7 +51,7 @@ pub fn seal(place: &Place, options: &SealOptions, monitor: &dyn Monitor) -> Resu
     require_record(place)?;
     if !place.scope.is_root() {
         return Err(Error::Usage {
-            message: format!("{} is recorded as a part", place.scope.shown()),
+            message: format!("{} is recorded as a part", place.scope.display()),
             hint: Some(format!("the whole of {} can be signed", place.root.display())),
         });
     }
@@ -163,7 +163,7 @@ fn write(
     // In this order: nothing is remembered that is not signed.
     remember(&options.memory, place, &options.signer.verifier(), &chain)?;
     let folder = folder(place);
-    os_path::make_folder(&folder).doing("make", &folder)?;
+    os_path::make_folder(&folder).context("make", &folder)?;
     let file = folder.join(name);
     write_files(&file, &seal)?;
     Ok((chain, file))
@@ -177,7 +177,7 @@ fn folder(place: &Place) -> PathBuf {
     os_path::with_suffix(&place.catalog, ".seal")
 }
 
-fn write_files(file: &Path, seal: &SealText) -> Result<()> {
+fn write_files(file: &Path, seal: &SignedStatement) -> Result<()> {
     let signature = os_path::with_suffix(file, ".minisig");
     let texts = [(file, &seal.statement), (&signature, &seal.signature)];
     for (file, text) in texts {
@@ -185,7 +185,7 @@ fn write_files(file: &Path, seal: &SealText) -> Result<()> {
             beside.write_all(text.as_bytes())?;
             beside.finish()
         });
-        written.doing("write", file)?;
+        written.context("write", file)?;
     }
     Ok(())
 }

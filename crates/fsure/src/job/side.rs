@@ -17,8 +17,8 @@ use super::{Options, listing};
 use crate::catalog::{Bound, Catalog, Place, Stored, locate};
 use crate::exchange::{Listed, Source};
 use crate::words::{
-    Algorithm, AlgorithmSet, IoContext as _, KnownDamage, Monitor, Record, RelPath, Result, Silent,
-    Tally,
+    Algorithm, AlgorithmSet, IoContext as _, KnownDamage, Monitor, NullMonitor, Record, RelPath,
+    Result, VerdictCounts,
 };
 
 /// The first bytes of every SQLite file.
@@ -40,8 +40,8 @@ impl Given {
             return Source::open(&side.path, side.format, monitor).map(Self::List);
         }
         let mut head = Vec::new();
-        let file = plain::open(&side.path).doing("open", &side.path)?;
-        file.take(SQLITE.len() as u64).read_to_end(&mut head).doing("read", &side.path)?;
+        let file = plain::open(&side.path).context("open", &side.path)?;
+        file.take(SQLITE.len() as u64).read_to_end(&mut head).context("read", &side.path)?;
         Ok(match head == SQLITE {
             true => Self::Catalog(side.path.clone()),
             false => Self::List(Source::open(&side.path, side.format, monitor)?),
@@ -62,7 +62,7 @@ impl Given {
             Self::Folder(place) => &place.catalog,
             Self::Catalog(file) => file,
             Self::List(source) => {
-                let first = listing::first(source, &Silent)?;
+                let first = listing::first(source, &NullMonitor)?;
                 return Ok(first.map(|listed| listed.digests.algorithms()));
             }
         };
@@ -94,7 +94,7 @@ impl Given {
             Self::Catalog(file) => {
                 // A catalog does not name its root: its commands need any folder.
                 let (root, scope) = (PathBuf::from("."), RelPath::root());
-                let catalog = os_path::without_links(file).doing("find", file)?;
+                let catalog = os_path::without_links(file).context("find", file)?;
                 Opened::recorded(Place { root, catalog, scope }, monitor)
             }
             Self::List(source) => Opened::read(source, wanted, other, monitor),
@@ -118,7 +118,7 @@ pub(super) struct Opened {
     /// Rows of its record that are damaged or lost.
     pub(super) faults: u64,
     /// Files that are known to be damaged, by the verdict of the run that last read them.
-    pub(super) known_damage: Tally,
+    pub(super) known_damage: VerdictCounts,
     /// True if it is a list, which contains files only.
     pub(super) is_list: bool,
     /// Lines that make no sense.
@@ -137,7 +137,7 @@ impl Opened {
             unread: BTreeSet::new(),
             bytes_read: 0,
             faults: 0,
-            known_damage: Tally::default(),
+            known_damage: VerdictCounts::default(),
             is_list: false,
             malformed: 0,
             unusable: 0,
@@ -150,7 +150,7 @@ impl Opened {
     fn recorded(place: Place, monitor: &dyn Monitor) -> Result<Self> {
         let mut catalog = Catalog::open(&place.catalog, None)?;
         let faults = catalog.audit()?.faults();
-        let mut known_damage = Tally::default();
+        let mut known_damage = VerdictCounts::default();
         let mut add = |_, known: KnownDamage| known_damage.add(known.verdict);
         catalog.each_known_damage(&place.scope, &mut add)?;
         warn_of_known_damage(&place, &known_damage, monitor);

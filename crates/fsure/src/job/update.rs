@@ -16,7 +16,8 @@ use super::{Options, carried, layout};
 use crate::catalog::{Catalog, Choices, OWN_FOLDER, Place, Settings, refuse_irregular_parity};
 use crate::scan::{Accept, Forget, Purpose, TOMBSTONE_AGE, UpdateRules, scan};
 use crate::words::{
-    Algorithm, AlgorithmSet, Aspect, AspectSet, Error, Layout, Monitor, Outcome, Parity, Result,
+    Algorithm, AlgorithmSet, Error, MetadataField, MetadataFields, Monitor, Outcome, ParityUpdate,
+    Result, SidecarKind,
 };
 
 /// Options of [`update`].
@@ -36,10 +37,10 @@ pub struct UpdateOptions {
     pub only_completes: bool,
     /// Metadata to record from now on; `None` for the choice of the last run, at first no
     /// metadata.
-    pub meta: Option<AspectSet>,
+    pub meta: Option<MetadataFields>,
     /// Layout, which determines the carriers of the record beside the data from now on;
     /// `None` for the choice of the last run.
-    pub layout: Option<Layout>,
+    pub layout: Option<SidecarKind>,
     /// Findings to record although they bury evidence.
     pub accept: Accept,
     /// Drop the tombstones of at least this age; `None` for those of a year, with
@@ -137,7 +138,7 @@ fn choices(before: Choices, options: &UpdateOptions) -> Choices {
 fn refuse_unheard_of(options: &UpdateOptions) -> Result<()> {
     let message = if let Some(aspect) = options.meta.and_then(unheard_of) {
         format!("this system tells fsure nothing of '{}'", aspect.name())
-    } else if options.layout.is_some_and(|layout| layout != Layout::Tree) && !HAS_ATTRIBUTES {
+    } else if options.layout.is_some_and(|layout| layout != SidecarKind::Tree) && !HAS_ATTRIBUTES {
         "on this system fsure writes nothing beside the data".to_owned()
     } else {
         return Ok(());
@@ -146,11 +147,11 @@ fn refuse_unheard_of(options: &UpdateOptions) -> Result<()> {
 }
 
 /// Returns the first of the aspects that this system does not support, if there is one.
-fn unheard_of(aspects: AspectSet) -> Option<Aspect> {
+fn unheard_of(aspects: MetadataFields) -> Option<MetadataField> {
     aspects.iter().find(|aspect| match aspect {
-        Aspect::Mode | Aspect::Owner => !HAS_OWNERS,
-        Aspect::Acl => !HAS_ACCESS_LISTS,
-        Aspect::Xattr => !HAS_ATTRIBUTES,
+        MetadataField::Mode | MetadataField::Owner => !HAS_OWNERS,
+        MetadataField::Acl => !HAS_ACCESS_LISTS,
+        MetadataField::Xattr => !HAS_ATTRIBUTES,
     })
 }
 
@@ -161,11 +162,11 @@ fn keep_parity(
     open: &OpenRoot,
     catalog: &mut Catalog,
     monitor: &dyn Monitor,
-) -> Result<Option<Parity>> {
+) -> Result<Option<ParityUpdate>> {
     match refresh(place, &open.root, catalog, monitor) {
-        Ok(kept) => Ok(kept.map(Parity::Kept)),
+        Ok(kept) => Ok(kept.map(ParityUpdate::Kept)),
         Err(error @ (Error::Io { .. } | Error::Interrupted(_))) => {
-            Ok(Some(Parity::Stale(error.to_string())))
+            Ok(Some(ParityUpdate::Stale(error.to_string())))
         }
         Err(error) => Err(error),
     }

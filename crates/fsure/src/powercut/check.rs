@@ -43,7 +43,7 @@ pub struct CheckOptions {
 
 /// Checks a run.
 pub fn check(options: &CheckOptions, listener: &dyn Listener) -> Result<ExitCode> {
-    let folder = os_path::without_links(&options.folder).doing("find", &options.folder)?;
+    let folder = os_path::without_links(&options.folder).context("find", &options.folder)?;
     let summary = match Asking::ask(options, &folder)? {
         Ok(asking) => asking.check(options, listener, &folder)?,
         Err(why) => nothing(None, 0, 0, why),
@@ -134,7 +134,7 @@ impl Asking {
         if self.owed.is_empty() {
             return nothing("no write was acknowledged");
         }
-        let stack = Stack::of(folder).doing("ask what is below", folder)?;
+        let stack = Stack::of(folder).context("ask what is below", folder)?;
         let device = Device::below(&stack);
         let run_folder = files::folder_of(folder, &self.run);
         if let Some(why) = self.elsewhere(folder, &run_folder, device.as_ref().ok()) {
@@ -229,12 +229,12 @@ impl Asking {
         let mut judge = Judge::new(self.run, self.owed.iter().copied());
         let mut worst = read::Way::Direct;
         let doing = "read what is left in";
-        let root = there(Root::open(folder), "the folder", listener).doing(doing, folder)?;
+        let root = there(Root::open(folder), "the folder", listener).context(doing, folder)?;
         if let Some(root) = root {
             let opener = Opener::new(Arc::new(root), read::Way::Direct);
-            let mut buffer = Buffer::new(1).doing(doing, folder)?;
+            let mut buffer = Buffer::new(1).context(doing, folder)?;
             let listed = there(plain::names(folder), "its list of names", listener);
-            let listed = listed.doing(doing, folder)?.unwrap_or_default();
+            let listed = listed.context(doing, folder)?.unwrap_or_default();
             // A folder that cannot be listed may still know a name.
             let owed = self.owed.iter().map(|write| write.stamp.file);
             let all: BTreeSet<u32> =
@@ -246,7 +246,7 @@ impl Asking {
                 listener.under_way(&format!("reading file {file}"));
                 let shown = show(&opener, file, &mut buffer, &mut judge);
                 let what = format!("file {file}");
-                let way = there(shown, &what, listener).doing(doing, folder)?;
+                let way = there(shown, &what, listener).context(doing, folder)?;
                 worst = worst.max(way.unwrap_or(read::Way::Direct));
             }
         }
@@ -351,8 +351,8 @@ fn keep(options: &CheckOptions, summary: &Summary, device: &Device) -> Result<Ke
     let run = summary.run.clone().unwrap_or_default();
     let checked = super::timestamp(&options.clock);
     let cut = Cut::new(run, checked, device.clone(), summary.acked, summary.failed);
-    kept::keep(&options.results, &cut).doing("keep the result in", &options.results)?;
-    kept(&options.results, device).doing("read", &options.results)
+    kept::keep(&options.results, &cut).context("keep the result in", &options.results)?;
+    kept(&options.results, device).context("read", &options.results)
 }
 
 #[cfg(test)]

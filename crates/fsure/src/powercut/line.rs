@@ -16,7 +16,7 @@ pub trait Listener: Monitor {
     fn under_way(&self, _words: &str) {}
 }
 
-impl Listener for crate::words::Silent {}
+impl Listener for crate::words::NullMonitor {}
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -64,10 +64,10 @@ const RESTING_CUTS: u64 = 4;
 
 /// Writes until the power is cut, or something else ends it.
 pub fn write(options: &WriteOptions, listener: &dyn Listener) -> Result<ExitCode> {
-    let folder = os_path::without_links(&options.folder).doing("find", &options.folder)?;
-    let stack = Stack::of(&folder).doing("ask what is below", &folder)?;
+    let folder = os_path::without_links(&options.folder).context("find", &options.folder)?;
+    let stack = Stack::of(&folder).context("ask what is below", &folder)?;
     refuse_memory(&folder, &stack)?;
-    let earlier = files::earlier(&folder).doing("list", &folder)?;
+    let earlier = files::earlier(&folder).context("list", &folder)?;
     refuse_unchecked(&folder, &earlier)?;
     let options = &WriteOptions { ways: ways_on(options, &stack, listener), ..options.clone() };
     let run = random_run()?;
@@ -164,14 +164,14 @@ fn begin(
     // The witness knows by now that nothing is owed of these.
     for run in &link.opened.replaces {
         let earlier = files::folder_named(folder, run);
-        files::remove(&earlier).doing("remove", &earlier)?;
+        files::remove(&earlier).context("remove", &earlier)?;
     }
     let seed = options.seed.unwrap_or_else(|| u64::from_le_bytes(*run.first_chunk().expect("16")));
     let mut files =
-        Files::create(folder, run, link).doing("make the files of the run in", folder)?;
+        Files::create(folder, run, link).context("make the files of the run in", folder)?;
     let mut ways = Vec::new();
     for way in &options.ways {
-        if files.prepare(*way).doing("make the files of the run in", folder)? {
+        if files.prepare(*way).context("make the files of the run in", folder)? {
             ways.push(way.name.to_owned());
         } else {
             listener.warn(&format!("{} is not to be had here, and is left out", way.name));
@@ -183,7 +183,7 @@ fn begin(
         listener.warn("this system cannot flush names: create and rename are left out");
     }
     if files.ways() == 0 || patterns.is_empty() {
-        files::remove(files.folder()).doing("remove", files.folder())?;
+        files::remove(files.folder()).context("remove", files.folder())?;
         return Err(Error::Usage {
             message: "of what was asked for nothing is to be had here".to_owned(),
             hint: Some("'--methods' and '--patterns' say what to try".to_owned()),
@@ -399,7 +399,7 @@ impl Writer<'_> {
             is_ended,
         });
         if is_ended {
-            files::remove(self.files.folder()).doing("remove", self.files.folder())?;
+            files::remove(self.files.folder()).context("remove", self.files.folder())?;
         } else if !is_recorded {
             self.listener.warn("the witness has not recorded the end: the files stay");
             if !may_be_cut {

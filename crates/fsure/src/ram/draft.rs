@@ -155,7 +155,7 @@ impl<'a> Draft<'a> {
             }
             // One file without permission is no reason to keep no other.
             Err(error) if is_denied(&error) => return Ok(Taken::Denied),
-            other => other.doing("read", path_of(path).as_ref())?,
+            other => other.context("read", path_of(path).as_ref())?,
         };
         let Some((source, mut entry)) = seen else { return Ok(Taken::Unsettled) };
         if !self.holds(path, &entry)? {
@@ -171,7 +171,7 @@ impl<'a> Draft<'a> {
             if staged.as_ref().is_err_and(is_too_large) {
                 return Ok(Taken::Denied);
             }
-            let Some(digest) = staged.doing("stage", path_of(path).as_ref())? else {
+            let Some(digest) = staged.context("stage", path_of(path).as_ref())? else {
                 return Ok(Taken::Unsettled);
             };
             entry.digest = digest;

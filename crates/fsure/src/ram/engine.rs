@@ -133,7 +133,7 @@ impl Mapped {
         if self.asked.is_some_and(|(at, took)| now.duration_since(at) < took * 20) {
             return Ok(BTreeSet::new());
         }
-        let mapped = ram.mapped().doing("see what is mapped in", Path::new("/proc"))?;
+        let mapped = ram.mapped().context("see what is mapped in", Path::new("/proc"))?;
         self.asked = Some((now, now.elapsed()));
         self.inodes = &mapped | &self.last;
         self.last = mapped;
@@ -280,7 +280,7 @@ impl Engine {
         if !steps.is_empty() {
             let journal = Journal { generation: self.generation + 1, spread: done.spread, steps };
             self.doing.begin("flush the disk's file system (syncfs)");
-            self.disk.side.flush_all().doing("flush", &self.disk.path)?;
+            self.disk.side.flush_all().context("flush", &self.disk.path)?;
             self.doing.begin("write the journal on the disk");
             journal.write(&self.disk)?;
             self.generation = journal.generation;

@@ -29,7 +29,7 @@ impl Engine {
     /// way, also by a descriptor. What a crash has left under way is settled first.
     pub fn fill(disk: &Path, ram: &Path, filling: Filling<'_>) -> Result<Self> {
         let mut engine = Self::open(disk, ram)?;
-        if !engine.ram.list(b"").doing("list", ram)?.is_empty() {
+        if !engine.ram.list(b"").context("list", ram)?.is_empty() {
             return Err(Error::Usage {
                 message: format!("{} is not empty", ram.display()),
                 hint: None,
@@ -47,12 +47,12 @@ impl Engine {
             if let ControlFlow::Break(code) = filling(path, facts.size) {
                 return Err(Error::Interrupted(code));
             }
-            engine.bring(path, facts, &mut inodes).doing("copy", path_of(path).as_ref())?;
+            engine.bring(path, facts, &mut inodes).context("copy", path_of(path).as_ref())?;
         }
         // The deepest first: what is made in a folder moves its date.
         for (path, facts) in seen.names.iter().rev().filter(|(_, one)| one.kind == Kind::Folder) {
             let dated = engine.dress(path, facts).and_then(|()| engine.note(path, [0; 32]));
-            dated.doing("copy", path_of(path).as_ref())?;
+            dated.context("copy", path_of(path).as_ref())?;
         }
         engine.note_links()?;
         Ok(engine)
@@ -88,8 +88,8 @@ impl Engine {
 
     /// Goes on by another way to the same RAM side: another mount of it.
     pub fn reach(&mut self, ram: &Path) -> Result<()> {
-        let side = Side::open(ram).doing("open", ram)?;
-        let [now, then] = [&side, &self.ram].map(|side| side.facts(b"").doing("look at", ram));
+        let side = Side::open(ram).context("open", ram)?;
+        let [now, then] = [&side, &self.ram].map(|side| side.facts(b"").context("look at", ram));
         let (now, then) = (now?, then?);
         if (now.device, now.inode) != (then.device, then.inode) {
             return Err(Error::Internal(format!("{} is not the RAM side", ram.display())));
@@ -104,7 +104,7 @@ impl Engine {
         let last = Journal::last_applied(&disk)?.map_or(0, |last| last.generation);
         let generation = last.max(disk.trashes()?.last().copied().unwrap_or(0));
         Ok(Self {
-            ram: Side::open(ram).doing("open", ram)?,
+            ram: Side::open(ram).context("open", ram)?,
             disk,
             index: Index::default(),
             generation,
@@ -200,7 +200,7 @@ impl Engine {
             .map(|(path, one)| (path.clone(), one.digest))
             .collect();
         for (path, digest) in linked {
-            self.note(&path, digest).doing("look at", path_of(&path).as_ref())?;
+            self.note(&path, digest).context("look at", path_of(&path).as_ref())?;
         }
         Ok(())
     }

@@ -31,7 +31,7 @@ impl Draft<'_> {
         if is_plain && entry.target.len() <= SHORT {
             return Ok(true);
         }
-        self.probe(entry).doing("try what the disk takes for", path_of(path).as_ref())
+        self.probe(entry).context("try what the disk takes for", path_of(path).as_ref())
     }
 
     /// Gives what is staged all that it is to have before it has its name.
@@ -40,7 +40,7 @@ impl Draft<'_> {
         let (mtime, attributes) = (Some(meta.mtime_ns), &meta.attributes);
         let set =
             self.disk.side.set(name.as_bytes(), Kind::File, meta.ownership, mtime, attributes);
-        set.doing("prepare", &self.disk.path.join(name))
+        set.context("prepare", &self.disk.path.join(name))
     }
 
     /// Fails where what is staged to be appended does not fit once more behind the file:

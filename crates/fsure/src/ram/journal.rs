@@ -56,10 +56,10 @@ impl Journal {
     pub(super) fn write(&self, disk: &Disk) -> Result<()> {
         let path = disk.path.join(JOURNAL_NEW);
         disk.forget(JOURNAL_NEW)?;
-        let mut file = disk.side.create(JOURNAL_NEW.as_bytes()).doing("make", &path)?;
-        file.write_all(self.text().as_bytes()).doing("write", &path)?;
+        let mut file = disk.side.create(JOURNAL_NEW.as_bytes()).context("make", &path)?;
+        file.write_all(self.text().as_bytes()).context("write", &path)?;
         // With it comes the drive's own cache, and so all that was staged before.
-        file.sync_all().doing("flush", &path)
+        file.sync_all().context("flush", &path)
     }
 
     /// Gives it its name: when this returns, the generation is on the medium and
@@ -68,9 +68,9 @@ impl Journal {
         let path = disk.path.join(JOURNAL_NEW);
         match disk.side.rename(JOURNAL_NEW.as_bytes(), JOURNAL.as_bytes()) {
             Err(error) if is_gone(&error) => {}
-            other => other.doing("name", &path)?,
+            other => other.context("name", &path)?,
         }
-        disk.side.flush(OWN.as_bytes()).doing("flush", &disk.path.join(OWN))
+        disk.side.flush(OWN.as_bytes()).context("flush", &disk.path.join(OWN))
     }
 
     fn text(&self) -> String {
@@ -118,15 +118,15 @@ impl Journal {
     /// The one on the disk side that is committed, if any.
     pub(super) fn read(disk: &Disk) -> Result<Option<Self>> {
         let path = disk.path.join(JOURNAL);
-        let Some(text) = content(&disk.side, JOURNAL).doing("read", &path)? else {
+        let Some(text) = content(&disk.side, JOURNAL).context("read", &path)? else {
             return Ok(None);
         };
-        Self::parse(&text).doing("read", &path)
+        Self::parse(&text).context("read", &path)
     }
 
     /// The last generation that was applied, if there is one.
     pub(super) fn last_applied(disk: &Disk) -> Result<Option<Self>> {
-        let text = content(&disk.side, LAST).doing("read", &disk.path.join(LAST))?;
+        let text = content(&disk.side, LAST).context("read", &disk.path.join(LAST))?;
         Ok(text.and_then(|text| Self::parse(&text).ok().flatten()))
     }
 
@@ -144,10 +144,10 @@ impl Journal {
             let file = match disk.side.read(staged(stage).as_bytes()) {
                 // It has its name by now.
                 Err(error) if is_gone(&error) => continue,
-                other => other.doing("read", &disk.path.join(staged(stage)))?,
+                other => other.context("read", &disk.path.join(staged(stage)))?,
             };
             let found = super::content::digest(&file, size);
-            if found.doing("read", &disk.path.join(staged(stage)))? != Some(*digest) {
+            if found.context("read", &disk.path.join(staged(stage)))? != Some(*digest) {
                 return Err(Error::Io {
                     doing: "complete the last generation of",
                     path: disk.path.clone(),
@@ -156,7 +156,7 @@ impl Journal {
                         format!(
                             "what was staged for {} is damaged, although the drive said that it \
                              was written",
-                            path.shown()
+                            path.display()
                         ),
                     ),
                 });
@@ -168,9 +168,9 @@ impl Journal {
     /// Does all of it and waits until it is on the medium.
     pub(super) fn apply(&self, disk: &Disk) -> Result<Done> {
         let done = self.do_all(disk)?;
-        disk.side.flush_all().doing("flush", &disk.path)?;
+        disk.side.flush_all().context("flush", &disk.path)?;
         let name = disk.path.join(LAST);
-        disk.side.rename(JOURNAL.as_bytes(), LAST.as_bytes()).doing("name", &name)?;
+        disk.side.rename(JOURNAL.as_bytes(), LAST.as_bytes()).context("name", &name)?;
         Ok(done)
     }
 
@@ -189,7 +189,7 @@ impl Journal {
                 result = self.do_otherwise(&disk.side, step);
                 done.changed.push(path.clone());
             }
-            if !result.doing("change", &disk.path.join(path_of(path)))? {
+            if !result.context("change", &disk.path.join(path_of(path)))? {
                 done.kept.push(path.clone());
             }
         }

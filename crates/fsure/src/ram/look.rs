@@ -28,7 +28,7 @@ pub(super) struct Seen {
 pub(super) fn everything(side: &Side) -> Result<Seen> {
     let mut seen = Seen::default();
     let root = RelPath::root();
-    let facts = side.facts(b"").doing("look at", path_of(&root).as_ref())?;
+    let facts = side.facts(b"").context("look at", path_of(&root).as_ref())?;
     seen.names.insert(root.clone(), facts);
     seen.list(side, root, &|_, _| true)?;
     Ok(seen)
@@ -53,7 +53,7 @@ pub(super) fn look(
                 Err(error) if is_gone(&error) && !folder.is_root() => {
                     folder = folder.parent().unwrap_or_default();
                 }
-                other => break other.doing("look at", path_of(&folder).as_ref())?,
+                other => break other.context("look at", path_of(&folder).as_ref())?,
             }
         };
         if facts.kind == Kind::Folder {
@@ -99,7 +99,7 @@ impl Seen {
                 self.denied.insert(folder.clone());
                 return Ok(());
             }
-            other => other.doing("look at", path_of(folder).as_ref())?,
+            other => other.context("look at", path_of(folder).as_ref())?,
         };
         let (own, found) = found;
         // One that took the place of another: of names that went with that one, only its own
@@ -142,7 +142,7 @@ impl Seen {
                     self.denied.insert(folder);
                     continue;
                 }
-                other => other.doing("list", path_of(&folder).as_ref())?,
+                other => other.context("list", path_of(&folder).as_ref())?,
             };
             for (name, facts) in names {
                 let path = folder.join(&name);
@@ -165,7 +165,7 @@ impl Seen {
         for folder in self.ways() {
             match side.wait_for_names(folder.as_bytes()) {
                 Err(error) if is_gone(&error) || is_other_kind(&error) || is_denied(&error) => {}
-                other => other.doing("list", path_of(&folder).as_ref())?,
+                other => other.context("list", path_of(&folder).as_ref())?,
             }
         }
         Ok(())

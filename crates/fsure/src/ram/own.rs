@@ -32,16 +32,16 @@ pub(super) struct Disk {
 impl Disk {
     /// Opens it, makes our folder in it and takes the lock.
     pub(super) fn open(path: &Path) -> Result<Self> {
-        let side = Side::open(path).doing("open", path)?;
+        let side = Side::open(path).context("open", path)?;
         let own = path.join(OWN);
-        let root = side.facts(b"").doing("look at", path)?;
+        let root = side.facts(b"").context("look at", path)?;
         let make = |folder: &str| match side.make(folder.as_bytes(), Kind::Folder, b"") {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-            other => other.doing("make", &own),
+            other => other.context("make", &own),
         };
         make(OWN)?;
         // Whoever may write there decides what becomes of the folder.
-        let facts = side.facts(OWN.as_bytes()).doing("look at", &own)?;
+        let facts = side.facts(OWN.as_bytes()).context("look at", &own)?;
         let user = facts.ownership.user;
         if facts.kind == Kind::Folder && user != side_user() {
             // What is in a journal is done: as root, anything.
@@ -57,7 +57,7 @@ impl Disk {
             });
         }
         make(STAGE)?;
-        let lock = match lock::attempt_in(&side, LOCK).doing("lock", &own)? {
+        let lock = match lock::attempt_in(&side, LOCK).context("lock", &own)? {
             Attempt::Locked(lock) => lock,
             Attempt::HeldBy(holder) => {
                 return Err(Error::Usage {
@@ -66,17 +66,17 @@ impl Disk {
                 });
             }
         };
-        redate(&side, &root).doing("set the date of", path)?;
+        redate(&side, &root).context("set the date of", path)?;
         Ok(Self { side, path: path.to_owned(), _lock: lock })
     }
 
     /// Removes all that is staged.
     pub(super) fn clear_stage(&self) -> Result<()> {
         let stage = self.path.join(STAGE);
-        for (name, facts) in self.side.list(STAGE.as_bytes()).doing("list", &stage)? {
+        for (name, facts) in self.side.list(STAGE.as_bytes()).context("list", &stage)? {
             let path = RelPath::from_bytes(STAGE.as_bytes()).join(&name);
             let is_folder = facts.kind == Kind::Folder;
-            self.side.remove(path.as_bytes(), is_folder).doing("empty", &stage)?;
+            self.side.remove(path.as_bytes(), is_folder).context("empty", &stage)?;
         }
         Ok(())
     }
@@ -84,14 +84,14 @@ impl Disk {
     /// Returns true if anything is staged.
     pub(super) fn has_staged(&self) -> Result<bool> {
         let listed = self.side.list(STAGE.as_bytes());
-        Ok(!listed.doing("list", &self.path.join(STAGE))?.is_empty())
+        Ok(!listed.context("list", &self.path.join(STAGE))?.is_empty())
     }
 
     /// Removes a file of ours; what is not there is no error.
     pub(super) fn forget(&self, name: &str) -> Result<()> {
         match self.side.remove(name.as_bytes(), false) {
             Err(error) if is_gone(&error) => Ok(()),
-            other => other.doing("remove", &self.path.join(name)),
+            other => other.context("remove", &self.path.join(name)),
         }
     }
 
@@ -100,7 +100,7 @@ impl Disk {
         let mut numbers: Vec<u64> = match self.side.list(TRASH.as_bytes()) {
             Err(error) if is_gone(&error) => return Ok(Vec::new()),
             other => {
-                let names = other.doing("list", &self.path.join(TRASH))?;
+                let names = other.context("list", &self.path.join(TRASH))?;
                 let number =
                     |(name, _): &(Vec<u8>, _)| std::str::from_utf8(name).ok()?.parse().ok();
                 names.iter().filter_map(number).collect()
@@ -118,14 +118,14 @@ impl Disk {
         for number in &numbers[..old] {
             let name = trash(*number);
             let path = RelPath::from_bytes(name.as_bytes());
-            remove_all(&self.side, &path).doing("empty", &self.path.join(name))?;
+            remove_all(&self.side, &path).context("empty", &self.path.join(name))?;
         }
         Ok(())
     }
 
     /// Removes our folder, durably, but for the trash. Nothing is under way then.
     pub(super) fn leave(self) -> Result<()> {
-        let root = self.side.facts(b"").doing("look at", &self.path)?;
+        let root = self.side.facts(b"").context("look at", &self.path)?;
         self.clear_stage()?;
         for name in [JOURNAL_NEW, JOURNAL, LAST] {
             self.forget(name)?;
@@ -136,14 +136,14 @@ impl Disk {
             // Gone, or kept by something that is not a number and not ours.
             let _ = self.side.remove(TRASH.as_bytes(), true);
         }
-        self.side.remove(STAGE.as_bytes(), true).doing("remove", &own)?;
+        self.side.remove(STAGE.as_bytes(), true).context("remove", &own)?;
         self.forget(LOCK)?;
         match self.side.remove(OWN.as_bytes(), true) {
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
-            other => other.doing("remove", &own)?,
+            other => other.context("remove", &own)?,
         }
-        redate(&self.side, &root).doing("set the date of", &self.path)?;
-        self.side.flush(b"").doing("flush", &self.path)
+        redate(&self.side, &root).context("set the date of", &self.path)?;
+        self.side.flush(b"").context("flush", &self.path)
     }
 }
 

@@ -62,7 +62,7 @@ impl<'a> Reader<'a> {
             match self.side.facts(path.as_bytes()) {
                 Err(error) if is_gone(&error) => {}
                 other => {
-                    let facts = other.doing("look at", path_of(path).as_ref())?;
+                    let facts = other.context("look at", path_of(path).as_ref())?;
                     self.add(&mut entries, path.clone(), facts)?;
                 }
             }
@@ -81,7 +81,7 @@ impl<'a> Reader<'a> {
                 target: Vec::new(),
                 attributes: Vec::new(),
             },
-            other => other.doing("read", path_of(&path).as_ref())?,
+            other => other.context("read", path_of(&path).as_ref())?,
         };
         // What was broken off was not read.
         (self.go_on)()?;

@@ -45,13 +45,13 @@ pub enum Recovered {
 /// Settles what a crash has left on a folder's disk side, and removes what is ours
 /// from it. Refuses while a process has it in RAM.
 pub fn recover(folder: &Path) -> Result<Recovery> {
-    let side = Side::open(folder).doing("open", folder)?;
+    let side = Side::open(folder).context("open", folder)?;
     match side.facts(OWN.as_bytes()) {
         Err(error) if is_gone(&error) => {
             let found = Recovered::Nothing;
             return Ok(Recovery { found, generation: None, spread: None });
         }
-        other => other.doing("look at", &folder.join(OWN))?,
+        other => other.context("look at", &folder.join(OWN))?,
     };
     let disk = Disk::open(folder)?;
     let found = settle(&disk)?;

@@ -109,7 +109,7 @@ pub(super) fn rounds(
         }
         changes = later;
         if let Some(still) = stillness {
-            still.freeze().doing("freeze", Path::new("the RAM folder"))?;
+            still.freeze().context("freeze", Path::new("the RAM folder"))?;
             frozen = Some(Frozen(still));
         }
         if frozen.is_some() || !is_known {

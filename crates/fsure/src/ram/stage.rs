@@ -136,7 +136,7 @@ impl Draft<'_> {
             let Some(entry) = entry.filter(|entry| entry.digest == digest).cloned() else {
                 continue;
             };
-            self.write_held(&path, &entry, &bytes).doing("stage", path_of(&path).as_ref())?;
+            self.write_held(&path, &entry, &bytes).context("stage", path_of(&path).as_ref())?;
         }
         self.staging.held_bytes = 0;
         Ok(())

@@ -54,8 +54,8 @@ impl Engine {
     /// Both sides, by ways of its own, to be compared while this goes on. It ends when it is
     /// stopped; until it is dropped, both sides are in use.
     pub fn comparison(&self, ram: &Path, stop: &Arc<AtomicBool>) -> Result<Comparison> {
-        let ram = Side::open(ram).doing("open", ram)?;
-        let disk = Side::open(&self.disk.path).doing("open", &self.disk.path)?;
+        let ram = Side::open(ram).context("open", ram)?;
+        let disk = Side::open(&self.disk.path).context("open", &self.disk.path)?;
         Ok(Comparison { ram, disk, stop: stop.clone() })
     }
 
@@ -70,7 +70,7 @@ impl Engine {
     pub fn keep(&self, paths: &[RelPath]) -> Result<PathBuf> {
         let generation = self.generation + 1;
         for path in paths {
-            self.keep_one(generation, path).doing("keep", &self.disk.path.join(path_of(path)))?;
+            self.keep_one(generation, path).context("keep", &self.disk.path.join(path_of(path)))?;
         }
         Ok(self.disk.path.join(trash(generation)))
     }
@@ -235,7 +235,7 @@ mod tests {
             }
             Ok(engine.known(paths))
         });
-        let shown = |one: Unequal| (one.path.shown().to_string(), one.how);
+        let shown = |one: Unequal| (one.path.display().to_string(), one.how);
         (different.unwrap().into_iter().map(shown).collect(), asked)
     }
 

@@ -4,28 +4,28 @@
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
-use super::json::{line, rfc3339, text_and_bytes};
+use super::json::{json_path_and_bytes, line, rfc3339};
 use super::{RootPaths, count, date_and_time, number};
-use crate::words::{Ages, ExitCode, When, escape, units};
+use crate::words::{AgeBucket, AgeHistogram, ExitCode, escape, units};
 
 /// Characters of a bar that is everything.
 const BAR: u64 = 30;
 
 /// The report on one root.
-pub fn text(paths: &RootPaths, ages: &Ages) -> String {
+pub fn text(paths: &RootPaths, ages: &AgeHistogram) -> String {
     text_in(paths, ages, &TimeZone::system())
 }
 
-fn text_in(paths: &RootPaths, ages: &Ages, zone: &TimeZone) -> String {
+fn text_in(paths: &RootPaths, ages: &AgeHistogram, zone: &TimeZone) -> String {
     let root = escape(&fsure_os::path::bytes(paths.root()));
     let mut text = format!("verified {root}\n\n");
     let total = ages.total();
     let width = count(total.files).len().max(5);
     text += &format!("{:<12} {:>width$}  {:>10}\n", "", "files", "bytes");
-    for when in When::ALL {
+    for when in AgeBucket::ALL {
         let amount = ages.of(when);
         let label = match when {
-            When::Today | When::Older | When::Never => when.name().to_owned(),
+            AgeBucket::Today | AgeBucket::Older | AgeBucket::Never => when.name().to_owned(),
             _ => format!("this {}", when.name()),
         };
         // By bytes, or files where there are none; what is there shows.
@@ -63,12 +63,12 @@ fn text_in(paths: &RootPaths, ages: &Ages, zone: &TimeZone) -> String {
 }
 
 /// The line of one root.
-pub fn json_line(root: &str, ages: &Ages) -> String {
+pub fn json_line(root: &str, ages: &AgeHistogram) -> String {
     line(&AgeLine { r#type: "age", command: None, root: Some(root), ..AgeLine::of(ages) })
 }
 
 /// The last line of the output, over all roots.
-pub fn json_summary(ages: &Ages, code: ExitCode) -> String {
+pub fn json_summary(ages: &AgeHistogram, code: ExitCode) -> String {
     let exit_code = Some(code.number());
     line(&AgeLine { r#type: "summary", command: Some("status"), exit_code, ..AgeLine::of(ages) })
 }
@@ -107,13 +107,13 @@ struct Oldest {
 }
 
 impl AgeLine<'_> {
-    fn of(ages: &Ages) -> Self {
-        let bar = |when: When| {
+    fn of(ages: &AgeHistogram) -> Self {
+        let bar = |when: AgeBucket| {
             let amount = ages.of(when);
             Bar { when: when.name(), files: amount.files, bytes: amount.bytes }
         };
         let oldest = ages.oldest.as_ref().map(|(path, verified_s)| {
-            let (path, path_bytes) = text_and_bytes(path.as_bytes());
+            let (path, path_bytes) = json_path_and_bytes(path.as_bytes());
             let verified = rfc3339(verified_s.saturating_mul(1_000_000_000));
             Oldest { path, path_bytes, verified }
         });
@@ -121,7 +121,7 @@ impl AgeLine<'_> {
             r#type: "",
             command: None,
             root: None,
-            verified: When::ALL.map(bar).into(),
+            verified: AgeBucket::ALL.map(bar).into(),
             oldest,
             bad_records: ages.bad_records,
             known_damage: ages.known_damage.total(),
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn bars_are_exactly_so() {
-        let mut ages = Ages { bad_records: 1, ..Ages::default() };
+        let mut ages = AgeHistogram { bad_records: 1, ..AgeHistogram::default() };
         let now_s = 1_714_564_800;
         let path = |name: &[u8]| RelPath::from_bytes(name);
         ages.add(&path(b"new"), 20 << 20, now_s - 5, now_s);

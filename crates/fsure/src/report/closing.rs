@@ -3,7 +3,7 @@
 
 use super::log::signature;
 use super::{RootPaths, count, number, protect, safe, scrubbed};
-use crate::words::{Offline, Outcome, RelPath, Stop, Verdict, units};
+use crate::words::{Offline, Outcome, RelPath, StopReason, Verdict, units};
 
 /// Returns sentences on what the results mean and what to do now: one for everything that
 /// needs one, the gravest first.
@@ -21,7 +21,10 @@ pub(super) fn closing(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
     sentences.extend(not_looked_at);
     sentences.extend(outcome.parity.as_ref().and_then(protect::sentence));
     let is_sound = outcome.record_untrusted.is_none() && outcome.offline.is_none();
-    if outcome.is_update && is_sound && !matches!(outcome.stopped, Some(Stop::RecordFailed(_))) {
+    if outcome.is_update
+        && is_sound
+        && !matches!(outcome.stopped, Some(StopReason::RecordFailed(_)))
+    {
         sentences.extend(recorded(paths, outcome));
     } else if !outcome.is_update && outcome.offline.is_none() {
         sentences.extend(differences(paths, outcome));
@@ -203,13 +206,13 @@ pub(super) fn unfinished(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
         )
     });
     let stopped = outcome.stopped.as_ref().map(|stop| match stop {
-        Stop::Interrupted(_) => interrupted(paths, outcome),
-        Stop::StorageSilent(patience) => format!(
+        StopReason::Interrupted(_) => interrupted(paths, outcome),
+        StopReason::StorageSilent(patience) => format!(
             "GIVEN UP before the end: again and again the storage did not answer for {} s. Check \
              medium, cable and network; '--timeout' waits longer.",
             patience.as_secs_f64()
         ),
-        Stop::RecordFailed(why) => format!(
+        StopReason::RecordFailed(why) => format!(
             "The record COULD NOT BE WRITTEN: {}. It holds what was saved before. Remove the \
              cause and run the same command again.",
             safe(why)
@@ -474,7 +477,7 @@ mod tests {
         assert_eq!(said(EDITED, |outcome| outcome.is_update = true), recorded);
         let nothing_written: [(Change, &str); 3] = [
             (
-                |o| o.stopped = Some(Stop::RecordFailed("disk full".to_owned())),
+                |o| o.stopped = Some(StopReason::RecordFailed("disk full".to_owned())),
                 "The record COULD NOT BE WRITTEN: disk full. ",
             ),
             (|o| o.record_untrusted = Some("cut short".to_owned()), "The record CANNOT BE "),
@@ -495,7 +498,7 @@ mod tests {
         let interrupted = |is_update| {
             said(TWO_OK, |o| {
                 o.is_update = is_update;
-                o.stopped = Some(Stop::Interrupted(ExitCode::Interrupted));
+                o.stopped = Some(StopReason::Interrupted(ExitCode::Interrupted));
             })
         };
         let expected = "INTERRUPTED before the end; what was done is saved. Run the same command \
@@ -506,7 +509,7 @@ mod tests {
              longest ago.";
         assert_eq!(interrupted(false), expected);
         let one_left = said(&[(Verdict::Ok, File, 1)], |o| {
-            o.stopped = Some(Stop::Interrupted(ExitCode::Terminated));
+            o.stopped = Some(StopReason::Interrupted(ExitCode::Terminated));
             (o.hashed, o.unjudged_files) = (0, Some(1));
         });
         let expected = "INTERRUPTED before the end: 1 file was judged; 1 recorded file was not, and \

@@ -2,19 +2,19 @@
 
 use serde::Serialize;
 
-use super::json::{line, text_and_bytes};
+use super::json::{json_path_and_bytes, line};
 use super::{count, number};
-use crate::words::{Compared, Comparison, EntryKind, units};
+use crate::words::{ComparedPath, Comparison, EntryKind, units};
 
 /// One path that is not the same, for a person; no line end.
-pub fn text_line(compared: &Compared) -> String {
+pub fn text_line(compared: &ComparedPath) -> String {
     let kind = match compared.kind {
         EntryKind::File => String::new(),
         kind => format!("  {}", kind.name()),
     };
-    let there = compared.there.as_ref().map(|there| format!(" -> {}", there.shown()));
+    let there = compared.there.as_ref().map(|there| format!(" -> {}", there.display()));
     let name = compared.difference.name();
-    format!("{name:<10}  {}{}{kind}", compared.path.shown(), there.unwrap_or_default())
+    format!("{name:<10}  {}{}{kind}", compared.path.display(), there.unwrap_or_default())
 }
 
 /// Returns the result of a comparison for the user.
@@ -46,9 +46,9 @@ pub fn text_summary(found: &Comparison) -> String {
 }
 
 /// One path that is not the same, for a program; no line end.
-pub fn json_line(compared: &Compared) -> String {
-    let (path, path_bytes) = text_and_bytes(compared.path.as_bytes());
-    let there = compared.there.as_ref().map(|there| text_and_bytes(there.as_bytes()));
+pub fn json_line(compared: &ComparedPath) -> String {
+    let (path, path_bytes) = json_path_and_bytes(compared.path.as_bytes());
+    let there = compared.there.as_ref().map(|there| json_path_and_bytes(there.as_bytes()));
     let (there, there_bytes) = there.map_or((None, None), |(text, bytes)| (Some(text), bytes));
     let (result, kind) = (compared.difference.name(), compared.kind.name());
     line(&Line { r#type: "compared", result, path, path_bytes, there, there_bytes, kind })

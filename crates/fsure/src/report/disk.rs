@@ -3,7 +3,7 @@
 use fsure_os::ramdisk::Disk;
 use serde::Serialize;
 
-use super::json::{line, text_and_bytes};
+use super::json::{json_path_and_bytes, line};
 use super::number;
 use crate::job::Destroyed;
 use crate::words::{escape, units};
@@ -70,7 +70,7 @@ struct Summary<'a> {
 /// One for a program; `kind` is what became of it.
 pub fn json_line(kind: &str, disk: &Disk) -> String {
     let (name, bytes, used) = (&*disk.name, disk.bytes, disk.used);
-    let (place, place_bytes) = text_and_bytes(&fsure_os::path::bytes(&disk.place));
+    let (place, place_bytes) = json_path_and_bytes(&fsure_os::path::bytes(&disk.place));
     line(&Line { r#type: kind, name, place, place_bytes, bytes, used })
 }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::closing::why_offline;
-use super::json::{line, text_and_bytes};
+use super::json::{json_path_and_bytes, line};
 use super::{RootPaths, number};
 use crate::words::digest::hex;
 use crate::words::{Duplicate, Duplicates, units};
@@ -62,7 +62,7 @@ pub fn text_summary(paths: &RootPaths, found: &Duplicates) -> String {
 
 /// One file for a program; no line end.
 pub fn json_line(root: &str, duplicate: &Duplicate) -> String {
-    let (path, path_bytes) = text_and_bytes(duplicate.path.as_bytes());
+    let (path, path_bytes) = json_path_and_bytes(duplicate.path.as_bytes());
     let Duplicate { group, size, is_link, .. } = *duplicate;
     let digest = hex(&duplicate.digest);
     line(&Line { r#type: "duplicate", root, group, path, path_bytes, size, digest, is_link })

@@ -5,7 +5,9 @@
 use std::collections::BTreeSet;
 
 use super::number;
-use crate::words::{Cure, EntryKind, Finding, Origin, RelPath, Remedy, Verdict, units};
+use crate::words::{
+    EntryKind, Finding, HealResult, HealSource, HealStatus, RelPath, Verdict, units,
+};
 
 /// Lines about what is gone, on their way to a person, in the order of paths.
 #[derive(Debug, Default)]
@@ -18,13 +20,13 @@ pub struct Folding {
 #[derive(Debug)]
 struct Folder {
     path: RelPath,
-    cure: Option<Cure>,
+    cure: Option<HealStatus>,
     line: String,
     files: u64,
     bytes: u64,
     folders: u64,
     links: u64,
-    origins: BTreeSet<Origin>,
+    origins: BTreeSet<HealSource>,
 }
 
 /// A line, and whether it is about something that is gone and nothing more.
@@ -32,8 +34,8 @@ struct Line<'a> {
     path: &'a RelPath,
     kind: EntryKind,
     size: u64,
-    cure: Option<Cure>,
-    origins: Vec<&'a Origin>,
+    cure: Option<HealStatus>,
+    origins: Vec<&'a HealSource>,
     is_plain: bool,
     line: String,
 }
@@ -56,7 +58,7 @@ impl Folding {
     }
 
     /// The same of what was done about a finding.
-    pub fn remedy(&mut self, remedy: &Remedy, line: String) -> Vec<String> {
+    pub fn remedy(&mut self, remedy: &HealResult, line: String) -> Vec<String> {
         let is_plain = remedy.verdict == Verdict::Missing
             && remedy.reason.is_none()
             && remedy.lacking.is_empty();
@@ -125,7 +127,7 @@ impl Folder {
             }
         }
         // That a folder is as it is recorded says nothing of what was in it.
-        let origins = line.origins.iter().filter(|origin| ***origin != Origin::Record);
+        let origins = line.origins.iter().filter(|origin| ***origin != HealSource::Record);
         self.origins.extend(origins.map(|origin| (*origin).clone()));
     }
 
@@ -171,7 +173,7 @@ mod tests {
         let mut folding = Folding::default();
         let mut told = Vec::new();
         let mut take = |finding: Finding| {
-            let line = format!("{} {}", finding.verdict.name(), finding.path.shown());
+            let line = format!("{} {}", finding.verdict.name(), finding.path.display());
             told.extend(folding.finding(&finding, line));
         };
         for (path, kind) in [
@@ -212,7 +214,7 @@ mod tests {
 
     #[test]
     fn what_was_healed_below_a_folder_says_from_where() {
-        let remedy = |path: &str, kind, cure, origin| Remedy {
+        let remedy = |path: &str, kind, cure, origin| HealResult {
             path: RelPath::from_bytes(path.as_bytes()),
             kind,
             size: 1 << 20,
@@ -223,15 +225,15 @@ mod tests {
             kept: None,
             reason: None,
         };
-        let replica = || Origin::Replica(b"/b"[..].into());
+        let replica = || HealSource::Replica(b"/b"[..].into());
         let mut folding = Folding::default();
         let mut told = Vec::new();
         for one in [
-            remedy("lost", EntryKind::Folder, Cure::Healed, Origin::Record),
-            remedy("lost/1", EntryKind::File, Cure::Healed, replica()),
-            remedy("lost/2", EntryKind::File, Cure::Healed, replica()),
-            remedy("lost/3", EntryKind::File, Cure::Unhealed, replica()),
-            remedy("lost/empty", EntryKind::File, Cure::Healed, Origin::Record),
+            remedy("lost", EntryKind::Folder, HealStatus::Healed, HealSource::Record),
+            remedy("lost/1", EntryKind::File, HealStatus::Healed, replica()),
+            remedy("lost/2", EntryKind::File, HealStatus::Healed, replica()),
+            remedy("lost/3", EntryKind::File, HealStatus::Unhealed, replica()),
+            remedy("lost/empty", EntryKind::File, HealStatus::Healed, HealSource::Record),
         ] {
             let line = super::super::heal::text_line(&RootPaths::in_root(), &one);
             told.extend(folding.remedy(&one, line));

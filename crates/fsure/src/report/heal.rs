@@ -5,23 +5,23 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::json::{line, pairs, text_and_bytes};
+use super::json::{json_path_and_bytes, line, pairs};
 use super::text::ranges;
 use super::{RootPaths, count, number, safe};
 use crate::catalog::REPLACED;
 use crate::words::{
-    ByteRange, Cure, EntryKind, Healing, Origin, RelPath, Remedy, Tallies, Verdict, escape,
-    merge_ranges, shell_quoted, units,
+    ByteRange, CountsByKind, EntryKind, HealResult, HealSource, HealStatus, HealSummary, RelPath,
+    Verdict, escape, merge_ranges, shell_quoted, units,
 };
 
 /// Returns what was done about a finding, in one line and one more for each source.
-pub fn text_line(paths: &RootPaths, remedy: &Remedy) -> String {
+pub fn text_line(paths: &RootPaths, remedy: &HealResult) -> String {
     let what = match (remedy.cure, remedy.verdict) {
-        (Cure::Healed, Verdict::Missing) => "made again",
-        (Cure::Healed, _) => "put back",
-        (Cure::Healable, Verdict::Missing) => "would be made again",
-        (Cure::Healable, _) => "would be put back",
-        (Cure::Unhealed, _) => "left as it is",
+        (HealStatus::Healed, Verdict::Missing) => "made again",
+        (HealStatus::Healed, _) => "put back",
+        (HealStatus::Healable, Verdict::Missing) => "would be made again",
+        (HealStatus::Healable, _) => "would be put back",
+        (HealStatus::Unhealed, _) => "left as it is",
     };
     let (cure, path) = (remedy.cure.name(), paths.shown(&remedy.path));
     let mut text = format!("{cure:<12} {path}  {} {what}", remedy.verdict.name());
@@ -43,19 +43,19 @@ pub fn text_line(paths: &RootPaths, remedy: &Remedy) -> String {
 }
 
 /// Names the source of bytes.
-pub(super) fn from(origin: &Origin) -> String {
+pub(super) fn from(origin: &HealSource) -> String {
     match origin {
-        Origin::Itself => "as they are in it".to_owned(),
-        Origin::Replica(path) => format!("from {}", escape(path)),
-        Origin::Parity => "from recovery data".to_owned(),
-        Origin::Record => "as it is recorded".to_owned(),
+        HealSource::Itself => "as they are in it".to_owned(),
+        HealSource::Replica(path) => format!("from {}", escape(path)),
+        HealSource::Parity => "from recovery data".to_owned(),
+        HealSource::Record => "as it is recorded".to_owned(),
     }
 }
 
 /// The same as JSON; no line end.
-pub fn json_line(root: &str, remedy: &Remedy) -> String {
-    let (path, path_bytes) = text_and_bytes(remedy.path.as_bytes());
-    let kept = remedy.kept.as_ref().map(|kept| text_and_bytes(kept.as_bytes()));
+pub fn json_line(root: &str, remedy: &HealResult) -> String {
+    let (path, path_bytes) = json_path_and_bytes(remedy.path.as_bytes());
+    let kept = remedy.kept.as_ref().map(|kept| json_path_and_bytes(kept.as_bytes()));
     let (kept, kept_bytes) = kept.map_or((None, None), |(text, bytes)| (Some(text), bytes));
     line(&RemedyLine {
         r#type: "remedy",
@@ -104,12 +104,12 @@ struct TakenLine {
 }
 
 impl TakenLine {
-    fn of((origin, ranges): &(Origin, Vec<ByteRange>)) -> Self {
+    fn of((origin, ranges): &(HealSource, Vec<ByteRange>)) -> Self {
         let (origin, named) = match origin {
-            Origin::Itself => ("itself", None),
-            Origin::Replica(path) => ("replica", Some(text_and_bytes(path))),
-            Origin::Parity => ("parity", None),
-            Origin::Record => ("record", None),
+            HealSource::Itself => ("itself", None),
+            HealSource::Replica(path) => ("replica", Some(json_path_and_bytes(path))),
+            HealSource::Parity => ("parity", None),
+            HealSource::Record => ("record", None),
         };
         let (replica, replica_bytes) =
             named.map_or((None, None), |(text, bytes)| (Some(text), bytes));
@@ -118,7 +118,11 @@ impl TakenLine {
 }
 
 /// Returns the result of a heal as a whole, in sentences.
-pub(super) fn closing(paths: &RootPaths, healing: &Healing, replicas: &[PathBuf]) -> Vec<String> {
+pub(super) fn closing(
+    paths: &RootPaths,
+    healing: &HealSummary,
+    replicas: &[PathBuf],
+) -> Vec<String> {
     let bytes = units::size(healing.bytes);
     let healed = who(&healing.healed).map(|who| format!("HEALED: {who}, {bytes} put back."));
     let healable = who(&healing.healable).map(|who| {
@@ -154,7 +158,7 @@ pub(super) fn closing(paths: &RootPaths, healing: &Healing, replicas: &[PathBuf]
 }
 
 /// The same heal, with what is replaced kept.
-fn again(paths: &RootPaths, healing: &Healing, replicas: &[PathBuf]) -> String {
+fn again(paths: &RootPaths, healing: &HealSummary, replicas: &[PathBuf]) -> String {
     let mut command = paths.command("heal");
     for replica in replicas {
         command += &format!(" --from {}", shell_quoted(replica));
@@ -163,7 +167,7 @@ fn again(paths: &RootPaths, healing: &Healing, replicas: &[PathBuf]) -> String {
     command + if healing.is_dry_run { "" } else { " --yes" }
 }
 
-fn who(tallies: &Tallies) -> Option<String> {
+fn who(tallies: &CountsByKind) -> Option<String> {
     let kinds = [
         (tallies.files.total(), EntryKind::File),
         (tallies.links.total(), EntryKind::Link),
@@ -183,16 +187,16 @@ mod tests {
     use super::*;
     const MIB: u64 = 1 << 20;
 
-    fn remedy(cure: Cure) -> Remedy {
-        Remedy {
+    fn remedy(cure: HealStatus) -> HealResult {
+        HealResult {
             path: RelPath::from_bytes(*b"a\n\xff"),
             kind: EntryKind::File,
             size: 4 * MIB,
             verdict: Verdict::Rotten,
             cure,
             taken: vec![
-                (Origin::Itself, vec![0..MIB]),
-                (Origin::Replica(b"/b\x1b"[..].into()), vec![MIB..2 * MIB, 3 * MIB..4 * MIB]),
+                (HealSource::Itself, vec![0..MIB]),
+                (HealSource::Replica(b"/b\x1b"[..].into()), vec![MIB..2 * MIB, 3 * MIB..4 * MIB]),
             ],
             lacking: Vec::new(),
             kept: None,
@@ -205,8 +209,8 @@ mod tests {
         let expected = "healed       a\\n\\xff  rotten put back\n    \
              bytes 0-1048576 (1.0 MiB of 4.0 MiB) as they are in it\n    \
              bytes 1048576-2097152, 3145728-4194304 (2.0 MiB of 4.0 MiB) from /b\\x1b";
-        assert_eq!(text_line(&RootPaths::in_root(), &remedy(Cure::Healed)), expected);
-        let mut left = remedy(Cure::Unhealed);
+        assert_eq!(text_line(&RootPaths::in_root(), &remedy(HealStatus::Healed)), expected);
+        let mut left = remedy(HealStatus::Unhealed);
         left.taken.clear();
         left.lacking = vec![2 * MIB..3 * MIB];
         left.kept = Some(RelPath::from_bytes(*b".fsure/replaced/1/a\xff"));
@@ -220,7 +224,7 @@ mod tests {
     #[test]
     fn a_program_gets_exact_names() {
         let line: serde_json::Value =
-            serde_json::from_str(&json_line("/r", &remedy(Cure::Healable))).unwrap();
+            serde_json::from_str(&json_line("/r", &remedy(HealStatus::Healable))).unwrap();
         assert_eq!(line["path_bytes"], "YQr/");
         assert_eq!((&line["cure"], &line["found"]), (&"healable".into(), &"rotten".into()));
         assert_eq!(line["taken"][1]["replica"], "/b\u{1b}");
@@ -228,17 +232,17 @@ mod tests {
         assert_eq!(line["taken"][1]["blocks"], blocks);
         assert_eq!(line.get("kept"), None);
         let kept = Some(RelPath::from_bytes(*b"k\xff"));
-        let kept = Remedy { kept, ..remedy(Cure::Healed) };
+        let kept = HealResult { kept, ..remedy(HealStatus::Healed) };
         let line: serde_json::Value = serde_json::from_str(&json_line("/r", &kept)).unwrap();
         assert_eq!(line["kept_bytes"], "a/8=");
     }
 
     #[test]
     fn the_end_counts_by_what_became_of_it() {
-        let mut healing = Healing::default();
+        let mut healing = HealSummary::default();
         let kept = Some(RelPath::from_bytes(*b"k"));
-        healing.add(&Remedy { kept, ..remedy(Cure::Healed) });
-        healing.add(&Remedy { kind: EntryKind::Link, ..remedy(Cure::Unhealed) });
+        healing.add(&HealResult { kept, ..remedy(HealStatus::Healed) });
+        healing.add(&HealResult { kind: EntryKind::Link, ..remedy(HealStatus::Unhealed) });
         healing.is_unfinished = true;
         assert_eq!(
             closing(&RootPaths::at("/r".as_ref()), &healing, &[]),

@@ -10,16 +10,17 @@ use serde::Serialize;
 use super::meta_line::MetaLine;
 use super::timestamp;
 use super::totals::Totals;
-pub(super) use crate::words::text_and_bytes;
+pub(super) use crate::words::json_path_and_bytes;
 use crate::words::{
-    Basis, ByteRange, Entry, Error, ExitCode, Finding, KnownDamage, Outcome, Spelling, merge_ranges,
+    Basis, ByteRange, Entry, Error, ExitCode, Finding, KnownDamage, NameMismatch, Outcome,
+    merge_ranges,
 };
 
 /// The line of one finding below `root`; no line end.
 pub fn finding_line(root: &str, finding: &Finding) -> String {
     let there = finding.found.as_ref().or(finding.recorded.as_ref());
-    let (path, path_bytes) = text_and_bytes(finding.path.as_bytes());
-    let moved_from = finding.moved_from.as_ref().map(|path| text_and_bytes(path.as_bytes()));
+    let (path, path_bytes) = json_path_and_bytes(finding.path.as_bytes());
+    let moved_from = finding.moved_from.as_ref().map(|path| json_path_and_bytes(path.as_bytes()));
     let (moved_from, moved_from_bytes) = moved_from.map_or((None, None), |(t, b)| (Some(t), b));
     line(&FindingLine {
         r#type: "finding",
@@ -30,7 +31,7 @@ pub fn finding_line(root: &str, finding: &Finding) -> String {
         verdict: finding.verdict.name(),
         moved_from,
         moved_from_bytes,
-        norm: finding.norm.map(Spelling::name),
+        norm: finding.norm.map(NameMismatch::name),
         meta: finding.meta.iter().map(MetaLine::of).collect(),
         stat: there.map_or_else(Stat::default, Stat::of),
         recorded: finding.recorded.as_ref().map(Recorded::of),
@@ -169,7 +170,7 @@ impl Stat {
     fn of(entry: &Entry) -> Self {
         let (target, target_bytes) = match &entry.target {
             Some(target) => {
-                let (text, bytes) = text_and_bytes(target);
+                let (text, bytes) = json_path_and_bytes(target);
                 (Some(text), bytes)
             }
             None => (None, None),
@@ -217,8 +218,8 @@ mod tests {
     use super::super::samples::finding;
     use super::*;
     use crate::words::{
-        BytesByWay, Carriers, EntryKind, Offline, RecordedLeftOut, RelPath, Scrubbed, Stop,
-        Tallies, Verdict,
+        BytesByReadMode, CountsByKind, EntryKind, ExcludedRecords, Offline, RelPath, ScrubSummary,
+        SidecarCounts, StopReason, Verdict,
     };
     use serde_json::{Value, json};
 
@@ -271,7 +272,8 @@ mod tests {
 
     fn outcome(seed: u64) -> Outcome {
         let mut outcome = Outcome { hashed: seed, special: 1, seconds: 0.5, ..Outcome::default() };
-        outcome.bytes = BytesByWay { direct: seed, remote: 4, dontcache: 1, dropped: 2, cached: 3 };
+        outcome.bytes =
+            BytesByReadMode { direct: seed, remote: 4, dontcache: 1, dropped: 2, cached: 3 };
         outcome.add(finding(b"ok", Verdict::Ok));
         outcome.add(finding(b"rot", Verdict::Rotten));
         outcome.add(Finding { kind: EntryKind::Link, ..finding(b"l", Verdict::New) });
@@ -322,7 +324,7 @@ mod tests {
             meta_changed: 1,
             meta_unread: 1,
             meta_bad: 1,
-            carriers: Carriers {
+            carriers: SidecarCounts {
                 used: 1,
                 written: 1,
                 removed: 1,
@@ -336,12 +338,12 @@ mod tests {
             changed_content_and_date: 1,
             ignored_folders: 1,
             ignored_files: 1,
-            recorded_left_out: RecordedLeftOut { by_pattern: 1, ..Default::default() },
+            recorded_left_out: ExcludedRecords { by_pattern: 1, ..Default::default() },
             absent_roots: vec![RelPath::root()],
             damaged_blocks: 1,
-            accepted: Tallies { links: outcome(1).links, ..Tallies::default() },
+            accepted: CountsByKind { links: outcome(1).links, ..CountsByKind::default() },
             bytes_judged: 1,
-            scrub: Some(Scrubbed {
+            scrub: Some(ScrubSummary {
                 due_files: 3,
                 due_bytes: 9,
                 done_files: 1,
@@ -352,7 +354,7 @@ mod tests {
                 partly_bytes: 1,
                 too_large_files: 1,
                 undecided_files: 1,
-                ..Scrubbed::default()
+                ..ScrubSummary::default()
             }),
             ..outcome(1)
         };
@@ -383,7 +385,7 @@ mod tests {
     #[test]
     fn one_root_is_named_and_keeps_its_reasons() {
         let mut one = outcome(1);
-        one.stopped = Some(Stop::Interrupted(ExitCode::Interrupted));
+        one.stopped = Some(StopReason::Interrupted(ExitCode::Interrupted));
         one.record_untrusted = Some("cut short".to_owned());
         let line = parsed(&root_summary("/a", "update", &one));
         assert_eq!((&line["type"], &line["root"]), (&json!("root"), &json!("/a")));

@@ -3,7 +3,7 @@
 //! what the exit code means.
 
 use super::{RootPaths, count, number};
-use crate::words::{Ages, Error, ExitCode, Outcome, Stop, Verdict};
+use crate::words::{AgeHistogram, Error, ExitCode, Outcome, StopReason, Verdict};
 
 /// Roots that are named; the worst come first.
 const ROOTS_SHOWN_MAX: usize = 20;
@@ -29,7 +29,7 @@ impl RootEnd {
     }
 
     /// The end of a run that looked only at what the record says.
-    pub fn of_ages(paths: &RootPaths, ages: &Ages) -> Self {
+    pub fn of_ages(paths: &RootPaths, ages: &AgeHistogram) -> Self {
         let damaged = ages.known_damage.total();
         let parts = [
             (damaged, "known to be damaged"),
@@ -155,9 +155,9 @@ fn whole(outcome: &Outcome) -> Vec<&'static str> {
     let offline = outcome.offline.as_ref().map(|_| "OFFLINE");
     let untrusted = outcome.record_untrusted.as_ref().map(|_| "the record CANNOT BE TRUSTED");
     let stopped = outcome.stopped.as_ref().map(|stop| match stop {
-        Stop::Interrupted(_) => "INTERRUPTED",
-        Stop::StorageSilent(_) => "GIVEN UP",
-        Stop::RecordFailed(_) => "the record COULD NOT BE WRITTEN",
+        StopReason::Interrupted(_) => "INTERRUPTED",
+        StopReason::StorageSilent(_) => "GIVEN UP",
+        StopReason::RecordFailed(_) => "the record COULD NOT BE WRITTEN",
     });
     [untrusted, offline, stopped].into_iter().flatten().collect()
 }
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn damage_comes_before_a_run_that_was_asked_to_end() {
         let interrupted = |outcome: &mut Outcome| {
-            outcome.stopped = Some(Stop::Interrupted(ExitCode::Interrupted));
+            outcome.stopped = Some(StopReason::Interrupted(ExitCode::Interrupted));
         };
         let paths = RootPaths::at("/c\x1b".as_ref());
         let ends = vec![

@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
-use super::json::{KnownLine, line, text_and_bytes};
+use super::json::{KnownLine, json_path_and_bytes, line};
 use super::{RootPaths, count, date_and_time, number, safe, timestamp};
 use crate::job::{Claim, History, Sealed};
 use crate::trust::told;
@@ -134,7 +134,7 @@ pub fn json(root: &str, history: &History) -> Vec<String> {
         })
     });
     let known_damage = history.known_damage.iter().map(|(path, known)| {
-        let (path, path_bytes) = text_and_bytes(path.as_bytes());
+        let (path, path_bytes) = json_path_and_bytes(path.as_bytes());
         let known = KnownLine::of(known, Basis::KnownDamage);
         line(&DamageLine { r#type: "known-damage", root, path, path_bytes, known })
     });

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::json::text_and_bytes;
-use crate::words::{MetaChange, MetaValue, Was};
+use super::json::json_path_and_bytes;
+use crate::words::{MetadataChange, MetadataValue, RecordedValue};
 
 #[derive(Serialize)]
 pub(super) struct MetaLine {
@@ -17,18 +17,18 @@ pub(super) struct MetaLine {
 }
 
 impl MetaLine {
-    pub(super) fn of(change: &MetaChange) -> Self {
-        let name = (!change.name.is_empty()).then(|| text_and_bytes(&change.name));
+    pub(super) fn of(change: &MetadataChange) -> Self {
+        let name = (!change.name.is_empty()).then(|| json_path_and_bytes(&change.name));
         let (name, name_bytes) = name.map_or((None, None), |(name, bytes)| (Some(name), bytes));
         Self {
             aspect: change.aspect.name(),
             name,
             name_bytes,
             was: match &change.was {
-                Was::Absent => None,
-                Was::Value(value) => Some(ValueLine::of(value)),
-                Was::Unrecorded => Some(ValueLine::Unrecorded),
-                Was::Bad => Some(ValueLine::RecordBad),
+                RecordedValue::Absent => None,
+                RecordedValue::Value(value) => Some(ValueLine::of(value)),
+                RecordedValue::Unrecorded => Some(ValueLine::Unrecorded),
+                RecordedValue::Bad => Some(ValueLine::RecordBad),
             },
             now: change.now.as_ref().map(ValueLine::of),
         }
@@ -48,17 +48,17 @@ enum ValueLine {
 }
 
 impl ValueLine {
-    fn of(value: &MetaValue) -> Self {
+    fn of(value: &MetadataValue) -> Self {
         match value {
-            MetaValue::Whole(value) => match text_and_bytes(value) {
+            MetadataValue::Whole(value) => match json_path_and_bytes(value) {
                 (text, None) => Self::Text(text),
                 (_, Some(bytes)) => Self::Base64(bytes),
             },
-            MetaValue::Digest(digest, size) => Self::Blake3 {
+            MetadataValue::Digest(digest, size) => Self::Blake3 {
                 digest: blake3::Hash::from(*digest).to_hex().to_string(),
                 size: *size,
             },
-            MetaValue::Unread(why) => Self::Unreadable(why.clone()),
+            MetadataValue::Unread(why) => Self::Unreadable(why.clone()),
         }
     }
 }

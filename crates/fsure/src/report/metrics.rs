@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::words::{Ages, ExitCode, Outcome, Scrubbed, Verdict, When};
+use crate::words::{AgeBucket, AgeHistogram, ExitCode, Outcome, ScrubSummary, Verdict};
 
 /// The data that is reported of one root.
 #[derive(Clone, Debug)]
@@ -14,7 +14,7 @@ pub struct RootMetrics {
     pub outcome: Option<Outcome>,
     /// Amounts of its files by the time at which they were verified; `None` if its record
     /// does not have these times.
-    pub ages: Option<Ages>,
+    pub ages: Option<AgeHistogram>,
     /// Exit code of its run.
     pub code: ExitCode,
 }
@@ -81,7 +81,7 @@ impl Page<'_> {
     }
 
     fn of_the_ages(&mut self) {
-        let ages = |root: &RootMetrics, of: &dyn Fn(&Ages) -> Option<f64>| {
+        let ages = |root: &RootMetrics, of: &dyn Fn(&AgeHistogram) -> Option<f64>| {
             let value = root.ages.as_ref().and_then(of);
             value.map(|value| (None, value)).into_iter().collect::<Vec<Sample>>()
         };
@@ -92,12 +92,12 @@ impl Page<'_> {
             ages(root, &|ages| Some(ages.total().bytes as f64))
         });
         self.add("never_verified_files", "Recorded files that were never verified.", &|root| {
-            ages(root, &|ages| Some(ages.of(When::Never).files as f64))
+            ages(root, &|ages| Some(ages.of(AgeBucket::Never).files as f64))
         });
         let help = "Files that an earlier run found damaged and that nothing has settled since, \
                     by verdict.";
         self.add("known_damage_files", help, &|root| {
-            let of = |ages: &Ages| -> Vec<Sample> {
+            let of = |ages: &AgeHistogram| -> Vec<Sample> {
                 let damage = Verdict::ALL.into_iter().filter(|verdict| verdict.is_damage());
                 let sample = |verdict: Verdict| {
                     (Some(("verdict", verdict.name())), ages.known_damage.of(verdict) as f64)
@@ -119,7 +119,7 @@ impl Page<'_> {
     }
 
     fn of_the_scrub(&mut self) {
-        let scrub = |root: &RootMetrics, of: &dyn Fn(&Scrubbed) -> u64| {
+        let scrub = |root: &RootMetrics, of: &dyn Fn(&ScrubSummary) -> u64| {
             let scrub = root.outcome.as_ref().and_then(|outcome| outcome.scrub.as_ref());
             scrub.map(|scrub| (None, of(scrub) as f64)).into_iter().collect::<Vec<Sample>>()
         };
@@ -127,10 +127,10 @@ impl Page<'_> {
             scrub(root, &|scrub| scrub.due_files)
         });
         self.add("scrub_left_files", "Of these, files that it left for the next.", &|root| {
-            scrub(root, &Scrubbed::left_files)
+            scrub(root, &ScrubSummary::left_files)
         });
         self.add("scrub_left_bytes", "Bytes that the last scrub left for the next.", &|root| {
-            scrub(root, &Scrubbed::left_bytes)
+            scrub(root, &ScrubSummary::left_bytes)
         });
         let help = "Files that no scrub with this budget can verify.";
         self.add("scrub_too_large_files", help, &|root| {
@@ -172,15 +172,15 @@ fn escape(value: &str) -> String {
 mod tests {
     use super::super::samples::finding;
     use super::*;
-    use crate::words::{BytesByWay, RelPath};
+    use crate::words::{BytesByReadMode, RelPath};
 
     fn roots() -> Vec<RootMetrics> {
         let mut outcome = Outcome { seconds: 1.5, ..Outcome::default() };
-        outcome.bytes = BytesByWay { direct: 25 << 40, ..BytesByWay::default() };
+        outcome.bytes = BytesByReadMode { direct: 25 << 40, ..BytesByReadMode::default() };
         outcome.add(finding(b"a", Verdict::Ok));
         outcome.add(finding(b"b", Verdict::Rotten));
-        outcome.scrub = Some(Scrubbed { due_files: 2, ..Scrubbed::default() });
-        let mut ages = Ages::default();
+        outcome.scrub = Some(ScrubSummary { due_files: 2, ..ScrubSummary::default() });
+        let mut ages = AgeHistogram::default();
         ages.add(&RelPath::from_bytes(*b"a"), 7, 1_700_000_000, 1_800_000_000);
         let one = RootMetrics {
             root: "/a\\b \"c\"\nd é".to_owned(),

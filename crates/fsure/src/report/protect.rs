@@ -4,10 +4,10 @@ use serde::Serialize;
 
 use super::json::line;
 use super::{RootPaths, number, safe};
-use crate::words::{Parity, Protected, units};
+use crate::words::{ParityUpdate, ProtectOutcome, units};
 
 /// For a person, several lines.
-pub fn text_summary(root: &str, paths: &RootPaths, done: &Protected) -> String {
+pub fn text_summary(root: &str, paths: &RootPaths, done: &ProtectOutcome) -> String {
     let (whole, tenth) = (done.per_mille / 10, done.per_mille % 10);
     let percent = if tenth == 0 { whole.to_string() } else { format!("{whole}.{tenth}") };
     let mut text = format!(
@@ -42,23 +42,23 @@ pub fn text_summary(root: &str, paths: &RootPaths, done: &Protected) -> String {
 }
 
 /// Recovery data that are not of what is recorded.
-pub(super) fn sentence(parity: &Parity) -> Option<String> {
+pub(super) fn sentence(parity: &ParityUpdate) -> Option<String> {
     match parity {
-        Parity::Stale(why) => Some(format!(
+        ParityUpdate::Stale(why) => Some(format!(
             "The recovery data are NOT UP TO DATE: {}. Remove the cause and run the same command \
              again.",
             safe(why)
         )),
-        Parity::Kept(done) if done.left_out > 0 => Some(format!(
+        ParityUpdate::Kept(done) if done.left_out > 0 => Some(format!(
             "{} NOT PROTECTED by recovery data; the reasons are told above.",
             number(done.left_out, "file is", "files are")
         )),
-        Parity::Kept(_) => None,
+        ParityUpdate::Kept(_) => None,
     }
 }
 
 /// For a program; no line end.
-pub fn json_summary(root: &str, done: &Protected) -> String {
+pub fn json_summary(root: &str, done: &ProtectOutcome) -> String {
     line(&Summary {
         r#type: "summary",
         command: "protect",

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::json::text_and_bytes;
+use super::json::json_path_and_bytes;
 use super::{number, safe, timestamp};
 use crate::job::ram::{Difference, Ended, Event, Known, Plan, Settled, State, Synced};
 use crate::ram::Recovered;
@@ -59,7 +59,7 @@ pub fn plan(plan: &Plan, max_loss_ms: u64) -> String {
 
 /// The same as a line of JSON.
 pub fn plan_json(plan: &Plan, max_loss_ms: u64) -> String {
-    let (path, path_bytes) = text_and_bytes(&fsure_os::path::bytes(&plan.path));
+    let (path, path_bytes) = json_path_and_bytes(&fsure_os::path::bytes(&plan.path));
     let refusals = plan.refusals.iter().map(|one| json!({"why": one.why, "remedy": one.remedy}));
     object(json!({
         "type": "plan",
@@ -184,7 +184,7 @@ pub fn status_json(all: &[Known], told: &[Event]) -> String {
     let mut lines: Vec<_> = all
         .iter()
         .map(|known| {
-            let (path, path_bytes) = text_and_bytes(&fsure_os::path::bytes(&known.entry.path));
+            let (path, path_bytes) = json_path_and_bytes(&fsure_os::path::bytes(&known.entry.path));
             let mut line = json!({
                 "type": "folder",
                 "path": path,
@@ -297,7 +297,7 @@ pub fn settled(path: &Path, settled: &Settled) -> String {
                 text += &format!(
                     "  somebody else had changed this meanwhile; what was in the way is in \
                      .fsure-ram/trash: {}\n",
-                    name.shown()
+                    name.display()
                 );
             }
             text
@@ -335,7 +335,7 @@ fn spread_ms(spread: Duration) -> f64 {
 
 /// Anything of a folder as a line of JSON.
 pub fn json(kind: &str, path: &Path, value: &impl Serialize) -> String {
-    let (path, path_bytes) = text_and_bytes(&fsure_os::path::bytes(path));
+    let (path, path_bytes) = json_path_and_bytes(&fsure_os::path::bytes(path));
     let mut line = json!({"type": kind, "path": path, "path_bytes": path_bytes});
     merge(&mut line, value);
     object(line)

@@ -2,10 +2,10 @@
 //! come to by itself.
 
 use super::{RootPaths, count, number};
-use crate::words::{Outcome, Scrubbed, Verdict, units};
+use crate::words::{Outcome, ScrubSummary, Verdict, units};
 
 /// The sentences of a scrub, the gravest first.
-pub(super) fn sentences(paths: &RootPaths, scrub: &Scrubbed, outcome: &Outcome) -> Vec<String> {
+pub(super) fn sentences(paths: &RootPaths, scrub: &ScrubSummary, outcome: &Outcome) -> Vec<String> {
     let undecided = (scrub.undecided_files > 0).then(|| {
         let who = number(scrub.undecided_files, "file", "files");
         format!(
@@ -37,7 +37,7 @@ pub(super) fn sentences(paths: &RootPaths, scrub: &Scrubbed, outcome: &Outcome) 
     all.into_iter().flatten().collect()
 }
 
-fn how_far(scrub: &Scrubbed, outcome: &Outcome) -> String {
+fn how_far(scrub: &ScrubSummary, outcome: &Outcome) -> String {
     let well = outcome.files.count(|verdict| matches!(verdict, Verdict::Ok | Verdict::Touched));
     let are = if well == 1 { "is" } else { "are" };
     let mut text = match scrub.due_files {
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn what_is_left_and_what_never_fits_is_said() {
         let mut outcome = Outcome::default();
-        let mut scrub = Scrubbed::default();
+        let mut scrub = ScrubSummary::default();
         let note = " What is not recorded was not looked for.";
         assert_eq!(
             sentences(&RootPaths::in_root(), &scrub, &outcome),

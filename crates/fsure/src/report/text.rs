@@ -10,8 +10,8 @@ use jiff::tz::TimeZone;
 use super::closing::{by_kind, closing, unfinished, untrusted};
 use super::{RootPaths, count, date_and_time, number, safe, timestamp};
 use crate::words::{
-    Basis, ByteRange, BytesByWay, Entry, EntryKind, Finding, KnownDamage, MetaChange, MetaValue,
-    Outcome, Spelling, Verdict, Was, escape, merge_ranges, units,
+    Basis, ByteRange, BytesByReadMode, Entry, EntryKind, Finding, KnownDamage, MetadataChange,
+    MetadataValue, NameMismatch, Outcome, RecordedValue, Verdict, escape, merge_ranges, units,
 };
 
 /// A finding in one line, and a second, indented one where there is evidence;
@@ -96,8 +96,8 @@ fn evidence(paths: &RootPaths, finding: &Finding, zone: &TimeZone) -> Vec<String
     }
     let moved_from = finding.moved_from.as_ref();
     evidence.extend(moved_from.map(|path| paths.shown(path)).map(|path| match finding.norm {
-        Some(Spelling::Nfc) => format!("recorded as {path}, in another Unicode form"),
-        Some(Spelling::Case) => format!("recorded as {path}, in other capitals"),
+        Some(NameMismatch::Nfc) => format!("recorded as {path}, in another Unicode form"),
+        Some(NameMismatch::Case) => format!("recorded as {path}, in other capitals"),
         _ => format!("recorded as {path}"),
     }));
     evidence.extend(finding.meta.iter().map(beside));
@@ -126,15 +126,15 @@ fn known_damage(finding: &Finding, known: KnownDamage, zone: &TimeZone) -> Strin
 }
 
 /// `mode '0644' -> '0600'`.
-fn beside(change: &MetaChange) -> String {
-    let now = || change.now.as_ref().map_or("none".to_owned(), MetaValue::shown);
+fn beside(change: &MetadataChange) -> String {
+    let now = || change.now.as_ref().map_or("none".to_owned(), MetadataValue::shown);
     let what = change.what();
     match &change.was {
-        Was::Absent => format!("{what} none -> {}", now()),
-        Was::Value(was) => format!("{what} {} -> {}", was.shown(), now()),
-        Was::Unrecorded if change.is_unread() => format!("{what} {}", now()),
-        Was::Unrecorded => format!("{what} is not recorded"),
-        Was::Bad => format!("the record of {what} fails its own seal"),
+        RecordedValue::Absent => format!("{what} none -> {}", now()),
+        RecordedValue::Value(was) => format!("{what} {} -> {}", was.shown(), now()),
+        RecordedValue::Unrecorded if change.is_unread() => format!("{what} {}", now()),
+        RecordedValue::Unrecorded => format!("{what} is not recorded"),
+        RecordedValue::Bad => format!("the record of {what} fails its own seal"),
     }
 }
 
@@ -226,7 +226,7 @@ fn seen(outcome: &Outcome) -> String {
 }
 
 fn how_it_was_read(outcome: &Outcome) -> String {
-    let BytesByWay { direct, remote, dontcache, dropped, cached } = outcome.bytes;
+    let BytesByReadMode { direct, remote, dontcache, dropped, cached } = outcome.bytes;
     let total = outcome.bytes.total();
     let seconds = outcome.seconds;
     let time = if seconds < 60.0 { format!("{seconds:.2} s") } else { units::span(seconds) };
@@ -386,7 +386,7 @@ mod tests {
             seconds: 225.0,
             ..Outcome::default()
         };
-        outcome.bytes = BytesByWay { direct: 904 << 30, dropped: 3 << 20, ..outcome.bytes };
+        outcome.bytes = BytesByReadMode { direct: 904 << 30, dropped: 3 << 20, ..outcome.bytes };
         for _ in 0..1_000 {
             outcome.add(finding(b"ok", Verdict::Ok));
         }

@@ -5,7 +5,8 @@ use serde::{Serialize, Serializer};
 
 use super::log::SignedLine;
 use crate::words::{
-    BytesByWay, Carriers, Offline, Outcome, Parity, Protected, Scrubbed, Stop, Tally, Verdict,
+    BytesByReadMode, Offline, Outcome, ParityUpdate, ProtectOutcome, ScrubSummary, SidecarCounts,
+    StopReason, Verdict, VerdictCounts,
 };
 
 /// Counts that can be summed over roots. `verdicts` are those of files.
@@ -153,7 +154,7 @@ impl Totals {
 struct Counts([u64; Verdict::ALL.len()]);
 
 impl Counts {
-    fn of(tally: &Tally) -> Self {
+    fn of(tally: &VerdictCounts) -> Self {
         Self(Verdict::ALL.map(|verdict| tally.of(verdict)))
     }
 
@@ -180,8 +181,8 @@ struct Ways {
 }
 
 impl Ways {
-    fn of(bytes: BytesByWay) -> Self {
-        let BytesByWay { direct, remote, dontcache, dropped, cached } = bytes;
+    fn of(bytes: BytesByReadMode) -> Self {
+        let BytesByReadMode { direct, remote, dontcache, dropped, cached } = bytes;
         Self { direct, remote, dontcache, dropped, cached }
     }
 
@@ -206,8 +207,9 @@ struct CarriersLine {
 }
 
 impl CarriersLine {
-    fn of(carriers: Carriers) -> Self {
-        let Carriers { used, written, removed, behind, conflicts, damaged, refused } = carriers;
+    fn of(carriers: SidecarCounts) -> Self {
+        let SidecarCounts { used, written, removed, behind, conflicts, damaged, refused } =
+            carriers;
         Self { used, written, removed, behind, conflicts, damaged, refused }
     }
 
@@ -237,7 +239,7 @@ struct ScrubLine {
 }
 
 impl ScrubLine {
-    fn of(scrub: &Scrubbed) -> Self {
+    fn of(scrub: &ScrubSummary) -> Self {
         Self {
             due_files: scrub.due_files,
             due_bytes: scrub.due_bytes,
@@ -297,11 +299,11 @@ enum StopLine {
 }
 
 impl StopLine {
-    fn of(stop: &Stop) -> Self {
+    fn of(stop: &StopReason) -> Self {
         match stop {
-            Stop::Interrupted(code) => Self::Interrupted { exit_code: code.number() },
-            Stop::RecordFailed(message) => Self::RecordFailed { message: message.clone() },
-            Stop::StorageSilent(patience) => {
+            StopReason::Interrupted(code) => Self::Interrupted { exit_code: code.number() },
+            StopReason::RecordFailed(message) => Self::RecordFailed { message: message.clone() },
+            StopReason::StorageSilent(patience) => {
                 Self::StorageSilent { seconds: patience.as_secs_f64() }
             }
         }
@@ -323,13 +325,23 @@ struct ParityLine {
 }
 
 impl ParityLine {
-    fn of(parity: &Parity) -> Self {
+    fn of(parity: &ParityUpdate) -> Self {
         let done = match parity {
-            Parity::Kept(done) => *done,
-            Parity::Stale(why) => return Self { stale: Some(why.clone()), ..Self::default() },
+            ParityUpdate::Kept(done) => *done,
+            ParityUpdate::Stale(why) => {
+                return Self { stale: Some(why.clone()), ..Self::default() };
+            }
         };
-        let Protected { kept, made, deleted, damaged, left_out, bytes_read, bytes_written, .. } =
-            done;
+        let ProtectOutcome {
+            kept,
+            made,
+            deleted,
+            damaged,
+            left_out,
+            bytes_read,
+            bytes_written,
+            ..
+        } = done;
         Self { kept, made, deleted, damaged, left_out, bytes_read, bytes_written, stale: None }
     }
 }

@@ -22,4 +22,4 @@ pub trait Listener: Monitor {
     fn under_way(&self, _step: &Step<'_>) {}
 }
 
-impl Listener for crate::words::Silent {}
+impl Listener for crate::words::NullMonitor {}

@@ -5,7 +5,9 @@ use super::Purpose;
 use super::ledger::{Ledger, Settled};
 use crate::catalog::Stored;
 use crate::tree::LeftOut;
-use crate::words::{DateRules, EntryKind, Finding, Found, Known, RelPath, Result, Verdict, judge};
+use crate::words::{
+    DateRules, EntryKind, Finding, Observation, RecordState, RelPath, Result, Verdict, judge,
+};
 
 impl Ledger<'_> {
     /// Reports a path that is left out and not recorded.
@@ -33,10 +35,10 @@ impl Ledger<'_> {
     ) -> Result<bool> {
         let known = match &stored {
             Stored::Sound(row) if row.is_gone() => return Ok(false),
-            Stored::Sound(row) => Known::Sound(&row.record),
-            Stored::Bad(_) => Known::Bad,
+            Stored::Sound(row) => RecordState::Sound(&row.record),
+            Stored::Bad(_) => RecordState::Bad,
         };
-        let verdict = judge(known, Found::LeftOut, DateRules::default());
+        let verdict = judge(known, Observation::LeftOut, DateRules::default());
         let mut settled = Settled::new(path, Some(stored), None, verdict);
         settled.reason = reason_of(why);
         settled.may_be_forgotten = true;
@@ -83,7 +85,7 @@ impl Ledger<'_> {
             found.iter().find(|path| self.plan.binds_claims && !known.contains(path))
         {
             let why =
-                format!("{} has a record of its own, of which it knows nothing", path.shown());
+                format!("{} has a record of its own, of which it knows nothing", path.display());
             self.outcome.record_untrusted.get_or_insert(why);
         }
         for path in found.iter().filter(|path| !known.contains(path)) {

@@ -12,8 +12,8 @@ use super::Purpose;
 use super::ledger::{Ledger, Settled};
 use crate::catalog::{Row, StoredMetadata};
 use crate::words::{
-    Aspect, AspectSet, EntryKind, MetaChange, MetaValue, Metadata, Monitor, RelPath, Result,
-    Verdict, Was,
+    EntryKind, Metadata, MetadataChange, MetadataField, MetadataFields, MetadataValue, Monitor,
+    RecordedValue, RelPath, Result, Verdict,
 };
 
 /// Prefix of the attributes of fsure itself, which belong to the record.
@@ -22,8 +22,8 @@ const OWN: &[u8] = b"user.fsure.";
 const TRUSTED: &[u8] = b"trusted.";
 
 /// Warns of attributes that the user of this process cannot see.
-pub(super) fn warn_of_unseen(aspects: AspectSet, monitor: &dyn Monitor) {
-    if aspects.contains(Aspect::Xattr) && !sees_trusted() {
+pub(super) fn warn_of_unseen(aspects: MetadataFields, monitor: &dyn Monitor) {
+    if aspects.contains(MetadataField::Xattr) && !sees_trusted() {
         monitor.warn(
             "attributes of the namespace 'trusted' are shown to root only: they are neither \
              compared nor recorded anew",
@@ -55,7 +55,11 @@ impl Ledger<'_> {
 
     /// Returns the differences between the metadata of a moved file and that of
     /// its old name, which is removed with the old record.
-    pub(super) fn moved_beside(&mut self, from: &RelPath, to: &RelPath) -> Result<Vec<MetaChange>> {
+    pub(super) fn moved_beside(
+        &mut self,
+        from: &RelPath,
+        to: &RelPath,
+    ) -> Result<Vec<MetadataChange>> {
         let aspects = self.plan.meta;
         if aspects.is_empty() {
             return Ok(Vec::new());
@@ -65,20 +69,22 @@ impl Ledger<'_> {
         Ok(self.compare(was, &mut now))
     }
 
-    fn compare(&self, was: Option<StoredMetadata>, now: &mut Metadata) -> Vec<MetaChange> {
+    fn compare(&self, was: Option<StoredMetadata>, now: &mut Metadata) -> Vec<MetadataChange> {
         let mut changes = match was {
             None => Metadata::default().changes(now),
             Some(StoredMetadata::Sound(was)) => {
                 keep_unseen(&was, now);
                 was.changes(now)
             }
-            Some(StoredMetadata::Bad) => {
-                now.aspects.iter().map(|aspect| MetaChange::whole(aspect, Was::Bad)).collect()
-            }
+            Some(StoredMetadata::Bad) => now
+                .aspects
+                .iter()
+                .map(|aspect| MetadataChange::whole(aspect, RecordedValue::Bad))
+                .collect(),
         };
         if matches!(self.plan.purpose, Purpose::Update(_)) {
             // That it is recorded from now on is what was asked for.
-            changes.retain(|change| change.was != Was::Unrecorded || change.is_unread());
+            changes.retain(|change| change.was != RecordedValue::Unrecorded || change.is_unread());
         }
         changes
     }
@@ -94,7 +100,7 @@ impl Ledger<'_> {
             return Ok(false);
         };
         let is_accepted = rules.accept.covers(&settled.path);
-        let is_bad = settled.meta.iter().any(|change| change.was == Was::Bad);
+        let is_bad = settled.meta.iter().any(|change| change.was == RecordedValue::Bad);
         let is_allowed = settled.verdict.is_recordable() && !is_bad || is_accepted;
         let is_recorded = wrote
             || settled.row().is_some_and(|row| !row.is_gone() && row.record.path == settled.path);
@@ -125,13 +131,13 @@ fn keep_unseen(was: &Metadata, now: &mut Metadata) {
 }
 
 /// Reads the metadata of a path; `None` if it is gone.
-fn ask(root: &Root, path: &RelPath, aspects: AspectSet) -> Option<Metadata> {
+fn ask(root: &Root, path: &RelPath, aspects: MetadataFields) -> Option<Metadata> {
     let mut values = BTreeMap::new();
     match ask_for(root, path, aspects, &mut values) {
         Ok(()) => {}
         Err(error) if is_gone(&error) => return None,
         Err(error) => {
-            let why = MetaValue::Unread(error.to_string());
+            let why = MetadataValue::Unread(error.to_string());
             for aspect in aspects.iter() {
                 values.entry((aspect, Vec::new())).or_insert_with(|| why.clone());
             }
@@ -140,26 +146,31 @@ fn ask(root: &Root, path: &RelPath, aspects: AspectSet) -> Option<Metadata> {
     Some(Metadata { aspects, values })
 }
 
-type Values = BTreeMap<(Aspect, Vec<u8>), MetaValue>;
+type Values = BTreeMap<(MetadataField, Vec<u8>), MetadataValue>;
 
-fn ask_for(root: &Root, path: &RelPath, aspects: AspectSet, values: &mut Values) -> io::Result<()> {
+fn ask_for(
+    root: &Root,
+    path: &RelPath,
+    aspects: MetadataFields,
+    values: &mut Values,
+) -> io::Result<()> {
     let node = Node::at(root, path.as_bytes())?;
     let ownership = node.ownership()?;
     let mut plain = |aspect, text: String| {
         if aspects.contains(aspect) {
-            values.insert((aspect, Vec::new()), MetaValue::of(text.into_bytes()));
+            values.insert((aspect, Vec::new()), MetadataValue::of(text.into_bytes()));
         }
     };
-    plain(Aspect::Mode, format!("{:04o}", ownership.mode));
-    plain(Aspect::Owner, format!("{}:{}", ownership.user, ownership.group));
-    if !aspects.contains(Aspect::Acl) && !aspects.contains(Aspect::Xattr) {
+    plain(MetadataField::Mode, format!("{:04o}", ownership.mode));
+    plain(MetadataField::Owner, format!("{}:{}", ownership.user, ownership.group));
+    if !aspects.contains(MetadataField::Acl) && !aspects.contains(MetadataField::Xattr) {
         return Ok(());
     }
     for name in node.attribute_names()? {
         let aspect = match is_access_list(&name) {
-            true => Aspect::Acl,
+            true => MetadataField::Acl,
             false if name.starts_with(b"system.") || name.starts_with(OWN) => continue,
-            false => Aspect::Xattr,
+            false => MetadataField::Xattr,
         };
         if !aspects.contains(aspect) {
             continue;
@@ -167,8 +178,8 @@ fn ask_for(root: &Root, path: &RelPath, aspects: AspectSet, values: &mut Values)
         let value = match node.attribute(&name) {
             // Taken away since it was listed.
             Ok(None) => continue,
-            Ok(Some(value)) => MetaValue::of(value),
-            Err(error) => MetaValue::Unread(error.to_string()),
+            Ok(Some(value)) => MetadataValue::of(value),
+            Err(error) => MetadataValue::Unread(error.to_string()),
         };
         values.insert((aspect, name), value);
     }

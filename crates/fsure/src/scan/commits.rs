@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use super::ledger::Ledger;
-use crate::words::{Error, Result, Stop};
+use crate::words::{Error, Result, StopReason};
 
 /// Time between commits, which is the most work that a kill or a power failure can cost.
 const COMMIT_EVERY: Duration = Duration::from_secs(1);
@@ -56,7 +56,7 @@ impl Ledger<'_> {
                 self.catalog.roll_back();
                 self.may_write = false;
                 let hint = error.hint().unwrap_or_default();
-                self.stop(Stop::RecordFailed(format!("{error}; {hint}")));
+                self.stop(StopReason::RecordFailed(format!("{error}; {hint}")));
                 Ok(())
             }
             other => other,

@@ -6,7 +6,7 @@ use fsure_os::volume::{self, Volume};
 use fsure_os::{Kind, Stat};
 
 use crate::catalog::{Catalog, Row, Stored};
-use crate::words::{Entry, EntryKind, FileSystemId, Known, RelPath, Result, is_same_date};
+use crate::words::{Entry, EntryKind, FileSystemId, RecordState, RelPath, Result, is_same_date};
 
 /// A file system that was met.
 struct Met {
@@ -92,7 +92,7 @@ pub(super) fn known<'a>(
     stored: Option<&'a Stored>,
     entry: &Entry,
     granularity_ns: i64,
-) -> Known<'a> {
+) -> RecordState<'a> {
     let came_back = |row: &Row| {
         let then = &row.record.entry;
         then.kind == entry.kind
@@ -100,9 +100,11 @@ pub(super) fn known<'a>(
             && is_same_date(then.mtime_ns, entry.mtime_ns, granularity_ns)
     };
     match stored {
-        Some(Stored::Bad(_)) => Known::Bad,
-        Some(Stored::Sound(row)) if !row.is_gone() || came_back(row) => Known::Sound(&row.record),
-        _ => Known::Nothing,
+        Some(Stored::Bad(_)) => RecordState::Bad,
+        Some(Stored::Sound(row)) if !row.is_gone() || came_back(row) => {
+            RecordState::Sound(&row.record)
+        }
+        _ => RecordState::Nothing,
     }
 }
 

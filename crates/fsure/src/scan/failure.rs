@@ -8,7 +8,7 @@ use fsure_os::Kind;
 use super::ledger::Settled;
 use super::reader::Reading;
 use super::weigh::{ATTEMPTS_MAX, Pending, Weigher};
-use crate::words::{Basis, Evidence, Result, no_answer};
+use crate::words::{Basis, Evidence, Result, timeout_error};
 
 impl Weigher<'_> {
     /// Orders a file again, by itself: a reader that had it in hand with
@@ -38,7 +38,7 @@ impl Weigher<'_> {
             all.extend(waiting.iter().filter_map(|id| Some((*id, self.pending.remove(id)?))));
         }
         for (id, pending) in all {
-            self.weigh_failure(id, pending, Reading::Unopened(no_answer(patience)))?;
+            self.weigh_failure(id, pending, Reading::Unopened(timeout_error(patience)))?;
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use super::moves::pair_by_spelling;
 use super::{Accept, Halt, Purpose};
 use crate::catalog::{Audit, Bound, SampledFile, Stored, Waiting};
 use crate::tree::{Step, Walk};
-use crate::words::{Known, Record, RelPath, Result, Verdict, is_same_date};
+use crate::words::{Record, RecordState, RelPath, Result, Verdict, is_same_date};
 
 /// The state of a thousand evenly spread files.
 #[derive(Default)]
@@ -173,7 +173,7 @@ impl Ledger<'_> {
             let entry = entries.entry(&self.plan.root, self.catalog, &path, &stat, device)?;
             let stored = self.catalog.get(&path)?;
             let granularity_ns = granularity_ns(self.catalog, stored.as_ref(), &entry);
-            if matches!(known(stored.as_ref(), &entry, granularity_ns), Known::Nothing) {
+            if matches!(known(stored.as_ref(), &entry, granularity_ns), RecordState::Nothing) {
                 waiting.arrive(&path, &entry, device)?;
             }
         }

@@ -17,7 +17,7 @@ use super::lane::Lane;
 use super::post::Post;
 use super::purse::Ending;
 use super::span::{CHUNK, Cut};
-use crate::words::{BytesByWay, Clock};
+use crate::words::{BytesByReadMode, Clock};
 
 /// The counters of all readers, and the flag that stops them.
 #[derive(Debug, Default)]
@@ -29,11 +29,11 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    pub(super) fn bytes_by_way(&self) -> BytesByWay {
+    pub(super) fn bytes_by_way(&self) -> BytesByReadMode {
         let [direct, dontcache, dropped, cached] =
             self.by_way.each_ref().map(|bytes| bytes.load(Ordering::Relaxed));
         let remote = self.remote.load(Ordering::Relaxed);
-        BytesByWay { direct, remote, dontcache, dropped, cached }
+        BytesByReadMode { direct, remote, dontcache, dropped, cached }
     }
 
     pub(super) fn hashed(&self) -> u64 {

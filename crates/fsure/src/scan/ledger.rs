@@ -17,8 +17,9 @@ use super::redated::{NewDates, RedatedCount};
 use super::{Halt, Plan, Purpose};
 use crate::catalog::{Catalog, Claims, Row, Stored};
 use crate::words::{
-    Basis, ByteRange, Changes, Entry, EntryKind, Error, Finding, KnownDamage, MetaChange, Monitor,
-    Offline, Outcome, Record, RelPath, Result, Spelling, Stop, Verdict, Was, is_in_the_future,
+    Basis, ByteRange, Changes, Entry, EntryKind, Error, Finding, KnownDamage, MetadataChange,
+    Monitor, NameMismatch, Offline, Outcome, Record, RecordedValue, RelPath, Result, StopReason,
+    Verdict, is_in_the_future,
 };
 
 /// A path with its verdict and all that led to it.
@@ -32,9 +33,9 @@ pub(super) struct Settled {
     pub(super) unreadable: Vec<ByteRange>,
     pub(super) reason: Option<String>,
     /// Differences between its metadata and the record.
-    pub(super) meta: Vec<MetaChange>,
+    pub(super) meta: Vec<MetadataChange>,
     /// Difference in spelling between its name and the recorded one, if any.
-    pub(super) norm: Option<Spelling>,
+    pub(super) norm: Option<NameMismatch>,
     /// True if the record may be dropped at the user's request: nothing of that
     /// name is there, or it is left out.
     pub(super) may_be_forgotten: bool,
@@ -56,9 +57,9 @@ impl Settled {
         verdict: Verdict,
     ) -> Self {
         let other_name = stored.as_ref().map(Stored::path).filter(|other| **other != path);
-        let norm = other_name.and_then(|other| Spelling::between(other, &path));
+        let norm = other_name.and_then(|other| NameMismatch::between(other, &path));
         let is_moved = other_name.is_some() && norm.is_none();
-        let verdict = if is_moved { verdict.under_another_name() } else { verdict };
+        let verdict = if is_moved { verdict.as_moved() } else { verdict };
         Self {
             path,
             stored,
@@ -218,7 +219,7 @@ impl<'a> Ledger<'a> {
         self.monitor.warn(message);
     }
 
-    pub(super) fn stop(&mut self, stop: Stop) {
+    pub(super) fn stop(&mut self, stop: StopReason) {
         self.outcome.stopped.get_or_insert(stop);
     }
 
@@ -286,7 +287,7 @@ impl<'a> Ledger<'a> {
     /// file by a clock that is right looks older than its record.
     fn warn_of_future_changes(&self) {
         if let Some(first) = &self.first_future_change {
-            let (files, first) = (self.future_changes, first.shown());
+            let (files, first) = (self.future_changes, first.display());
             let have = if files == 1 { "file has" } else { "files have" };
             self.warn(&format!(
                 "{files} {have} a change time in the future (the first: {first}): the clock was \
@@ -296,7 +297,7 @@ impl<'a> Ledger<'a> {
     }
 
     pub(super) fn tell(&mut self, settled: &Settled, wrote: bool) {
-        let has_bad_metadata = settled.meta.iter().any(|change| change.was == Was::Bad);
+        let has_bad_metadata = settled.meta.iter().any(|change| change.was == RecordedValue::Bad);
         if settled.verdict == Verdict::RecordBad || has_bad_metadata {
             self.told_bad.insert(settled.path.clone());
         }

@@ -15,7 +15,7 @@ use super::Plan;
 use super::merge::Seen;
 use crate::catalog::Due;
 use crate::tree::{LeftOut, Patterns};
-use crate::words::{Error, RelPath, Result, Silence};
+use crate::words::{Error, RelPath, Result, StallDetector};
 
 /// Longest time that the control thread waits for a chunk before it attends to others.
 const MOMENT: Duration = Duration::from_millis(10);
@@ -44,7 +44,7 @@ pub(super) struct Looker {
     asks: Sender<Vec<Due>>,
     answers: Receiver<Vec<Looked>>,
     moves: Arc<AtomicU64>,
-    silence: Silence,
+    silence: StallDetector,
     patience: Duration,
     is_asked: bool,
 }
@@ -73,7 +73,7 @@ impl Looker {
         // Not waited for: it might be stuck if the storage does not respond.
         let started = std::thread::Builder::new().name("look".into()).spawn(work);
         started.map_err(|error| Error::Internal(format!("no thread to look with: {error}")))?;
-        let (silence, patience) = (Silence::new(), plan.effort.patience);
+        let (silence, patience) = (StallDetector::new(), plan.effort.patience);
         Ok(Self { asks, answers, moves, silence, patience, is_asked: false })
     }
 

@@ -14,7 +14,7 @@ use super::ledger::Settled;
 use super::reader::{Content, Reading};
 use super::weigh::{Pending, Weigher};
 use crate::catalog::Stored;
-use crate::words::{Basis, Evidence, Found, Known, Result, Verdict, judge};
+use crate::words::{Basis, Evidence, Observation, RecordState, Result, Verdict, judge};
 
 impl Weigher<'_> {
     /// Evaluates a content that was read.
@@ -36,7 +36,8 @@ impl Weigher<'_> {
         pending.entry = self.entry(&pending.path, &content.stat, pending.device)?;
         let rules = self.date_rules(pending.stored.as_ref(), &pending.entry);
         let known = known(pending.stored.as_ref(), &pending.entry, rules.granularity_ns);
-        let (Known::Sound(record), Some(Stored::Sound(row))) = (known, &pending.stored) else {
+        let (RecordState::Sound(record), Some(Stored::Sound(row))) = (known, &pending.stored)
+        else {
             return self.settle_one_look(pending, nothing_to_compare(&content), content);
         };
         if let Some(first) = pending.first.take() {
@@ -71,7 +72,7 @@ impl Weigher<'_> {
                 reason,
             );
         }
-        let found = Found::Present(&pending.entry, comparison.evidence);
+        let found = Observation::Present(&pending.entry, comparison.evidence);
         let verdict = judge(known, found, rules);
         let then = record.entry.clone();
         if self.is_in_doubt(verdict, &then, &pending.entry)? {

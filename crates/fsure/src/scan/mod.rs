@@ -58,7 +58,9 @@ use fsure_os::read::Way;
 
 use crate::catalog::{Catalog, Claims};
 use crate::tree::{Walk, WalkOptions};
-use crate::words::{AspectSet, Clock, Monitor, Offline, Outcome, Progress, RelPath, Result, Stop};
+use crate::words::{
+    Clock, MetadataFields, Monitor, Offline, Outcome, Progress, RelPath, Result, StopReason,
+};
 pub use compare::are_proven;
 pub use effort::{DEPTH_MAX, Effort, Rate, THREADS_MAX};
 pub use entries::Entries;
@@ -125,7 +127,7 @@ pub struct Plan {
     /// True if the record is a list of files, which has no folders and no links.
     pub is_list: bool,
     /// Metadata that is compared and recorded.
-    pub meta: AspectSet,
+    pub meta: MetadataFields,
     /// Go on although the root looks offline.
     pub force: bool,
     /// Report paths that are OK to the monitor, too.
@@ -420,7 +422,7 @@ impl Run<'_> {
             Source::Due(turns) => turns.is_silent(),
         };
         let Some(lost) = self.pool.look_after()?.filter(|_| !is_silent) else {
-            self.weigher.stop(Stop::StorageSilent(patience));
+            self.weigher.stop(StopReason::StorageSilent(patience));
             return Ok(());
         };
         for lost in lost {
@@ -439,7 +441,7 @@ impl Run<'_> {
     /// Returns true if the run has to end here, by decision or on request.
     fn is_halted(&mut self) -> bool {
         if let Some(code) = self.monitor.stop_requested() {
-            self.weigher.stop(Stop::Interrupted(code));
+            self.weigher.stop(StopReason::Interrupted(code));
         }
         self.weigher.end_in_time();
         self.weigher.is_stopped()

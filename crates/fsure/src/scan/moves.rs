@@ -26,8 +26,8 @@ use crate::catalog::{
     Arrival, Bound, Catalog, Departure, Doubt, Stored, Waiting, content_key, is_same_inode,
 };
 use crate::words::{
-    Algorithm, AlgorithmSet, Entry, EntryKind, Evidence, Finding, Found, Known, RelPath, Result,
-    Spelling, Stop, Verdict,
+    Algorithm, AlgorithmSet, Entry, EntryKind, Evidence, Finding, NameMismatch, Observation,
+    RecordState, RelPath, Result, StopReason, Verdict,
 };
 
 /// The reason reported if a file that came or went does not count as moved.
@@ -43,8 +43,8 @@ fn reason_of(doubt: Doubt) -> String {
     }
 }
 
-fn norm_of(doubt: Option<Doubt>) -> Option<Spelling> {
-    doubt.filter(|doubt| *doubt == Doubt::Spelling).map(|_| Spelling::Ambiguous)
+fn norm_of(doubt: Option<Doubt>) -> Option<NameMismatch> {
+    doubt.filter(|doubt| *doubt == Doubt::Spelling).map(|_| NameMismatch::Ambiguous)
 }
 
 /// Pairs names that differ in spelling only, with the names that are there as
@@ -145,7 +145,7 @@ impl Weigher<'_> {
         device: u64,
     ) -> Result<bool> {
         let granularity_ns = super::entries::granularity_ns(self.ledger.catalog, stored, entry);
-        if !matches!(known(stored, entry, granularity_ns), Known::Nothing) {
+        if !matches!(known(stored, entry, granularity_ns), RecordState::Nothing) {
             return Ok(false);
         }
         let Some(waiting) = self.moves.gathers() else { return Ok(false) };
@@ -206,7 +206,8 @@ impl Weigher<'_> {
             Ok(stat) => stat,
             Err(error) if is_gone(&error) => return Ok(true),
             Err(error) => {
-                let found = if is_denied(&error) { Found::Forbidden } else { Found::Unlisted };
+                let found =
+                    if is_denied(&error) { Observation::Forbidden } else { Observation::Unlisted };
                 self.settle_unseen(path, None, found, Some(error.to_string()))?;
                 return Ok(true);
             }
@@ -222,7 +223,9 @@ impl Weigher<'_> {
         let stored = if is_moved { moved } else { self.catalog().get(&path)? };
         let granularity_ns =
             super::entries::granularity_ns(self.ledger.catalog, stored.as_ref(), &entry);
-        if !is_moved && !matches!(known(stored.as_ref(), &entry, granularity_ns), Known::Nothing) {
+        if !is_moved
+            && !matches!(known(stored.as_ref(), &entry, granularity_ns), RecordState::Nothing)
+        {
             self.ledger.distrust_change();
         }
         if let Some(doubt) = doubt.filter(|_| !is_moved && self.plan.purpose == Purpose::Status) {
@@ -245,7 +248,7 @@ impl Weigher<'_> {
         let stored = self.catalog().get(from)?;
         let Some(Stored::Sound(row)) = &stored else { return Ok(None) };
         let then = &row.record.entry;
-        let is_respelled = then.kind == entry.kind && Spelling::between(from, path).is_some();
+        let is_respelled = then.kind == entry.kind && NameMismatch::between(from, path).is_some();
         if row.is_gone() || !(is_respelled || is_same_inode(then, entry)) {
             return Ok(None);
         }
@@ -261,7 +264,7 @@ impl Weigher<'_> {
         if let Some(waiting) = self.moves.waiting.as_ref().filter(|_| may_be_another)
             && waiting.is_doubtfully_spelled(&settled.path)?
         {
-            settled.norm = Some(Spelling::Ambiguous);
+            settled.norm = Some(NameMismatch::Ambiguous);
             settled.reason.get_or_insert_with(|| SPELLED_ALIKE.to_owned());
         }
         self.ledger.settle(settled)
@@ -309,7 +312,7 @@ impl Weigher<'_> {
                     self.ledger.distrust_change();
                 }
                 let reason = doubt.map(reason_of);
-                self.settle_unseen(path, stored, Found::Absent, reason)?;
+                self.settle_unseen(path, stored, Observation::Absent, reason)?;
                 if self.is_stopped() {
                     break;
                 }
@@ -321,7 +324,7 @@ impl Weigher<'_> {
     fn is_to_stop(&mut self) -> Result<bool> {
         self.commit_if_due()?;
         if let Some(code) = self.ledger.monitor.stop_requested() {
-            self.stop(Stop::Interrupted(code));
+            self.stop(StopReason::Interrupted(code));
         }
         Ok(self.is_stopped())
     }
@@ -353,7 +356,7 @@ impl Weigher<'_> {
             }
             finding.verdict = Verdict::Moved;
             finding.reason = None;
-            finding.norm = Spelling::between(&from, &finding.path);
+            finding.norm = NameMismatch::between(&from, &finding.path);
             finding.moved_from = Some(from);
             finding.recorded = Some(row.record.entry);
         }

@@ -33,7 +33,7 @@ impl Ledger<'_> {
     }
 
     fn distrust_patterns(&mut self, path: &RelPath) {
-        let why = format!("names were left out by a {} that was not signed", path.shown());
+        let why = format!("names were left out by a {} that was not signed", path.display());
         self.outcome.record_untrusted.get_or_insert(why);
     }
 }

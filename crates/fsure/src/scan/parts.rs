@@ -11,7 +11,7 @@ use super::reader::Content;
 use super::weigh::{Pending, Weigher};
 use crate::catalog::{Due, Part, Row, Stored, Turn, UnfinishedBlocks, add_part};
 use crate::words::{
-    Algorithm, AlgorithmSet, Entry, Evidence, Record, RelPath, Result, Scrubbed, Verdict,
+    Algorithm, AlgorithmSet, Entry, Evidence, Record, RelPath, Result, ScrubSummary, Verdict,
 };
 
 /// Files from this size on are read by their blocks even if they fit, so that
@@ -93,7 +93,7 @@ fn splittable(stored: Option<&Stored>) -> Option<(&Row, [u8; 32])> {
 
 impl Weigher<'_> {
     /// Returns the counts of the scrub in the outcome of this run.
-    pub(super) fn scrubbed(&mut self) -> &mut Scrubbed {
+    pub(super) fn scrubbed(&mut self) -> &mut ScrubSummary {
         self.ledger.outcome.scrub.get_or_insert_default()
     }
 

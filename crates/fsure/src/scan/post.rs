@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::lane::Heads;
 use super::reader::Job;
-use crate::words::Silence;
+use crate::words::StallDetector;
 
 /// One reader's post.
 pub(super) struct Post(Mutex<State>);
@@ -21,7 +21,7 @@ struct State {
     moves: u64,
     /// True if it waits for nothing that could be stuck.
     is_at_rest: bool,
-    silence: Silence,
+    silence: StallDetector,
     has_head: bool,
     is_lost: bool,
 }
@@ -41,7 +41,7 @@ impl Post {
             held: Held::default(),
             moves: 0,
             is_at_rest: true,
-            silence: Silence::new(),
+            silence: StallDetector::new(),
             has_head: false,
             is_lost: false,
         }))

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use crate::words::{Clock, RelPath, Watch};
+use crate::words::{Clock, ElapsedTimer, RelPath};
 
 /// The limit on the work of a scrub.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,7 +36,7 @@ pub struct ScrubRules {
 #[derive(Clone, Debug)]
 pub(super) struct Ending {
     time: Option<Duration>,
-    watch: Watch,
+    watch: ElapsedTimer,
 }
 
 impl Ending {

@@ -12,7 +12,7 @@ use super::parts::PARTS_MIN;
 use super::weigh::Weigher;
 use super::{Budget, Plan, ScrubRules};
 use crate::catalog::{Due, Stored};
-use crate::words::{RelPath, Result, Scrubbed};
+use crate::words::{RelPath, Result, ScrubSummary};
 
 /// Files and bytes that are chosen at once: enough for an order of the disk
 /// that is worth having, and few enough for an age to be an age.
@@ -78,11 +78,11 @@ impl Turns {
         }
         let outcome = &mut weigher.ledger.outcome;
         outcome.nested_roots.clone_from(&rules.nested_roots);
-        outcome.scrub = Some(Scrubbed {
+        outcome.scrub = Some(ScrubSummary {
             due_files: due.files,
             due_bytes: due.bytes,
             must_be_complete: rules.must_be_complete,
-            ..Scrubbed::default()
+            ..ScrubSummary::default()
         });
         weigher.ledger.cut_off = weigher.ledger.catalog.cut_off(&scope)?.into_iter().collect();
         self.bad = std::mem::take(&mut weigher.ledger.bad_rows).into();

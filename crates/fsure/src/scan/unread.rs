@@ -11,7 +11,7 @@ use super::ledger::{Settled, unlisted_because};
 use super::weigh::Weigher;
 use crate::catalog::Stored;
 use crate::tree::LeftOut;
-use crate::words::{DateRules, Evidence, Found, Known, RelPath, Result, judge};
+use crate::words::{DateRules, Evidence, Observation, RecordState, RelPath, Result, judge};
 
 impl Weigher<'_> {
     /// Settles a folder once its names are known, or why they are not.
@@ -71,7 +71,7 @@ impl Weigher<'_> {
         match self.plan.root.stat(path.as_bytes()) {
             // Another name's entry, as names go where capitals do not count.
             Ok(stat) if self.listed.is_alias(&self.plan.root, &path, &stat) => {
-                self.settle_unseen(path, stored, Found::Absent, None)
+                self.settle_unseen(path, stored, Observation::Absent, None)
             }
             Ok(stat) => {
                 let parent = path.parent().unwrap_or_default();
@@ -83,11 +83,14 @@ impl Weigher<'_> {
             }
             Err(error) if is_gone(&error) && self.is_of_absent_volume(stored.as_ref()) => {
                 let reason = "the file system it was recorded on is not mounted here".to_owned();
-                self.settle_unseen(path, stored, Found::Unlisted, Some(reason))
+                self.settle_unseen(path, stored, Observation::Unlisted, Some(reason))
             }
-            Err(error) if is_gone(&error) => self.settle_unseen(path, stored, Found::Absent, None),
+            Err(error) if is_gone(&error) => {
+                self.settle_unseen(path, stored, Observation::Absent, None)
+            }
             Err(error) => {
-                let found = if is_denied(&error) { Found::Forbidden } else { Found::Unlisted };
+                let found =
+                    if is_denied(&error) { Observation::Forbidden } else { Observation::Unlisted };
                 self.settle_unseen(path, stored, found, Some(error.to_string()))
             }
         }
@@ -106,23 +109,23 @@ impl Weigher<'_> {
         &mut self,
         path: RelPath,
         stored: Option<Stored>,
-        found: Found<'_>,
+        found: Observation<'_>,
         reason: Option<String>,
     ) -> Result<()> {
         let known = match &stored {
-            Some(Stored::Sound(row)) if !row.is_gone() => Known::Sound(&row.record),
-            Some(Stored::Bad(_)) => Known::Bad,
-            _ => Known::Nothing,
+            Some(Stored::Sound(row)) if !row.is_gone() => RecordState::Sound(&row.record),
+            Some(Stored::Bad(_)) => RecordState::Bad,
+            _ => RecordState::Nothing,
         };
-        let is_nowhere = matches!(found, Found::Absent) || stored.is_some();
-        if matches!(known, Known::Nothing) && is_nowhere {
+        let is_nowhere = matches!(found, Observation::Absent) || stored.is_some();
+        if matches!(known, RecordState::Nothing) && is_nowhere {
             // A tombstone, and nothing came back.
-            if let (Some(Stored::Sound(row)), Found::Absent) = (&stored, found) {
+            if let (Some(Stored::Sound(row)), Observation::Absent) = (&stored, found) {
                 self.ledger.note_tombstone(row);
             }
             return Ok(());
         }
-        let is_absent = matches!(found, Found::Absent);
+        let is_absent = matches!(found, Observation::Absent);
         if is_absent && self.lets_wait_gone(stored.as_ref())? {
             return Ok(());
         }

@@ -24,8 +24,8 @@ use super::retries::Retries;
 use super::{From, Plan, Purpose, UpdateRules};
 use crate::catalog::{Catalog, Claims, Stored, UnfinishedBlocks};
 use crate::words::{
-    AlgorithmSet, Entry, EntryKind, Error, Evidence, Found, Known, Outcome, RelPath, Result, Stop,
-    Verdict, judge, no_answer,
+    AlgorithmSet, Entry, EntryKind, Error, Evidence, Observation, Outcome, RecordState, RelPath,
+    Result, StopReason, Verdict, judge, timeout_error,
 };
 
 /// Most attempts to read a file that changes while it is read.
@@ -156,7 +156,7 @@ impl<'a> Weigher<'a> {
         pending.map(|pending| &pending.path)
     }
 
-    pub(super) fn stop(&mut self, stop: Stop) {
+    pub(super) fn stop(&mut self, stop: StopReason) {
         self.ledger.stop(stop);
     }
 
@@ -191,10 +191,11 @@ impl<'a> Weigher<'a> {
                 }
                 Ok(())
             }
-            Seen::Unlisted(true) => self.settle_unseen(path, stored, Found::Forbidden, None),
-            Seen::Unlisted(false) => self.settle_unseen(path, stored, Found::Unlisted, None),
+            Seen::Unlisted(true) => self.settle_unseen(path, stored, Observation::Forbidden, None),
+            Seen::Unlisted(false) => self.settle_unseen(path, stored, Observation::Unlisted, None),
             Seen::Unseen(error) => {
-                let found = if is_denied(&error) { Found::Forbidden } else { Found::Unlisted };
+                let found =
+                    if is_denied(&error) { Observation::Forbidden } else { Observation::Unlisted };
                 self.settle_unseen(path, stored, found, Some(error.to_string()))
             }
             Seen::Absent => self.take_absent(path, stored),
@@ -211,7 +212,8 @@ impl<'a> Weigher<'a> {
                 Ok(())
             }
             Seen::PatternsUnread(error) => {
-                self.ledger.warn(&format!("{}: {error}: nothing is left out for it", path.shown()));
+                self.ledger
+                    .warn(&format!("{}: {error}: nothing is left out for it", path.display()));
                 Ok(())
             }
         }
@@ -229,7 +231,7 @@ impl<'a> Weigher<'a> {
             EntryKind::File => return self.take_file(path, stored, entry, stat, device),
             EntryKind::Special => {
                 self.ledger.outcome.special += 1;
-                if matches!(known(stored.as_ref(), &entry, 1), Known::Nothing) {
+                if matches!(known(stored.as_ref(), &entry, 1), RecordState::Nothing) {
                     return Ok(());
                 }
             }
@@ -237,7 +239,11 @@ impl<'a> Weigher<'a> {
             EntryKind::Link => match self.plan.root.link_target(path.as_bytes()) {
                 Ok(target) => entry.target = Some(target.into_boxed_slice()),
                 Err(error) => {
-                    let found = if is_denied(&error) { Found::Forbidden } else { Found::Unlisted };
+                    let found = if is_denied(&error) {
+                        Observation::Forbidden
+                    } else {
+                        Observation::Unlisted
+                    };
                     return self.settle_unseen(path, stored, found, Some(error.to_string()));
                 }
             },
@@ -275,27 +281,31 @@ impl<'a> Weigher<'a> {
         let known = known(stored.as_ref(), &entry, granularity_ns);
         let wanted = match (&self.plan.purpose, known) {
             // A link or a folder has become this file: nothing to compare with.
-            (Purpose::Verify, Known::Sound(record)) if record.entry.kind != EntryKind::File => None,
-            (Purpose::Update(rules), Known::Sound(record))
+            (Purpose::Verify, RecordState::Sound(record))
+                if record.entry.kind != EntryKind::File =>
+            {
+                None
+            }
+            (Purpose::Update(rules), RecordState::Sound(record))
                 if record.entry.kind != EntryKind::File =>
             {
                 rules.accept.covers(&path).then_some(rules.digests)
             }
-            (Purpose::Status, _) | (Purpose::Verify, Known::Bad) => None,
+            (Purpose::Status, _) | (Purpose::Verify, RecordState::Bad) => None,
             (Purpose::Update(UpdateRules { only_sizes: Some(sizes), .. }), _)
                 if !sizes.may_be_shared(entry.size) =>
             {
                 None
             }
-            (Purpose::Verify, Known::Nothing) => self.moves.wants(&entry)?,
-            (Purpose::Verify, Known::Sound(record)) => Some(record.digests.algorithms()),
-            (Purpose::Update(rules), Known::Nothing) => {
+            (Purpose::Verify, RecordState::Nothing) => self.moves.wants(&entry)?,
+            (Purpose::Verify, RecordState::Sound(record)) => Some(record.digests.algorithms()),
+            (Purpose::Update(rules), RecordState::Nothing) => {
                 (!rules.only_completes).then_some(rules.digests)
             }
-            (Purpose::Update(rules), Known::Bad) => {
+            (Purpose::Update(rules), RecordState::Bad) => {
                 rules.accept.covers(&path).then_some(rules.digests)
             }
-            (Purpose::Update(rules), Known::Sound(record)) => {
+            (Purpose::Update(rules), RecordState::Sound(record)) => {
                 let has = record.digests.algorithms();
                 let is_racy = record.is_racy(granularity_ns)
                     && !self.ledger.catalog.is_own_change(&path, &record.entry)?;
@@ -356,7 +366,7 @@ impl<'a> Weigher<'a> {
                     return self.weigh_content(id, pending, content);
                 }
                 Some(Link::Silent) => {
-                    let failed = Reading::Unopened(no_answer(self.plan.effort.patience));
+                    let failed = Reading::Unopened(timeout_error(self.plan.effort.patience));
                     return self.weigh_failure(id, pending, failed);
                 }
                 // Another file by now, or a number used again.
@@ -491,6 +501,6 @@ impl<'a> Weigher<'a> {
     ) -> Verdict {
         let rules = self.date_rules(stored, entry);
         let known = known(stored, entry, rules.granularity_ns);
-        judge(known, Found::Present(entry, evidence), rules)
+        judge(known, Observation::Present(entry, evidence), rules)
     }
 }

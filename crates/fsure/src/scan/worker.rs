@@ -52,7 +52,9 @@ impl Worker {
         // A fault here must reach the control thread, which would wait for ever.
         let work = AssertUnwindSafe(|| {
             let hands = Hands::new(shared, lane, post);
-            hands.doing("get memory to read", "files".as_ref()).map(|mut hands| at_work(&mut hands))
+            hands
+                .context("get memory to read", "files".as_ref())
+                .map(|mut hands| at_work(&mut hands))
         });
         let failed = catch_unwind(work)
             .unwrap_or_else(|_| Err(Error::Internal("a reader failed".to_owned())));

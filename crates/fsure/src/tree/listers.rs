@@ -16,7 +16,7 @@ use fsure_os::folder::Root;
 
 use super::list::{Listed, Task, list};
 use super::walk::Borders;
-use crate::words::{Error, RelPath, Result, Silence, no_answer};
+use crate::words::{Error, RelPath, Result, StallDetector, timeout_error};
 
 /// Names that may wait for the reader. Once there are so many, listing stops
 /// until half of them are taken, so that threads do not go to sleep and wake up
@@ -82,7 +82,7 @@ struct Busy {
     folder: RelPath,
     /// Counts the names it has come to.
     moves: Arc<AtomicU64>,
-    silence: Silence,
+    silence: StallDetector,
 }
 
 impl Listers {
@@ -164,7 +164,7 @@ impl Listers {
         for number in stuck.collect::<Vec<_>>() {
             let Some(Busy { folder, .. }) = board.busy.remove(&number) else { continue };
             board.lost += 1;
-            let listed = Listed::unanswered(&folder, no_answer(patience));
+            let listed = Listed::unanswered(&folder, timeout_error(patience));
             board.put(folder, Ok(listed));
             self.start_one(board)?;
         }
@@ -208,7 +208,7 @@ impl Shared {
                 continue;
             };
             let moves = Arc::new(AtomicU64::new(0));
-            let silence = Silence::new();
+            let silence = StallDetector::new();
             let busy = Busy { folder: task.folder.clone(), moves: Arc::clone(&moves), silence };
             board.busy.insert(number, busy);
             drop(board);

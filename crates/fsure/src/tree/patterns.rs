@@ -55,7 +55,7 @@ impl Patterns {
     pub fn with_file(&self, folder: &RelPath, text: &str) -> Result<Self> {
         let file = folder.join(IGNORE_FILE.as_bytes());
         let lines = text.strip_prefix('\u{feff}').unwrap_or(text).lines();
-        let source = file.shown().to_string();
+        let source = file.display().to_string();
         let layer = Layer::parse(lines, folder.clone(), self.innermost.clone(), &source)?;
         Ok(Self { first: self.first.clone(), innermost: layer.or(self.innermost.clone()) })
     }

@@ -94,7 +94,7 @@ impl Borders {
     /// hidden by it.
     pub(super) fn is_own(&self, folder: &RelPath, name: &[u8], stat: &io::Result<Stat>) -> bool {
         let may_be_carrier = || stat.as_ref().is_ok_and(|stat| stat.kind == Kind::File);
-        is_carrier(name) && may_be_carrier() || self.own.iter().any(|own| own.is(folder, name))
+        is_carrier(name) && may_be_carrier() || self.own.iter().any(|own| own.equals(folder, name))
     }
 
     /// Says why the tree ends at a name in a folder on `device`, if it does.
@@ -296,8 +296,8 @@ mod tests {
         let walk =
             walk.filter(|step| !matches!(step, Ok(Step::Listed(_) | Step::PatternsRead(..))));
         let tell = |step: Result<Step>| match step.unwrap() {
-            Step::LeftOut(path, _, why) => format!("{} {why:?}", path.shown()),
-            step => step.path().shown().to_string(),
+            Step::LeftOut(path, _, why) => format!("{} {why:?}", path.display()),
+            step => step.path().display().to_string(),
         };
         walk.map(tell).collect()
     }

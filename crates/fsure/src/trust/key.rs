@@ -9,7 +9,7 @@ use blake2::digest::consts::U32;
 use blake2::{Blake2b, Digest as _};
 use minisign::{PublicKey, SecretKey, SecretKeyBox, SignatureBox};
 
-use crate::words::SealText;
+use crate::words::SignedStatement;
 
 /// Characters of a public key that is given as text: 42 bytes in base64.
 const KEY_CHARACTERS: usize = 56;
@@ -68,7 +68,7 @@ impl Verifier {
     }
 
     /// Checks a signature on a statement, trusted comment included.
-    pub(crate) fn check(&self, seal: &SealText) -> Result<(), Unsigned> {
+    pub(crate) fn check(&self, seal: &SignedStatement) -> Result<(), Unsigned> {
         let signature =
             SignatureBox::from_string(&seal.signature).map_err(|_| Unsigned::Invalid)?;
         if signature.keynum() != self.0.keynum() {
@@ -81,7 +81,7 @@ impl Verifier {
 }
 
 /// The number of the key that a signature names.
-pub(crate) fn signer_of(seal: &SealText) -> Option<String> {
+pub(crate) fn signer_of(seal: &SignedStatement) -> Option<String> {
     SignatureBox::from_string(&seal.signature).ok().map(|signature| id_of(signature.keynum()))
 }
 
@@ -142,13 +142,13 @@ impl Signer {
     }
 
     /// Signs a statement. The comment is covered by the signature.
-    pub(crate) fn sign(&self, statement: String, comment: &str) -> Result<SealText, String> {
+    pub(crate) fn sign(&self, statement: String, comment: &str) -> Result<SignedStatement, String> {
         let about = format!("signature from minisign secret key {}", self.verifier().id());
         let message = Cursor::new(statement.as_bytes());
         let public = Some(&self.public);
         let signed = minisign::sign(public, &self.secret, message, Some(comment), Some(&about));
         let signature = signed.map_err(|error| error.to_string())?.into_string();
-        let seal = SealText { statement, signature };
+        let seal = SignedStatement { statement, signature };
         match self.verifier().check(&seal) {
             Ok(()) => Ok(seal),
             Err(_) => Err("the signature that was made does not fit its own key".to_owned()),
@@ -174,12 +174,12 @@ mod tests {
         assert_eq!(signer_of(&seal), Some(signer.verifier().id()));
         let by_other = other.verifier().check(&seal);
         assert_eq!(by_other, Err(Unsigned::OtherKey(signer.verifier().id())));
-        let text = SealText { statement: "Text\n".to_owned(), ..seal.clone() };
+        let text = SignedStatement { statement: "Text\n".to_owned(), ..seal.clone() };
         assert_eq!(signer.verifier().check(&text), Err(Unsigned::Invalid));
         let signature = seal.signature.replace("generation:1", "generation:2");
-        let comment = SealText { signature, ..seal };
+        let comment = SignedStatement { signature, ..seal };
         assert_eq!(signer.verifier().check(&comment), Err(Unsigned::Invalid));
-        let none = SealText { signature: String::new(), ..comment };
+        let none = SignedStatement { signature: String::new(), ..comment };
         assert_eq!(signer.verifier().check(&none), Err(Unsigned::Invalid));
     }
 

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::catalog::Claimed;
 use crate::words::digest::hex;
-use crate::words::{Generation, SealText};
+use crate::words::{Generation, SignedStatement};
 
 /// The content of a signed message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,12 +97,12 @@ impl Statement {
 }
 
 /// Returns the digest that stands for a statement and all that it binds.
-pub(crate) fn head(seal: &SealText) -> [u8; 32] {
+pub(crate) fn head(seal: &SignedStatement) -> [u8; 32] {
     *blake3::hash(seal.statement.as_bytes()).as_bytes()
 }
 
 /// A generation with its statement, if it is a signed one.
-pub(crate) fn statement(generation: &Generation) -> Option<(&SealText, Option<Statement>)> {
+pub(crate) fn statement(generation: &Generation) -> Option<(&SignedStatement, Option<Statement>)> {
     let seal = generation.seal.as_ref()?;
     let read = Statement::read(&seal.statement);
     Some((seal, read.filter(|read| read.generation == generation.number)))

@@ -64,7 +64,7 @@ impl Advice {
 
 /// The known facts about a folder and all that is below it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Use {
+pub struct FolderUse {
     /// Seconds per hour for which programs wait for writes to be durable.
     pub durable: f64,
     /// Seconds per hour for which they wait for reads from the device.
@@ -103,7 +103,7 @@ pub const WORTH: f64 = 10.0;
 const SHARE: u64 = 2;
 
 /// Returns the advice on a folder, with the reason.
-pub fn advise(seen: &Use) -> Advised {
+pub fn advise(seen: &FolderUse) -> Advised {
     let gain = seen.durable + seen.missed;
     let said = |advice, why: String| Advised { advice, why };
     if seen.is_in_memory {
@@ -140,7 +140,7 @@ pub fn advise(seen: &Use) -> Advised {
 
 /// Returns the reason why the folder does not fit into memory; `None` if it fits, or if the
 /// free memory is not known.
-fn no_room(seen: &Use) -> Option<String> {
+fn no_room(seen: &FolderUse) -> Option<String> {
     let Some(size) = seen.size else {
         return Some("it is too large to be counted in a moment, and so for memory".to_owned());
     };
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
     use crate::words::units::{GIB, MIB};
 
-    const HOT: Use = Use {
+    const HOT: FolderUse = FolderUse {
         durable: 100.0,
         missed: 1.0,
         is_in_memory: false,
@@ -201,27 +201,31 @@ mod tests {
     #[test]
     fn each_fact_decides_where_it_should() {
         let no = Some("/mnt is nfs4".to_owned());
-        let read = Use { durable: 1.0, missed: 100.0, ..HOT };
+        let read = FolderUse { durable: 1.0, missed: 100.0, ..HOT };
         for (seen, advice, word) in [
             (HOT, Advice::Bind, "--max-loss"),
-            (Use { risk: Risk::Cache, ..HOT }, Advice::Bind, "made again"),
-            (Use { risk: Risk::Log, ..HOT }, Advice::Bind, "last lines"),
-            (Use { risk: Risk::Source, ..HOT }, Advice::Bind, "work"),
-            (Use { risk: Risk::Database, ..HOT }, Advice::Exclude, "promises"),
+            (FolderUse { risk: Risk::Cache, ..HOT }, Advice::Bind, "made again"),
+            (FolderUse { risk: Risk::Log, ..HOT }, Advice::Bind, "last lines"),
+            (FolderUse { risk: Risk::Source, ..HOT }, Advice::Bind, "work"),
+            (FolderUse { risk: Risk::Database, ..HOT }, Advice::Exclude, "promises"),
             (read.clone(), Advice::Pin, "second copy"),
-            (Use { risk: Risk::Database, ..read.clone() }, Advice::Pin, "nothing can be lost"),
-            (Use { durable: 8.9, missed: 1.0, ..HOT }, Advice::Leave, "hardly"),
-            (Use { durable: 9.1, missed: 1.0, ..HOT }, Advice::Bind, ""),
-            (Use { is_in_memory: true, ..HOT }, Advice::Leave, "already"),
-            (Use { is_disk_side: true, ..HOT }, Advice::Leave, "fsure's own"),
-            (Use { unbindable: no.clone(), ..HOT }, Advice::Exclude, "nfs"),
-            (Use { unbindable: no, ..read.clone() }, Advice::Pin, ""),
-            (Use { is_of_the_system: true, ..HOT }, Advice::Exclude, "folders in it"),
-            (Use { size: None, ..HOT }, Advice::Exclude, "too large"),
-            (Use { size: Some(GIB / 2 + 1), ..HOT }, Advice::Exclude, "1.0 GiB"),
-            (Use { size: Some(GIB / 2), ..HOT }, Advice::Bind, ""),
-            (Use { available: None, ..HOT }, Advice::Bind, ""),
-            (Use { is_of_the_system: true, durable: 0.0, ..HOT }, Advice::Leave, ""),
+            (
+                FolderUse { risk: Risk::Database, ..read.clone() },
+                Advice::Pin,
+                "nothing can be lost",
+            ),
+            (FolderUse { durable: 8.9, missed: 1.0, ..HOT }, Advice::Leave, "hardly"),
+            (FolderUse { durable: 9.1, missed: 1.0, ..HOT }, Advice::Bind, ""),
+            (FolderUse { is_in_memory: true, ..HOT }, Advice::Leave, "already"),
+            (FolderUse { is_disk_side: true, ..HOT }, Advice::Leave, "fsure's own"),
+            (FolderUse { unbindable: no.clone(), ..HOT }, Advice::Exclude, "nfs"),
+            (FolderUse { unbindable: no, ..read.clone() }, Advice::Pin, ""),
+            (FolderUse { is_of_the_system: true, ..HOT }, Advice::Exclude, "folders in it"),
+            (FolderUse { size: None, ..HOT }, Advice::Exclude, "too large"),
+            (FolderUse { size: Some(GIB / 2 + 1), ..HOT }, Advice::Exclude, "1.0 GiB"),
+            (FolderUse { size: Some(GIB / 2), ..HOT }, Advice::Bind, ""),
+            (FolderUse { available: None, ..HOT }, Advice::Bind, ""),
+            (FolderUse { is_of_the_system: true, durable: 0.0, ..HOT }, Advice::Leave, ""),
         ] {
             let advised = advise(&seen);
             assert_eq!(advised.advice, advice, "{seen:?}");

@@ -1,10 +1,10 @@
 //! The amount of files and bytes of a tree, by the age of their last verification.
 
-use super::{ExitCode, KnownDamage, RelPath, Tally};
+use super::{ExitCode, KnownDamage, RelPath, VerdictCounts};
 
 /// The time since the last verification, as a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
+pub enum AgeBucket {
     /// Within 24 hours.
     Today,
     /// Within 7 days.
@@ -21,7 +21,7 @@ pub enum When {
     Never,
 }
 
-impl When {
+impl AgeBucket {
     /// All of them, the youngest first.
     pub const ALL: [Self; 7] =
         [Self::Today, Self::Week, Self::Month, Self::Quarter, Self::Year, Self::Older, Self::Never];
@@ -45,7 +45,7 @@ impl When {
 
 /// Files and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Amount {
+pub struct FilesAndBytes {
     /// Files.
     pub files: u64,
     /// Their bytes.
@@ -54,22 +54,22 @@ pub struct Amount {
 
 /// The recorded files of a root, by the age of their last verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ages {
-    pub(crate) amounts: [Amount; When::ALL.len()],
+pub struct AgeHistogram {
+    pub(crate) amounts: [FilesAndBytes; AgeBucket::ALL.len()],
     /// The file that was verified longest ago, with the date in seconds since
     /// 1970; `None` if no file has a date.
     pub oldest: Option<(RelPath, i64)>,
     /// Rows that fail their seal, of which nothing is known.
     pub bad_records: u64,
     /// Files known to be damaged, by the verdict of the run that last read them.
-    pub known_damage: Tally,
+    pub known_damage: VerdictCounts,
     /// The date at which the oldest of that damage was found, seconds since 1970.
     pub damaged_since_s: Option<i64>,
     /// Roots of their own below this one.
     pub nested_roots: Vec<RelPath>,
 }
 
-impl Ages {
+impl AgeHistogram {
     /// Counts a file that is known to be damaged.
     pub fn add_damage(&mut self, known: KnownDamage) {
         self.known_damage.add(known.verdict);
@@ -87,24 +87,24 @@ impl Ages {
 
     /// Counts a file.
     pub fn add(&mut self, path: &RelPath, bytes: u64, verified_s: i64, now_s: i64) {
-        let when = When::of(verified_s, now_s);
+        let when = AgeBucket::of(verified_s, now_s);
         let amount = &mut self.amounts[when as usize];
         amount.files += 1;
         amount.bytes = amount.bytes.saturating_add(bytes);
         let is_older = self.oldest.as_ref().is_none_or(|(_, oldest)| verified_s < *oldest);
-        if when != When::Never && is_older {
+        if when != AgeBucket::Never && is_older {
             self.oldest = Some((path.clone(), verified_s));
         }
     }
 
     /// Returns the amount whose last verification is in that class.
-    pub fn of(&self, when: When) -> Amount {
+    pub fn of(&self, when: AgeBucket) -> FilesAndBytes {
         self.amounts[when as usize]
     }
 
     /// Returns the amount over all classes.
-    pub fn total(&self) -> Amount {
-        self.amounts.iter().fold(Amount::default(), |sum, amount| Amount {
+    pub fn total(&self) -> FilesAndBytes {
+        self.amounts.iter().fold(FilesAndBytes::default(), |sum, amount| FilesAndBytes {
             files: sum.files + amount.files,
             bytes: sum.bytes.saturating_add(amount.bytes),
         })
@@ -142,20 +142,20 @@ mod tests {
             (0, -1, "never"),
         ] {
             let then_s = now_s - days * 86_400 - seconds;
-            assert_eq!(When::of(then_s, now_s).name(), name, "{days} days {seconds} s");
+            assert_eq!(AgeBucket::of(then_s, now_s).name(), name, "{days} days {seconds} s");
         }
-        assert_eq!(When::of(0, now_s), When::Never);
+        assert_eq!(AgeBucket::of(0, now_s), AgeBucket::Never);
     }
 
     #[test]
     fn the_oldest_has_a_date() {
-        let mut ages = Ages::default();
+        let mut ages = AgeHistogram::default();
         let path = |name: &str| RelPath::from_bytes(name.as_bytes());
         for (name, verified_s) in [("b", 500), ("a", 0), ("c", 400), ("d", 9_999)] {
             ages.add(&path(name), 10, verified_s, 1_000);
         }
         assert_eq!(ages.oldest, Some((path("c"), 400)));
-        assert_eq!(ages.of(When::Never), Amount { files: 2, bytes: 20 });
-        assert_eq!(ages.total(), Amount { files: 4, bytes: 40 });
+        assert_eq!(ages.of(AgeBucket::Never), FilesAndBytes { files: 2, bytes: 20 });
+        assert_eq!(ages.total(), FilesAndBytes { files: 4, bytes: 40 });
     }
 }

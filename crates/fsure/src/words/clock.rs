@@ -33,8 +33,8 @@ impl Clock {
 
     /// Starts a measurement. It is not affected if the system's clock is set
     /// meanwhile.
-    pub(crate) fn watch(&self) -> Watch {
-        Watch { clock: self.clone(), began: Instant::now(), began_ns: self.now_ns() }
+    pub(crate) fn watch(&self) -> ElapsedTimer {
+        ElapsedTimer { clock: self.clone(), began: Instant::now(), began_ns: self.now_ns() }
     }
 }
 
@@ -46,13 +46,13 @@ impl fmt::Debug for Clock {
 
 /// Measures how long something lasts.
 #[derive(Clone, Debug)]
-pub(crate) struct Watch {
+pub(crate) struct ElapsedTimer {
     clock: Clock,
     began: Instant,
     began_ns: i64,
 }
 
-impl Watch {
+impl ElapsedTimer {
     /// Returns the time since the start.
     pub(crate) fn elapsed(&self) -> Duration {
         if self.clock.0.is_none() {

@@ -1,6 +1,6 @@
 //! Results of a comparison of two trees.
 
-use super::{EntryKind, ExitCode, RelPath, Tally};
+use super::{EntryKind, ExitCode, RelPath, VerdictCounts};
 
 /// The difference of one path between two trees, the first (here) and the second (there).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Difference {
 
 /// A path that is not the same in two trees.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Compared {
+pub struct ComparedPath {
     /// Kind of the difference.
     pub difference: Difference,
     /// The path; the one in the first tree if the two differ.
@@ -66,7 +66,7 @@ pub struct Comparison {
     pub unusable: u64,
     /// Files that are known to be damaged by the records of both, by the verdict of the
     /// run that last read them.
-    pub known_damage: Tally,
+    pub known_damage: VerdictCounts,
     /// Bytes of files that were read for the comparison.
     pub bytes_read: u64,
 }

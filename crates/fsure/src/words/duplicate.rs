@@ -1,6 +1,6 @@
 //! Files of equal content.
 
-use super::{ExitCode, Offline, RelPath, Tally};
+use super::{ExitCode, Offline, RelPath, VerdictCounts};
 
 /// One of several files of equal content.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub struct Duplicates {
     /// Records that fail their seal, and were not used.
     pub bad_records: u64,
     /// Files that are known to be damaged, by the verdict of the run that last read them.
-    pub known_damage: Tally,
+    pub known_damage: VerdictCounts,
     /// The reason why the root cannot be the recorded one; `None` if it can be.
     /// If it is set, nothing was searched.
     pub offline: Option<Offline>,

@@ -185,17 +185,17 @@ impl Error {
 /// Adds the place to a system error.
 pub trait IoContext<T> {
     /// Adds the operation that failed, as a verb, and the path that it was done to.
-    fn doing(self, doing: &'static str, path: &Path) -> Result<T>;
+    fn context(self, doing: &'static str, path: &Path) -> Result<T>;
 }
 
 impl<T> IoContext<T> for io::Result<T> {
-    fn doing(self, doing: &'static str, path: &Path) -> Result<T> {
+    fn context(self, doing: &'static str, path: &Path) -> Result<T> {
         self.map_err(|source| Error::Io { doing, path: path.to_owned(), source })
     }
 }
 
 /// Returns the error for an operation that the storage did not complete before the timeout.
-pub(crate) fn no_answer(patience: Duration) -> io::Error {
+pub(crate) fn timeout_error(patience: Duration) -> io::Error {
     let why = format!("the storage did not answer for {} s", patience.as_secs_f64());
     io::Error::new(io::ErrorKind::TimedOut, why)
 }

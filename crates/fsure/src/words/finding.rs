@@ -1,6 +1,6 @@
 //! One path with its verdict and the evidence for it.
 
-use super::{Entry, EntryKind, KnownDamage, MetaChange, RelPath, Spelling, Verdict};
+use super::{Entry, EntryKind, KnownDamage, MetadataChange, NameMismatch, RelPath, Verdict};
 
 /// A half-open range of bytes of a file.
 pub type ByteRange = std::ops::Range<u64>;
@@ -47,9 +47,9 @@ pub struct Finding {
     /// The path under which it is recorded, if that is another one.
     pub moved_from: Option<RelPath>,
     /// Difference in spelling, actual or possible, from the recorded path.
-    pub norm: Option<Spelling>,
+    pub norm: Option<NameMismatch>,
     /// Differences of its metadata from the record.
-    pub meta: Vec<MetaChange>,
+    pub meta: Vec<MetadataChange>,
     /// The recorded entry.
     pub recorded: Option<Entry>,
     /// The entry found.
@@ -97,7 +97,7 @@ impl Finding {
 
     /// Returns true if it is the recorded name in another spelling.
     pub fn is_respelled(&self) -> bool {
-        matches!(self.norm, Some(Spelling::Nfc | Spelling::Case))
+        matches!(self.norm, Some(NameMismatch::Nfc | NameMismatch::Case))
     }
 
     /// Returns the size in bytes: the current one, or the recorded one if nothing is there.

@@ -75,12 +75,12 @@ pub struct Generation {
     /// Changes that the run made; empty if it signed.
     pub changes: Changes,
     /// Statement and signature, if the run signed.
-    pub seal: Option<SealText>,
+    pub seal: Option<SignedStatement>,
 }
 
 /// A statement and the signature on it, as they are stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SealText {
+pub struct SignedStatement {
     /// The message, as text.
     pub statement: String,
     /// The content of the `.minisig` file.

@@ -16,7 +16,7 @@ pub fn is_carrier(name: &[u8]) -> bool {
 
 /// The carrier of the record besides the catalog of the root.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Layout {
+pub enum SidecarKind {
     /// Nothing.
     #[default]
     Tree,
@@ -26,7 +26,7 @@ pub enum Layout {
     Xattr,
 }
 
-impl Layout {
+impl SidecarKind {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Tree, Self::Folder, Self::Xattr];
 
@@ -47,40 +47,40 @@ impl Layout {
 
 /// Layouts of which something may be left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Layouts(u8);
+pub struct SidecarKinds(u8);
 
-impl Layouts {
+impl SidecarKinds {
     /// Returns true if this layout is among them.
-    pub fn contains(self, layout: Layout) -> bool {
+    pub fn contains(self, layout: SidecarKind) -> bool {
         self.0 & 1 << layout as u8 != 0
     }
 
-    /// Adds this layout; [`Layout::Tree`] leaves nothing, so it is not added.
-    pub fn with(self, layout: Layout) -> Self {
-        if layout == Layout::Tree { self } else { Self(self.0 | 1 << layout as u8) }
+    /// Adds this layout; [`SidecarKind::Tree`] leaves nothing, so it is not added.
+    pub fn with(self, layout: SidecarKind) -> Self {
+        if layout == SidecarKind::Tree { self } else { Self(self.0 | 1 << layout as u8) }
     }
 
     /// Removes this layout.
-    pub fn without(self, layout: Layout) -> Self {
+    pub fn without(self, layout: SidecarKind) -> Self {
         Self(self.0 & !(1 << layout as u8))
     }
 
     /// Each of them.
-    pub fn iter(self) -> impl Iterator<Item = Layout> {
-        Layout::ALL.into_iter().filter(move |layout| self.contains(*layout))
+    pub fn iter(self) -> impl Iterator<Item = SidecarKind> {
+        SidecarKind::ALL.into_iter().filter(move |layout| self.contains(*layout))
     }
 
     /// Parses a list of names separated by commas; `None` if one of them is not
     /// the name of a layout.
     pub fn from_names(names: &str) -> Option<Self> {
-        let mut layouts = names.split(',').map(Layout::from_name);
+        let mut layouts = names.split(',').map(SidecarKind::from_name);
         layouts.try_fold(Self::default(), |all, layout| Some(all.with(layout?)))
     }
 }
 
 /// Counts of carriers in a run: files in folders and attributes of files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Carriers {
+pub struct SidecarCounts {
     /// Records taken from them, if there is no catalog.
     pub used: u64,
     /// Written.

@@ -9,7 +9,7 @@ use super::escape;
 
 /// A part of the metadata that is recorded on request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Aspect {
+pub enum MetadataField {
     /// Permission bits.
     Mode,
     /// Owner and group, by number.
@@ -20,7 +20,7 @@ pub enum Aspect {
     Xattr,
 }
 
-impl Aspect {
+impl MetadataField {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Mode, Self::Owner, Self::Acl, Self::Xattr];
 
@@ -42,11 +42,11 @@ impl Aspect {
 
 /// A set of aspects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AspectSet(u8);
+pub struct MetadataFields(u8);
 
-impl AspectSet {
+impl MetadataFields {
     /// These aspects.
-    pub fn of(aspects: &[Aspect]) -> Self {
+    pub fn of(aspects: &[MetadataField]) -> Self {
         Self(aspects.iter().fold(0, |set, aspect| set | 1 << *aspect as u8))
     }
 
@@ -56,33 +56,33 @@ impl AspectSet {
     }
 
     /// Returns true if an aspect is in the set.
-    pub fn contains(self, aspect: Aspect) -> bool {
+    pub fn contains(self, aspect: MetadataField) -> bool {
         self.0 & 1 << aspect as u8 != 0
     }
 
     /// Each of them.
-    pub fn iter(self) -> impl Iterator<Item = Aspect> {
-        Aspect::ALL.into_iter().filter(move |aspect| self.contains(*aspect))
+    pub fn iter(self) -> impl Iterator<Item = MetadataField> {
+        MetadataField::ALL.into_iter().filter(move |aspect| self.contains(*aspect))
     }
 
     /// Parses a list of names separated by commas; `None` if one of them is not
     /// the name of an aspect.
     pub fn from_names(names: &str) -> Option<Self> {
         let names = names.split(',').filter(|name| !name.is_empty());
-        let aspects: Option<Vec<_>> = names.map(Aspect::from_name).collect();
+        let aspects: Option<Vec<_>> = names.map(MetadataField::from_name).collect();
         aspects.map(|aspects| Self::of(&aspects))
     }
 }
 
-impl fmt::Display for AspectSet {
+impl fmt::Display for MetadataFields {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.iter().map(Aspect::name).collect::<Vec<_>>().join(","))
+        f.write_str(&self.iter().map(MetadataField::name).collect::<Vec<_>>().join(","))
     }
 }
 
 /// One value of the metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MetaValue {
+pub enum MetadataValue {
     /// As it is.
     Whole(Vec<u8>),
     /// A long one: its BLAKE3 value and its length in bytes.
@@ -94,7 +94,7 @@ pub enum MetaValue {
 /// Values up to this length are recorded as they are, bytes.
 const WHOLE_MAX: usize = 256;
 
-impl MetaValue {
+impl MetadataValue {
     /// A value as it is recorded.
     pub fn of(value: Vec<u8>) -> Self {
         if value.len() <= WHOLE_MAX {
@@ -119,42 +119,42 @@ impl MetaValue {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Metadata {
     /// Aspects that were requested.
-    pub aspects: AspectSet,
+    pub aspects: MetadataFields,
     /// Values by the aspect and name they have there: no name for mode and
     /// owner, that of the attribute for the others.
-    pub values: BTreeMap<(Aspect, Vec<u8>), MetaValue>,
+    pub values: BTreeMap<(MetadataField, Vec<u8>), MetadataValue>,
 }
 
 /// A difference in the metadata of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MetaChange {
+pub struct MetadataChange {
     /// The aspect that the value belongs to.
-    pub aspect: Aspect,
+    pub aspect: MetadataField,
     /// The attribute's name; empty for mode and owner, and for an aspect as a
     /// whole.
     pub name: Vec<u8>,
     /// The recorded state.
-    pub was: Was,
+    pub was: RecordedValue,
     /// The value found; `None` if there is none.
-    pub now: Option<MetaValue>,
+    pub now: Option<MetadataValue>,
 }
 
 /// The recorded state of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Was {
+pub enum RecordedValue {
     /// A record that there was no value.
     Absent,
     /// The value.
-    Value(MetaValue),
+    Value(MetadataValue),
     /// Nothing: it was not requested when the name was recorded, or it was lost.
     Unrecorded,
     /// A record that fails its seal.
     Bad,
 }
 
-impl MetaChange {
+impl MetadataChange {
     /// Returns a change of a whole aspect, without a name or a value found.
-    pub fn whole(aspect: Aspect, was: Was) -> Self {
+    pub fn whole(aspect: MetadataField, was: RecordedValue) -> Self {
         Self { aspect, name: Vec::new(), was, now: None }
     }
 
@@ -166,19 +166,19 @@ impl MetaChange {
 
     /// Returns true if the value could not be read.
     pub fn is_unread(&self) -> bool {
-        matches!(self.now, Some(MetaValue::Unread(_)))
+        matches!(self.now, Some(MetadataValue::Unread(_)))
     }
 }
 
 impl Metadata {
     /// Returns true if all of it could be read.
     pub fn is_whole(&self) -> bool {
-        !self.values.values().any(|value| matches!(value, MetaValue::Unread(_)))
+        !self.values.values().any(|value| matches!(value, MetadataValue::Unread(_)))
     }
 
     /// Returns the differences of `now` from this record, in the aspects of
     /// `now`. A value that could not be read is included, whatever was recorded.
-    pub fn changes(&self, now: &Self) -> Vec<MetaChange> {
+    pub fn changes(&self, now: &Self) -> Vec<MetadataChange> {
         let mut changes = Vec::new();
         for aspect in now.aspects.iter() {
             if !self.aspects.contains(aspect) {
@@ -194,13 +194,18 @@ impl Metadata {
             for ((_, name), was) in then {
                 let now = now.remove(&(aspect, name.clone()));
                 if now.as_ref() != Some(&was) {
-                    changes.push(MetaChange { aspect, name, was: Was::Value(was), now });
+                    changes.push(MetadataChange {
+                        aspect,
+                        name,
+                        was: RecordedValue::Value(was),
+                        now,
+                    });
                 }
             }
-            let came = now.into_iter().map(|((_, name), now)| MetaChange {
+            let came = now.into_iter().map(|((_, name), now)| MetadataChange {
                 aspect,
                 name,
-                was: Was::Absent,
+                was: RecordedValue::Absent,
                 now: Some(now),
             });
             changes.extend(came);
@@ -215,11 +220,11 @@ impl Metadata {
         let mut bytes = vec![VERSION, self.aspects.0];
         for ((aspect, name), value) in &self.values {
             let (kind, value) = match value {
-                MetaValue::Whole(value) => (WHOLE, value.clone()),
-                MetaValue::Digest(digest, length) => {
+                MetadataValue::Whole(value) => (WHOLE, value.clone()),
+                MetadataValue::Digest(digest, length) => {
                     (DIGEST, [&length.to_le_bytes()[..], digest].concat())
                 }
-                MetaValue::Unread(_) => continue,
+                MetadataValue::Unread(_) => continue,
             };
             bytes.extend([*aspect as u8, kind]);
             for part in [name, &value] {
@@ -234,7 +239,7 @@ impl Metadata {
     /// that is not known.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let (&[version, aspects], mut rest) = bytes.split_first_chunk::<2>()?;
-        if version != VERSION || aspects >> Aspect::ALL.len() != 0 {
+        if version != VERSION || aspects >> MetadataField::ALL.len() != 0 {
             return None;
         }
         let mut values = BTreeMap::new();
@@ -243,14 +248,14 @@ impl Metadata {
             let (name, after) = part(after)?;
             let (value, after) = part(after)?;
             let value = match kind {
-                WHOLE => MetaValue::Whole(value.to_vec()),
+                WHOLE => MetadataValue::Whole(value.to_vec()),
                 DIGEST => {
                     let (length, digest) = value.split_first_chunk::<8>()?;
-                    MetaValue::Digest(digest.try_into().ok()?, u64::from_le_bytes(*length))
+                    MetadataValue::Digest(digest.try_into().ok()?, u64::from_le_bytes(*length))
                 }
                 _ => return None,
             };
-            let aspect = *Aspect::ALL.get(usize::from(aspect))?;
+            let aspect = *MetadataField::ALL.get(usize::from(aspect))?;
             let key = (aspect, name.to_vec());
             // One form for one content: in order, and nothing twice.
             if values.last_key_value().is_some_and(|(last, _)| *last >= key) {
@@ -259,26 +264,26 @@ impl Metadata {
             values.insert(key, value);
             rest = after;
         }
-        Some(Self { aspects: AspectSet(aspects), values })
+        Some(Self { aspects: MetadataFields(aspects), values })
     }
 }
 
 /// An aspect of which nothing is recorded, with what of it cannot be read.
-fn unrecorded(aspect: Aspect, now: &Metadata) -> Vec<MetaChange> {
+fn unrecorded(aspect: MetadataField, now: &Metadata) -> Vec<MetadataChange> {
     let unread = now
         .values
         .iter()
-        .filter(|((of, _), value)| *of == aspect && matches!(value, MetaValue::Unread(_)));
+        .filter(|((of, _), value)| *of == aspect && matches!(value, MetadataValue::Unread(_)));
     let mut changes: Vec<_> = unread
-        .map(|((aspect, name), value)| MetaChange {
+        .map(|((aspect, name), value)| MetadataChange {
             aspect: *aspect,
             name: name.clone(),
-            was: Was::Unrecorded,
+            was: RecordedValue::Unrecorded,
             now: Some(value.clone()),
         })
         .collect();
     if changes.is_empty() {
-        changes.push(MetaChange::whole(aspect, Was::Unrecorded));
+        changes.push(MetadataChange::whole(aspect, RecordedValue::Unrecorded));
     }
     changes
 }
@@ -295,22 +300,25 @@ fn part(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Aspect::{Acl, Mode, Xattr};
+    use MetadataField::{Acl, Mode, Xattr};
 
-    fn metadata(aspects: &[Aspect], values: &[(Aspect, &[u8], MetaValue)]) -> Metadata {
+    fn metadata(
+        aspects: &[MetadataField],
+        values: &[(MetadataField, &[u8], MetadataValue)],
+    ) -> Metadata {
         let values = values.iter().map(|(aspect, name, value)| {
             let value = value.clone();
             ((*aspect, name.to_vec()), value)
         });
-        Metadata { aspects: AspectSet::of(aspects), values: values.collect() }
+        Metadata { aspects: MetadataFields::of(aspects), values: values.collect() }
     }
 
-    fn text(text: &str) -> MetaValue {
-        MetaValue::of(text.as_bytes().to_vec())
+    fn text(text: &str) -> MetadataValue {
+        MetadataValue::of(text.as_bytes().to_vec())
     }
 
     fn sample() -> Metadata {
-        let long = MetaValue::of(vec![1; WHOLE_MAX + 1]);
+        let long = MetadataValue::of(vec![1; WHOLE_MAX + 1]);
         let values: [(_, &[u8], _); 3] =
             [(Mode, b"", text("0644")), (Xattr, b"user.\xff", text("")), (Xattr, b"user.z", long)];
         metadata(&[Mode, Xattr], &values)
@@ -344,10 +352,10 @@ mod tests {
             &[
                 (Mode, b"", text("0600")),
                 (Xattr, b"user.a", text("new")),
-                (Xattr, b"user.z", MetaValue::Unread("why".to_owned())),
+                (Xattr, b"user.z", MetadataValue::Unread("why".to_owned())),
             ],
         );
-        let told: Vec<_> = then.changes(&now).iter().map(MetaChange::what).collect();
+        let told: Vec<_> = then.changes(&now).iter().map(MetadataChange::what).collect();
         assert_eq!(told, ["mode", "acl", "xattr user.z", "xattr user.\\xff", "xattr user.a"]);
         assert!(!now.is_whole() && then.is_whole());
         // An aspect that is no longer requested is not a difference.

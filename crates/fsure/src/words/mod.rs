@@ -28,34 +28,37 @@ mod spelling;
 pub mod units;
 pub mod verdict;
 
-pub use ages::{Ages, Amount, When};
+pub use ages::{AgeBucket, AgeHistogram, FilesAndBytes};
 pub use clock::Clock;
-pub(crate) use clock::Watch;
-pub use difference::{Compared, Comparison, Difference};
+pub(crate) use clock::ElapsedTimer;
+pub use difference::{ComparedPath, Comparison, Difference};
 pub use digest::{Algorithm, AlgorithmSet, Digests};
 pub use duplicate::{Duplicate, Duplicates};
 pub use entry::{Entry, EntryKind, FileSystemId, UNDATED};
-pub(crate) use error::no_answer;
+pub(crate) use error::timeout_error;
 pub use error::{Error, IoContext, Result};
 pub use exit::ExitCode;
 pub use finding::{Basis, ByteRange, Finding, merge_ranges, push_range};
-pub use generation::{Changes, Generation, SealText, Signed, Verification};
+pub use generation::{Changes, Generation, Signed, SignedStatement, Verification};
 pub use known_damage::KnownDamage;
 pub use layout::{
-    Carriers, FILE_ATTRIBUTE, FOLDER_FILE, FOLDER_FILE_MAKING, Layout, Layouts, is_carrier,
+    FILE_ATTRIBUTE, FOLDER_FILE, FOLDER_FILE_MAKING, SidecarCounts, SidecarKind, SidecarKinds,
+    is_carrier,
 };
-pub use metadata::{Aspect, AspectSet, MetaChange, MetaValue, Metadata, Was};
-pub use monitor::{Monitor, Progress, Silent};
+pub use metadata::{
+    Metadata, MetadataChange, MetadataField, MetadataFields, MetadataValue, RecordedValue,
+};
+pub use monitor::{Monitor, NullMonitor, Progress};
 pub use outcome::{
-    BytesByWay, GRAVE_FINDINGS_MAX, Offline, Outcome, RecordedLeftOut, Stop, Tallies, Tally,
-    ToAccept,
+    BytesByReadMode, CountsByKind, ExcludedRecords, GRAVE_FINDINGS_MAX, Offline, Outcome,
+    StopReason, ToAccept, VerdictCounts,
 };
-pub use path::{RelPath, Shown, escape, exact, text_and_bytes};
-pub use protected::{Parity, Protected};
+pub use path::{DisplayPath, RelPath, escape, json_path, json_path_and_bytes};
+pub use protected::{ParityUpdate, ProtectOutcome};
 pub use record::{Record, is_in_the_future};
-pub use remedy::{Cure, Healing, Origin, Remedy};
-pub use scrubbed::Scrubbed;
+pub use remedy::{HealResult, HealSource, HealStatus, HealSummary};
+pub use scrubbed::ScrubSummary;
 pub use shell::{shell_command, shell_quoted};
-pub(crate) use silence::Silence;
-pub use spelling::{Spelling, folded, nfc};
-pub use verdict::{DateRules, Evidence, Found, Known, Verdict, is_same_date, judge};
+pub(crate) use silence::StallDetector;
+pub use spelling::{NameMismatch, folded, nfc};
+pub use verdict::{DateRules, Evidence, Observation, RecordState, Verdict, is_same_date, judge};

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{ExitCode, Finding, RelPath, Remedy};
+use super::{ExitCode, Finding, HealResult, RelPath};
 
 /// The progress of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub trait Monitor: Sync {
     fn finding(&self, _finding: &Finding) {}
 
     /// Receives what was done about a finding, once that is known.
-    fn remedy(&self, _remedy: &Remedy) {}
+    fn remedy(&self, _remedy: &HealResult) {}
 
     /// Receives a message to the user that is not a verdict on a path.
     fn warn(&self, _message: &str) {}
@@ -45,6 +45,6 @@ pub trait Monitor: Sync {
 
 /// A monitor that ignores every call.
 #[derive(Clone, Copy, Debug)]
-pub struct Silent;
+pub struct NullMonitor;
 
-impl Monitor for Silent {}
+impl Monitor for NullMonitor {}

@@ -6,15 +6,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{
-    Basis, Carriers, EntryKind, ExitCode, Finding, Healing, KnownDamage, MetaChange, Parity,
-    RelPath, Scrubbed, Signed, Verdict, Was,
+    Basis, EntryKind, ExitCode, Finding, HealSummary, KnownDamage, MetadataChange, ParityUpdate,
+    RecordedValue, RelPath, ScrubSummary, SidecarCounts, Signed, Verdict,
 };
 
 /// Counts by verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally([u64; Verdict::ALL.len()]);
+pub struct VerdictCounts([u64; Verdict::ALL.len()]);
 
-impl Tally {
+impl VerdictCounts {
     /// Counts one more.
     pub fn add(&mut self, verdict: Verdict) {
         self.0[verdict as usize] += 1;
@@ -67,16 +67,16 @@ impl Tally {
 
 /// Counts by kind and verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tallies {
+pub struct CountsByKind {
     /// Files.
-    pub files: Tally,
+    pub files: VerdictCounts,
     /// Links.
-    pub links: Tally,
+    pub links: VerdictCounts,
     /// Folders.
-    pub folders: Tally,
+    pub folders: VerdictCounts,
 }
 
-impl Tallies {
+impl CountsByKind {
     /// Returns the sum of all counts.
     pub fn total(&self) -> u64 {
         self.files.total() + self.links.total() + self.folders.total()
@@ -94,7 +94,7 @@ impl Tallies {
 
 /// Recorded files that a run left out, and so has no verdict on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RecordedLeftOut {
+pub struct ExcludedRecords {
     /// By `--exclude`: the user has just requested it.
     pub by_command_line: u64,
     /// By a pattern in a file.
@@ -104,7 +104,7 @@ pub struct RecordedLeftOut {
     pub by_border: u64,
 }
 
-impl RecordedLeftOut {
+impl ExcludedRecords {
     /// Returns the sum of all counts.
     pub fn total(&self) -> u64 {
         self.by_command_line + self.by_pattern + self.by_border
@@ -113,7 +113,7 @@ impl RecordedLeftOut {
 
 /// Bytes by the way they were really read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BytesByWay {
+pub struct BytesByReadMode {
     /// Past the page cache, `O_DIRECT`.
     pub direct: u64,
     /// Past the page cache of this machine, from a server or a program that
@@ -127,7 +127,7 @@ pub struct BytesByWay {
     pub cached: u64,
 }
 
-impl BytesByWay {
+impl BytesByReadMode {
     /// All bytes read.
     pub fn total(&self) -> u64 {
         self.direct + self.remote + self.dontcache + self.dropped + self.cached
@@ -157,7 +157,7 @@ pub enum Offline {
 
 /// The reason why a run ended before its work was done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stop {
+pub enum StopReason {
     /// It received a signal to stop; the value is the signal's exit code.
     Interrupted(ExitCode),
     /// Its record could not be written; the message states the reason.
@@ -195,7 +195,10 @@ impl ToAccept {
             }
         };
         first(finding.known_damage.is_some() && !verdict.is_damage(), &mut self.known_damage);
-        first(finding.meta.iter().any(|change| change.was == Was::Bad), &mut self.metadata);
+        first(
+            finding.meta.iter().any(|change| change.was == RecordedValue::Bad),
+            &mut self.metadata,
+        );
     }
 
     /// The first path with a verdict that satisfies a condition.
@@ -214,13 +217,13 @@ pub const GRAVE_FINDINGS_MAX: usize = 10_000;
 pub struct Outcome {
     /// Files by verdict. A folder that could not be listed counts here too,
     /// since it stands for the files in it that the run could not find.
-    pub files: Tally,
+    pub files: VerdictCounts,
     /// Bytes of the files, by verdict.
-    pub file_bytes: Tally,
+    pub file_bytes: VerdictCounts,
     /// Links by verdict.
-    pub links: Tally,
+    pub links: VerdictCounts,
     /// Folders by verdict.
-    pub folders: Tally,
+    pub folders: VerdictCounts,
     /// Files, links and folders found under their recorded name in another
     /// spelling.
     pub respelled: u64,
@@ -232,7 +235,7 @@ pub struct Outcome {
     /// Files, links and folders whose recorded metadata fails its seal.
     pub meta_bad: u64,
     /// Counts of the carriers of the record beside the data.
-    pub carriers: Carriers,
+    pub carriers: SidecarCounts,
     /// FIFOs, sockets and devices seen; never opened.
     pub special: u64,
     /// Files that were in the record.
@@ -248,7 +251,7 @@ pub struct Outcome {
     /// Files left out by pattern.
     pub ignored_files: u64,
     /// Files in the record that were left out.
-    pub recorded_left_out: RecordedLeftOut,
+    pub recorded_left_out: ExcludedRecords,
     /// Folders that had a record of their own and are not there any more.
     pub absent_roots: Vec<RelPath>,
     /// Tombstones that were dropped.
@@ -257,30 +260,30 @@ pub struct Outcome {
     pub damaged_blocks: u64,
     /// Files known to be damaged, by the verdict of the run that last read them,
     /// of which this run says something else than that they are as recorded.
-    pub known_damage: Tally,
+    pub known_damage: VerdictCounts,
     /// Edits of such files, by their verdicts. `update` records none of them unless the user
     /// requests it.
-    pub unsettled_edits: Tally,
+    pub unsettled_edits: VerdictCounts,
     /// Files of another date whose content was not read, in a run that reads
     /// none.
     pub redated_unread: u64,
     /// Findings recorded against the rules of `update` because the user accepted
     /// them: counted above too, but no longer trouble.
-    pub accepted: Tallies,
+    pub accepted: CountsByKind,
     /// Findings that `update --accept` would end.
     pub to_accept: ToAccept,
     /// Result of a heal; `None` for any other run. What was healed is counted
     /// above too, but is no longer trouble.
-    pub healing: Option<Healing>,
+    pub healing: Option<HealSummary>,
     /// Copies that a heal was given, for the command that its report advises.
     pub replicas: Vec<PathBuf>,
     /// State of the recovery data, if there are any and the run was to keep
     /// them.
-    pub parity: Option<Parity>,
+    pub parity: Option<ParityUpdate>,
     /// Bytes of file content covered, holes included.
     pub bytes_judged: u64,
     /// Bytes read, by the way they were read.
-    pub bytes: BytesByWay,
+    pub bytes: BytesByReadMode,
     /// Wall time, in seconds.
     pub seconds: f64,
     /// Suspicious, flaky, unreadable, denied, busy and record-bad findings,
@@ -291,7 +294,7 @@ pub struct Outcome {
     /// The reason why the root was not judged; `None` if it was.
     pub offline: Option<Offline>,
     /// The reason why the run ended early; `None` if it did not.
-    pub stopped: Option<Stop>,
+    pub stopped: Option<StopReason>,
     /// Recorded files that a run which ended early has not judged, if it was to
     /// judge all of them.
     pub unjudged_files: Option<u64>,
@@ -313,7 +316,7 @@ pub struct Outcome {
     /// recorded is no longer a difference.
     pub is_update: bool,
     /// Further results of a scrub; `None` for any other run.
-    pub scrub: Option<Scrubbed>,
+    pub scrub: Option<ScrubSummary>,
 }
 
 impl Outcome {
@@ -342,10 +345,11 @@ impl Outcome {
         // An update leaves both as recorded if it does not record the content.
         let counts = !self.is_update || finding.recorded_now;
         self.respelled += u64::from(counts && finding.is_respelled());
-        let any = |is: &dyn Fn(&MetaChange) -> bool| u64::from(finding.meta.iter().any(is));
-        self.meta_unread += any(&MetaChange::is_unread);
-        self.meta_bad += any(&|change| change.was == Was::Bad && !finding.recorded_now);
-        self.meta_changed += any(&|change| counts && !change.is_unread() && change.was != Was::Bad);
+        let any = |is: &dyn Fn(&MetadataChange) -> bool| u64::from(finding.meta.iter().any(is));
+        self.meta_unread += any(&MetadataChange::is_unread);
+        self.meta_bad += any(&|change| change.was == RecordedValue::Bad && !finding.recorded_now);
+        self.meta_changed +=
+            any(&|change| counts && !change.is_unread() && change.was != RecordedValue::Bad);
         match finding.kind {
             EntryKind::File => self.add_file(&finding),
             EntryKind::Link => self.links.add(verdict),
@@ -418,7 +422,7 @@ impl Outcome {
     /// The exit code this outcome deserves: see [`ExitCode`].
     pub fn exit_code(&self) -> ExitCode {
         match self.stopped {
-            Some(Stop::Interrupted(code)) => code,
+            Some(StopReason::Interrupted(code)) => code,
             _ => self.findings_code(),
         }
     }
@@ -440,7 +444,7 @@ impl Outcome {
         } else if any(&Verdict::is_unread)
             || self.known_damage.of(Verdict::Unreadable) > 0
             || self.meta_unread > 0
-            || matches!(self.stopped, Some(Stop::StorageSilent(_)))
+            || matches!(self.stopped, Some(StopReason::StorageSilent(_)))
         {
             ExitCode::Unread
         } else if self.offline.is_some()
@@ -450,8 +454,8 @@ impl Outcome {
             || self.unusable_entries > 0
             || carriers.refused > 0
             || self.healing.is_some_and(|healing| healing.is_unfinished)
-            || self.scrub.as_ref().is_some_and(Scrubbed::is_incomplete)
-            || self.parity.as_ref().is_some_and(Parity::is_incomplete)
+            || self.scrub.as_ref().is_some_and(ScrubSummary::is_incomplete)
+            || self.parity.as_ref().is_some_and(ParityUpdate::is_incomplete)
         {
             ExitCode::Incomplete
         } else if self.has_healed() && !any(&|v| v == Verdict::Missing) {
@@ -476,7 +480,7 @@ impl Outcome {
     pub fn troubles(&self, condition: impl Fn(Verdict) -> bool) -> [u64; 3] {
         let healed = self.healing.map(|healing| healing.healed).unwrap_or_default();
         let no_more = [self.accepted, healed];
-        let less = |all: &Tally, of: fn(&Tallies) -> &Tally| {
+        let less = |all: &VerdictCounts, of: fn(&CountsByKind) -> &VerdictCounts| {
             no_more.iter().fold(all.count(&condition), |left, no_more| {
                 left.saturating_sub(of(no_more).count(&condition))
             })

@@ -60,7 +60,7 @@ impl RelPath {
     }
 
     /// Returns true if this is the path of `name` in `folder`.
-    pub fn is(&self, folder: &Self, name: &[u8]) -> bool {
+    pub fn equals(&self, folder: &Self, name: &[u8]) -> bool {
         match self.0.strip_suffix(name) {
             Some(rest) if folder.is_root() => rest.is_empty(),
             Some(rest) => rest.strip_suffix(b"/") == Some(&*folder.0),
@@ -97,15 +97,15 @@ impl RelPath {
 
     /// The path in a form that is safe on a terminal and can be told apart
     /// from every other path: see [`escape`].
-    pub fn shown(&self) -> Shown<'_> {
-        Shown(&self.0)
+    pub fn display(&self) -> DisplayPath<'_> {
+        DisplayPath(&self.0)
     }
 }
 
 /// Prints a path for a person; made by [`RelPath::shown`].
-pub struct Shown<'a>(&'a [u8]);
+pub struct DisplayPath<'a>(&'a [u8]);
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for DisplayPath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_empty() { "." } else { "" })?;
         f.write_str(&escape(self.0))
@@ -131,7 +131,7 @@ pub fn escape(bytes: &[u8]) -> String {
 
 /// Returns a name in the form that programs read: the bytes as text, and also in base64
 /// if the text alone would lose some.
-pub fn text_and_bytes(bytes: &[u8]) -> (String, Option<String>) {
+pub fn json_path_and_bytes(bytes: &[u8]) -> (String, Option<String>) {
     match std::str::from_utf8(bytes) {
         Ok(text) => (text.to_owned(), None),
         Err(_) => (String::from_utf8_lossy(bytes).into_owned(), Some(BASE64.encode(bytes))),
@@ -139,7 +139,7 @@ pub fn text_and_bytes(bytes: &[u8]) -> (String, Option<String>) {
 }
 
 /// Returns the bytes of a name that is in that form.
-pub fn exact(text: String, bytes: Option<String>) -> Vec<u8> {
+pub fn json_path(text: String, bytes: Option<String>) -> Vec<u8> {
     bytes.and_then(|bytes| BASE64.decode(bytes).ok()).unwrap_or(text.into_bytes())
 }
 
@@ -202,9 +202,9 @@ mod tests {
             [("a", "b", true), ("", "a/b", true), ("", "b", false), ("a/b", "", false)]
         {
             let folder = RelPath::from_bytes(folder.as_bytes());
-            assert_eq!(path.is(&folder, name.as_bytes()), is, "{} {name}", folder.shown());
+            assert_eq!(path.equals(&folder, name.as_bytes()), is, "{} {name}", folder.display());
         }
-        assert!(!RelPath::from_bytes(*b"ab").is(&RelPath::from_bytes(*b"a"), b"b"));
+        assert!(!RelPath::from_bytes(*b"ab").equals(&RelPath::from_bytes(*b"a"), b"b"));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::ExitCode;
 
 /// Recovery data of a root, and the work done on them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Protected {
+pub struct ProtectOutcome {
     /// Redundancy, per mille.
     pub per_mille: u32,
     /// Files that have recovery data.
@@ -29,7 +29,7 @@ pub struct Protected {
     pub bytes_written: u64,
 }
 
-impl Protected {
+impl ProtectOutcome {
     /// The exit code this deserves.
     pub fn exit_code(&self) -> ExitCode {
         match self {
@@ -42,16 +42,16 @@ impl Protected {
 
 /// The state of the recovery data after an `update`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Parity {
+pub enum ParityUpdate {
     /// They match the record, except for what was left out.
-    Kept(Protected),
+    Kept(ProtectOutcome),
     /// They could not be brought up to date; the message states the reason.
     Stale(String),
 }
 
-impl Parity {
+impl ParityUpdate {
     /// Returns true if they do not cover all that is recorded.
     pub fn is_incomplete(&self) -> bool {
-        !matches!(self, Self::Kept(Protected { left_out: 0, .. }))
+        !matches!(self, Self::Kept(ProtectOutcome { left_out: 0, .. }))
     }
 }

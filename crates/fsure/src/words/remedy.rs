@@ -1,11 +1,11 @@
 //! The remedy for one finding: what was done, what a dry run would do, and what could
 //! not be done.
 
-use super::{ByteRange, EntryKind, RelPath, Tallies, Verdict};
+use super::{ByteRange, CountsByKind, EntryKind, RelPath, Verdict};
 
 /// The source of bytes that the record proves to be right.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Origin {
+pub enum HealSource {
     /// The damaged file itself.
     Itself,
     /// A replica, by the path given for it, as raw bytes.
@@ -18,7 +18,7 @@ pub enum Origin {
 
 /// The result of a remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cure {
+pub enum HealStatus {
     /// It is as recorded again.
     Healed,
     /// It can be healed; this is a dry run.
@@ -27,7 +27,7 @@ pub enum Cure {
     Unhealed,
 }
 
-impl Cure {
+impl HealStatus {
     /// The word used in reports.
     pub fn name(self) -> &'static str {
         match self {
@@ -40,7 +40,7 @@ impl Cure {
 
 /// The remedy for one finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remedy {
+pub struct HealResult {
     /// The path below the root.
     pub path: RelPath,
     /// Type of the entry, as recorded.
@@ -50,9 +50,9 @@ pub struct Remedy {
     /// The verdict that was found.
     pub verdict: Verdict,
     /// The result.
-    pub cure: Cure,
+    pub cure: HealStatus,
     /// Ranges that were bad, by the source of their new bytes.
-    pub taken: Vec<(Origin, Vec<ByteRange>)>,
+    pub taken: Vec<(HealSource, Vec<ByteRange>)>,
     /// Ranges that no source has.
     pub lacking: Vec<ByteRange>,
     /// Path below the root at which the previous content is kept.
@@ -61,25 +61,25 @@ pub struct Remedy {
     pub reason: Option<String>,
 }
 
-impl Remedy {
+impl HealResult {
     /// Returns the number of bytes that came from another source than the file itself.
     pub fn bytes(&self) -> u64 {
-        let foreign = self.taken.iter().filter(|(origin, _)| *origin != Origin::Itself);
+        let foreign = self.taken.iter().filter(|(origin, _)| *origin != HealSource::Itself);
         foreign.flat_map(|(_, ranges)| ranges).map(|range| range.end - range.start).sum()
     }
 }
 
 /// The result of a heal as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Healing {
+pub struct HealSummary {
     /// True if it was a dry run, which only reports what it would do.
     pub is_dry_run: bool,
     /// Counts of what was healed, by the verdict that was found.
-    pub healed: Tallies,
+    pub healed: CountsByKind,
     /// Counts of what a run that is not dry would heal.
-    pub healable: Tallies,
+    pub healable: CountsByKind,
     /// Counts of what was checked and could not be healed.
-    pub unhealed: Tallies,
+    pub unhealed: CountsByKind,
     /// Files whose previous content is kept.
     pub kept: u64,
     /// Files that are possibly edits, left alone because their content was not to be kept.
@@ -92,17 +92,17 @@ pub struct Healing {
     pub bytes: u64,
 }
 
-impl Healing {
+impl HealSummary {
     /// Counts what was done about a finding.
-    pub fn add(&mut self, remedy: &Remedy) {
+    pub fn add(&mut self, remedy: &HealResult) {
         let tallies = match remedy.cure {
-            Cure::Healed => &mut self.healed,
-            Cure::Healable => &mut self.healable,
-            Cure::Unhealed => &mut self.unhealed,
+            HealStatus::Healed => &mut self.healed,
+            HealStatus::Healable => &mut self.healable,
+            HealStatus::Unhealed => &mut self.unhealed,
         };
         tallies.add(remedy.kind, remedy.verdict);
         self.kept += u64::from(remedy.kept.is_some());
-        if remedy.cure != Cure::Unhealed {
+        if remedy.cure != HealStatus::Unhealed {
             self.bytes += remedy.bytes();
         }
     }

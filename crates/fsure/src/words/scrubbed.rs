@@ -4,7 +4,7 @@ use super::RelPath;
 
 /// The results of a scrub beyond those of every run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Scrubbed {
+pub struct ScrubSummary {
     /// Recorded files that were due at its beginning.
     pub due_files: u64,
     /// Their bytes, as recorded.
@@ -32,7 +32,7 @@ pub struct Scrubbed {
     pub must_be_complete: bool,
 }
 
-impl Scrubbed {
+impl ScrubSummary {
     /// Counts a file that was judged, with its recorded size.
     pub(crate) fn note_done(&mut self, bytes: u64) {
         self.done_files += 1;

@@ -8,13 +8,13 @@ const STEP_MAX: Duration = Duration::from_secs(1);
 
 /// The time since a thread that counts its steps last made one.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Silence {
+pub(crate) struct StallDetector {
     moves: u64,
     silent: Duration,
     looked: Instant,
 }
 
-impl Silence {
+impl StallDetector {
     /// Starts at the current time.
     pub(crate) fn new() -> Self {
         Self { moves: 0, silent: Duration::ZERO, looked: Instant::now() }
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn one_look_adds_a_second_at_the_most() {
-        let mut silence = Silence::new();
+        let mut silence = StallDetector::new();
         silence.looked = Instant::now().checked_sub(Duration::from_secs(500)).unwrap();
         assert_eq!(silence.look(0), STEP_MAX);
         silence.looked = Instant::now().checked_sub(Duration::from_secs(500)).unwrap();

@@ -17,7 +17,7 @@ use super::RelPath;
 
 /// The difference between a name and the recorded one that is the same to a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Spelling {
+pub enum NameMismatch {
     /// Only in its Unicode form: equal once both are in NFC.
     Nfc,
     /// In capitals too: equal once both are folded.
@@ -27,7 +27,7 @@ pub enum Spelling {
     Ambiguous,
 }
 
-impl Spelling {
+impl NameMismatch {
     /// The word used in reports.
     pub fn name(self) -> &'static str {
         match self {
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn names_are_one_only_where_a_person_would_say_so() {
-        use Spelling::{Case, Nfc};
+        use NameMismatch::{Case, Nfc};
         for (one, other, spelling) in [
             (&b"a"[..], &b"a"[..], None),
             (b"a", b"b", None),
@@ -118,9 +118,9 @@ mod tests {
             (b"u\xcc\x88/A\xff", b"\xc3\xbc/A\xff", Some(Nfc)),
         ] {
             let [one, other] = [one, other].map(RelPath::from_bytes);
-            let shown = format!("{} {}", one.shown(), other.shown());
-            assert_eq!(Spelling::between(&one, &other), spelling, "{shown}");
-            assert_eq!(Spelling::between(&other, &one), spelling, "{shown}, turned round");
+            let shown = format!("{} {}", one.display(), other.display());
+            assert_eq!(NameMismatch::between(&one, &other), spelling, "{shown}");
+            assert_eq!(NameMismatch::between(&other, &one), spelling, "{shown}, turned round");
         }
     }
 

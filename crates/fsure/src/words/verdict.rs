@@ -133,14 +133,14 @@ impl Verdict {
     /// Returns the verdict on a file that was judged by the record of another name.
     /// The other name counts as a difference only if there is none in the content,
     /// because it says less than any other.
-    pub fn under_another_name(self) -> Self {
+    pub fn as_moved(self) -> Self {
         if matches!(self, Self::Ok | Self::Touched) { Self::Moved } else { self }
     }
 }
 
 /// The record of a path in the catalog.
 #[derive(Clone, Copy, Debug)]
-pub enum Known<'a> {
+pub enum RecordState<'a> {
     /// Nothing, or only a tombstone.
     Nothing,
     /// A record that fails its seal.
@@ -151,7 +151,7 @@ pub enum Known<'a> {
 
 /// The state found at a path.
 #[derive(Clone, Copy, Debug)]
-pub enum Found<'a> {
+pub enum Observation<'a> {
     /// Nothing: the system reports that the name does not exist.
     Absent,
     /// Left out by a pattern, by its kind or as another file system.
@@ -211,21 +211,23 @@ impl Default for DateRules {
 ///
 /// A path that is neither known nor found has no verdict; requesting one is a
 /// programming error.
-pub fn judge(known: Known<'_>, found: Found<'_>, rules: DateRules) -> Verdict {
+pub fn judge(known: RecordState<'_>, found: Observation<'_>, rules: DateRules) -> Verdict {
     match (known, found) {
-        (Known::Bad, _) => Verdict::RecordBad,
-        (_, Found::LeftOut) => Verdict::Ignored,
-        (Known::Nothing, Found::Absent) => unreachable!("a path that is neither known nor found"),
-        (_, Found::Forbidden) => Verdict::Denied,
-        (_, Found::Unlisted) => Verdict::Unreadable,
-        (Known::Sound(_), Found::Absent) => Verdict::Missing,
-        (Known::Nothing, Found::Present(_, evidence)) => match evidence {
+        (RecordState::Bad, _) => Verdict::RecordBad,
+        (_, Observation::LeftOut) => Verdict::Ignored,
+        (RecordState::Nothing, Observation::Absent) => {
+            unreachable!("a path that is neither known nor found")
+        }
+        (_, Observation::Forbidden) => Verdict::Denied,
+        (_, Observation::Unlisted) => Verdict::Unreadable,
+        (RecordState::Sound(_), Observation::Absent) => Verdict::Missing,
+        (RecordState::Nothing, Observation::Present(_, evidence)) => match evidence {
             Evidence::Denied => Verdict::Denied,
             Evidence::Busy => Verdict::Busy,
             Evidence::Partial { .. } => Verdict::Unreadable,
             _ => Verdict::New,
         },
-        (Known::Sound(record), Found::Present(entry, evidence)) => {
+        (RecordState::Sound(record), Observation::Present(entry, evidence)) => {
             judge_both(record, entry, evidence, rules)
         }
     }
@@ -420,9 +422,13 @@ mod tests {
         ];
         let record = record();
         for (now, evidence, verdict) in rows {
-            let found = Found::Present(now, evidence);
+            let found = Observation::Present(now, evidence);
             let rules = DateRules::default();
-            assert_eq!(judge(Known::Sound(&record), found, rules), verdict, "{now:?} {evidence:?}");
+            assert_eq!(
+                judge(RecordState::Sound(&record), found, rules),
+                verdict,
+                "{now:?} {evidence:?}"
+            );
         }
     }
 
@@ -437,8 +443,8 @@ mod tests {
             (Evidence::Partial { rest_differs: false }, Verdict::Unreadable),
         ];
         for (evidence, verdict) in without_record {
-            let found = Found::Present(&same, evidence);
-            assert_eq!(judge(Known::Nothing, found, DateRules::default()), verdict);
+            let found = Observation::Present(&same, evidence);
+            assert_eq!(judge(RecordState::Nothing, found, DateRules::default()), verdict);
         }
     }
 
@@ -464,8 +470,8 @@ mod tests {
             (5, &folder, StatOnly, Verdict::TypeChanged),
         ] {
             let record = undated(size);
-            let found = Found::Present(now, evidence);
-            let judged = judge(Known::Sound(&record), found, DateRules::default());
+            let found = Observation::Present(now, evidence);
+            let judged = judge(RecordState::Sound(&record), found, DateRules::default());
             assert_eq!(judged, verdict, "{size} {now:?} {evidence:?}");
         }
     }
@@ -474,17 +480,21 @@ mod tests {
     fn what_is_not_there_to_be_read() {
         let record = record();
         let entry = entry();
-        let sound = Known::Sound(&record);
+        let sound = RecordState::Sound(&record);
         for (known, found, verdict) in [
-            (sound, Found::Absent, Verdict::Missing),
-            (sound, Found::LeftOut, Verdict::Ignored),
-            (Known::Bad, Found::LeftOut, Verdict::RecordBad),
-            (Known::Nothing, Found::LeftOut, Verdict::Ignored),
-            (sound, Found::Forbidden, Verdict::Denied),
-            (Known::Nothing, Found::Forbidden, Verdict::Denied),
-            (sound, Found::Unlisted, Verdict::Unreadable),
-            (Known::Bad, Found::Absent, Verdict::RecordBad),
-            (Known::Bad, Found::Present(&entry, Evidence::Different), Verdict::RecordBad),
+            (sound, Observation::Absent, Verdict::Missing),
+            (sound, Observation::LeftOut, Verdict::Ignored),
+            (RecordState::Bad, Observation::LeftOut, Verdict::RecordBad),
+            (RecordState::Nothing, Observation::LeftOut, Verdict::Ignored),
+            (sound, Observation::Forbidden, Verdict::Denied),
+            (RecordState::Nothing, Observation::Forbidden, Verdict::Denied),
+            (sound, Observation::Unlisted, Verdict::Unreadable),
+            (RecordState::Bad, Observation::Absent, Verdict::RecordBad),
+            (
+                RecordState::Bad,
+                Observation::Present(&entry, Evidence::Different),
+                Verdict::RecordBad,
+            ),
         ] {
             assert_eq!(judge(known, found, DateRules::default()), verdict, "{known:?} {found:?}");
         }
@@ -500,7 +510,7 @@ mod tests {
         });
         let judged = |evidence, granularity_ns| {
             let rules = DateRules { granularity_ns, ..DateRules::default() };
-            judge(Known::Sound(&record), Found::Present(&on_fat, evidence), rules)
+            judge(RecordState::Sound(&record), Observation::Present(&on_fat, evidence), rules)
         };
         assert_eq!(judged(Evidence::Same, TWO_SECONDS), Verdict::Ok);
         assert_eq!(judged(Evidence::Different, TWO_SECONDS), Verdict::DamagedCopy);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use fsure::catalog::locate;
 use fsure::job::{Options, ScrubOptions, UpdateOptions, scrub, update};
 use fsure::scan::{Budget, Effort};
-use fsure::words::{Clock, Outcome, Silent};
+use fsure::words::{Clock, NullMonitor, Outcome};
 
 /// Seconds in a day.
 pub const DAY_S: i64 = 86_400;
@@ -29,7 +29,7 @@ pub fn all(common: Options) -> ScrubOptions {
 pub fn update_at(path: &Path, catalog: Option<&Path>, now_s: i64) {
     let place = locate(path, catalog).expect("a place");
     let options = UpdateOptions { common: at(now_s), ..UpdateOptions::default() };
-    let outcome = update(&place, &options, &Silent).expect("update");
+    let outcome = update(&place, &options, &NullMonitor).expect("update");
     assert_eq!(outcome.exit_code().number(), 0, "{outcome:?}");
 }
 
@@ -43,5 +43,5 @@ pub fn scrub_at(
 ) -> Outcome {
     let place = locate(path, catalog).expect("a place");
     let options = ScrubOptions { budget, max_age, ..all(at(now_s)) };
-    scrub(&place, &options, &Silent).expect("scrub")
+    scrub(&place, &options, &NullMonitor).expect("scrub")
 }

@@ -243,7 +243,7 @@ impl CrashArgs {
             command: self.command.clone(),
             check: shell(&self.check),
             keep: self.keep.clone(),
-            program: program.doing("find the file of", "this program".as_ref())?,
+            program: program.context("find the file of", "this program".as_ref())?,
             folder: std::env::temp_dir(),
             room: fsure_os::spill::folder(),
             clock: Clock::default(),

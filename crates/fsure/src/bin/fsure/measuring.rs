@@ -66,7 +66,7 @@ type SavedLines = Saved<Box<dyn Write + Send>>;
 /// path is handed back.
 fn create(path: &Path, screen: &Screen) -> Result<(SavedLines, Option<PathBuf>)> {
     let doing = "save the result in";
-    let Destination::File(file) = Destination::of(path).doing(doing, path)? else {
+    let Destination::File(file) = Destination::of(path).context(doing, path)? else {
         return Ok((Saved::new(Box::new(open_output(path, screen)?)), None));
     };
     let output = fsure_os::plain::create_new(&file).map_err(|error| {
@@ -76,7 +76,7 @@ fn create(path: &Path, screen: &Screen) -> Result<(SavedLines, Option<PathBuf>)>
         let why = "it is there already, and no result is written over another one";
         std::io::Error::new(error.kind(), why)
     });
-    Ok((Saved::new(Box::new(output.doing(doing, path)?)), Some(file)))
+    Ok((Saved::new(Box::new(output.context(doing, path)?)), Some(file)))
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

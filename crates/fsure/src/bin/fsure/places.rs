@@ -61,7 +61,7 @@ fn state(what: &str, hint: &str) -> Result<PathBuf> {
     let folder = base.state_dir().unwrap_or_else(|| base.data_dir()).join("fsure");
     let above: Vec<_> = folder.ancestors().filter(|folder| !os_path::exists(folder)).collect();
     for folder in above.into_iter().rev() {
-        os_path::make_folder(folder).doing("make", folder)?;
+        os_path::make_folder(folder).context("make", folder)?;
     }
     Ok(folder)
 }
@@ -87,7 +87,7 @@ pub(crate) fn config() -> Result<UserConfig> {
 pub(crate) fn text(file: &Path) -> Result<String> {
     let mut text = String::new();
     let read = plain::open(file).and_then(|open| open.take(TEXT_MAX + 1).read_to_string(&mut text));
-    if read.doing("read", file)? as u64 > TEXT_MAX {
+    if read.context("read", file)? as u64 > TEXT_MAX {
         let message = format!("{} is larger than {TEXT_MAX} bytes", file.display());
         return Err(Error::Usage {
             message,

@@ -6,7 +6,7 @@ use clap::Args;
 use fsure::catalog::locate;
 use fsure::job::{Options, ProtectOptions, protect};
 use fsure::report::{RootPaths, protect as report};
-use fsure::words::{ExitCode, Protected, Result, escape};
+use fsure::words::{ExitCode, ProtectOutcome, Result, escape};
 
 use super::OutputArgs;
 use super::screen::Screen;
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &ProtectArgs, output: &OutputArgs) -> ExitCode {
     screen.end(code)
 }
 
-fn protected(args: &ProtectArgs, screen: &Screen) -> Result<(RootPaths, Protected)> {
+fn protected(args: &ProtectArgs, screen: &Screen) -> Result<(RootPaths, ProtectOutcome)> {
     let place = locate(&args.path, args.catalog.as_deref())?;
     let task = screen.begin(screen.paths(&place), false);
     let common = Options { force: args.force, ..Options::default() };

@@ -56,7 +56,7 @@ impl ReportArgs {
         let report = page(&results).map_err(|error| Error::Internal(error.to_string()))?;
         let mut charts = Vec::new();
         if let Some(folder) = &self.svg {
-            path::make_folder(folder).doing("make", folder)?;
+            path::make_folder(folder).context("make", folder)?;
             let file = |(name, svg): (String, String)| (folder.join(name), svg);
             charts.extend(report.charts.into_iter().map(file));
         }
@@ -68,7 +68,7 @@ impl ReportArgs {
             Some(path) => write_output(path, &report.html, screen)?,
             None => {
                 let written = screen.results().write_all(report.html.as_bytes());
-                let written = written.doing("write", Path::new("standard output"));
+                let written = written.context("write", Path::new("standard output"));
                 unless_reader_left(written, screen)?;
             }
         }
@@ -77,7 +77,7 @@ impl ReportArgs {
 }
 
 fn read(path: &Path) -> Result<Named> {
-    let file = plain::open(path).doing("read", path)?;
+    let file = plain::open(path).context("read", path)?;
     let content = read_any(BufReader::new(file))
         .map_err(|why| Error::UnreadableResult { path: path.to_owned(), why: why.to_string() })?;
     Ok(Named { file: path.to_string_lossy().into_owned(), content })
@@ -86,15 +86,15 @@ fn read(path: &Path) -> Result<Named> {
 /// Refuses to replace a file that is not a page or chart of fsure's: it may be the only
 /// copy of something, a result for example. Nothing of a stream is replaced.
 fn may_replace(path: &Path) -> Result<()> {
-    let Destination::File(file) = Destination::of(path).doing("write", path)? else {
+    let Destination::File(file) = Destination::of(path).context("write", path)? else {
         return Ok(());
     };
     if !path::exists(&file) {
         return Ok(());
     }
     let mut head = Vec::new();
-    let open = plain::open_own(&file).doing("read", path)?;
-    open.take(256).read_to_end(&mut head).doing("read", path)?;
+    let open = plain::open_own(&file).context("read", path)?;
+    open.take(256).read_to_end(&mut head).context("read", path)?;
     if String::from_utf8_lossy(&head).contains(MADE_HERE) {
         return Ok(());
     }
@@ -111,5 +111,5 @@ fn write_chart(path: &Path, svg: &str) -> Result<()> {
         file.write_all(svg.as_bytes())?;
         file.finish()
     };
-    write().doing("write", path)
+    write().context("write", path)
 }

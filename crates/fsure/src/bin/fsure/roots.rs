@@ -300,7 +300,7 @@ impl Run<'_> {
         let text = metrics(self.command, Clock::default().now_s(), &once);
         let written = if Destination::is_standard_output(file) {
             let written = self.screen.results().write_all(text.as_bytes());
-            let written = written.doing("write", Path::new("standard output"));
+            let written = written.context("write", Path::new("standard output"));
             unless_reader_left(written, self.screen)
         } else {
             write_output(file, &text, self.screen)

@@ -64,7 +64,7 @@ impl SealArgs {
         for nested in &sealed.nested {
             screen.warn(&format!(
                 "{root}/{} has a record of its own, which is to be signed by itself",
-                nested.shown()
+                nested.display()
             ));
         }
         if output.json {

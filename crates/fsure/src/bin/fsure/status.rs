@@ -8,7 +8,7 @@ use fsure::job::{age, nested_place, status};
 use fsure::report::age as report;
 use fsure::report::last_word::RootEnd;
 use fsure::scan::Effort;
-use fsure::words::{Ages, Clock, ExitCode, Monitor, Verdict};
+use fsure::words::{AgeHistogram, Clock, ExitCode, Monitor, Verdict};
 
 use super::OutputArgs;
 use super::roots::{MetricsArgs, RootArgs, Run, find, print_last_word};
@@ -60,7 +60,7 @@ fn show_ages(args: &StatusArgs, output: &OutputArgs, screen: &Screen) -> ExitCod
             return error.exit_code();
         }
     };
-    let (mut all, mut code, mut ends) = (Ages::default(), ExitCode::Clean, Vec::new());
+    let (mut all, mut code, mut ends) = (AgeHistogram::default(), ExitCode::Clean, Vec::new());
     while let Some(place) = places.pop_front() {
         let root = place.root.to_string_lossy().into_owned();
         let paths = screen.paths(&place);

@@ -8,8 +8,8 @@ use fsure::catalog::Place;
 use fsure::job::{UpdateOptions, update};
 use fsure::scan::Accept;
 use fsure::words::{
-    Algorithm, AlgorithmSet, Aspect, AspectSet, Error, ExitCode, Layout, Monitor, RelPath, Result,
-    Verdict, units,
+    Algorithm, AlgorithmSet, Error, ExitCode, MetadataField, MetadataFields, Monitor, RelPath,
+    Result, SidecarKind, Verdict, units,
 };
 use fsure_os::path::resolve;
 
@@ -40,12 +40,12 @@ pub(crate) struct UpdateArgs {
     /// Metadata to record and compare from now on: mode, owner, acl, xattr,
     /// or none [default: as before, at first none]
     #[arg(long, value_name = "NAMES", value_parser = aspects)]
-    meta: Option<AspectSet>,
+    meta: Option<MetadataFields>,
     /// Carrier of the record beside the catalog from now on: tree for none, folder
     /// for a file in each folder, xattr for an attribute of each file [default: as
     /// before, at first tree]
     #[arg(long, value_name = "LAYOUT", value_parser = layout)]
-    layout: Option<Layout>,
+    layout: Option<SidecarKind>,
     /// Make a record of the current folder if there is none of it
     #[arg(long)]
     new: bool,
@@ -69,9 +69,9 @@ fn algorithm(name: &str) -> std::result::Result<Algorithm, String> {
     })
 }
 
-fn layout(name: &str) -> std::result::Result<Layout, String> {
-    Layout::from_name(name).ok_or_else(|| {
-        let names: Vec<_> = Layout::ALL.into_iter().map(Layout::name).collect();
+fn layout(name: &str) -> std::result::Result<SidecarKind, String> {
+    SidecarKind::from_name(name).ok_or_else(|| {
+        let names: Vec<_> = SidecarKind::ALL.into_iter().map(SidecarKind::name).collect();
         format!("known are {}", names.join(", "))
     })
 }
@@ -81,12 +81,12 @@ fn age(text: &str) -> std::result::Result<Duration, String> {
     age.ok_or_else(|| "a time such as 12h or 90d, or 0".to_owned())
 }
 
-fn aspects(names: &str) -> std::result::Result<AspectSet, String> {
+fn aspects(names: &str) -> std::result::Result<MetadataFields, String> {
     if names == "none" {
-        return Ok(AspectSet::default());
+        return Ok(MetadataFields::default());
     }
-    AspectSet::from_names(names).filter(|aspects| !aspects.is_empty()).ok_or_else(|| {
-        let names: Vec<_> = Aspect::ALL.into_iter().map(Aspect::name).collect();
+    MetadataFields::from_names(names).filter(|aspects| !aspects.is_empty()).ok_or_else(|| {
+        let names: Vec<_> = MetadataField::ALL.into_iter().map(MetadataField::name).collect();
         format!("known are {}, or none", names.join(", "))
     })
 }

@@ -27,7 +27,7 @@ pub(super) fn every_flush(
     let Some(history) = recorded? else { return Ok(()) };
     let all = history.flushes();
     for boundary in history.at_flushes() {
-        let boundary = boundary.doing("read every write again in", &run.options.room)?;
+        let boundary = boundary.context("read every write again in", &run.options.room)?;
         if run.listener.stop_requested().is_some() {
             return Ok(());
         }
@@ -54,8 +54,8 @@ fn record(run: &Run<'_>) -> Result<Option<History>> {
         if run.listener.stop_requested().is_some() {
             return Ok(None);
         }
-        going.drive.remembers_all().doing(REMEMBERING, &run.options.room)?;
-        if let Some(ended) = going.program.ended().doing("wait for", &run.options.folder)? {
+        going.drive.remembers_all().context(REMEMBERING, &run.options.room)?;
+        if let Some(ended) = going.program.ended().context("wait for", &run.options.folder)? {
             going.may_have_ended(ended, &run.options.front)?;
             break;
         }
@@ -64,7 +64,7 @@ fn record(run: &Run<'_>) -> Result<Option<History>> {
     let history = going.drive.history();
     // Either all flushes up to the end of the history are in it, or nothing is shown.
     going.check()?;
-    history.map(Some).doing(REMEMBERING, &run.options.room)
+    history.map(Some).context(REMEMBERING, &run.options.room)
 }
 
 /// Has the drive at one boundary checked; `None` if the run is to end.

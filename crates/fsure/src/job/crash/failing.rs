@@ -42,7 +42,7 @@ const SEEN: &[u8] = b"SEEN ";
 /// once the file `armed` exists.
 pub fn ask_again_and_again(folder: &Path, armed: &Path, say: &mut dyn FnMut(&str)) -> Result<()> {
     let file = folder.join(FILE);
-    let open = || Reopened::open(&file).doing("open", &file);
+    let open = || Reopened::open(&file).context("open", &file);
     let (mut writer, other) = (open()?, open()?);
     say("READY");
     while !path::exists(armed) {
@@ -158,17 +158,17 @@ fn said_by(
     listener: &dyn CrashListener,
 ) -> Result<Said> {
     listener.under_way(&format!("{}: failing a write", options.front.name()), 0.5);
-    let armed = site.folder().doing("make a folder in", &options.folder)?.join("armed");
+    let armed = site.folder().context("make a folder in", &options.folder)?.join("armed");
     let words = [child, &[mounted.place().into(), armed.clone().into()]].concat();
     let said = Arc::<Mutex<Said>>::default();
     let heard = Arc::clone(&said);
     let hear = move |line: &[u8]| locked(&heard).hear(line);
     let command = Command { words: &words, acked: None };
     let started = Program::start(mounted, &command, Box::new(hear));
-    let mut program = started.doing("start a program at", mounted.place())?;
+    let mut program = started.context("start a program at", mounted.place())?;
     let mut is_armed = false;
     let ended = loop {
-        if let Some(ended) = program.ended().doing("wait for", mounted.place())? {
+        if let Some(ended) = program.ended().context("wait for", mounted.place())? {
             break ended;
         }
         if let Some(code) = listener.stop_requested() {
@@ -176,7 +176,7 @@ fn said_by(
         }
         if !is_armed && locked(&said).is_ready {
             drive.fail_after(0);
-            plain::create_new(&armed).map(drop).doing("make", &armed)?;
+            plain::create_new(&armed).map(drop).context("make", &armed)?;
             is_armed = true;
         }
         std::thread::sleep(Duration::from_millis(1));

@@ -154,7 +154,7 @@ pub fn crash(options: &CrashOptions, listener: &dyn CrashListener) -> Result<Cra
 
 fn site(options: &CrashOptions) -> Result<Arc<Site>> {
     Site::create(&options.folder, &options.program)
-        .doing("make room for mount points in", &options.folder)
+        .context("make room for mount points in", &options.folder)
 }
 
 fn check(options: &CrashOptions) -> Result<()> {
@@ -236,7 +236,7 @@ fn prepare_once(
     listener.under_way(&format!("making {}", options.front.name()), 0.0);
     let (folder, front) = (&options.folder, &options.front);
     let formatted = front.format(site, options.size, Personality::Protected);
-    let drive = formatted.map_err(rootless).doing("make a file system on a drive at", folder)?;
+    let drive = formatted.map_err(rootless).context("make a file system on a drive at", folder)?;
     // Mounted once even without anything to prepare: a failure to mount now is not a
     // result of a cut.
     let mounted = drive.mount(site, front).map_err(|error| unmounted(options, error))?;

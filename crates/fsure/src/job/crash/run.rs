@@ -195,7 +195,7 @@ impl Run<'_> {
         let remembers = personality == Personality::Honest && options.every_flush.is_some();
         let drive = self.base.switch_on(Kind { personality, latency: options.latency });
         if remembers {
-            drive.remember(&options.room).doing(REMEMBERING, &options.room)?;
+            drive.remember(&options.room).context(REMEMBERING, &options.room)?;
         }
         let mounted = drive.mount(self.site, &options.front);
         let mounted = mounted.map_err(|error| unmounted(options, error))?;
@@ -214,7 +214,7 @@ impl Run<'_> {
         };
         let command = Command { words: &options.command, acked: None };
         let program = Program::start(&mounted, &command, Box::new(output));
-        let program = program.doing("start the program on a drive at", folder)?;
+        let program = program.context("start the program on a drive at", folder)?;
         Ok(Going { program, mounted, drive, acknowledged })
     }
 
@@ -231,7 +231,7 @@ impl Run<'_> {
         let begun = Instant::now();
         let mut due = None;
         loop {
-            let ended = going.program.ended().doing("wait for", &self.options.folder)?;
+            let ended = going.program.ended().context("wait for", &self.options.folder)?;
             if ended.is_some() || self.listener.stop_requested().is_some() {
                 return Ok(ended);
             }

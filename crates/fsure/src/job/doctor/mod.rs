@@ -133,7 +133,7 @@ pub fn gather(registry: &Registry, runtime: Option<&Path>, asked: &[PathBuf]) ->
     let folders: Vec<_> = folders.collect();
     let mut journals = Vec::new();
     for folder in asked {
-        let real = os_path::without_links(folder).doing("find", folder)?;
+        let real = os_path::without_links(folder).context("find", folder)?;
         let is_known = folders.iter().any(|known| known.path == real);
         if !is_known && os_path::exists(&real.join(OWN)) {
             journals.push(real);

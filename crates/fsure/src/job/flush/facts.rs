@@ -6,7 +6,7 @@ use fsure_os::stack::{self, Stack};
 use super::methods::Table;
 use super::slice::Tally;
 use crate::results::Layer;
-use crate::words::durability::{Facts, Medium, WriteCache};
+use crate::words::durability::{FlushFacts, Medium, WriteCache};
 
 /// All facts about a place, given the layers below it before it was measured and
 /// after.
@@ -16,11 +16,11 @@ pub(super) fn of(
     table: &Table,
     size: usize,
     slope: Vec<(u64, f64)>,
-) -> Facts {
+) -> FlushFacts {
     let strongest = table.of(Method::strongest());
     let quantile = |share| strongest.map_or(0.0, |tally| tally.latency.quantile_us(share));
     let median = |method| table.of(method).map(|tally: &Tally| tally.latency.quantile_us(0.5));
-    Facts {
+    FlushFacts {
         medium: medium(stack),
         file_system: file_system.to_owned(),
         write_cache: stack.is_write_back.map(|is_back| match is_back {

@@ -20,7 +20,7 @@ use crate::powercut::{self, Device};
 use crate::results::{
     Claim, Header, Line, Listener, Machine, Measurement, Summary, Target, VERSION,
 };
-use crate::words::durability::{self, Cuts, Facts};
+use crate::words::durability::{self, FlushFacts, PowerCutHistory};
 use crate::words::{Clock, Error, ExitCode, IoContext as _, Result, units};
 pub use profiles::Pattern;
 use site::Site;
@@ -70,7 +70,7 @@ pub struct Measured {
     /// Exit code of the run.
     pub exit_code: ExitCode,
     /// Facts about each folder that was measured to its end, in the order given.
-    pub facts: Vec<Facts>,
+    pub facts: Vec<FlushFacts>,
     /// The error that ended the run before its end.
     pub ended_by: Option<Error>,
 }
@@ -142,21 +142,21 @@ fn each(
     Ok(())
 }
 
-fn measure(site: &Site<'_>) -> Result<Facts> {
+fn measure(site: &Site<'_>) -> Result<FlushFacts> {
     let (options, span) = (site.options, site.options.span);
-    let stack = Stack::of(site.folder()).doing("ask what is below", site.folder())?;
+    let stack = Stack::of(site.folder()).context("ask what is below", site.folder())?;
     for layer in facts::layers(&site.target, &stack) {
         site.say(&Line::Layer(layer));
     }
     let methods = operations::room(Method::all().len(), options.size);
     site.need(methods.max(curves::room(options.threads, options.size)))?;
     let table = methods::measure(site)?;
-    let after = Stack::of(site.folder()).doing("ask what is below", site.folder())?;
+    let after = Stack::of(site.folder()).context("ask what is below", site.folder())?;
     site.clear()?;
     let slope = curves::measure(site, span / 2)?;
     profiles::measure(site, span * 2)?;
     let cuts = cuts(site, &stack);
-    Ok(Facts {
+    Ok(FlushFacts {
         cuts,
         ..facts::of((&stack, &after), &site.file_system, &table, options.size, slope)
     })
@@ -164,7 +164,7 @@ fn measure(site: &Site<'_>) -> Result<Facts> {
 
 /// Returns what power cuts have shown of the drive below; `None` if the drive or its
 /// cuts are not known.
-fn cuts(site: &Site<'_>, stack: &Stack) -> Option<Cuts> {
+fn cuts(site: &Site<'_>, stack: &Stack) -> Option<PowerCutHistory> {
     let (file, device) = (site.options.cuts.as_ref()?, Device::below(stack).ok()?);
     let powercut::Kept { made, acknowledged, lost } = powercut::kept(file, &device)
         .inspect_err(|error| {
@@ -172,11 +172,11 @@ fn cuts(site: &Site<'_>, stack: &Stack) -> Option<Cuts> {
             site.warn(words);
         })
         .ok()?;
-    Some(Cuts { made, acknowledged, lost })
+    Some(PowerCutHistory { made, acknowledged, lost })
 }
 
 /// Reports what is to be believed, and returns the exit code for it.
-fn judge(site: &Site<'_>, facts: &Facts) -> ExitCode {
+fn judge(site: &Site<'_>, facts: &FlushFacts) -> ExitCode {
     let judgements = durability::judge(facts);
     for judgement in &judgements {
         site.say(&Line::Verdict(Claim {

@@ -82,14 +82,14 @@ impl<'a> Site<'a> {
         used: Duration,
         whole: Duration,
     ) -> Result<Self> {
-        let root = Root::open(folder).doing("open the folder", folder)?;
+        let root = Root::open(folder).context("open the folder", folder)?;
         let scratch = Scratch::create(folder, options.guard.as_deref());
-        let scratch = scratch.doing("make a folder of our own in", folder)?;
+        let scratch = scratch.context("make a folder of our own in", folder)?;
         let files = scratch.path().join("files");
-        let files = Folder::create(&files).doing("make", &files)?;
+        let files = Folder::create(&files).context("make", &files)?;
         // Last: a folder that does not exist or that this user cannot open has no
         // counters either, and that error would show less.
-        let meter = Meter::of(folder).doing("find the counters of what is below", folder)?;
+        let meter = Meter::of(folder).context("find the counters of what is below", folder)?;
         let file_system = volume::of(&root, b"").map(|volume| volume.kind);
         Ok(Self {
             target: folder.display().to_string(),
@@ -126,7 +126,7 @@ impl<'a> Site<'a> {
 
     /// Removes what has been measured.
     pub(super) fn clear(&self) -> Result<()> {
-        self.made.clear().doing("empty", self.made.path())
+        self.made.clear().context("empty", self.made.path())
     }
 
     /// A file of `length` bytes that are all on the medium, so that to write over
@@ -152,12 +152,12 @@ impl<'a> Site<'a> {
         let [needed, free] = [bytes, room].map(units::size);
         let why = format!("{needed} are needed, {free} are free");
         let error = io::Error::new(io::ErrorKind::StorageFull, why);
-        Err(error).doing("measure in", &self.folder)
+        Err(error).context("measure in", &self.folder)
     }
 
     /// Bytes that may still be written here.
     pub(super) fn room(&self) -> Result<u64> {
-        machine::free_bytes(self.made.path()).doing("ask for the free space of", &self.folder)
+        machine::free_bytes(self.made.path()).context("ask for the free space of", &self.folder)
     }
 
     /// Fails if the user wants to stop.
@@ -220,7 +220,7 @@ impl<'a> Site<'a> {
                 self.tell(&self.not_run(name, &error));
                 Ok(None)
             }
-            Err(error) => Err(error).doing("measure in", &self.folder),
+            Err(error) => Err(error).context("measure in", &self.folder),
         }
     }
 

@@ -11,7 +11,7 @@ use fsure_os::write::{Draft, Model, Resembles};
 use super::healer::{Healer, Work, require_as_found};
 use super::kept::Kept;
 use super::reader::{Attempt, Candidate, Failure, Troubles, Unhealed as _};
-use crate::words::{Clock, Origin, RelPath, Remedy};
+use crate::words::{Clock, HealResult, HealSource, RelPath};
 
 /// Prefix of the name of a draft; 32 hexadecimal digits follow.
 const DRAFT: &[u8] = b".fsure-heal-";
@@ -35,7 +35,7 @@ pub(in crate::job) fn is_draft_name(name: &[u8]) -> bool {
 
 impl Healer<'_> {
     /// Puts a whole file in the place of a damaged or missing one.
-    pub(super) fn put_draft(&mut self, work: &Work<'_>, remedy: &mut Remedy) -> Attempt<()> {
+    pub(super) fn put_draft(&mut self, work: &Work<'_>, remedy: &mut HealResult) -> Attempt<()> {
         let path = &work.finding.path;
         let folder = path.parent().unwrap_or_default();
         if work.damaged.is_none() {
@@ -62,7 +62,7 @@ impl Healer<'_> {
         &mut self,
         work: &Work<'_>,
         path: &RelPath,
-        remedy: &mut Remedy,
+        remedy: &mut HealResult,
     ) -> Attempt<(Stat, i64)> {
         let draft = Draft::create(&self.root, path.as_bytes()).or_unhealed("write beside it")?;
         self.fill(work, &draft)?;
@@ -88,7 +88,7 @@ impl Healer<'_> {
     }
 
     /// Gives a draft the name that was freed for it, or puts back what had it.
-    fn publish(&self, draft: Draft, path: &RelPath, remedy: &mut Remedy) -> Attempt<()> {
+    fn publish(&self, draft: Draft, path: &RelPath, remedy: &mut HealResult) -> Attempt<()> {
         draft.publish(path.name()).or_unhealed("put it in its place").inspect_err(|_| {
             if let Some(kept) = remedy.kept.take() {
                 self.put_back(&kept, path);
@@ -143,7 +143,7 @@ impl Healer<'_> {
     }
 
     /// Gives the draft what a file has besides its bytes.
-    fn dress(&self, work: &Work<'_>, draft: &Draft, remedy: &mut Remedy) -> Attempt<()> {
+    fn dress(&self, work: &Work<'_>, draft: &Draft, remedy: &mut HealResult) -> Attempt<()> {
         let then = &work.recorded.row.record.entry;
         let itself = work.damaged.is_some();
         let model = match itself {
@@ -176,7 +176,7 @@ impl Healer<'_> {
 
     /// Reads what was written from the medium, and compares it with the record.
     fn prove(&mut self, work: &Work<'_>, path: &RelPath) -> Attempt<()> {
-        let written = Candidate::open(Origin::Itself, &self.opener, path.as_bytes());
+        let written = Candidate::open(HealSource::Itself, &self.opener, path.as_bytes());
         let written = written.or_unhealed("read what was written")?;
         let mut troubles = Troubles::default();
         let is_proved = written.stat.size == work.plan.size

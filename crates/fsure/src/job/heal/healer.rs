@@ -19,8 +19,8 @@ use super::{HEAL, HealOptions, OpenRoot};
 use crate::catalog::{Catalog, OWN_FOLDER, Place, Row, Stored};
 use crate::scan::Entries;
 use crate::words::{
-    Changes, Clock, Cure, Entry, EntryKind, Finding, Healing, Monitor, Origin, Record, RelPath,
-    Remedy, Result, Verdict, is_same_date,
+    Changes, Clock, Entry, EntryKind, Finding, HealResult, HealSource, HealStatus, HealSummary,
+    Monitor, Record, RelPath, Result, Verdict, is_same_date,
 };
 
 /// Heals the findings of one root, one at a time.
@@ -35,7 +35,7 @@ pub(super) struct Healer<'a> {
     pub(super) monitor: &'a dyn Monitor,
     pub(super) reader: Reader<'a>,
     entries: Entries,
-    pub(super) healing: Healing,
+    pub(super) healing: HealSummary,
     /// Paths that are as recorded again.
     pub(super) healed: HashSet<RelPath>,
     /// Files that were written in place: other names of them are healed, too.
@@ -78,10 +78,10 @@ impl<'a> Healer<'a> {
             monitor,
             reader: reader(monitor)?,
             entries: Entries::default(),
-            healing: Healing {
+            healing: HealSummary {
                 is_dry_run: !options.does,
                 is_in_place: options.in_place,
-                ..Healing::default()
+                ..HealSummary::default()
             },
             healed: HashSet::new(),
             patched: HashSet::new(),
@@ -100,12 +100,12 @@ impl<'a> Healer<'a> {
     pub(super) fn treat(&mut self, finding: &Finding) -> Attempt<()> {
         self.reader.go_on()?;
         self.reader.gauge.begin(&finding.path, size(finding));
-        let mut remedy = Remedy {
+        let mut remedy = HealResult {
             path: finding.path.clone(),
             kind: finding.kind,
             size: size(finding),
             verdict: finding.verdict,
-            cure: if self.options.does { Cure::Healed } else { Cure::Healable },
+            cure: if self.options.does { HealStatus::Healed } else { HealStatus::Healable },
             taken: Vec::new(),
             lacking: Vec::new(),
             kept: None,
@@ -115,7 +115,7 @@ impl<'a> Healer<'a> {
             Ok(()) if self.options.does => _ = self.healed.insert(finding.path.clone()),
             Ok(()) => {}
             Err(Failure::Unhealed(why)) => {
-                remedy.cure = Cure::Unhealed;
+                remedy.cure = HealStatus::Unhealed;
                 remedy.reason = Some(why);
             }
             Err(other) => return Err(other),
@@ -126,7 +126,7 @@ impl<'a> Healer<'a> {
         Ok(())
     }
 
-    fn try_to_heal(&mut self, finding: &Finding, remedy: &mut Remedy) -> Attempt<()> {
+    fn try_to_heal(&mut self, finding: &Finding, remedy: &mut HealResult) -> Attempt<()> {
         if let Some(why) = self.objection(finding) {
             return Err(Failure::Unhealed(why));
         }
@@ -184,7 +184,7 @@ impl<'a> Healer<'a> {
         then.is_undated() || is_same && is_known
     }
 
-    fn heal_file(&mut self, finding: &Finding, row: Row, remedy: &mut Remedy) -> Attempt<()> {
+    fn heal_file(&mut self, finding: &Finding, row: Row, remedy: &mut HealResult) -> Attempt<()> {
         let recorded = Recorded::of(row, self.catalog)?;
         if recorded.row.record.digests.algorithms().bits() == 0 {
             return Err(Failure::Unhealed("no digest of it is recorded".to_owned()));
@@ -223,7 +223,7 @@ impl<'a> Healer<'a> {
         if !self.patched.contains(&(stat.device, stat.inode)) {
             return Ok(false);
         }
-        let itself = Candidate::open(Origin::Itself, &self.opener, path.as_bytes());
+        let itself = Candidate::open(HealSource::Itself, &self.opener, path.as_bytes());
         let itself = itself.or_unhealed("read it")?;
         let is_of_size = recorded.size().is_none_or(|size| size == itself.stat.size);
         let mut troubles = Troubles::default();
@@ -264,7 +264,7 @@ impl<'a> Healer<'a> {
         troubles: &mut Troubles,
     ) -> Vec<Candidate> {
         let mut all = Vec::new();
-        let mut take = |origin: &Origin, opened: std::io::Result<Candidate>| match opened {
+        let mut take = |origin: &HealSource, opened: std::io::Result<Candidate>| match opened {
             Ok(candidate) => {
                 all.push(candidate);
                 true
@@ -276,7 +276,7 @@ impl<'a> Healer<'a> {
         };
         if damaged.is_some() {
             let path = finding.path.as_bytes();
-            take(&Origin::Itself, Candidate::open(Origin::Itself, &self.opener, path));
+            take(&HealSource::Itself, Candidate::open(HealSource::Itself, &self.opener, path));
         }
         for replica in self.replicas.iter() {
             let by_name = |path: &RelPath| replica.candidate(path, damaged);
@@ -287,7 +287,7 @@ impl<'a> Healer<'a> {
         }
         if let Some(parity) = &self.parity {
             let rebuilder = parity.of(&row.record, &self.replicas);
-            take(&Origin::Parity, rebuilder.map(|one| Candidate::rebuilt(one, row)));
+            take(&HealSource::Parity, rebuilder.map(|one| Candidate::rebuilt(one, row)));
         }
         all
     }

@@ -15,7 +15,7 @@ use fsure_os::{Kind, Stat};
 use super::healer::Healer;
 use super::reader::{Attempt, Failure};
 use crate::catalog::REPLACED;
-use crate::words::{Finding, RelPath, Remedy, Verdict, shell_quoted};
+use crate::words::{Finding, HealResult, RelPath, Verdict, shell_quoted};
 
 /// The reason that a dry run reports for a file that would be kept.
 pub(super) fn would_be() -> String {
@@ -88,7 +88,7 @@ impl Healer<'_> {
         &mut self,
         path: &RelPath,
         stat: &Stat,
-        remedy: &mut Remedy,
+        remedy: &mut HealResult,
     ) -> Attempt<Kept> {
         let is_it = |now: &Stat| now.inode == stat.inode && now.device == stat.device;
         let (kept, way) = match self.kept_as(path, stat).into_iter().next() {
@@ -118,7 +118,7 @@ impl Healer<'_> {
     /// one of that name by now.
     pub(super) fn put_back(&self, kept: &RelPath, path: &RelPath) {
         if let Err(error) = move_file(&self.root, kept.as_bytes(), path.as_bytes()) {
-            let (kept, path) = (kept.shown(), path.shown());
+            let (kept, path) = (kept.display(), path.display());
             self.monitor.warn(&format!("{path}: it is now {kept}, and not put back: {error}"));
         }
     }

@@ -55,7 +55,7 @@ impl Healer<'_> {
             };
             match removed {
                 Ok(()) => self.catalog.forget_draft(&path)?,
-                Err(error) => self.monitor.warn(&format!("{}: {error}", draft.shown())),
+                Err(error) => self.monitor.warn(&format!("{}: {error}", draft.display())),
             }
         }
         if self.catalog.is_writing() { self.catalog.commit() } else { Ok(()) }

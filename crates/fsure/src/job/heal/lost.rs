@@ -9,7 +9,7 @@ use fsure_os::write::{Model, Resembles, make_folder, make_link, set_folder_date}
 use super::healer::Healer;
 use super::reader::{Attempt, Failure, Unhealed as _};
 use crate::catalog::{Row, Stored};
-use crate::words::{Clock, EntryKind, Finding, Origin, RelPath, Remedy};
+use crate::words::{Clock, EntryKind, Finding, HealResult, HealSource, RelPath};
 
 impl Healer<'_> {
     /// Makes a link or a folder again.
@@ -17,9 +17,9 @@ impl Healer<'_> {
         &mut self,
         finding: &Finding,
         row: Row,
-        remedy: &mut Remedy,
+        remedy: &mut HealResult,
     ) -> Attempt<()> {
-        remedy.taken = vec![(Origin::Record, Vec::new())];
+        remedy.taken = vec![(HealSource::Record, Vec::new())];
         let (path, entry) = (&finding.path, &row.record.entry);
         let target = entry.target.as_deref();
         if entry.kind == EntryKind::Link && target.is_none() {
@@ -86,7 +86,7 @@ impl Healer<'_> {
             if let Err(error) = set_folder_date(&self.root, path.as_bytes(), mtime_ns)
                 && !is_gone(&error)
             {
-                self.monitor.warn(&format!("the date of {}: {error}", path.shown()));
+                self.monitor.warn(&format!("the date of {}: {error}", path.display()));
             }
         }
     }

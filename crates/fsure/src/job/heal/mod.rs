@@ -29,8 +29,8 @@ use super::opening::{
 use crate::catalog::{Catalog, Place, Stored, refuse_irregular_parity};
 use crate::scan::{Purpose, scan};
 use crate::words::{
-    Clock, EntryKind, Error, Finding, Healing, IoContext as _, Monitor, Outcome, Result, Stop,
-    Verification,
+    Clock, EntryKind, Error, Finding, HealSummary, IoContext as _, Monitor, Outcome, Result,
+    StopReason, Verification,
 };
 pub(in crate::job) use draft::is_draft_name;
 use healer::Healer;
@@ -93,7 +93,7 @@ pub fn heal(place: &Place, options: &HealOptions, monitor: &dyn Monitor) -> Resu
     outcome.stopped = heal_all(&mut healer, &findings, outcome.stopped.take())?;
     healer.healing.is_unfinished = fsure_os::path::exists(&healer.journal());
     outcome.replicas.clone_from(&options.replicas);
-    let Healing { healed, .. } = *outcome.healing.insert(healer.healing);
+    let HealSummary { healed, .. } = *outcome.healing.insert(healer.healing);
     if healed.total() > 0 {
         let is_healed = |finding: &Finding| healer.healed.contains(&finding.path);
         outcome.grave.retain(|finding| !is_healed(finding));
@@ -136,17 +136,17 @@ fn note_healed(catalog: &mut Catalog, noted: i64, outcome: &Outcome) -> Result<(
 fn heal_all(
     healer: &mut Healer<'_>,
     findings: &[Finding],
-    mut stopped: Option<Stop>,
-) -> Result<Option<Stop>> {
+    mut stopped: Option<StopReason>,
+) -> Result<Option<StopReason>> {
     healer.expect(findings);
     for finding in findings {
         match healer.treat(finding) {
             Ok(()) => {}
-            Err(Failure::Stopped(code)) => stopped = Some(Stop::Interrupted(code)),
+            Err(Failure::Stopped(code)) => stopped = Some(StopReason::Interrupted(code)),
             Err(Failure::Fatal(error @ Error::RecordNotWritten { .. })) => {
                 healer.catalog.roll_back();
                 let hint = error.hint().unwrap_or_default();
-                stopped = Some(Stop::RecordFailed(format!("{error}; {hint}")));
+                stopped = Some(StopReason::RecordFailed(format!("{error}; {hint}")));
             }
             Err(Failure::Fatal(error)) => return Err(error),
             Err(Failure::Unhealed(why)) => return Err(Error::Internal(why)),
@@ -179,7 +179,7 @@ fn open_parity(place: &Place, open: &OpenRoot, monitor: &dyn Monitor) -> Result<
     refuse_irregular_parity(&place.catalog)?;
     let bad = |what: &str| monitor.warn(&format!("recovery data: {what}"));
     let folder = crate::parity::folder(&place.catalog);
-    Parity::open(&place.catalog, &open.root, &bad).doing("list the recovery data in", &folder)
+    Parity::open(&place.catalog, &open.root, &bad).context("list the recovery data in", &folder)
 }
 
 fn open_replicas(

@@ -16,7 +16,7 @@ use super::proof::Recorded;
 use super::reader::{Attempt, Candidate, Failure, Troubles, Unhealed as _};
 use crate::catalog::{Bound, Catalog, Row, Stored};
 use crate::scan::hash::BLOCK;
-use crate::words::{Clock, Origin, Remedy};
+use crate::words::{Clock, HealResult, HealSource};
 
 /// Failed reads spent on what a block was made of before. It is wanted only to
 /// be put back if the medium refuses what is proven.
@@ -40,7 +40,7 @@ impl From<io::Error> for Failure {
 
 impl Healer<'_> {
     /// Writes into a damaged file what is wrong in it.
-    pub(super) fn patch(&mut self, work: &Work<'_>, remedy: &mut Remedy) -> Attempt<()> {
+    pub(super) fn patch(&mut self, work: &Work<'_>, remedy: &mut HealResult) -> Attempt<()> {
         let path = &work.finding.path;
         if os_path::exists(&self.journal()) {
             return Err(Failure::Unhealed(format!(
@@ -81,7 +81,7 @@ impl Healer<'_> {
     fn write_journal(&mut self, work: &Work<'_>, inode: u64) -> Attempt<()> {
         let then = &work.recorded.row.record;
         let damaged = work.damaged.as_ref().map_or(0, |stat| stat.mtime_ns);
-        let is_elsewhere = |place: &usize| work.candidates[*place].origin != Origin::Itself;
+        let is_elsewhere = |place: &usize| work.candidates[*place].origin != HealSource::Itself;
         let from = work.plan.from.iter().filter(|(_, place)| is_elsewhere(place));
         let pieces: Vec<u64> = from.map(|(piece, _)| *piece).collect();
         let header = Header {
@@ -94,7 +94,7 @@ impl Healer<'_> {
             blake3: then.digests.blake3.unwrap_or_default(),
             pieces: pieces.len() as u64,
         };
-        let itself = work.candidates.first().filter(|first| first.origin == Origin::Itself);
+        let itself = work.candidates.first().filter(|first| first.origin == HealSource::Itself);
         let mut journal = Journal::create(&self.journal(), &header)?;
         for piece in pieces {
             let range = work.recorded.range(piece, work.plan.size);
@@ -166,7 +166,7 @@ impl Healer<'_> {
     /// then, and the time of the proof in nanoseconds since 1970.
     fn carry_out(&mut self, header: &Header, recorded: &Recorded) -> Attempt<(Stat, i64)> {
         let path = header.path.as_bytes();
-        let itself = match Candidate::open(Origin::Itself, &self.opener, path) {
+        let itself = match Candidate::open(HealSource::Itself, &self.opener, path) {
             Err(error) if is_no_file(&error) => {
                 return Err(self.set_aside("the file is not there any more"));
             }
@@ -233,7 +233,8 @@ impl Healer<'_> {
     /// Reads from the medium what was written, and all around it.
     fn prove_in_place(&mut self, header: &Header, recorded: &Recorded) -> Attempt<()> {
         let path = header.path.as_bytes();
-        let written = Candidate::open(Origin::Itself, &self.opener, path).or_unhealed("read it")?;
+        let written =
+            Candidate::open(HealSource::Itself, &self.opener, path).or_unhealed("read it")?;
         let mut is_proved = true;
         journal::read::<Failure>(&self.journal(), &mut |_, piece| {
             let length = piece.new.len() as u64;
@@ -286,7 +287,7 @@ impl Healer<'_> {
             true => self.remove_journal(),
             false => drop(self.keep_journal(&header.path)?),
         }
-        Ok(header.path.shown().to_string())
+        Ok(header.path.display().to_string())
     }
 
     /// Returns the row of the record for the content that a journal is to bring

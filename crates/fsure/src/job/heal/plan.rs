@@ -6,7 +6,9 @@ use super::healer::Healer;
 use super::proof::Recorded;
 use super::reader::{Attempt, Candidate, Failure, Troubles};
 use crate::scan::hash::InOrder;
-use crate::words::{Algorithm, ByteRange, Digests, Entry, Finding, Origin, Remedy, push_range};
+use crate::words::{
+    Algorithm, ByteRange, Digests, Entry, Finding, HealResult, HealSource, push_range,
+};
 
 /// The sources from which a file is put together.
 pub(super) struct Plan {
@@ -29,12 +31,12 @@ impl Healer<'_> {
         recorded: &Recorded,
         candidates: &[Candidate],
         troubles: &mut Troubles,
-        remedy: &mut Remedy,
+        remedy: &mut HealResult,
     ) -> Attempt<Plan> {
         let mut plan =
             Plan { size: recorded.size().unwrap_or(0), from: BTreeMap::new(), lacking: Vec::new() };
         if plan.size == 0 && recorded.size().is_some() && recorded.proves(&of_nothing(recorded)) {
-            remedy.taken = vec![(Origin::Record, Vec::new())];
+            remedy.taken = vec![(HealSource::Record, Vec::new())];
             return Ok(plan);
         }
         for piece in bad_pieces(recorded, finding, candidates) {
@@ -80,8 +82,8 @@ impl Healer<'_> {
 }
 
 impl Plan {
-    fn tell(&self, recorded: &Recorded, candidates: &[Candidate], remedy: &mut Remedy) {
-        let mut taken: BTreeMap<Origin, Vec<ByteRange>> = BTreeMap::new();
+    fn tell(&self, recorded: &Recorded, candidates: &[Candidate], remedy: &mut HealResult) {
+        let mut taken: BTreeMap<HealSource, Vec<ByteRange>> = BTreeMap::new();
         for (piece, place) in &self.from {
             let ranges = taken.entry(candidates[*place].origin.clone()).or_default();
             push_range(ranges, recorded.range(*piece, self.size));
@@ -96,7 +98,7 @@ impl Plan {
 /// Returns the pieces that have to be found: all of a file that is gone or cannot be
 /// checked by its blocks, otherwise those that were found to be bad in it.
 fn bad_pieces(recorded: &Recorded, finding: &Finding, candidates: &[Candidate]) -> Vec<u64> {
-    let has_itself = candidates.first().is_some_and(|first| first.origin == Origin::Itself);
+    let has_itself = candidates.first().is_some_and(|first| first.origin == HealSource::Itself);
     let Some(Entry { size: now, .. }) = finding.found.as_ref().filter(|_| has_itself) else {
         return (0..recorded.pieces()).collect();
     };

@@ -20,7 +20,7 @@ use crate::job::Options;
 use crate::job::opening::{lock, offline, open_root, refuse_half_healed, require_record};
 use crate::parity::{self, Claim, Group, GroupFile, Header, Member, SHARD};
 use crate::scan::hash::BLOCK;
-use crate::words::{Error, Monitor, Origin, Protected, RelPath, Result};
+use crate::words::{Error, HealSource, Monitor, ProtectOutcome, RelPath, Result};
 
 /// Redundancy if none is given, per mille.
 const USUAL: u32 = 50;
@@ -43,7 +43,7 @@ pub fn protect(
     place: &Place,
     options: &ProtectOptions,
     monitor: &dyn Monitor,
-) -> Result<Protected> {
+) -> Result<ProtectOutcome> {
     require_record(place)?;
     if !place.scope.is_root() {
         return Err(Error::Usage {
@@ -87,7 +87,7 @@ pub(in crate::job) fn refresh(
     root: &Arc<Root>,
     catalog: &mut Catalog,
     monitor: &dyn Monitor,
-) -> Result<Option<Protected>> {
+) -> Result<Option<ProtectOutcome>> {
     let folder = parity::folder(&place.catalog);
     match parity::redundancy(&folder) {
         Ok(None) => Ok(None),
@@ -115,7 +115,7 @@ pub(super) struct Keeper<'a> {
     pub(super) per_mille: u32,
     /// True if all recovery data are read and checked.
     checks: bool,
-    pub(super) done: Protected,
+    pub(super) done: ProtectOutcome,
     /// Files whose content is not what is recorded.
     pub(super) left_out: HashSet<RelPath>,
 }
@@ -135,12 +135,12 @@ impl<'a> Keeper<'a> {
             monitor,
             per_mille,
             checks,
-            done: Protected { per_mille, ..Protected::default() },
+            done: ProtectOutcome { per_mille, ..ProtectOutcome::default() },
             left_out: HashSet::new(),
         })
     }
 
-    fn keep(mut self, catalog: &mut Catalog) -> Result<Protected> {
+    fn keep(mut self, catalog: &mut Catalog) -> Result<ProtectOutcome> {
         match self.keep_all(catalog) {
             Ok(()) => Ok(self.done),
             Err(Failure::Stopped(code)) => Err(Error::Interrupted(code)),
@@ -225,7 +225,7 @@ impl<'a> Keeper<'a> {
 
     fn make_own(&mut self, recorded: &Recorded, groups: &[(Member, String)]) -> Attempt<()> {
         let path = &recorded.row.record.path;
-        let file = Candidate::open(Origin::Itself, &self.opener, path.as_bytes());
+        let file = Candidate::open(HealSource::Itself, &self.opener, path.as_bytes());
         let file = file.or_unhealed("open it")?;
         let by_blocks = recorded.is_by_blocks();
         if !by_blocks && groups.len() > TOGETHER_MAX {
@@ -266,7 +266,7 @@ impl<'a> Keeper<'a> {
     /// Reads a small file, if it is as recorded.
     pub(super) fn read_small(&mut self, recorded: &Recorded) -> Attempt<Vec<u8>> {
         let (path, size) = (&recorded.row.record.path, recorded.row.record.entry.size);
-        let file = Candidate::open(Origin::Itself, &self.opener, path.as_bytes());
+        let file = Candidate::open(HealSource::Itself, &self.opener, path.as_bytes());
         let file = file.or_unhealed("open it")?;
         let is_whole = file.stat.size == size
             && self.reader.has_whole(recorded, &file, &mut Default::default())?;
@@ -279,7 +279,7 @@ impl<'a> Keeper<'a> {
 
     /// Reports a file that has no recovery data of what is recorded.
     pub(super) fn leave_out(&mut self, path: RelPath, why: &str) {
-        self.monitor.warn(&format!("{}: {why}: no recovery data were made of it", path.shown()));
+        self.monitor.warn(&format!("{}: {why}: no recovery data were made of it", path.display()));
         self.done.left_out += 1;
         self.left_out.insert(path);
     }

@@ -17,7 +17,9 @@ use super::proof::Recorded;
 use super::rebuild::Rebuilder;
 use crate::catalog::Row;
 use crate::scan::hash::{BLOCK, InOrder};
-use crate::words::{Algorithm, AlgorithmSet, Digests, Error, ExitCode, Monitor, Origin, Result};
+use crate::words::{
+    Algorithm, AlgorithmSet, Digests, Error, ExitCode, HealSource, Monitor, Result,
+};
 
 /// Reads from one place before it is passed over.
 const LOOKS: usize = 2;
@@ -56,7 +58,7 @@ impl<T> Unhealed<T> for io::Result<T> {
 
 /// A file that may have the recorded content, or some of it.
 pub(super) struct Candidate {
-    pub(super) origin: Origin,
+    pub(super) origin: HealSource,
     bytes: Bytes,
     pub(super) stat: Stat,
     /// Its root and path, to be taken for a model of owner and attributes; `None` if
@@ -78,7 +80,7 @@ impl Candidate {
         }
     }
 
-    pub(super) fn open(origin: Origin, opener: &Opener, path: &[u8]) -> io::Result<Self> {
+    pub(super) fn open(origin: HealSource, opener: &Opener, path: &[u8]) -> io::Result<Self> {
         let (source, stat) = opener.open(path, false)?;
         let place = Some((Arc::clone(opener.root()), path.to_owned()));
         Ok(Self { origin, bytes: Bytes::File(source), stat, place })
@@ -101,26 +103,26 @@ impl Candidate {
             place: None,
         };
         let bytes = Bytes::Rebuilt(RefCell::new(rebuilder));
-        Self { origin: Origin::Parity, bytes, stat, place: None }
+        Self { origin: HealSource::Parity, bytes, stat, place: None }
     }
 }
 
 /// The first error of each origin.
 #[derive(Default)]
-pub(super) struct Troubles(BTreeMap<Origin, String>);
+pub(super) struct Troubles(BTreeMap<HealSource, String>);
 
 impl Troubles {
-    pub(super) fn add(&mut self, origin: &Origin, what: impl ToString) {
+    pub(super) fn add(&mut self, origin: &HealSource, what: impl ToString) {
         self.0.entry(origin.clone()).or_insert_with(|| what.to_string());
     }
 
     /// Returns all errors as text for a person.
     pub(super) fn told(&self) -> String {
-        let told = |(origin, what): (&Origin, &String)| match origin {
-            Origin::Itself => format!("the file itself: {what}"),
-            Origin::Replica(path) => format!("{}: {what}", crate::words::escape(path)),
-            Origin::Parity => format!("recovery data: {what}"),
-            Origin::Record => what.clone(),
+        let told = |(origin, what): (&HealSource, &String)| match origin {
+            HealSource::Itself => format!("the file itself: {what}"),
+            HealSource::Replica(path) => format!("{}: {what}", crate::words::escape(path)),
+            HealSource::Parity => format!("recovery data: {what}"),
+            HealSource::Record => what.clone(),
         };
         self.0.iter().map(told).collect::<Vec<_>>().join("; ")
     }

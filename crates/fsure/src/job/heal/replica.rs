@@ -12,11 +12,11 @@ use fsure_os::read::Way;
 use fsure_os::{Kind, Stat};
 
 use super::reader::Candidate;
-use crate::words::{Error, IoContext as _, Origin, RelPath, Result};
+use crate::words::{Error, HealSource, IoContext as _, RelPath, Result};
 
 /// One replica.
 pub(super) struct Replica {
-    pub(super) origin: Origin,
+    pub(super) origin: HealSource,
     opener: Opener,
     /// The path in the tree that the replica corresponds to: the one that is to be
     /// healed.
@@ -34,8 +34,8 @@ impl Replica {
         scope: &RelPath,
         scope_is_file: bool,
     ) -> Result<Self> {
-        let origin = Origin::Replica(os_path::bytes(path).into());
-        let resolved = os_path::resolve(path).doing("find", path)?;
+        let origin = HealSource::Replica(os_path::bytes(path).into());
+        let resolved = os_path::resolve(path).context("find", path)?;
         let is_file = os_path::exists(&resolved) && !os_path::is_folder(&resolved);
         if is_file != scope_is_file {
             let (this, that) =
@@ -46,12 +46,12 @@ impl Replica {
             true => resolved.parent().unwrap_or(&resolved).to_owned(),
             false => resolved.clone(),
         };
-        let root = Root::open(&folder).doing("open", path)?;
+        let root = Root::open(&folder).context("open", path)?;
         let file = is_file.then(|| {
             let name = resolved.file_name().map(Path::new).unwrap_or(Path::new(""));
             os_path::bytes(name).into_owned()
         });
-        let theirs = root.stat(file.as_deref().unwrap_or_default()).doing("look at", path)?;
+        let theirs = root.stat(file.as_deref().unwrap_or_default()).context("look at", path)?;
         if tree.stat(scope.as_bytes()).is_ok_and(|ours| is_same(&ours, &theirs)) {
             return Err(usage(path, "is what is to be healed, and no copy of it"));
         }

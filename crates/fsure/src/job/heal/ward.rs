@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::words::{ExitCode, Finding, Monitor, Progress, RelPath, Remedy, Verdict};
+use crate::words::{ExitCode, Finding, HealResult, Monitor, Progress, RelPath, Verdict};
 
 /// A monitor that passes on everything, and keeps the findings that may be healed.
 pub(super) struct Ward<'a> {
@@ -42,7 +42,7 @@ impl Monitor for Ward<'_> {
         self.monitor.finding(finding);
     }
 
-    fn remedy(&self, remedy: &Remedy) {
+    fn remedy(&self, remedy: &HealResult) {
         self.monitor.remedy(remedy);
     }
 

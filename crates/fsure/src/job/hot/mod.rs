@@ -13,7 +13,7 @@ use contents::Contents;
 
 use crate::ram::OWN;
 use crate::results::{Listener, Step};
-use crate::words::advice::{self as words, Advice, Use, WORTH};
+use crate::words::advice::{self as words, Advice, FolderUse, WORTH};
 use crate::words::{Clock, Error, ExitCode, IoContext as _, Result};
 pub use tree::{Node, durable_ns, waited_ns};
 
@@ -73,7 +73,7 @@ pub struct Advised {
     /// Path of the folder.
     pub path: PathBuf,
     /// Figures that the advice is based on.
-    pub seen: Use,
+    pub seen: FolderUse,
     /// The advice and the reason.
     pub said: words::Advised,
 }
@@ -108,14 +108,14 @@ pub fn hot(options: &HotOptions, listener: &dyn Listener) -> Result<Hot> {
     let mut ended_by = None;
     while ended_by.is_none() && began.elapsed() < options.span {
         let left = options.span.saturating_sub(began.elapsed());
-        tracer.watch(left.min(SLICE)).doing("watch", place)?;
+        tracer.watch(left.min(SLICE)).context("watch", place)?;
         ended_by = listener.stop_requested();
         let share = began.elapsed().as_secs_f64() / options.span.as_secs_f64();
         listener.under_way(&Step { what: "watching what programs read and write", share });
     }
     let seconds = began.elapsed().as_secs_f64();
     let (source, fell_back) = (tracer.source(), tracer.fell_back().map(str::to_owned));
-    let seen = tracer.end().doing("watch", place)?;
+    let seen = tracer.end().context("watch", place)?;
     let (seen_at, unseen): (Vec<_>, Vec<_>) =
         seen.folders.into_iter().partition(|folder| matches!(folder.place, Place::At(_)));
     let tree = tree::tree(&only(seen_at, &below));
@@ -150,7 +150,7 @@ const SLICE: Duration = Duration::from_millis(100);
 /// The folders as the kernel names them: without links.
 fn resolved(folders: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let one = |path: &PathBuf| {
-        let found = fsure_os::path::resolve(path).doing("look at", path)?;
+        let found = fsure_os::path::resolve(path).context("look at", path)?;
         if !fsure_os::path::is_folder(&found) {
             let message = format!("{} is no folder", path.display());
             let hint = Some("name a folder that is there".to_owned());
@@ -193,7 +193,7 @@ fn advised_on(hot: &Hot, node: &Node) -> Advised {
     // Of what is left as it is nobody wants to know how large it is.
     let is_worth = durable + missed >= WORTH;
     let contents = if is_worth { contents::contents(&node.path) } else { Contents::default() };
-    let seen = Use {
+    let seen = FolderUse {
         durable,
         missed,
         is_in_memory: is_in_memory(&node.path).unwrap_or(false),
@@ -240,7 +240,7 @@ fn is_of_the_system(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::words::Silent;
+    use crate::words::NullMonitor;
 
     #[test]
     fn folders_of_the_system_are_known() {
@@ -275,7 +275,7 @@ mod tests {
         std::fs::write(&file, "").expect("write");
         let watch = |path: &Path| {
             let options = HotOptions { below: vec![path.to_owned()], ..HotOptions::default() };
-            hot(&options, &Silent).expect_err("refused")
+            hot(&options, &NullMonitor).expect_err("refused")
         };
         assert_eq!(watch(&file).exit_code(), ExitCode::Usage);
         assert_eq!(watch(&folder.path().join("none")).exit_code(), ExitCode::Usage);

@@ -45,7 +45,7 @@ impl Door {
     /// Fails where somebody else holds the folder.
     pub(super) fn open(folder: &Path, runtime: &Path) -> Result<Self> {
         for made in [runtime, &runtime.join("pin")] {
-            fsure_os::path::make_folder(made).doing("make", made)?;
+            fsure_os::path::make_folder(made).context("make", made)?;
         }
         let socket = socket(folder, runtime);
         let begun = Instant::now();
@@ -61,7 +61,7 @@ impl Door {
                     // One that was killed has not let go of all that it had.
                     Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
                     listened => {
-                        let control = listened.doing("listen on", &socket)?;
+                        let control = listened.context("listen on", &socket)?;
                         return Ok(Self { control, _lock: lock });
                     }
                 }
@@ -117,7 +117,7 @@ pub fn pinned(runtime: &Path) -> Result<(Vec<Pinned>, Vec<PathBuf>)> {
     if !fsure_os::path::exists(&folder) {
         return Ok((living, dead));
     }
-    let names = fsure_os::plain::names(&folder).doing("list", &folder)?;
+    let names = fsure_os::plain::names(&folder).context("list", &folder)?;
     // Of a socket's name there is no end.
     for name in names.iter().filter(|name| !name.contains(&b'.')) {
         let socket = folder.join(fsure_os::path::from_bytes(name));
@@ -152,7 +152,7 @@ pub fn word(folder: &Path, runtime: &Path) -> Option<String> {
 /// The lock of a folder, or who has it.
 fn lock(socket: &Path) -> Result<std::result::Result<Only, String>> {
     let name = socket.with_extension(LOCK);
-    Ok(match lock::attempt(&name).doing("lock", &name)? {
+    Ok(match lock::attempt(&name).context("lock", &name)? {
         Attempt::Locked(lock) => Ok(Only { name, _lock: lock }),
         Attempt::HeldBy(holder) => Err(holder),
     })
@@ -175,14 +175,14 @@ fn ask(socket: &Path, line: &str) -> Result<Answered> {
         Err(error) => match error.kind() {
             TimedOut => Ok(Answered::Silence),
             ConnectionRefused | ConnectionReset | NotFound | UnexpectedEof => Ok(Answered::Nobody),
-            _ => Err(error).doing("ask", socket),
+            _ => Err(error).context("ask", socket),
         },
     }
 }
 
 /// The folder under its one name.
 pub(super) fn real(folder: &Path) -> Result<PathBuf> {
-    let real = fsure_os::path::without_links(folder).doing("find", folder)?;
+    let real = fsure_os::path::without_links(folder).context("find", folder)?;
     if fsure_os::path::is_folder(&real) {
         return Ok(real);
     }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use self::door::{Door, leave_word, real};
 pub use self::door::{let_go, pinned, word};
-use crate::words::{Error, Result, exact, text_and_bytes, units};
+use crate::words::{Error, Result, json_path, json_path_and_bytes, units};
 
 /// Part of the available memory that can be held: one of so many.
 const SHARE: u64 = 2;
@@ -85,7 +85,7 @@ struct LeftOut {
 impl From<Stored> for Pinned {
     fn from(stored: Stored) -> Self {
         let Stored { process, files, bytes, left_out_count, .. } = stored;
-        let path = |text, bytes| fsure_os::path::from_bytes(&exact(text, bytes)).into_owned();
+        let path = |text, bytes| fsure_os::path::from_bytes(&json_path(text, bytes)).into_owned();
         let left_out = stored.left_out.into_iter();
         Self {
             folder: path(stored.folder, stored.folder_bytes),
@@ -102,7 +102,7 @@ impl From<Stored> for Pinned {
 impl From<Pinned> for Stored {
     fn from(pinned: Pinned) -> Self {
         let Pinned { process, files, bytes, left_out_count, .. } = pinned;
-        let parts = |path: &Path| text_and_bytes(&fsure_os::path::bytes(path));
+        let parts = |path: &Path| json_path_and_bytes(&fsure_os::path::bytes(path));
         let (folder, folder_bytes) = parts(&pinned.folder);
         let left_out = pinned.left_out.into_iter().map(|(path, why)| {
             let (path, path_bytes) = parts(&path);

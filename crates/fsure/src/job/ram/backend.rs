@@ -103,15 +103,15 @@ pub(super) fn make(registry: &Registry, entry: &mut Entry, disk: &Path) -> Resul
     let Entry { bytes, inodes, .. } = *entry;
     if entry.backend == Backend::Tmpfs {
         let ram = Ram { source: entry.source(), bytes, inodes, huge: true };
-        return Detached::ram(&ram, disk).doing(doing, &path);
+        return Detached::ram(&ram, disk).context(doing, &path);
     }
     // Of an attempt before.
     remove(entry)?;
-    let number = zram::add_zram().doing(doing, &path)?;
+    let number = zram::add_zram().context(doing, &path)?;
     entry.device = Some(number);
     registry.put(entry)?;
-    zram::make_xfs(number, bytes, &label(entry)).doing(doing, &path)?;
-    Detached::xfs(number, disk).doing(doing, &path)
+    zram::make_xfs(number, bytes, &label(entry)).context(doing, &path)?;
+    Detached::xfs(number, disk).context(doing, &path)
 }
 
 /// Removes the device of a RAM side that is not mounted any more.
@@ -128,14 +128,14 @@ pub(super) fn remove(entry: &Entry) -> Result<()> {
             ),
             hint: Some("end who has mounts of its own, then 'fsure ram recover'".to_owned()),
         }),
-        other => other.doing("remove", &zram::node(number)),
+        other => other.context("remove", &zram::node(number)),
     }
 }
 
 /// Thaws what was left frozen: its guard was killed, too.
 pub(super) fn let_go(entry: &Entry) -> Result<()> {
     if entry.backend == Backend::ZramXfs {
-        thaw(&entry.path).doing("thaw", &entry.path)?;
+        thaw(&entry.path).context("thaw", &entry.path)?;
     }
     Ok(())
 }

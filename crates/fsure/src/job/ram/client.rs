@@ -61,7 +61,7 @@ pub(super) fn check_loss(max_loss: Duration) -> Result<()> {
 /// Checks whether a folder can be put into RAM, and enters it. Fails if it cannot.
 pub fn prepare(registry: &Registry, bind: &Bind) -> Result<Prepared> {
     check_loss(bind.max_loss)?;
-    let path = os_path::without_links(&bind.folder).doing("look at", &bind.folder)?;
+    let path = os_path::without_links(&bind.folder).context("look at", &bind.folder)?;
     let _lock = if bind.plan { None } else { Some(registry.lock()?) };
     if let Some(entry) = registry.find(&path)? {
         if is_kept(registry, &entry) {
@@ -160,7 +160,7 @@ pub fn status(registry: &Registry, folder: Option<&Path>) -> Result<Vec<Known>> 
 
 /// The entry of a folder that is in RAM.
 fn find(registry: &Registry, folder: &Path) -> Result<Entry> {
-    let path = os_path::without_links(folder).doing("look at", folder)?;
+    let path = os_path::without_links(folder).context("look at", folder)?;
     registry.find(&path)?.ok_or_else(|| Error::Usage {
         message: match registry.last_told(&path) {
             Some(event) => format!("{} is not in RAM; told last: {}", path.display(), event.words),
@@ -173,7 +173,7 @@ fn find(registry: &Registry, folder: &Path) -> Result<Entry> {
 fn answer(registry: &Registry, entry: &Entry, request: Request) -> Result<Answer> {
     let socket = registry.control(&entry.id);
     let longest = (request == Request::Status).then_some(AT_ONCE);
-    let text = ask(&socket, &line(&request), longest).doing("ask at", &socket)?;
+    let text = ask(&socket, &line(&request), longest).context("ask at", &socket)?;
     serde_json::from_str(&text).map_err(|why| Error::Internal(format!("an answer: {why}")))
 }
 
@@ -329,7 +329,7 @@ pub fn recover_folder(
     folder: &Path,
     call: &Call<'_>,
 ) -> Result<Settled> {
-    let path = os_path::without_links(folder).doing("look at", folder)?;
+    let path = os_path::without_links(folder).context("look at", folder)?;
     if let Some(entry) = registry.find(&path)? {
         if is_kept(registry, &entry) {
             // A keeper may have workers of which each fails.
@@ -348,7 +348,7 @@ pub fn recover_folder(
     let Some(left) = registry.left_over()?.into_iter().find(|left| left.path == path) else {
         return Ok(Settled::Recovered(recovered));
     };
-    let is = Which::at(&path).doing("look at", &path)?;
+    let is = Which::at(&path).context("look at", &path)?;
     if recovered.found == Recovered::Nothing && left.which.is_some_and(|which| which != is) {
         let why = "it is not the folder that was in RAM: mount its disk, and try again";
         let source = std::io::Error::other(why);

@@ -67,7 +67,7 @@ impl Session {
     /// folder cannot be unmounted.
     fn mounted_inside(&self) -> Result<Vec<PathBuf>> {
         let (mount, path) = (self.mount()?, &self.entry.path);
-        let all = ramfs::mounts(None).doing("look what is mounted in", path)?;
+        let all = ramfs::mounts(None).context("look what is mounted in", path)?;
         let inside = all.into_iter().filter(|one| one.parent == mount.id && one.id != mount.id);
         Ok(inside.map(|one| one.point).collect())
     }
@@ -76,7 +76,7 @@ impl Session {
     fn users(&self) -> Result<Vec<Holder>> {
         let device = self.mount()?.device;
         let path = &self.entry.path;
-        ramfs::holders_of_mounts(&[std::process::id()], device).doing("look who uses", path)
+        ramfs::holders_of_mounts(&[std::process::id()], device).context("look who uses", path)
     }
 
     fn in_use(&self, users: &[Holder]) -> Error {
@@ -127,7 +127,7 @@ impl Session {
         let (mut done, mut warnings) = (self.sync(Depth::Everything)?, Vec::new());
         let path = self.entry.path.clone();
         if let Some(first) = done.unsettled.first() {
-            let (path, first) = (path.display(), first.shown());
+            let (path, first) = (path.display(), first.display());
             let message = format!("{path} cannot be brought to the disk whole: {first}");
             let hint = "look what it is: it cannot be read, or is too large for that file system, \
                         or its attributes are too many, or the name that it links to too long";
@@ -143,7 +143,7 @@ impl Session {
         let Some(first) = different.iter().find(|one| is_stray(one)).or(different.first()) else {
             return Ok(Ended { generation: done.number, warnings, ..Ended::default() });
         };
-        let (count, shown) = (different.len(), first.path.shown());
+        let (count, shown) = (different.len(), first.path.display());
         let hint = match first.how {
             Differs::OnlyOnDisk => format!(
                 "somebody wrote to the covered disk side: move what was not in RAM out of {}",
@@ -169,7 +169,7 @@ impl Session {
         }
         let trash = engine.keep(&changed)?;
         let named: Vec<_> =
-            changed.iter().take(NAMED).map(|path| path.shown().to_string()).collect();
+            changed.iter().take(NAMED).map(|path| path.display().to_string()).collect();
         Ok(Some(format!(
             "{} changed on the disk side by another than fsure, or rotten: as in memory now, and \
              what was there is kept in {}; {} among them",
@@ -198,7 +198,7 @@ impl Session {
     /// Lets go of both sides and unmounts, plainly.
     fn uncover(&mut self, mut ended: Ended) -> Result<Ended> {
         let (mount, path) = (self.mount()?, self.entry.path.clone());
-        let elsewhere = ramfs::mounted_elsewhere(mount.device).doing("look who sees", &path)?;
+        let elsewhere = ramfs::mounted_elsewhere(mount.device).context("look who sees", &path)?;
         self.tracker = None;
         self.end_comparisons();
         if let Some(engine) = self.engine.take() {

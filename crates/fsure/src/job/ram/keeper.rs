@@ -36,7 +36,7 @@ impl Program {
     fn start(&self, role: &str, id: &str) -> Result<Started> {
         let alone = if self.is_alone { "--alone" } else { "--supervised" };
         let arguments = ["ram", role, id, alone].map(OsString::from);
-        Started::spawn(&self.path, &arguments, !self.is_alone).doing("start", &self.path)
+        Started::spawn(&self.path, &arguments, !self.is_alone).context("start", &self.path)
     }
 
     /// Starts a keeper, and waits for what becomes of its folder. A signal that asks
@@ -68,7 +68,7 @@ impl Program {
     }
 
     fn hear(&self, keeper: &mut Started, tell: &dyn Fn(&Told)) -> Result<()> {
-        while let Some(line) = keeper.line().doing("hear", &self.path)? {
+        while let Some(line) = keeper.line().context("hear", &self.path)? {
             match serde_json::from_str(&line) {
                 Ok(Told::Ready { .. }) => return Ok(()),
                 Ok(Told::Failed(failed)) => return Err(failed.into()),

@@ -19,7 +19,7 @@ pub(super) fn clear_lost(registry: &Registry, entry: &Entry) -> Result<()> {
 /// content may be nowhere else.
 pub(super) fn refuse_unseen(entry: &Entry) -> Result<()> {
     let path = &entry.path;
-    let here = ramfs::mounts(None).doing("look what is mounted at", path)?;
+    let here = ramfs::mounts(None).context("look what is mounted at", path)?;
     if let Some(part) = here.iter().find(|mount| entry.is_of(mount)) {
         return Err(Error::Usage {
             message: format!(
@@ -30,7 +30,7 @@ pub(super) fn refuse_unseen(entry: &Entry) -> Result<()> {
             hint: Some("bring what is needed of that to the disk, and unmount it".to_owned()),
         });
     }
-    let there = ramfs::writable_elsewhere(&entry.source()).doing("look who sees", path)?;
+    let there = ramfs::writable_elsewhere(&entry.source()).context("look who sees", path)?;
     let Some(one) = there.first() else { return Ok(()) };
     let ramfs::Elsewhere { process, command, .. } = one;
     Err(Error::Usage {
@@ -45,9 +45,9 @@ pub(super) fn refuse_unseen(entry: &Entry) -> Result<()> {
 /// Takes away what is left of a folder that is not in RAM.
 pub(super) fn clear(registry: &Registry, entry: &Entry) -> Result<()> {
     let disk = registry.disk(&entry.id);
-    let mounts = ramfs::mounts(None).doing("look what is mounted at", &disk)?;
+    let mounts = ramfs::mounts(None).context("look what is mounted at", &disk)?;
     for _ in mounts.iter().filter(|mount| mount.point == disk) {
-        retry_while_busy(|| ramfs::unmount(&disk)).doing("unmount", &disk)?;
+        retry_while_busy(|| ramfs::unmount(&disk)).context("unmount", &disk)?;
     }
     // It may have been removed, or what it was on unmounted.
     if fsure_os::path::is_folder(&entry.path) {

@@ -93,7 +93,7 @@ pub struct Plan {
 
 /// Asks for all facts of a folder.
 pub fn gather(given: &Path, registry: &Registry) -> Result<Facts> {
-    let path = os_path::without_links(given).doing("look at", given)?;
+    let path = os_path::without_links(given).context("look at", given)?;
     if !os_path::is_folder(&path) {
         let message = format!("{} is not a folder", path.display());
         return Err(Error::Usage { message, hint: Some("name a folder that is there".into()) });
@@ -106,19 +106,19 @@ pub fn gather(given: &Path, registry: &Registry) -> Result<Facts> {
     }
     let path = &facts.path;
     let own = path.join(OWN);
-    let survey = ramfs::survey(path, OWN).doing("look through", path)?;
+    let survey = ramfs::survey(path, OWN).context("look through", path)?;
     let is_meant =
         |device: u64, inode: u64| device == survey.device && survey.inodes.contains(&inode);
     let holders = ramfs::holders(&[std::process::id()], &is_meant);
     Ok(Facts {
-        mount: ramfs::mount_at(path).doing("look what mount has", path)?,
-        holders: holders.doing("look who uses", path)?,
-        ways: ramfs::ways(path, &facts.runtime).doing("look how to reach", path)?,
-        disks: ramfs::block_devices_on(&is_meant).doing("look what disks are in", path)?,
+        mount: ramfs::mount_at(path).context("look what mount has", path)?,
+        holders: holders.context("look who uses", path)?,
+        ways: ramfs::ways(path, &facts.runtime).context("look how to reach", path)?,
+        disks: ramfs::block_devices_on(&is_meant).context("look what disks are in", path)?,
         available: machine::available_memory(),
         memory: machine::machine().memory_bytes,
         others: Others::of(registry, None),
-        free: machine::free_bytes(path).doing("look what is free below", path)?,
+        free: machine::free_bytes(path).context("look what is free below", path)?,
         has_own: os_path::exists(&own),
         kin: kin::find(path, &survey),
         held_flushes: Stack::of(path)

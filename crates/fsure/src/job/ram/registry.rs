@@ -229,12 +229,12 @@ impl Registry {
     pub fn lock(&self) -> Result<Lock> {
         for folder in [&self.lasting, &self.folder] {
             if let Some(above) = folder.parent() {
-                os_path::make_folder(above).doing("make", above)?;
+                os_path::make_folder(above).context("make", above)?;
             }
-            os_path::make_private_folder(folder).doing("make", folder)?;
+            os_path::make_private_folder(folder).context("make", folder)?;
         }
         let name = self.folder.join("lock");
-        match lock::attempt(&name).doing("lock", &name)? {
+        match lock::attempt(&name).context("lock", &name)? {
             Attempt::Locked(lock) => Ok(lock),
             Attempt::HeldBy(holder) => Err(Error::Usage {
                 message: format!("another folder is just being put into RAM, by {holder}"),
@@ -249,13 +249,13 @@ impl Registry {
         if !os_path::exists(&self.folder) {
             return Ok(Vec::new());
         }
-        let names = plain::names(&self.folder).doing("list", &self.folder)?;
+        let names = plain::names(&self.folder).context("list", &self.folder)?;
         let ids = names.iter().filter_map(|name| std::str::from_utf8(name).ok());
         let mut entries: Vec<_> = ids.filter_map(|id| self.read(id)).collect();
         if entries.is_empty() {
             return Ok(entries);
         }
-        let mounts = ramfs::mounts(None).doing("look what is mounted for", &self.folder)?;
+        let mounts = ramfs::mounts(None).context("look what is mounted for", &self.folder)?;
         for entry in &mut entries {
             entry.path = entry.place(&mounts).unwrap_or_else(|| entry.path.clone());
         }
@@ -273,7 +273,7 @@ impl Registry {
         if !os_path::exists(&self.lasting) {
             return Ok(Vec::new());
         }
-        let names = plain::names(&self.lasting).doing("list", &self.lasting)?;
+        let names = plain::names(&self.lasting).context("list", &self.lasting)?;
         let left = names.iter().filter_map(|name| {
             let id = std::str::from_utf8(name).ok()?.strip_suffix(".json")?;
             let left = entry(id, load(&self.note(id))?)?;
@@ -299,9 +299,9 @@ impl Registry {
     /// Enters a folder, or what has changed of one.
     pub fn put(&self, entry: &Entry) -> Result<()> {
         let home = self.home(&entry.id);
-        os_path::make_private_folder(&home).doing("make", &home)?;
+        os_path::make_private_folder(&home).context("make", &home)?;
         let disk = self.disk(&entry.id);
-        os_path::make_private_folder(&disk).doing("make", &disk)?;
+        os_path::make_private_folder(&disk).context("make", &disk)?;
         let bytes = os_path::bytes(&entry.path);
         let is_text = std::str::from_utf8(&bytes).is_ok();
         let stored = Stored {
@@ -326,7 +326,7 @@ impl Registry {
     pub fn remove(&self, id: &str) -> Result<()> {
         let (home, disk) = (self.home(id), self.disk(id));
         // First what is a mount, so that a failure leaves an entry.
-        os_path::remove_empty_folder(&disk).doing("remove", &disk)?;
+        os_path::remove_empty_folder(&disk).context("remove", &disk)?;
         for role in [Role::Worker, Role::Keeper] {
             os_path::remove(&home.join(role.file()), false);
             os_path::remove(&home.join(role.lock()), false);
@@ -335,7 +335,7 @@ impl Registry {
             os_path::remove(&home.join(name), false);
         }
         self.forget(id);
-        os_path::remove_empty_folder(&home).doing("remove", &home)
+        os_path::remove_empty_folder(&home).context("remove", &home)
     }
 
     /// Returns the mount point of the disk side of a folder.
@@ -386,7 +386,7 @@ impl Registry {
         let (home, number, began) = (self.home(id), std::process::id(), Instant::now());
         let name = home.join(role.lock());
         let lock = loop {
-            match lock::attempt(&name).doing("lock", &name)? {
+            match lock::attempt(&name).context("lock", &name)? {
                 Attempt::Locked(lock) => break lock,
                 Attempt::HeldBy(_)
                     if self.process(id, role).is_some() || began.elapsed() > DYING =>
@@ -432,7 +432,7 @@ pub(super) fn store(path: &Path, value: &impl Serialize) -> Result<()> {
         writeln!(file, "{text}")?;
         file.finish()
     };
-    write().doing("write", path)
+    write().context("write", path)
 }
 
 #[cfg(test)]

@@ -77,7 +77,7 @@ impl Session {
     /// The RAM side's mount; an error where it is covered or gone.
     pub(super) fn mount(&self) -> Result<Mounted> {
         let path = &self.entry.path;
-        let mount = ramfs::mount_at(path).doing("look what is mounted at", path)?;
+        let mount = ramfs::mount_at(path).context("look what is mounted at", path)?;
         if mount.point == *path && mount.source == self.entry.source() {
             return Ok(mount);
         }
@@ -127,17 +127,17 @@ impl Session {
             return Ok(bare.path());
         }
         let (device, path) = (self.mount()?.device, &self.entry.path);
-        let bare = Bare::of(path, device).doing("reach by itself", path)?;
+        let bare = Bare::of(path, device).context("reach by itself", path)?;
         Ok(self.bare.insert(bare).path())
     }
 
     /// Copies the folder into memory and puts that over it.
     fn fill(&mut self, stop: &AtomicUsize) -> Result<()> {
         let (disk, path) = (self.disk(), self.entry.path.clone());
-        let place = ramfs::mount_at(&disk).doing("look at", &disk)?;
+        let place = ramfs::mount_at(&disk).context("look at", &disk)?;
         if place.point != disk {
-            let clone = Detached::clone_of(&path).doing("reach a second time", &path)?;
-            clone.publish_privately(&disk).doing("mount", &disk)?;
+            let clone = Detached::clone_of(&path).context("reach a second time", &path)?;
+            clone.publish_privately(&disk).context("mount", &disk)?;
         }
         let filled = self.fill_still(stop);
         if filled.is_err() && !is_mounted(&self.entry)? {
@@ -150,7 +150,7 @@ impl Session {
     /// Copies until nobody has written meanwhile.
     fn fill_still(&mut self, stop: &AtomicUsize) -> Result<()> {
         let (disk, path) = (self.disk(), self.entry.path.clone());
-        let survey = || ramfs::survey(&disk, OWN).doing("look through", &path);
+        let survey = || ramfs::survey(&disk, OWN).context("look through", &path);
         let mut changed = Vec::new();
         for _ in 0..ATTEMPTS {
             let before = survey()?;
@@ -168,7 +168,7 @@ impl Session {
             }
             refuse_holders(&path, &after)?;
             self.registry.publish(&self.entry.id)?;
-            detached.publish(&path).doing("mount over", &path)?;
+            detached.publish(&path).context("mount over", &path)?;
             let ram = self.bare()?;
             engine.reach(&ram)?;
             self.tracker = Some(Changing::begin(&ram));
@@ -283,7 +283,7 @@ impl Session {
         self.mount()?;
         let path = &self.entry.path;
         let doing = if is { "make read-only" } else { "make writable" };
-        ramfs::set_read_only(path, is).doing(doing, path)
+        ramfs::set_read_only(path, is).context(doing, path)
     }
 
     /// Returns true if it is read-only; false if its mount cannot be seen.
@@ -299,7 +299,7 @@ pub(super) fn is_mounted(entry: &Entry) -> Result<bool> {
 
 /// Returns the mount point of the RAM side of an entry; `None` if it is not mounted.
 pub(super) fn place(entry: &Entry) -> Result<Option<PathBuf>> {
-    let mounts = ramfs::mounts(None).doing("look what is mounted at", &entry.path)?;
+    let mounts = ramfs::mounts(None).context("look what is mounted at", &entry.path)?;
     Ok(entry.place(&mounts))
 }
 
@@ -307,8 +307,9 @@ pub(super) fn place(entry: &Entry) -> Result<Option<PathBuf>> {
 fn refuse_holders(path: &Path, survey: &ramfs::Survey) -> Result<()> {
     let is_meant =
         |device: u64, inode: u64| device == survey.device && survey.inodes.contains(&inode);
-    let holders = ramfs::holders(&[std::process::id()], &is_meant).doing("look who uses", path)?;
-    let disks = ramfs::block_devices_on(&is_meant).doing("look what disks are in", path)?;
+    let holders =
+        ramfs::holders(&[std::process::id()], &is_meant).context("look who uses", path)?;
+    let disks = ramfs::block_devices_on(&is_meant).context("look what disks are in", path)?;
     if let Some(first) = disks.first() {
         let (path, first) = (path.display(), first.display());
         return Err(Error::Usage {

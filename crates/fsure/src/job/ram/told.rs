@@ -133,7 +133,7 @@ impl Name {
     pub fn shown(&self) -> String {
         let bytes = self.path_bytes.as_ref().and_then(|text| BASE64.decode(text).ok());
         let bytes = bytes.unwrap_or_else(|| self.path.clone().into_bytes());
-        RelPath::from_bytes(bytes).shown().to_string()
+        RelPath::from_bytes(bytes).display().to_string()
     }
 }
 

@@ -69,7 +69,7 @@ pub fn work(work: &Work<'_>) -> Result<()> {
     let (session, adopted) =
         Session::begin(registry, entry.clone(), work.stop).inspect_err(told)?;
     let name = registry.control(id);
-    let control = Control::listen(&name).doing("listen at", &name).inspect_err(told)?;
+    let control = Control::listen(&name).context("listen at", &name).inspect_err(told)?;
     let (asked, asks) = channel::<Asked>();
     let place = Place::default();
     let follows = entry.least.is_some();
@@ -313,7 +313,7 @@ impl<'a> Worker<'a> {
             self.warn(&format!(
                 "somebody else changed {} on the disk side: it is as in RAM again, and what was \
                  in the way is in the trash",
-                path.shown()
+                path.display()
             ));
         }
         // One that had nothing to do is not what one wants to know of.

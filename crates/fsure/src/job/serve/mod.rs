@@ -85,7 +85,7 @@ pub fn serve(
 ) -> Result<()> {
     let drive = drive(options)?;
     // The socket comes first: a drive that has one is not served a second time.
-    let control = Control::listen(&options.socket).doing("listen on", &options.socket)?;
+    let control = Control::listen(&options.socket).context("listen on", &options.socket)?;
     let front = front(options, &drive)?;
     if let Drive::Files(_) = &drive {
         monitor.warn(SYNCFS);
@@ -129,18 +129,18 @@ fn drive(options: &ServeOptions) -> Result<Drive> {
     };
     let live = Live::new(traits, content);
     let remembers = live.with(|drive, _| drive.remember(&options.room));
-    remembers.doing("remember every write in", &options.room)?;
+    remembers.context("remember every write in", &options.room)?;
     Ok(Drive::Blocks(Arc::new(live)))
 }
 
 /// Reads a file as the content of a drive, which is at least as long as the file.
 fn read(path: &Path, size: u64) -> Result<Image> {
     const PIECE: usize = 1 << 20;
-    let mut file = fsure_os::plain::open(path).doing("open", path)?;
+    let mut file = fsure_os::plain::open(path).context("open", path)?;
     let mut image = Image::new(size);
     let (mut piece, mut offset) = (vec![0; PIECE], 0_u64);
     loop {
-        let read = file.read(&mut piece).doing("read", path)?;
+        let read = file.read(&mut piece).context("read", path)?;
         if read == 0 {
             break;
         }
@@ -161,10 +161,10 @@ fn front(options: &ServeOptions, drive: &Drive) -> Result<Fronts> {
     match (&options.front, drive) {
         (Shown::File(at), Drive::Blocks(drive)) => {
             let served = block::publish(drive.clone(), at);
-            Ok(Fronts::File(served.doing("serve a drive in", at)?))
+            Ok(Fronts::File(served.context("serve a drive in", at)?))
         }
         (Shown::Folder(at, _), Drive::Files(folder)) => {
-            Ok(Fronts::Folder(folder.mount_at(at).doing("serve a drive in", at)?))
+            Ok(Fronts::Folder(folder.mount_at(at).context("serve a drive in", at)?))
         }
         _ => Ok(Fronts::Nowhere),
     }

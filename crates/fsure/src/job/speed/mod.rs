@@ -102,7 +102,7 @@ pub fn speed(options: &SpeedOptions, listener: &dyn Listener) -> Result<ExitCode
     let began = Instant::now();
     let company = Company::begin();
     let told = Told { listener, rungs: Mutex::default() };
-    let pool = Arc::new(Pool::new(options.data).doing("have memory for", "data".as_ref())?);
+    let pool = Arc::new(Pool::new(options.data).context("have memory for", "data".as_ref())?);
     let sites = sites(options, &pool)?;
     let rungs = chosen(ladder(options, &pool, &sites), &options.rungs)?;
     let machine = company::machine();
@@ -213,7 +213,7 @@ fn check(options: &SpeedOptions) -> Result<()> {
 
 /// The folders, ready to be measured.
 fn sites(options: &SpeedOptions, pool: &Arc<Pool>) -> Result<Vec<Arc<Site>>> {
-    let resolved = |folder: &PathBuf| os_path::resolve(folder).doing("find", folder);
+    let resolved = |folder: &PathBuf| os_path::resolve(folder).context("find", folder);
     let folders = options.targets.iter().map(resolved).collect::<Result<Vec<_>>>()?;
     // A line names its folder by text, so that two of one name are one.
     let twin = |place: usize| folders[..place].iter().any(|f| text(f) == text(&folders[place]));
@@ -230,7 +230,7 @@ fn sites(options: &SpeedOptions, pool: &Arc<Pool>) -> Result<Vec<Arc<Site>>> {
             return Err(Error::Usage { message, hint });
         }
         let scratch = Scratch::create(&folder, options.guard.as_deref());
-        let scratch = scratch.doing("make a folder to measure in", &folder)?;
+        let scratch = scratch.context("make a folder to measure in", &folder)?;
         let (memory, slice) = (machine::available_memory(), options.budget.div_f64(SLICES));
         Site::new(folder, scratch, (options.size, memory), slice, pool).map(Arc::new)
     };

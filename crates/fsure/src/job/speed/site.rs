@@ -84,11 +84,11 @@ impl Site {
         pool: &Arc<Pool>,
     ) -> Result<Self> {
         let tree = scratch.path().join("tree");
-        os_path::make_folder(&tree).doing("make", &tree)?;
-        let tree = Arc::new(Root::open(&tree).doing("open", &tree)?);
+        os_path::make_folder(&tree).context("make", &tree)?;
+        let tree = Arc::new(Root::open(&tree).context("open", &tree)?);
         let kind = volume::of(&tree, b"").map_or_else(|_| "unknown".to_owned(), |v| v.kind);
         let path = scratch.path().to_owned();
-        let room = machine::free_bytes(&path).doing("ask for free space in", &path)?;
+        let room = machine::free_bytes(&path).context("ask for free space in", &path)?;
         let meter = Meter::of(&path).ok().flatten();
         let (share, small) = (room / SPACE_SHARE, room / SPACE_SHARE / SMALL_SHARE);
         let mut site = Self {
@@ -117,7 +117,7 @@ impl Site {
                 memory.map_or(u64::MAX, |memory| memory / 4),
                 format!("{} of memory are free", units::size(memory.unwrap_or_default())),
             ),
-            site.bound_by_speed(slice, size.min(share)).doing("write in", &path)?,
+            site.bound_by_speed(slice, size.min(share)).context("write in", &path)?,
         ];
         let (bytes, why) = limits.into_iter().min_by_key(|(bytes, _)| *bytes).unwrap_or_default();
         site.size = bytes / GRAIN * GRAIN;

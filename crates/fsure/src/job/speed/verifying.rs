@@ -9,7 +9,7 @@ use super::site::Site;
 use crate::catalog::Place;
 use crate::job::{Options, UpdateOptions, update, verify};
 use crate::results::{Limit, Rung as Line};
-use crate::words::{BytesByWay, Error, ExitCode, Monitor, Outcome, RelPath, Result, units};
+use crate::words::{BytesByReadMode, Error, ExitCode, Monitor, Outcome, RelPath, Result, units};
 
 /// The rung's name.
 pub(super) const VERIFY: &str = "verify";
@@ -31,7 +31,7 @@ const LONG_ENOUGH_S: f64 = 0.25;
 pub(super) struct Verify {
     site: Arc<Site>,
     place: Place,
-    bytes: BytesByWay,
+    bytes: BytesByReadMode,
 }
 
 impl Verify {
@@ -39,7 +39,7 @@ impl Verify {
     pub(super) fn new(site: &Arc<Site>) -> Self {
         let catalog = site.path().join("catalog.db");
         let place = Place { root: site.tree(), catalog, scope: RelPath::root() };
-        Self { site: Arc::clone(site), place, bytes: BytesByWay::default() }
+        Self { site: Arc::clone(site), place, bytes: BytesByReadMode::default() }
     }
 }
 

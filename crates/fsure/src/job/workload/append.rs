@@ -17,14 +17,14 @@ const FILE: &str = "log";
 
 pub(super) fn run(method: Method, folder: &Path, acks: &mut Acks<'_>) -> Result<()> {
     let path = folder.join(FILE);
-    let writer = Writer::create(&path, method).doing("make", &path)?;
+    let writer = Writer::create(&path, method).context("make", &path)?;
     let names = Names::open(folder).and_then(|names| names.flush());
-    names.doing("flush the folder", folder)?;
+    names.context("flush the folder", folder)?;
     let mut record = [0; RECORD];
     for number in 1.. {
         numbered::fill(&mut record, number);
         let at = (number - 1) * RECORD as u64;
-        writer.commit(&record, at).doing("write to", &path)?;
+        writer.commit(&record, at).context("write to", &path)?;
         if acks.say(number).is_break() {
             break;
         }

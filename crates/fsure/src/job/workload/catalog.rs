@@ -28,7 +28,8 @@ use crate::catalog::{Catalog, OWN_CATALOG, Place};
 use crate::job::{Options, UpdateOptions, update, verify};
 use crate::scan::{Effort, Rate};
 use crate::words::{
-    Error, ExitCode, Finding, IoContext as _, Monitor, Outcome, RelPath, Result, Stop, Verdict,
+    Error, ExitCode, Finding, IoContext as _, Monitor, Outcome, RelPath, Result, StopReason,
+    Verdict,
 };
 
 const TREE: &str = "tree";
@@ -56,7 +57,7 @@ fn place(root: PathBuf) -> Place {
 }
 
 pub(super) fn run(acknowledges: Acknowledges, folder: &Path, acks: &mut Acks<'_>) -> Result<()> {
-    let folder = os_path::resolve(folder).doing("find", folder)?;
+    let folder = os_path::resolve(folder).context("find", folder)?;
     let root = folder.join(TREE);
     make_folder(&root, &folder)?;
     let place = place(root);
@@ -93,13 +94,13 @@ pub(super) fn run(acknowledges: Acknowledges, folder: &Path, acks: &mut Acks<'_>
 }
 
 fn make_folder(folder: &Path, within: &Path) -> Result<()> {
-    os_path::make_folder(folder).doing("make", folder)?;
+    os_path::make_folder(folder).context("make", folder)?;
     flush_names(within)
 }
 
 fn flush_names(folder: &Path) -> Result<()> {
     let flushed = Names::open(folder).and_then(|names| names.flush());
-    flushed.doing("flush the folder", folder)
+    flushed.context("flush the folder", folder)
 }
 
 /// Creates files in a folder of their own, durable with their names.
@@ -116,9 +117,9 @@ fn add_files(root: &Path, round: u64, numbers: std::ops::Range<u64>) -> Result<(
             writer.write(&data, 0)?;
             Ok(writer)
         });
-        made.push(written.doing("write", &path)?);
+        made.push(written.context("write", &path)?);
     }
-    made.iter().try_for_each(Writer::flush).doing("flush the files in", &folder)?;
+    made.iter().try_for_each(Writer::flush).context("flush the files in", &folder)?;
     flush_names(&folder)
 }
 
@@ -127,7 +128,7 @@ fn add_files(root: &Path, round: u64, numbers: std::ops::Range<u64>) -> Result<(
 fn refuse_failure(place: &Place, outcome: Outcome) -> Result<()> {
     match outcome.stopped {
         None => Ok(()),
-        Some(Stop::RecordFailed(why)) => Err(Error::RecordNotWritten {
+        Some(StopReason::RecordFailed(why)) => Err(Error::RecordNotWritten {
             catalog: place.catalog.clone(),
             why,
             hint: "give the drive more room".to_owned(),

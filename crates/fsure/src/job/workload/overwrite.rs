@@ -24,19 +24,19 @@ fn stamp(slot: u64, number: u64) -> Stamp {
 
 pub(super) fn run(method: Method, folder: &Path, acks: &mut Acks<'_>) -> Result<()> {
     let path = folder.join(FILE);
-    let writer = Writer::create(&path, method).doing("make", &path)?;
+    let writer = Writer::create(&path, method).context("make", &path)?;
     let mut block = [0; BLOCK];
     for slot in 0..SLOTS {
         stamp(slot, 0).fill(&mut block);
-        writer.write(&block, slot * BLOCK as u64).doing("write to", &path)?;
+        writer.write(&block, slot * BLOCK as u64).context("write to", &path)?;
     }
-    writer.settle().doing("flush", &path)?;
+    writer.settle().context("flush", &path)?;
     let names = Names::open(folder).and_then(|names| names.flush());
-    names.doing("flush the folder", folder)?;
+    names.context("flush the folder", folder)?;
     for number in 1.. {
         let slot = (number - 1) % SLOTS;
         stamp(slot, number).fill(&mut block);
-        writer.commit(&block, slot * BLOCK as u64).doing("write to", &path)?;
+        writer.commit(&block, slot * BLOCK as u64).context("write to", &path)?;
         if acks.say(number).is_break() {
             break;
         }

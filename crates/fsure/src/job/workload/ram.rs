@@ -46,13 +46,13 @@ pub(super) enum Acknowledges {
 
 pub(super) fn run(acknowledges: Acknowledges, folder: &Path, acks: &mut Acks<'_>) -> Result<()> {
     let disk = folder.join(DISK);
-    os_path::make_folder(&disk).doing("make", &disk)?;
-    Names::open(folder).and_then(|names| names.flush()).doing("flush the folder", folder)?;
+    os_path::make_folder(&disk).context("make", &disk)?;
+    Names::open(folder).and_then(|names| names.flush()).context("flush the folder", folder)?;
     let (bytes, inodes) = ROOM;
     let source = "fsure:workload".to_owned();
     // Without a place, so that it is gone with this process.
     let ram = Detached::ram(&Ram { source, bytes, inodes, huge: true }, &disk);
-    let ram = ram.doing("make a folder in memory like", &disk)?;
+    let ram = ram.context("make a folder in memory like", &disk)?;
     let place = ram.path();
     let mut engine = Engine::fill(&disk, &place, &mut |_, _| ControlFlow::Continue(()))?;
     match acknowledges {
@@ -116,17 +116,17 @@ fn write_file(folder: &Path, number: u64, at: usize) -> Result<()> {
     let Some(name) = FILES.get(at) else {
         if number > 1 {
             let (old, new) = (mark(number - 1), mark(number));
-            return durable::rename(&old, &new).doing("give the next name to", &old);
+            return durable::rename(&old, &new).context("give the next name to", &old);
         }
-        return Writer::create(&mark(1), Method::WriteOnly).map(drop).doing("make", &mark(1));
+        return Writer::create(&mark(1), Method::WriteOnly).map(drop).context("make", &mark(1));
     };
     let (new, path) = (folder.join(NEW), folder.join(name));
     let mut data = vec![0; size(number, at)];
     numbered::fill(&mut data, number);
     let written =
         Writer::create(&new, Method::WriteOnly).and_then(|writer| writer.commit(&data, 0));
-    written.doing("write", &new)?;
-    durable::rename(&new, &path).doing("put a new file in the place of", &path)
+    written.context("write", &new)?;
+    durable::rename(&new, &path).context("put a new file in the place of", &path)
 }
 
 /// Returns the size of a file in bytes. The first file always has the same size: only its

@@ -36,17 +36,17 @@ fn name(slot: u64) -> String {
 
 pub(super) fn run(steps: Steps, folder: &Path, acks: &mut Acks<'_>) -> Result<()> {
     let method = if steps.flushes_file { Method::Fsync } else { Method::WriteOnly };
-    let names = Names::open(folder).doing("open", folder)?;
+    let names = Names::open(folder).context("open", folder)?;
     let new = folder.join(NEW);
     let mut data = [0; FILE_SIZE];
     for number in 1.. {
         numbered::fill(&mut data, number);
         let written = Writer::create(&new, method).and_then(|writer| writer.commit(&data, 0));
-        written.doing("write", &new)?;
+        written.context("write", &new)?;
         let path = folder.join(name((number - 1) % steps.names));
-        durable::rename(&new, &path).doing("put a new file in the place of", &path)?;
+        durable::rename(&new, &path).context("put a new file in the place of", &path)?;
         if steps.flushes_folder {
-            names.flush().doing("flush the folder", folder)?;
+            names.flush().context("flush the folder", folder)?;
         }
         if acks.say(number).is_break() {
             break;

@@ -50,7 +50,7 @@ pub(super) fn run(pragmas: Pragmas, folder: &Path, acks: &mut Acks<'_>) -> Resul
     let mut connection = prepare(&path, pragmas).map_err(|e| blame(&e))?;
     // The commits are tested, and not the creation of the file.
     let names = Names::open(folder).and_then(|names| names.flush());
-    names.doing("flush the folder", folder)?;
+    names.context("flush the folder", folder)?;
     connection.pragma_update(None, "synchronous", pragmas.synchronous).map_err(|e| blame(&e))?;
     for number in 1.. {
         transfer(&mut connection, number).map_err(|e| blame(&e))?;

@@ -45,9 +45,9 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// Listens until it is asked to stop.
 pub fn witness(options: &WitnessOptions, listener: &dyn Listener) -> Result<ExitCode> {
     let door = net::Listener::bind(&options.listen);
-    let door = door.doing("listen at", options.listen.as_ref())?;
-    let address = door.address().doing("listen at", options.listen.as_ref())?;
-    let is_loopback = door.is_loopback().doing("listen at", options.listen.as_ref())?;
+    let door = door.context("listen at", options.listen.as_ref())?;
+    let address = door.address().context("listen at", options.listen.as_ref())?;
+    let is_loopback = door.is_loopback().context("listen at", options.listen.as_ref())?;
     if options.secret.is_none() && !is_loopback {
         return Err(Error::Usage {
             message: format!("without a token anybody in reach of {address} could be a writer"),
@@ -58,7 +58,7 @@ pub fn witness(options: &WitnessOptions, listener: &dyn Listener) -> Result<Exit
             ),
         });
     }
-    os_path::make_folder(&options.folder).doing("make", &options.folder)?;
+    os_path::make_folder(&options.folder).context("make", &options.folder)?;
     let witness = Witness {
         options,
         listener,

@@ -291,7 +291,7 @@ fn without_a_token_it_listens_to_its_own_machine_only() {
         secret: None,
         clock: Clock::default(),
     };
-    let error = witness(&options, &crate::words::Silent).unwrap_err();
+    let error = witness(&options, &crate::words::NullMonitor).unwrap_err();
     assert_eq!(error.exit_code(), ExitCode::Usage);
     assert!(error.to_string().starts_with("without a token"), "{error}");
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{By, name_of};
 use crate::job::{Advised, Hot, Node, waited_ns};
-use crate::report::json::{line, text_and_bytes};
+use crate::report::json::{json_path_and_bytes, line};
 use crate::words::ExitCode;
 
 /// A folder in which something was done directly: `fsync_ms` and its neighbours
@@ -122,7 +122,7 @@ fn names(processes: &BTreeSet<Process>) -> BTreeSet<&str> {
 }
 
 fn text(path: &Path) -> (String, Option<String>) {
-    text_and_bytes(&fsure_os::path::bytes(path))
+    json_path_and_bytes(&fsure_os::path::bytes(path))
 }
 
 #[derive(Serialize)]

@@ -3,7 +3,7 @@
 use fsure_os::tracing::Process;
 
 use super::*;
-use crate::words::advice::{self, Use};
+use crate::words::advice::{self, FolderUse};
 
 fn node(path: &str, own: Counts, children: Vec<Node>) -> Node {
     let mut all = own;
@@ -19,7 +19,7 @@ fn hot(source: Source) -> Hot {
     let far = node("/srv/db/\u{1b}data", data, vec![]);
     let db = node("/srv/db", Counts::default(), vec![node("/srv/db/log", log, vec![]), far]);
     let tree = node("/", Counts::default(), vec![node("/srv", Counts::default(), vec![db])]);
-    let seen = Use { durable: 180.0, size: Some(1 << 20), ..Use::default() };
+    let seen = FolderUse { durable: 180.0, size: Some(1 << 20), ..FolderUse::default() };
     let said = advice::advise(&seen);
     let unseen = Folder {
         place: Place::Unseen { device: (254, 0), ino: 12 },

@@ -50,7 +50,7 @@ pub enum WriteCache {
 
 /// The facts found out about a path. A fact that could not be found out is `None`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Facts {
+pub struct FlushFacts {
     /// The storage in the end.
     pub medium: Medium,
     /// The file system's type.
@@ -88,12 +88,12 @@ pub struct Facts {
     /// the flush without a device flush on Windows.
     pub weak_us: Option<f64>,
     /// Results of real or simulated power cuts of this device.
-    pub cuts: Option<Cuts>,
+    pub cuts: Option<PowerCutHistory>,
 }
 
 /// The results of power cuts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cuts {
+pub struct PowerCutHistory {
     /// Cuts made.
     pub made: u64,
     /// Writes acknowledged before them, in all.
@@ -104,7 +104,7 @@ pub struct Cuts {
 
 /// A judgement on a flush. `docs/flush.md` states when each applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Id {
+pub enum FlushFindingId {
     /// Power cuts lost acknowledged writes.
     CutFailed,
     /// Power cuts lost nothing.
@@ -129,7 +129,7 @@ pub enum Id {
     WeakFsync,
 }
 
-impl Id {
+impl FlushFindingId {
     /// The name in results: `FREE_FLUSH`.
     pub fn name(self) -> &'static str {
         match self {
@@ -175,9 +175,9 @@ impl Grade {
 
 /// A judgement on a flush, with its grade and its sentences.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Judgement {
+pub struct FlushFinding {
     /// Identifier of the judgement.
-    pub id: Id,
+    pub id: FlushFindingId,
     /// Its meaning for the user.
     pub grade: Grade,
     /// The observation, its meaning, and advice on what to do now.
@@ -187,8 +187,8 @@ pub struct Judgement {
 /// The exit code of a run with these judgements: 3 if one is bad, else 5 if
 /// something could not be measured, else 1 if one is suspicious. No judgements at
 /// all count as nothing measured.
-pub fn exit_code(judgements: &[Judgement]) -> ExitCode {
-    let code = |judgement: &Judgement| match judgement.grade {
+pub fn exit_code(judgements: &[FlushFinding]) -> ExitCode {
+    let code = |judgement: &FlushFinding| match judgement.grade {
         Grade::Ok => ExitCode::Clean,
         Grade::Suspicious => ExitCode::Differences,
         Grade::Bad => ExitCode::Damage,

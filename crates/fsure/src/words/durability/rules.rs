@@ -9,14 +9,14 @@ use super::thresholds::{
     FREE_US, HALF_TURN_FASTEST_US, HALF_TURN_US, IMPOSSIBLE_RATE, MISMATCH_FACTOR, NO_FLUSHES,
     RISING_FACTOR, SLOW_US, SPREAD_MAX, WEAK_SHARE,
 };
-use super::{Facts, Grade, Id, Judgement, Medium, WriteCache};
+use super::{FlushFacts, FlushFinding, FlushFindingId, Grade, Medium, WriteCache};
 use crate::words::units::microseconds;
 
 const ONLY_A_CUT: &str =
     "Only cutting the power while it writes can tell; until then, keep another copy elsewhere.";
 
 /// Returns all judgements on these facts, the proofs first. Never empty.
-pub fn judge(facts: &Facts) -> Vec<Judgement> {
+pub fn judge(facts: &FlushFacts) -> Vec<FlushFinding> {
     let facts = Case::new(facts);
     let mut all: Vec<_> = facts.cuts().into_iter().collect();
     if let Some(why) = facts.without_drive() {
@@ -30,7 +30,7 @@ pub fn judge(facts: &Facts) -> Vec<Judgement> {
     }
     match facts.reach() {
         Some(found) => {
-            let is_claim = found.id == Id::ClaimsWt && found.grade != Grade::Bad;
+            let is_claim = found.id == FlushFindingId::ClaimsWt && found.grade != Grade::Bad;
             all.push(found);
             if is_claim {
                 all.extend(facts.too_fast_for_heads());
@@ -47,22 +47,22 @@ pub fn judge(facts: &Facts) -> Vec<Judgement> {
     all
 }
 
-fn says(id: Id, grade: Grade, words: String) -> Judgement {
-    Judgement { id, grade, words }
+fn says(id: FlushFindingId, grade: Grade, words: String) -> FlushFinding {
+    FlushFinding { id, grade, words }
 }
 
 /// Judges a loop device that sends no flush. Its data are in the memory of the machine,
 /// which is not a cache that is written through.
-fn overridden_loop(held: &str) -> Judgement {
+fn overridden_loop(held: &str) -> FlushFinding {
     let setting = held.split(' ').find(|word| word.starts_with("/sys/")).unwrap_or_default();
     let words = format!(
         "OVERRIDDEN: flushes are {held}. The device says 'write back' by itself: another program has changed that, and the change outlives what was attached to the device then. What is acknowledged is lost when the power goes. 'echo \"write back\" > {setting}' puts it right."
     );
-    says(Id::ClaimsWt, Grade::Bad, words)
+    says(FlushFindingId::ClaimsWt, Grade::Bad, words)
 }
 
-fn not_measured(why: String) -> Judgement {
-    says(Id::NotMeasured, Grade::NotMeasured, format!("Not measurable here: {why}"))
+fn not_measured(why: String) -> FlushFinding {
+    says(FlushFindingId::NotMeasured, Grade::NotMeasured, format!("Not measurable here: {why}"))
 }
 
 /// Returns true for a time from a nanosecond to a day: a clock can give such a time, and
@@ -73,7 +73,7 @@ fn is_time(us: &f64) -> bool {
 
 /// The facts, without values that are not a number or not a time.
 struct Case<'a> {
-    facts: &'a Facts,
+    facts: &'a FlushFacts,
     flush_us: Option<f64>,
     direct_us: Option<f64>,
     flushes: Option<f64>,
@@ -81,7 +81,7 @@ struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
-    fn new(facts: &'a Facts) -> Self {
+    fn new(facts: &'a FlushFacts) -> Self {
         let time = |value: Option<f64>| value.filter(is_time);
         Self {
             flush_us: time(facts.flush_us),
@@ -94,14 +94,14 @@ impl<'a> Case<'a> {
 
     /// Judges the results of power cuts. Cuts before which no write was
     /// acknowledged have shown nothing.
-    fn cuts(&self) -> Option<Judgement> {
+    fn cuts(&self) -> Option<FlushFinding> {
         let cuts = self.facts.cuts.filter(|cuts| cuts.made > 0 && cuts.acknowledged > 0)?;
         let (made, lost, of) = (cuts.made, cuts.lost, cuts.acknowledged);
         if lost > 0 {
             let words = format!(
                 "Proven by cuts: {lost} of {of} acknowledged writes were gone after {made} cuts of the power. Do not trust this storage with anything that is nowhere else."
             );
-            return Some(says(Id::CutFailed, Grade::Bad, words));
+            return Some(says(FlushFindingId::CutFailed, Grade::Bad, words));
         }
         let words = if self.is_settled() {
             format!(
@@ -112,7 +112,7 @@ impl<'a> Case<'a> {
                 "None of {of} acknowledged writes was gone after {made} of the {CUTS_MIN} cuts that it takes to settle it; one cut may come when nothing was in the cache. Go on cutting."
             )
         };
-        Some(says(Id::CutPassed, Grade::Ok, words))
+        Some(says(FlushFindingId::CutPassed, Grade::Ok, words))
     }
 
     /// Returns true if cuts have settled what only cuts can settle.
@@ -138,11 +138,11 @@ impl<'a> Case<'a> {
 
     /// Judges if the flush reached the drive at all. `None` if it did, or if that
     /// cannot be observed.
-    fn reach(&self) -> Option<Judgement> {
+    fn reach(&self) -> Option<FlushFinding> {
         let is_through = self.facts.write_cache == Some(WriteCache::Through);
         if is_through && self.facts.drive_cache_on == Some(true) {
             let words = "OVERRIDDEN: the drive says that its volatile cache is on, the kernel was told that there is none (queue/write_cache is \"write through\") and sends no flush: what is acknowledged is lost when the power goes. Put \"write back\" into queue/write_cache, or switch the drive's cache off.";
-            return Some(says(Id::ClaimsWt, Grade::Bad, words.to_owned()));
+            return Some(says(FlushFindingId::ClaimsWt, Grade::Bad, words.to_owned()));
         }
         if let Some(held) = self.facts.held_by_loop.as_ref().filter(|_| is_through) {
             return Some(overridden_loop(held));
@@ -173,13 +173,13 @@ impl<'a> Case<'a> {
             ),
         };
         let advice = "Look for a mount option (nobarrier, barrier=0), a preloaded library (eatmydata), a setting of the file system (sync=disabled), or a fault of the file system.";
-        Some(says(Id::NoFlushSent, grade, format!("{words} {advice}")))
+        Some(says(FlushFindingId::NoFlushSent, grade, format!("{words} {advice}")))
     }
 
     /// Judges a kernel that sends no flush because it takes the cache for write
     /// through. The grade depends on other evidence for that, since any program
     /// with the permission can change the kernel's setting.
-    fn claims_write_through(&self) -> Judgement {
+    fn claims_write_through(&self) -> FlushFinding {
         let (grade, why) = if self.facts.drive_cache_on == Some(false) {
             (Grade::Ok, "The drive itself says so, too.".to_owned())
         } else if self.is_settled() {
@@ -192,7 +192,7 @@ impl<'a> Case<'a> {
             (Grade::Suspicious, format!("{words} {ONLY_A_CUT}"))
         };
         let words = "The kernel takes the cache for write through and sends no flush.";
-        says(Id::ClaimsWt, grade, format!("{words} {why}"))
+        says(FlushFindingId::ClaimsWt, grade, format!("{words} {why}"))
     }
 
     /// Returns F, if enough was measured for a judgement on times.
@@ -202,7 +202,7 @@ impl<'a> Case<'a> {
 
     /// Returns the reason why the times cannot be used; `None` if they can be.
     fn unreliable(&self) -> Option<String> {
-        let Facts { count, spread_us: (low, high), foreign_ratio, .. } = *self.facts;
+        let FlushFacts { count, spread_us: (low, high), foreign_ratio, .. } = *self.facts;
         let spread = high / low;
         if self.flush_us.is_none() {
             Some("no flush could be timed.".to_owned())
@@ -226,7 +226,7 @@ impl<'a> Case<'a> {
     }
 
     /// Judges if the time fits the kind of drive that the system reports.
-    fn time(&self) -> Option<Judgement> {
+    fn time(&self) -> Option<FlushFinding> {
         if self.is_settled() {
             return None;
         }
@@ -255,7 +255,7 @@ impl<'a> Case<'a> {
 
     /// Judges a time that is shorter than a disk with heads can reach, whatever its cache is
     /// said to be.
-    fn too_fast_for_heads(&self) -> Option<Judgement> {
+    fn too_fast_for_heads(&self) -> Option<FlushFinding> {
         let us = self.reliable_us()?;
         if self.facts.medium != Medium::Hdd || us >= HALF_TURN_US || self.is_settled() {
             return None;
@@ -276,7 +276,7 @@ impl<'a> Case<'a> {
         let words = format!(
             "A write and its flush take {time}, on a disk with heads that waits {turn} on average for the sector to come by (7,200 rpm): {words} It acknowledges what it has not written. A controller whose cache has a battery may do so, nothing else may. {ONLY_A_CUT}"
         );
-        Some(says(Id::Impossible, grade, words))
+        Some(says(FlushFindingId::Impossible, grade, words))
     }
 
     /// Returns the first reason why the flush is quicker than that of a drive with a
@@ -357,7 +357,7 @@ impl<'a> Case<'a> {
         self.facts.slope.iter().copied().filter(|(_, us)| is_time(us))
     }
 
-    fn free_flush(&self, flush_us: f64, freedom: &Freedom) -> Judgement {
+    fn free_flush(&self, flush_us: f64, freedom: &Freedom) -> FlushFinding {
         let time = match self.direct_us {
             Some(us) => {
                 format!("{} where a write alone takes {}", microseconds(flush_us), microseconds(us))
@@ -373,7 +373,7 @@ impl<'a> Case<'a> {
                 "The drive has a cache that outlives the power (capacitors, a battery), or it ignores the flush: its data sheet says which it claims."
             }
         };
-        says(Id::FreeFlush, Grade::Suspicious, format!("{seen} {words} {ONLY_A_CUT}"))
+        says(FlushFindingId::FreeFlush, Grade::Suspicious, format!("{seen} {words} {ONLY_A_CUT}"))
     }
 
     /// Returns the reason why a time that fits is not evidence for the flush; `None` if it
@@ -406,7 +406,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    fn plausible(&self, flush_us: f64) -> Judgement {
+    fn plausible(&self, flush_us: f64) -> FlushFinding {
         let behind = match self.facts.medium {
             Medium::Virtual => " by the host; what it does with it is not seen from inside",
             _ => "",
@@ -415,12 +415,12 @@ impl<'a> Case<'a> {
             "Consistent with a real flush{behind}: it takes {}. That is no proof. {ONLY_A_CUT}",
             microseconds(flush_us)
         );
-        says(Id::Plausible, Grade::Ok, words)
+        says(FlushFindingId::Plausible, Grade::Ok, words)
     }
 
     /// Judges a slow flush. Its cost is not a fault, and rather speaks for the flush;
     /// but it is the reason why people leave the flush out.
-    fn slow(&self) -> Option<Judgement> {
+    fn slow(&self) -> Option<FlushFinding> {
         let us = self.reliable_us().filter(|us| *us > SLOW_US)?;
         if matches!(self.facts.medium, Medium::Hdd | Medium::Loop) {
             return None;
@@ -430,10 +430,10 @@ impl<'a> Case<'a> {
             microseconds(us),
             1e6 / us
         );
-        Some(says(Id::SlowFlush, Grade::Ok, words))
+        Some(says(FlushFindingId::SlowFlush, Grade::Ok, words))
     }
 
-    fn mismatch(&self) -> Option<Judgement> {
+    fn mismatch(&self) -> Option<FlushFinding> {
         let us = self.reliable_us()?;
         let dsync_us = self.facts.dsync_us.filter(is_time)?;
         let factor = (us / dsync_us).max(dsync_us / us);
@@ -445,13 +445,13 @@ impl<'a> Case<'a> {
                 microseconds(us.min(dsync_us)),
                 microseconds(us.max(dsync_us))
             );
-            says(Id::Mismatch, Grade::Suspicious, words)
+            says(FlushFindingId::Mismatch, Grade::Suspicious, words)
         })
     }
 
     /// Judges the weaker flush. It compares medians that are far apart, which noise does not
     /// produce.
-    fn weak(&self) -> Option<Judgement> {
+    fn weak(&self) -> Option<FlushFinding> {
         let us = self.flush_us.filter(|_| self.facts.count >= COUNT_MIN)?;
         let weak_us = self.weak_us.filter(|weak_us| *weak_us < WEAK_SHARE * us)?;
         let words = format!(
@@ -459,6 +459,6 @@ impl<'a> Case<'a> {
             microseconds(weak_us),
             microseconds(us)
         );
-        Some(says(Id::WeakFsync, Grade::Suspicious, words))
+        Some(says(FlushFindingId::WeakFsync, Grade::Suspicious, words))
     }
 }

@@ -4,19 +4,21 @@
 
 use proptest::prelude::*;
 
-use super::Grade::{Bad, NotMeasured, Ok as Fine, Suspicious};
-use super::Id::{
+use super::FlushFindingId::{
     ClaimsWt, CutFailed, CutPassed, FreeFlush, Impossible, Mismatch, NoFlushSent,
     NotMeasured as Unmeasured, Plausible, SlowFlush, WeakFsync,
 };
+use super::Grade::{Bad, NotMeasured, Ok as Fine, Suspicious};
 use super::Medium::{Hdd, Loop, Memory, Nvme, Remote, Ssd, Unknown, Virtual};
 use super::WriteCache::{Back, Through};
-use super::{Cuts, Facts, Grade, Id, Medium, WriteCache, exit_code, judge};
+use super::{
+    FlushFacts, FlushFindingId, Grade, Medium, PowerCutHistory, WriteCache, exit_code, judge,
+};
 
 /// Returns the facts of a quiet ext4 with a volatile cache, whose flushes reach the
 /// drive and take `flush_us` with the write, which alone takes `direct_us`.
-fn on(medium: Medium, flush_us: f64, direct_us: f64) -> Facts {
-    Facts {
+fn on(medium: Medium, flush_us: f64, direct_us: f64) -> FlushFacts {
+    FlushFacts {
         medium,
         file_system: "ext4".to_owned(),
         write_cache: Some(Back),
@@ -36,7 +38,7 @@ fn on(medium: Medium, flush_us: f64, direct_us: f64) -> Facts {
     }
 }
 
-impl Facts {
+impl FlushFacts {
     fn but(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);
         self
@@ -59,11 +61,11 @@ impl Facts {
     }
 
     fn cut(self, made: u64, acknowledged: u64, lost: u64) -> Self {
-        self.but(|facts| facts.cuts = Some(Cuts { made, acknowledged, lost }))
+        self.but(|facts| facts.cuts = Some(PowerCutHistory { made, acknowledged, lost }))
     }
 }
 
-type Row = (&'static str, Facts, &'static [(Id, Grade)], u8);
+type Row = (&'static str, FlushFacts, &'static [(FlushFindingId, Grade)], u8);
 
 fn check(rows: Vec<Row>) {
     for (name, facts, expected, code) in rows {
@@ -185,7 +187,7 @@ fn drives_of_others() {
 #[test]
 fn virtual_disks_and_images() {
     let slope =
-        |many_us| move |facts: &mut Facts| facts.slope = vec![(0, 84.0), (64 << 20, many_us)];
+        |many_us| move |facts: &mut FlushFacts| facts.slope = vec![(0, 84.0), (64 << 20, many_us)];
     check(vec![
         ("a virtual disk", on(Virtual, 84.0, 33.0), &[(FreeFlush, Suspicious)], 1),
         ("its busy hour", on(Virtual, 158.0, 199.0), &[(FreeFlush, Suspicious)], 1),
@@ -252,7 +254,7 @@ fn virtual_disks_and_images() {
 /// Checks that the sentence follows from its figures.
 #[test]
 fn a_free_flush_is_told_by_what_makes_it_one() {
-    let slope = |facts: &mut Facts| facts.slope = vec![(0, 500.0), (64 << 20, 640.0)];
+    let slope = |facts: &mut FlushFacts| facts.slope = vec![(0, 500.0), (64 << 20, 640.0)];
     for (facts, words) in [
         (on(Virtual, 1800.0, 1790.0), "costs next to nothing (1.8 ms where a write alone"),
         (on(Nvme, 58.0, 11.0), "take 58.0 us where a write alone takes 11.0 us, and the quickest"),
@@ -445,12 +447,12 @@ prop_compose! {
             0..5,
         ),
         cuts in proptest::option::of((0_u64..9, 0_u64..9, 0_u64..2)),
-    ) -> Facts {
+    ) -> FlushFacts {
         let [flush_us, direct_us, dsync_us, weak_us] = times;
         let [flushes_per_op, foreign_ratio] = ratios;
-        let cuts = cuts.map(|(made, acknowledged, lost)| Cuts { made, acknowledged, lost });
+        let cuts = cuts.map(|(made, acknowledged, lost)| PowerCutHistory { made, acknowledged, lost });
         let file_system = file_system.to_owned();
-        Facts {
+        FlushFacts {
             medium, file_system, write_cache, write_cache_changed, held_by_loop, drive_cache_on,
             count, spread_us, flush_us, direct_us, flushes_per_op, foreign_ratio, slope, dsync_us,
             weak_us, cuts,
@@ -489,7 +491,7 @@ proptest! {
 }
 
 /// Returns true if a known fact speaks for the drive: an unknown one must not.
-fn speaks_for(facts: &Facts) -> bool {
+fn speaks_for(facts: &FlushFacts) -> bool {
     let flush_us = facts.flush_us.unwrap_or(0.0);
     let is_seen = facts.flushes_per_op.is_some_and(|n| n >= 0.5)
         || facts.weak_us.is_some_and(|us| us < flush_us);

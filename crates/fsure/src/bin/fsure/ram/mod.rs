@@ -107,7 +107,7 @@ fn registry() -> Registry {
 }
 
 fn program() -> Result<Program> {
-    let path = std::env::current_exe().doing("find", Path::new("fsure"))?;
+    let path = std::env::current_exe().context("find", Path::new("fsure"))?;
     Ok(Program { path, is_alone: true })
 }
 

@@ -74,14 +74,14 @@ pub(super) fn run(args: &PinArgs, output: &OutputArgs, screen: &Screen) -> Resul
 /// Starts the process that holds the folder, and prints its report once all is in
 /// memory.
 fn in_background(folder: &Path, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
-    let program = std::env::current_exe().doing("find the program of", Path::new("fsure"))?;
+    let program = std::env::current_exe().context("find the program of", Path::new("fsure"))?;
     // It works in no folder, so that a relative path would lead elsewhere.
-    let folder = fsure_os::path::without_links(folder).doing("find", folder)?;
+    let folder = fsure_os::path::without_links(folder).context("find", folder)?;
     let arguments = ["ram", "pin", "--foreground", "--json"].map(Into::into);
     let arguments: Vec<_> = arguments.into_iter().chain([folder.clone().into()]).collect();
     let stop = super::signals();
-    let mut started = Started::spawn(&program, &arguments, false).doing("start", &program)?;
-    let heard = hear(&mut started, &stop).doing("read from", &program)?;
+    let mut started = Started::spawn(&program, &arguments, false).context("start", &program)?;
+    let heard = hear(&mut started, &stop).context("read from", &program)?;
     match i32::try_from(stop.load(Ordering::Relaxed)) {
         Ok(0) => {}
         Ok(SIGINT) => return Err(Error::Interrupted(ExitCode::Interrupted)),

@@ -82,7 +82,7 @@ pub(super) fn live_line(
         line += &format!(", ETA {}", units::span(left.min(time_left)));
     }
     if let Some(path) = current {
-        line += &format!("  {}", path.shown());
+        line += &format!("  {}", path.display());
     }
     line
 }

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use fsure::report::fold::Folding;
 use fsure::report::{RootPaths, heal, json, text};
-use fsure::words::{ExitCode, Finding, Monitor, Progress, RelPath, Remedy};
+use fsure::words::{ExitCode, Finding, HealResult, Monitor, Progress, RelPath};
 
 use super::progress::{Meter, live_line, plain_line};
 use super::{Live, Screen, locked};
@@ -90,7 +90,7 @@ impl Monitor for Task<'_> {
         }
     }
 
-    fn remedy(&self, remedy: &Remedy) {
+    fn remedy(&self, remedy: &HealResult) {
         if self.screen.settings.json {
             return self.screen.put(&heal::json_line(&self.root, remedy));
         }

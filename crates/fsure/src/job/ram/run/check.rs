@@ -82,10 +82,10 @@ fn own_output(path: &Path) -> Result<()> {
 /// A user name space of one's own knows one user and one group.
 fn owners(path: &Path) -> Result<()> {
     let (user, group) = fsure_os::files::owner();
-    let side = Side::open(path).doing("open", path)?;
+    let side = Side::open(path).context("open", path)?;
     let mut folders = vec![RelPath::root()];
     while let Some(folder) = folders.pop() {
-        let listed = side.list(folder.as_bytes()).doing("list", path)?;
+        let listed = side.list(folder.as_bytes()).context("list", path)?;
         for (name, facts) in listed {
             let below = folder.join(&name);
             let owner = &facts.ownership;

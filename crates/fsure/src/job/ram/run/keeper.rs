@@ -92,7 +92,7 @@ pub fn keep(options: &KeepOptions, tell: &(dyn Fn(&Told) + Sync)) -> Result<()> 
             .map(|(folder, sides)| {
                 scope.spawn(move || {
                     let alive =
-                        Alive::open(options.first).doing("watch", "the command".as_ref())?;
+                        Alive::open(options.first).context("watch", "the command".as_ref())?;
                     let ways = ways(*sides);
                     let one = Folder { folder, tell, alive, max_loss: options.max_loss, ways };
                     one.live(*sides, options.adopts)
@@ -266,7 +266,7 @@ impl Folder<'_> {
     /// Before our own first change of the disk side.
     fn warn_of_strays(&self, engine: &mut Engine) -> Result<()> {
         for path in engine.strays()?.iter().take(NAMED) {
-            let path = path.shown();
+            let path = path.display();
             self.warn(format!("{path} was written on the disk side while it was copied into RAM"));
         }
         Ok(())
@@ -287,7 +287,7 @@ impl Folder<'_> {
             return Err(error);
         }
         for path in strays.iter().take(NAMED) {
-            let path = path.shown();
+            let path = path.display();
             self.warn(format!("{path} was made on the disk side meanwhile, and was left there"));
         }
         if let Some(trash) = engine.map(Engine::close).transpose()?.flatten() {
@@ -314,7 +314,7 @@ impl Folder<'_> {
             (*strays, behind) = self.last(held(engine, strays, sides)?)?;
         }
         let Some(first) = behind.first() else { return Ok(()) };
-        let message = format!("{} differs on the disk: {:?}", first.path.shown(), first.how);
+        let message = format!("{} differs on the disk: {:?}", first.path.display(), first.how);
         Err(Error::Usage { message, hint: None })
     }
 
@@ -339,13 +339,13 @@ impl Folder<'_> {
             self.warn(format!(
                 "somebody else changed {} on the disk side: it is as in RAM again, and what was \
                  in the way is in .fsure-ram/trash",
-                path.shown()
+                path.display()
             ));
         }
     }
 
     fn has_ended(&self, at_most: Duration) -> Result<bool> {
-        self.alive.has_ended(at_most).doing("watch", "the command".as_ref())
+        self.alive.has_ended(at_most).context("watch", "the command".as_ref())
     }
 
     fn warn(&self, words: String) {
@@ -403,7 +403,7 @@ fn missing(engine: Option<&Engine>) -> String {
     };
     let (_, unequal) = apart(unequal);
     let names: Vec<_> =
-        unequal.iter().take(NAMED).map(|one| one.path.shown().to_string()).collect();
+        unequal.iter().take(NAMED).map(|one| one.path.display().to_string()).collect();
     let rest = unequal.len().saturating_sub(NAMED);
     let rest = if rest > 0 { format!(" and {rest} more") } else { String::new() };
     format!("; not on the disk as it was in RAM: {}{rest}", names.join(", "))

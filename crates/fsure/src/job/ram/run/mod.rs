@@ -176,7 +176,7 @@ impl Keeping<'_> {
             arguments.push("--adopt".into());
         }
         let kept = self.inside.keep(program, &arguments);
-        let mut process = kept.doing("start", Path::new(program))?;
+        let mut process = kept.context("start", Path::new(program))?;
         let words = process.stdout.take().map(BufReader::new);
         let words = words.ok_or_else(|| Error::Internal("a keeper without words".to_owned()))?;
         Ok(Keeper { process, words, began: Instant::now() })
