@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use fsure::catalog::locate;
 use fsure::job::{Options, scrub, verify};
-use fsure::scan::{Effort, Rate};
+use fsure::scan::{IoOptions, RateLimiter};
 use fsure::words::{Monitor, Progress, RelPath};
 use support::{Recorded, Tree, content, fsure, told};
 
@@ -145,8 +145,8 @@ fn what_is_gone_is_not_among_what_is_left_to_do() {
     tree.write("new", content(MIB, 100));
     let heard = Heard::default();
     let place = locate(tree.root(), Some(&recorded.catalog)).expect("a place");
-    let rate = Arc::new(Rate::new(Some(4 << 20)));
-    let effort = Effort { threads: Some(1), rate, ..Effort::default() };
+    let rate = Arc::new(RateLimiter::new(Some(4 << 20)));
+    let effort = IoOptions { threads: Some(1), rate, ..IoOptions::default() };
     let options = Options { effort, ..Options::default() };
     verify(&place, &options, &heard).expect("verify");
     let heard = heard.0.into_inner().expect("lock");

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fsure::catalog::{Catalog, Settings};
-use fsure::scan::{Accept, Effort, Forget, From, Plan, Purpose, UpdateRules, scan};
-use fsure::tree::{Borders, LISTERS, Patterns, WalkOptions};
+use fsure::scan::{Accept, ContentSource, Forget, IoOptions, Purpose, ScanPlan, UpdateRules, scan};
+use fsure::tree::{LISTERS, Patterns, WalkBounds, WalkOptions};
 use fsure::words::{Algorithm, AlgorithmSet, BytesByReadMode, Clock, NullMonitor, RelPath};
 use fsure_os::folder::Root;
 use fsure_os::place::Places;
@@ -73,7 +73,7 @@ fn sums(catalog: &Path, root: &Path) -> Sums {
 }
 
 /// Records a tree by the library, which can be told on which rung to begin.
-fn record(root: &Path, first_way: Way, reads_from: From) -> (Sums, BytesByReadMode) {
+fn record(root: &Path, first_way: Way, reads_from: ContentSource) -> (Sums, BytesByReadMode) {
     let beside = Tree::new();
     let catalog = beside.path("catalog.db");
     let opened = Arc::new(Root::open(root).expect("open"));
@@ -81,12 +81,12 @@ fn record(root: &Path, first_way: Way, reads_from: From) -> (Sums, BytesByReadMo
     let digests = AlgorithmSet::of(&[Algorithm::Blake3]);
     let settings = Settings { digests, cross_file_systems: false };
     Catalog::create(&catalog, settings, (volume, 1), 0).expect("create a catalog");
-    let plan = Plan {
+    let plan = ScanPlan {
         root: opened,
         walk: WalkOptions {
             scope: RelPath::root(),
             patterns: Patterns::new(&[], &[], &[]).expect("no patterns"),
-            borders: Borders {
+            borders: WalkBounds {
                 cross_file_systems: false,
                 mounted_over: Vec::new(),
                 own: Vec::new(),
@@ -94,7 +94,7 @@ fn record(root: &Path, first_way: Way, reads_from: From) -> (Sums, BytesByReadMo
                 catalog_in_root: ".fsure/catalog.db",
             },
             listers: LISTERS,
-            patience: Effort::default().patience,
+            patience: IoOptions::default().patience,
         },
         purpose: Purpose::Update(UpdateRules {
             full: true,
@@ -106,7 +106,7 @@ fn record(root: &Path, first_way: Way, reads_from: From) -> (Sums, BytesByReadMo
         }),
         reads_from,
         first_way,
-        effort: Effort::default(),
+        effort: IoOptions::default(),
         command: "update",
         binds_claims: false,
         may_write: true,
@@ -192,7 +192,7 @@ fn assert_every_rung(root: &Path, below: &Path, sums: &Sums, inline: u64, rungs:
                 files(below).iter().chain(&files(root)).for_each(|file| state(file));
                 let case = format!("{first:?}, cold: {is_cold}, {}", root.display());
                 let before = pages(&files(below));
-                let (found, by_way) = record(root, first, From::Medium);
+                let (found, by_way) = record(root, first, ContentSource::Medium);
                 assert!(found == *sums, "{case}: wrong digests");
                 let (cold, warm) = rungs(first);
                 let through = if is_cold { Way::Dropped } else { Way::Cached };
@@ -323,7 +323,7 @@ fn a_way_that_fails_in_the_middle_is_left_and_the_rest_read_by_another() {
             };
             view.set([fault(LARGE, place), fault("4097", place % 4097)]);
             view.take_requests();
-            let (found, by_way) = record(view.root(), Way::Direct, From::Medium);
+            let (found, by_way) = record(view.root(), Way::Direct, ContentSource::Medium);
             let requests = view.take_requests();
             let case = format!("error {number} at {place}: {by_way:?}");
             assert!(found == sums_expected, "wrong digests, {case}");

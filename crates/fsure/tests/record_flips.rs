@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use fsure::catalog::{Bound, Catalog, Stored};
+use fsure::catalog::{Catalog, PageStart, StoredRow};
 use fsure::scan::are_proven;
 use fsure::words::RelPath;
 use support::{Recorded, Tree, content, fsure};
@@ -64,15 +64,15 @@ fn content_of(file: &Path) -> Result<String, String> {
         }
         let mut all = String::new();
         let mut rows = Vec::new();
-        let mut page = catalog.page(&Bound::From(b""), None)?;
+        let mut page = catalog.page(&PageStart::From(b""), None)?;
         while let Some(last) = page.last() {
             let last = last.path().clone();
             rows.append(&mut page);
-            page = catalog.page(&Bound::After(last.as_bytes()), None)?;
+            page = catalog.page(&PageStart::After(last.as_bytes()), None)?;
         }
         for stored in rows {
             let looked_up = catalog.get(stored.path())?;
-            let Stored::Sound(row) = &stored else { return Ok(Err("a bad row".to_owned())) };
+            let StoredRow::Sound(row) = &stored else { return Ok(Err("a bad row".to_owned())) };
             if looked_up.as_ref() != Some(&stored) {
                 return Ok(Err("a row that no look-up finds".to_owned()));
             }

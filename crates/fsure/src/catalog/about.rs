@@ -6,7 +6,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row as SqlRow, params};
 
 use super::row::Row;
-use super::seal::Sealer;
+use super::seal::RowChecksum;
 use crate::words::{Algorithm, AlgorithmSet, FileSystemId};
 
 /// Settings of a root that were last given to `update`, and that it keeps to.
@@ -81,7 +81,7 @@ pub(super) struct RootRow {
 /// The row of `root`, or `None` where it is missing or fails its seal.
 pub(super) fn read_root(
     connection: &Connection,
-    sealer: &mut Sealer,
+    sealer: &mut RowChecksum,
 ) -> rusqlite::Result<Option<RootRow>> {
     let sql = "SELECT file_system, inode, digests, cross_file_systems, made_by, made_s, rows, \
                files, bytes, root_digest, seal FROM root WHERE id = 1";
@@ -115,7 +115,7 @@ fn root_row(row: &SqlRow<'_>) -> Option<(RootRow, u64)> {
     Some((root, unsigned(10)?))
 }
 
-fn seal_root(root: &RootRow, sealer: &mut Sealer) -> u64 {
+fn seal_root(root: &RootRow, sealer: &mut RowChecksum) -> u64 {
     sealer
         .integer(Some(root.file_system.0.into()))
         .integer(root.inode.map(u64::cast_signed))
@@ -133,7 +133,7 @@ fn seal_root(root: &RootRow, sealer: &mut Sealer) -> u64 {
 pub(super) fn store_root(
     connection: &Connection,
     root: &RootRow,
-    sealer: &mut Sealer,
+    sealer: &mut RowChecksum,
 ) -> rusqlite::Result<()> {
     let seal = seal_root(root, sealer);
     connection.execute(
@@ -159,7 +159,7 @@ pub(super) fn store_root(
 /// seal: every record refers to one.
 pub(super) fn read_file_systems(
     connection: &Connection,
-    sealer: &mut Sealer,
+    sealer: &mut RowChecksum,
 ) -> rusqlite::Result<Option<Vec<FileSystem>>> {
     let sql = "SELECT id, kind, uuid, anchor_inode, mtime_granularity_ns, stable_inodes, seal \
                FROM file_system ORDER BY id";
@@ -193,7 +193,7 @@ fn file_system_row(row: &SqlRow<'_>) -> Option<(FileSystem, u64)> {
     Some((known, row.get::<_, i64>(6).ok()?.cast_unsigned()))
 }
 
-fn seal_file_system(known: &FileSystem, sealer: &mut Sealer) -> u64 {
+fn seal_file_system(known: &FileSystem, sealer: &mut RowChecksum) -> u64 {
     sealer
         .integer(Some(known.id.0.into()))
         .bytes(Some(known.volume.kind.as_bytes()))
@@ -206,7 +206,7 @@ fn seal_file_system(known: &FileSystem, sealer: &mut Sealer) -> u64 {
 
 /// The row of a file system of which nothing but its number is known: no inode and
 /// no change time can be compared with one on it.
-pub(super) fn unknown_file_system(id: i64, sealer: &mut Sealer) -> Vec<Value> {
+pub(super) fn unknown_file_system(id: i64, sealer: &mut RowChecksum) -> Vec<Value> {
     let volume = Volume::unknown();
     let id = u32::try_from(id).unwrap_or(0);
     let known = FileSystem { id: FileSystemId(id), volume, anchor_inode: None, is_stored: false };
@@ -229,7 +229,7 @@ pub(super) fn store_new_file_system(
     id: FileSystemId,
     volume: Volume,
     anchor_inode: u64,
-    sealer: &mut Sealer,
+    sealer: &mut RowChecksum,
 ) -> rusqlite::Result<()> {
     let anchor_inode = volume.has_stable_inodes.then_some(anchor_inode);
     let mut one = [FileSystem { id, volume, anchor_inode, is_stored: false }];
@@ -239,7 +239,7 @@ pub(super) fn store_new_file_system(
 pub(super) fn store_file_systems(
     connection: &Connection,
     all: &mut [FileSystem],
-    sealer: &mut Sealer,
+    sealer: &mut RowChecksum,
 ) -> rusqlite::Result<()> {
     for known in all.iter_mut().filter(|known| !known.is_stored) {
         let seal = seal_file_system(known, sealer);

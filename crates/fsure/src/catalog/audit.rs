@@ -1,7 +1,7 @@
 //! The check of a whole catalog that comes before the first write to it.
 
 use super::about::Totals;
-use super::row::{self, Stored};
+use super::row::{self, StoredRow};
 use super::store::Catalog;
 use crate::words::{Entry, RelPath, Result};
 
@@ -58,7 +58,7 @@ impl Catalog {
             return self.audit_rows();
         }
         // Totals and rows of one moment: another process may be recording.
-        self.hold()?;
+        self.pin_snapshot()?;
         let root = self.read_root_again();
         let audit = root.and_then(|()| self.audit_rows());
         self.release();
@@ -79,16 +79,16 @@ impl Catalog {
         let step = (self.files() / SAMPLES).max(1);
         let mut audit = Audit::default();
         let counted = self.count(&mut |stored, files_before| match stored {
-            Stored::Sound(row) if !self.knows_file_system(row.record.entry.file_system) => {
+            StoredRow::Sound(row) if !self.knows_file_system(row.record.entry.file_system) => {
                 audit.rows_are_lost = true;
                 audit.objection = Some("rows refer to a file system that it has lost".to_owned());
             }
-            Stored::Sound(row) if row.is_live_file() && files_before % step == 0 => {
+            StoredRow::Sound(row) if row.is_live_file() && files_before % step == 0 => {
                 let (path, entry) = (row.record.path.clone(), row.record.entry.clone());
                 audit.sample.push(SampledFile { path, entry });
             }
-            Stored::Sound(_) => {}
-            Stored::Bad(path) => audit.bad_rows.push(path.clone()),
+            StoredRow::Sound(_) => {}
+            StoredRow::Bad(path) => audit.bad_rows.push(path.clone()),
         })?;
         let recorded = self.root.totals;
         if counted.rows != recorded.rows {
@@ -116,19 +116,19 @@ impl Catalog {
 
     /// Totals over all rows. A row that fails its seal counts as a row, with
     /// the seal that is stored.
-    fn count(&self, each: &mut dyn FnMut(&Stored, u64)) -> Result<Totals> {
+    fn count(&self, each: &mut dyn FnMut(&StoredRow, u64)) -> Result<Totals> {
         let sql = concat!("SELECT ", row::columns!(), " FROM record ORDER BY path");
         let blame = |error: &rusqlite::Error| self.blame(error);
         let mut statement = self.connection.prepare_cached(sql).map_err(|e| blame(&e))?;
         let mut rows = statement.query([]).map_err(|e| blame(&e))?;
         let mut totals = Totals::default();
-        let mut sealer = super::seal::Sealer::new();
+        let mut sealer = super::seal::RowChecksum::new();
         while let Some(sql_row) = rows.next().map_err(|e| blame(&e))? {
             let (stored, seal) = row::read(sql_row, &mut sealer).map_err(|e| blame(&e))?;
             each(&stored, totals.files);
             match &stored {
-                Stored::Sound(row) => totals.add(row),
-                Stored::Bad(_) => {
+                StoredRow::Sound(row) => totals.add(row),
+                StoredRow::Bad(_) => {
                     totals.rows += 1;
                     totals.root_digest = totals.root_digest.wrapping_add(seal);
                 }

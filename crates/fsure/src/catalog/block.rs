@@ -5,7 +5,7 @@ use rusqlite::params;
 use rusqlite::types::ValueRef;
 
 use super::row::Row;
-use super::seal::Sealer;
+use super::seal::RowChecksum;
 use super::store::Catalog;
 use super::tables::Table;
 use crate::words::{Entry, RelPath, Result};
@@ -154,7 +154,7 @@ fn as_values(bytes: &[u8]) -> &[[u8; 32]] {
 }
 
 /// The seal covers the stat, so that values of an older state never fit.
-fn seal(path: &RelPath, entry: &Entry, blocks: &UnfinishedBlocks, sealer: &mut Sealer) -> u64 {
+fn seal(path: &RelPath, entry: &Entry, blocks: &UnfinishedBlocks, sealer: &mut RowChecksum) -> u64 {
     sealer
         .bytes(Some(path.as_bytes()))
         .integer(Some(entry.size.cast_signed()))

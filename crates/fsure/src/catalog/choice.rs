@@ -3,7 +3,7 @@
 
 use rusqlite::{Connection, params};
 
-use super::seal::Sealer;
+use super::seal::RowChecksum;
 use super::store::Catalog;
 use super::table_total::Counted;
 use crate::words::{MetadataFields, Result, SidecarKind, SidecarKinds};
@@ -14,7 +14,7 @@ const LEAVING: &str = "leaving";
 
 /// Recording options of a root beyond the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Choices {
+pub struct RootOptions {
     /// Metadata that is recorded.
     pub meta: MetadataFields,
     /// Layout, which determines the carriers of the copies of the records.
@@ -23,7 +23,7 @@ pub struct Choices {
     pub leaving: SidecarKinds,
 }
 
-impl Choices {
+impl RootOptions {
     /// Returns the options that the record claims to keep. A layout that is being left is
     /// not among them: it ends when its last carrier is removed.
     pub(super) fn claims(self) -> (MetadataFields, SidecarKind) {
@@ -56,11 +56,11 @@ impl Choices {
 /// The choices, or `None` where a row fails its seal or makes no sense.
 pub(super) fn read(
     connection: &Connection,
-    sealer: &mut Sealer,
-) -> rusqlite::Result<Option<Choices>> {
+    sealer: &mut RowChecksum,
+) -> rusqlite::Result<Option<RootOptions>> {
     let mut statement = connection.prepare("SELECT name, value, seal FROM choice")?;
     let mut rows = statement.query([])?;
-    let mut choices = Choices::default();
+    let mut choices = RootOptions::default();
     while let Some(row) = rows.next()? {
         let (name, value): (String, String) = (row.get(0)?, row.get(1)?);
         let is_sound = row.get::<_, i64>(2)?.cast_unsigned() == seal(&name, &value, sealer);
@@ -71,19 +71,19 @@ pub(super) fn read(
     Ok(Some(choices))
 }
 
-fn seal(name: &str, value: &str, sealer: &mut Sealer) -> u64 {
+fn seal(name: &str, value: &str, sealer: &mut RowChecksum) -> u64 {
     sealer.bytes(Some(name.as_bytes())).bytes(Some(value.as_bytes())).seal()
 }
 
 impl Catalog {
     /// Returns the recording options.
-    pub fn choices(&self) -> Choices {
+    pub fn choices(&self) -> RootOptions {
         self.choices
     }
 
     /// Changes the recording options, durable with the next commit. Metadata that is no
     /// longer requested is deleted: it would become outdated unnoticed.
-    pub fn set_choices(&mut self, choices: Choices) -> Result<()> {
+    pub fn set_choices(&mut self, choices: RootOptions) -> Result<()> {
         if self.choices == choices {
             return Ok(());
         }

@@ -2,17 +2,17 @@
 //! order of their paths, without the values that change although nothing new is claimed.
 //! `docs/trust.md` specifies the format, which is stored for decades.
 
-use super::choice::Choices;
+use super::choice::RootOptions;
 use super::metadata::StoredMetadata;
-use super::row::{Row, Stored, kind_code};
-use super::seal::Sealer;
-use super::store::{Bound, Catalog};
+use super::row::{Row, StoredRow, kind_code};
+use super::seal::RowChecksum;
+use super::store::{Catalog, PageStart};
 use crate::words::{Algorithm, AlgorithmSet, EntryKind, RelPath, Result};
 
 /// The claims of a record, on the way to their digest.
 pub struct Claims {
     hasher: blake3::Hasher,
-    encoder: Sealer,
+    encoder: RowChecksum,
     claimed: Claimed,
 }
 
@@ -41,7 +41,7 @@ impl Default for Claims {
     fn default() -> Self {
         let mut claims = Self {
             hasher: blake3::Hasher::new(),
-            encoder: Sealer::new(),
+            encoder: RowChecksum::new(),
             claimed: Claimed::default(),
         };
         claims.encoder.bytes(Some(b"fsure claims 1"));
@@ -51,8 +51,8 @@ impl Default for Claims {
 
 impl Claims {
     /// Adds the next row, in the order of paths.
-    pub fn add(&mut self, stored: &Stored) {
-        let Stored::Sound(row) = stored else {
+    pub fn add(&mut self, stored: &StoredRow) {
+        let StoredRow::Sound(row) = stored else {
             // No sound row encodes like this.
             self.encoder.integer(None);
             self.claimed.bad += 1;
@@ -93,7 +93,7 @@ impl Claims {
 
     /// Adds the folders that have records of their own and what the record was
     /// asked to keep, and ends.
-    pub fn finish(mut self, nested: &[RelPath], choices: Choices) -> Claimed {
+    pub fn finish(mut self, nested: &[RelPath], choices: RootOptions) -> Claimed {
         self.encoder.integer(Some(nested.len() as i64));
         for path in nested {
             self.encoder.bytes(Some(path.as_bytes()));
@@ -131,11 +131,11 @@ impl Catalog {
     pub fn claimed(&mut self) -> Result<Claimed> {
         let mut claims = Claims::default();
         // A row of the empty path would be no path below the root: it is seen.
-        let mut page = self.page(&Bound::From(b""), None)?;
+        let mut page = self.page(&PageStart::From(b""), None)?;
         while let Some(last) = page.last() {
             let last = last.path().clone();
             page.iter().for_each(|stored| claims.add(stored));
-            page = self.page(&Bound::After(last.as_bytes()), None)?;
+            page = self.page(&PageStart::After(last.as_bytes()), None)?;
         }
         Ok(claims.finish(&self.nested_roots()?, self.choices()))
     }

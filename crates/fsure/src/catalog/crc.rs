@@ -4,7 +4,7 @@
 
 use rusqlite::{OptionalExtension as _, params};
 
-use super::row::Stored;
+use super::row::StoredRow;
 use super::store::Catalog;
 use crate::words::{Algorithm, Record, Result};
 
@@ -25,8 +25,8 @@ impl Catalog {
     }
 
     /// Gives a row the CRC-32 that is kept for it.
-    pub(super) fn add_crc32(&self, stored: &mut Stored) -> Result<()> {
-        let Stored::Sound(row) = stored else { return Ok(()) };
+    pub(super) fn add_crc32(&self, stored: &mut StoredRow) -> Result<()> {
+        let StoredRow::Sound(row) = stored else { return Ok(()) };
         if !self.has_crc32 {
             return Ok(());
         }

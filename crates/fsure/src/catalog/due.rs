@@ -5,14 +5,14 @@
 
 use rusqlite::params;
 
-use super::findings::{CUT_OFF, Turn};
-use super::row::{self, Stored};
+use super::findings::{CUT_OFF, RecheckPriority};
+use super::row::{self, StoredRow};
 use super::store::{Catalog, PAGE_ROWS};
 use crate::words::{RelPath, Result, Verdict};
 
 /// A recorded file that is due.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Due {
+pub struct DueFile {
     /// Its place in the order.
     pub number: i64,
     /// True if the file comes first because its last check found a problem.
@@ -23,7 +23,7 @@ pub struct Due {
     /// The most that may be read of it.
     pub bytes_max: u64,
     /// Its row.
-    pub stored: Stored,
+    pub stored: StoredRow,
 }
 
 /// Totals of all files that are due.
@@ -42,7 +42,8 @@ impl Catalog {
     /// last check found a problem, then those that were last verified at `until_s` or
     /// before, the oldest first. A date in the future counts as no date.
     pub fn list_due(&mut self, scope: &RelPath, until_s: i64, now_s: i64) -> Result<DueTotals> {
-        let by_age = |verdict: &Verdict| Turn::of(*verdict) == Some(Turn::ByAge);
+        let by_age =
+            |verdict: &Verdict| RecheckPriority::of(*verdict) == Some(RecheckPriority::ByAge);
         let by_age: Vec<_> = Verdict::ALL.into_iter().filter(by_age).map(Verdict::name).collect();
         let by_age = by_age.join("', '");
         let unreachable = [Verdict::Missing, Verdict::Denied, Verdict::TypeChanged];
@@ -107,13 +108,13 @@ impl Catalog {
     }
 
     /// The next files that are due, at most [`PAGE_ROWS`].
-    pub fn due_page(&mut self, after: i64) -> Result<Vec<Due>> {
+    pub fn due_page(&mut self, after: i64) -> Result<Vec<DueFile>> {
         let sql = format!(
             "SELECT {}, number, is_again, was_unreachable FROM temp.due CROSS JOIN record ON path = due_path \
              WHERE number > ?1 ORDER BY number LIMIT {PAGE_ROWS}",
             row::columns!()
         );
-        let blame = |error: &rusqlite::Error| super::fault::blame(&self.file, error);
+        let blame = |error: &rusqlite::Error| super::fault::map_sqlite_error(&self.file, error);
         let mut statement = self.connection.prepare_cached(&sql).map_err(|e| blame(&e))?;
         let mut rows = statement.query([after]).map_err(|e| blame(&e))?;
         let mut page = Vec::new();
@@ -122,7 +123,7 @@ impl Catalog {
             let number = sql_row.get("number").map_err(|e| blame(&e))?;
             let is_again = sql_row.get("is_again").map_err(|e| blame(&e))?;
             let was_unreachable = sql_row.get("was_unreachable").map_err(|e| blame(&e))?;
-            page.push(Due { number, is_again, was_unreachable, bytes_max: u64::MAX, stored });
+            page.push(DueFile { number, is_again, was_unreachable, bytes_max: u64::MAX, stored });
         }
         drop(rows);
         drop(statement);

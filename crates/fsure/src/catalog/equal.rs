@@ -4,8 +4,8 @@
 
 use rusqlite::params;
 
-use super::row::{self, Stored};
-use super::seal::Sealer;
+use super::row::{self, StoredRow};
+use super::seal::RowChecksum;
 use super::store::Catalog;
 use crate::words::{Algorithm, RelPath, Result};
 
@@ -18,7 +18,7 @@ impl Catalog {
         &self,
         algorithm: Algorithm,
         scope: &RelPath,
-        each: &mut dyn FnMut(Stored) -> Result<bool>,
+        each: &mut dyn FnMut(StoredRow) -> Result<bool>,
     ) -> Result<()> {
         let digest = algorithm.name();
         let files = format!(
@@ -32,7 +32,7 @@ impl Catalog {
             row::columns!()
         );
         let (start, end) = scope.below();
-        let mut sealer = Sealer::new();
+        let mut sealer = RowChecksum::new();
         let mut statement = self.connection.prepare(&sql).map_err(|e| self.blame(&e))?;
         let values = params![scope.as_bytes(), start, end];
         let mut rows = statement.query(values).map_err(|e| self.blame(&e))?;

@@ -43,14 +43,14 @@ pub(super) fn connect(file: &Path, extra: OpenFlags) -> Result<Connection> {
         connection.pragma_update(None, "cell_size_check", true)?;
         Ok(connection)
     };
-    open().map_err(|error| blame(file, &error))
+    open().map_err(|error| map_sqlite_error(file, &error))
 }
 
 /// A transaction has to be rolled back, but the medium does not permit writing.
 const SQLITE_READONLY_ROLLBACK: i32 = 776;
 
 /// Converts an error of SQLite into the error that the run reports.
-pub(super) fn blame(file: &Path, error: &rusqlite::Error) -> Error {
+pub(super) fn map_sqlite_error(file: &Path, error: &rusqlite::Error) -> Error {
     use ErrorCode::{
         CannotOpen, ConstraintViolation, DatabaseBusy, DatabaseCorrupt, DiskFull, NotADatabase,
         ReadOnly, SchemaChanged, SystemIoFailure, TypeMismatch, Unknown,

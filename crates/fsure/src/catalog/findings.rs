@@ -4,15 +4,15 @@
 
 use rusqlite::{Connection, OptionalExtension as _, Params, params};
 
-use super::row::Stored;
-use super::seal::Sealer;
+use super::row::StoredRow;
+use super::seal::RowChecksum;
 use super::store::{Catalog, PAGE_ROWS};
 use super::table_total::Counted;
 use crate::words::{KnownDamage, RelPath, Result, Verdict};
 
 /// The turn of a file that was not well when last looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
+pub enum RecheckPriority {
     /// Before all others, every time.
     First,
     /// By its age, as if it had been verified then: what is edited, or being
@@ -20,7 +20,7 @@ pub enum Turn {
     ByAge,
 }
 
-impl Turn {
+impl RecheckPriority {
     /// Gives the turn of a file with that verdict; `None` for one that is well.
     pub fn of(verdict: Verdict) -> Option<Self> {
         match verdict {
@@ -48,7 +48,7 @@ struct FindingRow {
 }
 
 impl FindingRow {
-    fn seal(&self, path: &[u8], sealer: &mut Sealer) -> i64 {
+    fn seal(&self, path: &[u8], sealer: &mut RowChecksum) -> i64 {
         sealer
             .bytes(Some(path))
             .bytes(Some(self.verdict.as_bytes()))
@@ -68,7 +68,7 @@ impl FindingRow {
 pub(super) fn adopt_looked(connection: &Connection) -> rusqlite::Result<()> {
     let mut looked = connection.prepare("SELECT path, at_s, verdict FROM looked")?;
     let mut insert = connection.prepare("INSERT INTO finding VALUES (?1, ?2, ?3, ?4, ?5)")?;
-    let (mut rows, mut sealer) = (looked.query([])?, Sealer::new());
+    let (mut rows, mut sealer) = (looked.query([])?, RowChecksum::new());
     while let Some(row) = rows.next()? {
         let (path, at_s): (Vec<u8>, i64) = (row.get(0)?, row.get(1)?);
         let found = FindingRow { verdict: row.get(2)?, found_s: at_s, seen_s: at_s };
@@ -149,7 +149,7 @@ impl Catalog {
     }
 
     /// Gives the rows of a page, in the order of paths, what is known of them.
-    pub(super) fn add_known_damage(&mut self, page: &mut [Stored]) -> Result<()> {
+    pub(super) fn add_known_damage(&mut self, page: &mut [StoredRow]) -> Result<()> {
         let (Some(first), Some(last)) = (page.first(), page.last()) else { return Ok(()) };
         if !self.has_findings() {
             return Ok(());
@@ -231,7 +231,7 @@ impl Catalog {
     }
 
     /// Forgets files that are not recorded under that name any more.
-    pub fn forget_strangers(&mut self) -> Result<()> {
+    pub fn prune_failed_checks(&mut self) -> Result<()> {
         self.begin()?;
         let is_stranger = "NOT EXISTS (SELECT 1 FROM record WHERE gone_s IS NULL AND record.path =";
         let findings = format!("DELETE FROM finding WHERE {is_stranger} finding.path)");

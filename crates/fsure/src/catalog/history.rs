@@ -3,7 +3,7 @@
 
 use rusqlite::{OptionalExtension as _, Row as SqlRow, params};
 
-use super::seal::Sealer;
+use super::seal::RowChecksum;
 use super::store::{Catalog, MADE_BY, draw};
 use super::table_total::Counted;
 use crate::words::{Changes, Generation, Result, SignedStatement, Verification};
@@ -198,7 +198,7 @@ fn verification(row: &SqlRow<'_>) -> rusqlite::Result<Verification> {
 
 /// BLAKE3 over generations in order, encoded as for seals.
 pub fn digest_of(generations: &[Generation]) -> [u8; 32] {
-    let (mut hasher, mut encoder) = (blake3::Hasher::new(), Sealer::new());
+    let (mut hasher, mut encoder) = (blake3::Hasher::new(), RowChecksum::new());
     for one in generations {
         let Generation { changes, seal, .. } = one;
         let counts = [

@@ -17,7 +17,7 @@ pub const REPLACED: &str = ".fsure/replaced";
 
 /// A root, its catalog, and the part of it that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct RootLocation {
     /// The root folder, absolute.
     pub root: PathBuf,
     /// The catalog's file; it may not exist yet.
@@ -26,7 +26,7 @@ pub struct Place {
     pub scope: RelPath,
 }
 
-impl Place {
+impl RootLocation {
     /// True if there is a catalog, or what is left of one.
     pub fn is_recorded(&self) -> bool {
         is_recorded(&self.catalog)
@@ -76,7 +76,7 @@ pub fn is_recorded(catalog: &Path) -> bool {
 ///
 /// Where there is no catalog, a folder is taken as a root to be; anything else
 /// is [`Error::NoRecord`] or, if it does not exist, [`Error::NotThere`].
-pub fn locate(path: &Path, catalog: Option<&Path>) -> Result<Place> {
+pub fn locate(path: &Path, catalog: Option<&Path>) -> Result<RootLocation> {
     let asked = os_path::resolve(path).context("find", path)?;
     if let Some(catalog) = catalog {
         let catalog = os_path::without_links(catalog).context("find", catalog)?;
@@ -93,7 +93,7 @@ pub fn locate(path: &Path, catalog: Option<&Path>) -> Result<Place> {
                     hint: None,
                 });
             }
-            return Ok(Place { root: root.to_owned(), catalog, scope });
+            return Ok(RootLocation { root: root.to_owned(), catalog, scope });
         }
     }
     if !os_path::exists(&asked) {
@@ -105,18 +105,18 @@ pub fn locate(path: &Path, catalog: Option<&Path>) -> Result<Place> {
     }
     let catalog = asked.join(OWN_CATALOG);
     refuse_irregular(&catalog)?;
-    Ok(Place { root: asked, catalog, scope: RelPath::root() })
+    Ok(RootLocation { root: asked, catalog, scope: RelPath::root() })
 }
 
 /// A folder whose own record, if it has one, plays no part: what it is held against is a
 /// list, and its place has no catalog.
-pub fn locate_folder(path: &Path) -> Result<Place> {
+pub fn locate_folder(path: &Path) -> Result<RootLocation> {
     let asked = os_path::resolve(path).context("find", path)?;
     let hint = "a list is of the files below a folder: PATH is that folder";
     folder_at(path, asked, PathBuf::new(), hint)
 }
 
-fn folder_at(given: &Path, asked: PathBuf, catalog: PathBuf, hint: &str) -> Result<Place> {
+fn folder_at(given: &Path, asked: PathBuf, catalog: PathBuf, hint: &str) -> Result<RootLocation> {
     if !os_path::exists(&asked) {
         return Err(Error::NotThere { path: given.to_owned() });
     }
@@ -126,7 +126,7 @@ fn folder_at(given: &Path, asked: PathBuf, catalog: PathBuf, hint: &str) -> Resu
             hint: Some(hint.to_owned()),
         });
     }
-    Ok(Place { root: asked, catalog, scope: RelPath::root() })
+    Ok(RootLocation { root: asked, catalog, scope: RelPath::root() })
 }
 
 fn below(root: &Path, asked: &Path) -> RelPath {

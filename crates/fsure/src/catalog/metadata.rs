@@ -3,8 +3,8 @@
 
 use rusqlite::{OptionalExtension as _, params};
 
-use super::row::Stored;
-use super::seal::Sealer;
+use super::row::StoredRow;
+use super::seal::RowChecksum;
 use super::store::Catalog;
 use super::table_total::Counted;
 use crate::words::{Metadata, RelPath, Result};
@@ -28,8 +28,8 @@ impl Catalog {
     }
 
     /// Gives a row what is recorded of its metadata.
-    pub(super) fn add_metadata(&mut self, stored: &mut Stored) -> Result<()> {
-        if let Stored::Sound(row) = stored
+    pub(super) fn add_metadata(&mut self, stored: &mut StoredRow) -> Result<()> {
+        if let StoredRow::Sound(row) = stored
             && !self.choices.meta.is_empty()
         {
             row.metadata = self.metadata(&row.record.path)?.map(Box::new);
@@ -56,7 +56,8 @@ impl Catalog {
 
     fn bad_metadata(&self) -> rusqlite::Result<Vec<RelPath>> {
         let mut statement = self.connection.prepare("SELECT path, value, seal FROM metadata")?;
-        let (mut rows, mut sealer, mut bad) = (statement.query([])?, Sealer::new(), Vec::new());
+        let (mut rows, mut sealer, mut bad) =
+            (statement.query([])?, RowChecksum::new(), Vec::new());
         while let Some(row) = rows.next()? {
             let (path, value): (Vec<u8>, Vec<u8>) = (row.get(0)?, row.get(1)?);
             let seal = sealer.bytes(Some(&path)).bytes(Some(&value)).seal().cast_signed();
@@ -116,7 +117,7 @@ impl Catalog {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Choices, Settings};
+    use super::super::{RootOptions, Settings};
     use super::*;
     use crate::words::{
         Algorithm, AlgorithmSet, Digests, Entry, EntryKind, FileSystemId, MetadataField,
@@ -132,7 +133,7 @@ mod tests {
         let root = (Volume::unknown(), 1);
         let mut catalog = Catalog::temporary(Path::new("list"), settings, root).unwrap();
         let aspects = MetadataFields::of(&[MetadataField::Mode]);
-        catalog.set_choices(Choices { meta: aspects, ..Choices::default() }).unwrap();
+        catalog.set_choices(RootOptions { meta: aspects, ..RootOptions::default() }).unwrap();
         let path = |name: &str| RelPath::from_bytes(name.as_bytes());
         let record = |name: &str| Record {
             path: path(name),
@@ -156,7 +157,7 @@ mod tests {
         let metadata =
             Metadata { aspects, values: [((MetadataField::Mode, Vec::new()), value)].into() };
         catalog.put_metadata(&path("a"), &metadata).unwrap();
-        let Some(crate::catalog::Stored::Sound(row)) = catalog.get(&path("a")).unwrap() else {
+        let Some(crate::catalog::StoredRow::Sound(row)) = catalog.get(&path("a")).unwrap() else {
             panic!("a row");
         };
         catalog.put_moved(&row, record("b"), None).unwrap();

@@ -40,20 +40,22 @@ mod waiting;
 pub use about::{FileSystem, Settings};
 pub use audit::{Audit, SampledFile};
 pub use block::UnfinishedBlocks;
-pub use choice::Choices;
+pub use choice::RootOptions;
 pub use claims::{Claimed, Claims};
-pub use due::{Due, DueTotals};
-pub use findings::Turn;
+pub use due::{DueFile, DueTotals};
+pub use findings::RecheckPriority;
 pub use guard::refuse_irregular_parity;
 pub use history::digest_of;
 pub use locate::{
-    OWN_CATALOG, OWN_FOLDER, Place, RECOVERED, REPLACED, is_recorded, locate, locate_folder,
+    OWN_CATALOG, OWN_FOLDER, RECOVERED, REPLACED, RootLocation, is_recorded, locate, locate_folder,
 };
 pub use metadata::StoredMetadata;
-pub use part::{Part, add_part};
+pub use part::{VerifiedRange, add_part};
 pub use recover::{Recovered, Sources, recover};
 pub use redated::RedatedFiles;
-pub use row::{Row, Stored};
-pub use store::{Bound, Catalog, MADE_BY, PAGE_ROWS};
+pub use row::{Row, StoredRow};
+pub use store::{Catalog, MADE_BY, PAGE_ROWS, PageStart};
 pub use unreadable::ReadSeek;
-pub use waiting::{Arrival, Departure, Doubt, Waiting, content_key, is_same_inode};
+pub use waiting::{
+    Ambiguity, AppearedName, MissingName, MoveCandidates, content_key, is_same_inode,
+};

@@ -4,13 +4,13 @@
 
 use rusqlite::params;
 
-use super::seal::Sealer;
+use super::seal::RowChecksum;
 use super::store::Catalog;
 use crate::words::{Entry, RelPath, Result};
 
 /// Consecutive blocks of a file that were seen to be as recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct VerifiedRange {
     /// Number of the first block.
     pub first_block: u64,
     /// Number of blocks.
@@ -21,7 +21,7 @@ pub struct Part {
 
 /// Adds a part to parts in order. Where it touches another they become one, as
 /// old as the older of them.
-pub fn add_part(parts: &mut Vec<Part>, part: Part) {
+pub fn add_part(parts: &mut Vec<VerifiedRange>, part: VerifiedRange) {
     parts.push(part);
     parts.sort_unstable_by_key(|part| part.first_block);
     parts.dedup_by(|next, last| {
@@ -38,14 +38,19 @@ pub fn add_part(parts: &mut Vec<Part>, part: Part) {
 impl Catalog {
     /// The parts of a file that were verified, if the file is still as it was
     /// and its record says the same.
-    pub fn parts(&mut self, path: &RelPath, entry: &Entry, blake3: &[u8]) -> Result<Vec<Part>> {
+    pub fn parts(
+        &mut self,
+        path: &RelPath,
+        entry: &Entry,
+        blake3: &[u8],
+    ) -> Result<Vec<VerifiedRange>> {
         let sql = "SELECT first_block, blocks, verified_s, seal FROM part \
                    WHERE path = ?1 ORDER BY first_block";
         let mut statement = self.connection.prepare_cached(sql).map_err(|e| self.blame(&e))?;
         let rows = statement.query_map([path.as_bytes()], |row| {
             let number = |column| row.get::<_, i64>(column);
             let (first_block, blocks) = (number(0)?.cast_unsigned(), number(1)?.cast_unsigned());
-            let part = Part { first_block, blocks, verified_s: number(2)? };
+            let part = VerifiedRange { first_block, blocks, verified_s: number(2)? };
             Ok((part, number(3)?.cast_unsigned()))
         });
         let rows = rows.and_then(Iterator::collect::<rusqlite::Result<Vec<_>>>);
@@ -72,7 +77,7 @@ impl Catalog {
         path: &RelPath,
         entry: &Entry,
         blake3: &[u8],
-        parts: &[Part],
+        parts: &[VerifiedRange],
     ) -> Result<()> {
         self.begin()?;
         let mut delete = self
@@ -94,7 +99,7 @@ impl Catalog {
                 part.verified_s,
                 seal(path, entry, blake3, *part, &mut self.sealer).cast_signed(),
             ];
-            insert.execute(values).map_err(|e| super::fault::blame(&self.file, &e))?;
+            insert.execute(values).map_err(|e| super::fault::map_sqlite_error(&self.file, &e))?;
         }
         Ok(())
     }
@@ -102,7 +107,13 @@ impl Catalog {
 
 /// The seal covers the stat and the recorded digest, so that a part of another
 /// state or of another record never fits.
-fn seal(path: &RelPath, entry: &Entry, blake3: &[u8], part: Part, sealer: &mut Sealer) -> u64 {
+fn seal(
+    path: &RelPath,
+    entry: &Entry,
+    blake3: &[u8],
+    part: VerifiedRange,
+    sealer: &mut RowChecksum,
+) -> u64 {
     sealer
         .bytes(Some(path.as_bytes()))
         .integer(Some(entry.size.cast_signed()))
@@ -120,8 +131,8 @@ fn seal(path: &RelPath, entry: &Entry, blake3: &[u8], part: Part, sealer: &mut S
 mod tests {
     use super::*;
 
-    fn part(first_block: u64, blocks: u64, verified_s: i64) -> Part {
-        Part { first_block, blocks, verified_s }
+    fn part(first_block: u64, blocks: u64, verified_s: i64) -> VerifiedRange {
+        VerifiedRange { first_block, blocks, verified_s }
     }
 
     #[test]

@@ -11,11 +11,11 @@ use rusqlite::{Connection, OpenFlags, params_from_iter};
 use super::about::{self, RootRow, Settings, Totals};
 use super::backup::{BackupState, Replayed, replay};
 use super::claims::claims_the_same;
-use super::fault::{blame, connect};
-use super::row::{self, Row, Stored};
+use super::fault::{connect, map_sqlite_error};
+use super::row::{self, Row, StoredRow};
 use super::salvage::{Pages, RawRow};
 use super::schema;
-use super::seal::Sealer;
+use super::seal::RowChecksum;
 use super::store::{Catalog, MADE_BY, draw};
 use super::table_total::{Counted, TableTotal, TableTotals};
 use super::tables::Table;
@@ -79,9 +79,9 @@ pub fn recover(
     if let Some(content) = sources.damaged {
         pages = Some(Pages::read(content, sources.journal).context("read", damaged)?);
     }
-    let recovery = Recovery { connection, sealer: Sealer::new() };
+    let recovery = Recovery { connection, sealer: RowChecksum::new() };
     let (mut backup, mut bytes_unreadable) = (None, 0);
-    let blame = |error: rusqlite::Error| blame(making, &error);
+    let blame = |error: rusqlite::Error| map_sqlite_error(making, &error);
     recovery.begin().map_err(blame)?;
     for (file, content) in sources.backups {
         let mut content = Unreadable::new(content).context("read", file)?;
@@ -101,7 +101,7 @@ fn salvaged(table: Table) -> String {
 
 struct Recovery {
     connection: Connection,
-    sealer: Sealer,
+    sealer: RowChecksum,
 }
 
 impl Recovery {
@@ -260,10 +260,12 @@ impl Recovery {
         )?;
         let mut rows = select.query([])?;
         while let Some(sql_row) = rows.next()? {
-            let (Stored::Sound(row), _) = row::read(sql_row, &mut self.sealer)? else { continue };
+            let (StoredRow::Sound(row), _) = row::read(sql_row, &mut self.sealer)? else {
+                continue;
+            };
             let mut others = by_path.query([row.record.path.as_bytes()])?;
             let other = others.next()?.map(|other| row::read(other, &mut self.sealer));
-            if let Some((Stored::Sound(other), _)) = other.transpose()?
+            if let Some((StoredRow::Sound(other), _)) = other.transpose()?
                 && date(&other) >= date(&row)
             {
                 continue;
@@ -277,10 +279,10 @@ impl Recovery {
     fn sound_totals(&self) -> rusqlite::Result<Totals> {
         let sql = concat!("SELECT ", row::columns!(), " FROM sound_record");
         let mut statement = self.connection.prepare(sql)?;
-        let (mut rows, mut sealer) = (statement.query([])?, Sealer::new());
+        let (mut rows, mut sealer) = (statement.query([])?, RowChecksum::new());
         let mut totals = Totals::default();
         while let Some(sql_row) = rows.next()? {
-            if let (Stored::Sound(row), _) = row::read(sql_row, &mut sealer)? {
+            if let (StoredRow::Sound(row), _) = row::read(sql_row, &mut sealer)? {
                 totals.add(&row);
             }
         }
@@ -300,7 +302,9 @@ impl Recovery {
         let mut put = self.connection.prepare(row::REPLACE)?;
         let mut rows = select.query([])?;
         while let Some(sql_row) = rows.next()? {
-            let (Stored::Sound(row), _) = row::read(sql_row, &mut self.sealer)? else { continue };
+            let (StoredRow::Sound(row), _) = row::read(sql_row, &mut self.sealer)? else {
+                continue;
+            };
             let mut others = by_path.query([row.record.path.as_bytes()])?;
             let other = others.next()?.map(|other| row::read(other, &mut self.sealer));
             let other = other.transpose()?;
@@ -309,10 +313,10 @@ impl Recovery {
                 // The backup knows all that is claimed: the row was taken away, or
                 // is an older one, and only dates of verification can be newer.
                 None if is_current => false,
-                Some((Stored::Sound(other), _)) if is_current => {
+                Some((StoredRow::Sound(other), _)) if is_current => {
                     claims_the_same(&other, &row) && date(&row) >= date(&other)
                 }
-                Some((Stored::Sound(other), _)) => date(&row) >= date(&other),
+                Some((StoredRow::Sound(other), _)) => date(&row) >= date(&other),
                 _ => true,
             };
             if is_taken {
@@ -408,7 +412,7 @@ impl Recovery {
         let mut statement = self.connection.prepare(sql)?;
         let mut rows = statement.query([])?;
         while let Some(sql_row) = rows.next()? {
-            if let (Stored::Sound(row), _) = row::read(sql_row, &mut self.sealer)? {
+            if let (StoredRow::Sound(row), _) = row::read(sql_row, &mut self.sealer)? {
                 root.totals.add(&row);
                 let digests = row.record.digests.algorithms();
                 if digests != AlgorithmSet::default() {
@@ -514,7 +518,7 @@ fn date(row: &Row) -> i64 {
 }
 
 /// Tells whether the last column is the seal over those before it.
-fn fits_its_seal(values: &[Value], sealer: &mut Sealer) -> bool {
+fn fits_its_seal(values: &[Value], sealer: &mut RowChecksum) -> bool {
     let Some((Value::Integer(seal), sealed)) = values.split_last() else { return false };
     for value in sealed {
         match value {
@@ -541,11 +545,11 @@ impl Catalog {
         let mut dropped = HashSet::new();
         let mut after = Vec::new();
         loop {
-            let page = self.page(&super::Bound::After(&after), None)?;
+            let page = self.page(&super::PageStart::After(&after), None)?;
             let Some(last) = page.last() else { return Ok(dropped.len() as u64) };
             after = last.path().as_bytes().to_vec();
             for stored in page {
-                let Stored::Sound(row) = stored else { continue };
+                let StoredRow::Sound(row) = stored else { continue };
                 if !row.has_blocks() || is_proven(&row, &self.blocks(&row)?) {
                     continue;
                 }

@@ -5,10 +5,10 @@
 
 use rusqlite::{OptionalExtension as _, params};
 
-use super::waiting::{Waiting, fault};
+use super::waiting::{MoveCandidates, fault};
 use crate::words::{RelPath, Result, folded, nfc};
 
-impl Waiting {
+impl MoveCandidates {
     /// Makes pairs of names that differ in spelling only. Whether there are
     /// any, to be contested by the names that are there as recorded.
     pub fn pair_by_spelling(&mut self) -> Result<bool> {
@@ -73,7 +73,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::catalog::Doubt;
+    use crate::catalog::Ambiguity;
     use crate::words::{Digests, Entry, EntryKind, FileSystemId, Record};
 
     fn path(name: &str) -> RelPath {
@@ -93,7 +93,7 @@ mod tests {
         }
     }
 
-    fn depart(waiting: &mut Waiting, name: &str, kind: EntryKind) {
+    fn depart(waiting: &mut MoveCandidates, name: &str, kind: EntryKind) {
         let record = Record {
             path: path(name),
             entry: entry(kind),
@@ -168,7 +168,7 @@ mod tests {
     }
 
     fn by_the_database(names: &[Name], as_recorded: &[String]) -> Answer {
-        let mut waiting = Waiting::new().unwrap();
+        let mut waiting = MoveCandidates::new().unwrap();
         for Name { name, is_here, kind } in names {
             match is_here {
                 true => waiting.arrive(&path(name), &entry(*kind), 1).unwrap(),
@@ -181,13 +181,13 @@ mod tests {
         }
         let mut answer = Answer::default();
         for arrival in waiting.arrivals(None, false).unwrap() {
-            if arrival.doubt == Some(Doubt::Spelling) {
+            if arrival.doubt == Some(Ambiguity::Spelling) {
                 answer.doubtful.insert(arrival.path.clone());
             }
             answer.pairs.extend(arrival.moved_from.map(|was| (arrival.path, was)));
         }
         let departures = waiting.departures(None).unwrap().into_iter();
-        let doubtful = departures.filter(|gone| gone.doubt == Some(Doubt::Spelling));
+        let doubtful = departures.filter(|gone| gone.doubt == Some(Ambiguity::Spelling));
         answer.doubtful.extend(doubtful.map(|gone| gone.path));
         answer
     }
@@ -230,7 +230,7 @@ mod tests {
     /// The time to pair so many names that all fold together below a folder
     /// that was respelled.
     fn time_for(bits: u32) -> Duration {
-        let mut waiting = Waiting::new().unwrap();
+        let mut waiting = MoveCandidates::new().unwrap();
         let name = |folder: &str, number: u32| {
             let letter = |bit| if number >> bit & 1 == 0 { 'a' } else { 'A' };
             format!("{folder}/{}", (0..bits).map(letter).collect::<String>())

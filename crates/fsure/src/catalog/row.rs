@@ -4,7 +4,7 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Row as SqlRow, ToSql, params_from_iter};
 
 use super::metadata::StoredMetadata;
-use super::seal::Sealer;
+use super::seal::RowChecksum;
 use crate::words::{
     Algorithm, Digests, Entry, EntryKind, FileSystemId, KnownDamage, Record, RelPath,
 };
@@ -59,14 +59,14 @@ pub struct Row {
 // Bad rows are rare: boxing the sound ones would cost all the others.
 #[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stored {
+pub enum StoredRow {
     /// A row whose seal fits.
     Sound(Row),
     /// A row that cannot be believed, and the path it claims to be of.
     Bad(RelPath),
 }
 
-impl Stored {
+impl StoredRow {
     /// The row's path.
     pub fn path(&self) -> &RelPath {
         match self {
@@ -84,7 +84,7 @@ impl Stored {
 }
 
 impl Row {
-    pub(super) fn new(record: Record, blocks: Option<i64>, sealer: &mut Sealer) -> Self {
+    pub(super) fn new(record: Record, blocks: Option<i64>, sealer: &mut RowChecksum) -> Self {
         let seal = seal_of(&record, blocks, sealer);
         Self { record, blocks, seal, metadata: None, known_damage: None }
     }
@@ -117,20 +117,23 @@ impl Row {
 
 /// Reads a row, with the seal that is stored for it (0 where that is no
 /// number), which counts for the root digest whether it fits or not.
-pub(super) fn read(row: &SqlRow<'_>, sealer: &mut Sealer) -> rusqlite::Result<(Stored, u64)> {
+pub(super) fn read(
+    row: &SqlRow<'_>,
+    sealer: &mut RowChecksum,
+) -> rusqlite::Result<(StoredRow, u64)> {
     let seal = required(row, SEAL).map_or(0, i64::cast_unsigned);
     let mut path = match row.get_ref(0)? {
         ValueRef::Blob(path) => RelPath::from_bytes(path),
         // SQLite sorts text before bytes, so that no look-up by path finds this
         // row: it is one flipped bit away from a sound one, and its seal fits.
-        ValueRef::Text(path) => return Ok((Stored::Bad(RelPath::from_bytes(path)), seal)),
-        _ => return Ok((Stored::Bad(RelPath::root()), seal)),
+        ValueRef::Text(path) => return Ok((StoredRow::Bad(RelPath::from_bytes(path)), seal)),
+        _ => return Ok((StoredRow::Bad(RelPath::root()), seal)),
     };
     let read = record(row, &mut path).map(|(record, blocks)| Row::new(record, blocks, sealer));
     let stored = match read {
-        Some(read) if read.seal == seal => Stored::Sound(read),
-        Some(read) => Stored::Bad(read.record.path),
-        None => Stored::Bad(path),
+        Some(read) if read.seal == seal => StoredRow::Sound(read),
+        Some(read) => StoredRow::Bad(read.record.path),
+        None => StoredRow::Bad(path),
     };
     Ok((stored, seal))
 }
@@ -201,7 +204,7 @@ pub(super) fn kind_code(kind: EntryKind) -> i64 {
     }
 }
 
-fn seal_of(record: &Record, blocks: Option<i64>, sealer: &mut Sealer) -> u64 {
+fn seal_of(record: &Record, blocks: Option<i64>, sealer: &mut RowChecksum) -> u64 {
     let entry = &record.entry;
     sealer
         .bytes(Some(record.path.as_bytes()))

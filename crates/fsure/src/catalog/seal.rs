@@ -5,11 +5,11 @@
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Collects a row's columns in their order.
-pub(super) struct Sealer {
+pub(super) struct RowChecksum {
     bytes: Vec<u8>,
 }
 
-impl Sealer {
+impl RowChecksum {
     pub(super) fn new() -> Self {
         Self { bytes: Vec::with_capacity(256) }
     }
@@ -59,7 +59,7 @@ mod tests {
     /// The encoding is stored for decades: this value may never change.
     #[test]
     fn the_encoding_is_fixed() {
-        let mut sealer = Sealer::new();
+        let mut sealer = RowChecksum::new();
         sealer.integer(Some(-2)).integer(None).bytes(Some(b"a/b")).bytes(None);
         let written = b"\x01\xfe\xff\xff\xff\xff\xff\xff\xff\x00\x02\x03\x00\x00\x00a/b\x00";
         assert_eq!(sealer.bytes, written);
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn columns_cannot_run_into_one_another() {
-        let mut sealer = Sealer::new();
+        let mut sealer = RowChecksum::new();
         let one = sealer.bytes(Some(b"ab")).bytes(Some(b"")).seal();
         let other = sealer.bytes(Some(b"a")).bytes(Some(b"b")).seal();
         assert_ne!(one, other);

@@ -1,6 +1,6 @@
 //! A record that goes from one name to another, with all it knows.
 
-use super::row::{self, Row, Stored};
+use super::row::{self, Row, StoredRow};
 use super::store::Catalog;
 use crate::words::{Record, Result};
 
@@ -16,8 +16,8 @@ impl Catalog {
     ) -> Result<()> {
         self.begin()?;
         match self.get(&record.path)? {
-            Some(Stored::Sound(tombstone)) => self.remove(&tombstone)?,
-            Some(Stored::Bad(path)) => self.delete(&path)?,
+            Some(StoredRow::Sound(tombstone)) => self.remove(&tombstone)?,
+            Some(StoredRow::Bad(path)) => self.delete(&path)?,
             None => {}
         }
         self.move_metadata(&before.record.path, &record.path)?;

@@ -13,14 +13,16 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
 
 use super::about::{self, FileSystem, RootRow, Settings, Totals};
 use super::backup::{BackupLog, BackupState};
-use super::choice::{self, Choices};
+use super::choice::{self, RootOptions};
 use super::claims::claims_the_same;
-use super::fault::{CACHE_KIB_TO_WRITE, blame, connect, foreign, lost, not_written, untrusted};
+use super::fault::{
+    CACHE_KIB_TO_WRITE, connect, foreign, lost, map_sqlite_error, not_written, untrusted,
+};
 use super::guard::refuse_irregular;
 use super::locate::is_lost;
-use super::row::{self, Row, Stored};
+use super::row::{self, Row, StoredRow};
 use super::schema::{self, HEAD_BYTES};
-use super::seal::Sealer;
+use super::seal::RowChecksum;
 use super::table_total::{Counted, TableTotals};
 use super::tables::Table;
 use crate::words::{Algorithm, Error, FileSystemId, IoContext as _, Record, RelPath, Result};
@@ -37,7 +39,7 @@ const UNSEALED: &str = "the description of its root fails its seal";
 
 /// Start of a page of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bound<'a> {
+pub enum PageStart<'a> {
     /// At this path or the first one after it.
     From(&'a [u8]),
     /// After this path.
@@ -50,8 +52,8 @@ pub struct Catalog {
     pub(super) file: PathBuf,
     pub(super) root: RootRow,
     file_systems: Vec<FileSystem>,
-    pub(super) sealer: Sealer,
-    pub(super) choices: Choices,
+    pub(super) sealer: RowChecksum,
+    pub(super) choices: RootOptions,
     /// Of the tables beside `record`.
     pub(super) table_totals: TableTotals,
     /// Over all sound rows that were fetched page by page.
@@ -156,8 +158,8 @@ impl Catalog {
                 totals: Totals::default(),
             },
             file_systems: Vec::new(),
-            sealer: Sealer::new(),
-            choices: Choices::default(),
+            sealer: RowChecksum::new(),
+            choices: RootOptions::default(),
             table_totals: TableTotals::default(),
             fetched: Totals::default(),
             is_writing: false,
@@ -185,8 +187,8 @@ impl Catalog {
 
     /// The catalog in an open database.
     pub(super) fn on(connection: Connection, file: &Path, lock: Option<Lock>) -> Result<Self> {
-        let mut sealer = Sealer::new();
-        let blame = |error: &rusqlite::Error| blame(file, error);
+        let mut sealer = RowChecksum::new();
+        let blame = |error: &rusqlite::Error| map_sqlite_error(file, error);
         if let Some(version) = schema::newer(&connection).map_err(|e| blame(&e))? {
             let catalog = file.to_owned();
             return Err(Error::RecordTooNew { catalog, version, known: schema::VERSION });
@@ -245,7 +247,7 @@ impl Catalog {
     pub(super) fn read_root_again(&mut self) -> Result<()> {
         let root = about::read_root(&self.connection, &mut self.sealer);
         self.root = root
-            .map_err(|e| blame(&self.file, &e))?
+            .map_err(|e| map_sqlite_error(&self.file, &e))?
             .ok_or_else(|| untrusted(&self.file, UNSEALED.to_owned()))?;
         Ok(())
     }
@@ -350,27 +352,27 @@ impl Catalog {
 
     /// Rows in path order: at most [`PAGE_ROWS`] of those with
     /// `after < path` (or `first <= path`) and `path < end`.
-    pub fn page(&mut self, from: &Bound<'_>, end: Option<&[u8]>) -> Result<Vec<Stored>> {
+    pub fn page(&mut self, from: &PageStart<'_>, end: Option<&[u8]>) -> Result<Vec<StoredRow>> {
         let (compare, start) = match from {
-            Bound::From(start) => (">=", *start),
-            Bound::After(start) => (">", *start),
+            PageStart::From(start) => (">=", *start),
+            PageStart::After(start) => (">", *start),
         };
         let sql = format!(
             "SELECT {} FROM record WHERE path {compare} ?1 AND (?2 IS NULL OR path < ?2) \
              ORDER BY path LIMIT {PAGE_ROWS}",
             row::columns!()
         );
-        let blame = |error: &rusqlite::Error| blame(&self.file, error);
+        let blame = |error: &rusqlite::Error| map_sqlite_error(&self.file, error);
         let mut statement = self.connection.prepare_cached(&sql).map_err(|e| blame(&e))?;
         let mut rows = statement.query(params![start, end]).map_err(|e| blame(&e))?;
-        let mut page: Vec<Stored> = Vec::with_capacity(PAGE_ROWS);
+        let mut page: Vec<StoredRow> = Vec::with_capacity(PAGE_ROWS);
         while let Some(sql_row) = rows.next().map_err(|e| blame(&e))? {
             let (stored, _) = row::read(sql_row, &mut self.sealer).map_err(|e| blame(&e))?;
             let last = page.last().map_or(start, |last| last.path().as_bytes());
             if stored.path().as_bytes() < last {
                 return Err(untrusted(&self.file, "its rows are out of order".to_owned()));
             }
-            if let Stored::Sound(row) = &stored {
+            if let StoredRow::Sound(row) = &stored {
                 self.fetched.add(row);
             }
             page.push(stored);
@@ -394,8 +396,8 @@ impl Catalog {
     }
 
     /// One row.
-    pub fn get(&mut self, path: &RelPath) -> Result<Option<Stored>> {
-        let blame = |error: &rusqlite::Error| blame(&self.file, error);
+    pub fn get(&mut self, path: &RelPath) -> Result<Option<StoredRow>> {
+        let blame = |error: &rusqlite::Error| map_sqlite_error(&self.file, error);
         let sql = concat!("SELECT ", row::columns!(), " FROM record WHERE path = ?1");
         let mut statement = self.connection.prepare_cached(sql).map_err(|e| blame(&e))?;
         let sealer = &mut self.sealer;
@@ -435,7 +437,7 @@ impl Catalog {
         let mut statement =
             self.connection.prepare_cached(row::SEE_AGAIN).map_err(|e| self.blame(&e))?;
         let written = row::write_seen_again(&mut statement, &row);
-        match written.map_err(|e| blame(&self.file, &e))? {
+        match written.map_err(|e| map_sqlite_error(&self.file, &e))? {
             1 => self.root.totals.replace(before, &row),
             _ => return Err(untrusted(&self.file, "a row that was read is gone".to_owned())),
         }
@@ -461,7 +463,7 @@ impl Catalog {
     pub(super) fn write_row(&mut self, sql: &str, row: &Row) -> Result<()> {
         let values = row::values(row);
         let mut statement = self.connection.prepare_cached(sql).map_err(|e| self.blame(&e))?;
-        row::write(&mut statement, &values).map_err(|e| blame(&self.file, &e))?;
+        row::write(&mut statement, &values).map_err(|e| map_sqlite_error(&self.file, &e))?;
         if let Some(backup) = &mut self.backup {
             backup.put_values(Table::Record, &values);
         }
@@ -521,14 +523,14 @@ impl Catalog {
     /// Holds the file open for reading until [`Catalog::release`], so that many
     /// single rows need not each take and give back its locks. Whoever wants to
     /// write waits meanwhile.
-    pub fn hold(&mut self) -> Result<()> {
+    pub fn pin_snapshot(&mut self) -> Result<()> {
         if !self.is_writing && self.connection.is_autocommit() {
             self.connection.execute_batch("BEGIN").map_err(|e| self.blame(&e))?;
         }
         Ok(())
     }
 
-    /// Ends what [`Catalog::hold`] began.
+    /// Ends what [`Catalog::pin_snapshot`] began.
     pub fn release(&mut self) {
         if !self.is_writing && !self.connection.is_autocommit() {
             // It has only read: that it ends cannot fail in a way that matters.
@@ -616,7 +618,7 @@ impl Catalog {
         self.begin()?;
         let Some(backup) = &mut self.backup else { return Ok(Ok(())) };
         let written = backup.write_whole_copy(&self.connection);
-        let written = written.map_err(|e| blame(&self.file, &e))?;
+        let written = written.map_err(|e| map_sqlite_error(&self.file, &e))?;
         self.commit()?;
         Ok(written)
     }
@@ -632,7 +634,7 @@ impl Catalog {
 
     /// Takes back all that was written since the last commit. The catalog is
     /// not to be written after this: its totals are those of the failed run.
-    pub fn roll_back(&mut self) {
+    pub fn rollback(&mut self) {
         if self.is_writing {
             // It fails where SQLite has rolled back by itself (disk full).
             let _ = self.connection.execute_batch("ROLLBACK");
@@ -644,7 +646,7 @@ impl Catalog {
     }
 
     pub(super) fn blame(&self, error: &rusqlite::Error) -> Error {
-        blame(&self.file, error)
+        map_sqlite_error(&self.file, error)
     }
 }
 

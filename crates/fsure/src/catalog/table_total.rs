@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::backup::BackupLog;
 use super::fault::untrusted;
-use super::seal::Sealer;
+use super::seal::RowChecksum;
 use super::store::Catalog;
 use super::tables::{Table, encode};
 use crate::words::Result;
@@ -156,7 +156,7 @@ impl TableTotals {
                 _ => None,
             };
             let total = TableTotal { rows: number(1)?, digest: number(2)? };
-            (seal(table, total, &mut Sealer::new()) == number(3)?).then_some(total)
+            (seal(table, total, &mut RowChecksum::new()) == number(3)?).then_some(total)
         })
     }
 
@@ -165,7 +165,7 @@ impl TableTotals {
     pub(super) fn read(connection: &Connection) -> rusqlite::Result<Option<Self>> {
         let sql = "SELECT rows, digest, seal FROM table_total WHERE name = ?1";
         let mut statement = connection.prepare(sql)?;
-        let (mut totals, mut sealer) = (Self::default(), Sealer::new());
+        let (mut totals, mut sealer) = (Self::default(), RowChecksum::new());
         for table in Counted::ALL {
             let mut rows = statement.query([table.name()])?;
             let Some(row) = rows.next()? else {
@@ -188,7 +188,7 @@ impl TableTotals {
     /// Stores the totals, in the caller's transaction.
     pub(super) fn store(&self, connection: &Connection) -> rusqlite::Result<()> {
         let sql = "INSERT OR REPLACE INTO table_total VALUES (?1, ?2, ?3, ?4)";
-        let (mut statement, mut sealer) = (connection.prepare_cached(sql)?, Sealer::new());
+        let (mut statement, mut sealer) = (connection.prepare_cached(sql)?, RowChecksum::new());
         for table in Counted::ALL {
             let total = self.of(table);
             let seal = seal(table, total, &mut sealer).cast_signed();
@@ -199,7 +199,7 @@ impl TableTotals {
     }
 }
 
-fn seal(table: Counted, total: TableTotal, sealer: &mut Sealer) -> u64 {
+fn seal(table: Counted, total: TableTotal, sealer: &mut RowChecksum) -> u64 {
     sealer
         .bytes(Some(table.name().as_bytes()))
         .integer(Some(total.rows.cast_signed()))

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rusqlite::OpenFlags;
 
-use super::fault::{blame, connect};
+use super::fault::{connect, map_sqlite_error};
 use super::schema;
 use super::store::Catalog;
 use super::table_total::TableTotals;
@@ -46,7 +46,7 @@ impl Catalog {
                  DETACH whole;",
             )
         };
-        copy().map_err(|error| blame(of, &error))?;
+        copy().map_err(|error| map_sqlite_error(of, &error))?;
         Self::on(connection, Path::new(NAMELESS), None)
     }
 }

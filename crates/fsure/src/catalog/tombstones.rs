@@ -2,7 +2,7 @@
 
 use rusqlite::params;
 
-use super::row::{self, Stored};
+use super::row::{self, StoredRow};
 use super::store::{Catalog, PAGE_ROWS};
 use crate::words::{RelPath, Result};
 
@@ -22,7 +22,7 @@ impl Catalog {
             let Some(last) = page.last() else { return Ok(forgotten) };
             after = Some(last.path().clone());
             for stored in page {
-                if let Stored::Sound(row) = stored
+                if let StoredRow::Sound(row) = stored
                     && row.record.path.is_within(scope)
                 {
                     self.remove(&row)?;
@@ -38,13 +38,13 @@ impl Catalog {
         scope: &RelPath,
         end: Option<&[u8]>,
         until_s: i64,
-    ) -> Result<Vec<Stored>> {
+    ) -> Result<Vec<StoredRow>> {
         let sql = format!(
             "SELECT {} FROM record WHERE path >= ?1 AND (?2 IS NULL OR path > ?2) \
              AND (?3 IS NULL OR path < ?3) AND gone_s <= ?4 ORDER BY path LIMIT {PAGE_ROWS}",
             row::columns!()
         );
-        let blame = |error: &rusqlite::Error| super::fault::blame(&self.file, error);
+        let blame = |error: &rusqlite::Error| super::fault::map_sqlite_error(&self.file, error);
         let mut statement = self.connection.prepare_cached(&sql).map_err(|e| blame(&e))?;
         let values = params![scope.as_bytes(), after.map(RelPath::as_bytes), end, until_s];
         let mut rows = statement.query(values).map_err(|e| blame(&e))?;

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::fault::blame;
+use super::fault::map_sqlite_error;
 use super::row::kind_code;
 use super::store::PAGE_ROWS;
 use crate::words::{Algorithm, Digests, Entry, EntryKind, Record, RelPath, Result, folded, nfc};
@@ -49,7 +49,7 @@ const DOUBT_SPELLING: i64 = 2;
 
 /// Reason why a name that came or went was not paired with another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Doubt {
+pub enum Ambiguity {
     /// Several names that came or went have its inode or its content.
     Move,
     /// Several names differ from it in spelling only.
@@ -58,7 +58,7 @@ pub enum Doubt {
 
 /// A name that came, with what is known of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Arrival {
+pub struct AppearedName {
     /// Its path.
     pub path: RelPath,
     /// Type of the entry.
@@ -71,25 +71,25 @@ pub struct Arrival {
     pub moved_from: Option<RelPath>,
     /// Reason why it was not taken for a recorded name although it could be one;
     /// otherwise `None`.
-    pub doubt: Option<Doubt>,
+    pub doubt: Option<Ambiguity>,
     /// True if its content is recorded under this name by now.
     pub is_recorded: bool,
 }
 
 /// A recorded name that is gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Departure {
+pub struct MissingName {
     /// Its path.
     pub path: RelPath,
     /// Type of the recorded entry.
     pub kind: EntryKind,
     /// Reason why it was not taken for a name that came although it could be one;
     /// otherwise `None`.
-    pub doubt: Option<Doubt>,
+    pub doubt: Option<Ambiguity>,
 }
 
 /// The names that came and went in one run.
-pub struct Waiting {
+pub struct MoveCandidates {
     pub(super) connection: Connection,
     /// Names that are recorded and gone.
     pub(super) departed: u64,
@@ -97,7 +97,7 @@ pub struct Waiting {
     pub(super) has_spelling_doubts: bool,
 }
 
-impl Waiting {
+impl MoveCandidates {
     /// Creates an empty set of names.
     pub fn new() -> Result<Self> {
         let open = || {
@@ -217,7 +217,11 @@ impl Waiting {
 
     /// The next names that came, in the order of paths; `with_content` for
     /// those whose content was found only.
-    pub fn arrivals(&self, after: Option<&RelPath>, with_content: bool) -> Result<Vec<Arrival>> {
+    pub fn arrivals(
+        &self,
+        after: Option<&RelPath>,
+        with_content: bool,
+    ) -> Result<Vec<AppearedName>> {
         let sql = format!(
             "SELECT path, device, was, doubt, is_recorded, kind, size FROM waiting \
              LEFT JOIN pair ON now = path \
@@ -228,7 +232,7 @@ impl Waiting {
         // The root is recorded under no name.
         let after = after.map_or(&b""[..], RelPath::as_bytes);
         let rows = statement.query_map(params![after, with_content], |row| {
-            Ok(Arrival {
+            Ok(AppearedName {
                 path: RelPath::from_bytes(row.get::<_, Vec<u8>>(0)?),
                 device: row.get::<_, i64>(1)?.cast_unsigned(),
                 moved_from: row.get::<_, Option<Vec<u8>>>(2)?.map(RelPath::from_bytes),
@@ -242,7 +246,7 @@ impl Waiting {
     }
 
     /// The next names that went and were not claimed.
-    pub fn departures(&self, after: Option<&RelPath>) -> Result<Vec<Departure>> {
+    pub fn departures(&self, after: Option<&RelPath>) -> Result<Vec<MissingName>> {
         let sql = format!(
             "SELECT path, kind, doubt FROM waiting WHERE NOT is_here AND path > ?1 \
              ORDER BY path LIMIT {PAGE_ROWS}"
@@ -251,7 +255,7 @@ impl Waiting {
         let after = after.map_or(&b""[..], RelPath::as_bytes);
         let rows = statement.query_map([after], |row| {
             let path = RelPath::from_bytes(row.get::<_, Vec<u8>>(0)?);
-            Ok(Departure { path, kind: kind_of(row.get(1)?), doubt: doubt_of(row.get(2)?) })
+            Ok(MissingName { path, kind: kind_of(row.get(1)?), doubt: doubt_of(row.get(2)?) })
         });
         rows.and_then(Iterator::collect).map_err(|error| fault(&error))
     }
@@ -283,11 +287,11 @@ impl Waiting {
     }
 }
 
-fn doubt_of(code: i64) -> Option<Doubt> {
+fn doubt_of(code: i64) -> Option<Ambiguity> {
     match code {
         0 => None,
-        DOUBT_SPELLING => Some(Doubt::Spelling),
-        _ => Some(Doubt::Move),
+        DOUBT_SPELLING => Some(Ambiguity::Spelling),
+        _ => Some(Ambiguity::Move),
     }
 }
 
@@ -330,5 +334,5 @@ pub fn content_key(entry: &Entry, digests: &Digests, algorithm: Algorithm) -> Op
 }
 
 pub(super) fn fault(error: &rusqlite::Error) -> crate::words::Error {
-    blame(Path::new("the temporary table of moved files"), error)
+    map_sqlite_error(Path::new("the temporary table of moved files"), error)
 }

@@ -10,7 +10,7 @@ use fsure_os::plain;
 
 use super::bagit;
 use super::lines::{Line, Lines};
-use super::listed::{Item, Sink};
+use super::listed::{EntrySink, Item};
 use super::names;
 use crate::words::{AlgorithmSet, IoContext as _, RelPath, Result};
 
@@ -86,7 +86,7 @@ fn objection(text: &[u8]) -> Option<&'static str> {
 
 /// Reads `fetch.txt` and reports its bad lines. Programs fetch files by this list: a path
 /// that leads out of the bag must be reported before that.
-fn to_fetch(lines: &mut Lines<'_>, sink: &mut Sink<'_>) -> Result<()> {
+fn to_fetch(lines: &mut Lines<'_>, sink: &mut EntrySink<'_>) -> Result<()> {
     while let Some(line) = lines.next()? {
         let number = lines.number();
         let Line::Bytes(line) = line else {

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use super::bag;
 use super::lines::{Line, Lines};
-use super::listed::{Item, Listed, Sink};
+use super::listed::{EntrySink, Item, ManifestEntry};
 use super::names;
 use crate::words::digest::hex;
 use crate::words::{Algorithm, Digests, RelPath, Result};
@@ -40,7 +40,11 @@ pub(super) fn is_encoded(declaration: &[u8]) -> bool {
 }
 
 /// Reads a manifest.
-pub(super) fn read(lines: &mut Lines<'_>, manifest: Manifest, sink: &mut Sink<'_>) -> Result<()> {
+pub(super) fn read(
+    lines: &mut Lines<'_>,
+    manifest: Manifest,
+    sink: &mut EntrySink<'_>,
+) -> Result<()> {
     while let Some(line) = lines.next()? {
         let number = lines.number();
         let Line::Bytes(line) = line else {
@@ -51,7 +55,7 @@ pub(super) fn read(lines: &mut Lines<'_>, manifest: Manifest, sink: &mut Sink<'_
             continue;
         }
         sink(match (parse(&line, manifest), manifest.algorithm) {
-            (Ok(listed), Some(_)) => Item::Listed(Listed { line: number, ..listed }),
+            (Ok(listed), Some(_)) => Item::Listed(ManifestEntry { line: number, ..listed }),
             (Ok(listed), None) => {
                 let path = listed.path.display();
                 Item::unsupported(number, format!("the digest of {path} is of an unknown kind"))
@@ -62,7 +66,7 @@ pub(super) fn read(lines: &mut Lines<'_>, manifest: Manifest, sink: &mut Sink<'_
     Ok(())
 }
 
-fn parse(line: &[u8], manifest: Manifest) -> std::result::Result<Listed, String> {
+fn parse(line: &[u8], manifest: Manifest) -> std::result::Result<ManifestEntry, String> {
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let end = line.iter().position(is_blank).ok_or("no path behind the digest")?;
     let (digest, rest) = line.split_at(end);
@@ -94,7 +98,7 @@ fn parse(line: &[u8], manifest: Manifest) -> std::result::Result<Listed, String>
             others.push(other);
         }
     }
-    Ok(Listed { path, others, digests, ..Listed::default() })
+    Ok(ManifestEntry { path, others, digests, ..ManifestEntry::default() })
 }
 
 /// The meanings of a name, in the order in which it is to be tried: bagit-python decodes

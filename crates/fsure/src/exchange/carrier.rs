@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::json;
-use super::listed::{Listed, Modified};
+use super::listed::{ListedMtime, ManifestEntry};
 use super::names;
 use crate::words::digest::hex;
 use crate::words::{Algorithm, Digests, Record, RelPath, UNDATED, is_carrier};
@@ -22,19 +22,20 @@ struct End {
 }
 
 /// The entry of a record in its folder's file.
-pub fn carried(record: &Record) -> Listed {
+pub fn carried(record: &Record) -> ManifestEntry {
     let entry = &record.entry;
-    Listed {
+    ManifestEntry {
         path: RelPath::from_bytes(record.path.name()),
         digests: record.digests.clone(),
         size: Some(entry.size),
-        modified: (!entry.is_undated()).then_some(Modified { time_ns: entry.mtime_ns, unit_ns: 1 }),
-        ..Listed::default()
+        modified: (!entry.is_undated())
+            .then_some(ListedMtime { time_ns: entry.mtime_ns, unit_ns: 1 }),
+        ..ManifestEntry::default()
     }
 }
 
 /// The file of a folder with these files in it, in the order of their names.
-pub fn write_folder(files: &[Listed]) -> std::io::Result<Vec<u8>> {
+pub fn write_folder(files: &[ManifestEntry]) -> std::io::Result<Vec<u8>> {
     let mut bytes = format!("{HEAD}\n").into_bytes();
     for file in files {
         json::write(&mut bytes, file)?;
@@ -61,7 +62,7 @@ pub fn is_cut_off_folder_file(bytes: &[u8]) -> bool {
 }
 
 /// Reads a folder's file. The error is the reason why it cannot be trusted.
-pub fn read_folder(bytes: &[u8]) -> Result<Vec<Listed>, String> {
+pub fn read_folder(bytes: &[u8]) -> Result<Vec<ManifestEntry>, String> {
     let without_end = bytes.strip_suffix(b"\n").ok_or("it is cut off")?;
     let start = without_end.iter().rposition(|byte| *byte == b'\n').map_or(0, |place| place + 1);
     let (body, end) = without_end.split_at(start);
@@ -73,9 +74,9 @@ pub fn read_folder(bytes: &[u8]) -> Result<Vec<Listed>, String> {
     if lines.next() != Some(format!("{HEAD}\n").as_bytes()) {
         return Err(format!("its first line is not {HEAD}"));
     }
-    let files: Vec<Listed> = lines.map(json::parse).collect::<Result<_, _>>()?;
+    let files: Vec<ManifestEntry> = lines.map(json::parse).collect::<Result<_, _>>()?;
     let is_in_order = files.is_sorted_by(|one, other| one.path < other.path);
-    let is_plain = |file: &Listed| {
+    let is_plain = |file: &ManifestEntry| {
         let name = file.path.as_bytes();
         !name.contains(&b'/') && !is_carrier(name) && file.size.is_some()
     };
@@ -98,7 +99,7 @@ pub fn write_attribute(record: &Record) -> Vec<u8> {
 }
 
 /// Reads the attribute of the file `name`. The error is the reason why it cannot be trusted.
-pub fn read_attribute(name: &[u8], value: &[u8]) -> Result<Listed, String> {
+pub fn read_attribute(name: &[u8], value: &[u8]) -> Result<ManifestEntry, String> {
     let text = std::str::from_utf8(value).map_err(|_| "it is no text")?;
     let (text, check) = text.rsplit_once(' ').ok_or("it is cut off")?;
     if check != format!("{:016x}", xxh3_64(text.as_bytes())) {
@@ -120,28 +121,28 @@ pub fn read_attribute(name: &[u8], value: &[u8]) -> Result<Listed, String> {
         let algorithm = Algorithm::from_name(algorithm).ok_or_else(odd)?;
         digests.insert(algorithm, &names::digest(algorithm, text.as_bytes())?);
     }
-    Ok(Listed {
+    Ok(ManifestEntry {
         path: RelPath::from_bytes(name),
         digests,
         size: Some(size.parse().map_err(|_| odd())?),
-        modified: time_ns.map(|time_ns| Modified { time_ns, unit_ns: 1 }),
-        ..Listed::default()
+        modified: time_ns.map(|time_ns| ListedMtime { time_ns, unit_ns: 1 }),
+        ..ManifestEntry::default()
     })
 }
 
 /// Returns true if two carriers, or a carrier and the record, contradict each other: they
 /// have different content for the same size and date.
-pub fn contradicts(one: &Listed, other: &Listed) -> bool {
-    let date = |listed: &Listed| listed.modified.map(|modified| modified.time_ns);
+pub fn contradicts(one: &ManifestEntry, other: &ManifestEntry) -> bool {
+    let date = |listed: &ManifestEntry| listed.modified.map(|modified| modified.time_ns);
     one.size == other.size
         && date(one) == date(other)
         && one.digests.agree(&other.digests) == Some(false)
 }
 
 /// Returns true if a carrier contains all that the record contains, and further digests.
-pub fn says_more(carrier: &Listed, record: &Listed) -> bool {
+pub fn says_more(carrier: &ManifestEntry, record: &ManifestEntry) -> bool {
     let has = carrier.digests.algorithms();
-    let same = Listed { digests: carrier.digests.clone(), ..record.clone() };
+    let same = ManifestEntry { digests: carrier.digests.clone(), ..record.clone() };
     same == *carrier
         && has.covers(record.digests.algorithms())
         && carrier.digests.agree(&record.digests) == Some(true)
@@ -151,16 +152,16 @@ pub fn says_more(carrier: &Listed, record: &Listed) -> bool {
 mod tests {
     use super::*;
 
-    fn file(name: &[u8], seed: u8) -> Listed {
+    fn file(name: &[u8], seed: u8) -> ManifestEntry {
         let mut digests = Digests::default();
         digests.insert(Algorithm::Blake3, &[seed; 32]);
         digests.insert(Algorithm::Sha1, &[seed; 20]);
-        Listed {
+        ManifestEntry {
             path: RelPath::from_bytes(name),
             digests,
             size: Some(u64::from(seed)),
-            modified: (seed != 9).then_some(Modified { time_ns: -5, unit_ns: 1 }),
-            ..Listed::default()
+            modified: (seed != 9).then_some(ListedMtime { time_ns: -5, unit_ns: 1 }),
+            ..ManifestEntry::default()
         }
     }
 
@@ -235,7 +236,7 @@ mod tests {
     #[test]
     fn only_one_size_and_date_make_a_contradiction() {
         let one = file(b"a", 1);
-        let mut other = Listed { digests: file(b"a", 2).digests, ..one.clone() };
+        let mut other = ManifestEntry { digests: file(b"a", 2).digests, ..one.clone() };
         assert!(contradicts(&one, &other) && !contradicts(&one, &one));
         other.size = Some(2);
         assert!(!contradicts(&one, &other));

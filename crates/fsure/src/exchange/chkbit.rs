@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::listed::{Item, Listed, Modified, Sink};
+use super::listed::{EntrySink, Item, ListedMtime, ManifestEntry};
 use super::names;
 use crate::words::digest::hex;
 use crate::words::{Digests, Error, Result};
@@ -29,7 +29,7 @@ struct Stored {
 }
 
 /// Reads an index.
-pub(super) fn read(input: &mut dyn BufRead, sink: &mut Sink<'_>) -> Result<()> {
+pub(super) fn read(input: &mut dyn BufRead, sink: &mut EntrySink<'_>) -> Result<()> {
     let mut failure = None;
     let mut json = serde_json::Deserializer::from_reader(input);
     let top = Top { sink: &mut *sink, failure: &mut failure };
@@ -46,7 +46,7 @@ pub(super) fn read(input: &mut dyn BufRead, sink: &mut Sink<'_>) -> Result<()> {
 /// The outermost object: an index of one folder, or all of them under `data`,
 /// one at a time.
 struct Top<'a, 's> {
-    sink: &'a mut Sink<'s>,
+    sink: &'a mut EntrySink<'s>,
     failure: &'a mut Option<Error>,
 }
 
@@ -199,6 +199,12 @@ fn item(name: &str, stored: &Stored) -> Item {
     let mut digests = Digests::default();
     digests.insert(algorithm, &value);
     let time_ns = stored.r#mod.checked_mul(MILLISECOND_NS);
-    let modified = time_ns.map(|time_ns| Modified { time_ns, unit_ns: MILLISECOND_NS });
-    Item::Listed(Listed { path, digests, size: stored.s, modified, ..Listed::default() })
+    let modified = time_ns.map(|time_ns| ListedMtime { time_ns, unit_ns: MILLISECOND_NS });
+    Item::Listed(ManifestEntry {
+        path,
+        digests,
+        size: stored.s,
+        modified,
+        ..ManifestEntry::default()
+    })
 }

@@ -1,7 +1,7 @@
 //! The data that cshatag writes into the attributes of a file: its SHA-256, and the
 //! modification time it had then.
 
-use super::listed::{Item, Listed, Modified};
+use super::listed::{Item, ListedMtime, ManifestEntry};
 use super::names;
 use crate::words::{Algorithm, Digests, RelPath};
 
@@ -26,7 +26,7 @@ pub fn item(path: RelPath, sha256: &[u8], time: Option<&[u8]>) -> Item {
         Ok((sha256, modified)) => {
             let mut digests = Digests::default();
             digests.insert(Algorithm::Sha256, &sha256);
-            Item::Listed(Listed { path, digests, modified, ..Listed::default() })
+            Item::Listed(ManifestEntry { path, digests, modified, ..ManifestEntry::default() })
         }
         Err(reason) => {
             Item::malformed(0, format!("{}: in its attributes: {reason}", path.display()))
@@ -34,7 +34,7 @@ pub fn item(path: RelPath, sha256: &[u8], time: Option<&[u8]>) -> Item {
     }
 }
 
-fn modified(text: &[u8]) -> Option<Modified> {
+fn modified(text: &[u8]) -> Option<ListedMtime> {
     let text = str::from_utf8(text).ok()?;
     let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -45,14 +45,14 @@ fn modified(text: &[u8]) -> Option<Modified> {
     let seconds: i64 = seconds.parse().ok()?;
     let time_ns = seconds.checked_mul(1_000_000_000)?.checked_add(fraction_ns)?;
     let unit_ns = UNIT_NS.max(10_i64.pow(9 - fraction.len() as u32));
-    Some(Modified { time_ns, unit_ns })
+    Some(ListedMtime { time_ns, unit_ns })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(sha256: &str, time: Option<&str>) -> Result<Option<Modified>, String> {
+    fn read(sha256: &str, time: Option<&str>) -> Result<Option<ListedMtime>, String> {
         let path = RelPath::from_bytes(*b"a");
         match item(path, sha256.as_bytes(), time.map(str::as_bytes)) {
             Item::Listed(listed) => Ok(listed.modified),
@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn attributes_are_read_as_they_were_written() {
         let sha = "ab".repeat(32);
-        let date = |time_ns, unit_ns| Ok(Some(Modified { time_ns, unit_ns }));
+        let date = |time_ns, unit_ns| Ok(Some(ListedMtime { time_ns, unit_ns }));
         assert_eq!(read(&sha, None), Ok(None));
         assert_eq!(read(&sha, Some("1560177334.020775051")), date(1_560_177_334_020_775_051, 100));
         assert_eq!(read(&format!("{sha}\0"), Some("7.5\0")), date(7_500_000_000, 100_000_000));

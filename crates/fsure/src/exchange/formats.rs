@@ -5,7 +5,7 @@ use crate::words::{Algorithm, AlgorithmSet, RelPath};
 
 /// A form of list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum ManifestFormat {
     /// `SHA256SUMS`, as `sha256sum` and `cksum` write it; read with any digest,
     /// tagged or not.
     Sha256sums,
@@ -34,7 +34,7 @@ pub enum Format {
     Cshatag,
 }
 
-impl Format {
+impl ManifestFormat {
     /// All of them.
     pub const ALL: [Self; 12] = [
         Self::Sha256sums,

@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 
 use super::lines::{Line, Lines};
-use super::listed::{Item, Listed, Sink};
+use super::listed::{EntrySink, Item, ManifestEntry};
 use super::names;
 use crate::words::digest::hex;
 use crate::words::{Algorithm, Digests, RelPath, Result};
@@ -13,7 +13,7 @@ use crate::words::{Algorithm, Digests, RelPath, Result};
 pub(super) const MAGIC: &str = "%%%% HASHDEEP-1.0";
 
 /// Reads a list.
-pub(super) fn read(lines: &mut Lines<'_>, sink: &mut Sink<'_>) -> Result<()> {
+pub(super) fn read(lines: &mut Lines<'_>, sink: &mut EntrySink<'_>) -> Result<()> {
     let mut columns: Option<Vec<Option<Algorithm>>> = None;
     while let Some(line) = lines.next()? {
         let number = lines.number();
@@ -63,12 +63,12 @@ fn item(line: &[u8], columns: &[Option<Algorithm>], number: u64) -> Item {
             let reason = format!("{} has no digest that fsure can compute", listed.path.display());
             Item::unsupported(number, reason)
         }
-        Ok(listed) => Item::Listed(Listed { line: number, ..listed }),
+        Ok(listed) => Item::Listed(ManifestEntry { line: number, ..listed }),
         Err(reason) => Item::malformed(number, reason),
     }
 }
 
-fn parse(line: &[u8], columns: &[Option<Algorithm>]) -> std::result::Result<Listed, String> {
+fn parse(line: &[u8], columns: &[Option<Algorithm>]) -> std::result::Result<ManifestEntry, String> {
     // Commas behind those between columns belong to the name.
     let mut fields = line.splitn(columns.len() + 2, |byte| *byte == b',');
     let mut field = || fields.next().ok_or("fewer fields than columns");
@@ -82,7 +82,7 @@ fn parse(line: &[u8], columns: &[Option<Algorithm>]) -> std::result::Result<List
         }
     }
     let path = names::path(field()?)?;
-    Ok(Listed { path, digests, size: Some(size), ..Listed::default() })
+    Ok(ManifestEntry { path, digests, size: Some(size), ..ManifestEntry::default() })
 }
 
 /// Writes what comes before the entries.

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
 
 use super::lines::{Line, Lines};
-use super::listed::{Item, Listed, Modified, Sink};
+use super::listed::{EntrySink, Item, ListedMtime, ManifestEntry};
 use super::names;
 use crate::words::digest::hex;
 use crate::words::{Algorithm, Digests, Result};
@@ -49,7 +49,7 @@ struct End {
 }
 
 /// Reads a list.
-pub(super) fn read(lines: &mut Lines<'_>, sink: &mut Sink<'_>) -> Result<()> {
+pub(super) fn read(lines: &mut Lines<'_>, sink: &mut EntrySink<'_>) -> Result<()> {
     let mut entries = 0;
     let mut has_ended = false;
     while let Some(line) = lines.next()? {
@@ -74,7 +74,7 @@ pub(super) fn read(lines: &mut Lines<'_>, sink: &mut Sink<'_>) -> Result<()> {
         } else {
             entries += 1;
             sink(match parse(&line) {
-                Ok(listed) => Item::Listed(Listed { line: number, ..listed }),
+                Ok(listed) => Item::Listed(ManifestEntry { line: number, ..listed }),
                 Err(reason) => Item::malformed(number, reason),
             })?;
         }
@@ -85,7 +85,7 @@ pub(super) fn read(lines: &mut Lines<'_>, sink: &mut Sink<'_>) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn parse(line: &[u8]) -> std::result::Result<Listed, String> {
+pub(super) fn parse(line: &[u8]) -> std::result::Result<ManifestEntry, String> {
     let entry: Entry = serde_json::from_slice(line).map_err(|error| {
         // The line is told by its number in the list.
         let text = error.to_string();
@@ -112,9 +112,9 @@ pub(super) fn parse(line: &[u8]) -> std::result::Result<Listed, String> {
     if digests == Digests::default() {
         return Err("an entry without a digest".to_owned());
     }
-    let modified = entry.mtime_ns.map(|time_ns| Modified { time_ns, unit_ns: 1 });
+    let modified = entry.mtime_ns.map(|time_ns| ListedMtime { time_ns, unit_ns: 1 });
     let path = names::path(&name)?;
-    Ok(Listed { path, digests, size: entry.size, modified, ..Listed::default() })
+    Ok(ManifestEntry { path, digests, size: entry.size, modified, ..ManifestEntry::default() })
 }
 
 /// Writes what comes before the entries.
@@ -123,7 +123,7 @@ pub(super) fn begin(out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Writes an entry.
-pub(super) fn write(out: &mut dyn Write, listed: &Listed) -> io::Result<()> {
+pub(super) fn write(out: &mut dyn Write, listed: &ManifestEntry) -> io::Result<()> {
     let bytes = listed.path.as_bytes();
     let digest = |algorithm| listed.digests.get(algorithm).map(hex);
     let entry = Entry {

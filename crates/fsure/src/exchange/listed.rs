@@ -4,7 +4,7 @@ use crate::words::{Digests, RelPath, Result};
 
 /// A file as a list has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Listed {
+pub struct ManifestEntry {
     /// Its path, relative to the root of the list.
     pub path: RelPath,
     /// Other paths that the name may stand for, in the order in which they are to be
@@ -16,14 +16,14 @@ pub struct Listed {
     /// Its length in bytes, where the list has it.
     pub size: Option<u64>,
     /// Its modification time, where the list has it.
-    pub modified: Option<Modified>,
+    pub modified: Option<ListedMtime>,
     /// Number of its line in the list, from 1.
     pub line: u64,
 }
 
 /// A modification time as exact as the list has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Modified {
+pub struct ListedMtime {
     /// Nanoseconds since 1970.
     pub time_ns: i64,
     /// The unit in which the list counts, nanoseconds.
@@ -38,12 +38,12 @@ pub struct Problem {
     /// Description of the problem for the user.
     pub reason: String,
     /// Severity of the problem.
-    pub trouble: Trouble,
+    pub trouble: ProblemKind,
 }
 
 /// Severity of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum ProblemKind {
     /// The line makes no sense, or names what no list may name: the list
     /// cannot be trusted as a whole.
     Malformed,
@@ -57,24 +57,24 @@ pub enum Trouble {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
     /// A file.
-    Listed(Listed),
+    Listed(ManifestEntry),
     /// A problem.
     Problem(Problem),
 }
 
 impl Item {
     pub(super) fn malformed(line: u64, reason: impl Into<String>) -> Self {
-        Self::Problem(Problem { line, reason: reason.into(), trouble: Trouble::Malformed })
+        Self::Problem(Problem { line, reason: reason.into(), trouble: ProblemKind::Malformed })
     }
 
     pub(super) fn unsupported(line: u64, reason: impl Into<String>) -> Self {
-        Self::Problem(Problem { line, reason: reason.into(), trouble: Trouble::Unsupported })
+        Self::Problem(Problem { line, reason: reason.into(), trouble: ProblemKind::Unsupported })
     }
 
     pub(super) fn note(line: u64, reason: impl Into<String>) -> Self {
-        Self::Problem(Problem { line, reason: reason.into(), trouble: Trouble::Note })
+        Self::Problem(Problem { line, reason: reason.into(), trouble: ProblemKind::Note })
     }
 }
 
 /// Receives the items that a reader passes on. An error ends the reading.
-pub type Sink<'a> = dyn FnMut(Item) -> Result<()> + 'a;
+pub type EntrySink<'a> = dyn FnMut(Item) -> Result<()> + 'a;

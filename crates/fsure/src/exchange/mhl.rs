@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion, escape::escape};
 
-use super::listed::{Item, Listed, Modified, Sink};
+use super::listed::{EntrySink, Item, ListedMtime, ManifestEntry};
 use super::names;
 use crate::words::digest::hex;
 use crate::words::{Algorithm, Digests, Error, Result};
@@ -22,7 +22,7 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 const C4_DIGITS: usize = 88;
 
 /// Reads a manifest.
-pub(super) fn read(input: &mut dyn BufRead, file: &Path, sink: &mut Sink<'_>) -> Result<()> {
+pub(super) fn read(input: &mut dyn BufRead, file: &Path, sink: &mut EntrySink<'_>) -> Result<()> {
     let line = Cell::new(1);
     let counted = Counted { input, line: &line };
     let mut reader = Reader::from_reader(counted);
@@ -104,7 +104,7 @@ struct State {
 
 #[derive(Default)]
 struct Entry {
-    listed: Listed,
+    listed: ManifestEntry,
     name: Option<String>,
     /// True if the list marks the digest at hand as failed: files are not compared with it.
     is_failed: bool,
@@ -166,7 +166,7 @@ impl State {
         }
         match (start.local_name().as_ref(), &mut self.entry) {
             ("hash", None) => {
-                let listed = Listed { line, ..Listed::default() };
+                let listed = ManifestEntry { line, ..ManifestEntry::default() };
                 self.entry = Some(Entry { listed, ..Entry::default() });
             }
             ("path", Some(entry)) => {
@@ -238,7 +238,7 @@ fn finished(entry: Entry) -> std::result::Result<Item, String> {
     let name = entry.name.ok_or("an entry without a path")?;
     let path = names::path(name.as_bytes())?;
     if entry.listed.digests != Digests::default() {
-        return Ok(Item::Listed(Listed { path, ..entry.listed }));
+        return Ok(Item::Listed(ManifestEntry { path, ..entry.listed }));
     }
     let why = match entry.foreign {
         Some(name) => format!("{name} only, which fsure cannot compute"),
@@ -255,13 +255,13 @@ fn attribute(start: &BytesStart<'_>, name: &str) -> std::result::Result<Option<S
     value.transpose().map_err(|error| error.to_string())
 }
 
-fn modified(date: &str) -> std::result::Result<Modified, String> {
+fn modified(date: &str) -> std::result::Result<ListedMtime, String> {
     let parsed = date.parse::<Timestamp>().ok();
     let time_ns = parsed.and_then(|time| i64::try_from(time.as_nanosecond()).ok());
     let time_ns = time_ns.ok_or("lastmodificationdate is no date with a zone")?;
     let fraction = date.split_once('.').map_or("", |(_, rest)| rest);
     let digits = fraction.bytes().take_while(u8::is_ascii_digit).count().min(9) as u32;
-    Ok(Modified { time_ns, unit_ns: 10_i64.pow(9 - digits) })
+    Ok(ListedMtime { time_ns, unit_ns: 10_i64.pow(9 - digits) })
 }
 
 /// A SHA-512 value as C4 (SMPTE ST 2114) spells it: one number in base 58.
@@ -319,7 +319,7 @@ pub(super) fn begin(out: &mut dyn Write, made_s: i64, host: &str) -> io::Result<
 }
 
 /// Writes an entry.
-pub(super) fn write(out: &mut dyn Write, listed: &Listed) -> io::Result<()> {
+pub(super) fn write(out: &mut dyn Write, listed: &ManifestEntry) -> io::Result<()> {
     let name = listed.path.as_text().unwrap_or_default();
     write!(out, "    <hash>\n      <path")?;
     if let Some(size) = listed.size {

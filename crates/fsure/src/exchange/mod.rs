@@ -36,8 +36,8 @@ pub use carrier::{
     carried, contradicts, is_cut_off_folder_file, is_folder_file, read_attribute, read_folder,
     says_more, write_attribute, write_folder,
 };
-pub use formats::Format;
-pub use listed::{Item, Listed, Modified, Problem, Sink, Trouble};
+pub use formats::ManifestFormat;
+pub use listed::{EntrySink, Item, ListedMtime, ManifestEntry, Problem, ProblemKind};
 pub use mhl::chain as mhl_chain;
 pub use source::{Source, read};
-pub use writer::{About, ListWriter, bag_files, writer};
+pub use writer::{ListWriter, ManifestHeader, bag_files, writer};

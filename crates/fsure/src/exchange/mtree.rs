@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::lines::{LINE_MAX, Line, Lines};
-use super::listed::{Item, Listed, Modified, Sink};
+use super::listed::{EntrySink, Item, ListedMtime, ManifestEntry};
 use super::names;
 use crate::words::digest::hex;
 use crate::words::{Algorithm, Digests, RelPath, Result};
@@ -32,7 +32,7 @@ const FOREIGN: [&str; 7] =
 type Keywords = BTreeMap<String, String>;
 
 /// Reads a list.
-pub(super) fn read(lines: &mut Lines<'_>, sink: &mut Sink<'_>) -> Result<()> {
+pub(super) fn read(lines: &mut Lines<'_>, sink: &mut EntrySink<'_>) -> Result<()> {
     let mut reader = Reader::default();
     while let Some((line, number)) = logical_line(lines, sink)? {
         let mut words = line.split(|byte| matches!(byte, b' ' | b'\t')).filter(|w| !w.is_empty());
@@ -63,7 +63,7 @@ pub(super) fn read(lines: &mut Lines<'_>, sink: &mut Sink<'_>) -> Result<()> {
 }
 
 /// A line with those it goes on in: all that end with a backslash.
-fn logical_line(lines: &mut Lines<'_>, sink: &mut Sink<'_>) -> Result<Option<(Vec<u8>, u64)>> {
+fn logical_line(lines: &mut Lines<'_>, sink: &mut EntrySink<'_>) -> Result<Option<(Vec<u8>, u64)>> {
     let mut whole = Vec::new();
     let mut first = None;
     while let Some(line) = lines.next()? {
@@ -136,7 +136,7 @@ impl Reader {
                 names::path(&parts.join(&b'/'))?
             }
         };
-        let listed = Listed {
+        let listed = ManifestEntry {
             path,
             digests: digests(&keywords)?,
             size: number(&keywords, "size")?,
@@ -147,7 +147,7 @@ impl Reader {
         Ok(Some(Self::item(listed, &keywords)))
     }
 
-    fn item(listed: Listed, keywords: &Keywords) -> Item {
+    fn item(listed: ManifestEntry, keywords: &Keywords) -> Item {
         if listed.digests != Digests::default() {
             return Item::Listed(listed);
         }
@@ -178,14 +178,14 @@ fn number(keywords: &Keywords, name: &str) -> std::result::Result<Option<u64>, S
 
 /// Seconds, and behind the point nanoseconds: as a number by libarchive, which
 /// leaves out zeros in front, and as nine digits by others, which is the same.
-fn modified(text: &str) -> std::result::Result<Modified, String> {
+fn modified(text: &str) -> std::result::Result<ListedMtime, String> {
     let parsed = || {
         let (seconds, fraction) = text.split_once('.').unwrap_or((text, "0"));
         let (seconds, fraction): (i64, i64) = (seconds.parse().ok()?, fraction.parse().ok()?);
         let is_fraction = (0..SECOND_NS).contains(&fraction);
         let time_ns = seconds.checked_mul(SECOND_NS)?.checked_add(fraction)?;
         let unit_ns = if text.contains('.') { 1 } else { SECOND_NS };
-        is_fraction.then_some(Modified { time_ns, unit_ns })
+        is_fraction.then_some(ListedMtime { time_ns, unit_ns })
     };
     parsed().ok_or_else(|| "time is no number of seconds".to_owned())
 }
@@ -219,14 +219,14 @@ pub(super) fn write_folders(
 }
 
 /// Writes an entry, as a full path.
-pub(super) fn write(out: &mut dyn Write, listed: &Listed) -> io::Result<()> {
+pub(super) fn write(out: &mut dyn Write, listed: &ManifestEntry) -> io::Result<()> {
     out.write_all(b"./")?;
     out.write_all(&names::octal_escape(listed.path.as_bytes()))?;
     out.write_all(b" type=file")?;
     if let Some(size) = listed.size {
         write!(out, " size={size}")?;
     }
-    if let Some(Modified { time_ns, .. }) = listed.modified {
+    if let Some(ListedMtime { time_ns, .. }) = listed.modified {
         let (seconds, ns) = (time_ns.div_euclid(SECOND_NS), time_ns.rem_euclid(SECOND_NS));
         write!(out, " time={seconds}.{ns:09}")?;
     }

@@ -1,33 +1,33 @@
 //! Recognises the form of a list by its first bytes and, if two programs write the same
 //! lines, by its name.
 
-use super::formats::Format;
+use super::formats::ManifestFormat;
 use super::{bagit, sfv};
 
 /// The form of a list of that name that begins with those bytes.
-pub(super) fn recognise(name: &[u8], head: &[u8]) -> Format {
+pub(super) fn recognise(name: &[u8], head: &[u8]) -> ManifestFormat {
     if bagit::algorithm_of(name).is_some() {
-        return Format::Bagit;
+        return ManifestFormat::Bagit;
     }
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     let text = head.trim_ascii_start();
     // Whatever its version: the reader says which it reads.
     if head.starts_with(b"%%%% ") {
-        Format::Hashdeep
+        ManifestFormat::Hashdeep
     } else if text.starts_with(b"#mtree") || is_mtree(text) {
-        Format::Mtree
+        ManifestFormat::Mtree
     } else if text.starts_with(b"<") {
-        Format::AscMhl
+        ManifestFormat::AscMhl
     } else if text.starts_with(b"{\"type\":\"fsure-list\"") {
-        Format::Json
+        ManifestFormat::Json
     } else if text.starts_with(b"{") {
-        Format::Chkbit
+        ManifestFormat::Chkbit
     } else if is_sfv(head) {
-        Format::Sfv
+        ManifestFormat::Sfv
     } else if is_of_blake3(name, head) {
-        Format::B3sum
+        ManifestFormat::B3sum
     } else {
-        Format::Sha256sums
+        ManifestFormat::Sha256sums
     }
 }
 
@@ -62,24 +62,24 @@ mod tests {
     fn forms_are_known_by_what_they_say() {
         let sha = "0".repeat(64) + "  a";
         for (name, head, format) in [
-            ("manifest-sha256.txt", "", Format::Bagit),
-            ("tagmanifest-md5.txt", "", Format::Bagit),
-            ("x", "%%%% HASHDEEP-1.0\n", Format::Hashdeep),
-            ("x", "%%%% HASHDEEP-2.0\n", Format::Hashdeep),
-            ("x", "#mtree\n", Format::Mtree),
-            ("x", "# user: root\n/set type=file\n", Format::Mtree),
-            ("x", "./a type=file size=1\n", Format::Mtree),
-            ("x", "\u{feff}<?xml version=\"1.0\"?>", Format::AscMhl),
-            ("x", "{\"type\":\"fsure-list\",\"version\":1}\n", Format::Json),
-            (".chkbit-db", "{\"type\":\"chkbit\",\"version\":6,", Format::Chkbit),
-            (".chkbit", "{\"v\":2,\"idx\":", Format::Chkbit),
-            ("x.sfv", "; by\r\n\r\na b.txt 0123ABCD\r\n", Format::Sfv),
-            ("SHA256SUMS", &sha, Format::Sha256sums),
-            ("x", "00000000000000000000000000000000  my deadbeef", Format::Sha256sums),
-            ("photos.b3", &sha, Format::B3sum),
-            ("B3SUMS", &sha, Format::B3sum),
-            ("x", "BLAKE3 (a) = 00", Format::B3sum),
-            ("x", "", Format::Sha256sums),
+            ("manifest-sha256.txt", "", ManifestFormat::Bagit),
+            ("tagmanifest-md5.txt", "", ManifestFormat::Bagit),
+            ("x", "%%%% HASHDEEP-1.0\n", ManifestFormat::Hashdeep),
+            ("x", "%%%% HASHDEEP-2.0\n", ManifestFormat::Hashdeep),
+            ("x", "#mtree\n", ManifestFormat::Mtree),
+            ("x", "# user: root\n/set type=file\n", ManifestFormat::Mtree),
+            ("x", "./a type=file size=1\n", ManifestFormat::Mtree),
+            ("x", "\u{feff}<?xml version=\"1.0\"?>", ManifestFormat::AscMhl),
+            ("x", "{\"type\":\"fsure-list\",\"version\":1}\n", ManifestFormat::Json),
+            (".chkbit-db", "{\"type\":\"chkbit\",\"version\":6,", ManifestFormat::Chkbit),
+            (".chkbit", "{\"v\":2,\"idx\":", ManifestFormat::Chkbit),
+            ("x.sfv", "; by\r\n\r\na b.txt 0123ABCD\r\n", ManifestFormat::Sfv),
+            ("SHA256SUMS", &sha, ManifestFormat::Sha256sums),
+            ("x", "00000000000000000000000000000000  my deadbeef", ManifestFormat::Sha256sums),
+            ("photos.b3", &sha, ManifestFormat::B3sum),
+            ("B3SUMS", &sha, ManifestFormat::B3sum),
+            ("x", "BLAKE3 (a) = 00", ManifestFormat::B3sum),
+            ("x", "", ManifestFormat::Sha256sums),
         ] {
             assert_eq!(recognise(name.as_bytes(), head.as_bytes()), format, "{name} {head}");
         }

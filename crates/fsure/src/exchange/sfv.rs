@@ -2,12 +2,12 @@
 //! is compared with it and never recorded by it: `docs/exchange.md`.
 
 use super::lines::{Line, Lines};
-use super::listed::{Item, Listed, Sink};
+use super::listed::{EntrySink, Item, ManifestEntry};
 use super::names;
 use crate::words::{Algorithm, Digests, Result};
 
 /// Reads a list.
-pub(super) fn read(lines: &mut Lines<'_>, sink: &mut Sink<'_>) -> Result<()> {
+pub(super) fn read(lines: &mut Lines<'_>, sink: &mut EntrySink<'_>) -> Result<()> {
     while let Some(line) = lines.next()? {
         let number = lines.number();
         let Line::Bytes(line) = line else {
@@ -18,18 +18,18 @@ pub(super) fn read(lines: &mut Lines<'_>, sink: &mut Sink<'_>) -> Result<()> {
             continue;
         }
         sink(match parse(&line) {
-            Ok(listed) => Item::Listed(Listed { line: number, ..listed }),
+            Ok(listed) => Item::Listed(ManifestEntry { line: number, ..listed }),
             Err(reason) => Item::malformed(number, reason),
         })?;
     }
     Ok(())
 }
 
-fn parse(line: &[u8]) -> std::result::Result<Listed, String> {
+fn parse(line: &[u8]) -> std::result::Result<ManifestEntry, String> {
     let (name, crc) = parts(line).ok_or("not 'NAME CRC32'")?;
     let mut digests = Digests::default();
     digests.insert(Algorithm::Crc32, &names::digest(Algorithm::Crc32, crc)?);
-    Ok(Listed { path: names::path(name)?, digests, ..Listed::default() })
+    Ok(ManifestEntry { path: names::path(name)?, digests, ..ManifestEntry::default() })
 }
 
 /// A name and its CRC-32, with blanks between.

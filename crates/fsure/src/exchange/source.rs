@@ -9,9 +9,9 @@ use fsure_os::{input, plain};
 
 use super::bag::{self, Bag};
 use super::encoding::Utf16;
-use super::formats::Format;
+use super::formats::ManifestFormat;
 use super::lines::Lines;
-use super::listed::{Item, Sink};
+use super::listed::{EntrySink, Item};
 use super::recognise::recognise;
 use super::{bagit, chkbit, hashdeep, json, mhl, mtree, sfv, sums};
 use crate::words::{Algorithm, Error, IoContext as _, Monitor, Result};
@@ -23,7 +23,7 @@ const HEAD: usize = 1 << 16;
 #[derive(Clone, Debug)]
 pub struct Source {
     /// The form it has.
-    pub format: Format,
+    pub format: ManifestFormat,
     /// The folder its names are relative to, unless the user names another one.
     pub folder: PathBuf,
     /// Its files.
@@ -43,15 +43,19 @@ impl Source {
     /// Finds a list: a file, a folder that is a bag, or a stream, of which `-` is
     /// standard input. `format` is what the user says it is; otherwise it is recognised.
     /// A stream is read to its end here, as long as the monitor does not ask to stop.
-    pub fn open(path: &Path, format: Option<Format>, monitor: &dyn Monitor) -> Result<Self> {
+    pub fn open(
+        path: &Path,
+        format: Option<ManifestFormat>,
+        monitor: &dyn Monitor,
+    ) -> Result<Self> {
         if input::is_stream(path) {
             return of_stream(path, format, monitor);
         }
         let path = &os_path::resolve(path).context("find", path)?;
         match (os_path::is_folder(path), format) {
-            (true, Some(Format::Cshatag)) => return Ok(attributes(path)),
+            (true, Some(ManifestFormat::Cshatag)) => return Ok(attributes(path)),
             (true, _) => return of_bag(path),
-            (false, Some(Format::Cshatag)) => return Err(no_folder(path)),
+            (false, Some(ManifestFormat::Cshatag)) => return Err(no_folder(path)),
             (false, _) => {}
         }
         let name = path.file_name().map(|name| os_path::bytes(Path::new(name)).to_vec());
@@ -62,7 +66,7 @@ impl Source {
         };
         let parent = path.parent().unwrap_or(path);
         // A manifest of a history speaks of the folder that the history is in.
-        let is_in_history = format == Format::AscMhl && parent.ends_with("ascmhl");
+        let is_in_history = format == ManifestFormat::AscMhl && parent.ends_with("ascmhl");
         let folder = if is_in_history { parent.parent().unwrap_or(parent) } else { parent };
         Ok(Self {
             format,
@@ -99,11 +103,16 @@ impl Source {
         Ok(())
     }
 
-    fn read_file(&self, file: &Path, input: &mut dyn BufRead, sink: &mut Sink<'_>) -> Result<()> {
+    fn read_file(
+        &self,
+        file: &Path,
+        input: &mut dyn BufRead,
+        sink: &mut EntrySink<'_>,
+    ) -> Result<()> {
         if Utf16::is(input.fill_buf().context("read", file)?) {
             return self.read_file(file, &mut Utf16::new(input).context("read", file)?, sink);
         }
-        if self.format != Format::Bagit {
+        if self.format != ManifestFormat::Bagit {
             return read(self.format, file, input, sink);
         }
         let name = file.file_name().map(|name| os_path::bytes(Path::new(name)).to_vec());
@@ -121,39 +130,46 @@ impl Source {
 /// Reads a list of one file; a BagIt manifest is taken for one of SHA-512 and
 /// version 1.0. `file` is what errors name.
 pub fn read(
-    format: Format,
+    format: ManifestFormat,
     file: &Path,
     input: &mut dyn BufRead,
-    sink: &mut Sink<'_>,
+    sink: &mut EntrySink<'_>,
 ) -> Result<()> {
     let head = input.fill_buf().context("read", file)?;
     if Utf16::is(head) {
         return read(format, file, &mut Utf16::new(input).context("read", file)?, sink);
     }
-    let is_sums =
-        matches!(format, Format::Sha256sums | Format::Sha512sums | Format::B3sum | Format::Rclone);
+    let is_sums = matches!(
+        format,
+        ManifestFormat::Sha256sums
+            | ManifestFormat::Sha512sums
+            | ManifestFormat::B3sum
+            | ManifestFormat::Rclone
+    );
     let end = if is_sums && head.contains(&0) { 0 } else { b'\n' };
-    let of_64 = if format == Format::B3sum { Algorithm::Blake3 } else { Algorithm::Sha256 };
+    let of_64 = if format == ManifestFormat::B3sum { Algorithm::Blake3 } else { Algorithm::Sha256 };
     match format {
-        Format::AscMhl => return mhl::read(input, file, sink),
-        Format::Chkbit => return chkbit::read(input, sink),
-        Format::Cshatag => return sink(Item::malformed(1, "attributes of files are no list")),
+        ManifestFormat::AscMhl => return mhl::read(input, file, sink),
+        ManifestFormat::Chkbit => return chkbit::read(input, sink),
+        ManifestFormat::Cshatag => {
+            return sink(Item::malformed(1, "attributes of files are no list"));
+        }
         _ => {}
     }
     let lines = &mut Lines::new(input, file, end);
     match format {
-        Format::Hashdeep => hashdeep::read(lines, sink),
-        Format::Mtree => mtree::read(lines, sink),
-        Format::Json => json::read(lines, sink),
-        Format::Sfv => sfv::read(lines, sink),
-        Format::Bagit => {
+        ManifestFormat::Hashdeep => hashdeep::read(lines, sink),
+        ManifestFormat::Mtree => mtree::read(lines, sink),
+        ManifestFormat::Json => json::read(lines, sink),
+        ManifestFormat::Sfv => sfv::read(lines, sink),
+        ManifestFormat::Bagit => {
             let algorithm = Some(Algorithm::Sha512);
             let manifest = bagit::Manifest { algorithm, is_encoded: true, is_of_tags: false };
             bagit::read(lines, manifest, sink)
         }
         _ => {
-            let is_escaped = format != Format::Rclone;
-            sums::read(lines, sums::Manner { of_64, is_escaped }, sink)
+            let is_escaped = format != ManifestFormat::Rclone;
+            sums::read(lines, sums::SumsDialect { of_64, is_escaped }, sink)
         }
     }
 }
@@ -178,8 +194,8 @@ fn declaration(folder: &Path) -> Option<Vec<u8>> {
 
 /// A list that can be read only once, copied. Its names are relative to the working
 /// folder, as there is no other that it could lie in.
-fn of_stream(path: &Path, format: Option<Format>, monitor: &dyn Monitor) -> Result<Source> {
-    if format == Some(Format::Cshatag) {
+fn of_stream(path: &Path, format: Option<ManifestFormat>, monitor: &dyn Monitor) -> Result<Source> {
+    if format == Some(ManifestFormat::Cshatag) {
         return Err(no_folder(path));
     }
     let copied = input::copy_stream(path, &|| monitor.stop_requested().is_some());
@@ -217,7 +233,7 @@ fn no_folder(path: &Path) -> Error {
 /// A folder whose files speak for themselves.
 fn attributes(folder: &Path) -> Source {
     Source {
-        format: Format::Cshatag,
+        format: ManifestFormat::Cshatag,
         folder: folder.to_owned(),
         files: Vec::new(),
         belongings: Vec::new(),
@@ -246,7 +262,7 @@ fn of_bag(folder: &Path) -> Result<Source> {
     let (tags, _): (Vec<&Vec<u8>>, Vec<_>) =
         manifests.iter().copied().partition(|name| name.starts_with(b"tag"));
     Ok(Source {
-        format: Format::Bagit,
+        format: ManifestFormat::Bagit,
         folder: folder.to_owned(),
         files: manifests.iter().map(|name| place(name)).collect(),
         // Nothing lists the tag manifests themselves.

@@ -4,7 +4,7 @@
 
 use unicode_normalization::UnicodeNormalization as _;
 
-use super::listed::Listed;
+use super::listed::ManifestEntry;
 use super::names;
 use crate::words::RelPath;
 
@@ -16,7 +16,7 @@ const WINDOWS_1252: [u32; 32] = [
     0x2122, 0x0161, 0x203a, 0x0153, 0, 0x017e, 0x0178,
 ];
 
-impl Listed {
+impl ManifestEntry {
     /// The other paths that this entry may be about, in the order in which they
     /// are to be tried. All of them are plain paths below the root.
     pub fn other_spellings(&self) -> Vec<RelPath> {
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     fn others(name: &[u8]) -> Vec<Vec<u8>> {
-        let listed = Listed { path: RelPath::from_bytes(name), ..Listed::default() };
+        let listed = ManifestEntry { path: RelPath::from_bytes(name), ..ManifestEntry::default() };
         listed.other_spellings().iter().map(|path| path.as_bytes().to_vec()).collect()
     }
 

@@ -5,14 +5,14 @@
 use std::io::{self, Write};
 
 use super::lines::{Line, Lines};
-use super::listed::{Item, Listed, Sink};
+use super::listed::{EntrySink, Item, ManifestEntry};
 use super::names;
 use crate::words::digest::hex;
 use crate::words::{Algorithm, Digests, RelPath, Result};
 
 /// Properties of a list that a line alone does not show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Manner {
+pub(super) struct SumsDialect {
     /// Algorithm of a value of 64 hexadecimal digits without a tag.
     pub(super) of_64: Algorithm,
     /// True if a leading backslash announces escapes; rclone has none.
@@ -20,9 +20,13 @@ pub(super) struct Manner {
 }
 
 /// Reads a list.
-pub(super) fn read(lines: &mut Lines<'_>, manner: Manner, sink: &mut Sink<'_>) -> Result<()> {
+pub(super) fn read(
+    lines: &mut Lines<'_>,
+    manner: SumsDialect,
+    sink: &mut EntrySink<'_>,
+) -> Result<()> {
     // Escapes are for lines that a line feed ends.
-    let manner = Manner { is_escaped: manner.is_escaped && !lines.is_zero(), ..manner };
+    let manner = SumsDialect { is_escaped: manner.is_escaped && !lines.is_zero(), ..manner };
     let mut is_reversed = None;
     while let Some(line) = lines.next()? {
         let number = lines.number();
@@ -37,9 +41,12 @@ pub(super) fn read(lines: &mut Lines<'_>, manner: Manner, sink: &mut Sink<'_>) -
             continue;
         }
         let item = match parse(&line, manner, &mut is_reversed) {
-            Ok((path, Some(digests))) => {
-                Item::Listed(Listed { path, digests, line: number, ..Listed::default() })
-            }
+            Ok((path, Some(digests))) => Item::Listed(ManifestEntry {
+                path,
+                digests,
+                line: number,
+                ..ManifestEntry::default()
+            }),
             Ok((path, None)) => Item::unsupported(
                 number,
                 format!("the digest of {} is of a kind that fsure cannot compute", path.display()),
@@ -54,7 +61,7 @@ pub(super) fn read(lines: &mut Lines<'_>, manner: Manner, sink: &mut Sink<'_>) -
 /// A path, with its digest if fsure knows its kind.
 type Parsed = std::result::Result<(RelPath, Option<Digests>), String>;
 
-fn parse(line: &[u8], manner: Manner, is_reversed: &mut Option<bool>) -> Parsed {
+fn parse(line: &[u8], manner: SumsDialect, is_reversed: &mut Option<bool>) -> Parsed {
     let blanks = line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     let line = &line[blanks..];
     let (line, is_escaped) = match line.strip_prefix(b"\\") {

@@ -9,7 +9,7 @@ use super::source::read;
 use super::*;
 use crate::words::{Algorithm, Digests, RelPath};
 
-fn items(format: Format, text: &[u8]) -> Vec<Item> {
+fn items(format: ManifestFormat, text: &[u8]) -> Vec<Item> {
     let mut items = Vec::new();
     let mut take = |item| {
         items.push(item);
@@ -19,7 +19,7 @@ fn items(format: Format, text: &[u8]) -> Vec<Item> {
     items
 }
 
-fn listed(format: Format, text: &[u8]) -> Vec<Listed> {
+fn listed(format: ManifestFormat, text: &[u8]) -> Vec<ManifestEntry> {
     let of = |item| match item {
         Item::Listed(listed) => listed,
         Item::Problem(problem) => panic!("{problem:?} in {}", text.escape_ascii()),
@@ -28,7 +28,7 @@ fn listed(format: Format, text: &[u8]) -> Vec<Listed> {
 }
 
 /// Problems as `line: reason`.
-fn problems(format: Format, text: &[u8]) -> Vec<String> {
+fn problems(format: ManifestFormat, text: &[u8]) -> Vec<String> {
     let of = |item| match item {
         Item::Listed(_) => None,
         Item::Problem(problem) => Some(format!("{}: {}", problem.line, problem.reason)),
@@ -36,9 +36,9 @@ fn problems(format: Format, text: &[u8]) -> Vec<String> {
     items(format, text).into_iter().filter_map(of).collect()
 }
 
-fn written(format: Format, entries: &[Listed]) -> Vec<u8> {
+fn written(format: ManifestFormat, entries: &[ManifestEntry]) -> Vec<u8> {
     let mut out = Vec::new();
-    let mut list = writer(format, &About::default(), &mut out).unwrap();
+    let mut list = writer(format, &ManifestHeader::default(), &mut out).unwrap();
     for entry in entries {
         list.put(entry).unwrap();
     }
@@ -47,32 +47,33 @@ fn written(format: Format, entries: &[Listed]) -> Vec<u8> {
 }
 
 /// Returns the part of an entry that a form keeps.
-fn kept(format: Format, entry: &Listed) -> Listed {
+fn kept(format: ManifestFormat, entry: &ManifestEntry) -> ManifestEntry {
     use Algorithm::{Blake3, Md5, Sha1, Sha256, Sha512, Xxh128};
     let keeps: &[Algorithm] = match format {
-        Format::Json => &Algorithm::RECORDED,
-        Format::Mtree => &[Md5, Sha1, Sha256, Sha512],
-        Format::AscMhl => &[Sha512, Md5, Sha1, Xxh128],
-        Format::B3sum => &[Blake3],
-        Format::Sha512sums | Format::Bagit => &[Sha512],
+        ManifestFormat::Json => &Algorithm::RECORDED,
+        ManifestFormat::Mtree => &[Md5, Sha1, Sha256, Sha512],
+        ManifestFormat::AscMhl => &[Sha512, Md5, Sha1, Xxh128],
+        ManifestFormat::B3sum => &[Blake3],
+        ManifestFormat::Sha512sums | ManifestFormat::Bagit => &[Sha512],
         _ => &[Sha256],
     };
     let mut digests = Digests::default();
     for algorithm in keeps {
         digests.insert(*algorithm, entry.digests.get(*algorithm).unwrap());
     }
-    let has_dates = matches!(format, Format::Json | Format::Mtree | Format::AscMhl);
-    let has_sizes = has_dates || format == Format::Hashdeep;
+    let has_dates =
+        matches!(format, ManifestFormat::Json | ManifestFormat::Mtree | ManifestFormat::AscMhl);
+    let has_sizes = has_dates || format == ManifestFormat::Hashdeep;
     let path = match format {
-        Format::Bagit => RelPath::from_bytes(*b"data").join(entry.path.as_bytes()),
+        ManifestFormat::Bagit => RelPath::from_bytes(*b"data").join(entry.path.as_bytes()),
         _ => entry.path.clone(),
     };
-    Listed {
+    ManifestEntry {
         path,
         digests,
         size: entry.size.filter(|_| has_sizes),
         modified: entry.modified.filter(|_| has_dates),
-        ..Listed::default()
+        ..ManifestEntry::default()
     }
 }
 
@@ -86,25 +87,31 @@ fn any_path() -> impl Strategy<Value = RelPath> {
     prop::collection::vec(component, 1..4).prop_map(|all| RelPath::from_bytes(all.join(&b'/')))
 }
 
-fn any_entry() -> impl Strategy<Value = Listed> {
+fn any_entry() -> impl Strategy<Value = ManifestEntry> {
     let seeds = (any_path(), any::<u8>(), any::<u32>(), any::<i64>());
     seeds.prop_map(|(path, seed, size, time_ns)| {
         let mut digests = Digests::default();
         for algorithm in Algorithm::ALL {
             digests.insert(algorithm, &vec![seed; algorithm.length()]);
         }
-        let modified = Some(Modified { time_ns, unit_ns: 1 });
-        Listed { path, digests, size: Some(size.into()), modified, ..Listed::default() }
+        let modified = Some(ListedMtime { time_ns, unit_ns: 1 });
+        ManifestEntry {
+            path,
+            digests,
+            size: Some(size.into()),
+            modified,
+            ..ManifestEntry::default()
+        }
     })
 }
 
-fn unnumbered(entries: Vec<Listed>) -> Vec<Listed> {
+fn unnumbered(entries: Vec<ManifestEntry>) -> Vec<ManifestEntry> {
     let of = |entry| {
         // Dates are compared, not how exactly they were told: jiff leaves out
         // zeros at the end of a fraction.
-        let modified = |modified: Modified| Modified { unit_ns: 1, ..modified };
-        let Listed { modified: date, .. } = entry;
-        Listed { line: 0, others: Vec::new(), modified: date.map(modified), ..entry }
+        let modified = |modified: ListedMtime| ListedMtime { unit_ns: 1, ..modified };
+        let ManifestEntry { modified: date, .. } = entry;
+        ManifestEntry { line: 0, others: Vec::new(), modified: date.map(modified), ..entry }
     };
     entries.into_iter().map(of).collect()
 }
@@ -112,8 +119,8 @@ fn unnumbered(entries: Vec<Listed>) -> Vec<Listed> {
 proptest! {
     #[test]
     fn what_was_written_is_read_as_it_was(entries in prop::collection::vec(any_entry(), 0..6)) {
-        for format in Format::ALL.into_iter().filter(|format| format.is_written()) {
-            let sayable = |entry: &&Listed| format.cannot_express(&entry.path).is_none();
+        for format in ManifestFormat::ALL.into_iter().filter(|format| format.is_written()) {
+            let sayable = |entry: &&ManifestEntry| format.cannot_express(&entry.path).is_none();
             let entries: Vec<_> = entries.iter().filter(sayable).cloned().collect();
             let text = written(format, &entries);
             let expected: Vec<_> = entries.iter().map(|entry| kept(format, entry)).collect();
@@ -125,7 +132,7 @@ proptest! {
 
     #[test]
     fn no_bytes_end_a_reader(text in prop::collection::vec(any::<u8>(), 0..400)) {
-        for format in Format::ALL {
+        for format in ManifestFormat::ALL {
             items(format, &text);
         }
     }
@@ -135,7 +142,7 @@ proptest! {
         entries in prop::collection::vec(any_entry(), 1..4),
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
     ) {
-        for format in Format::ALL.into_iter().filter(|format| format.is_written()) {
+        for format in ManifestFormat::ALL.into_iter().filter(|format| format.is_written()) {
             let mut text = written(format, &entries);
             for (place, byte) in &damage {
                 let place = place.index(text.len());
@@ -155,9 +162,9 @@ proptest! {
 
 const SHA: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
-fn names(format: Format, text: &str) -> Vec<String> {
+fn names(format: ManifestFormat, text: &str) -> Vec<String> {
     let text = text.replace("HEX", SHA);
-    let path = |entry: Listed| entry.path.display().to_string();
+    let path = |entry: ManifestEntry| entry.path.display().to_string();
     listed(format, text.as_bytes()).into_iter().map(path).collect()
 }
 
@@ -166,64 +173,108 @@ fn sums_are_taken_from_whoever_wrote_them() {
     let text = "\u{feff}# a comment\r\n\nHEX  a\r\nHEX *b\nSHA256 (c) d) = HEX\nSHA256(e)= HEX\n\
                 \\HEX  f\\ng\\\\\nSHA2-256(h)= HEX\n  HEX   i\n";
     let text = text.replace("HEX", SHA);
-    let paths: Vec<_> = listed(Format::Sha256sums, text.as_bytes())
+    let paths: Vec<_> = listed(ManifestFormat::Sha256sums, text.as_bytes())
         .into_iter()
         .map(|entry| entry.path.display().to_string())
         .collect();
     assert_eq!(paths, ["a", "b", "c) d", "e", "f\\ng\\\\", "h", " i"]);
-    assert_eq!(names(Format::Sha256sums, "HEX a\nHEX  b\n"), ["a", " b"], "reversed");
-    assert_eq!(names(Format::Sha256sums, "HEX  a\\nb\n\0"), ["a\\\\nb\\n"], "ends with NUL");
-    assert_eq!(names(Format::Rclone, "HEX  a\\nb\n"), ["a\\\\nb"]);
+    assert_eq!(names(ManifestFormat::Sha256sums, "HEX a\nHEX  b\n"), ["a", " b"], "reversed");
+    assert_eq!(
+        names(ManifestFormat::Sha256sums, "HEX  a\\nb\n\0"),
+        ["a\\\\nb\\n"],
+        "ends with NUL"
+    );
+    assert_eq!(names(ManifestFormat::Rclone, "HEX  a\\nb\n"), ["a\\\\nb"]);
     let of_64 = |format| listed(format, format!("{SHA}  a").as_bytes())[0].digests.clone();
-    assert!(of_64(Format::B3sum).blake3.is_some());
-    assert!(of_64(Format::Sha512sums).get(Algorithm::Sha256).is_some());
+    assert!(of_64(ManifestFormat::B3sum).blake3.is_some());
+    assert!(of_64(ManifestFormat::Sha512sums).get(Algorithm::Sha256).is_some());
 }
 
 #[test]
 fn malformed_lines_are_told_with_number_and_reason() {
     let sha = |text: &str| text.replace("HEX", SHA);
     for (format, text, told) in [
-        (Format::Sha256sums, sha("HEX  ../a"), "1: a path with '..', which leads out of the root"),
-        (Format::Sha256sums, sha("\nHEX  /a"), "2: an absolute path"),
-        (Format::Sha256sums, sha("HEX  a//b"), "1: a path with an empty component"),
-        (Format::Sha256sums, sha("HEX  a\nHEX b"), "2: no name behind the digest"),
-        (Format::Sha256sums, sha("\\HEX  a\\t"), "1: an escape other than"),
-        (Format::Sha256sums, "hello\n".to_owned(), "1: neither 'DIGEST  NAME'"),
-        (Format::Sha256sums, format!("{}  a", "0".repeat(56)), "1: the digest of a is of a kind"),
-        (Format::Sha256sums, "WHIRLPOOL (a) = 00".to_owned(), "1: the digest of a is of a kind"),
-        (Format::Sha256sums, "SHA256 (a) = 00".to_owned(), "1: no sha256 digest of 64"),
-        (Format::Sha256sums, "\u{0}".to_owned(), ""),
-        (Format::Hashdeep, "x".to_owned(), "1: the first line is not"),
-        (Format::Hashdeep, "%%%% HASHDEEP-1.0\n1,2,a".to_owned(), "2: an entry before the line"),
-        (Format::Hashdeep, "%%%% HASHDEEP-1.0\n%%%% size,tiger,filename".to_owned(), "2: tiger: "),
         (
-            Format::Hashdeep,
+            ManifestFormat::Sha256sums,
+            sha("HEX  ../a"),
+            "1: a path with '..', which leads out of the root",
+        ),
+        (ManifestFormat::Sha256sums, sha("\nHEX  /a"), "2: an absolute path"),
+        (ManifestFormat::Sha256sums, sha("HEX  a//b"), "1: a path with an empty component"),
+        (ManifestFormat::Sha256sums, sha("HEX  a\nHEX b"), "2: no name behind the digest"),
+        (ManifestFormat::Sha256sums, sha("\\HEX  a\\t"), "1: an escape other than"),
+        (ManifestFormat::Sha256sums, "hello\n".to_owned(), "1: neither 'DIGEST  NAME'"),
+        (
+            ManifestFormat::Sha256sums,
+            format!("{}  a", "0".repeat(56)),
+            "1: the digest of a is of a kind",
+        ),
+        (
+            ManifestFormat::Sha256sums,
+            "WHIRLPOOL (a) = 00".to_owned(),
+            "1: the digest of a is of a kind",
+        ),
+        (ManifestFormat::Sha256sums, "SHA256 (a) = 00".to_owned(), "1: no sha256 digest of 64"),
+        (ManifestFormat::Sha256sums, "\u{0}".to_owned(), ""),
+        (ManifestFormat::Hashdeep, "x".to_owned(), "1: the first line is not"),
+        (
+            ManifestFormat::Hashdeep,
+            "%%%% HASHDEEP-1.0\n1,2,a".to_owned(),
+            "2: an entry before the line",
+        ),
+        (
+            ManifestFormat::Hashdeep,
+            "%%%% HASHDEEP-1.0\n%%%% size,tiger,filename".to_owned(),
+            "2: tiger: ",
+        ),
+        (
+            ManifestFormat::Hashdeep,
             sha("%%%% HASHDEEP-1.0\n%%%% size,sha256,filename\n-1,HEX,a"),
             "3: the size is no number",
         ),
-        (Format::Bagit, sha("HEX  data/a"), "1: no sha512 digest of 128"),
-        (Format::Mtree, "#mtree\na type=file sha256=00".to_owned(), "2: no sha256 digest"),
-        (Format::Mtree, "#mtree\n..".to_owned(), "2: '..' leads out"),
-        (Format::Mtree, "#mtree\n./a type=file cksum=1".to_owned(), "2: a has cksum only"),
-        (Format::Mtree, sha("#mtree\n./\\056./a sha256=HEX"), "2: a path with '..'"),
-        (Format::Mtree, sha("#mtree\n\\057a sha256=HEX"), "2: a name with a slash"),
-        (Format::Mtree, sha("#mtree\na time=x sha256=HEX"), "2: time is no number"),
-        (Format::Json, "{}".to_owned(), "1: the first line is not"),
-        (Format::Json, format!("{}\n", json::HEAD), "1: the list is cut off"),
-        (Format::Json, format!("{}\n{{\"path\":\"a\"}}", json::HEAD), "2: an entry without"),
-        (Format::Json, format!("{}\n{{\"x\":1}}", json::HEAD), "2: no entry: unknown field `x`"),
-        (Format::Json, format!("{}\nx", json::HEAD), "2: no entry: expected value (column 1)"),
+        (ManifestFormat::Bagit, sha("HEX  data/a"), "1: no sha512 digest of 128"),
+        (ManifestFormat::Mtree, "#mtree\na type=file sha256=00".to_owned(), "2: no sha256 digest"),
+        (ManifestFormat::Mtree, "#mtree\n..".to_owned(), "2: '..' leads out"),
+        (ManifestFormat::Mtree, "#mtree\n./a type=file cksum=1".to_owned(), "2: a has cksum only"),
+        (ManifestFormat::Mtree, sha("#mtree\n./\\056./a sha256=HEX"), "2: a path with '..'"),
+        (ManifestFormat::Mtree, sha("#mtree\n\\057a sha256=HEX"), "2: a name with a slash"),
+        (ManifestFormat::Mtree, sha("#mtree\na time=x sha256=HEX"), "2: time is no number"),
+        (ManifestFormat::Json, "{}".to_owned(), "1: the first line is not"),
+        (ManifestFormat::Json, format!("{}\n", json::HEAD), "1: the list is cut off"),
         (
-            Format::Json,
+            ManifestFormat::Json,
+            format!("{}\n{{\"path\":\"a\"}}", json::HEAD),
+            "2: an entry without",
+        ),
+        (
+            ManifestFormat::Json,
+            format!("{}\n{{\"x\":1}}", json::HEAD),
+            "2: no entry: unknown field `x`",
+        ),
+        (
+            ManifestFormat::Json,
+            format!("{}\nx", json::HEAD),
+            "2: no entry: expected value (column 1)",
+        ),
+        (
+            ManifestFormat::Json,
             format!("{}\n{{\"type\":\"end\",\"files\":2}}", json::HEAD),
             "2: 0 entries where 2 were written",
         ),
-        (Format::Sfv, "; by\na.txt 0123abc".to_owned(), "2: not 'NAME CRC32'"),
-        (Format::Sfv, "..\\a 0123abcd\n../a 0123abcd".to_owned(), "2: a path with '..'"),
-        (Format::Chkbit, "{\"x\":1}".to_owned(), "1: no index of chkbit: neither"),
-        (Format::Chkbit, "{".to_owned(), "1: no index of chkbit"),
-        (Format::AscMhl, "<hashlist version=\"1.1\">".to_owned(), "1: no media hash list of"),
-        (Format::AscMhl, "<hashlist version=\"2.0\">\n<hash>".to_owned(), "2: the list is cut"),
+        (ManifestFormat::Sfv, "; by\na.txt 0123abc".to_owned(), "2: not 'NAME CRC32'"),
+        (ManifestFormat::Sfv, "..\\a 0123abcd\n../a 0123abcd".to_owned(), "2: a path with '..'"),
+        (ManifestFormat::Chkbit, "{\"x\":1}".to_owned(), "1: no index of chkbit: neither"),
+        (ManifestFormat::Chkbit, "{".to_owned(), "1: no index of chkbit"),
+        (
+            ManifestFormat::AscMhl,
+            "<hashlist version=\"1.1\">".to_owned(),
+            "1: no media hash list of",
+        ),
+        (
+            ManifestFormat::AscMhl,
+            "<hashlist version=\"2.0\">\n<hash>".to_owned(),
+            "2: the list is cut",
+        ),
     ] {
         let problems = problems(format, text.as_bytes());
         let first = problems.first().map_or("", String::as_str);
@@ -231,7 +282,7 @@ fn malformed_lines_are_told_with_number_and_reason() {
         assert!(fits, "{}: {text:?}: {problems:?}", format.name());
     }
     let long = [SHA.as_bytes(), b"  ", &vec![b'a'; lines::LINE_MAX]].concat();
-    assert!(problems(Format::Sha256sums, &long)[0].contains("mebibyte"));
+    assert!(problems(ManifestFormat::Sha256sums, &long)[0].contains("mebibyte"));
 }
 
 #[test]
@@ -240,13 +291,13 @@ fn lists_from_windows_are_read() {
     let utf16: Vec<u8> =
         format!("\u{feff}{text}").encode_utf16().flat_map(u16::to_le_bytes).collect();
     for text in [text.as_bytes(), &utf16] {
-        let entries = listed(Format::Sha256sums, text);
+        let entries = listed(ManifestFormat::Sha256sums, text);
         assert_eq!(entries[0].line, 2);
         assert_eq!(entries[0].path.as_bytes(), b"dir\\na me.txt");
         assert_eq!(entries[0].other_spellings(), [RelPath::from_bytes(*b"dir/na me.txt")]);
     }
     let text = "; Generated by\r\n;\r\n\r\nmy file.bin   0123ABcd \r\nb.bin\tdeadbeef";
-    let entries = listed(Format::Sfv, text.as_bytes());
+    let entries = listed(ManifestFormat::Sfv, text.as_bytes());
     let crc = entries[0].digests.get(Algorithm::Crc32);
     assert_eq!((entries.len(), entries[0].line, crc), (2, 4, Some(&[1, 0x23, 0xab, 0xcd][..])));
     assert_eq!(entries[1].path.as_bytes(), b"b.bin");
@@ -259,12 +310,12 @@ fn mtree_is_read_in_both_manners() {
         sha("#mtree\n/set type=file uid=0\n. type=dir\n  a time=1.5 size=3 \\\n sha256=HEX\n  \
                     \\142 type=dir\n    c\\040d sha256digest=HEX\n  ..\n  l type=link link=x\n..\n\
                     /unset type\n./x/y type=file sha256=HEX\n");
-    let entries = listed(Format::Mtree, text.as_bytes());
+    let entries = listed(ManifestFormat::Mtree, text.as_bytes());
     let told: Vec<_> = entries
         .iter()
         .map(|entry| (entry.path.display().to_string(), entry.size, entry.modified))
         .collect();
-    let time = Modified { time_ns: 1_000_000_005, unit_ns: 1 };
+    let time = ListedMtime { time_ns: 1_000_000_005, unit_ns: 1 };
     assert_eq!(
         told,
         [
@@ -278,7 +329,7 @@ fn mtree_is_read_in_both_manners() {
 #[test]
 fn a_bag_s_names_may_be_meant_in_several_ways() {
     let manifest = format!("{}  data/a%25\n", "0".repeat(128));
-    let entry = &listed(Format::Bagit, manifest.as_bytes())[0];
+    let entry = &listed(ManifestFormat::Bagit, manifest.as_bytes())[0];
     assert_eq!(entry.path.as_bytes(), b"data/a%");
     assert_eq!(entry.others, [RelPath::from_bytes(*b"data/a%25")]);
     assert_eq!(bagit::algorithm_of(b"manifest-sha256.txt"), Some(Some(Algorithm::Sha256)));
@@ -304,7 +355,7 @@ fn both_indexes_of_chkbit_are_read() {
     let atom =
         format!("{{\"type\":\"chkbit\",\"version\":6,\"data\":{{\"\":{index},\"d/e\":{index}}}}}");
     let told = |text: &str| -> Vec<_> {
-        let entries = listed(Format::Chkbit, text.as_bytes()).into_iter();
+        let entries = listed(ManifestFormat::Chkbit, text.as_bytes()).into_iter();
         entries
             .map(|entry| (entry.path.display().to_string(), entry.modified.unwrap().time_ns))
             .collect()
@@ -313,7 +364,7 @@ fn both_indexes_of_chkbit_are_read() {
     assert_eq!(told(&index), [("a".to_owned(), time)]);
     assert_eq!(told(&atom), [("a".to_owned(), time), ("d/e/a".to_owned(), time)]);
     let lost = chkbit_index(&entry("a\u{fffd}"), &entry("a\u{fffd}"));
-    assert!(problems(Format::Chkbit, lost.as_bytes())[0].contains("the name was lost"));
+    assert!(problems(ManifestFormat::Chkbit, lost.as_bytes())[0].contains("the name was lost"));
 }
 
 #[test]
@@ -337,14 +388,14 @@ fn an_index_of_chkbit_has_the_md5_of_its_entries() {
         (&plain.replace("\"mod\":1", "\"mod\":2"), &plain, false),
     ] {
         let index = chkbit_index(idx, hashed);
-        let problems = problems(Format::Chkbit, index.as_bytes());
+        let problems = problems(ManifestFormat::Chkbit, index.as_bytes());
         assert_eq!(problems.is_empty(), is_sound, "{index}: {problems:?}");
-        let entries = items(Format::Chkbit, index.as_bytes());
+        let entries = items(ManifestFormat::Chkbit, index.as_bytes());
         let entries = entries.iter().filter(|item| matches!(item, Item::Listed(_))).count();
         assert_eq!(entries, 1, "told, and read all the same: {index}");
     }
     let atom = format!("{{\"data\":{{\"d\":{{\"v\":2,\"idx\":{plain}}},\"e\":{{}}}}}}");
-    let problems = problems(Format::Chkbit, atom.as_bytes());
+    let problems = problems(ManifestFormat::Chkbit, atom.as_bytes());
     assert_eq!(
         problems,
         ["0: \"d\": its idx_hash is not that of its entries", "0: \"e\": it has no 'idx'"]
@@ -372,7 +423,7 @@ fn a_media_hash_list_ends_where_it_ends() {
         ("&#97;", "", "text before"),
     ] {
         let text = format!("{before}{list}{behind}");
-        let problems = problems(Format::AscMhl, text.as_bytes());
+        let problems = problems(ManifestFormat::AscMhl, text.as_bytes());
         let fits = match reason {
             "" => problems.is_empty(),
             reason => problems.len() == 1 && problems[0].contains(reason),
@@ -387,7 +438,7 @@ fn a_name_takes_time_by_its_length_and_not_by_its_square() {
         let text = format!("{SHA}  {}b\n", "a/".repeat(components));
         let once = || {
             let begun = std::time::Instant::now();
-            assert_eq!(listed(Format::Sha256sums, text.as_bytes()).len(), 1);
+            assert_eq!(listed(ManifestFormat::Sha256sums, text.as_bytes()).len(), 1);
             begun.elapsed()
         };
         (0..5).map(|_| once()).min().unwrap()
@@ -404,17 +455,17 @@ fn what_other_programs_take_otherwise_is_written_otherwise() {
         digests.insert(Algorithm::Sha256, &[7; 32]);
         digests.insert(Algorithm::Sha512, &[7; 64]);
         digests.insert(Algorithm::Blake3, &[7; 32]);
-        Listed { path: RelPath::from_bytes(path), digests, ..Listed::default() }
+        ManifestEntry { path: RelPath::from_bytes(path), digests, ..ManifestEntry::default() }
     };
     // Each of these programs reads standard input for a file `-`.
-    for format in [Format::Sha256sums, Format::Sha512sums, Format::B3sum] {
+    for format in [ManifestFormat::Sha256sums, ManifestFormat::Sha512sums, ManifestFormat::B3sum] {
         let text = written(format, &[entry(b"-"), entry(b"d/-"), entry(b"-x")]);
         let text = String::from_utf8(text).unwrap();
         let names: Vec<_> = text.lines().map(|line| line.split_once("  ").unwrap().1).collect();
         assert_eq!(names, ["./-", "d/-", "-x"], "{}", format.name());
     }
     let paths: [&[u8]; 6] = [b"a", b"d-x/a", b"d/b/c d/e", b"d/b/f", b"d/g", b"h"];
-    let text = String::from_utf8(written(Format::Mtree, &paths.map(entry))).unwrap();
+    let text = String::from_utf8(written(ManifestFormat::Mtree, &paths.map(entry))).unwrap();
     let words = |line: &str| line.split(" sha256").next().unwrap().to_owned();
     assert_eq!(
         text.lines().map(words).collect::<Vec<_>>(),
@@ -470,14 +521,14 @@ fn of_a_media_hash_only_what_was_found_right_counts() {
         "<path size=\"3\" lastmodificationdate=\"2020-01-16T09:15:00.5+01:00\">a &amp; &#98;</path>\
          <md5 action=\"failed\">{md5}</md5><xxh128 action=\"verified\">{md5}</xxh128>"
     ));
-    let entry = &listed(Format::AscMhl, text.as_bytes())[0];
+    let entry = &listed(ManifestFormat::AscMhl, text.as_bytes())[0];
     assert_eq!((entry.path.as_bytes(), entry.size), (&b"a & b"[..], Some(3)));
-    let modified = Modified { time_ns: 1_579_162_500_500_000_000, unit_ns: 100_000_000 };
+    let modified = ListedMtime { time_ns: 1_579_162_500_500_000_000, unit_ns: 100_000_000 };
     assert_eq!(entry.modified, Some(modified));
     assert_eq!(entry.digests.get(Algorithm::Md5), None);
     assert!(entry.digests.get(Algorithm::Xxh128).is_some());
     let failed = list(&format!("<path>a</path><md5 action=\"failed\">{md5}</md5>"));
-    assert!(problems(Format::AscMhl, failed.as_bytes())[0].contains("a has no digest"));
+    assert!(problems(ManifestFormat::AscMhl, failed.as_bytes())[0].contains("a has no digest"));
     let other = list("<path>a</path><xxh64 action=\"original\">00</xxh64>");
-    assert!(problems(Format::AscMhl, other.as_bytes())[0].contains("xxh64 only"));
+    assert!(problems(ManifestFormat::AscMhl, other.as_bytes())[0].contains("xxh64 only"));
 }

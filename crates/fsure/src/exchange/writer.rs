@@ -4,15 +4,15 @@ use std::io::{self, Write};
 
 use sha2::{Digest as _, Sha512};
 
-use super::formats::Format;
-use super::listed::Listed;
+use super::formats::ManifestFormat;
+use super::listed::ManifestEntry;
 use super::{bagit, hashdeep, json, mhl, mtree, sums};
 use crate::words::RelPath;
 use crate::words::digest::hex;
 
 /// Facts that some forms state about the list itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct About {
+pub struct ManifestHeader {
     /// Time at which the list is made, in seconds since 1970.
     pub made_s: i64,
     /// The host it is made on.
@@ -20,10 +20,10 @@ pub struct About {
 }
 
 /// Takes the entries of a list one by one. The caller has asked
-/// [`Format::cannot_express`] of each, and each has the digest that
-/// [`Format::needs`] names.
+/// [`ManifestFormat::cannot_express`] of each, and each has the digest that
+/// [`ManifestFormat::needs`] names.
 pub struct ListWriter<'a> {
-    format: Format,
+    format: ManifestFormat,
     out: &'a mut dyn Write,
     entries: u64,
     /// The folder of the last entry.
@@ -32,15 +32,15 @@ pub struct ListWriter<'a> {
 
 /// Begins a list.
 pub fn writer<'a>(
-    format: Format,
-    about: &About,
+    format: ManifestFormat,
+    about: &ManifestHeader,
     out: &'a mut dyn Write,
 ) -> io::Result<ListWriter<'a>> {
     match format {
-        Format::Hashdeep => hashdeep::begin(out)?,
-        Format::Mtree => mtree::begin(out)?,
-        Format::Json => json::begin(out)?,
-        Format::AscMhl => mhl::begin(out, about.made_s, &about.host)?,
+        ManifestFormat::Hashdeep => hashdeep::begin(out)?,
+        ManifestFormat::Mtree => mtree::begin(out)?,
+        ManifestFormat::Json => json::begin(out)?,
+        ManifestFormat::AscMhl => mhl::begin(out, about.made_s, &about.host)?,
         _ => {}
     }
     Ok(ListWriter { format, out, entries: 0, folder: RelPath::root() })
@@ -48,24 +48,24 @@ pub fn writer<'a>(
 
 impl ListWriter<'_> {
     /// Writes an entry.
-    pub fn put(&mut self, listed: &Listed) -> io::Result<()> {
+    pub fn put(&mut self, listed: &ManifestEntry) -> io::Result<()> {
         self.entries += 1;
         let digest = self.format.needs().and_then(|needed| listed.digests.get(needed));
         let digest = digest.unwrap_or_default();
         match self.format {
-            Format::Hashdeep => {
+            ManifestFormat::Hashdeep => {
                 hashdeep::write(self.out, listed.size.unwrap_or(0), digest, &listed.path)
             }
-            Format::Bagit => {
+            ManifestFormat::Bagit => {
                 let path = [b"data/", listed.path.as_bytes()].concat();
                 bagit::write(self.out, digest, &path)
             }
-            Format::Mtree => {
+            ManifestFormat::Mtree => {
                 mtree::write_folders(self.out, &mut self.folder, &listed.path)?;
                 mtree::write(self.out, listed)
             }
-            Format::Json => json::write(self.out, listed),
-            Format::AscMhl => mhl::write(self.out, listed),
+            ManifestFormat::Json => json::write(self.out, listed),
+            ManifestFormat::AscMhl => mhl::write(self.out, listed),
             _ => sums::write(self.out, digest, &listed.path),
         }
     }
@@ -73,8 +73,8 @@ impl ListWriter<'_> {
     /// Ends the list.
     pub fn finish(self) -> io::Result<()> {
         match self.format {
-            Format::Json => json::end(self.out, self.entries)?,
-            Format::AscMhl => mhl::end(self.out)?,
+            ManifestFormat::Json => json::end(self.out, self.entries)?,
+            ManifestFormat::AscMhl => mhl::end(self.out)?,
             _ => {}
         }
         self.out.flush()

@@ -10,21 +10,21 @@ use fsure_os::{path as os_path, plain};
 use super::Options;
 use super::expected::{Expected, expected};
 use super::opening::{open_root, plan};
-use crate::catalog::{Bound, Catalog, Place};
+use crate::catalog::{Catalog, PageStart, RootLocation};
 use crate::exchange::Source;
 use crate::scan::{Purpose, scan};
 use crate::words::{Algorithm, AlgorithmSet, IoContext as _, Monitor, Outcome, RelPath, Result};
 
 /// Reads and judges every file of a list. `place` is a folder without a catalog.
 pub fn verify_against(
-    place: &Place,
+    place: &RootLocation,
     source: &Source,
     options: &Options,
     monitor: &dyn Monitor,
 ) -> Result<Outcome> {
     let open = open_root(place)?;
     // Names are relative to the folder that was named, whatever it belongs to.
-    let whole = Place { scope: RelPath::root(), ..place.clone() };
+    let whole = RootLocation { scope: RelPath::root(), ..place.clone() };
     let digests = AlgorithmSet::of(&[Algorithm::Blake3]);
     let Expected { mut catalog, entries, troubles } =
         expected(&whole, &open, source, digests, monitor)?;
@@ -63,7 +63,7 @@ fn around_payload(source: &Source, catalog: &mut Catalog) -> Result<Vec<RelPath>
         let path = RelPath::from_bytes(name);
         let (first, end) = path.below();
         let is_listed = catalog.get(&path)?.is_some()
-            || !catalog.page(&Bound::From(&first), end.as_deref())?.is_empty();
+            || !catalog.page(&PageStart::From(&first), end.as_deref())?.is_empty();
         if !is_listed && path.as_bytes() != b"data" {
             unlisted.push(path);
         }
@@ -72,7 +72,7 @@ fn around_payload(source: &Source, catalog: &mut Catalog) -> Result<Vec<RelPath>
 }
 
 /// Returns the list's own files, if they are in the folder that it is about.
-fn own(place: &Place, source: &Source) -> Vec<RelPath> {
+fn own(place: &RootLocation, source: &Source) -> Vec<RelPath> {
     let below = |file: &std::path::PathBuf| {
         let rest = file.strip_prefix(&place.root).ok()?;
         let bytes = os_path::bytes(rest);

@@ -2,11 +2,11 @@
 //! the record is read and not the tree, so that it works while the medium is elsewhere.
 
 use super::opening::require_record;
-use crate::catalog::{Bound, Catalog, Place, Stored};
+use crate::catalog::{Catalog, PageStart, RootLocation, StoredRow};
 use crate::words::{AgeHistogram, Clock, Error, Monitor, Result};
 
 /// Sorts the recorded files of a place by when they were verified.
-pub fn age(place: &Place, clock: &Clock, monitor: &dyn Monitor) -> Result<AgeHistogram> {
+pub fn age(place: &RootLocation, clock: &Clock, monitor: &dyn Monitor) -> Result<AgeHistogram> {
     require_record(place)?;
     let mut catalog = Catalog::open(&place.catalog, None)?;
     let now_s = clock.now_s();
@@ -14,26 +14,26 @@ pub fn age(place: &Place, clock: &Clock, monitor: &dyn Monitor) -> Result<AgeHis
     let mut ages =
         AgeHistogram { nested_roots: catalog.nested_roots()?, ..AgeHistogram::default() };
     ages.nested_roots.retain(|path| path.is_within(&place.scope));
-    let mut add = |stored: &Stored| match stored {
-        Stored::Sound(row) if row.is_live_file() => {
+    let mut add = |stored: &StoredRow| match stored {
+        StoredRow::Sound(row) if row.is_live_file() => {
             let record = &row.record;
             ages.add(&record.path, record.entry.size, record.verified_s, now_s);
             row.known_damage().into_iter().for_each(|known| ages.add_damage(known));
         }
-        Stored::Sound(_) => {}
-        Stored::Bad(_) => ages.bad_records += 1,
+        StoredRow::Sound(_) => {}
+        StoredRow::Bad(_) => ages.bad_records += 1,
     };
     if !place.scope.is_root() {
         catalog.get(&place.scope)?.iter().for_each(&mut add);
     }
-    let mut page = catalog.page(&Bound::From(&first), end.as_deref())?;
+    let mut page = catalog.page(&PageStart::From(&first), end.as_deref())?;
     while let Some(last) = page.last() {
         let after = last.path().as_bytes().to_vec();
         page.iter().for_each(&mut add);
         if let Some(code) = monitor.stop_requested() {
             return Err(Error::Interrupted(code));
         }
-        page = catalog.page(&Bound::After(&after), end.as_deref())?;
+        page = catalog.page(&PageStart::After(&after), end.as_deref())?;
     }
     ages.bad_records = ages.bad_records.max(catalog.audit_unless_shown()?.faults());
     Ok(ages)

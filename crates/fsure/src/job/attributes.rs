@@ -10,8 +10,8 @@ use fsure_os::{Kind, Stat};
 
 use super::Options;
 use crate::catalog::OWN_FOLDER;
-use crate::exchange::{Item, Problem, Source, Trouble, cshatag};
-use crate::tree::{Borders, LISTERS, Patterns, Step, Walk, WalkOptions};
+use crate::exchange::{Item, Problem, ProblemKind, Source, cshatag};
+use crate::tree::{LISTERS, Patterns, Walk, WalkBounds, WalkEvent, WalkOptions};
 use crate::words::{Error, IoContext as _, Monitor, RelPath, Result};
 
 /// More than either attribute has in it.
@@ -28,9 +28,9 @@ pub(super) fn read(
     let options = WalkOptions {
         scope: RelPath::root(),
         patterns: Patterns::new(&[], &[], &[])?,
-        borders: Borders {
+        borders: WalkBounds {
             own: vec![RelPath::from_bytes(OWN_FOLDER.as_bytes())],
-            ..Borders::default()
+            ..WalkBounds::default()
         },
         listers: LISTERS,
         patience: Options::default().effort.patience,
@@ -40,14 +40,14 @@ pub(super) fn read(
             return Err(Error::Interrupted(code));
         }
         let item = match step? {
-            Step::Entry(path, stat, _) => of_file(&root, folder, path, &stat)?,
-            Step::Unseen(path, error) | Step::Unlisted(path, error) => {
+            WalkEvent::Entry(path, stat, _) => of_file(&root, folder, path, &stat)?,
+            WalkEvent::Unseen(path, error) | WalkEvent::Unlisted(path, error) => {
                 Some(unread(&path, &error.to_string()))
             }
-            Step::LeftOut(..)
-            | Step::Listed(_)
-            | Step::PatternsRead(..)
-            | Step::PatternsUnread(..) => None,
+            WalkEvent::LeftOut(..)
+            | WalkEvent::Listed(_)
+            | WalkEvent::PatternsRead(..)
+            | WalkEvent::PatternsUnread(..) => None,
         };
         if let Some(item) = item {
             each(folder, item)?;
@@ -77,5 +77,5 @@ fn of_file(root: &Root, folder: &Path, path: RelPath, stat: &Stat) -> Result<Opt
 
 fn unread(path: &RelPath, why: &str) -> Item {
     let reason = format!("{}: its attributes cannot be read: {why}", path.display());
-    Item::Problem(Problem { line: 0, reason, trouble: Trouble::Unsupported })
+    Item::Problem(Problem { line: 0, reason, trouble: ProblemKind::Unsupported })
 }

@@ -12,10 +12,10 @@ use fsure_os::place::Places;
 use super::carriers::{Teller, read_folder_file};
 use super::opening::{OpenRoot, open_root, plan};
 use super::{Options, listing};
-use crate::catalog::{Catalog, OWN_CATALOG, OWN_FOLDER, Place, Settings, Stored};
-use crate::exchange::{Listed, contradicts, read_attribute, read_folder};
+use crate::catalog::{Catalog, OWN_CATALOG, OWN_FOLDER, RootLocation, Settings, StoredRow};
+use crate::exchange::{ManifestEntry, contradicts, read_attribute, read_folder};
 use crate::scan::{Purpose, scan};
-use crate::tree::{Step, Walk, WalkOptions};
+use crate::tree::{Walk, WalkEvent, WalkOptions};
 use crate::words::{
     Algorithm, AlgorithmSet, Changes, Clock, Error, FILE_ATTRIBUTE, FOLDER_FILE, Monitor, Outcome,
     RelPath, Result, SidecarCounts,
@@ -27,7 +27,7 @@ const PROBED: u64 = 100;
 /// Judges the files of a folder without a catalog by what travelled with them;
 /// `None` where nothing did.
 pub(super) fn verify(
-    place: &Place,
+    place: &RootLocation,
     options: &Options,
     monitor: &dyn Monitor,
 ) -> Result<Option<Outcome>> {
@@ -54,7 +54,7 @@ pub(super) fn verify(
 
 /// Fills a new catalog with what travelled with the data.
 pub(super) fn adopt(
-    place: &Place,
+    place: &RootLocation,
     open: &OpenRoot,
     walk: &WalkOptions,
     catalog: &mut Catalog,
@@ -98,7 +98,7 @@ pub(super) fn gather(
         if let Some(code) = monitor.stop_requested() {
             return Err(Error::Interrupted(code));
         }
-        let Step::Entry(path, stat, _) = step? else { continue };
+        let WalkEvent::Entry(path, stat, _) = step? else { continue };
         match stat.kind {
             Kind::Folder => gatherer.folder(&path)?,
             Kind::File => gatherer.file(&path, &stat)?,
@@ -177,7 +177,7 @@ impl Gatherer<'_> {
                 return Ok(());
             }
         };
-        let Some(Stored::Sound(row)) = self.catalog.get(path)? else {
+        let Some(StoredRow::Sound(row)) = self.catalog.get(path)? else {
             return self.take(path.clone(), carrier);
         };
         let other = crate::exchange::carried(&row.record);
@@ -190,7 +190,7 @@ impl Gatherer<'_> {
             return self.catalog.delete(path);
         }
         // Of two that are of different times, the one that fits the file.
-        let fits = |listed: &Listed| {
+        let fits = |listed: &ManifestEntry| {
             listed.size == Some(stat.size)
                 && listed.modified.is_some_and(|modified| modified.time_ns == stat.mtime_ns)
         };
@@ -207,7 +207,7 @@ impl Gatherer<'_> {
         self.teller.tell(path, &format!("the record that travels with the data is damaged: {why}"));
     }
 
-    fn take(&mut self, path: RelPath, listed: Listed) -> Result<()> {
+    fn take(&mut self, path: RelPath, listed: ManifestEntry) -> Result<()> {
         self.found.used += 1;
         let file_system = self.catalog.root_identity().0.id;
         let named = listing::Named { path, there: None, written: None };

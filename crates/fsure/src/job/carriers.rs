@@ -7,8 +7,8 @@ use std::io;
 
 use fsure_os::folder::{Root, is_gone};
 
-use crate::catalog::{Bound, Catalog, Stored};
-use crate::exchange::{Listed, carried};
+use crate::catalog::{Catalog, PageStart, StoredRow};
+use crate::exchange::{ManifestEntry, carried};
 use crate::words::{EntryKind, FOLDER_FILE, Monitor, RelPath, Result};
 
 /// Number of problems that are reported one by one.
@@ -64,7 +64,7 @@ pub(super) fn read_carrier(root: &Root, path: &RelPath) -> io::Result<Option<Vec
 /// A folder on the way down, with what is known of it so far.
 struct Frame {
     folder: RelPath,
-    files: Vec<Listed>,
+    files: Vec<ManifestEntry>,
     /// Recorded folders in it of which no record came by.
     unvisited: BTreeSet<RelPath>,
     /// True if the folder is a root of its own or below one.
@@ -72,7 +72,7 @@ struct Frame {
 }
 
 /// Takes a folder and its recorded files.
-type Visit<'a> = dyn FnMut(&mut Catalog, &RelPath, Vec<Listed>) -> Result<()> + 'a;
+type Visit<'a> = dyn FnMut(&mut Catalog, &RelPath, Vec<ManifestEntry>) -> Result<()> + 'a;
 
 /// Calls `visit` for every recorded folder, including the root, with its recorded files.
 /// Folders come after those below them. Roots below this one are left out,
@@ -86,12 +86,12 @@ pub(super) fn each_folder(catalog: &mut Catalog, visit: &mut Visit<'_>) -> Resul
     let mut way = vec![frame(RelPath::root(), false)];
     let mut after: Option<Vec<u8>> = None;
     loop {
-        let from = after.as_deref().map_or(Bound::From(b""), Bound::After);
+        let from = after.as_deref().map_or(PageStart::From(b""), PageStart::After);
         let page = catalog.page(&from, None)?;
         let Some(last) = page.last() else { break };
         after = Some(last.path().as_bytes().to_vec());
         for stored in page {
-            let Stored::Sound(row) = stored else { continue };
+            let StoredRow::Sound(row) = stored else { continue };
             if row.is_gone() {
                 continue;
             }

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 use super::Options;
 use super::side::{Given, Item, Opened, What};
-use crate::catalog::Waiting;
-use crate::exchange::Format;
+use crate::catalog::MoveCandidates;
+use crate::exchange::ManifestFormat;
 use crate::scan::hash::of_nothing;
 use crate::words::{
     Algorithm, AlgorithmSet, ComparedPath, Comparison, Difference, Entry, EntryKind, Error,
@@ -22,7 +22,7 @@ pub struct Side {
     /// A folder, a catalog or a list.
     pub path: PathBuf,
     /// Format of a list; `None` to detect it from the list.
-    pub format: Option<Format>,
+    pub format: Option<ManifestFormat>,
 }
 
 /// Compares `here` with `there` and passes each difference to `tell`. With
@@ -60,7 +60,7 @@ pub fn compare(
             known_damage,
             ..Default::default()
         },
-        waiting: Waiting::new()?,
+        waiting: MoveCandidates::new()?,
         wanted,
         only_files: here.is_list || there.is_list,
         of_nothing: of_nothing(wanted),
@@ -103,7 +103,7 @@ fn wanted([one, other]: [&Given; 2]) -> Result<Algorithm> {
 struct Merge<'a> {
     found: Comparison,
     /// Entries that are on one side only, until all names are known.
-    waiting: Waiting,
+    waiting: MoveCandidates,
     wanted: Algorithm,
     /// True if one side is a list, which has nothing but files.
     only_files: bool,

@@ -12,7 +12,7 @@ use std::time::Duration;
 use fsure_os::folder::Root;
 use toml::de::{DeTable, DeValue};
 
-use crate::scan::{DEPTH_MAX, Effort, Rate, THREADS_MAX};
+use crate::scan::{DEPTH_MAX, IoOptions, RateLimiter, THREADS_MAX};
 use crate::words::{Algorithm, AlgorithmSet, Error, Result};
 
 const FILE: &str = ".fsure/config.toml";
@@ -87,8 +87,8 @@ impl UserConfig {
             "digests" => self.digests = Some(digests(&strings(value)?)?),
             "threads" => self.threads = Some(number(value, THREADS_MAX)?),
             "depth" => self.depth = Some(number(value, DEPTH_MAX)?),
-            "rate" => self.rate = Some(Rate::parse(string(value)?)?),
-            "timeout" => self.timeout = Some(Effort::parse_patience(string(value)?)?),
+            "rate" => self.rate = Some(RateLimiter::parse(string(value)?)?),
+            "timeout" => self.timeout = Some(IoOptions::parse_patience(string(value)?)?),
             "color" => self.color = Some(one_of(string(value)?, &COLORS)?),
             "backup" => self.backup = strings(value)?.into_iter().map(PathBuf::from).collect(),
             "signed_by" => self.signed_by = Some(string(value)?.to_owned()),

@@ -8,7 +8,7 @@ use fsure_os::{Kind, Stat};
 use super::Options;
 use super::look::{Looked, look};
 use super::opening::{offline, open_root, require_scope};
-use crate::catalog::{Catalog, Place, Stored};
+use crate::catalog::{Catalog, RootLocation, StoredRow};
 use crate::words::{
     Algorithm, AlgorithmSet, Duplicate, Duplicates, Entry, Monitor, RelPath, Result,
 };
@@ -16,7 +16,7 @@ use crate::words::{
 /// Finds files of equal content in a folder, recorded or not, and passes each to
 /// `tell`, group by group.
 pub fn dupes(
-    place: &Place,
+    place: &RootLocation,
     options: &Options,
     monitor: &dyn Monitor,
     tell: &mut dyn FnMut(&Duplicate),
@@ -42,7 +42,7 @@ pub fn dupes(
     groups.found.files_read = looked.files_read;
     groups.found.bytes_read = looked.bytes_read;
     looked.catalog.each_equal(algorithm, &place.scope, &mut |stored| {
-        if let Stored::Sound(row) = stored
+        if let StoredRow::Sound(row) = stored
             && !looked.unread.contains(&row.record.path)
         {
             let record = row.record;

@@ -5,8 +5,8 @@ use fsure_os::volume::Volume;
 
 use super::listing::{self, Named, Refusal, Troubles, named, record};
 use super::opening::OpenRoot;
-use crate::catalog::{Catalog, Place, Settings, Stored};
-use crate::exchange::{Format, Listed, Source, Trouble};
+use crate::catalog::{Catalog, RootLocation, Settings, StoredRow};
+use crate::exchange::{ManifestEntry, ManifestFormat, ProblemKind, Source};
 use crate::scan::LISTED_SIZE;
 use crate::words::{AlgorithmSet, FileSystemId, Monitor, Record, RelPath, Result};
 
@@ -24,14 +24,14 @@ pub(super) struct Expected {
 
 /// Reads a list for the files below `place`; `digests` are to be computed of them.
 pub(super) fn expected(
-    place: &Place,
+    place: &RootLocation,
     open: &OpenRoot,
     source: &Source,
     digests: AlgorithmSet,
     monitor: &dyn Monitor,
 ) -> Result<Expected> {
     let root = (open.volume.clone(), open.inode);
-    let mut find = |listed: &Listed| Ok(named(&open.root, &place.scope, listed));
+    let mut find = |listed: &ManifestEntry| Ok(named(&open.root, &place.scope, listed));
     expected_where(root, source, digests, &mut find, monitor)
 }
 
@@ -40,7 +40,7 @@ pub(super) fn expected_where(
     root: (Volume, u64),
     source: &Source,
     digests: AlgorithmSet,
-    find: &mut dyn FnMut(&Listed) -> Result<Named>,
+    find: &mut dyn FnMut(&ManifestEntry) -> Result<Named>,
     monitor: &dyn Monitor,
 ) -> Result<Expected> {
     let settings = Settings { digests, cross_file_systems: false };
@@ -48,7 +48,7 @@ pub(super) fn expected_where(
     let file_system = catalog.root_identity().0.id;
     // A list is of one moment, whatever happens to its files later; attributes are
     // kept by a program that, like fsure, takes an edit for an edit.
-    let keeps_date = source.format == Format::Cshatag;
+    let keeps_date = source.format == ManifestFormat::Cshatag;
     let (mut entries, mut respelled) = (0, 0_u64);
     let mut troubles = listing::read(source, monitor, true, &mut |listed| {
         entries += 1;
@@ -71,7 +71,7 @@ pub(super) fn expected_where(
             }
             // In a bag, names that differ by their Unicode form are one.
             let is_taken = source.bag.is_none()
-                && matches!(catalog.get(&found.path)?, Some(Stored::Sound(row))
+                && matches!(catalog.get(&found.path)?, Some(StoredRow::Sound(row))
                     if row.record.verified_s & RESPELLED == 0);
             let (marks, named) = match is_taken {
                 true => (0, found.into_written()),
@@ -92,7 +92,7 @@ pub(super) fn expected_where(
 fn marked(
     marks: i64,
     named: Named,
-    listed: Listed,
+    listed: ManifestEntry,
     file_system: FileSystemId,
     keeps_date: bool,
 ) -> Record {
@@ -104,7 +104,7 @@ fn marked(
 /// Reports each breach of a bag's rules in a list that was taken entry by entry, and
 /// returns their number.
 pub(super) fn broken_rules(
-    place: &Place,
+    place: &RootLocation,
     open: &OpenRoot,
     source: &Source,
     monitor: &dyn Monitor,
@@ -135,7 +135,7 @@ fn put(
     source: &Source,
     record: Record,
 ) -> Result<std::result::Result<(), Refusal>> {
-    let Some(Stored::Sound(row)) = catalog.get(&record.path)? else {
+    let Some(StoredRow::Sound(row)) = catalog.get(&record.path)? else {
         return catalog.put(None, record, &[]).map(Ok);
     };
     let has_size = |record: &Record| record.verified_s & LISTED_SIZE != 0;
@@ -149,7 +149,7 @@ fn put(
     Ok(match &source.bag {
         // A manifest has one kind of digest.
         Some(bag) if is_twice && joined.is_ok() => Err(Refusal {
-            trouble: if bag.is_strict { Trouble::Malformed } else { Trouble::Note },
+            trouble: if bag.is_strict { ProblemKind::Malformed } else { ProblemKind::Note },
             reason: format!("{} is listed twice", record.path.display()),
             is_contradiction: false,
         }),

@@ -16,8 +16,10 @@ use super::look::warn_of_known_damage;
 use super::opening::require_record;
 use super::output::{is_reader_gone, open_output, unless_reader_left, unless_stopped};
 use super::{Options, UpdateOptions, update};
-use crate::catalog::{Bound, Catalog, Place, Stored};
-use crate::exchange::{About, Format, Listed, Modified, bag_files, mhl_chain, writer};
+use crate::catalog::{Catalog, PageStart, RootLocation, StoredRow};
+use crate::exchange::{
+    ListedMtime, ManifestEntry, ManifestFormat, ManifestHeader, bag_files, mhl_chain, writer,
+};
 use crate::words::{
     Error, ExitCode, Finding, IoContext as _, Monitor, Outcome, Progress, Record, RelPath, Result,
     Verdict, VerdictCounts,
@@ -71,8 +73,8 @@ impl Exported {
 /// Writes the record of a place as a list, with names relative to the requested
 /// path.
 pub fn export(
-    place: &Place,
-    format: Format,
+    place: &RootLocation,
+    format: ManifestFormat,
     options: &Options,
     target: Target<'_>,
     monitor: &dyn Monitor,
@@ -118,7 +120,7 @@ pub fn export(
 fn cut_short(export: &Export<'_>, catalog: &mut Catalog, to: &Path) -> Error {
     let mut all = 0;
     let counted = each_row(catalog, export.scope, &mut |stored| {
-        all += u64::from(matches!(stored, Stored::Sound(row) if row.is_live_file()));
+        all += u64::from(matches!(stored, StoredRow::Sound(row) if row.is_live_file()));
         Ok(())
     });
     let of = if counted.is_ok() { format!(" of {all}") } else { String::new() };
@@ -141,15 +143,18 @@ fn nothing(completing: ExitCode) -> Exported {
     }
 }
 
-fn about() -> About {
+fn about() -> ManifestHeader {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    About { made_s: since.map_or(0, |since| since.as_secs()).cast_signed(), host: plain::host() }
+    ManifestHeader {
+        made_s: since.map_or(0, |since| since.as_secs()).cast_signed(),
+        host: plain::host(),
+    }
 }
 
 /// Computes missing digests, if there are any.
 fn complete(
-    place: &Place,
-    format: Format,
+    place: &RootLocation,
+    format: ManifestFormat,
     options: &Options,
     monitor: &dyn Monitor,
 ) -> Result<ExitCode> {
@@ -169,11 +174,11 @@ fn complete(
     Ok(outcome.exit_code())
 }
 
-fn is_lacking(place: &Place, format: Format) -> Result<bool> {
+fn is_lacking(place: &RootLocation, format: ManifestFormat) -> Result<bool> {
     let mut catalog = Catalog::open(&place.catalog, None)?;
     let mut is_lacking = false;
     each_row(&mut catalog, &place.scope, &mut |stored| {
-        if let Stored::Sound(row) = stored {
+        if let StoredRow::Sound(row) = stored {
             let has = row.record.digests.algorithms();
             is_lacking |= row.is_live_file() && !has.covers(format.digests());
         }
@@ -212,7 +217,7 @@ impl Monitor for Aside<'_> {
 fn each_row(
     catalog: &mut Catalog,
     scope: &RelPath,
-    each: &mut dyn FnMut(&Stored) -> Result<()>,
+    each: &mut dyn FnMut(&StoredRow) -> Result<()>,
 ) -> Result<()> {
     if !scope.is_root()
         && let Some(stored) = catalog.get(scope)?
@@ -222,7 +227,7 @@ fn each_row(
     let (mut from, end) = scope.below();
     let mut is_first = true;
     loop {
-        let bound = if is_first { Bound::From(&from) } else { Bound::After(&from) };
+        let bound = if is_first { PageStart::From(&from) } else { PageStart::After(&from) };
         let page = catalog.page(&bound, end.as_deref())?;
         let Some(last) = page.last() else { return Ok(()) };
         for stored in &page {
@@ -235,7 +240,7 @@ fn each_row(
 
 struct Export<'a> {
     scope: &'a RelPath,
-    format: Format,
+    format: ManifestFormat,
     monitor: &'a dyn Monitor,
     exported: Exported,
 }
@@ -245,7 +250,7 @@ impl Export<'_> {
     fn list(
         &mut self,
         catalog: &mut Catalog,
-        about: &About,
+        about: &ManifestHeader,
         out: &mut dyn Write,
         to: &Path,
     ) -> Result<()> {
@@ -265,7 +270,7 @@ impl Export<'_> {
     fn output(
         &mut self,
         catalog: &mut Catalog,
-        about: &About,
+        about: &ManifestHeader,
         output: Output,
         to: &Path,
     ) -> Result<()> {
@@ -277,7 +282,12 @@ impl Export<'_> {
 
     /// Writes the list atomically as a file of a form that is several files, and returns
     /// its SHA-512.
-    fn file(&mut self, catalog: &mut Catalog, about: &About, to: &Path) -> Result<Vec<u8>> {
+    fn file(
+        &mut self,
+        catalog: &mut Catalog,
+        about: &ManifestHeader,
+        to: &Path,
+    ) -> Result<Vec<u8>> {
         let file = Beside::create(to).context("write", to)?;
         let mut out = Hashing { out: BufWriter::new(file), hasher: Sha512::new() };
         self.list(catalog, about, &mut out, to)?;
@@ -291,12 +301,12 @@ impl Export<'_> {
     fn folder(
         &mut self,
         catalog: &mut Catalog,
-        about: &About,
+        about: &ManifestHeader,
         root: &Path,
         folder: &Path,
     ) -> Result<()> {
         let chain = folder.join("ascmhl_chain.xml");
-        if self.format == Format::AscMhl && os_path::exists(&chain) {
+        if self.format == ManifestFormat::AscMhl && os_path::exists(&chain) {
             return Err(Error::Usage {
                 message: format!("{} holds a history already", folder.display()),
                 hint: Some("a second generation is the business of an ASC MHL tool".to_owned()),
@@ -304,7 +314,7 @@ impl Export<'_> {
         }
         os_path::make_folder(folder).context("make", folder)?;
         let time = Timestamp::from_second(about.made_s).unwrap_or_default();
-        if self.format == Format::AscMhl {
+        if self.format == ManifestFormat::AscMhl {
             let name = root.file_name().map(|name| name.to_string_lossy().into_owned());
             let date = time.strftime("%Y-%m-%d_%H%M%SZ");
             let name = format!("0001_{}_{date}.mhl", name.unwrap_or_default());
@@ -322,11 +332,11 @@ impl Export<'_> {
 
     /// Returns the entry of the list for a row; `None` if the row is left out. Tombstones
     /// are counted; bad rows and files that cannot be listed are counted and reported.
-    fn entry(&mut self, stored: &Stored) -> Option<Listed> {
+    fn entry(&mut self, stored: &StoredRow) -> Option<ManifestEntry> {
         let shown = stored.path().display();
         let row = match stored {
-            Stored::Sound(row) => row,
-            Stored::Bad(_) => {
+            StoredRow::Sound(row) => row,
+            StoredRow::Bad(_) => {
                 self.exported.bad += 1;
                 self.monitor.warn(&format!("{shown}: left out, its record fails its own seal"));
                 return None;
@@ -351,12 +361,12 @@ impl Export<'_> {
             self.monitor.warn(&format!("{shown}: left out, its record has no {digests}"));
             return None;
         }
-        let modified = entry.exact_mtime_ns().map(|time_ns| Modified { time_ns, unit_ns: 1 });
+        let modified = entry.exact_mtime_ns().map(|time_ns| ListedMtime { time_ns, unit_ns: 1 });
         if let Some(known) = row.known_damage() {
             self.exported.known_damage.add(known.verdict);
         }
         let (digests, size) = (digests.clone(), Some(entry.size));
-        Some(Listed { path, digests, size, modified, ..Listed::default() })
+        Some(ManifestEntry { path, digests, size, modified, ..ManifestEntry::default() })
     }
 
     /// Returns the path relative to the requested one; the name if a file was requested.

@@ -12,8 +12,8 @@ use super::Options;
 use super::expected::broken_rules;
 use super::listing::{self, Refusal, Troubles, named, record};
 use super::opening::{OpenRoot, keep_backup, lock, open_root, root_identity};
-use crate::catalog::{Catalog, OWN_FOLDER, Place, Row, Settings, Stored};
-use crate::exchange::{Format, Listed, Source, Trouble};
+use crate::catalog::{Catalog, OWN_FOLDER, RootLocation, Row, Settings, StoredRow};
+use crate::exchange::{ManifestEntry, ManifestFormat, ProblemKind, Source};
 use crate::words::{
     Algorithm, AlgorithmSet, Changes, Clock, Digests, Entry, EntryKind, Error, ExitCode, Monitor,
     Record, RelPath, Result,
@@ -70,7 +70,7 @@ impl Imported {
 
 /// Records the files below `place` as a list has them.
 pub fn import(
-    place: &Place,
+    place: &RootLocation,
     source: &Source,
     options: &Options,
     monitor: &dyn Monitor,
@@ -95,7 +95,7 @@ pub fn import(
         imported: Imported::default(),
         folders: HashSet::new(),
     };
-    if source.format == Format::Sfv {
+    if source.format == ManifestFormat::Sfv {
         import.prove(source, options, monitor)?;
     } else {
         import.take_all(source, monitor)?;
@@ -121,7 +121,7 @@ fn nothing(source: &Source, monitor: &dyn Monitor) -> Result<Imported> {
 }
 
 pub(super) struct Import<'a> {
-    pub(super) place: &'a Place,
+    pub(super) place: &'a RootLocation,
     pub(super) open: &'a OpenRoot,
     pub(super) catalog: &'a mut Catalog,
     pub(super) imported: Imported,
@@ -145,15 +145,15 @@ impl Import<'_> {
         Ok(())
     }
 
-    fn take(&mut self, listed: Listed) -> Result<std::result::Result<(), Refusal>> {
+    fn take(&mut self, listed: ManifestEntry) -> Result<std::result::Result<(), Refusal>> {
         let refuse = |trouble, reason| Ok(Err(Refusal::new(trouble, reason)));
         let named = named(&self.open.root, &self.place.scope, &listed);
         let shown = named.path.display().to_string();
         if named.path.is_within(&RelPath::from_bytes(OWN_FOLDER.as_bytes())) {
-            return refuse(Trouble::Unsupported, format!("{shown} belongs to fsure itself"));
+            return refuse(ProblemKind::Unsupported, format!("{shown} belongs to fsure itself"));
         }
         if named.there.as_ref().is_some_and(|stat| stat.kind != Kind::File) {
-            return refuse(Trouble::Unsupported, format!("{shown} is no file here"));
+            return refuse(ProblemKind::Unsupported, format!("{shown} is no file here"));
         }
         match self.catalog.get(&named.path)? {
             None => {
@@ -164,10 +164,10 @@ impl Import<'_> {
                 let record = record(named, listed, file_system, true);
                 self.catalog.put(None, record, &[]).map(Ok)
             }
-            Some(Stored::Bad(_)) => {
-                refuse(Trouble::Malformed, format!("the record of {shown} fails its own seal"))
+            Some(StoredRow::Bad(_)) => {
+                refuse(ProblemKind::Malformed, format!("the record of {shown} fails its own seal"))
             }
-            Some(Stored::Sound(row)) => match row.record.digests.agree(&listed.digests) {
+            Some(StoredRow::Sound(row)) => match row.record.digests.agree(&listed.digests) {
                 // Several digests of one file are several lines of most lists.
                 None | Some(true) if row.record.hashed_ns == 0 => {
                     self.imported.known += 1;
@@ -195,11 +195,11 @@ impl Import<'_> {
             Some(false) => {
                 self.imported.conflicts += 1;
                 let reason = format!("{shown} is recorded with another digest, which stays");
-                (Trouble::Malformed, reason)
+                (ProblemKind::Malformed, reason)
             }
             None => {
                 self.imported.incomparable += 1;
-                (Trouble::Note, format!("{shown} is recorded with other kinds of digests only"))
+                (ProblemKind::Note, format!("{shown} is recorded with other kinds of digests only"))
             }
         };
         Ok(Err(Refusal::new(trouble, reason)))
@@ -252,7 +252,7 @@ impl Import<'_> {
     }
 }
 
-fn open_or_create(place: &Place, open: &OpenRoot, monitor: &dyn Monitor) -> Result<Catalog> {
+fn open_or_create(place: &RootLocation, open: &OpenRoot, monitor: &dyn Monitor) -> Result<Catalog> {
     let own_folder = place.root.join(OWN_FOLDER);
     if place.is_inside() && !os_path::exists(&own_folder) {
         os_path::make_lasting_folder(&own_folder).map_err(|error| Error::RecordNotWritten {

@@ -9,9 +9,9 @@ use fsure_os::attribute::Node;
 use fsure_os::folder::{Root, is_gone};
 
 use super::carriers::{FOLDER_FILE_MAX, Teller, each_folder, read_carrier, read_folder_file};
-use crate::catalog::{Bound, Catalog, Choices, Row, Stored};
+use crate::catalog::{Catalog, PageStart, RootOptions, Row, StoredRow};
 use crate::exchange::{
-    Listed, carried, contradicts, is_cut_off_folder_file, is_folder_file, read_attribute,
+    ManifestEntry, carried, contradicts, is_cut_off_folder_file, is_folder_file, read_attribute,
     read_folder, says_more, write_attribute, write_folder,
 };
 use crate::scan::Accept;
@@ -41,14 +41,14 @@ pub(super) fn bring_in_line(
     monitor: &dyn Monitor,
     outcome: &mut Outcome,
 ) -> Result<()> {
-    let Choices { layout, leaving, .. } = catalog.choices();
+    let RootOptions { layout, leaving, .. } = catalog.choices();
     let mut run = Run::new(root, Some((accept, started_ns)), monitor);
     let carriers = &mut outcome.carriers;
     for left in leaving.iter() {
         run.go(left, Aim::TakeAway, catalog)?;
         if run.found.refused == 0 && run.is_going_on() {
             let leaving = catalog.choices().leaving.without(left);
-            catalog.set_choices(Choices { leaving, ..catalog.choices() })?;
+            catalog.set_choices(RootOptions { leaving, ..catalog.choices() })?;
         }
     }
     if layout != SidecarKind::Tree && run.is_going_on() {
@@ -181,15 +181,15 @@ impl<'a> Run<'a> {
         &mut self,
         catalog: &mut Catalog,
         path: &RelPath,
-        carrier: &Listed,
-        record: &Listed,
+        carrier: &ManifestEntry,
+        record: &ManifestEntry,
     ) -> Result<bool> {
         if !contradicts(carrier, record) {
             return Ok(false);
         }
         if let Some((accept, started_ns)) = self.writes
             && accept.covers(path)
-            && let Some(Stored::Sound(row)) = catalog.get(path)?
+            && let Some(StoredRow::Sound(row)) = catalog.get(path)?
             && row.record.hashed_ns >= started_ns
         {
             return Ok(false);
@@ -203,7 +203,7 @@ impl<'a> Run<'a> {
         &mut self,
         catalog: &mut Catalog,
         folder: &RelPath,
-        mut files: Vec<Listed>,
+        mut files: Vec<ManifestEntry>,
         aim: Aim,
     ) -> Result<()> {
         let path = folder.join(FOLDER_FILE.as_bytes());
@@ -274,8 +274,8 @@ impl<'a> Run<'a> {
         &mut self,
         catalog: &mut Catalog,
         folder: &RelPath,
-        carriers: &[Listed],
-        files: &[Listed],
+        carriers: &[ManifestEntry],
+        files: &[ManifestEntry],
     ) -> Result<bool> {
         let mut has_one = false;
         for carrier in carriers {
@@ -289,7 +289,7 @@ impl<'a> Run<'a> {
 
     /// Returns true if any of a folder's files might be there. If none is, a file system
     /// might not be mounted, and the folder of that name is another one.
-    fn is_any_here(&self, folder: &RelPath, files: &[Listed]) -> bool {
+    fn is_any_here(&self, folder: &RelPath, files: &[ManifestEntry]) -> bool {
         files.iter().any(|file| {
             let stat = self.root.stat(folder.join(file.path.as_bytes()).as_bytes());
             !stat.is_err_and(|error| is_gone(&error))
@@ -320,12 +320,12 @@ impl<'a> Run<'a> {
         let nested: HashSet<RelPath> = catalog.nested_roots()?.into_iter().collect();
         let mut after: Option<Vec<u8>> = None;
         while self.is_going_on() {
-            let from = after.as_deref().map_or(Bound::From(b""), Bound::After);
+            let from = after.as_deref().map_or(PageStart::From(b""), PageStart::After);
             let page = catalog.page(&from, None)?;
             let Some(last) = page.last() else { break };
             after = Some(last.path().as_bytes().to_vec());
             for stored in &page {
-                if let Stored::Sound(row) = stored
+                if let StoredRow::Sound(row) = stored
                     && row.is_live_file()
                     && !is_below_any(&nested, &row.record.path)
                     && self.is_going_on()
@@ -431,12 +431,12 @@ fn is_below_any(nested: &HashSet<RelPath>, path: &RelPath) -> bool {
     !nested.is_empty() && std::iter::successors(path.parent(), above).any(|f| nested.contains(&f))
 }
 
-fn find<'a>(files: &'a [Listed], carrier: &Listed) -> Option<&'a Listed> {
+fn find<'a>(files: &'a [ManifestEntry], carrier: &ManifestEntry) -> Option<&'a ManifestEntry> {
     let place = files.binary_search_by(|file| file.path.cmp(&carrier.path));
     place.ok().map(|place| &files[place])
 }
 
-fn bytes_of(files: &[Listed]) -> Result<Vec<u8>> {
+fn bytes_of(files: &[ManifestEntry]) -> Result<Vec<u8>> {
     write_folder(files).map_err(|error| Error::Internal(format!("a line of JSON: {error}")))
 }
 

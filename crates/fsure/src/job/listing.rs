@@ -6,8 +6,8 @@ use fsure_os::Kind;
 use fsure_os::folder::Root;
 
 use super::attributes;
-use crate::catalog::{Bound, Catalog, Stored};
-use crate::exchange::{Format, Item, Listed, Modified, Source, Trouble};
+use crate::catalog::{Catalog, PageStart, StoredRow};
+use crate::exchange::{Item, ListedMtime, ManifestEntry, ManifestFormat, ProblemKind, Source};
 use crate::scan::LISTED_SIZE;
 use crate::words::{
     Entry, EntryKind, Error, FileSystemId, Monitor, Record, RelPath, Result, UNDATED,
@@ -28,19 +28,19 @@ pub(super) struct Troubles {
 
 /// The reason why an entry was not taken.
 pub(super) struct Refusal {
-    pub(super) trouble: Trouble,
+    pub(super) trouble: ProblemKind,
     pub(super) reason: String,
     /// True if two entries of one file contradict each other.
     pub(super) is_contradiction: bool,
 }
 
 impl Refusal {
-    pub(super) fn new(trouble: Trouble, reason: String) -> Self {
+    pub(super) fn new(trouble: ProblemKind, reason: String) -> Self {
         Self { trouble, reason, is_contradiction: false }
     }
 
     pub(super) fn contradiction(reason: String) -> Self {
-        Self { trouble: Trouble::Malformed, reason, is_contradiction: true }
+        Self { trouble: ProblemKind::Malformed, reason, is_contradiction: true }
     }
 }
 
@@ -51,7 +51,7 @@ pub(super) fn read(
     source: &Source,
     monitor: &dyn Monitor,
     is_first_time: bool,
-    each: &mut dyn FnMut(Listed) -> Result<std::result::Result<(), Refusal>>,
+    each: &mut dyn FnMut(ManifestEntry) -> Result<std::result::Result<(), Refusal>>,
 ) -> Result<Troubles> {
     let mut troubles = Troubles::default();
     let mut told = 0;
@@ -67,8 +67,8 @@ pub(super) fn read(
                 }
             }
         };
-        troubles.malformed += u64::from(trouble == Trouble::Malformed);
-        troubles.unusable += u64::from(trouble == Trouble::Unsupported);
+        troubles.malformed += u64::from(trouble == ProblemKind::Malformed);
+        troubles.unusable += u64::from(trouble == ProblemKind::Unsupported);
         told += 1;
         if told <= TOLD_MAX {
             let place = if line > 0 { format!(":{line}") } else { String::new() };
@@ -90,14 +90,14 @@ fn each_item(
     each: &mut dyn FnMut(&Path, Item) -> Result<()>,
 ) -> Result<()> {
     match source.format {
-        Format::Cshatag => attributes::read(source, monitor, each),
+        ManifestFormat::Cshatag => attributes::read(source, monitor, each),
         _ => source.read(each),
     }
 }
 
 /// Returns the first entry of a list that can be used, if it has any. Problems with the
 /// list are not reported.
-pub(super) fn first(source: &Source, monitor: &dyn Monitor) -> Result<Option<Listed>> {
+pub(super) fn first(source: &Source, monitor: &dyn Monitor) -> Result<Option<ManifestEntry>> {
     let mut found = None;
     let read = each_item(source, monitor, &mut |_, item| match item {
         Item::Listed(listed) => {
@@ -132,7 +132,7 @@ impl Named {
 
 /// Returns the first of an entry's spellings by which there is a file, or the
 /// first spelling if there is none.
-pub(super) fn named(root: &Root, below: &RelPath, listed: &Listed) -> Named {
+pub(super) fn named(root: &Root, below: &RelPath, listed: &ManifestEntry) -> Named {
     // A failed stat is reported when the file is to be read.
     let look = |path: &RelPath| {
         let path = below.join(path.as_bytes());
@@ -155,7 +155,7 @@ pub(super) fn named(root: &Root, below: &RelPath, listed: &Listed) -> Named {
 /// so is the date; a size that the list lacks is that of the file there.
 pub(super) fn record(
     named: Named,
-    listed: Listed,
+    listed: ManifestEntry,
     file_system: FileSystemId,
     keeps_date: bool,
 ) -> Record {
@@ -186,7 +186,7 @@ pub(super) fn record(
 }
 
 /// Returns true if a date in a list is that of a file, truncated to the list's unit.
-fn is_of(date: Modified, mtime_ns: i64) -> bool {
+fn is_of(date: ListedMtime, mtime_ns: i64) -> bool {
     date.time_ns.div_euclid(date.unit_ns) == mtime_ns.div_euclid(date.unit_ns)
 }
 
@@ -203,12 +203,12 @@ pub(super) fn require_all_manifests(
     let (mut lacking, mut from) = (0, first);
     let mut is_first = true;
     loop {
-        let bound = if is_first { Bound::From(&from) } else { Bound::After(&from) };
+        let bound = if is_first { PageStart::From(&from) } else { PageStart::After(&from) };
         let page = catalog.page(&bound, end.as_deref())?;
         let Some(last) = page.last() else { return Ok(lacking) };
         (from, is_first) = (last.path().as_bytes().to_vec(), false);
         for stored in page {
-            let Stored::Sound(row) = stored else { continue };
+            let StoredRow::Sound(row) = stored else { continue };
             let has = row.record.digests.algorithms();
             if has.covers(bag.payload) {
                 continue;

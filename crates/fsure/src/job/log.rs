@@ -1,12 +1,12 @@
 //! `log`: the history of a record. Nothing is read but the catalog.
 
 use super::opening::require_record;
-use crate::catalog::{Catalog, Place};
+use crate::catalog::{Catalog, RootLocation};
 use crate::trust::{Chain, Verifier, check, head, signed, signer_of, statement};
 use crate::words::digest::hex;
 use crate::words::{
-    ExitCode, GRAVE_FINDINGS_MAX, Generation, KnownDamage, RelPath, Result, Signed, VerdictCounts,
-    Verification,
+    ExitCode, GRAVE_FINDINGS_MAX, Generation, KnownDamage, RelPath, Result, SignatureInfo,
+    VerdictCounts, Verification,
 };
 
 /// The history of a record.
@@ -25,7 +25,7 @@ pub struct History {
     /// the given key is not the one that signed; `None` if there is no objection.
     pub objection: Option<String>,
     /// The newest signature, if a key was given and it fits.
-    pub signed: Option<Signed>,
+    pub signed: Option<SignatureInfo>,
 }
 
 /// The unchecked claim of a signed generation.
@@ -53,7 +53,7 @@ impl History {
 
 /// Reads the history of a root's record. With a key, the newest generation has
 /// to bear its signature; without, the chain is followed all the same.
-pub fn log(place: &Place, key: Option<&Verifier>) -> Result<History> {
+pub fn log(place: &RootLocation, key: Option<&Verifier>) -> Result<History> {
     require_record(place)?;
     let catalog = Catalog::open(&place.catalog, None)?;
     let generations = catalog.generations()?;

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Options;
 use super::opening::{OpenRoot, plan};
-use crate::catalog::{Catalog, Place, Settings};
-use crate::scan::{Accept, Forget, Purpose, Sizes, UpdateRules, scan};
+use crate::catalog::{Catalog, RootLocation, Settings};
+use crate::scan::{Accept, Forget, Purpose, SizeFilter, UpdateRules, scan};
 use crate::words::{
     AlgorithmSet, Error, ExitCode, Finding, Monitor, Progress, RelPath, Result, StopReason,
     Verdict, VerdictCounts, timeout_error,
@@ -32,13 +32,13 @@ pub(super) struct Looked {
     /// Files that an earlier run found to be damaged, and this one not to be as recorded.
     pub(super) known_damage: VerdictCounts,
     /// Sizes that several files have; `None` unless only files of such sizes were read.
-    pub(super) sizes: Option<Arc<Sizes>>,
+    pub(super) sizes: Option<Arc<SizeFilter>>,
 }
 
 /// Scans a tree for the digests of its record or, if there is none, for `digests`.
 /// With `only_equal_sizes` a file is read only if another one has its size.
 pub(super) fn look(
-    place: &Place,
+    place: &RootLocation,
     open: &OpenRoot,
     digests: AlgorithmSet,
     only_equal_sizes: bool,
@@ -66,7 +66,7 @@ pub(super) fn look(
     let mut plan = plan(place, open, &catalog, options, Purpose::Update(rules.clone()), true)?;
     let mut sizes = None;
     if only_equal_sizes {
-        sizes = Some(Arc::new(Sizes::of(&open.root, &plan.walk, monitor)?));
+        sizes = Some(Arc::new(SizeFilter::of(&open.root, &plan.walk, monitor)?));
         plan.purpose = Purpose::Update(UpdateRules { only_sizes: sizes.clone(), ..rules });
     }
     let listener = Listener { inner: monitor, heard: Mutex::default() };
@@ -92,7 +92,11 @@ pub(super) fn look(
 }
 
 /// Warns that files are known to be damaged, and names the command that lists them.
-pub(super) fn warn_of_known_damage(place: &Place, files: &VerdictCounts, monitor: &dyn Monitor) {
+pub(super) fn warn_of_known_damage(
+    place: &RootLocation,
+    files: &VerdictCounts,
+    monitor: &dyn Monitor,
+) {
     let are = match files.total() {
         0 => return,
         1 => "1 file is".to_owned(),
@@ -106,7 +110,7 @@ pub(super) fn warn_of_known_damage(place: &Place, files: &VerdictCounts, monitor
 
 /// Returns the error of a scan that did not reach its end: nothing can be concluded
 /// from it.
-fn unfinished(place: &Place, stop: StopReason) -> Error {
+fn unfinished(place: &RootLocation, stop: StopReason) -> Error {
     let source = match stop {
         StopReason::Interrupted(code) => return Error::Interrupted(code),
         StopReason::StorageSilent(patience) => timeout_error(patience),

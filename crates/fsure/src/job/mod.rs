@@ -71,8 +71,8 @@ pub use verify::verify;
 
 use std::path::PathBuf;
 
-use crate::catalog::{OWN_CATALOG, Place};
-use crate::scan::{Effort, From};
+use crate::catalog::{OWN_CATALOG, RootLocation};
+use crate::scan::{ContentSource, IoOptions};
 use crate::trust::SignedBy;
 use crate::words::{Clock, RelPath};
 
@@ -88,9 +88,9 @@ pub struct Options {
     pub cross_file_systems: Option<bool>,
     /// Source that content is read from; `None` for the default of the job: `verify`
     /// reads from the medium, `update` reads from memory what is there.
-    pub reads_from: Option<From>,
+    pub reads_from: Option<ContentSource>,
     /// Parallelism, rate limit and timeout of reading.
-    pub effort: Effort,
+    pub effort: IoOptions,
     /// Key that must have signed the record for it to be believed.
     pub signed_by: Option<SignedBy>,
     /// Folders in which a copy of the backup of each record is kept.
@@ -104,7 +104,7 @@ pub struct Options {
 }
 
 /// Returns the place of a root that was found below another.
-pub fn nested_place(outer: &Place, nested: &RelPath) -> Place {
+pub fn nested_place(outer: &RootLocation, nested: &RelPath) -> RootLocation {
     let root = outer.root.join(fsure_os::path::from_bytes(nested.as_bytes()));
-    Place { catalog: root.join(OWN_CATALOG), root, scope: RelPath::root() }
+    RootLocation { catalog: root.join(OWN_CATALOG), root, scope: RelPath::root() }
 }

@@ -15,9 +15,11 @@ use super::Options;
 use super::config::{self, Config};
 use super::heal::is_draft_name;
 use super::recover::damaged_names;
-use crate::catalog::{Bound, Catalog, OWN_CATALOG, OWN_FOLDER, Place, RECOVERED, Stored};
-use crate::scan::{From, Plan, Purpose};
-use crate::tree::{Borders, LISTERS, Patterns, WalkOptions};
+use crate::catalog::{
+    Catalog, OWN_CATALOG, OWN_FOLDER, PageStart, RECOVERED, RootLocation, StoredRow,
+};
+use crate::scan::{ContentSource, Purpose, ScanPlan};
+use crate::tree::{LISTERS, Patterns, WalkBounds, WalkOptions};
 use crate::trust::Trusted;
 use crate::words::{Error, IoContext as _, Monitor, Offline, Outcome, RelPath, Result, is_carrier};
 
@@ -30,7 +32,7 @@ pub(super) struct OpenRoot {
 }
 
 /// Opens the root folder and finds the file system that it is on.
-pub(super) fn open_root(place: &Place) -> Result<OpenRoot> {
+pub(super) fn open_root(place: &RootLocation) -> Result<OpenRoot> {
     let path = &place.root;
     let root = Root::open(path).context("open", path)?;
     let volume = volume::of(&root, b"").context("ask for the file system of", path)?;
@@ -42,7 +44,7 @@ pub(super) fn open_root(place: &Place) -> Result<OpenRoot> {
 /// Returns the identity by which a catalog knows its root. The granularity of the dates
 /// of its file system is measured: with a file in the folder of the catalog, if that is in
 /// the root.
-pub(super) fn root_identity(place: &Place, open: &OpenRoot) -> (Volume, u64) {
+pub(super) fn root_identity(place: &RootLocation, open: &OpenRoot) -> (Volume, u64) {
     let is_inside = place.is_inside();
     let folder = if is_inside { OWN_FOLDER.as_bytes() } else { b"" };
     let mtime_granularity_ns = volume::measure_granularity_ns(&open.root, folder, is_inside);
@@ -52,7 +54,7 @@ pub(super) fn root_identity(place: &Place, open: &OpenRoot) -> (Volume, u64) {
 /// Brings the backup of a record in step with it, here and in the folders that the
 /// user has named. A record is as sound without, so that what fails is a warning.
 pub(super) fn keep_backup(
-    place: &Place,
+    place: &RootLocation,
     catalog: &mut Catalog,
     folders: &[PathBuf],
     monitor: &dyn Monitor,
@@ -102,7 +104,7 @@ pub(super) fn lock_any(file: &Path, monitor: &dyn Monitor) -> Result<Lock> {
 }
 
 /// Refuses a place of which there is no record.
-pub(super) fn require_record(place: &Place) -> Result<()> {
+pub(super) fn require_record(place: &RootLocation) -> Result<()> {
     if place.is_recorded() {
         Ok(())
     } else {
@@ -112,7 +114,7 @@ pub(super) fn require_record(place: &Place) -> Result<()> {
 
 /// The same for a run that might require a signature. The records that travel with the
 /// data are not signed, and no record must be made of them.
-pub(super) fn require_believed(place: &Place, options: &Options) -> Result<()> {
+pub(super) fn require_believed(place: &RootLocation, options: &Options) -> Result<()> {
     match options.signed_by {
         Some(_) if !place.is_recorded() => Err(Error::RecordUntrusted {
             catalog: place.catalog.clone(),
@@ -127,7 +129,7 @@ pub(super) fn require_believed(place: &Place, options: &Options) -> Result<()> {
 
 /// Checks the signature of the record; `None` if none is required.
 pub(super) fn trusted<'a>(
-    place: &'a Place,
+    place: &'a RootLocation,
     open: &OpenRoot,
     catalog: &mut Catalog,
     options: &'a Options,
@@ -137,7 +139,11 @@ pub(super) fn trusted<'a>(
 }
 
 /// Refuses a path that neither exists nor is recorded.
-pub(super) fn require_scope(place: &Place, open: &OpenRoot, catalog: &mut Catalog) -> Result<()> {
+pub(super) fn require_scope(
+    place: &RootLocation,
+    open: &OpenRoot,
+    catalog: &mut Catalog,
+) -> Result<()> {
     let scope = &place.scope;
     let stat = open.root.stat(scope.as_bytes());
     if !stat.is_err_and(|error| fsure_os::folder::is_gone(&error)) {
@@ -145,7 +151,7 @@ pub(super) fn require_scope(place: &Place, open: &OpenRoot, catalog: &mut Catalo
     }
     let (first, end) = scope.below();
     let is_recorded = catalog.get(scope)?.is_some()
-        || !catalog.page(&Bound::From(&first), end.as_deref())?.is_empty();
+        || !catalog.page(&PageStart::From(&first), end.as_deref())?.is_empty();
     if is_recorded {
         Ok(())
     } else {
@@ -156,7 +162,7 @@ pub(super) fn require_scope(place: &Place, open: &OpenRoot, catalog: &mut Catalo
 /// Returns the reason why the root cannot be the recorded one; `None` if it can. A catalog
 /// in the root came with it: then the root is a copy, and can be judged.
 pub(super) fn offline(
-    place: &Place,
+    place: &RootLocation,
     open: &OpenRoot,
     catalog: &Catalog,
 ) -> Result<Option<Offline>> {
@@ -169,7 +175,7 @@ pub(super) fn offline(
 }
 
 /// Returns true if the root contains nothing but fsure's own files.
-pub(super) fn is_empty(place: &Place, open: &OpenRoot) -> Result<bool> {
+pub(super) fn is_empty(place: &RootLocation, open: &OpenRoot) -> Result<bool> {
     let own = own_paths(place);
     let is_own = |name: &[u8]| is_carrier(name) || own.iter().any(|own| own.as_bytes() == name);
     open.root.has_names_besides(&is_own).map(|is_one| !is_one).context("list", &place.root)
@@ -188,7 +194,7 @@ pub(super) fn is_recorded_root(open: &OpenRoot, catalog: &Catalog) -> bool {
 /// Returns true if the root is provably the recorded one, or the copy that its record
 /// travelled with: the mount point of a disk that is not mounted is neither.
 pub(super) fn is_surely_the_root(
-    place: &Place,
+    place: &RootLocation,
     open: &OpenRoot,
     catalog: &mut Catalog,
 ) -> Result<bool> {
@@ -205,11 +211,11 @@ pub(super) fn is_surely_the_root(
 fn is_any_as_recorded(root: &Root, catalog: &mut Catalog) -> Result<bool> {
     let mut after = Vec::new();
     loop {
-        let page = catalog.page(&Bound::After(&after), None)?;
+        let page = catalog.page(&PageStart::After(&after), None)?;
         let Some(last) = page.last() else { return Ok(false) };
         after = last.path().as_bytes().to_vec();
-        let is_there = |stored: &Stored| {
-            let Stored::Sound(row) = stored else { return false };
+        let is_there = |stored: &StoredRow| {
+            let StoredRow::Sound(row) = stored else { return false };
             let then = &row.record.entry;
             let now = root.stat(row.record.path.as_bytes());
             row.is_live_file()
@@ -256,19 +262,19 @@ pub(super) fn offline_outcome(offline: Offline, is_update: bool) -> Outcome {
 
 /// Makes the plan of a run.
 pub(super) fn plan(
-    place: &Place,
+    place: &RootLocation,
     open: &OpenRoot,
     catalog: &Catalog,
     options: &Options,
     purpose: Purpose,
     may_write: bool,
-) -> Result<Plan> {
+) -> Result<ScanPlan> {
     let recorded = catalog.settings().cross_file_systems;
     let reads_from = options.reads_from.unwrap_or(match purpose {
-        Purpose::Update(_) => From::Cache,
-        _ => From::Medium,
+        Purpose::Update(_) => ContentSource::Cache,
+        _ => ContentSource::Medium,
     });
-    Ok(Plan {
+    Ok(ScanPlan {
         root: Arc::clone(&open.root),
         walk: WalkOptions {
             scope: place.scope.clone(),
@@ -277,15 +283,15 @@ pub(super) fn plan(
                 &open.config.exclude,
                 &options.exclude_always,
             )?,
-            borders: Borders {
+            borders: WalkBounds {
                 cross_file_systems: options.cross_file_systems.unwrap_or(recorded),
                 mounted_over: Vec::new(),
                 own: own_paths(place).into_iter().chain(drafts(catalog, options)?).collect(),
                 places: match (&purpose, reads_from) {
                     (Purpose::Status, _) => Places::No,
                     (Purpose::Update(rules), _) if !rules.full && !catalog.is_empty() => Places::No,
-                    (_, From::Cache) => Places::IfCold,
-                    (_, From::Medium) => Places::Yes,
+                    (_, ContentSource::Cache) => Places::IfCold,
+                    (_, ContentSource::Medium) => Places::Yes,
                 },
                 catalog_in_root: OWN_CATALOG,
             },
@@ -316,7 +322,7 @@ pub(super) fn plan(
 
 /// Refuses to record a tree in which a file might be half healed: its date
 /// makes it look like an edit.
-pub(super) fn refuse_half_healed(place: &Place) -> Result<()> {
+pub(super) fn refuse_half_healed(place: &RootLocation) -> Result<()> {
     if !os_path::exists(&Catalog::journal_file(&place.catalog)) {
         return Ok(());
     }
@@ -328,7 +334,11 @@ pub(super) fn refuse_half_healed(place: &Place) -> Result<()> {
 }
 
 /// Warns if a heal was cut off.
-pub(super) fn tell_cut_off(place: &Place, catalog: &Catalog, monitor: &dyn Monitor) -> Result<()> {
+pub(super) fn tell_cut_off(
+    place: &RootLocation,
+    catalog: &Catalog,
+    monitor: &dyn Monitor,
+) -> Result<()> {
     let has_journal = os_path::exists(&Catalog::journal_file(&place.catalog));
     if has_journal || !catalog.drafts()?.is_empty() {
         let heal = place.command("heal");
@@ -349,7 +359,7 @@ fn drafts(catalog: &Catalog, options: &Options) -> Result<Vec<RelPath>> {
 }
 
 /// Returns the files that `recover` has kept beside a catalog in the tree.
-fn damaged_catalogs(place: &Place) -> impl Iterator<Item = RelPath> {
+fn damaged_catalogs(place: &RootLocation) -> impl Iterator<Item = RelPath> {
     let folder = place.catalog.parent().unwrap_or(&place.root);
     let below = folder.strip_prefix(&place.root).map(|folder| os_path::bytes(folder).into_owned());
     let below = RelPath::from_bytes(below.unwrap_or_default());
@@ -357,7 +367,7 @@ fn damaged_catalogs(place: &Place) -> impl Iterator<Item = RelPath> {
 }
 
 /// Returns the paths below the root that are fsure's own.
-fn own_paths(place: &Place) -> Vec<RelPath> {
+fn own_paths(place: &RootLocation) -> Vec<RelPath> {
     let mut own = vec![RelPath::from_bytes(OWN_FOLDER.as_bytes())];
     if let Ok(catalog) = place.catalog.strip_prefix(&place.root) {
         let catalog = os_path::bytes(catalog);

@@ -12,7 +12,7 @@ use super::expected::{Expected, expected};
 use super::import::Import;
 use super::listing::Refusal;
 use super::opening::plan;
-use crate::catalog::{Bound, Catalog, Row, Stored};
+use crate::catalog::{Catalog, PageStart, Row, StoredRow};
 use crate::exchange::Source;
 use crate::scan::{Accept, Forget, Purpose, UpdateRules, scan};
 use crate::words::{
@@ -75,13 +75,14 @@ impl Import<'_> {
         let mut file_systems = HashMap::new();
         let mut after: Option<RelPath> = None;
         loop {
-            let from =
-                after.as_ref().map_or(Bound::From(b""), |path| Bound::After(path.as_bytes()));
+            let from = after
+                .as_ref()
+                .map_or(PageStart::From(b""), |path| PageStart::After(path.as_bytes()));
             let page = proven.page(&from, None)?;
             let Some(last) = page.last() else { return Ok(()) };
             after = Some(last.path().clone());
             for stored in page {
-                let Stored::Sound(row) = stored else { continue };
+                let StoredRow::Sound(row) = stored else { continue };
                 if row.record.hashed_ns == 0 {
                     continue;
                 }
@@ -119,9 +120,9 @@ impl Import<'_> {
                 self.record_folders(&record.path)?;
                 self.catalog.put(None, record, blocks).map(Ok)
             }
-            Some(Stored::Sound(row)) => self.compare(&row, &record.digests),
+            Some(StoredRow::Sound(row)) => self.compare(&row, &record.digests),
             // The record was sound when it was looked through, before the scan.
-            Some(Stored::Bad(path)) => Err(Error::Internal(format!(
+            Some(StoredRow::Bad(path)) => Err(Error::Internal(format!(
                 "the record of {} failed its seal meanwhile",
                 path.display()
             ))),

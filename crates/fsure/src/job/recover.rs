@@ -12,8 +12,8 @@ use fsure_os::plain::{self, open_own};
 use super::opening::{OpenRoot, keep_backup, lock_any, open_root, plan, root_identity};
 use super::{Options, carried};
 use crate::catalog::{
-    Bound, Catalog, OWN_CATALOG, Place, RECOVERED, ReadSeek, Recovered, Row, Settings, Sources,
-    Stored, is_recorded,
+    Catalog, OWN_CATALOG, PageStart, RECOVERED, ReadSeek, Recovered, RootLocation, Row, Settings,
+    Sources, StoredRow, is_recorded,
 };
 use crate::scan::{Purpose, are_proven};
 use crate::words::{
@@ -80,13 +80,13 @@ impl Recovery {
 }
 
 /// The nearest root above a path that has a record, or a backup of one.
-pub fn locate_backup(path: &Path) -> Result<Option<Place>> {
+pub fn locate_backup(path: &Path) -> Result<Option<RootLocation>> {
     let asked = os_path::resolve(path).context("find", path)?;
     let root = asked.ancestors().find(|folder| {
         let catalog = folder.join(OWN_CATALOG);
         is_recorded(&catalog)
     });
-    Ok(root.map(|root| Place {
+    Ok(root.map(|root| RootLocation {
         root: root.to_owned(),
         catalog: root.join(OWN_CATALOG),
         scope: RelPath::root(),
@@ -94,7 +94,11 @@ pub fn locate_backup(path: &Path) -> Result<Option<Place>> {
 }
 
 /// Puts the record of a root together, if it needs that.
-pub fn recover(place: &Place, options: &RecoverOptions, monitor: &dyn Monitor) -> Result<Recovery> {
+pub fn recover(
+    place: &RootLocation,
+    options: &RecoverOptions,
+    monitor: &dyn Monitor,
+) -> Result<Recovery> {
     let open = open_root(place)?;
     let lock_file = Catalog::lock_file(&place.catalog);
     let had_lock_file = os_path::exists(&lock_file);
@@ -108,7 +112,7 @@ pub fn recover(place: &Place, options: &RecoverOptions, monitor: &dyn Monitor) -
 }
 
 fn recover_locked(
-    place: &Place,
+    place: &RootLocation,
     open: &OpenRoot,
     lock: Lock,
     options: &RecoverOptions,
@@ -135,7 +139,7 @@ fn recover_locked(
 }
 
 /// Describes the damage of a record, if there is any.
-fn damage(place: &Place) -> Result<Option<String>> {
+fn damage(place: &RootLocation) -> Result<Option<String>> {
     if os_path::exists(&with_suffix(&place.catalog, RECOVERED)) {
         return Ok(Some("an earlier 'fsure recover' was cut off".to_owned()));
     }
@@ -160,7 +164,7 @@ fn damage(place: &Place) -> Result<Option<String>> {
 }
 
 fn put_together(
-    place: &Place,
+    place: &RootLocation,
     open: &OpenRoot,
     (making, kept): (&Path, &Path),
     options: &RecoverOptions,
@@ -238,7 +242,7 @@ fn not_there(file: &Path) -> Error {
 
 /// Takes what travels with the data of files of which nothing else is left.
 fn take_sidecars(
-    place: &Place,
+    place: &RootLocation,
     open: &OpenRoot,
     catalog: &mut Catalog,
     monitor: &dyn Monitor,
@@ -251,11 +255,11 @@ fn take_sidecars(
     carried::gather(open, &walk, &mut travelled, monitor)?;
     let (mut taken, mut after) = (0, Vec::new());
     loop {
-        let page = travelled.page(&Bound::After(&after), None)?;
+        let page = travelled.page(&PageStart::After(&after), None)?;
         let Some(last) = page.last() else { return Ok(taken) };
         after = last.path().as_bytes().to_vec();
         for stored in page {
-            let Stored::Sound(row) = stored else { continue };
+            let StoredRow::Sound(row) = stored else { continue };
             if catalog.get(&row.record.path)?.is_none() {
                 let file_system = catalog.root_identity().0.id;
                 let mut record = row.record.clone();
@@ -347,7 +351,7 @@ fn damaged_start(catalog: &Path) -> Vec<u8> {
 
 /// Writes a backup of the record that was put together.
 fn renew_backup(
-    place: &Place,
+    place: &RootLocation,
     lock: Lock,
     folders: &[PathBuf],
     monitor: &dyn Monitor,

@@ -9,7 +9,7 @@ use super::opening::{
 };
 use super::verify::open_catalog;
 use super::{Options, nested_place};
-use crate::catalog::{Catalog, Place};
+use crate::catalog::{Catalog, RootLocation};
 use crate::scan::{Budget, Purpose, ScrubRules, scan};
 use crate::words::{Monitor, Outcome, RelPath, Result};
 
@@ -29,7 +29,11 @@ pub struct ScrubOptions {
 }
 
 /// Verifies what is due, the longest unverified first.
-pub fn scrub(place: &Place, options: &ScrubOptions, monitor: &dyn Monitor) -> Result<Outcome> {
+pub fn scrub(
+    place: &RootLocation,
+    options: &ScrubOptions,
+    monitor: &dyn Monitor,
+) -> Result<Outcome> {
     let common = &options.common;
     require_believed(place, common)?;
     let open = open_root(place)?;
@@ -61,7 +65,7 @@ pub fn scrub(place: &Place, options: &ScrubOptions, monitor: &dyn Monitor) -> Re
 /// The rules for this root. Roots below it have their own turns, and time is
 /// left for those.
 fn rules(
-    place: &Place,
+    place: &RootLocation,
     open: &OpenRoot,
     options: &ScrubOptions,
     catalog: &mut Catalog,

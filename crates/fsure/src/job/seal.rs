@@ -8,12 +8,12 @@ use fsure_os::path as os_path;
 use fsure_os::plain::Beside;
 
 use super::opening::{keep_backup, lock, open_root, require_record};
-use crate::catalog::{Catalog, MADE_BY, Place, digest_of};
+use crate::catalog::{Catalog, MADE_BY, RootLocation, digest_of};
 use crate::trust::{
-    Chain, Memory, Signer, Statement, forgetful, head, place_of, remember, signed, weak,
+    Chain, SeenChains, Signer, Statement, forgetful, head, place_of, remember, signed, weak,
 };
 use crate::words::{
-    Changes, Clock, Error, Generation, IoContext as _, Monitor, RelPath, Result, Signed,
+    Changes, Clock, Error, Generation, IoContext as _, Monitor, RelPath, Result, SignatureInfo,
     SignedStatement, escape,
 };
 
@@ -33,7 +33,7 @@ pub struct SealOptions {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sealed {
     /// The signature.
-    pub signed: Signed,
+    pub signed: SignatureInfo,
     /// Recorded files.
     pub files: u64,
     /// Their total size.
@@ -47,7 +47,7 @@ pub struct Sealed {
 }
 
 /// Signs the record of a root.
-pub fn seal(place: &Place, options: &SealOptions, monitor: &dyn Monitor) -> Result<Sealed> {
+pub fn seal(place: &RootLocation, options: &SealOptions, monitor: &dyn Monitor) -> Result<Sealed> {
     require_record(place)?;
     if !place.scope.is_root() {
         return Err(Error::Usage {
@@ -110,7 +110,7 @@ pub fn seal(place: &Place, options: &SealOptions, monitor: &dyn Monitor) -> Resu
 
 /// Returns the chain that is to be continued; `None` if a new one begins.
 fn previous(
-    place: &Place,
+    place: &RootLocation,
     options: &SealOptions,
     generations: &[Generation],
 ) -> Result<Option<Chain>> {
@@ -122,7 +122,7 @@ fn previous(
         Err(why) => return Err(refused(place, why)),
     };
     let file = &options.memory;
-    let objection = Memory::open(file).and_then(|memory| {
+    let objection = SeenChains::open(file).and_then(|memory| {
         memory.objection(&place_of(place), &options.signer.verifier(), chain.as_ref())
     });
     match objection {
@@ -134,7 +134,7 @@ fn previous(
 
 /// Signs a statement and writes it: into the catalog, as files, into the memory.
 fn write(
-    place: &Place,
+    place: &RootLocation,
     options: &SealOptions,
     catalog: &mut Catalog,
     statement: Statement,
@@ -170,7 +170,7 @@ fn write(
 }
 
 /// Returns the folder in which statements are kept as files.
-fn folder(place: &Place) -> PathBuf {
+fn folder(place: &RootLocation) -> PathBuf {
     if place.is_inside() {
         return place.catalog.with_file_name("seal");
     }
@@ -190,7 +190,7 @@ fn write_files(file: &Path, seal: &SignedStatement) -> Result<()> {
     Ok(())
 }
 
-fn refused(place: &Place, why: String) -> Error {
+fn refused(place: &RootLocation, why: String) -> Error {
     Error::RecordUntrusted {
         catalog: place.catalog.clone(),
         why,

@@ -14,8 +14,8 @@ use super::listing::Named;
 use super::look::{look, warn_of_known_damage};
 use super::opening::{open_root, require_record};
 use super::{Options, listing};
-use crate::catalog::{Bound, Catalog, Place, Stored, locate};
-use crate::exchange::{Listed, Source};
+use crate::catalog::{Catalog, PageStart, RootLocation, StoredRow, locate};
+use crate::exchange::{ManifestEntry, Source};
 use crate::words::{
     Algorithm, AlgorithmSet, IoContext as _, KnownDamage, Monitor, NullMonitor, Record, RelPath,
     Result, VerdictCounts,
@@ -26,7 +26,7 @@ const SQLITE: &[u8] = b"SQLite format 3\0";
 
 /// One side of a comparison as the user has named it.
 pub(super) enum Given {
-    Folder(Place),
+    Folder(RootLocation),
     Catalog(PathBuf),
     List(Source),
 }
@@ -69,10 +69,14 @@ impl Given {
         let Ok(mut catalog) = Catalog::open(file, None) else { return Ok(None) };
         // Imported files can have other digests than the ones set for new records.
         let first =
-            catalog.page(&Bound::From(b""), None)?.into_iter().find_map(|stored| match stored {
-                Stored::Sound(row) if row.is_live_file() => Some(row.record.digests.algorithms()),
-                _ => None,
-            });
+            catalog.page(&PageStart::From(b""), None)?.into_iter().find_map(
+                |stored| match stored {
+                    StoredRow::Sound(row) if row.is_live_file() => {
+                        Some(row.record.digests.algorithms())
+                    }
+                    _ => None,
+                },
+            );
         Ok(first.or(Some(catalog.settings().digests)))
     }
 
@@ -95,7 +99,7 @@ impl Given {
                 // A catalog does not name its root: its commands need any folder.
                 let (root, scope) = (PathBuf::from("."), RelPath::root());
                 let catalog = os_path::without_links(file).context("find", file)?;
-                Opened::recorded(Place { root, catalog, scope }, monitor)
+                Opened::recorded(RootLocation { root, catalog, scope }, monitor)
             }
             Self::List(source) => Opened::read(source, wanted, other, monitor),
         }
@@ -103,7 +107,7 @@ impl Given {
 }
 
 /// Returns the name of an entry, as the list spells it.
-fn as_written(listed: &Listed) -> Named {
+fn as_written(listed: &ManifestEntry) -> Named {
     Named { path: listed.path.clone(), there: None, written: None }
 }
 
@@ -125,7 +129,7 @@ pub(super) struct Opened {
     pub(super) malformed: u64,
     /// Entries that cannot be used.
     pub(super) unusable: u64,
-    page: VecDeque<Stored>,
+    page: VecDeque<StoredRow>,
     after: Option<Vec<u8>>,
 }
 
@@ -147,7 +151,7 @@ impl Opened {
     }
 
     /// Opens the tree as a catalog has it, whatever is there now.
-    fn recorded(place: Place, monitor: &dyn Monitor) -> Result<Self> {
+    fn recorded(place: RootLocation, monitor: &dyn Monitor) -> Result<Self> {
         let mut catalog = Catalog::open(&place.catalog, None)?;
         let faults = catalog.audit()?.faults();
         let mut known_damage = VerdictCounts::default();
@@ -159,7 +163,7 @@ impl Opened {
 
     /// Reads a tree as it is now, whatever was recorded of it before.
     fn look(
-        place: &Place,
+        place: &RootLocation,
         wanted: Algorithm,
         options: &Options,
         monitor: &dyn Monitor,
@@ -183,7 +187,7 @@ impl Opened {
         mut other: Option<&mut Self>,
         monitor: &dyn Monitor,
     ) -> Result<Self> {
-        let mut find = |listed: &Listed| match &mut other {
+        let mut find = |listed: &ManifestEntry| match &mut other {
             Some(other) => other.named(listed),
             None => Ok(as_written(listed)),
         };
@@ -197,7 +201,7 @@ impl Opened {
     }
 
     /// Returns the name of an entry of the other side, as this side spells it.
-    fn named(&mut self, listed: &Listed) -> Result<Named> {
+    fn named(&mut self, listed: &ManifestEntry) -> Result<Named> {
         let others = if self.has(&listed.path)? { Vec::new() } else { listed.other_spellings() };
         for path in others {
             if self.has(&path)? {
@@ -209,7 +213,7 @@ impl Opened {
 
     fn has(&mut self, path: &RelPath) -> Result<bool> {
         let path = self.scope.join(path.as_bytes());
-        Ok(matches!(self.catalog.get(&path)?, Some(Stored::Sound(row)) if !row.is_gone()))
+        Ok(matches!(self.catalog.get(&path)?, Some(StoredRow::Sound(row)) if !row.is_gone()))
     }
 
     /// Returns the next item that is not a tombstone; `None` at the end.
@@ -217,17 +221,17 @@ impl Opened {
         let (first, end) = self.scope.below();
         loop {
             if self.page.is_empty() {
-                let from = self.after.as_deref().map_or(Bound::From(&first), Bound::After);
+                let from = self.after.as_deref().map_or(PageStart::From(&first), PageStart::After);
                 self.page = self.catalog.page(&from, end.as_deref())?.into();
             }
             let Some(stored) = self.page.pop_front() else { return Ok(None) };
             self.after = Some(stored.path().as_bytes().to_vec());
             let path = RelPath::from_bytes(&stored.path().as_bytes()[first.len()..]);
             let what = match stored {
-                Stored::Sound(row) if row.is_gone() => continue,
+                StoredRow::Sound(row) if row.is_gone() => continue,
                 _ if self.unread.remove(&path) => What::Unread,
-                Stored::Bad(_) => What::BadRecord,
-                Stored::Sound(row) => {
+                StoredRow::Bad(_) => What::BadRecord,
+                StoredRow::Sound(row) => {
                     What::Record(Box::new(Record { path: path.clone(), ..row.record }))
                 }
             };

@@ -5,12 +5,12 @@ use super::Options;
 use super::opening::{
     offline, offline_outcome, open_root, plan, require_believed, require_scope, trusted,
 };
-use crate::catalog::{Catalog, Place};
+use crate::catalog::{Catalog, RootLocation};
 use crate::scan::{Purpose, scan};
 use crate::words::{Monitor, Outcome, Result};
 
 /// Compares the tree with its record by stat alone.
-pub fn status(place: &Place, options: &Options, monitor: &dyn Monitor) -> Result<Outcome> {
+pub fn status(place: &RootLocation, options: &Options, monitor: &dyn Monitor) -> Result<Outcome> {
     require_believed(place, options)?;
     let open = open_root(place)?;
     let mut catalog = Catalog::open(&place.catalog, None)?;

@@ -13,7 +13,9 @@ use super::opening::{
     warn_of_other_root,
 };
 use super::{Options, carried, layout};
-use crate::catalog::{Catalog, Choices, OWN_FOLDER, Place, Settings, refuse_irregular_parity};
+use crate::catalog::{
+    Catalog, OWN_FOLDER, RootLocation, RootOptions, Settings, refuse_irregular_parity,
+};
 use crate::scan::{Accept, Forget, Purpose, TOMBSTONE_AGE, UpdateRules, scan};
 use crate::words::{
     Algorithm, AlgorithmSet, Error, MetadataField, MetadataFields, Monitor, Outcome, ParityUpdate,
@@ -49,7 +51,11 @@ pub struct UpdateOptions {
 }
 
 /// Brings the record up to date with the tree.
-pub fn update(place: &Place, options: &UpdateOptions, monitor: &dyn Monitor) -> Result<Outcome> {
+pub fn update(
+    place: &RootLocation,
+    options: &UpdateOptions,
+    monitor: &dyn Monitor,
+) -> Result<Outcome> {
     refuse_unheard_of(options)?;
     if options.only_completes {
         require_record(place)?;
@@ -121,17 +127,17 @@ pub fn update(place: &Place, options: &UpdateOptions, monitor: &dyn Monitor) -> 
 }
 
 /// Removes a new catalog after a failed run.
-fn unmake(place: &Place) {
+fn unmake(place: &RootLocation) {
     os_path::remove(&place.catalog, false);
     os_path::remove(&Catalog::lock_file(&place.catalog), place.is_inside());
 }
 
 /// Returns the choices that apply from now on. A layout that is given up is remembered
 /// until its last carrier is removed.
-fn choices(before: Choices, options: &UpdateOptions) -> Choices {
+fn choices(before: RootOptions, options: &UpdateOptions) -> RootOptions {
     let layout = options.layout.unwrap_or(before.layout);
     let leaving = before.leaving.with(before.layout).without(layout);
-    Choices { meta: options.meta.unwrap_or(before.meta), layout, leaving }
+    RootOptions { meta: options.meta.unwrap_or(before.meta), layout, leaving }
 }
 
 /// Refuses options that this system does not support.
@@ -158,7 +164,7 @@ fn unheard_of(aspects: MetadataFields) -> Option<MetadataField> {
 /// Brings recovery data up to date. The record is safe by then: a failure here is
 /// reported, and is not a reason to call the record lost.
 fn keep_parity(
-    place: &Place,
+    place: &RootLocation,
     open: &OpenRoot,
     catalog: &mut Catalog,
     monitor: &dyn Monitor,
@@ -186,7 +192,7 @@ fn settings(recorded: Option<Settings>, options: &UpdateOptions) -> Settings {
 }
 
 fn open_or_create(
-    place: &Place,
+    place: &RootLocation,
     open: &OpenRoot,
     options: &UpdateOptions,
     monitor: &dyn Monitor,
@@ -218,7 +224,7 @@ fn open_or_create(
     Catalog::open(&place.catalog, Some(lock))
 }
 
-fn create(place: &Place, open: &OpenRoot, options: &UpdateOptions) -> Result<()> {
+fn create(place: &RootLocation, open: &OpenRoot, options: &UpdateOptions) -> Result<()> {
     let root = root_identity(place, open);
     let now_s = options.common.clock.now_s();
     Catalog::create(&place.catalog, settings(None, options), root, now_s)

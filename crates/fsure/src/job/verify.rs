@@ -8,12 +8,12 @@ use super::opening::{
     tell_cut_off, trusted, warn_of_other_root,
 };
 use super::{Options, carried, layout};
-use crate::catalog::{Catalog, Place};
+use crate::catalog::{Catalog, RootLocation};
 use crate::scan::{Purpose, scan};
 use crate::words::{Error, Monitor, Outcome, Result};
 
 /// Reads and judges every recorded file.
-pub fn verify(place: &Place, options: &Options, monitor: &dyn Monitor) -> Result<Outcome> {
+pub fn verify(place: &RootLocation, options: &Options, monitor: &dyn Monitor) -> Result<Outcome> {
     // What travels with the data is not signed.
     if !place.is_recorded()
         && options.signed_by.is_none()
@@ -45,7 +45,7 @@ pub fn verify(place: &Place, options: &Options, monitor: &dyn Monitor) -> Result
     Ok(outcome)
 }
 
-pub(super) fn open_catalog(place: &Place, monitor: &dyn Monitor) -> Result<(Catalog, bool)> {
+pub(super) fn open_catalog(place: &RootLocation, monitor: &dyn Monitor) -> Result<(Catalog, bool)> {
     let (lock, why) = match lock(&place.catalog, monitor) {
         Ok(lock) => (Some(lock), String::new()),
         Err(Error::RecordNotWritten { why, .. }) => (None, why),

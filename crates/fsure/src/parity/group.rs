@@ -74,9 +74,9 @@ impl Header {
     }
 
     /// Returns what the header claims, without its checksums.
-    pub fn claim(&self) -> Claim {
+    pub fn claim(&self) -> GroupHeaderInfo {
         let (data, recovery) = (self.data.len() as u32, self.recovery.len() as u32);
-        Claim { members: self.members.clone(), data, recovery }
+        GroupHeaderInfo { members: self.members.clone(), data, recovery }
     }
 
     fn to_bytes(&self) -> Vec<u8> {
@@ -151,7 +151,7 @@ pub struct Group {
 /// The pieces and counts that a group claims, read without verifying its checksums:
 /// enough to see that the group does not belong to what is recorded now, and a thousandth
 /// of the reading.
-pub struct Claim {
+pub struct GroupHeaderInfo {
     /// The pieces.
     pub members: Vec<Member>,
     /// Data shards.
@@ -160,7 +160,7 @@ pub struct Claim {
     pub recovery: u32,
 }
 
-impl Claim {
+impl GroupHeaderInfo {
     /// Reads the beginning of a group.
     pub fn read(path: &Path) -> io::Result<Self> {
         let mut file = BufReader::new(plain::open_own(path)?);
@@ -322,7 +322,7 @@ mod tests {
             std::fs::write(&path, bytes).unwrap();
             assert_eq!(read_header(&path).unwrap(), header, "{at:?}");
             if at != Some(20) {
-                let claim = Claim::read(&path).unwrap();
+                let claim = GroupHeaderInfo::read(&path).unwrap();
                 assert_eq!(claim.file_length(), length);
                 assert_eq!(claim.members, header.members);
             }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use fsure_os::plain::{self, Beside};
 
 pub use code::{encode, restore};
-pub use group::{Claim, Group, GroupFile, Header, Member, SHARD, read_header, shards};
+pub use group::{Group, GroupFile, GroupHeaderInfo, Header, Member, SHARD, read_header, shards};
 
 use crate::words::{Digests, RelPath};
 

@@ -7,7 +7,7 @@ use super::json::{KnownLine, json_path_and_bytes, line};
 use super::{RootPaths, count, date_and_time, number, safe, timestamp};
 use crate::job::{Claim, History, Sealed};
 use crate::trust::told;
-use crate::words::{Basis, Changes, Generation, Signed, Verification, escape, units};
+use crate::words::{Basis, Changes, Generation, SignatureInfo, Verification, escape, units};
 
 /// The history for a person.
 pub fn text(paths: &RootPaths, history: &History) -> String {
@@ -70,7 +70,7 @@ fn known_damage(paths: &RootPaths, history: &History) -> String {
 }
 
 /// Returns a sentence on a signature: its key, and what was signed with it.
-pub(super) fn signature(signed: &Signed) -> String {
+pub(super) fn signature(signed: &SignatureInfo) -> String {
     format!(
         "Signed with {} as generation {} of {} on {} (chain {}).",
         signed.key_id,
@@ -213,7 +213,7 @@ pub(super) struct SignedLine {
 }
 
 impl SignedLine {
-    pub(super) fn of(signed: &Signed) -> Self {
+    pub(super) fn of(signed: &SignatureInfo) -> Self {
         Self {
             generation: signed.generation,
             time: rfc3339(signed.at_s),

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::catalog::Place;
+use crate::catalog::RootLocation;
 use crate::words::{RelPath, escape, shell_quoted};
 
 /// The names that a report gives to files of one root.
@@ -22,7 +22,7 @@ pub struct RootPaths {
 impl RootPaths {
     /// Paths of a root for a command that was called in `working_folder`;
     /// without one they are all absolute.
-    pub fn of(place: &Place, working_folder: Option<&Path>) -> Self {
+    pub fn of(place: &RootLocation, working_folder: Option<&Path>) -> Self {
         let is_elsewhere = !place.is_inside() && !place.catalog.as_os_str().is_empty();
         Self {
             root: place.root.clone(),
@@ -114,7 +114,7 @@ mod tests {
         let root = Path::new("/srv/my photos");
         let catalog = if catalog.is_empty() { root.join(OWN_CATALOG) } else { catalog.into() };
         let scope = RelPath::from_bytes(scope.as_bytes());
-        let place = Place { root: root.to_owned(), catalog, scope };
+        let place = RootLocation { root: root.to_owned(), catalog, scope };
         RootPaths::of(&place, Some(Path::new(working_folder)))
     }
 

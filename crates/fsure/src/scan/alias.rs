@@ -13,13 +13,13 @@ use crate::words::RelPath;
 
 /// The listing of the folder that was queried last: queries come in order.
 #[derive(Default)]
-pub(super) struct Listed {
+pub(super) struct FolderCache {
     folder: Option<RelPath>,
     names: HashSet<Vec<u8>>,
     inodes: HashSet<(u64, u64)>,
 }
 
-impl Listed {
+impl FolderCache {
     /// Returns true if `path`, which the walk has not listed and the system
     /// resolves to `stat`, is another spelling of a name in its folder.
     pub(super) fn is_alias(&mut self, root: &Root, path: &RelPath, stat: &Stat) -> bool {

@@ -4,10 +4,10 @@
 //! its entry, too.
 
 use super::Purpose;
-use super::ledger::Ledger;
+use super::ledger::ResultRecorder;
 use crate::words::{Result, Verification};
 
-impl Ledger<'_> {
+impl ResultRecorder<'_> {
     /// Writes the generation that this run makes, if it makes one.
     pub(super) fn note_generation(&mut self) -> Result<()> {
         let is_update = matches!(self.plan.purpose, Purpose::Update(_));
@@ -21,7 +21,7 @@ impl Ledger<'_> {
     /// Notes how much was verified, if anything was.
     pub(super) fn note_verification(&mut self) -> Result<()> {
         let is_of_use = self.plan.purpose == Purpose::Verify && self.outcome.hashed > 0;
-        if !is_of_use || !self.may_write || self.is_halted || !self.open_gate()? {
+        if !is_of_use || !self.may_write || self.is_halted || !self.precheck_once()? {
             return Ok(());
         }
         let noted = self.catalog.last_generation().and_then(|generation| {

@@ -2,16 +2,16 @@
 //! roots that have a record of their own. They must not count as OK.
 
 use super::Purpose;
-use super::ledger::{Ledger, Settled};
-use crate::catalog::Stored;
-use crate::tree::LeftOut;
+use super::ledger::{PathResult, ResultRecorder};
+use crate::catalog::StoredRow;
+use crate::tree::ExcludeReason;
 use crate::words::{
     DateRules, EntryKind, Finding, Observation, RecordState, RelPath, Result, Verdict, judge,
 };
 
-impl Ledger<'_> {
+impl ResultRecorder<'_> {
     /// Reports a path that is left out and not recorded.
-    pub(super) fn leave_out(&mut self, path: RelPath, kind: EntryKind, why: LeftOut) {
+    pub(super) fn leave_out(&mut self, path: RelPath, kind: EntryKind, why: ExcludeReason) {
         self.publish(Finding::bare(path, kind, Verdict::Ignored, reason_of(why)));
     }
 
@@ -30,31 +30,33 @@ impl Ledger<'_> {
     pub(super) fn leave_out_recorded(
         &mut self,
         path: RelPath,
-        stored: Stored,
-        why: LeftOut,
+        stored: StoredRow,
+        why: ExcludeReason,
     ) -> Result<bool> {
         let known = match &stored {
-            Stored::Sound(row) if row.is_gone() => return Ok(false),
-            Stored::Sound(row) => RecordState::Sound(&row.record),
-            Stored::Bad(_) => RecordState::Bad,
+            StoredRow::Sound(row) if row.is_gone() => return Ok(false),
+            StoredRow::Sound(row) => RecordState::Sound(&row.record),
+            StoredRow::Bad(_) => RecordState::Bad,
         };
         let verdict = judge(known, Observation::LeftOut, DateRules::default());
-        let mut settled = Settled::new(path, Some(stored), None, verdict);
+        let mut settled = PathResult::new(path, Some(stored), None, verdict);
         settled.reason = reason_of(why);
         settled.may_be_forgotten = true;
         let is_file = settled.kind() == EntryKind::File;
         let accepted = self.outcome.accepted.total();
         let path = settled.path.clone();
-        self.settle(settled)?;
+        self.finish_path(settled)?;
         if is_file && verdict == Verdict::Ignored && self.outcome.accepted.total() == accepted {
             let left_out = &mut self.outcome.recorded_left_out;
             match why {
-                LeftOut::CommandLine => left_out.by_command_line += 1,
-                LeftOut::Pattern => {
+                ExcludeReason::CommandLine => left_out.by_command_line += 1,
+                ExcludeReason::Pattern => {
                     left_out.by_pattern += 1;
                     self.outcome.to_accept.left_out.get_or_insert(path);
                 }
-                LeftOut::OtherFileSystem | LeftOut::OtherMount | LeftOut::NestedRoot => {
+                ExcludeReason::OtherFileSystem
+                | ExcludeReason::OtherMount
+                | ExcludeReason::NestedRoot => {
                     left_out.by_border += 1;
                 }
             }
@@ -99,11 +101,13 @@ impl Ledger<'_> {
     }
 }
 
-fn reason_of(why: LeftOut) -> Option<String> {
+fn reason_of(why: ExcludeReason) -> Option<String> {
     match why {
-        LeftOut::CommandLine | LeftOut::Pattern => None,
-        LeftOut::OtherFileSystem => Some("another file system".to_owned()),
-        LeftOut::OtherMount => Some("another folder is mounted over the recorded one".to_owned()),
-        LeftOut::NestedRoot => Some("it has a record of its own now".to_owned()),
+        ExcludeReason::CommandLine | ExcludeReason::Pattern => None,
+        ExcludeReason::OtherFileSystem => Some("another file system".to_owned()),
+        ExcludeReason::OtherMount => {
+            Some("another folder is mounted over the recorded one".to_owned())
+        }
+        ExcludeReason::NestedRoot => Some("it has a record of its own now".to_owned()),
     }
 }

@@ -9,7 +9,7 @@ use fsure_os::attribute::{Node, is_access_list, sees_trusted};
 use fsure_os::folder::{Root, is_gone};
 
 use super::Purpose;
-use super::ledger::{Ledger, Settled};
+use super::ledger::{PathResult, ResultRecorder};
 use crate::catalog::{Row, StoredMetadata};
 use crate::words::{
     EntryKind, Metadata, MetadataChange, MetadataField, MetadataFields, MetadataValue, Monitor,
@@ -22,7 +22,7 @@ const OWN: &[u8] = b"user.fsure.";
 const TRUSTED: &[u8] = b"trusted.";
 
 /// Warns of attributes that the user of this process cannot see.
-pub(super) fn warn_of_unseen(aspects: MetadataFields, monitor: &dyn Monitor) {
+pub(super) fn warn_unreadable_xattrs(aspects: MetadataFields, monitor: &dyn Monitor) {
     if aspects.contains(MetadataField::Xattr) && !sees_trusted() {
         monitor.warn(
             "attributes of the namespace 'trusted' are shown to root only: they are neither \
@@ -31,10 +31,13 @@ pub(super) fn warn_of_unseen(aspects: MetadataFields, monitor: &dyn Monitor) {
     }
 }
 
-impl Ledger<'_> {
+impl ResultRecorder<'_> {
     /// Compares the metadata that is there with the record, and puts the differences in
     /// `settled`. Returns the metadata; `None` if it is not compared.
-    pub(super) fn look_beside(&mut self, settled: &mut Settled) -> Result<Option<Metadata>> {
+    pub(super) fn compare_metadata(
+        &mut self,
+        settled: &mut PathResult,
+    ) -> Result<Option<Metadata>> {
         let aspects = self.plan.meta;
         let is_update = match &self.plan.purpose {
             Purpose::Update(rules) if rules.only_completes => return Ok(None),
@@ -90,9 +93,9 @@ impl Ledger<'_> {
     }
 
     /// Records the metadata of a path that is itself recorded. Returns true if it did.
-    pub(super) fn write_beside(
+    pub(super) fn write_metadata(
         &mut self,
-        settled: &Settled,
+        settled: &PathResult,
         now: Option<Metadata>,
         wrote: bool,
     ) -> Result<bool> {
@@ -111,7 +114,7 @@ impl Ledger<'_> {
             self.catalog.metadata(&settled.path)?,
             Some(StoredMetadata::Sound(was)) if was == now
         );
-        if is_as_recorded || !self.open_gate()? {
+        if is_as_recorded || !self.precheck_once()? {
             return Ok(false);
         }
         let written = self.catalog.put_metadata(&settled.path, &now);
@@ -146,13 +149,13 @@ fn ask(root: &Root, path: &RelPath, aspects: MetadataFields) -> Option<Metadata>
     Some(Metadata { aspects, values })
 }
 
-type Values = BTreeMap<(MetadataField, Vec<u8>), MetadataValue>;
+type FieldValues = BTreeMap<(MetadataField, Vec<u8>), MetadataValue>;
 
 fn ask_for(
     root: &Root,
     path: &RelPath,
     aspects: MetadataFields,
-    values: &mut Values,
+    values: &mut FieldValues,
 ) -> io::Result<()> {
     let node = Node::at(root, path.as_bytes())?;
     let ownership = node.ownership()?;

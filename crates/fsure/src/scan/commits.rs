@@ -3,13 +3,13 @@
 
 use std::time::{Duration, Instant};
 
-use super::ledger::Ledger;
+use super::ledger::ResultRecorder;
 use crate::words::{Error, Result, StopReason};
 
 /// Time between commits, which is the most work that a kill or a power failure can cost.
 const COMMIT_EVERY: Duration = Duration::from_secs(1);
 
-impl Ledger<'_> {
+impl ResultRecorder<'_> {
     pub(super) fn commit_if_due(&mut self) -> Result<()> {
         if self.committed.elapsed() >= COMMIT_EVERY {
             self.commit()?;
@@ -36,7 +36,7 @@ impl Ledger<'_> {
     pub(super) fn survive(&mut self, written: Result<()>) -> Result<()> {
         match written {
             Err(error @ Error::RecordNotWritten { .. }) if !self.plan.must_write => {
-                self.catalog.roll_back();
+                self.catalog.rollback();
                 self.may_write = false;
                 let hint = error.hint().unwrap_or_default();
                 self.warn(&format!(
@@ -53,7 +53,7 @@ impl Ledger<'_> {
     pub(super) fn survive_end(&mut self, result: Result<()>) -> Result<()> {
         match result {
             Err(error @ Error::RecordNotWritten { .. }) => {
-                self.catalog.roll_back();
+                self.catalog.rollback();
                 self.may_write = false;
                 let hint = error.hint().unwrap_or_default();
                 self.stop(StopReason::RecordFailed(format!("{error}; {hint}")));

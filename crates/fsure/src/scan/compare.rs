@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::hash::{BLOCK, BlockValue, block_count, merge_blocks};
-use super::reader::Content;
+use super::reader::ReadContent;
 use crate::words::{ByteRange, Evidence, Record, merge_ranges, push_range};
 
 /// The result of comparing a content with its record.
@@ -16,7 +16,11 @@ pub(super) struct Comparison {
 
 /// Compares a content with its record. `recorded` are the record's block
 /// values, or empty. Where they have no digest in common nothing is the same.
-pub(super) fn compare(record: &Record, recorded: &[BlockValue], content: &Content) -> Comparison {
+pub(super) fn compare(
+    record: &Record,
+    recorded: &[BlockValue],
+    content: &ReadContent,
+) -> Comparison {
     let is_same = record.digests.agree(&content.digests) == Some(true);
     match (content.unreadable.is_empty(), is_same) {
         (true, true) if content.needed_second_read => plain(Evidence::SameOnSecondRead),
@@ -35,7 +39,7 @@ fn plain(evidence: Evidence) -> Comparison {
 
 /// The readable blocks that differ from the record, as far as block values
 /// tell: those that both have, at the same length, and all that only one has.
-fn differing_blocks(record: &Record, recorded: &[BlockValue], content: &Content) -> Vec<u64> {
+fn differing_blocks(record: &Record, recorded: &[BlockValue], content: &ReadContent) -> Vec<u64> {
     let (then, now) = (record.entry.size, content.stat.size);
     let longer = block_count(then.max(now));
     if longer <= 1 {
@@ -71,13 +75,13 @@ fn length_of(block: u64, size: u64) -> u64 {
 }
 
 /// The result of the first reading of a file, while the second is under way.
-pub(super) struct FirstLook {
-    pub(super) content: Rc<Content>,
+pub(super) struct FirstRead {
+    pub(super) content: Rc<ReadContent>,
     pub(super) comparison: Comparison,
     pub(super) recorded: Vec<BlockValue>,
 }
 
-impl FirstLook {
+impl FirstRead {
     /// The numbers of the blocks to read again; empty for the whole of a file
     /// of `size` bytes.
     pub(super) fn blocks(&self, size: u64) -> Vec<u64> {
@@ -86,16 +90,16 @@ impl FirstLook {
 }
 
 /// The result of all readings of a file together.
-pub(super) struct Looks {
+pub(super) struct ReadPair {
     pub(super) comparison: Comparison,
     pub(super) unreadable: Vec<ByteRange>,
     /// The content, if it came out the same both times.
-    pub(super) content: Option<Rc<Content>>,
+    pub(super) content: Option<Rc<ReadContent>>,
 }
 
 /// Combines a second reading with the first: of the whole file, or of the
 /// blocks that differed.
-pub(super) fn look_again(record: &Record, first: FirstLook, again: &Rc<Content>) -> Looks {
+pub(super) fn look_again(record: &Record, first: FirstRead, again: &Rc<ReadContent>) -> ReadPair {
     if first.comparison.damaged.is_empty() || first.content.blocks.is_empty() {
         let mut comparison = compare(record, &first.recorded, again);
         if comparison.evidence == Evidence::Same {
@@ -103,10 +107,10 @@ pub(super) fn look_again(record: &Record, first: FirstLook, again: &Rc<Content>)
         }
         let is_stable = again.digests == first.content.digests;
         let content = is_stable.then_some(first.content);
-        return Looks { comparison, unreadable: again.unreadable.clone(), content };
+        return ReadPair { comparison, unreadable: again.unreadable.clone(), content };
     }
     // Both lists are in order: a large file may have millions of blocks.
-    let value_in = |content: &Content, block: u64| {
+    let value_in = |content: &ReadContent, block: u64| {
         let place = content.blocks.binary_search_by_key(&block, |(number, _)| *number).ok()?;
         content.blocks[place].1
     };
@@ -128,11 +132,11 @@ pub(super) fn look_again(record: &Record, first: FirstLook, again: &Rc<Content>)
         .iter()
         .all(|(block, value)| value.is_some() && *value == value_in(&first.content, *block));
     let content = is_stable.then_some(first.content);
-    Looks { comparison: Comparison { evidence, damaged }, unreadable, content }
+    ReadPair { comparison: Comparison { evidence, damaged }, unreadable, content }
 }
 
 /// The comparison of a content of which nothing is recorded.
-pub(super) fn nothing_to_compare(content: &Content) -> Comparison {
+pub(super) fn nothing_to_compare(content: &ReadContent) -> Comparison {
     let evidence = if content.unreadable.is_empty() {
         Evidence::Different
     } else {

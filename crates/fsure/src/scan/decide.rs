@@ -2,13 +2,13 @@
 //! catalog is to hold afterwards.
 
 use super::hash::BlockValue;
-use super::ledger::{Ledger, Settled, seconds};
-use super::reader::Content;
-use crate::catalog::{Row, Stored};
+use super::ledger::{PathResult, ResultRecorder, seconds};
+use super::reader::ReadContent;
+use crate::catalog::{Row, StoredRow};
 use crate::words::{Entry, EntryKind, Record, Verdict};
 
 /// A change to the catalog.
-pub(super) enum Write {
+pub(super) enum CatalogChange {
     /// The same content as the row there is.
     Same(Record),
     /// Another content, with its block values.
@@ -17,7 +17,7 @@ pub(super) enum Write {
     Delete,
 }
 
-impl Write {
+impl CatalogChange {
     pub(super) fn record(&self) -> Option<&Record> {
         match self {
             Self::Same(record) | Self::Other(record, _) => Some(record),
@@ -35,17 +35,17 @@ fn is_same_folder(then: &Entry, now: &Entry) -> bool {
     (then.file_system, then.inode) == (now.file_system, now.inode)
 }
 
-impl Ledger<'_> {
+impl ResultRecorder<'_> {
     /// Returns the change to write for a finding that may be recorded; `None`
     /// if there is nothing to write, or nothing that can be written.
-    pub(super) fn decide(&mut self, settled: &Settled) -> Option<Write> {
-        let is_bad = matches!(settled.stored, Some(Stored::Bad(_)));
+    pub(super) fn decide(&mut self, settled: &PathResult) -> Option<CatalogChange> {
+        let is_bad = matches!(settled.stored, Some(StoredRow::Bad(_)));
         let entry = match &settled.entry {
             Some(entry) if entry.kind != EntryKind::Special => entry,
             // It might be there: it could not be checked.
             None if !settled.may_be_forgotten => return None,
             // Gone, or no longer anything that is recorded.
-            _ if is_bad => return Some(Write::Delete),
+            _ if is_bad => return Some(CatalogChange::Delete),
             _ => return settled.row().map(|row| self.tombstone(row)),
         };
         let content = settled.content.as_deref().filter(|_| settled.unreadable.is_empty());
@@ -56,7 +56,7 @@ impl Ledger<'_> {
                 if settled.moved_row().is_some() && is_same_content(settled.verdict) =>
             {
                 let (path, entry) = (settled.path.clone(), entry.clone());
-                Some(Write::Same(Record { path, entry, ..row.record.clone() }))
+                Some(CatalogChange::Same(Record { path, entry, ..row.record.clone() }))
             }
             (EntryKind::File, None, _) => None,
             (EntryKind::File, Some(content), Some(row)) if is_same_content(settled.verdict) => {
@@ -64,7 +64,7 @@ impl Ledger<'_> {
             }
             (EntryKind::File, Some(content), _) => {
                 let blocks = content.values();
-                Some(Write::Other(self.record(settled, entry, Some(content)), blocks))
+                Some(CatalogChange::Other(self.record(settled, entry, Some(content)), blocks))
             }
             // A folder's dates say nothing that its names do not say; its inode, in
             // whose place another one may be mounted.
@@ -77,23 +77,23 @@ impl Ledger<'_> {
             {
                 None
             }
-            _ => Some(Write::Other(self.record(settled, entry, None), Vec::new())),
+            _ => Some(CatalogChange::Other(self.record(settled, entry, None), Vec::new())),
         }
     }
 
-    fn tombstone(&self, row: &Row) -> Write {
-        Write::Same(Record { gone_s: Some(self.now_s), ..row.record.clone() })
+    fn tombstone(&self, row: &Row) -> CatalogChange {
+        CatalogChange::Same(Record { gone_s: Some(self.now_s), ..row.record.clone() })
     }
 
     /// The record of a content that is the recorded one: with digests it did
     /// not have before, and with the stat of now.
     fn same_content(
         &mut self,
-        settled: &Settled,
+        settled: &PathResult,
         row: &Row,
         entry: &Entry,
-        content: &Content,
-    ) -> Write {
+        content: &ReadContent,
+    ) -> CatalogChange {
         let values = content.values();
         // A list that was damaged is written anew.
         let is_intact = self.catalog.blocks(row).is_ok_and(|kept| kept == values);
@@ -110,10 +110,10 @@ impl Ledger<'_> {
             verified_s: seconds(content.hashed_ns),
             gone_s: None,
         };
-        if is_intact { Write::Same(record) } else { Write::Other(record, values) }
+        if is_intact { CatalogChange::Same(record) } else { CatalogChange::Other(record, values) }
     }
 
-    fn record(&self, settled: &Settled, entry: &Entry, content: Option<&Content>) -> Record {
+    fn record(&self, settled: &PathResult, entry: &Entry, content: Option<&ReadContent>) -> Record {
         Record {
             path: settled.path.clone(),
             entry: entry.clone(),

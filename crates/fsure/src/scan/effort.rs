@@ -14,7 +14,7 @@ use super::span::CHUNK;
 
 /// Settings for the load that reading puts on the storage.
 #[derive(Clone, Debug)]
-pub struct Effort {
+pub struct IoOptions {
     /// Readers for each device, 1 to [`THREADS_MAX`]; `None` for the number
     /// that suits the device.
     pub threads: Option<usize>,
@@ -23,7 +23,7 @@ pub struct Effort {
     pub depth: Option<usize>,
     /// Limit on the rate of all readers together; shared by the runs that go on
     /// at the same time.
-    pub rate: Arc<Rate>,
+    pub rate: Arc<RateLimiter>,
     /// Longest time that one response of the storage may take before the file
     /// is given up and the reader that waits for it is replaced.
     pub patience: Duration,
@@ -35,7 +35,7 @@ pub const THREADS_MAX: usize = 256;
 /// The most files that one reader reads with one call.
 pub const DEPTH_MAX: usize = RING_READS_MAX;
 
-impl Effort {
+impl IoOptions {
     /// Parses a timeout as the user writes it. The error describes the valid form.
     pub fn parse_patience(text: &str) -> Result<Duration, String> {
         let time = units::parse_span(text).filter(|time| *time >= Duration::from_secs(1));
@@ -43,18 +43,18 @@ impl Effort {
     }
 }
 
-impl Default for Effort {
+impl Default for IoOptions {
     /// A disk retries a bad sector for up to 30 s, and Linux a command that failed
     /// five times: storage that has not responded for two minutes is stuck.
     fn default() -> Self {
         let patience = Duration::from_secs(120);
-        Self { threads: None, depth: None, rate: Arc::new(Rate::new(None)), patience }
+        Self { threads: None, depth: None, rate: Arc::new(RateLimiter::new(None)), patience }
     }
 }
 
 /// Numbers of readers, and of files read at once, for one device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Share {
+pub(crate) struct DeviceLimits {
     /// Readers.
     pub(crate) threads: usize,
     /// Small files read with one call.
@@ -66,10 +66,10 @@ pub(crate) struct Share {
     pub(crate) heads: usize,
 }
 
-impl Effort {
+impl IoOptions {
     /// Returns the share of a device of that class. `open_files` is the number
     /// of files that may be open, which several devices share.
-    pub(crate) fn share(&self, class: Class, open_files: usize) -> Share {
+    pub(crate) fn share(&self, class: Class, open_files: usize) -> DeviceLimits {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let (threads, heads) = match class {
             // Measured with direct reads of small files: 1 thread 1.0 GB/s,
@@ -83,7 +83,7 @@ impl Effort {
         };
         let threads = self.threads.unwrap_or(threads).clamp(1, THREADS_MAX);
         let batch_max = (open_files / 4 / threads).clamp(1, DEPTH_MAX);
-        Share {
+        DeviceLimits {
             threads,
             batch: self.depth.unwrap_or(DEPTH_MAX).clamp(1, batch_max),
             cores,
@@ -101,13 +101,13 @@ impl Effort {
 
 /// Keeps all readers together below a rate.
 #[derive(Debug)]
-pub struct Rate {
+pub struct RateLimiter {
     bytes_per_second: Option<u64>,
     /// Time at which the bytes handed out so far will have been read at that rate.
     free_at: Mutex<Instant>,
 }
 
-impl Rate {
+impl RateLimiter {
     /// Parses bytes per second as the user writes them. The error describes the valid form.
     pub fn parse(text: &str) -> Result<u64, String> {
         let size = text.strip_suffix("/s").unwrap_or(text).trim();
@@ -141,10 +141,10 @@ mod tests {
 
     #[test]
     fn one_reader_at_a_time_waits_for_a_head() {
-        let share = Effort::default().share(Class::Rotational(1), 1 << 20);
+        let share = IoOptions::default().share(Class::Rotational(1), 1 << 20);
         assert_eq!(share.heads, 1);
         assert!(share.threads > 1);
-        let told = Effort { threads: Some(3), depth: Some(1000), ..Effort::default() };
+        let told = IoOptions { threads: Some(3), depth: Some(1000), ..IoOptions::default() };
         let share = told.share(Class::Rotational(1), 1 << 20);
         assert_eq!((share.threads, share.heads, share.batch), (3, 3, DEPTH_MAX));
         assert_eq!(told.share(Class::Remote, 1024).batch, 85);
@@ -164,14 +164,16 @@ mod tests {
             ("/s", None),
             ("", None),
         ] {
-            assert_eq!(Rate::parse(text).ok(), rate, "{text}");
+            assert_eq!(RateLimiter::parse(text).ok(), rate, "{text}");
         }
-        assert!(Rate::parse("200").unwrap_err().contains("say 200MiB/s"));
+        assert!(RateLimiter::parse("200").unwrap_err().contains("say 200MiB/s"));
     }
 
     #[test]
     fn a_slow_rate_is_steady() {
-        let chunk = |rate| Effort { rate: Arc::new(Rate::new(rate)), ..Effort::default() }.chunk();
+        let chunk = |rate| {
+            IoOptions { rate: Arc::new(RateLimiter::new(rate)), ..IoOptions::default() }.chunk()
+        };
         assert_eq!(chunk(None), CHUNK);
         assert_eq!(chunk(Some(1)), BLOCK);
         assert_eq!(chunk(Some(25 << 20)), 2 * BLOCK);
@@ -179,9 +181,9 @@ mod tests {
 
     #[test]
     fn reads_begin_one_after_the_other() {
-        let rate = Rate::new(Some(1000));
+        let rate = RateLimiter::new(Some(1000));
         let first = rate.begin_at(500).unwrap();
         assert!(rate.begin_at(500).unwrap() >= first + Duration::from_millis(500));
-        assert_eq!(Rate::new(None).begin_at(1), None);
+        assert_eq!(RateLimiter::new(None).begin_at(1), None);
     }
 }

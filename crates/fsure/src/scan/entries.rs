@@ -5,11 +5,11 @@ use fsure_os::folder::Root;
 use fsure_os::volume::{self, Volume};
 use fsure_os::{Kind, Stat};
 
-use crate::catalog::{Catalog, Row, Stored};
+use crate::catalog::{Catalog, Row, StoredRow};
 use crate::words::{Entry, EntryKind, FileSystemId, RecordState, RelPath, Result, is_same_date};
 
 /// A file system that was met.
-struct Met {
+struct KnownFileSystem {
     device: u64,
     /// The catalog's number for it.
     id: FileSystemId,
@@ -18,12 +18,12 @@ struct Met {
 
 /// Turns stats into entries.
 #[derive(Default)]
-pub struct Entries {
+pub struct EntryBuilder {
     /// The file systems met so far. They are few, and looked up for every file.
-    known: Vec<Met>,
+    known: Vec<KnownFileSystem>,
 }
 
-impl Entries {
+impl EntryBuilder {
     /// Returns true if the run has come across anything on this file system.
     pub(super) fn have_met(&self, id: FileSystemId) -> bool {
         self.known.iter().any(|met| met.id == id)
@@ -43,7 +43,7 @@ impl Entries {
         let place = place.unwrap_or_else(|| {
             let id = file_system(root, catalog, path, stat, device);
             let has_stable_inodes = catalog.file_system(id).volume.has_stable_inodes;
-            self.known.push(Met { device, id, has_stable_inodes });
+            self.known.push(KnownFileSystem { device, id, has_stable_inodes });
             self.known.len() - 1
         });
         let met = &self.known[place];
@@ -89,7 +89,7 @@ fn file_system(
 /// counts again if the file came back with its old size and date: otherwise
 /// damage would be taken for a new file.
 pub(super) fn known<'a>(
-    stored: Option<&'a Stored>,
+    stored: Option<&'a StoredRow>,
     entry: &Entry,
     granularity_ns: i64,
 ) -> RecordState<'a> {
@@ -100,8 +100,8 @@ pub(super) fn known<'a>(
             && is_same_date(then.mtime_ns, entry.mtime_ns, granularity_ns)
     };
     match stored {
-        Some(Stored::Bad(_)) => RecordState::Bad,
-        Some(Stored::Sound(row)) if !row.is_gone() || came_back(row) => {
+        Some(StoredRow::Bad(_)) => RecordState::Bad,
+        Some(StoredRow::Sound(row)) if !row.is_gone() || came_back(row) => {
             RecordState::Sound(&row.record)
         }
         _ => RecordState::Nothing,
@@ -110,10 +110,12 @@ pub(super) fn known<'a>(
 
 /// The coarser of the modification-time granularities of the file systems of
 /// an entry and of its record, nanoseconds.
-pub(super) fn granularity_ns(catalog: &Catalog, stored: Option<&Stored>, entry: &Entry) -> i64 {
+pub(super) fn granularity_ns(catalog: &Catalog, stored: Option<&StoredRow>, entry: &Entry) -> i64 {
     let now = catalog.granularity_ns(entry.file_system);
     match stored {
-        Some(Stored::Sound(row)) => now.max(catalog.granularity_ns(row.record.entry.file_system)),
+        Some(StoredRow::Sound(row)) => {
+            now.max(catalog.granularity_ns(row.record.entry.file_system))
+        }
         _ => now,
     }
 }

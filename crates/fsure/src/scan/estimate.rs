@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 
-use super::hands::Meter;
-use super::{Plan, Purpose};
-use crate::catalog::{Catalog, Stored};
+use super::hands::ReadCounters;
+use super::{Purpose, ScanPlan};
+use crate::catalog::{Catalog, StoredRow};
 use crate::tree::each_file_size;
 
 /// A run that is over before this is not slowed down by counting what there
@@ -24,7 +24,7 @@ pub(super) struct Estimate {
 impl Estimate {
     /// Takes the recorded bytes for a run that judges the whole record. A part
     /// of the record, and what `update` will come across, has to be counted.
-    pub(super) fn new(plan: &Plan, catalog: &Catalog) -> Self {
+    pub(super) fn new(plan: &ScanPlan, catalog: &Catalog) -> Self {
         let estimate = Self::default();
         if judges_all(plan) {
             estimate.add(catalog.bytes());
@@ -73,8 +73,8 @@ impl Remaining {
     }
 
     /// A recorded file is come by.
-    pub(super) fn pass(&mut self, stored: Option<&Stored>) {
-        if let Some(Stored::Sound(row)) = stored
+    pub(super) fn pass(&mut self, stored: Option<&StoredRow>) {
+        if let Some(StoredRow::Sound(row)) = stored
             && row.is_live_file()
         {
             self.record = self.record.saturating_sub(row.record.entry.size);
@@ -88,16 +88,16 @@ impl Remaining {
 }
 
 /// Returns true if a run judges a whole record, which then gives the bytes to judge.
-pub(super) fn judges_all(plan: &Plan) -> bool {
+pub(super) fn judges_all(plan: &ScanPlan) -> bool {
     plan.walk.scope.is_root() && plan.purpose == Purpose::Verify && plan.scrub.is_none()
 }
 
 /// Counts the bytes to judge while reading has begun, if no record gives them.
 pub(super) fn count_ahead(
-    plan: &Plan,
+    plan: &ScanPlan,
     run_is_over: &Receiver<()>,
     estimate: &Estimate,
-    meter: &Meter,
+    meter: &ReadCounters,
 ) {
     if run_is_over.recv_timeout(COUNT_AFTER) != Err(RecvTimeoutError::Timeout) {
         return;

@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use fsure_os::Kind;
 
-use super::ledger::Settled;
-use super::reader::Reading;
-use super::weigh::{ATTEMPTS_MAX, Pending, Weigher};
+use super::ledger::PathResult;
+use super::reader::ReadOutcome;
+use super::weigh::{ATTEMPTS_MAX, Evaluator, PendingRead};
 use crate::words::{Basis, Evidence, Result, timeout_error};
 
-impl Weigher<'_> {
+impl Evaluator<'_> {
     /// Orders a file again, by itself: a reader that had it in hand with
     /// others got stuck at one of them.
-    pub(super) fn ask_again(&mut self, id: u64) {
+    pub(super) fn retry_alone(&mut self, id: u64) {
         let Some(mut pending) = self.pending.remove(&id) else { return };
         self.given_up.insert(id);
         pending.alone = true;
@@ -22,13 +22,13 @@ impl Weigher<'_> {
             (None, Some(part)) => part.ordered.clone(),
             (None, None) => Vec::new(),
         };
-        self.purse.take_back(pending.charged, pending.is_again);
+        self.purse.refund(pending.charged, pending.is_again);
         let id = self.new_id();
-        self.send(id, pending, blocks, Vec::new());
+        self.queue_read(id, pending, blocks, Vec::new());
     }
 
     /// Gives up a file for which the storage does not respond.
-    pub(super) fn give_up(&mut self, id: u64, patience: Duration) -> Result<()> {
+    pub(super) fn abandon(&mut self, id: u64, patience: Duration) -> Result<()> {
         let Some(pending) = self.pending.remove(&id) else { return Ok(()) };
         self.given_up.insert(id);
         let mut all = vec![(id, pending)];
@@ -38,23 +38,25 @@ impl Weigher<'_> {
             all.extend(waiting.iter().filter_map(|id| Some((*id, self.pending.remove(id)?))));
         }
         for (id, pending) in all {
-            self.weigh_failure(id, pending, Reading::Unopened(timeout_error(patience)))?;
+            self.handle_read_failure(id, pending, ReadOutcome::Unopened(timeout_error(patience)))?;
         }
         Ok(())
     }
 
-    pub(super) fn weigh_failure(
+    pub(super) fn handle_read_failure(
         &mut self,
         id: u64,
-        mut pending: Box<Pending>,
-        failed: Reading,
+        mut pending: Box<PendingRead>,
+        failed: ReadOutcome,
     ) -> Result<()> {
-        if !matches!(failed, Reading::Changed) && pending.first.is_none() {
+        if !matches!(failed, ReadOutcome::Changed) && pending.first.is_none() {
             // Nothing of it was read.
-            self.purse.take_back(pending.charged, pending.is_again);
+            self.purse.refund(pending.charged, pending.is_again);
         }
         match failed {
-            Reading::Changed if pending.attempt + 1 < ATTEMPTS_MAX && self.may_retry(&pending) => {
+            ReadOutcome::Changed
+                if pending.attempt + 1 < ATTEMPTS_MAX && self.may_retry(&pending) =>
+            {
                 pending.first = None;
                 pending.link = None;
                 pending.attempt += 1;
@@ -62,33 +64,35 @@ impl Weigher<'_> {
                 if pending.part.take().is_some() {
                     return self.order_anew(pending);
                 }
-                self.send(id, pending, Vec::new(), Vec::new());
+                self.queue_read(id, pending, Vec::new(), Vec::new());
                 Ok(())
             }
-            Reading::Changed => self.settle_changed(pending),
-            Reading::Gone if self.is_back(&pending) => {
+            ReadOutcome::Changed => self.settle_changed(pending),
+            ReadOutcome::Gone if self.is_back(&pending) => {
                 // Renamed away and back: an attempt as any other, or a name that
                 // comes and goes all the time would be ordered without end.
-                self.weigh_failure(id, pending, Reading::Changed)
+                self.handle_read_failure(id, pending, ReadOutcome::Changed)
             }
-            Reading::Gone => {
+            ReadOutcome::Gone => {
                 // Between the walk and the reading; the record decides.
-                self.take_absent(pending.path, pending.stored)
+                self.process_missing(pending.path, pending.stored)
             }
-            Reading::Denied(error) => {
+            ReadOutcome::Denied(error) => {
                 self.settle_unread(pending, Evidence::Denied, Some(error.to_string()))
             }
-            Reading::Unopened(error) | Reading::NoMeans(error) => {
+            ReadOutcome::Unopened(error) | ReadOutcome::NoMeans(error) => {
                 let evidence = Evidence::Partial { rest_differs: false };
                 self.settle_unread(pending, evidence, Some(error.to_string()))
             }
-            Reading::Read(_) | Reading::Stopped | Reading::CutOff(_) => unreachable!("no failures"),
+            ReadOutcome::Read(_) | ReadOutcome::Stopped | ReadOutcome::CutOff(_) => {
+                unreachable!("no failures")
+            }
         }
     }
 
     /// Returns true if a file that was gone when it was to be read is there
     /// again under the name that decides about it.
-    fn is_back(&mut self, pending: &Pending) -> bool {
+    fn is_back(&mut self, pending: &PendingRead) -> bool {
         let path = &pending.path;
         let decides = pending.stored.as_ref().is_none_or(|stored| stored.path() == path);
         let stat = self.plan.root.stat(path.as_bytes()).ok().filter(|_| decides);
@@ -98,10 +102,10 @@ impl Weigher<'_> {
     }
 
     /// It changed at every attempt: busy, or no file at all any more.
-    fn settle_changed(&mut self, pending: Box<Pending>) -> Result<()> {
+    fn settle_changed(&mut self, pending: Box<PendingRead>) -> Result<()> {
         match self.plan.root.stat(pending.path.as_bytes()) {
             Ok(stat) if stat.kind != Kind::File => {
-                self.take_entry(pending.path, pending.stored, &stat, pending.device)
+                self.process_entry(pending.path, pending.stored, &stat, pending.device)
             }
             _ => {
                 let reason = match pending.attempt + 1 {
@@ -115,12 +119,13 @@ impl Weigher<'_> {
 
     fn settle_unread(
         &mut self,
-        pending: Box<Pending>,
+        pending: Box<PendingRead>,
         evidence: Evidence,
         reason: Option<String>,
     ) -> Result<()> {
         let verdict = self.judge(pending.stored.as_ref(), &pending.entry, evidence);
-        let mut settled = Settled::new(pending.path, pending.stored, Some(pending.entry), verdict);
+        let mut settled =
+            PathResult::new(pending.path, pending.stored, Some(pending.entry), verdict);
         if matches!(evidence, Evidence::Partial { .. }) {
             settled.unreadable = std::iter::once(0..settled.size()).collect();
         }

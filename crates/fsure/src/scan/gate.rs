@@ -7,12 +7,12 @@ use fsure_os::Kind;
 use fsure_os::folder::is_gone;
 use fsure_os::place::Places;
 
-use super::entries::{Entries, granularity_ns, known};
-use super::ledger::{Ledger, Settled};
+use super::entries::{EntryBuilder, granularity_ns, known};
+use super::ledger::{PathResult, ResultRecorder};
 use super::moves::pair_by_spelling;
-use super::{Accept, Halt, Purpose};
-use crate::catalog::{Audit, Bound, SampledFile, Stored, Waiting};
-use crate::tree::{Step, Walk};
+use super::{AbortReason, Accept, Purpose};
+use crate::catalog::{Audit, MoveCandidates, PageStart, SampledFile, StoredRow};
+use crate::tree::{Walk, WalkEvent};
 use crate::words::{Record, RecordState, RelPath, Result, Verdict, is_same_date};
 
 /// The state of a thousand evenly spread files.
@@ -42,11 +42,11 @@ impl Sample {
     }
 }
 
-impl Ledger<'_> {
+impl ResultRecorder<'_> {
     /// Checks once, before anything is written or reported as missing, the
     /// record as a whole and that the root is there at all. Returns true if the
     /// run may go on.
-    pub(super) fn open_gate(&mut self) -> Result<bool> {
+    pub(super) fn precheck_once(&mut self) -> Result<bool> {
         if self.is_gate_open {
             return Ok(!self.is_halted);
         }
@@ -104,11 +104,14 @@ impl Ledger<'_> {
             self.outcome.record_untrusted = Some(why);
             return;
         }
-        self.halt(Halt::Untrusted(why));
+        self.halt(AbortReason::Untrusted(why));
         for path in &audit.bad_rows {
             if !self.told_bad.contains(path) {
-                let stored = Some(Stored::Bad(path.clone()));
-                self.tell(&Settled::new(path.clone(), stored, None, Verdict::RecordBad), false);
+                let stored = Some(StoredRow::Bad(path.clone()));
+                self.report(
+                    &PathResult::new(path.clone(), stored, None, Verdict::RecordBad),
+                    false,
+                );
             }
         }
     }
@@ -156,17 +159,17 @@ impl Ledger<'_> {
         if !self.is_mostly_missing(missing) {
             return Ok(missing);
         }
-        let mut waiting = Waiting::new()?;
+        let mut waiting = MoveCandidates::new()?;
         self.count_missing(&mut |record| waiting.depart(record, true, None))?;
         let mut options = self.plan.walk.clone();
         options.borders.places = Places::No;
         options.listers = 1;
-        let mut entries = Entries::default();
+        let mut entries = EntryBuilder::default();
         for step in Walk::start(Arc::clone(&self.plan.root), options)? {
             if self.monitor.stop_requested().is_some() {
                 break;
             }
-            let Step::Entry(path, stat, device) = step? else { continue };
+            let WalkEvent::Entry(path, stat, device) = step? else { continue };
             if stat.kind != Kind::File {
                 continue;
             }
@@ -188,13 +191,13 @@ impl Ledger<'_> {
         let mut after = Vec::new();
         let mut missing = 0;
         loop {
-            let page = self.catalog.page(&Bound::After(&after), None)?;
+            let page = self.catalog.page(&PageStart::After(&after), None)?;
             let Some(last) = page.last() else {
                 return Ok(missing);
             };
             after = last.path().as_bytes().to_vec();
             let files = page.iter().filter_map(|stored| match stored {
-                Stored::Sound(row)
+                StoredRow::Sound(row)
                     if row.is_live_file() && row.record.path.is_within(&self.plan.walk.scope) =>
                 {
                     Some(&row.record)

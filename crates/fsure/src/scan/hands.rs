@@ -11,24 +11,24 @@ use fsure_os::opener::Opener;
 use fsure_os::read::Way;
 use fsure_os::ring::Ring;
 
-use super::effort::Rate;
+use super::effort::RateLimiter;
 use super::hash::BLOCK;
-use super::lane::Lane;
-use super::post::Post;
-use super::purse::Ending;
-use super::span::{CHUNK, Cut};
+use super::lane::DeviceQueue;
+use super::post::Heartbeat;
+use super::purse::Deadline;
+use super::span::{CHUNK, ReadAbort};
 use crate::words::{BytesByReadMode, Clock};
 
 /// The counters of all readers, and the flag that stops them.
 #[derive(Debug, Default)]
-pub(super) struct Meter {
+pub(super) struct ReadCounters {
     by_way: [AtomicU64; 4],
     remote: AtomicU64,
     hashed: AtomicU64,
     stop: AtomicBool,
 }
 
-impl Meter {
+impl ReadCounters {
     pub(super) fn bytes_by_way(&self) -> BytesByReadMode {
         let [direct, dontcache, dropped, cached] =
             self.by_way.each_ref().map(|bytes| bytes.load(Ordering::Relaxed));
@@ -54,30 +54,34 @@ impl Meter {
 }
 
 /// The state that all readers of a run share.
-pub(super) struct Shared {
+pub(super) struct ReaderShared {
     pub(super) opener: Opener,
-    pub(super) meter: Arc<Meter>,
-    pub(super) ending: Ending,
-    pub(super) rate: Arc<Rate>,
+    pub(super) meter: Arc<ReadCounters>,
+    pub(super) ending: Deadline,
+    pub(super) rate: Arc<RateLimiter>,
     pub(super) clock: Clock,
     /// Bytes to request at once.
     pub(super) chunk: u64,
 }
 
 /// The resources of one reader.
-pub(super) struct Hands {
+pub(super) struct ReaderContext {
     pub(super) buffer: Buffer,
     /// `None` if the system has no rings.
     pub(super) ring: Option<Ring>,
     pub(super) zeros: Box<[u8]>,
-    pub(super) shared: Arc<Shared>,
-    pub(super) lane: Arc<Lane>,
-    pub(super) post: Arc<Post>,
+    pub(super) shared: Arc<ReaderShared>,
+    pub(super) lane: Arc<DeviceQueue>,
+    pub(super) post: Arc<Heartbeat>,
 }
 
-impl Hands {
+impl ReaderContext {
     /// Fails if the system has no memory left.
-    pub(super) fn new(shared: Arc<Shared>, lane: Arc<Lane>, post: Arc<Post>) -> io::Result<Self> {
+    pub(super) fn new(
+        shared: Arc<ReaderShared>,
+        lane: Arc<DeviceQueue>,
+        post: Arc<Heartbeat>,
+    ) -> io::Result<Self> {
         let buffer = Buffer::new(CHUNK as usize)?;
         // The ring belongs to the thread that uses it, which is this one.
         let ring = Ring::new();
@@ -89,14 +93,14 @@ impl Hands {
         self.shared.opener.root()
     }
 
-    pub(super) fn meter(&self) -> &Meter {
+    pub(super) fn meter(&self) -> &ReadCounters {
         &self.shared.meter
     }
 
     /// Waits until the rate allows so many bytes to be read.
-    pub(super) fn prepare(&self, bytes: u64) -> Result<(), Cut> {
+    pub(super) fn wait_for_rate(&self, bytes: u64) -> Result<(), ReadAbort> {
         if let Some(begin_at) = self.shared.rate.begin_at(bytes) {
-            self.post.rest();
+            self.post.set_idle();
             loop {
                 let left = begin_at.saturating_duration_since(Instant::now());
                 if self.is_over() || left.is_zero() {
@@ -105,8 +109,8 @@ impl Hands {
                 std::thread::sleep(left.min(Duration::from_millis(100)));
             }
         }
-        self.post.move_on();
-        if self.is_over() || self.post.is_lost() { Err(Cut::Stopped) } else { Ok(()) }
+        self.post.beat();
+        if self.is_over() || self.post.is_lost() { Err(ReadAbort::Stopped) } else { Ok(()) }
     }
 
     /// Returns true if the run has to end. A reader that finds that the time of

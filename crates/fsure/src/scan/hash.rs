@@ -50,7 +50,7 @@ fn left_count(count: usize) -> usize {
 /// The digest of an empty file.
 pub fn of_nothing(algorithm: Algorithm) -> Vec<u8> {
     let mut digests = Digests::default();
-    match InOrder::new(AlgorithmSet::of(&[algorithm])) {
+    match SequentialDigests::new(AlgorithmSet::of(&[algorithm])) {
         Some(in_order) => in_order.finish(&mut digests),
         None => digests.insert(algorithm, blake3::hash(b"").as_bytes()),
     }
@@ -58,13 +58,13 @@ pub fn of_nothing(algorithm: Algorithm) -> Vec<u8> {
 }
 
 /// The digests that need a file's bytes in their order.
-pub struct InOrder {
+pub struct SequentialDigests {
     hashers: Vec<(Algorithm, Box<dyn DynDigest + Send>)>,
     xxh128: Option<Box<Xxh3>>,
     crc32: Option<crc32fast::Hasher>,
 }
 
-impl InOrder {
+impl SequentialDigests {
     /// Hashers for all of a set but BLAKE3; `None` where nothing is left.
     pub fn new(algorithms: AlgorithmSet) -> Option<Self> {
         let mut hashers: Vec<(Algorithm, Box<dyn DynDigest + Send>)> = Vec::new();
@@ -135,7 +135,7 @@ mod tests {
     /// Values for `abc` from FIPS 180-4, RFC 1321, `xxhsum -H2` and `gzip -lv`.
     #[test]
     fn digests_of_abc() {
-        let mut in_order = InOrder::new(AlgorithmSet::of(&Algorithm::ALL)).unwrap();
+        let mut in_order = SequentialDigests::new(AlgorithmSet::of(&Algorithm::ALL)).unwrap();
         in_order.update(b"a");
         in_order.update(b"bc");
         let mut digests = Digests::default();
@@ -155,6 +155,6 @@ mod tests {
             assert_eq!(hex(digests.get(algorithm).unwrap()), value, "{}", algorithm.name());
         }
         assert_eq!(digests.blake3, None);
-        assert!(InOrder::new(AlgorithmSet::of(&[Algorithm::Blake3])).is_none());
+        assert!(SequentialDigests::new(AlgorithmSet::of(&[Algorithm::Blake3])).is_none());
     }
 }

@@ -1,19 +1,19 @@
 //! Damage that runs remember: noted when it is found, reported by runs that do
 //! not read the file, and settled by the recorded content or by the user alone.
 
-use super::ledger::{Ledger, Settled};
-use crate::catalog::{Stored, Turn};
+use super::ledger::{PathResult, ResultRecorder};
+use crate::catalog::{RecheckPriority, StoredRow};
 use crate::words::{Basis, EntryKind, KnownDamage, RelPath, Result, Verdict};
 
 /// Damage that an earlier run found in the file of a row.
-pub(super) fn known_damage(stored: Option<&Stored>) -> Option<KnownDamage> {
+pub(super) fn known_damage(stored: Option<&StoredRow>) -> Option<KnownDamage> {
     match stored {
-        Some(Stored::Sound(row)) => row.known_damage(),
+        Some(StoredRow::Sound(row)) => row.known_damage(),
         _ => None,
     }
 }
 
-impl Settled {
+impl PathResult {
     /// Gives a file that this run does not read the verdict of the run that did:
     /// an unchanged stat says nothing of a content that is known to be damaged.
     pub(super) fn remember_damage(mut self) -> Self {
@@ -35,15 +35,15 @@ impl Settled {
     }
 }
 
-impl Ledger<'_> {
+impl ResultRecorder<'_> {
     /// Notes what was found of a file that was checked, or forgets what was
     /// found before.
-    pub(super) fn note_found(&mut self, settled: &Settled) -> Result<()> {
+    pub(super) fn note_found(&mut self, settled: &PathResult) -> Result<()> {
         let was_looked_at =
             settled.kind() == EntryKind::File && settled.basis != Basis::KnownDamage;
         // A file under another name than recorded goes with its row.
         let path = settled.row().map_or(&settled.path, |row| &row.record.path);
-        let noted = match Turn::of(settled.verdict) {
+        let noted = match RecheckPriority::of(settled.verdict) {
             _ if !was_looked_at => return Ok(()),
             Some(_) => {
                 let at_s = self.plan.clock.now_s();
@@ -68,9 +68,9 @@ impl Ledger<'_> {
                     continue;
                 }
                 let stored = self.catalog.get(&path)?;
-                let settled = Settled::new(path, stored, None, Verdict::Ok).remember_damage();
+                let settled = PathResult::new(path, stored, None, Verdict::Ok).remember_damage();
                 if settled.basis == Basis::KnownDamage {
-                    self.tell(&settled, false);
+                    self.report(&settled, false);
                 }
             }
         }

@@ -5,26 +5,30 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
-use super::effort::Share;
-use super::reader::{Job, Order};
+use super::effort::DeviceLimits;
+use super::reader::{FileRead, ReadRequest};
 
 /// One device, as its readers see it.
-pub(super) struct Lane {
-    pub(super) orders: Receiver<Vec<Order>>,
+pub(super) struct DeviceQueue {
+    pub(super) orders: Receiver<Vec<ReadRequest>>,
     /// Calls for help with a large file.
-    pub(super) call: Sender<Arc<Job>>,
-    pub(super) calls: Receiver<Arc<Job>>,
-    pub(super) heads: Heads,
-    pub(super) share: Share,
+    pub(super) call: Sender<Arc<FileRead>>,
+    pub(super) calls: Receiver<Arc<FileRead>>,
+    pub(super) heads: SeekLimiter,
+    pub(super) share: DeviceLimits,
     /// True if what is read past the local page cache might come from the cache
     /// of another machine.
     pub(super) is_remote: bool,
 }
 
-impl Lane {
-    pub(super) fn new(orders: Receiver<Vec<Order>>, share: Share, is_remote: bool) -> Self {
+impl DeviceQueue {
+    pub(super) fn new(
+        orders: Receiver<Vec<ReadRequest>>,
+        share: DeviceLimits,
+        is_remote: bool,
+    ) -> Self {
         let (call, calls) = bounded(share.threads * share.threads);
-        Self { orders, call, calls, heads: Heads::new(share.heads), share, is_remote }
+        Self { orders, call, calls, heads: SeekLimiter::new(share.heads), share, is_remote }
     }
 }
 
@@ -32,20 +36,20 @@ impl Lane {
 /// requests: the queue is in the order of the disk, and a reader that jumps it
 /// costs two seeks.
 #[derive(Debug)]
-pub(super) struct Heads {
+pub(super) struct SeekLimiter {
     count: usize,
-    line: Mutex<Line>,
+    line: Mutex<TicketCounter>,
     moved: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Line {
+struct TicketCounter {
     /// Tickets given out, and how many of their holders are done.
     given: usize,
     done: usize,
 }
 
-impl Heads {
+impl SeekLimiter {
     fn new(count: usize) -> Self {
         Self { count, line: Mutex::default(), moved: Condvar::new() }
     }
@@ -78,7 +82,7 @@ mod tests {
 
     #[test]
     fn never_more_than_there_are_heads() {
-        let heads = Heads::new(2);
+        let heads = SeekLimiter::new(2);
         let (at_once, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
         std::thread::scope(|scope| {
             for _ in 0..8 {
@@ -97,6 +101,6 @@ mod tests {
             }
         });
         assert_eq!(most.into_inner(), 2);
-        assert!(!Heads::new(usize::MAX).wait());
+        assert!(!SeekLimiter::new(usize::MAX).wait());
     }
 }

@@ -8,14 +8,14 @@ use std::time::Instant;
 
 use fsure_os::folder::is_denied;
 
-use super::decide::Write;
+use super::decide::CatalogChange;
 use super::estimate::judges_all;
 use super::hash::BlockValue;
 use super::known_damage::known_damage;
-use super::reader::Content;
+use super::reader::ReadContent;
 use super::redated::{NewDates, RedatedCount};
-use super::{Halt, Plan, Purpose};
-use crate::catalog::{Catalog, Claims, Row, Stored};
+use super::{AbortReason, Purpose, ScanPlan};
+use crate::catalog::{Catalog, Claims, Row, StoredRow};
 use crate::words::{
     Basis, ByteRange, Changes, Entry, EntryKind, Error, Finding, KnownDamage, MetadataChange,
     Monitor, NameMismatch, Offline, Outcome, Record, RecordedValue, RelPath, Result, StopReason,
@@ -23,9 +23,9 @@ use crate::words::{
 };
 
 /// A path with its verdict and all that led to it.
-pub(super) struct Settled {
+pub(super) struct PathResult {
     pub(super) path: RelPath,
-    pub(super) stored: Option<Stored>,
+    pub(super) stored: Option<StoredRow>,
     pub(super) entry: Option<Entry>,
     pub(super) verdict: Verdict,
     pub(super) damaged: Vec<ByteRange>,
@@ -43,20 +43,20 @@ pub(super) struct Settled {
     pub(super) was_read: bool,
     pub(super) basis: Basis,
     /// The content, if it was read and was the same every time.
-    pub(super) content: Option<Rc<Content>>,
+    pub(super) content: Option<Rc<ReadContent>>,
     /// Time at which its oldest part was read, seconds since 1970, if it was
     /// not read in one go.
     pub(super) verified_s: Option<i64>,
 }
 
-impl Settled {
+impl PathResult {
     pub(super) fn new(
         path: RelPath,
-        stored: Option<Stored>,
+        stored: Option<StoredRow>,
         entry: Option<Entry>,
         verdict: Verdict,
     ) -> Self {
-        let other_name = stored.as_ref().map(Stored::path).filter(|other| **other != path);
+        let other_name = stored.as_ref().map(StoredRow::path).filter(|other| **other != path);
         let norm = other_name.and_then(|other| NameMismatch::between(other, &path));
         let is_moved = other_name.is_some() && norm.is_none();
         let verdict = if is_moved { verdict.as_moved() } else { verdict };
@@ -89,7 +89,7 @@ impl Settled {
 
     pub(super) fn row(&self) -> Option<&Row> {
         match &self.stored {
-            Some(Stored::Sound(row)) => Some(row),
+            Some(StoredRow::Sound(row)) => Some(row),
             _ => None,
         }
     }
@@ -123,8 +123,8 @@ impl Settled {
 }
 
 /// Counts, reports and writes verdicts.
-pub(super) struct Ledger<'a> {
-    pub(super) plan: &'a Plan,
+pub(super) struct ResultRecorder<'a> {
+    pub(super) plan: &'a ScanPlan,
     pub(super) catalog: &'a mut Catalog,
     pub(super) monitor: &'a dyn Monitor,
     pub(super) outcome: Outcome,
@@ -174,8 +174,12 @@ pub(super) struct Ledger<'a> {
     pub(super) known_roots: Vec<RelPath>,
 }
 
-impl<'a> Ledger<'a> {
-    pub(super) fn new(plan: &'a Plan, catalog: &'a mut Catalog, monitor: &'a dyn Monitor) -> Self {
+impl<'a> ResultRecorder<'a> {
+    pub(super) fn new(
+        plan: &'a ScanPlan,
+        catalog: &'a mut Catalog,
+        monitor: &'a dyn Monitor,
+    ) -> Self {
         let started_ns = plan.clock.now_ns();
         Self {
             plan,
@@ -228,28 +232,28 @@ impl<'a> Ledger<'a> {
     }
 
     /// Writes, counts and reports a verdict.
-    pub(super) fn settle(&mut self, mut settled: Settled) -> Result<()> {
-        if settled.verdict == Verdict::Missing && !self.open_gate()? {
+    pub(super) fn finish_path(&mut self, mut settled: PathResult) -> Result<()> {
+        if settled.verdict == Verdict::Missing && !self.precheck_once()? {
             return Ok(());
         }
-        let Some(wrote) = self.enter(&mut settled)? else { return Ok(()) };
+        let Some(wrote) = self.write_and_count(&mut settled)? else { return Ok(()) };
         let is_flagged = settled.norm.is_some() || !settled.meta.is_empty();
         if settled.verdict == Verdict::Ok && !is_flagged && !self.plan.tell_ok {
             self.outcome.add_ok(settled.kind(), settled.size());
             return Ok(());
         }
-        self.tell(&settled, wrote);
+        self.report(&settled, wrote);
         self.note_missing(&settled);
         Ok(())
     }
 
     /// Writes what was found and counts the work. Returns true if it is
     /// recorded now; `None` if the run is over.
-    pub(super) fn enter(&mut self, settled: &mut Settled) -> Result<Option<bool>> {
-        self.settle_obeyed(settled);
-        let metadata = self.look_beside(settled)?;
+    pub(super) fn write_and_count(&mut self, settled: &mut PathResult) -> Result<Option<bool>> {
+        self.check_exclude_file(settled);
+        let metadata = self.compare_metadata(settled)?;
         let wrote = self.write(settled)?;
-        let wrote = self.write_beside(settled, metadata, wrote)? || wrote;
+        let wrote = self.write_metadata(settled, metadata, wrote)? || wrote;
         if self.is_halted {
             return Ok(None);
         }
@@ -274,7 +278,7 @@ impl<'a> Ledger<'a> {
         Ok(Some(wrote))
     }
 
-    fn count_future_change(&mut self, settled: &Settled) {
+    fn count_future_change(&mut self, settled: &PathResult) {
         let Some(entry) = settled.entry.as_ref() else { return };
         let is_future = |change_ns| is_in_the_future(change_ns, self.started_ns);
         if entry.kind == EntryKind::File && entry.ctime_ns.is_some_and(is_future) {
@@ -296,7 +300,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    pub(super) fn tell(&mut self, settled: &Settled, wrote: bool) {
+    pub(super) fn report(&mut self, settled: &PathResult, wrote: bool) {
         let has_bad_metadata = settled.meta.iter().any(|change| change.was == RecordedValue::Bad);
         if settled.verdict == Verdict::RecordBad || has_bad_metadata {
             self.told_bad.insert(settled.path.clone());
@@ -331,7 +335,7 @@ impl<'a> Ledger<'a> {
 
     /// Counts a missing file, and halts the run if more than half of the files
     /// are gone: that is not a clean-up but a disk that is not there.
-    fn note_missing(&mut self, settled: &Settled) {
+    fn note_missing(&mut self, settled: &PathResult) {
         if settled.verdict != Verdict::Missing || settled.kind() != EntryKind::File {
             return;
         }
@@ -348,7 +352,7 @@ impl<'a> Ledger<'a> {
     pub(super) fn halt_if_mostly_missing(&mut self, missing: u64) {
         let recorded = self.files_at_start;
         if !self.plan.force && self.is_mostly_missing(missing) {
-            self.halt(Halt::Offline(Offline::MostlyMissing { missing, recorded }));
+            self.halt(AbortReason::Offline(Offline::MostlyMissing { missing, recorded }));
         }
     }
 
@@ -357,13 +361,13 @@ impl<'a> Ledger<'a> {
     }
 
     /// Ends the run with nothing changed since the last commit.
-    pub(super) fn halt(&mut self, halt: Halt) {
-        self.catalog.roll_back();
+    pub(super) fn halt(&mut self, halt: AbortReason) {
+        self.catalog.rollback();
         self.may_write = false;
         self.is_halted = true;
         match halt {
-            Halt::Offline(offline) => self.outcome.offline = Some(offline),
-            Halt::Untrusted(why) => self.outcome.record_untrusted = Some(why),
+            AbortReason::Offline(offline) => self.outcome.offline = Some(offline),
+            AbortReason::Untrusted(why) => self.outcome.record_untrusted = Some(why),
         }
     }
 
@@ -388,7 +392,7 @@ impl<'a> Ledger<'a> {
     }
 
     /// Writes what the rules allow. Returns true if what was found is recorded now.
-    fn write(&mut self, settled: &Settled) -> Result<bool> {
+    fn write(&mut self, settled: &PathResult) -> Result<bool> {
         if !self.may_write {
             return Ok(false);
         }
@@ -411,18 +415,21 @@ impl<'a> Ledger<'a> {
     }
 
     /// Notes damage that an update found, which it does not record.
-    fn write_not_accepted(&mut self, settled: &Settled) -> Result<()> {
-        if !settled.verdict.is_damage() || settled.basis != Basis::Content || !self.open_gate()? {
+    fn write_not_accepted(&mut self, settled: &PathResult) -> Result<()> {
+        if !settled.verdict.is_damage()
+            || settled.basis != Basis::Content
+            || !self.precheck_once()?
+        {
             return Ok(());
         }
         self.note_found(settled)
     }
 
-    fn write_found(&mut self, settled: &Settled, accepts: bool) -> Result<bool> {
+    fn write_found(&mut self, settled: &PathResult, accepts: bool) -> Result<bool> {
         let Some(write) = self.decide(settled) else {
             return Ok(false);
         };
-        if !self.open_gate()? {
+        if !self.precheck_once()? {
             return Ok(false);
         }
         let before = settled.row().map(|row| &row.record);
@@ -442,23 +449,27 @@ impl<'a> Ledger<'a> {
         Ok(!self.is_stopped())
     }
 
-    fn carry_out(&mut self, settled: &Settled, write: Write) -> Result<()> {
-        let is_bad = matches!(settled.stored, Some(Stored::Bad(_)));
+    fn carry_out(&mut self, settled: &PathResult, write: CatalogChange) -> Result<()> {
+        let is_bad = matches!(settled.stored, Some(StoredRow::Bad(_)));
         let may_have_parts = settled.size() >= super::weigh::KEEP_PARTS_MIN;
         match (write, settled.row()) {
-            (Write::Same(record), Some(row)) if settled.moved_row().is_some() => {
+            (CatalogChange::Same(record), Some(row)) if settled.moved_row().is_some() => {
                 self.catalog.put_moved(row, record, None)?;
             }
-            (Write::Other(record, blocks), Some(row)) if settled.moved_row().is_some() => {
+            (CatalogChange::Other(record, blocks), Some(row)) if settled.moved_row().is_some() => {
                 self.catalog.put_moved(row, record, Some(&blocks))?;
             }
-            (Write::Delete, _) => return self.catalog.delete(&settled.path),
-            (Write::Same(record), Some(row)) => self.catalog.put_same_content(row, record)?,
-            (Write::Other(record, blocks), _) if is_bad => {
+            (CatalogChange::Delete, _) => return self.catalog.delete(&settled.path),
+            (CatalogChange::Same(record), Some(row)) => {
+                self.catalog.put_same_content(row, record)?
+            }
+            (CatalogChange::Other(record, blocks), _) if is_bad => {
                 self.catalog.put_over_bad(record, &blocks)?;
             }
-            (Write::Other(record, blocks), row) => self.catalog.put(row, record, &blocks)?,
-            (Write::Same(_), None) => {
+            (CatalogChange::Other(record, blocks), row) => {
+                self.catalog.put(row, record, &blocks)?
+            }
+            (CatalogChange::Same(_), None) => {
                 return Err(Error::Internal("the same content as no record".to_owned()));
             }
         }
@@ -470,8 +481,8 @@ impl<'a> Ledger<'a> {
 
     /// Leaves the record of a file whose content was found and recorded under
     /// another name to that name, with the digests that were not computed anew.
-    pub(super) fn adopt(&mut self, old: &Row, path: &RelPath) -> Result<()> {
-        let Some(Stored::Sound(new)) = self.catalog.get(path)? else { return Ok(()) };
+    pub(super) fn transfer_record(&mut self, old: &Row, path: &RelPath) -> Result<()> {
+        let Some(StoredRow::Sound(new)) = self.catalog.get(path)? else { return Ok(()) };
         let mut digests = old.record.digests.clone();
         for algorithm in new.record.digests.algorithms().iter() {
             let value = new.record.digests.get(algorithm).expect("it is in the set");
@@ -494,7 +505,7 @@ impl<'a> Ledger<'a> {
             self.outcome.claims = claims.map(|claimed| claimed.digest);
         }
         if self.outcome.scrub.is_some() && self.may_write && self.catalog.is_writing() {
-            let forgotten = self.catalog.forget_strangers();
+            let forgotten = self.catalog.prune_failed_checks();
             self.survive(forgotten)?;
         }
         if self.outcome.stopped.is_some() && judges_all(self.plan) {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use fsure_os::Stat;
 
-use super::reader::Content;
+use super::reader::ReadContent;
 use crate::words::AlgorithmSet;
 
 /// Contents kept for further names, and the block values of all of them. A
@@ -31,42 +31,42 @@ impl LinkKey {
 }
 
 /// The state of an inode with several names.
-pub(super) enum Link {
+pub(super) enum HardLinkState {
     /// Its first name is being read; the orders that wait for it.
     Reading(Vec<u64>),
     /// Its content, and the number of its names that have not come by yet.
-    Read(Rc<Content>, u32),
+    Read(Rc<ReadContent>, u32),
     /// The storage does not respond for it.
     Silent,
 }
 
 /// The inodes with several names of this run.
 #[derive(Default)]
-pub(super) struct Links {
-    known: HashMap<LinkKey, Link>,
+pub(super) struct HardLinkCache {
+    known: HashMap<LinkKey, HardLinkState>,
     kept: usize,
     kept_blocks: usize,
 }
 
-impl Links {
+impl HardLinkCache {
     /// Returns the state of an inode, if it has one.
-    pub(super) fn get(&mut self, key: &LinkKey) -> Option<&mut Link> {
+    pub(super) fn get(&mut self, key: &LinkKey) -> Option<&mut HardLinkState> {
         self.known.get_mut(key)
     }
 
     /// Notes that the first name of an inode is going to be read.
     pub(super) fn begin(&mut self, key: LinkKey) {
-        self.known.insert(key, Link::Reading(Vec::new()));
+        self.known.insert(key, HardLinkState::Reading(Vec::new()));
     }
 
     /// Keeps the content of an inode for its further names, if it was read and
     /// there is room. Returns the orders that waited for it.
-    pub(super) fn finish(&mut self, key: &LinkKey, content: Option<&Rc<Content>>) -> Vec<u64> {
+    pub(super) fn finish(&mut self, key: &LinkKey, content: Option<&Rc<ReadContent>>) -> Vec<u64> {
         let waiting = match self.known.remove(key) {
-            Some(Link::Reading(waiting)) => waiting,
+            Some(HardLinkState::Reading(waiting)) => waiting,
             _ => Vec::new(),
         };
-        let has_room = |content: &&Rc<Content>| {
+        let has_room = |content: &&Rc<ReadContent>| {
             self.kept < KEPT_MAX && self.kept_blocks + content.blocks.len() <= KEPT_BLOCKS_MAX
         };
         if let Some(content) = content.filter(has_room) {
@@ -74,7 +74,7 @@ impl Links {
             if left > 0 {
                 self.kept += 1;
                 self.kept_blocks += content.blocks.len();
-                self.known.insert(*key, Link::Read(Rc::clone(content), left));
+                self.known.insert(*key, HardLinkState::Read(Rc::clone(content), left));
             }
         }
         waiting
@@ -83,13 +83,13 @@ impl Links {
     /// Notes that an inode is not available. Returns the orders that waited for it.
     pub(super) fn give_up(&mut self, key: &LinkKey) -> Vec<u64> {
         let waiting = self.finish(key, None);
-        self.known.insert(*key, Link::Silent);
+        self.known.insert(*key, HardLinkState::Silent);
         waiting
     }
 
     /// Counts another name of an inode; drops the content with the last one.
     pub(super) fn pass(&mut self, key: &LinkKey) {
-        if let Some(Link::Read(content, left)) = self.known.get_mut(key) {
+        if let Some(HardLinkState::Read(content, left)) = self.known.get_mut(key) {
             *left -= 1;
             if *left == 0 {
                 self.kept -= 1;

@@ -7,44 +7,44 @@ use fsure_os::mapped_write;
 
 use super::LISTED_SIZE;
 use super::compare::{
-    Comparison, FirstLook, Looks, are_proven, compare, look_again, nothing_to_compare, ranges,
+    Comparison, FirstRead, ReadPair, are_proven, compare, look_again, nothing_to_compare, ranges,
 };
 use super::entries::known;
-use super::ledger::Settled;
-use super::reader::{Content, Reading};
-use super::weigh::{Pending, Weigher};
-use crate::catalog::Stored;
+use super::ledger::PathResult;
+use super::reader::{ReadContent, ReadOutcome};
+use super::weigh::{Evaluator, PendingRead};
+use crate::catalog::StoredRow;
 use crate::words::{Basis, Evidence, Observation, RecordState, Result, Verdict, judge};
 
-impl Weigher<'_> {
+impl Evaluator<'_> {
     /// Evaluates a content that was read.
-    pub(super) fn weigh_content(
+    pub(super) fn evaluate_content(
         &mut self,
         id: u64,
-        mut pending: Box<Pending>,
-        content: Rc<Content>,
+        mut pending: Box<PendingRead>,
+        content: Rc<ReadContent>,
     ) -> Result<()> {
         if pending.first.as_ref().is_some_and(|first| !is_same_file(&first.content, &content)) {
             // Two readings of two contents prove nothing about either.
-            return self.weigh_failure(id, pending, Reading::Changed);
+            return self.handle_read_failure(id, pending, ReadOutcome::Changed);
         }
         if pending.part.is_some() && !content.stat.is_unchanged_from(&pending.stat) {
             // What was read of it earlier was read of another state.
-            return self.weigh_failure(id, pending, Reading::Changed);
+            return self.handle_read_failure(id, pending, ReadOutcome::Changed);
         }
         pending.stat = content.stat.clone();
         pending.entry = self.entry(&pending.path, &content.stat, pending.device)?;
         let rules = self.date_rules(pending.stored.as_ref(), &pending.entry);
         let known = known(pending.stored.as_ref(), &pending.entry, rules.granularity_ns);
-        let (RecordState::Sound(record), Some(Stored::Sound(row))) = (known, &pending.stored)
+        let (RecordState::Sound(record), Some(StoredRow::Sound(row))) = (known, &pending.stored)
         else {
-            return self.settle_one_look(pending, nothing_to_compare(&content), content);
+            return self.finish_after_first_read(pending, nothing_to_compare(&content), content);
         };
         if let Some(first) = pending.first.take() {
             let error = content.error.as_ref().or(first.content.error.as_ref());
             let reason = error.map(ToString::to_string);
             let looks = look_again(record, first, &content);
-            return self.settle_looks(pending, looks, reason);
+            return self.finish_after_reads(pending, looks, reason);
         }
         let recorded = if let Some(part) = &pending.part {
             part.recorded().to_vec()
@@ -66,9 +66,9 @@ impl Weigher<'_> {
             let comparison = Comparison { evidence: Evidence::Different, ..comparison };
             let reason = Some("its digest is the listed one, and its size is not".to_owned());
             let unreadable = content.unreadable.clone();
-            return self.settle_looks(
+            return self.finish_after_reads(
                 pending,
-                Looks { comparison, unreadable, content: Some(content) },
+                ReadPair { comparison, unreadable, content: Some(content) },
                 reason,
             );
         }
@@ -80,43 +80,48 @@ impl Weigher<'_> {
         }
         if verdict.is_suspicious() && then.size == pending.entry.size {
             // Nothing is reported as damaged after one reading.
-            let first = FirstLook { content, comparison, recorded };
+            let first = FirstRead { content, comparison, recorded };
             let blocks = first.blocks(pending.entry.size);
             pending.first = Some(first);
-            self.send(id, pending, blocks, Vec::new());
+            self.queue_read(id, pending, blocks, Vec::new());
             return Ok(());
         }
-        self.settle_one_look(pending, comparison, content)
+        self.finish_after_first_read(pending, comparison, content)
     }
 
-    pub(super) fn settle_one_look(
+    pub(super) fn finish_after_first_read(
         &mut self,
-        pending: Box<Pending>,
+        pending: Box<PendingRead>,
         comparison: Comparison,
-        content: Rc<Content>,
+        content: Rc<ReadContent>,
     ) -> Result<()> {
         let second = || "it could only be read at the second attempt".to_owned();
         let reason = content.error.as_ref().map(ToString::to_string);
         let reason = reason.or_else(|| content.needed_second_read.then(second));
         let unreadable = content.unreadable.clone();
-        self.settle_looks(pending, Looks { comparison, unreadable, content: Some(content) }, reason)
+        self.finish_after_reads(
+            pending,
+            ReadPair { comparison, unreadable, content: Some(content) },
+            reason,
+        )
     }
 
-    fn settle_looks(
+    fn finish_after_reads(
         &mut self,
-        mut pending: Box<Pending>,
-        looks: Looks,
+        mut pending: Box<PendingRead>,
+        looks: ReadPair,
         reason: Option<String>,
     ) -> Result<()> {
         let part = pending.part.take();
-        let Looks { comparison, unreadable, content } = looks;
+        let ReadPair { comparison, unreadable, content } = looks;
         let mut verdict = self.judge(pending.stored.as_ref(), &pending.entry, comparison.evidence);
         let doubt = if verdict == Verdict::Rotten { self.doubt_of_rot(&pending) } else { None };
         if doubt.is_some() {
             verdict = Verdict::Altered;
         }
         let reason = doubt.or(reason).or_else(|| reason_of_copy(verdict, &pending));
-        let mut settled = Settled::new(pending.path, pending.stored, Some(pending.entry), verdict);
+        let mut settled =
+            PathResult::new(pending.path, pending.stored, Some(pending.entry), verdict);
         // Where the date explains the change, the blocks that differ are an edit.
         if verdict.is_suspicious() {
             settled.damaged_blocks = comparison.damaged.len() as u64;
@@ -135,11 +140,11 @@ impl Weigher<'_> {
     }
 }
 
-impl Weigher<'_> {
+impl Evaluator<'_> {
     /// Returns the reason to doubt that no program wrote to a file whose stat
     /// is as recorded; `None` if that is proved.
-    fn doubt_of_rot(&self, pending: &Pending) -> Option<String> {
-        let Some(Stored::Sound(row)) = &pending.stored else { return None };
+    fn doubt_of_rot(&self, pending: &PendingRead) -> Option<String> {
+        let Some(StoredRow::Sound(row)) = &pending.stored else { return None };
         let path = pending.path.as_bytes();
         if mapped_write::is_open_for_writing(&self.plan.root, path) == Some(true) {
             let why = "another process has it open for writing, and may have changed it in memory \
@@ -158,8 +163,8 @@ impl Weigher<'_> {
 
 /// Returns the reason that a new date does not explain the other content of a
 /// damaged copy; `None` for other verdicts and unchanged dates.
-fn reason_of_copy(verdict: Verdict, pending: &Pending) -> Option<String> {
-    let Some(Stored::Sound(row)) = &pending.stored else { return None };
+fn reason_of_copy(verdict: Verdict, pending: &PendingRead) -> Option<String> {
+    let Some(StoredRow::Sound(row)) = &pending.stored else { return None };
     let then = &row.record.entry;
     if verdict != Verdict::DamagedCopy || then.mtime_ns == pending.entry.mtime_ns {
         return None;
@@ -172,6 +177,6 @@ fn reason_of_copy(verdict: Verdict, pending: &Pending) -> Option<String> {
 }
 
 /// Returns true if two readings are of one state of one file.
-fn is_same_file(one: &Content, other: &Content) -> bool {
+fn is_same_file(one: &ReadContent, other: &ReadContent) -> bool {
     other.stat.is_unchanged_from(&one.stat)
 }

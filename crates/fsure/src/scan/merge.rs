@@ -9,19 +9,19 @@ use std::task::Poll;
 use fsure_os::folder::is_denied;
 use fsure_os::{Kind, Stat};
 
-use crate::catalog::{Bound, Catalog, Claims, PAGE_ROWS, Stored};
-use crate::tree::{LeftOut, Step, Walk};
+use crate::catalog::{Catalog, Claims, PAGE_ROWS, PageStart, StoredRow};
+use crate::tree::{ExcludeReason, Walk, WalkEvent};
 use crate::words::{RelPath, Result};
 
 /// The state of a path, as the walk found it.
 #[derive(Debug)]
-pub(super) enum Seen {
+pub(super) enum WalkState {
     /// It is there; the device of its folder, or of itself if it is one.
     Entry(Stat, u64),
     /// It is left out.
-    LeftOut(Kind, LeftOut),
+    LeftOut(Kind, ExcludeReason),
     /// It lies below something that is left out.
-    BelowLeftOut(LeftOut),
+    BelowLeftOut(ExcludeReason),
     /// It is there, but its stat is not available.
     Unseen(io::Error),
     /// Its folder could not be listed; true if for lack of permission.
@@ -40,22 +40,22 @@ pub(super) enum Seen {
 
 /// A path with its row and its state in the walk.
 #[derive(Debug)]
-pub(super) struct Case {
+pub(super) struct MergedPath {
     pub(super) path: RelPath,
-    pub(super) stored: Option<Stored>,
-    pub(super) seen: Seen,
+    pub(super) stored: Option<StoredRow>,
+    pub(super) seen: WalkState,
 }
 
 /// A folder below which nothing can be reported as missing.
-struct Shadow {
+struct UnlistedSubtree {
     folder: RelPath,
-    why: Shade,
+    why: UnlistedReason,
 }
 
 /// The reason that nothing can be reported as missing.
 #[derive(Clone, Copy)]
-enum Shade {
-    LeftOut(LeftOut),
+enum UnlistedReason {
+    LeftOut(ExcludeReason),
     /// It could not be listed; true if for lack of permission.
     Unlisted(bool),
 }
@@ -63,16 +63,16 @@ enum Shade {
 /// The merge under way.
 pub(super) struct Merge {
     walk: Walk,
-    ahead: Option<Step>,
-    rows: Rows,
-    shadows: Vec<Shadow>,
+    ahead: Option<WalkEvent>,
+    rows: CatalogPages,
+    shadows: Vec<UnlistedSubtree>,
 }
 
 impl Merge {
     /// With `claims`, they are those of all rows of the record, also those
     /// outside the scope.
     pub(super) fn new(walk: Walk, scope: &RelPath, claims: Option<Claims>) -> Self {
-        Self { walk, ahead: None, rows: Rows::new(scope, claims), shadows: Vec::new() }
+        Self { walk, ahead: None, rows: CatalogPages::new(scope, claims), shadows: Vec::new() }
     }
 
     /// Takes the claims of the rows that were handed out; `None` before all of them were.
@@ -87,7 +87,7 @@ impl Merge {
 
     /// Returns the next path, or `None` at the end of both; `Pending` if the
     /// walk has to be waited for.
-    pub(super) fn next(&mut self, catalog: &mut Catalog) -> Result<Poll<Option<Case>>> {
+    pub(super) fn next(&mut self, catalog: &mut Catalog) -> Result<Poll<Option<MergedPath>>> {
         loop {
             if self.ahead.is_none() {
                 match self.walk.poll() {
@@ -96,8 +96,8 @@ impl Merge {
                 }
             }
             self.rows.fetch(catalog)?;
-            let row = self.rows.page.front().map(Stored::path);
-            let step = self.ahead.as_ref().map(Step::path);
+            let row = self.rows.page.front().map(StoredRow::path);
+            let step = self.ahead.as_ref().map(WalkEvent::path);
             let (takes_row, takes_step) = match (row, step) {
                 (None, None) => return Ok(Poll::Ready(None)),
                 (Some(_), None) => (true, false),
@@ -112,11 +112,11 @@ impl Merge {
                 && matches!(
                     self.ahead,
                     Some(
-                        Step::Listed(_)
-                            | Step::Unlisted(..)
-                            | Step::PatternsRead(..)
-                            | Step::PatternsUnread(..)
-                    ) | Some(Step::LeftOut(_, _, LeftOut::NestedRoot))
+                        WalkEvent::Listed(_)
+                            | WalkEvent::Unlisted(..)
+                            | WalkEvent::PatternsRead(..)
+                            | WalkEvent::PatternsUnread(..)
+                    ) | Some(WalkEvent::LeftOut(_, _, ExcludeReason::NestedRoot))
                 );
             let stored = (takes_row && !is_aside).then(|| self.rows.page.pop_front()).flatten();
             let step = takes_step.then(|| self.ahead.take()).flatten();
@@ -126,56 +126,58 @@ impl Merge {
         }
     }
 
-    fn case(&mut self, stored: Option<Stored>, step: Option<Step>) -> Option<Case> {
+    fn case(&mut self, stored: Option<StoredRow>, step: Option<WalkEvent>) -> Option<MergedPath> {
         let (path, seen) = match step {
             None => {
                 let path = stored.as_ref()?.path().clone();
                 let seen = self.unmatched(&path);
                 (path, seen)
             }
-            Some(Step::Entry(path, stat, device)) => (path, Seen::Entry(stat, device)),
-            Some(Step::Unseen(path, error)) => {
-                self.shade(&path, Shade::Unlisted(is_denied(&error)));
-                (path, Seen::Unseen(error))
+            Some(WalkEvent::Entry(path, stat, device)) => (path, WalkState::Entry(stat, device)),
+            Some(WalkEvent::Unseen(path, error)) => {
+                self.shade(&path, UnlistedReason::Unlisted(is_denied(&error)));
+                (path, WalkState::Unseen(error))
             }
-            Some(Step::LeftOut(path, kind, why)) => {
-                self.shade(&path, Shade::LeftOut(why));
-                (path, Seen::LeftOut(kind, why))
+            Some(WalkEvent::LeftOut(path, kind, why)) => {
+                self.shade(&path, UnlistedReason::LeftOut(why));
+                (path, WalkState::LeftOut(kind, why))
             }
-            Some(Step::Unlisted(path, error)) => {
-                self.shade(&path, Shade::Unlisted(is_denied(&error)));
-                (path, Seen::NamesUnknown(error))
+            Some(WalkEvent::Unlisted(path, error)) => {
+                self.shade(&path, UnlistedReason::Unlisted(is_denied(&error)));
+                (path, WalkState::NamesUnknown(error))
             }
-            Some(Step::Listed(path)) => (path, Seen::NamesKnown),
-            Some(Step::PatternsRead(path, text)) => (path, Seen::PatternsRead(text)),
-            Some(Step::PatternsUnread(path, error)) => (path, Seen::PatternsUnread(error)),
+            Some(WalkEvent::Listed(path)) => (path, WalkState::NamesKnown),
+            Some(WalkEvent::PatternsRead(path, text)) => (path, WalkState::PatternsRead(text)),
+            Some(WalkEvent::PatternsUnread(path, error)) => {
+                (path, WalkState::PatternsUnread(error))
+            }
         };
-        Some(Case { path, stored, seen })
+        Some(MergedPath { path, stored, seen })
     }
 
-    fn shade(&mut self, folder: &RelPath, why: Shade) {
+    fn shade(&mut self, folder: &RelPath, why: UnlistedReason) {
         // What lies before this folder and not around it is over.
         self.shadows.retain(|shadow| {
             let (_, end) = shadow.folder.below();
             end.is_none_or(|end| folder.as_bytes() < &*end)
         });
-        self.shadows.push(Shadow { folder: folder.clone(), why });
+        self.shadows.push(UnlistedSubtree { folder: folder.clone(), why });
     }
 
     /// Returns the state of a recorded path that the walk did not come across.
-    fn unmatched(&self, path: &RelPath) -> Seen {
+    fn unmatched(&self, path: &RelPath) -> WalkState {
         let shadow = self.shadows.iter().rev().find(|shadow| path.is_within(&shadow.folder));
         match shadow.map(|shadow| shadow.why) {
-            None => Seen::Absent,
-            Some(Shade::LeftOut(why)) => Seen::BelowLeftOut(why),
-            Some(Shade::Unlisted(denied)) => Seen::Unlisted(denied),
+            None => WalkState::Absent,
+            Some(UnlistedReason::LeftOut(why)) => WalkState::BelowLeftOut(why),
+            Some(UnlistedReason::Unlisted(denied)) => WalkState::Unlisted(denied),
         }
     }
 }
 
 /// The recorded rows of a scope, page by page.
-struct Rows {
-    page: VecDeque<Stored>,
+struct CatalogPages {
+    page: VecDeque<StoredRow>,
     /// Ranges that are still to be fetched, in the order of paths.
     ranges: VecDeque<Range>,
     has_begun: bool,
@@ -190,7 +192,7 @@ struct Range {
     is_judged: bool,
 }
 
-impl Rows {
+impl CatalogPages {
     fn new(scope: &RelPath, claims: Option<Claims>) -> Self {
         // A folder is two ranges, its own row and what lies below it.
         let (below, end) = scope.below();
@@ -217,7 +219,8 @@ impl Rows {
             && let Some(range) = self.ranges.front_mut()
         {
             let start = &range.start;
-            let from = if self.has_begun { Bound::After(start) } else { Bound::From(start) };
+            let from =
+                if self.has_begun { PageStart::After(start) } else { PageStart::From(start) };
             let rows = catalog.page(&from, range.end.as_deref())?;
             let is_last = rows.len() < PAGE_ROWS;
             self.has_begun = true;

@@ -62,20 +62,20 @@ use crate::words::{
     Clock, MetadataFields, Monitor, Offline, Outcome, Progress, RelPath, Result, StopReason,
 };
 pub use compare::are_proven;
-pub use effort::{DEPTH_MAX, Effort, Rate, THREADS_MAX};
-pub use entries::Entries;
+pub use effort::{DEPTH_MAX, IoOptions, RateLimiter, THREADS_MAX};
+pub use entries::EntryBuilder;
 use estimate::Estimate;
-use hands::Meter;
-use ledger::Ledger;
+use hands::ReadCounters;
+use ledger::ResultRecorder;
 use merge::Merge;
-use pool::{IN_FLIGHT_MAX, Lost, Pool};
-use purse::Ending;
+use pool::{AbandonedRead, IN_FLIGHT_MAX, Pool};
+use purse::Deadline;
 pub use purse::{Budget, ScrubRules};
 pub use rules::{Accept, Forget, TOMBSTONE_AGE, UpdateRules};
-pub use sizes::Sizes;
-use turns::{Next, Turns};
-use weigh::Weigher;
-use worker::News;
+pub use sizes::SizeFilter;
+use turns::{ScrubNext, ScrubQueue};
+use weigh::Evaluator;
+use worker::ReaderEvent;
 
 /// The purpose of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,20 +90,20 @@ pub enum Purpose {
 
 /// The source that content is read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum From {
+pub enum ContentSource {
     /// The medium, whatever is in memory.
     Medium,
     /// Memory for files that are there as a whole, else the medium.
     Cache,
 }
 
-/// Set in `verified_s` of a record in the catalog of a list ([`Plan::is_list`]) if its size
+/// Set in `verified_s` of a record in the catalog of a list ([`ScanPlan::is_list`]) if its size
 /// is the list's own: a file of another size is not as the list says, whatever its digest.
 pub const LISTED_SIZE: i64 = 2;
 
 /// A run over one root.
 #[derive(Clone)]
-pub struct Plan {
+pub struct ScanPlan {
     /// The root.
     pub root: Arc<Root>,
     /// Part of the root to walk, what to leave out, and the borders.
@@ -113,11 +113,11 @@ pub struct Plan {
     /// Name of the run in the history of the record.
     pub command: &'static str,
     /// Source that content is read from.
-    pub reads_from: From,
+    pub reads_from: ContentSource,
     /// The best way of reading to try.
     pub first_way: Way,
     /// Load that reading puts on the storage.
-    pub effort: Effort,
+    pub effort: IoOptions,
     /// True if the catalog may be written.
     pub may_write: bool,
     /// True if the run is useless when the catalog cannot be written.
@@ -138,7 +138,7 @@ pub struct Plan {
     pub scrub: Option<ScrubRules>,
 }
 
-impl Plan {
+impl ScanPlan {
     /// Returns true if the scope is a single file, for which "more than half is
     /// gone" would mean nothing.
     fn is_single_file(&self) -> bool {
@@ -149,7 +149,7 @@ impl Plan {
 
 /// A reason to end the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Halt {
+pub(crate) enum AbortReason {
     /// The root is not there; nothing may be changed.
     Offline(Offline),
     /// The record as a whole cannot be believed.
@@ -168,21 +168,21 @@ const TAKEN_AT_ONCE: usize = 64;
 /// An error is what ends the run without a result: a pattern that makes no
 /// sense, a catalog that cannot be read. Whatever is wrong with the data, and
 /// a catalog that cannot be written, is in the outcome.
-pub fn scan(plan: &Plan, catalog: &mut Catalog, monitor: &dyn Monitor) -> Result<Outcome> {
+pub fn scan(plan: &ScanPlan, catalog: &mut Catalog, monitor: &dyn Monitor) -> Result<Outcome> {
     let started = Instant::now();
-    beside::warn_of_unseen(plan.meta, monitor);
-    let meter = Arc::new(Meter::default());
+    beside::warn_unreadable_xattrs(plan.meta, monitor);
+    let meter = Arc::new(ReadCounters::default());
     let estimate = Arc::new(Estimate::new(plan, catalog));
-    let ending = Ending::new(plan.scrub.as_ref(), &plan.clock);
+    let ending = Deadline::new(plan.scrub.as_ref(), &plan.clock);
     let mut pool = Pool::new(plan, Arc::clone(&meter), ending.clone());
     let mounted_over = mounted_over::folders(plan, catalog)?;
     let source = match &plan.scrub {
-        Some(_) => Source::Due(Box::new(Turns::new(plan, mounted_over)?)),
+        Some(_) => PathSource::Due(Box::new(ScrubQueue::new(plan, mounted_over)?)),
         None => {
             let mut options = walk_options(plan, &mut pool);
             options.borders.mounted_over = mounted_over;
             let walk = Walk::start(Arc::clone(&plan.root), options)?;
-            Source::All(Box::new(Merge::new(
+            PathSource::All(Box::new(Merge::new(
                 walk,
                 &plan.walk.scope,
                 plan.binds_claims.then(Claims::default),
@@ -198,9 +198,9 @@ pub fn scan(plan: &Plan, catalog: &mut Catalog, monitor: &dyn Monitor) -> Result
         // Without it the time left is not known, and that is all.
         let _ = std::thread::Builder::new().name("count".into()).spawn(count);
     }
-    let mut run = Run {
+    let mut run = ScanDriver {
         source,
-        weigher: Weigher::new(plan, Ledger::new(plan, catalog, monitor), ending)?,
+        weigher: Evaluator::new(plan, ResultRecorder::new(plan, catalog, monitor), ending)?,
         are_names_known: false,
         pool,
         plan,
@@ -209,13 +209,13 @@ pub fn scan(plan: &Plan, catalog: &mut Catalog, monitor: &dyn Monitor) -> Result
         monitor,
         told: started,
     };
-    let result = run.run().and_then(|()| run.gather());
+    let result = run.run().and_then(|()| run.collect_late_results());
     let result = run.weigher.ledger.survive_end(result);
     // Whatever happened, the readers and the count must not go on.
     run.pool.close();
     let claims = match &mut run.source {
-        Source::All(merge) => merge.claims(),
-        Source::Due(_) => None,
+        PathSource::All(merge) => merge.claims(),
+        PathSource::Due(_) => None,
     };
     let mut outcome = result.and_then(|()| run.weigher.finish(claims))?;
     outcome.bytes = meter.bytes_by_way();
@@ -224,7 +224,7 @@ pub fn scan(plan: &Plan, catalog: &mut Catalog, monitor: &dyn Monitor) -> Result
 }
 
 /// A disk with heads is not made to jump between folders, either.
-fn walk_options(plan: &Plan, pool: &mut Pool) -> WalkOptions {
+fn walk_options(plan: &ScanPlan, pool: &mut Pool) -> WalkOptions {
     let scope = plan.root.stat(plan.walk.scope.as_bytes());
     let is_folder = scope.is_ok_and(|stat| stat.kind == fsure_os::Kind::Folder);
     let folder = if is_folder { plan.walk.scope.clone() } else { RelPath::root() };
@@ -237,7 +237,7 @@ fn walk_options(plan: &Plan, pool: &mut Pool) -> WalkOptions {
 
 /// Availability of further paths.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum More {
+enum Availability {
     Now,
     /// The storage has not responded yet, and was waited for a moment.
     Later,
@@ -247,47 +247,47 @@ enum More {
 }
 
 /// The source of the paths.
-enum Source {
+enum PathSource {
     /// Everything there is and everything recorded.
     All(Box<Merge>),
     /// Paths that are recorded and due.
-    Due(Box<Turns>),
+    Due(Box<ScrubQueue>),
 }
 
-struct Run<'a> {
-    source: Source,
+struct ScanDriver<'a> {
+    source: PathSource,
     /// True if the source is at its end, and what is left are names that wait.
     are_names_known: bool,
-    weigher: Weigher<'a>,
+    weigher: Evaluator<'a>,
     pool: Pool,
-    plan: &'a Plan,
-    meter: &'a Meter,
+    plan: &'a ScanPlan,
+    meter: &'a ReadCounters,
     estimate: &'a Estimate,
     monitor: &'a dyn Monitor,
     told: Instant,
 }
 
-impl Run<'_> {
+impl ScanDriver<'_> {
     fn run(&mut self) -> Result<()> {
         if self.plan.purpose == Purpose::Verify {
             self.weigher.open_gate()?;
         }
-        if let (Some(rules), Source::Due(turns)) = (&self.plan.scrub, &mut self.source)
+        if let (Some(rules), PathSource::Due(turns)) = (&self.plan.scrub, &mut self.source)
             && !self.weigher.is_stopped()
         {
             self.estimate.add(turns.begin(rules, &mut self.weigher)?);
             self.estimate.finish();
         }
-        self.run_step()?;
-        if !self.is_halted() && self.weigher.end_names()? {
+        self.drive_until_idle()?;
+        if !self.is_halted() && self.weigher.finish_walk()? {
             self.are_names_known = true;
-            self.run_step()?;
+            self.drive_until_idle()?;
         }
         if !self.is_halted() && self.weigher.settle_held_edits()? {
-            self.run_step()?;
+            self.drive_until_idle()?;
         }
         if !self.is_halted() {
-            self.weigher.settle_waiting()?;
+            self.weigher.finish_deferred()?;
         }
         // A run that wrote has checked its record before. One that did not has
         // usually fetched every row by now; a row that no page shows is damaged
@@ -299,79 +299,79 @@ impl Run<'_> {
     }
 
     /// Takes all names there are for now, and what the readers say of them.
-    fn run_step(&mut self) -> Result<()> {
-        let mut more = More::Now;
-        while more != More::None || self.weigher.in_flight() > 0 {
+    fn drive_until_idle(&mut self) -> Result<()> {
+        let mut more = Availability::Now;
+        while more != Availability::None || self.weigher.in_flight() > 0 {
             if self.is_halted() {
                 return Ok(());
             }
-            while more != More::None
+            while more != Availability::None
                 && self.weigher.in_flight() < IN_FLIGHT_MAX
                 && !self.is_time_to_tell()
             {
-                more = self.take_some()?;
+                more = self.process_batch()?;
                 self.send_orders(false)?;
                 if self.is_halted() {
                     return Ok(());
                 }
-                if more == More::AfterNews {
+                if more == Availability::AfterNews {
                     break;
                 }
                 while let Ok(news) = self.pool.news.try_recv() {
-                    self.hear(news)?;
+                    self.handle_event(news)?;
                 }
             }
             // Nothing more will come by to be sorted in among them.
             self.send_orders(true)?;
-            self.tell()?;
+            self.report_progress()?;
             self.weigher.commit_if_due()?;
             let is_full = self.weigher.in_flight() >= IN_FLIGHT_MAX;
-            let has_no_more = matches!(more, More::None | More::AfterNews);
+            let has_no_more = matches!(more, Availability::None | Availability::AfterNews);
             let must_wait = self.weigher.in_flight() > 0 && (has_no_more || is_full);
             let wait = self.weigher.retries.wait(Duration::from_millis(100));
             if must_wait && let Ok(news) = self.pool.news.recv_timeout(wait) {
-                self.hear(news)?;
+                self.handle_event(news)?;
             }
         }
         Ok(())
     }
 
     /// Takes the next few paths.
-    fn take_some(&mut self) -> Result<More> {
+    fn process_batch(&mut self) -> Result<Availability> {
         for _ in 0..TAKEN_AT_ONCE {
             if self.are_names_known {
-                if !self.weigher.take_waiting()? {
-                    return Ok(More::None);
+                if !self.weigher.process_deferred()? {
+                    return Ok(Availability::None);
                 }
             } else {
                 match self.next_case()? {
-                    Next::Case(case) => self.weigher.take(case)?,
-                    Next::Later => return Ok(More::Later),
-                    Next::AfterNews => return Ok(More::AfterNews),
-                    Next::None => return Ok(More::None),
+                    ScrubNext::Case(case) => self.weigher.process_path(case)?,
+                    ScrubNext::Later => return Ok(Availability::Later),
+                    ScrubNext::AfterNews => return Ok(Availability::AfterNews),
+                    ScrubNext::None => return Ok(Availability::None),
                 }
             }
             if self.weigher.is_stopped() || self.weigher.in_flight() >= IN_FLIGHT_MAX {
                 break;
             }
         }
-        Ok(More::Now)
+        Ok(Availability::Now)
     }
 
-    fn next_case(&mut self) -> Result<Next> {
+    fn next_case(&mut self) -> Result<ScrubNext> {
         match &mut self.source {
-            Source::Due(turns) => turns.next(&mut self.weigher),
-            Source::All(merge) => Ok(match merge.next(self.weigher.catalog())? {
-                Poll::Ready(Some(case)) => Next::Case(case),
-                Poll::Ready(None) => Next::None,
-                Poll::Pending => Next::Later,
+            PathSource::Due(turns) => turns.next(&mut self.weigher),
+            PathSource::All(merge) => Ok(match merge.next(self.weigher.catalog())? {
+                Poll::Ready(Some(case)) => ScrubNext::Case(case),
+                Poll::Ready(None) => ScrubNext::None,
+                Poll::Pending => ScrubNext::Later,
             }),
         }
     }
 
     /// Takes what was read until a scrub came to its end: it is as good as
     /// what was read before, and its time is spent.
-    fn gather(&mut self) -> Result<()> {
+    fn collect_late_results(&mut self) -> Result<()> {
         if self.plan.scrub.is_none() || !self.weigher.is_cut_short() {
             return Ok(());
         }
@@ -381,30 +381,34 @@ impl Run<'_> {
             && let Ok(news) = self.pool.news.recv_deadline(until)
         {
             match news {
-                News::Part(id, stat, blocks) => self.weigher.keep(id, &stat, &blocks)?,
-                News::Done(answers) => {
+                ReaderEvent::Part(id, stat, blocks) => {
+                    self.weigher.store_partial_blocks(id, &stat, &blocks)?
+                }
+                ReaderEvent::Done(answers) => {
                     for (order, reading) in answers {
-                        self.weigher.weigh(order, reading)?;
+                        self.weigher.handle_read_outcome(order, reading)?;
                     }
                 }
-                News::Unable(error) => return Err(error),
+                ReaderEvent::Unable(error) => return Err(error),
             }
         }
         self.weigher.note_all_undecided()
     }
 
-    fn hear(&mut self, news: News) -> Result<()> {
+    fn handle_event(&mut self, news: ReaderEvent) -> Result<()> {
         match news {
-            News::Part(id, stat, blocks) => self.weigher.keep(id, &stat, &blocks)?,
-            News::Done(answers) => {
+            ReaderEvent::Part(id, stat, blocks) => {
+                self.weigher.store_partial_blocks(id, &stat, &blocks)?
+            }
+            ReaderEvent::Done(answers) => {
                 for (order, reading) in answers {
-                    self.weigher.weigh(order, reading)?;
+                    self.weigher.handle_read_outcome(order, reading)?;
                     if self.weigher.is_stopped() {
                         break;
                     }
                 }
             }
-            News::Unable(error) => return Err(error),
+            ReaderEvent::Unable(error) => return Err(error),
         }
         self.send_orders(false)
     }
@@ -415,11 +419,11 @@ impl Run<'_> {
     }
 
     /// Gives up the files for which the storage does not respond.
-    fn look_after_readers(&mut self) -> Result<()> {
+    fn check_reader_health(&mut self) -> Result<()> {
         let patience = self.plan.effort.patience;
         let is_silent = match &mut self.source {
-            Source::All(merge) => merge.is_silent(),
-            Source::Due(turns) => turns.is_silent(),
+            PathSource::All(merge) => merge.is_silent(),
+            PathSource::Due(turns) => turns.is_silent(),
         };
         let Some(lost) = self.pool.look_after()?.filter(|_| !is_silent) else {
             self.weigher.stop(StopReason::StorageSilent(patience));
@@ -427,10 +431,10 @@ impl Run<'_> {
         };
         for lost in lost {
             match lost {
-                Lost::One(id) => self.weigher.give_up(id, patience)?,
-                Lost::Among(ids) => {
+                AbandonedRead::One(id) => self.weigher.abandon(id, patience)?,
+                AbandonedRead::Among(ids) => {
                     for id in ids {
-                        self.weigher.ask_again(id);
+                        self.weigher.retry_alone(id);
                     }
                 }
             }
@@ -451,9 +455,9 @@ impl Run<'_> {
         self.told.elapsed() >= Duration::from_millis(100)
     }
 
-    fn tell(&mut self) -> Result<()> {
+    fn report_progress(&mut self) -> Result<()> {
         if self.is_time_to_tell() {
-            self.look_after_readers()?;
+            self.check_reader_health()?;
             self.told = Instant::now();
             let bytes_hashed = self.meter.hashed();
             let (files, bytes_judged) = self.weigher.judged(bytes_hashed);

@@ -6,15 +6,15 @@
 
 use fsure_os::{Kind, volume};
 
-use super::Plan;
-use super::entries::Entries;
-use crate::catalog::{Catalog, Stored};
+use super::ScanPlan;
+use super::entries::EntryBuilder;
+use crate::catalog::{Catalog, StoredRow};
 use crate::words::{EntryKind, RelPath, Result};
 
 /// The recorded folders over which another one is mounted.
-pub(super) fn folders(plan: &Plan, catalog: &mut Catalog) -> Result<Vec<RelPath>> {
+pub(super) fn folders(plan: &ScanPlan, catalog: &mut Catalog) -> Result<Vec<RelPath>> {
     let mut all = Vec::new();
-    let mut entries = Entries::default();
+    let mut entries = EntryBuilder::default();
     for point in volume::mount_points(&plan.root) {
         let path = RelPath::from_bytes(point);
         if is_other(plan, catalog, &mut entries, &path)? {
@@ -28,12 +28,12 @@ pub(super) fn folders(plan: &Plan, catalog: &mut Catalog) -> Result<Vec<RelPath>
 /// system that it was recorded on, which is that of the folder it is in, and
 /// has another inode.
 fn is_other(
-    plan: &Plan,
+    plan: &ScanPlan,
     catalog: &mut Catalog,
-    entries: &mut Entries,
+    entries: &mut EntryBuilder,
     path: &RelPath,
 ) -> Result<bool> {
-    let Some(Stored::Sound(row)) = catalog.get(path)?.filter(|_| !plan.is_list) else {
+    let Some(StoredRow::Sound(row)) = catalog.get(path)?.filter(|_| !plan.is_list) else {
         return Ok(false);
     };
     let then = &row.record.entry;

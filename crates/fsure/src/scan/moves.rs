@@ -20,10 +20,11 @@ use fsure_os::folder::{is_denied, is_gone};
 
 use super::Purpose;
 use super::entries::known;
-use super::ledger::Settled;
-use super::weigh::Weigher;
+use super::ledger::PathResult;
+use super::weigh::Evaluator;
 use crate::catalog::{
-    Arrival, Bound, Catalog, Departure, Doubt, Stored, Waiting, content_key, is_same_inode,
+    Ambiguity, AppearedName, Catalog, MissingName, MoveCandidates, PageStart, StoredRow,
+    content_key, is_same_inode,
 };
 use crate::words::{
     Algorithm, AlgorithmSet, Entry, EntryKind, Evidence, Finding, NameMismatch, Observation,
@@ -36,21 +37,21 @@ const AMBIGUOUS: &str = "a moved file? Several names that came or went could be 
 /// The reason reported if a name does not count as a recorded one in another spelling.
 const SPELLED_ALIKE: &str = "a recorded name in another spelling? Several names could be it";
 
-fn reason_of(doubt: Doubt) -> String {
+fn reason_of(doubt: Ambiguity) -> String {
     match doubt {
-        Doubt::Move => AMBIGUOUS.to_owned(),
-        Doubt::Spelling => SPELLED_ALIKE.to_owned(),
+        Ambiguity::Move => AMBIGUOUS.to_owned(),
+        Ambiguity::Spelling => SPELLED_ALIKE.to_owned(),
     }
 }
 
-fn norm_of(doubt: Option<Doubt>) -> Option<NameMismatch> {
-    doubt.filter(|doubt| *doubt == Doubt::Spelling).map(|_| NameMismatch::Ambiguous)
+fn norm_of(doubt: Option<Ambiguity>) -> Option<NameMismatch> {
+    doubt.filter(|doubt| *doubt == Ambiguity::Spelling).map(|_| NameMismatch::Ambiguous)
 }
 
 /// Pairs names that differ in spelling only, with the names that are there as
 /// they are recorded to say against it.
 pub(super) fn pair_by_spelling(
-    waiting: &mut Waiting,
+    waiting: &mut MoveCandidates,
     catalog: &mut Catalog,
     scope: &RelPath,
 ) -> Result<()> {
@@ -60,12 +61,12 @@ pub(super) fn pair_by_spelling(
     let (first, end) = scope.below();
     let mut after: Option<Vec<u8>> = None;
     loop {
-        let from = after.as_deref().map_or(Bound::From(&first), Bound::After);
+        let from = after.as_deref().map_or(PageStart::From(&first), PageStart::After);
         let page = catalog.page(&from, end.as_deref())?;
         let Some(last) = page.last() else { return Ok(()) };
         after = Some(last.path().as_bytes().to_vec());
         for stored in page {
-            if !matches!(&stored, Stored::Sound(row) if row.is_gone()) {
+            if !matches!(&stored, StoredRow::Sound(row) if row.is_gone()) {
                 waiting.contest(stored.path())?;
             }
         }
@@ -74,7 +75,7 @@ pub(super) fn pair_by_spelling(
 
 /// The progress of a run in learning all names.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum MovePhase {
     /// They come one by one.
     Names,
     /// All are known; what waits is judged.
@@ -85,13 +86,13 @@ enum Step {
 pub(super) struct Moves {
     /// `None` if nothing is recorded and so nothing can have moved, and if the
     /// run does not look for new names.
-    waiting: Option<Waiting>,
-    step: Step,
+    waiting: Option<MoveCandidates>,
+    step: MovePhase,
     /// Algorithm by whose digests contents are compared.
     algorithm: Algorithm,
     /// The last name that was handed out.
     after: Option<RelPath>,
-    page: std::vec::IntoIter<Arrival>,
+    page: std::vec::IntoIter<AppearedName>,
 }
 
 impl Moves {
@@ -99,30 +100,31 @@ impl Moves {
     pub(super) fn new(catalog: &Catalog, sees_all: bool) -> Result<Self> {
         let algorithm = catalog.settings().digests.iter().next();
         Ok(Self {
-            waiting: (sees_all && !catalog.is_empty()).then(Waiting::new).transpose()?,
-            step: Step::Names,
+            waiting: (sees_all && !catalog.is_empty()).then(MoveCandidates::new).transpose()?,
+            step: MovePhase::Names,
             algorithm: algorithm.unwrap_or(Algorithm::Blake3),
             after: None,
             page: Vec::new().into_iter(),
         })
     }
 
-    fn gathers(&mut self) -> Option<&mut Waiting> {
-        self.waiting.as_mut().filter(|_| self.step == Step::Names)
+    fn gathers(&mut self) -> Option<&mut MoveCandidates> {
+        self.waiting.as_mut().filter(|_| self.step == MovePhase::Names)
     }
 
     /// Returns the digests to compute of a file that is not recorded, in a run
     /// that reads what is recorded: it might be one of those that are missed.
     /// `None` if it need not be read.
     pub(super) fn wants(&self, entry: &Entry) -> Result<Option<AlgorithmSet>> {
-        let Some(waiting) = self.waiting.as_ref().filter(|_| self.step == Step::Contents) else {
+        let Some(waiting) = self.waiting.as_ref().filter(|_| self.step == MovePhase::Contents)
+        else {
             return Ok(None);
         };
         let is_wanted = waiting.is_wanted(entry.size)?;
         Ok(is_wanted.then(|| AlgorithmSet::of(&[self.algorithm])))
     }
 
-    fn next_arrival(&mut self, with_content: bool) -> Result<Option<Arrival>> {
+    fn next_arrival(&mut self, with_content: bool) -> Result<Option<AppearedName>> {
         let Some(waiting) = &self.waiting else { return Ok(None) };
         if self.page.len() == 0 {
             self.page = waiting.arrivals(self.after.as_ref(), with_content)?.into_iter();
@@ -135,12 +137,12 @@ impl Moves {
     }
 }
 
-impl Weigher<'_> {
+impl Evaluator<'_> {
     /// Lets a name wait that is there and not recorded. Returns true if it waits.
-    pub(super) fn lets_wait(
+    pub(super) fn defer_as_move_candidate(
         &mut self,
         path: &RelPath,
-        stored: Option<&Stored>,
+        stored: Option<&StoredRow>,
         entry: &Entry,
         device: u64,
     ) -> Result<bool> {
@@ -157,8 +159,11 @@ impl Weigher<'_> {
     }
 
     /// Lets a record wait whose name is gone. Returns true if it waits.
-    pub(super) fn lets_wait_gone(&mut self, stored: Option<&Stored>) -> Result<bool> {
-        let Some(Stored::Sound(row)) = stored else { return Ok(false) };
+    pub(super) fn defer_missing_as_move_candidate(
+        &mut self,
+        stored: Option<&StoredRow>,
+    ) -> Result<bool> {
+        let Some(StoredRow::Sound(row)) = stored else { return Ok(false) };
         // In the tick in which a file was recorded and removed, another one may
         // have got its inode.
         let granularity_ns = self.catalog().granularity_ns(row.record.entry.file_system);
@@ -175,15 +180,15 @@ impl Weigher<'_> {
     }
 
     /// Notes that all names are known. Returns true if any of them might wait.
-    pub(super) fn end_names(&mut self) -> Result<bool> {
+    pub(super) fn finish_walk(&mut self) -> Result<bool> {
         // Folders that were gone when the walk came to their names.
         for (path, (stored, _)) in std::mem::take(&mut self.folders) {
-            self.take_absent(path, stored)?;
+            self.process_missing(path, stored)?;
         }
         for path in self.folders.keys().cloned().collect::<Vec<_>>() {
             self.settle_folder(&path, None)?;
         }
-        self.moves.step = Step::Contents;
+        self.moves.step = MovePhase::Contents;
         let Some(waiting) = &mut self.moves.waiting else { return Ok(false) };
         pair_by_spelling(waiting, self.ledger.catalog, &self.plan.walk.scope)?;
         waiting.pair_by_identity()?;
@@ -195,10 +200,10 @@ impl Weigher<'_> {
     }
 
     /// Takes the next name that waits. Returns false if there was none.
-    pub(super) fn take_waiting(&mut self) -> Result<bool> {
+    pub(super) fn process_deferred(&mut self) -> Result<bool> {
         let Some(arrival) = self.moves.next_arrival(false)? else { return Ok(false) };
-        self.catalog().hold()?;
-        let Arrival { path, device, moved_from, doubt, size, .. } = arrival;
+        self.catalog().pin_snapshot()?;
+        let AppearedName { path, device, moved_from, doubt, size, .. } = arrival;
         if let Some(remaining) = self.remaining.as_mut().filter(|_| moved_from.is_some()) {
             remaining.moved = remaining.moved.saturating_sub(size);
         }
@@ -208,7 +213,7 @@ impl Weigher<'_> {
             Err(error) => {
                 let found =
                     if is_denied(&error) { Observation::Forbidden } else { Observation::Unlisted };
-                self.settle_unseen(path, None, found, Some(error.to_string()))?;
+                self.finish_without_entry(path, None, found, Some(error.to_string()))?;
                 return Ok(true);
             }
         };
@@ -216,7 +221,7 @@ impl Weigher<'_> {
         let device = if is_folder { stat.device } else { device };
         let entry = self.entry(&path, &stat, device)?;
         let moved = match moved_from {
-            Some(from) => self.claim(&from, &path, &entry)?,
+            Some(from) => self.claim_moved_record(&from, &path, &entry)?,
             None => None,
         };
         let is_moved = moved.is_some();
@@ -230,12 +235,12 @@ impl Weigher<'_> {
         }
         if let Some(doubt) = doubt.filter(|_| !is_moved && self.plan.purpose == Purpose::Status) {
             let verdict = self.judge(stored.as_ref(), &entry, Evidence::StatOnly);
-            let mut settled = Settled::new(path, stored, Some(entry), verdict);
+            let mut settled = PathResult::new(path, stored, Some(entry), verdict);
             settled.reason = Some(reason_of(doubt));
             self.settle(settled)?;
             return Ok(true);
         }
-        self.take_entry(path.clone(), stored, &stat, device)?;
+        self.process_entry(path.clone(), stored, &stat, device)?;
         if is_folder {
             self.settle_folder(&path, None)?;
         }
@@ -244,9 +249,14 @@ impl Weigher<'_> {
 
     /// The record that is gone under its own name, if the entry is still the
     /// one that it is the pair of.
-    fn claim(&mut self, from: &RelPath, path: &RelPath, entry: &Entry) -> Result<Option<Stored>> {
+    fn claim_moved_record(
+        &mut self,
+        from: &RelPath,
+        path: &RelPath,
+        entry: &Entry,
+    ) -> Result<Option<StoredRow>> {
         let stored = self.catalog().get(from)?;
-        let Some(Stored::Sound(row)) = &stored else { return Ok(None) };
+        let Some(StoredRow::Sound(row)) = &stored else { return Ok(None) };
         let then = &row.record.entry;
         let is_respelled = then.kind == entry.kind && NameMismatch::between(from, path).is_some();
         if row.is_gone() || !(is_respelled || is_same_inode(then, entry)) {
@@ -259,7 +269,7 @@ impl Weigher<'_> {
     }
 
     /// Settles a path, and reports if its spelling leaves it in doubt.
-    pub(super) fn settle(&mut self, mut settled: Settled) -> Result<()> {
+    pub(super) fn settle(&mut self, mut settled: PathResult) -> Result<()> {
         let may_be_another = matches!(settled.verdict, Verdict::New | Verdict::Missing);
         if let Some(waiting) = self.moves.waiting.as_ref().filter(|_| may_be_another)
             && waiting.is_doubtfully_spelled(&settled.path)?
@@ -267,12 +277,12 @@ impl Weigher<'_> {
             settled.norm = Some(NameMismatch::Ambiguous);
             settled.reason.get_or_insert_with(|| SPELLED_ALIKE.to_owned());
         }
-        self.ledger.settle(settled)
+        self.ledger.finish_path(settled)
     }
 
     /// Settles what was read: at once, or with those that may be found to have
     /// moved.
-    pub(super) fn settle_read(&mut self, mut settled: Settled) -> Result<()> {
+    pub(super) fn settle_read(&mut self, mut settled: PathResult) -> Result<()> {
         let content = settled.content.as_ref().filter(|_| settled.unreadable.is_empty());
         let (Verdict::New, Some(content), Some(entry)) = (settled.verdict, content, &settled.entry)
         else {
@@ -282,7 +292,7 @@ impl Weigher<'_> {
         let (Some(key), Some(_)) = (key, self.moves.wants(entry)?) else {
             return self.settle(settled);
         };
-        let Some(is_recorded) = self.ledger.enter(&mut settled)? else { return Ok(()) };
+        let Some(is_recorded) = self.ledger.write_and_count(&mut settled)? else { return Ok(()) };
         match &mut self.moves.waiting {
             Some(waiting) => waiting.found(&settled.path, &key, is_recorded),
             None => Ok(()),
@@ -290,7 +300,7 @@ impl Weigher<'_> {
     }
 
     /// Settles all that still waits.
-    pub(super) fn settle_waiting(&mut self) -> Result<()> {
+    pub(super) fn finish_deferred(&mut self) -> Result<()> {
         let Some(waiting) = &mut self.moves.waiting else { return Ok(()) };
         waiting.pair_by_content()?;
         self.moves.after = None;
@@ -305,14 +315,14 @@ impl Weigher<'_> {
             let page = waiting.departures(after.as_ref())?;
             let Some(last) = page.last() else { break };
             after = Some(last.path.clone());
-            self.catalog().hold()?;
-            for Departure { path, doubt, .. } in page {
+            self.catalog().pin_snapshot()?;
+            for MissingName { path, doubt, .. } in page {
                 let stored = self.catalog().get(&path)?;
-                if !matches!(&stored, Some(Stored::Sound(row)) if !row.is_gone()) {
+                if !matches!(&stored, Some(StoredRow::Sound(row)) if !row.is_gone()) {
                     self.ledger.distrust_change();
                 }
                 let reason = doubt.map(reason_of);
-                self.settle_unseen(path, stored, Observation::Absent, reason)?;
+                self.finish_without_entry(path, stored, Observation::Absent, reason)?;
                 if self.is_stopped() {
                     break;
                 }
@@ -330,8 +340,8 @@ impl Weigher<'_> {
     }
 
     /// Reports a file whose content was found, which might be that of a missed one.
-    fn settle_found(&mut self, arrival: Arrival) -> Result<()> {
-        let Arrival { path, device, moved_from, doubt, is_recorded, .. } = arrival;
+    fn settle_found(&mut self, arrival: AppearedName) -> Result<()> {
+        let AppearedName { path, device, moved_from, doubt, is_recorded, .. } = arrival;
         let found = match self.plan.root.stat(path.as_bytes()) {
             Ok(stat) => Some(self.entry(&path, &stat, device)?),
             Err(_) => None,
@@ -345,14 +355,14 @@ impl Weigher<'_> {
             Some(from) => self.catalog().get(from)?,
             None => None,
         };
-        if let (Some(from), Some(Stored::Sound(row))) = (moved_from, stored) {
+        if let (Some(from), Some(StoredRow::Sound(row))) = (moved_from, stored) {
             if let Some(waiting) = &mut self.moves.waiting {
                 waiting.claim(&from)?;
             }
             // Its old name's goes with its old record.
             finding.meta = self.ledger.moved_beside(&from, &path)?;
             if is_recorded {
-                self.ledger.adopt(&row, &path)?;
+                self.ledger.transfer_record(&row, &path)?;
             }
             finding.verdict = Verdict::Moved;
             finding.reason = None;

@@ -2,13 +2,13 @@
 //! what they were signed for: one that is another file for a moment, or there
 //! for a moment only, would hide names.
 
-use super::hash::InOrder;
-use super::ledger::{Ledger, Settled};
+use super::hash::SequentialDigests;
+use super::ledger::{PathResult, ResultRecorder};
 use crate::words::{Algorithm, Digests, RelPath, Verdict};
 
-impl Ledger<'_> {
+impl ResultRecorder<'_> {
     /// Notes a pattern file that the walk obeys.
-    pub(super) fn note_obeyed(&mut self, path: RelPath, text: Vec<u8>) {
+    pub(super) fn remember_exclude_file(&mut self, path: RelPath, text: Vec<u8>) {
         if self.plan.binds_claims {
             self.obeyed.insert(path, text);
         }
@@ -16,7 +16,7 @@ impl Ledger<'_> {
 
     /// Compares the text that the walk obeyed with the row that the file is judged
     /// by. Any verdict but `Ok` and `Touched` changes the exit code by itself.
-    pub(super) fn settle_obeyed(&mut self, settled: &Settled) {
+    pub(super) fn check_exclude_file(&mut self, settled: &PathResult) {
         let Some(text) = self.obeyed.remove(&settled.path) else { return };
         let is_well = matches!(settled.verdict, Verdict::Ok | Verdict::Touched);
         let is_signed = settled.row().is_some_and(|row| is_of(&text, &row.record.digests));
@@ -42,7 +42,7 @@ impl Ledger<'_> {
 fn is_of(text: &[u8], recorded: &Digests) -> bool {
     let mut digests = Digests::default();
     digests.insert(Algorithm::Blake3, blake3::hash(text).as_bytes());
-    if let Some(mut in_order) = InOrder::new(recorded.algorithms()) {
+    if let Some(mut in_order) = SequentialDigests::new(recorded.algorithms()) {
         in_order.update(text);
         in_order.finish(&mut digests);
     }

@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use super::compare::{Comparison, are_proven};
 use super::hash::{BLOCK, BlockValue, block_count};
-use super::ledger::Settled;
-use super::reader::Content;
-use super::weigh::{Pending, Weigher};
-use crate::catalog::{Due, Part, Row, Stored, Turn, UnfinishedBlocks, add_part};
+use super::ledger::PathResult;
+use super::reader::ReadContent;
+use super::weigh::{Evaluator, PendingRead};
+use crate::catalog::{
+    DueFile, RecheckPriority, Row, StoredRow, UnfinishedBlocks, VerifiedRange, add_part,
+};
 use crate::words::{
     Algorithm, AlgorithmSet, Entry, Evidence, Record, RelPath, Result, ScrubSummary, Verdict,
 };
@@ -25,17 +27,17 @@ pub(super) const PARTS_MIN: u64 = 64 << 20;
 const GOOD_FOR_S: i64 = 30 * 86_400;
 
 /// The blocks to read of a file that need not be read as a whole.
-pub(super) struct PartPlan {
+pub(super) struct PartialRead {
     /// The values of all of its blocks, proven.
     recorded: Vec<BlockValue>,
     blake3: [u8; 32],
     /// Parts that are verified by now.
-    verified: Vec<Part>,
+    verified: Vec<VerifiedRange>,
     /// The blocks that are read now.
     pub(super) ordered: Vec<u64>,
 }
 
-impl PartPlan {
+impl PartialRead {
     fn is_complete(&self) -> bool {
         let blocks: u64 = self.verified.iter().map(|part| part.blocks).sum();
         blocks == self.recorded.len() as u64
@@ -45,12 +47,16 @@ impl PartPlan {
     fn add_equal(&mut self, read: impl Iterator<Item = (u64, BlockValue)>, verified_s: i64) {
         let recorded = &self.recorded;
         let is_equal = |read: &(u64, BlockValue)| recorded.get(read.0 as usize) == Some(&read.1);
-        let mut run: Option<Part> = None;
+        let mut run: Option<VerifiedRange> = None;
         let mut runs = Vec::new();
         for (block, _) in read.filter(is_equal) {
             match &mut run {
                 Some(run) if run.first_block + run.blocks == block => run.blocks += 1,
-                _ => runs.extend(run.replace(Part { first_block: block, blocks: 1, verified_s })),
+                _ => runs.extend(run.replace(VerifiedRange {
+                    first_block: block,
+                    blocks: 1,
+                    verified_s,
+                })),
             }
         }
         for run in runs.into_iter().chain(run) {
@@ -59,7 +65,7 @@ impl PartPlan {
     }
 
     /// Compares the first reading of some of the blocks with the record.
-    pub(super) fn compare(&self, content: &Content) -> Comparison {
+    pub(super) fn compare(&self, content: &ReadContent) -> Comparison {
         let read = content.blocks.iter().filter_map(|(block, value)| Some((*block, (*value)?)));
         let differs = |(block, value): &(u64, BlockValue)| {
             self.recorded.get(*block as usize).is_none_or(|recorded| recorded != value)
@@ -85,13 +91,13 @@ pub(super) fn bytes_of(blocks: &[u64], size: u64) -> u64 {
 }
 
 /// The row of a recorded file that can be verified block by block.
-fn splittable(stored: Option<&Stored>) -> Option<(&Row, [u8; 32])> {
-    let Some(Stored::Sound(row)) = stored else { return None };
+fn splittable(stored: Option<&StoredRow>) -> Option<(&Row, [u8; 32])> {
+    let Some(StoredRow::Sound(row)) = stored else { return None };
     let blake3 = row.record.digests.blake3?;
     (row.has_blocks() && row.record.entry.size > BLOCK).then_some((row, blake3))
 }
 
-impl Weigher<'_> {
+impl Evaluator<'_> {
     /// Returns the counts of the scrub in the outcome of this run.
     pub(super) fn scrubbed(&mut self) -> &mut ScrubSummary {
         self.ledger.outcome.scrub.get_or_insert_default()
@@ -99,8 +105,8 @@ impl Weigher<'_> {
 
     /// Returns the bytes that a file that is due takes, and the least of them
     /// that is worth while.
-    pub(super) fn need(&mut self, due: &Due, left: u64) -> Result<(u64, u64)> {
-        let Stored::Sound(row) = &due.stored else { return Ok((0, 0)) };
+    pub(super) fn need(&mut self, due: &DueFile, left: u64) -> Result<(u64, u64)> {
+        let StoredRow::Sound(row) = &due.stored else { return Ok((0, 0)) };
         if due.was_unreachable {
             // A stat costs nothing, and must not wait for a larger budget.
             return Ok((0, 0));
@@ -118,20 +124,20 @@ impl Weigher<'_> {
 
     /// Passes by a file that does not fit, and reports it if it never would.
     pub(super) fn pass_by(&mut self, path: &RelPath, least: u64) {
-        if least > self.purse.most() {
+        if least > self.purse.largest_possible() {
             self.scrubbed().note_too_large([path]);
         }
     }
 
     /// Orders a file that is due, or what the budget allows of it.
-    pub(super) fn order_due(&mut self, mut pending: Box<Pending>) -> Result<()> {
+    pub(super) fn order_due(&mut self, mut pending: Box<PendingRead>) -> Result<()> {
         pending.is_again = self.is_again;
         if let Some(part) = self.plan_part(&pending)? {
             pending.algorithms = AlgorithmSet::of(&[Algorithm::Blake3]);
             pending.link = None;
             let (id, blocks) = (self.new_id(), part.ordered.clone());
             pending.part = Some(part);
-            self.send(id, pending, blocks, Vec::new());
+            self.queue_read(id, pending, blocks, Vec::new());
             return Ok(());
         }
         let is_shared = pending.link.is_some_and(|key| self.links.get(&key).is_some());
@@ -139,16 +145,16 @@ impl Weigher<'_> {
             self.pass_by(&pending.path, pending.stat.size);
             return Ok(());
         }
-        self.order_or_wait(pending)
+        self.request_read_once_per_inode(pending)
     }
 
     /// Returns true if a file that changed while it was read may be read once more.
-    pub(super) fn may_retry(&self, pending: &Pending) -> bool {
+    pub(super) fn may_retry(&self, pending: &PendingRead) -> bool {
         pending.stat.size <= self.purse.left()
     }
 
     /// Orders a file again of which not all was read when it changed.
-    pub(super) fn order_anew(&mut self, mut pending: Box<Pending>) -> Result<()> {
+    pub(super) fn order_anew(&mut self, mut pending: Box<PendingRead>) -> Result<()> {
         if let Ok(stat) = self.plan.root.stat(pending.path.as_bytes()) {
             pending.entry = self.entry(&pending.path, &stat, pending.device)?;
             pending.stat = stat;
@@ -158,7 +164,7 @@ impl Weigher<'_> {
     }
 
     /// Chooses the blocks of a file to read; `None` if it is not to be read by blocks.
-    fn plan_part(&mut self, pending: &Pending) -> Result<Option<PartPlan>> {
+    fn plan_part(&mut self, pending: &PendingRead) -> Result<Option<PartialRead>> {
         let Some((row, blake3)) = splittable(pending.stored.as_ref()) else { return Ok(None) };
         let (size, record) = (pending.stat.size, &row.record);
         if size != record.entry.size {
@@ -192,7 +198,7 @@ impl Weigher<'_> {
             count += 1;
         }
         ordered.truncate(count);
-        Ok((!ordered.is_empty()).then_some(PartPlan { recorded, blake3, verified, ordered }))
+        Ok((!ordered.is_empty()).then_some(PartialRead { recorded, blake3, verified, ordered }))
     }
 
     /// The parts that still count: not from before the file was last verified
@@ -203,9 +209,9 @@ impl Weigher<'_> {
         &self,
         record: &Record,
         entry: &Entry,
-        mut parts: Vec<Part>,
+        mut parts: Vec<VerifiedRange>,
         is_again: bool,
-    ) -> Vec<Part> {
+    ) -> Vec<VerifiedRange> {
         let now_s = self.ledger.now_s;
         let max_age = self.plan.scrub.as_ref().and_then(|rules| rules.max_age);
         let good_for_s =
@@ -214,7 +220,7 @@ impl Weigher<'_> {
         let is_dated = record.verified_s <= now_s;
         let oldest_s = oldest_s.max(if is_dated { record.verified_s } else { i64::MIN });
         let granularity_ns = self.ledger.catalog.granularity_ns(entry.file_system);
-        let is_racy = |part: &Part| {
+        let is_racy = |part: &VerifiedRange| {
             let hashed_ns = part.verified_s.saturating_mul(1_000_000_000);
             Record { entry: entry.clone(), hashed_ns, ..record.clone() }.is_racy(granularity_ns)
         };
@@ -261,7 +267,7 @@ impl Weigher<'_> {
 
     /// Notes a file that differed at a first reading when the run came to its
     /// end: it comes first the next time, and is not reported as OK now.
-    pub(super) fn note_undecided(&mut self, pending: &Pending) -> Result<()> {
+    pub(super) fn note_undecided(&mut self, pending: &PendingRead) -> Result<()> {
         let (Some(_), Some(_)) = (&pending.first, &self.plan.scrub) else { return Ok(()) };
         self.scrubbed().undecided_files += 1;
         self.ledger.keep_undecided(&pending.path)
@@ -278,7 +284,7 @@ impl Weigher<'_> {
     /// last from now on, or it would keep all others from their turn.
     pub(super) fn note_unfinished(
         &mut self,
-        pending: &Pending,
+        pending: &PendingRead,
         begun_ns: Option<i64>,
     ) -> Result<()> {
         if pending.first.is_some() {
@@ -297,7 +303,7 @@ impl Weigher<'_> {
         Ok(())
     }
 
-    fn note_partly(&mut self, part: &PartPlan, size: u64) {
+    fn note_partly(&mut self, part: &PartialRead, size: u64) {
         let left = bytes_of(&missing(&part.verified, size), size);
         if left < size {
             let scrubbed = self.scrubbed();
@@ -310,8 +316,8 @@ impl Weigher<'_> {
     /// has no verdict before all of it is.
     pub(super) fn settle_part(
         &mut self,
-        mut part: PartPlan,
-        mut settled: Settled,
+        mut part: PartialRead,
+        mut settled: PathResult,
         evidence: Evidence,
     ) -> Result<()> {
         let is_well = matches!(settled.verdict, Verdict::Ok | Verdict::Touched);
@@ -323,9 +329,9 @@ impl Weigher<'_> {
         }
         if is_well && part.is_complete() {
             settled.verified_s = part.verified.iter().map(|part| part.verified_s).min();
-            return self.ledger.settle(settled);
+            return self.ledger.finish_path(settled);
         }
-        if Turn::of(settled.verdict) == Some(Turn::ByAge) {
+        if RecheckPriority::of(settled.verdict) == Some(RecheckPriority::ByAge) {
             // What is edited is read as a whole in its next turn.
             part.verified.clear();
         }
@@ -334,7 +340,7 @@ impl Weigher<'_> {
             self.ledger.keep_parts(path, entry, &part.blake3, &part.verified)?;
         }
         if !is_well {
-            return self.ledger.settle(settled);
+            return self.ledger.finish_path(settled);
         }
         self.note_partly(&part, settled.size());
         Ok(())
@@ -342,7 +348,7 @@ impl Weigher<'_> {
 }
 
 /// The blocks of a file that are in none of these parts.
-fn missing(parts: &[Part], size: u64) -> Vec<u64> {
+fn missing(parts: &[VerifiedRange], size: u64) -> Vec<u64> {
     let mut blocks = Vec::new();
     let mut next = 0;
     for part in parts {

@@ -16,14 +16,14 @@ use fsure_os::folder::Root;
 use fsure_os::opener::Opener;
 use fsure_os::ring::RING_READS_MAX;
 
-use super::Plan;
-use super::effort::Effort;
-use super::hands::{Meter, Shared};
-use super::lane::Lane;
-use super::post::{Held, Post};
-use super::purse::Ending;
-use super::reader::Order;
-use super::worker::{News, Worker};
+use super::ScanPlan;
+use super::effort::IoOptions;
+use super::hands::{ReadCounters, ReaderShared};
+use super::lane::DeviceQueue;
+use super::post::{Heartbeat, InProgress};
+use super::purse::Deadline;
+use super::reader::ReadRequest;
+use super::worker::{ReaderEvent, Worker};
 use crate::words::{Error, RelPath, Result};
 
 /// Orders under way at once. Far more than are being read: the more there are
@@ -49,14 +49,14 @@ const LEAVE: Duration = Duration::from_secs(1);
 
 /// The readers at work.
 pub(super) struct Pool {
-    shared: Arc<Shared>,
-    effort: Effort,
+    shared: Arc<ReaderShared>,
+    effort: IoOptions,
     open_files: usize,
-    lanes: Vec<OpenLane>,
+    lanes: Vec<DeviceReaders>,
     /// Index of the lane that serves a device, by the device number in a file's stat.
     by_device: HashMap<u64, usize>,
-    pub(super) news: Receiver<News>,
-    outgoing: Sender<News>,
+    pub(super) news: Receiver<ReaderEvent>,
+    outgoing: Sender<ReaderEvent>,
     /// Every reader has a sender of it.
     alive: (Sender<()>, Receiver<()>),
     /// Number of batches and files that were given up. A file counts once, by its number.
@@ -65,16 +65,16 @@ pub(super) struct Pool {
 }
 
 /// A device and its readers.
-struct OpenLane {
+struct DeviceReaders {
     device: Device,
     class: Class,
-    lane: Arc<Lane>,
-    orders: Sender<Vec<Order>>,
-    posts: Vec<Arc<Post>>,
+    lane: Arc<DeviceQueue>,
+    orders: Sender<Vec<ReadRequest>>,
+    posts: Vec<Arc<Heartbeat>>,
 }
 
 /// Orders that a reader had in hand when it was given up.
-pub(super) enum Lost {
+pub(super) enum AbandonedRead {
     /// One of these, by number, is what it got stuck at.
     Among(Vec<u64>),
     /// This one is.
@@ -84,8 +84,8 @@ pub(super) enum Lost {
 impl Pool {
     /// A pool without readers; they are started when there is something to
     /// read.
-    pub(super) fn new(plan: &Plan, meter: Arc<Meter>, ending: Ending) -> Self {
-        let shared = Shared {
+    pub(super) fn new(plan: &ScanPlan, meter: Arc<ReadCounters>, ending: Deadline) -> Self {
+        let shared = ReaderShared {
             opener: Opener::new(Arc::clone(&plan.root), plan.first_way),
             meter,
             ending,
@@ -126,9 +126,12 @@ impl Pool {
         let lane = shared.unwrap_or_else(|| {
             let class = class_in_time(&found, root, folder);
             let (orders, incoming) = bounded(IN_FLIGHT_MAX);
-            let lane =
-                Lane::new(incoming, self.effort.share(class, self.open_files), found.is_remote());
-            self.lanes.push(OpenLane {
+            let lane = DeviceQueue::new(
+                incoming,
+                self.effort.share(class, self.open_files),
+                found.is_remote(),
+            );
+            self.lanes.push(DeviceReaders {
                 device: found,
                 class,
                 lane: Arc::new(lane),
@@ -143,7 +146,7 @@ impl Pool {
 
     /// Sends orders to the readers in the order of the disk: all of them, or
     /// only if there are enough to choose from or readers are waiting.
-    pub(super) fn send(&mut self, orders: &mut Vec<Order>, all: bool) -> Result<()> {
+    pub(super) fn send(&mut self, orders: &mut Vec<ReadRequest>, all: bool) -> Result<()> {
         let is_enough = orders.len() >= WINDOW;
         let readers_wait =
             || orders.len() >= BATCH_MIN && self.lanes.iter().any(|lane| lane.orders.is_empty());
@@ -176,7 +179,7 @@ impl Pool {
     }
 
     fn start_reader(&mut self, lane: usize) -> Result<()> {
-        let post = Arc::new(Post::new());
+        let post = Arc::new(Heartbeat::new());
         let worker = Worker {
             shared: Arc::clone(&self.shared),
             lane: Arc::clone(&self.lanes[lane].lane),
@@ -194,7 +197,7 @@ impl Pool {
     /// Gives up readers that have waited too long for a response, and replaces
     /// them. Returns the orders that they had in hand; `None` once so many are
     /// stuck that the storage has to be given up.
-    pub(super) fn look_after(&mut self) -> Result<Option<Vec<Lost>>> {
+    pub(super) fn look_after(&mut self) -> Result<Option<Vec<AbandonedRead>>> {
         let mut all = Vec::new();
         for lane in 0..self.lanes.len() {
             let open = &mut self.lanes[lane];
@@ -209,7 +212,7 @@ impl Pool {
                 // Many readers may be stuck at one file.
                 let job = held.job.as_ref().map(|job| job.order.id);
                 self.lost += usize::from(job.is_none_or(|id| self.lost_files.insert(id)));
-                all.extend(Lost::of(held));
+                all.extend(AbandonedRead::of(held));
             }
         }
         Ok((self.lost <= LOST_MAX).then_some(all))
@@ -239,8 +242,8 @@ fn class_in_time(device: &Device, root: &Arc<Root>, folder: &RelPath) -> Class {
     class.unwrap_or(Class::Rotational(1))
 }
 
-impl Lost {
-    fn of(Held { orders, job }: Held) -> Vec<Self> {
+impl AbandonedRead {
+    fn of(InProgress { orders, job }: InProgress) -> Vec<Self> {
         if let Some(job) = job {
             job.give_up();
             return vec![Self::One(job.order.id), Self::Among(orders)];
@@ -255,13 +258,13 @@ impl Lost {
 /// Orders for one reader: on one device, and small enough to be read together.
 #[derive(Default)]
 struct Batch {
-    orders: Vec<Order>,
+    orders: Vec<ReadRequest>,
     bytes: u64,
 }
 
 impl Batch {
-    fn is_full(&self, next: &Order, chunk: u64) -> bool {
-        let goes_alone = |order: &Order| order.alone || order.stat.size > chunk;
+    fn is_full(&self, next: &ReadRequest, chunk: u64) -> bool {
+        let goes_alone = |order: &ReadRequest| order.alone || order.stat.size > chunk;
         self.orders.last().is_some_and(|last| {
             last.stat.device != next.stat.device
                 || goes_alone(last)
@@ -271,7 +274,7 @@ impl Batch {
         })
     }
 
-    fn push(&mut self, order: Order) {
+    fn push(&mut self, order: ReadRequest) {
         self.bytes += order.stat.size;
         self.orders.push(order);
     }

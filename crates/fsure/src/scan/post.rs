@@ -8,15 +8,15 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::lane::Heads;
-use super::reader::Job;
+use super::lane::SeekLimiter;
+use super::reader::FileRead;
 use crate::words::StallDetector;
 
 /// One reader's post.
-pub(super) struct Post(Mutex<State>);
+pub(super) struct Heartbeat(Mutex<State>);
 
 struct State {
-    held: Held,
+    held: InProgress,
     /// Number of times that it has moved.
     moves: u64,
     /// True if it waits for nothing that could be stuck.
@@ -28,17 +28,17 @@ struct State {
 
 /// The work that a reader has in hand.
 #[derive(Default)]
-pub(super) struct Held {
+pub(super) struct InProgress {
     /// Orders, by number; some may be done already.
     pub(super) orders: Vec<u64>,
     /// The file it reads by itself, or together with other readers.
-    pub(super) job: Option<Arc<Job>>,
+    pub(super) job: Option<Arc<FileRead>>,
 }
 
-impl Post {
+impl Heartbeat {
     pub(super) fn new() -> Self {
         Self(Mutex::new(State {
-            held: Held::default(),
+            held: InProgress::default(),
             moves: 0,
             is_at_rest: true,
             silence: StallDetector::new(),
@@ -50,26 +50,26 @@ impl Post {
     /// The reader has these orders in hand now.
     pub(super) fn hold(&self, orders: Vec<u64>) {
         self.state().held.orders = orders;
-        self.move_on();
+        self.beat();
     }
 
     /// Of what it has in hand, it reads this file now, or none in particular.
-    pub(super) fn turn_to(&self, job: Option<Arc<Job>>) {
+    pub(super) fn set_current(&self, job: Option<Arc<FileRead>>) {
         let before = std::mem::replace(&mut self.state().held.job, job);
         // Outside of the lock: the last one closes the file.
         drop(before);
-        self.move_on();
+        self.beat();
     }
 
     /// Notes that the reader moves: it is about to make a request to the system.
-    pub(super) fn move_on(&self) {
+    pub(super) fn beat(&self) {
         let mut state = self.state();
         state.moves += 1;
         state.is_at_rest = false;
     }
 
     /// The reader waits, for work, for its turn or for time to pass.
-    pub(super) fn rest(&self) {
+    pub(super) fn set_idle(&self) {
         self.state().is_at_rest = true;
     }
 
@@ -81,8 +81,8 @@ impl Post {
 
     /// Waits for a head to read with, which must be given back. False for a
     /// reader that has been given up.
-    pub(super) fn take_head(&self, heads: &Heads) -> bool {
-        self.rest();
+    pub(super) fn acquire_seek_slot(&self, heads: &SeekLimiter) -> bool {
+        self.set_idle();
         let has_head = heads.wait();
         let mut state = self.state();
         if has_head && state.is_lost {
@@ -95,7 +95,7 @@ impl Post {
     }
 
     /// Gives the head back, if it has one.
-    pub(super) fn give_back_head(&self, heads: &Heads) {
+    pub(super) fn give_back_head(&self, heads: &SeekLimiter) {
         if std::mem::take(&mut self.state().has_head) {
             heads.give_back();
         }
@@ -103,7 +103,11 @@ impl Post {
 
     /// Gives the reader up if it has not moved for so long. Returns what it has
     /// in hand if it is given up.
-    pub(super) fn give_up_after(&self, patience: Duration, heads: &Heads) -> Option<Held> {
+    pub(super) fn give_up_after(
+        &self,
+        patience: Duration,
+        heads: &SeekLimiter,
+    ) -> Option<InProgress> {
         let mut state = self.state();
         let moves = state.moves;
         let silent = state.silence.look(moves);
@@ -124,27 +128,27 @@ impl Post {
 
 #[cfg(test)]
 mod tests {
-    use super::super::effort::Effort;
-    use super::super::lane::Lane;
+    use super::super::effort::IoOptions;
+    use super::super::lane::DeviceQueue;
     use super::*;
 
-    fn lane() -> Lane {
+    fn lane() -> DeviceQueue {
         let (_, orders) = crossbeam_channel::bounded(1);
-        Lane::new(
+        DeviceQueue::new(
             orders,
-            Effort::default().share(fsure_os::device::Class::Rotational(1), 1024),
+            IoOptions::default().share(fsure_os::device::Class::Rotational(1), 1024),
             false,
         )
     }
 
     #[test]
     fn only_a_reader_that_waits_for_storage_is_given_up() {
-        let (lane, post) = (lane(), Post::new());
+        let (lane, post) = (lane(), Heartbeat::new());
         let at_once = Duration::ZERO;
         post.hold(vec![7]);
-        post.rest();
+        post.set_idle();
         assert!(post.give_up_after(at_once, &lane.heads).is_none());
-        assert!(post.take_head(&lane.heads));
+        assert!(post.acquire_seek_slot(&lane.heads));
         assert!(post.give_up_after(Duration::from_secs(9999), &lane.heads).is_none());
         assert!(!post.is_lost());
         let held = post.give_up_after(at_once, &lane.heads).unwrap();
@@ -159,10 +163,10 @@ mod tests {
 
     #[test]
     fn one_that_was_given_up_keeps_no_head() {
-        let (lane, post) = (lane(), Post::new());
-        post.move_on();
+        let (lane, post) = (lane(), Heartbeat::new());
+        post.beat();
         assert!(post.give_up_after(Duration::ZERO, &lane.heads).is_some());
-        assert!(!post.take_head(&lane.heads));
+        assert!(!post.acquire_seek_slot(&lane.heads));
         assert!(lane.heads.wait());
     }
 }

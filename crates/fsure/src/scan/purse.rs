@@ -34,12 +34,12 @@ pub struct ScrubRules {
 
 /// The deadline of a run, for all threads that work on it.
 #[derive(Clone, Debug)]
-pub(super) struct Ending {
+pub(super) struct Deadline {
     time: Option<Duration>,
     watch: ElapsedTimer,
 }
 
-impl Ending {
+impl Deadline {
     /// Begins to count.
     pub(super) fn new(rules: Option<&ScrubRules>, clock: &Clock) -> Self {
         let budget = rules.map(|rules| rules.budget);
@@ -63,17 +63,17 @@ impl Ending {
 }
 
 /// The bytes and the time of a budget, and what is spent of the bytes.
-pub(super) struct Purse {
+pub(super) struct BudgetTracker {
     bytes: u64,
     spent: u64,
     /// The part of `spent` for files that were not OK before.
     spent_again: u64,
-    pub(super) ending: Ending,
+    pub(super) ending: Deadline,
 }
 
-impl Purse {
+impl BudgetTracker {
     /// Creates the purse of a run: without rules it has no limit.
-    pub(super) fn new(rules: Option<&ScrubRules>, ending: Ending) -> Self {
+    pub(super) fn new(rules: Option<&ScrubRules>, ending: Deadline) -> Self {
         let budget = rules.map_or(Budget::All, |rules| rules.budget);
         let bytes = if let Budget::Bytes(bytes) = budget { bytes } else { u64::MAX };
         Self { bytes, spent: 0, spent_again: 0, ending }
@@ -90,7 +90,7 @@ impl Purse {
     }
 
     /// The most that a later run of this kind has for a file that is well.
-    pub(super) fn most(&self) -> u64 {
+    pub(super) fn largest_possible(&self) -> u64 {
         self.bytes.saturating_sub(self.spent_again)
     }
 
@@ -99,7 +99,7 @@ impl Purse {
         self.spent_again += if is_again { bytes } else { 0 };
     }
 
-    pub(super) fn take_back(&mut self, bytes: u64, is_again: bool) {
+    pub(super) fn refund(&mut self, bytes: u64, is_again: bool) {
         self.spent = self.spent.saturating_sub(bytes);
         self.spent_again -= if is_again { bytes.min(self.spent_again) } else { 0 };
     }

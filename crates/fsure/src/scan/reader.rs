@@ -10,10 +10,10 @@ use fsure_os::Stat;
 use fsure_os::folder::{is_denied, is_gone, is_other_kind, is_out_of_means};
 use fsure_os::read::Source;
 
-use super::hands::{Hands, Shared};
-use super::hash::{BLOCK, BlockValue, InOrder, block_count, block_value, merge_blocks};
+use super::hands::{ReaderContext, ReaderShared};
+use super::hash::{BLOCK, BlockValue, SequentialDigests, block_count, block_value, merge_blocks};
 use super::segments::Segments;
-use super::span::{Cut, Span, SpanReport};
+use super::span::{RangeRead, RangeReport, ReadAbort};
 use crate::catalog::UnfinishedBlocks;
 use crate::words::{Algorithm, AlgorithmSet, ByteRange, Digests, RelPath, merge_ranges, units};
 
@@ -25,7 +25,7 @@ const HOLES_MAX: u64 = 64 << 40;
 
 /// A request to read a file, or some of its blocks.
 #[derive(Clone, Debug)]
-pub(super) struct Order {
+pub(super) struct ReadRequest {
     /// Number of the order, which comes back with the response.
     pub(super) id: u64,
     pub(super) path: RelPath,
@@ -45,7 +45,7 @@ pub(super) struct Order {
     pub(super) alone: bool,
 }
 
-impl Order {
+impl ReadRequest {
     /// Returns the likely place on the disk: an address, or else the inode number.
     pub(super) fn place(&self) -> u64 {
         self.stat.place.unwrap_or(self.stat.inode)
@@ -54,7 +54,7 @@ impl Order {
 
 /// A content as it was read.
 #[derive(Debug)]
-pub(super) struct Content {
+pub(super) struct ReadContent {
     /// Empty if some of the file could not be read, or not all was requested.
     pub(super) digests: Digests,
     /// Numbers and values of the blocks that were read, in order; empty for
@@ -69,7 +69,7 @@ pub(super) struct Content {
     pub(super) hashed_ns: i64,
 }
 
-impl Content {
+impl ReadContent {
     /// The values of all blocks; empty where there are none or not all.
     pub(super) fn values(&self) -> Vec<BlockValue> {
         let is_whole = self.blocks.len() as u64 == block_count(self.stat.size);
@@ -80,8 +80,8 @@ impl Content {
 
 /// The response to an order.
 #[derive(Debug)]
-pub(super) enum Reading {
-    Read(Box<Content>),
+pub(super) enum ReadOutcome {
+    Read(Box<ReadContent>),
     /// It changed, shrank or was replaced in the meantime.
     Changed,
     Gone,
@@ -97,8 +97,8 @@ pub(super) enum Reading {
 }
 
 /// A file being read by one worker or several.
-pub(super) struct Job {
-    pub(super) order: Order,
+pub(super) struct FileRead {
+    pub(super) order: ReadRequest,
     source: Source,
     stat: Stat,
     hashed_ns: i64,
@@ -108,11 +108,11 @@ pub(super) struct Job {
     is_cut: AtomicBool,
     /// True if the run came to its end before the last byte.
     is_unfinished: AtomicBool,
-    parts: Mutex<Parts>,
+    parts: Mutex<PartialResult>,
 }
 
 #[derive(Default)]
-struct Parts {
+struct PartialResult {
     blocks: Vec<(u64, Option<BlockValue>)>,
     digests: Digests,
     unreadable: Vec<ByteRange>,
@@ -121,35 +121,38 @@ struct Parts {
 }
 
 /// The result of reading one segment.
-pub(super) struct Segment {
+pub(super) struct SegmentResult {
     /// The values of its blocks, if they are to be kept.
     pub(super) kept: Option<UnfinishedBlocks>,
     /// The response to the order, if this was the last segment.
-    pub(super) last: Option<Reading>,
+    pub(super) last: Option<ReadOutcome>,
 }
 
-impl Job {
+impl FileRead {
     /// Opens the file. The error is the response to the order.
-    pub(super) fn open(shared: &Shared, mut order: Order) -> Result<Self, Box<(Order, Reading)>> {
+    pub(super) fn open(
+        shared: &ReaderShared,
+        mut order: ReadRequest,
+    ) -> Result<Self, Box<(ReadRequest, ReadOutcome)>> {
         let mut hashed_ns = shared.clock.now_ns();
         let opened = shared.opener.open(order.path.as_bytes(), order.uses_cache);
         let (source, stat) = match opened {
             Ok(opened) => opened,
-            Err(error) if is_gone(&error) => return Err(Box::new((order, Reading::Gone))),
+            Err(error) if is_gone(&error) => return Err(Box::new((order, ReadOutcome::Gone))),
             Err(error) if is_denied(&error) => {
-                return Err(Box::new((order, Reading::Denied(error))));
+                return Err(Box::new((order, ReadOutcome::Denied(error))));
             }
             // Not a regular file any more, or kept by another process just now.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput || is_other_kind(&error) => {
-                return Err(Box::new((order, Reading::Changed)));
+                return Err(Box::new((order, ReadOutcome::Changed)));
             }
             Err(error) if is_out_of_means(&error) => {
-                return Err(Box::new((order, Reading::NoMeans(error))));
+                return Err(Box::new((order, ReadOutcome::NoMeans(error))));
             }
-            Err(error) => return Err(Box::new((order, Reading::Unopened(error)))),
+            Err(error) => return Err(Box::new((order, ReadOutcome::Unopened(error)))),
         };
         if stat.size.saturating_sub(stat.allocated) > HOLES_MAX {
-            return Err(Box::new((order, Reading::Unopened(claims_too_much(&stat)))));
+            return Err(Box::new((order, ReadOutcome::Unopened(claims_too_much(&stat)))));
         }
         // Parts of another content than this one are worth nothing, and a
         // content is as old as its oldest part.
@@ -159,7 +162,7 @@ impl Job {
         for kept in &order.kept {
             hashed_ns = hashed_ns.min(kept.hashed_ns);
         }
-        let mut parts = Parts::default();
+        let mut parts = PartialResult::default();
         let segments = Segments::of(&order, stat.size, &mut parts.blocks);
         Ok(Self {
             source,
@@ -186,13 +189,13 @@ impl Job {
     }
 
     /// Reads the next segment that no reader has taken, if there is one.
-    pub(super) fn work(&self, hands: &mut Hands) -> Option<Segment> {
+    pub(super) fn read_next_segment(&self, hands: &mut ReaderContext) -> Option<SegmentResult> {
         let place = self.next.fetch_add(1, Ordering::Relaxed);
         let range = self.segments.get(place)?;
         let kept = self.read_segment(range, hands);
         // Acquire and release: the last one sees what the others have put in.
         let is_last = self.left.fetch_sub(1, Ordering::AcqRel) == 1;
-        Some(Segment { kept, last: is_last.then(|| self.finish(hands)) })
+        Some(SegmentResult { kept, last: is_last.then(|| self.finish(hands)) })
     }
 
     /// Returns true if the file can be read in one go together with others.
@@ -213,9 +216,9 @@ impl Job {
 
     /// Reads a small file that is in memory, all of it with one call. `None` if
     /// that does not give all of it.
-    pub(super) fn read_whole(&self, hands: &mut Hands) -> Option<Reading> {
+    pub(super) fn read_whole(&self, hands: &mut ReaderContext) -> Option<ReadOutcome> {
         let length = self.stat.size as usize;
-        hands.prepare(self.stat.size).ok()?;
+        hands.wait_for_rate(self.stat.size).ok()?;
         let filled = self.source.read_at(&mut hands.buffer, 0, length);
         let filled = filled.inspect_err(|_| self.note_failed_read()).ok()?;
         if filled.bytes < length {
@@ -223,7 +226,7 @@ impl Job {
         }
         hands.count(filled.way, length);
         hands.meter().count_hashed(length);
-        Some(self.take_whole(0, hands))
+        Some(self.digest_small(0, hands))
     }
 
     /// Notes that a read has failed: if another one does not, that is reported.
@@ -234,20 +237,20 @@ impl Job {
 
     /// Takes the whole content of a small file, which lies at that place in
     /// the buffer.
-    pub(super) fn take_whole(&self, at: usize, hands: &Hands) -> Reading {
+    pub(super) fn digest_small(&self, at: usize, hands: &ReaderContext) -> ReadOutcome {
         let content = &hands.buffer[at..at + self.stat.size as usize];
         let mut digests = Digests::default();
         if self.order.algorithms.contains(Algorithm::Blake3) {
             digests.insert(Algorithm::Blake3, blake3::hash(content).as_bytes());
         }
-        if let Some(mut in_order) = InOrder::new(self.order.algorithms) {
+        if let Some(mut in_order) = SequentialDigests::new(self.order.algorithms) {
             in_order.update(content);
             in_order.finish(&mut digests);
         }
         if !self.is_unchanged() {
             self.is_cut.store(true, Ordering::Relaxed);
         }
-        self.add(Parts { digests, ..Parts::default() }, SpanReport::default());
+        self.add(PartialResult { digests, ..PartialResult::default() }, RangeReport::default());
         self.finish(hands)
     }
 
@@ -256,17 +259,21 @@ impl Job {
         self.source.stat().is_ok_and(|now| now.is_unchanged_from(&self.stat))
     }
 
-    fn read_segment(&self, range: Range<u64>, hands: &mut Hands) -> Option<UnfinishedBlocks> {
+    fn read_segment(
+        &self,
+        range: Range<u64>,
+        hands: &mut ReaderContext,
+    ) -> Option<UnfinishedBlocks> {
         if self.is_cut.load(Ordering::Relaxed) {
             return None;
         }
         let size = self.stat.size;
         let wants_blake3 = self.order.algorithms.contains(Algorithm::Blake3);
         let is_whole = self.order.blocks.is_empty() && self.segments.count() == 1;
-        let mut in_order = InOrder::new(self.order.algorithms).filter(|_| is_whole);
-        let mut parts = Parts::default();
-        let mut report = SpanReport::default();
-        let span = Span {
+        let mut in_order = SequentialDigests::new(self.order.algorithms).filter(|_| is_whole);
+        let mut parts = PartialResult::default();
+        let mut report = RangeReport::default();
+        let span = RangeRead {
             source: &self.source,
             range: range.clone(),
             size,
@@ -291,10 +298,10 @@ impl Job {
             parts.digests.insert(Algorithm::Blake3, blake3::hash(b"").as_bytes());
         }
         let unchanged = self.is_unchanged();
-        if done == Err(Cut::Stopped) {
+        if done == Err(ReadAbort::Stopped) {
             self.is_unfinished.store(true, Ordering::Relaxed);
         }
-        if done == Err(Cut::Shrunk) || !unchanged {
+        if done == Err(ReadAbort::Shrunk) || !unchanged {
             self.is_cut.store(true, Ordering::Relaxed);
         }
         if let Some(in_order) = in_order.filter(|_| report.unreadable.is_empty()) {
@@ -304,7 +311,8 @@ impl Job {
         // The blocks of a part stand for themselves; what a whole file is begun
         // with again has to be a whole segment. What came at a second attempt
         // only is to be told, and so read again.
-        let is_enough = done.is_ok() || done == Err(Cut::Stopped) && !self.order.blocks.is_empty();
+        let is_enough =
+            done.is_ok() || done == Err(ReadAbort::Stopped) && !self.order.blocks.is_empty();
         let is_kept =
             self.order.keeps_parts && is_enough && unchanged && !report.needed_second_read;
         let kept = values.filter(|values| is_kept && !values.is_empty());
@@ -313,7 +321,7 @@ impl Job {
         kept.map(|values| UnfinishedBlocks { first_block, hashed_ns, values })
     }
 
-    fn add(&self, parts: Parts, report: SpanReport) {
+    fn add(&self, parts: PartialResult, report: RangeReport) {
         let mut all = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         all.blocks.extend(parts.blocks);
         for algorithm in parts.digests.algorithms().iter() {
@@ -325,25 +333,25 @@ impl Job {
         all.error = all.error.take().or(report.error);
     }
 
-    fn finish(&self, hands: &Hands) -> Reading {
+    fn finish(&self, hands: &ReaderContext) -> ReadOutcome {
         if self.is_unfinished.load(Ordering::Relaxed) {
-            return Reading::CutOff(self.hashed_ns);
+            return ReadOutcome::CutOff(self.hashed_ns);
         }
         // That a small file's name stands for another one now shows by the
         // change time, which moves with every name that is taken away. Reading
         // a large one takes long enough for asking once more.
         if self.stat.size > BLOCK {
             match hands.root().stat(self.order.path.as_bytes()) {
-                Err(error) if is_gone(&error) => return Reading::Gone,
+                Err(error) if is_gone(&error) => return ReadOutcome::Gone,
                 Ok(now) if now.inode == self.stat.inode => {}
-                _ => return Reading::Changed,
+                _ => return ReadOutcome::Changed,
             }
         }
         if self.is_cut.load(Ordering::Relaxed) {
-            return Reading::Changed;
+            return ReadOutcome::Changed;
         }
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
-        let Parts { mut blocks, mut digests, unreadable, error, needed_second_read } =
+        let PartialResult { mut blocks, mut digests, unreadable, error, needed_second_read } =
             std::mem::take(&mut *parts);
         blocks.sort_unstable_by_key(|(block, _)| *block);
         if blocks.len() as u64 == block_count(self.stat.size)
@@ -355,9 +363,9 @@ impl Job {
         let has_all = digests.algorithms().covers(self.order.algorithms);
         if self.order.blocks.is_empty() && unreadable.is_empty() && !has_all {
             let why = "it was read, and yet not all of its digests came out";
-            return Reading::Unopened(io::Error::other(why));
+            return ReadOutcome::Unopened(io::Error::other(why));
         }
-        Reading::Read(Box::new(Content {
+        ReadOutcome::Read(Box::new(ReadContent {
             digests,
             blocks,
             unreadable: merge_ranges(&unreadable),

@@ -5,14 +5,14 @@
 
 use std::rc::Rc;
 
-use super::compare::{Comparison, FirstLook};
+use super::compare::{Comparison, FirstRead};
 use super::entries::granularity_ns;
 use super::hash::BlockValue;
 use super::known_damage::known_damage;
-use super::ledger::{Ledger, Settled};
-use super::reader::Content;
-use super::weigh::{Pending, Weigher};
-use crate::catalog::{RedatedFiles, Stored};
+use super::ledger::{PathResult, ResultRecorder};
+use super::reader::ReadContent;
+use super::weigh::{Evaluator, PendingRead};
+use crate::catalog::{RedatedFiles, StoredRow};
 use crate::words::{DateRules, Entry, EntryKind, Result, Verdict};
 
 /// Memory for edits whose verdict waits for the end of the run. Beyond it what
@@ -42,7 +42,7 @@ pub(super) struct RedatedCount {
 }
 
 impl RedatedCount {
-    fn add(&mut self, settled: &Settled) {
+    fn add(&mut self, settled: &PathResult) {
         let is_recorded = settled.row().is_some_and(|row| !row.is_gone());
         if settled.kind() == EntryKind::File && is_recorded {
             self.judged += 1;
@@ -61,11 +61,11 @@ impl RedatedCount {
 /// Edits whose verdict waits until it is known what other dates say in this tree.
 #[derive(Default)]
 pub(super) struct HeldEdits {
-    edits: Vec<(u64, Box<Pending>)>,
+    edits: Vec<(u64, Box<PendingRead>)>,
     bytes: usize,
 }
 
-impl Ledger<'_> {
+impl ResultRecorder<'_> {
     /// Begins to count. `are_many` is true if so many files have another date
     /// that they might be most; a part of a tree is not sampled. An update goes
     /// on where one that was cut off came to.
@@ -105,7 +105,7 @@ impl Ledger<'_> {
     }
 
     /// Counts a file for the rule, which may decide it.
-    pub(super) fn count_redated(&mut self, settled: &Settled) {
+    pub(super) fn count_redated(&mut self, settled: &PathResult) {
         self.redated.add(settled);
         if self.new_dates == NewDates::InDoubt && self.redated.is_most_of(self.files_at_start) {
             self.new_dates = NewDates::ExplainNothing;
@@ -113,11 +113,11 @@ impl Ledger<'_> {
     }
 }
 
-impl Weigher<'_> {
+impl Evaluator<'_> {
     /// Returns how far dates can be believed for this file. One that was a
     /// damaged copy stays one under the same date: an `update` has recorded the
     /// new dates of the files around it by then.
-    pub(super) fn date_rules(&self, stored: Option<&Stored>, entry: &Entry) -> DateRules {
+    pub(super) fn date_rules(&self, stored: Option<&StoredRow>, entry: &Entry) -> DateRules {
         let was_damaged_copy =
             known_damage(stored).is_some_and(|known| known.verdict == Verdict::DamagedCopy);
         DateRules {
@@ -140,21 +140,21 @@ impl Weigher<'_> {
             return Ok(false);
         }
         // Which looks at a sample of the tree.
-        Ok(self.ledger.open_gate()? && self.ledger.new_dates == NewDates::InDoubt)
+        Ok(self.ledger.precheck_once()? && self.ledger.new_dates == NewDates::InDoubt)
     }
 
     /// Lets an edit wait for its verdict.
     pub(super) fn hold_edit(
         &mut self,
         id: u64,
-        mut pending: Box<Pending>,
-        content: Rc<Content>,
+        mut pending: Box<PendingRead>,
+        content: Rc<ReadContent>,
         comparison: Comparison,
         recorded: Vec<BlockValue>,
     ) -> Result<()> {
         let values = content.blocks.len() + recorded.len();
-        self.held_edits.bytes += size_of::<Pending>() + 1024 + values * size_of::<BlockValue>();
-        pending.first = Some(FirstLook { content, comparison, recorded });
+        self.held_edits.bytes += size_of::<PendingRead>() + 1024 + values * size_of::<BlockValue>();
+        pending.first = Some(FirstRead { content, comparison, recorded });
         self.held_edits.edits.push((id, pending));
         match self.held_edits.bytes > HELD_BYTES_MAX {
             true => self.decide_held_edits(),
@@ -186,9 +186,9 @@ impl Weigher<'_> {
                 // Nothing is reported as damaged after one reading.
                 let first = pending.first.as_ref();
                 let blocks = first.map_or_else(Vec::new, |first| first.blocks(pending.entry.size));
-                self.send(id, pending, blocks, Vec::new());
-            } else if let Some(FirstLook { content, comparison, .. }) = pending.first.take() {
-                self.settle_one_look(pending, comparison, content)?;
+                self.queue_read(id, pending, blocks, Vec::new());
+            } else if let Some(FirstRead { content, comparison, .. }) = pending.first.take() {
+                self.finish_after_first_read(pending, comparison, content)?;
             }
         }
         Ok(())

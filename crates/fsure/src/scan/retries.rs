@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use super::reader::Order;
+use super::reader::ReadRequest;
 
 /// Time that a writer gets to finish before the second attempt; before the
 /// third it gets twice as much.
@@ -14,11 +14,11 @@ const RETRY_DELAY: Duration = Duration::from_millis(100);
 /// Orders by the time at which they are due. They are among those under way,
 /// and so no more than these.
 #[derive(Default)]
-pub(super) struct Retries(BTreeMap<(Instant, u64), Order>);
+pub(super) struct Retries(BTreeMap<(Instant, u64), ReadRequest>);
 
 impl Retries {
     /// Keeps an order of a file that so many attempts have failed for.
-    pub(super) fn put(&mut self, order: Order, attempt: u32) {
+    pub(super) fn put(&mut self, order: ReadRequest, attempt: u32) {
         self.0.insert((Instant::now() + RETRY_DELAY * attempt, order.id), order);
     }
 
@@ -27,7 +27,7 @@ impl Retries {
     }
 
     /// Moves what is due now to the orders that are sent.
-    pub(super) fn release(&mut self, orders: &mut Vec<Order>) {
+    pub(super) fn release(&mut self, orders: &mut Vec<ReadRequest>) {
         let now = Instant::now();
         while let Some(first) = self.0.first_entry().filter(|first| first.key().0 <= now) {
             orders.push(first.remove());

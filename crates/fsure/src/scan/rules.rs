@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Sizes;
+use super::SizeFilter;
 use crate::words::{AlgorithmSet, RelPath};
 
 /// The rules for what `update` reads and writes.
@@ -21,7 +21,7 @@ pub struct UpdateRules {
     /// Tombstones that are dropped.
     pub forget: Forget,
     /// Read no files but those of these sizes.
-    pub only_sizes: Option<Arc<Sizes>>,
+    pub only_sizes: Option<Arc<SizeFilter>>,
 }
 
 /// The findings that the user accepts.

@@ -4,8 +4,8 @@
 
 use std::ops::Range;
 
-use super::hash::{BLOCK, BlockValue, InOrder, block_count};
-use super::reader::Order;
+use super::hash::{BLOCK, BlockValue, SequentialDigests, block_count};
+use super::reader::ReadRequest;
 use crate::catalog::UnfinishedBlocks;
 use crate::words::push_range;
 
@@ -31,7 +31,7 @@ impl Segments {
     /// in segments, without those whose values are kept already: these are added
     /// to `blocks`.
     pub(super) fn of(
-        order: &Order,
+        order: &ReadRequest,
         size: u64,
         blocks: &mut Vec<(u64, Option<BlockValue>)>,
     ) -> Self {
@@ -46,7 +46,7 @@ impl Segments {
             }
             return Self::listed(ranges);
         }
-        if InOrder::new(order.algorithms).is_some() || size <= SEGMENT {
+        if SequentialDigests::new(order.algorithms).is_some() || size <= SEGMENT {
             return Self::Listed(vec![0..size]);
         }
         let mut kept = Vec::new();

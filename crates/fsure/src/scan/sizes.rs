@@ -9,19 +9,19 @@ use fsure_os::Kind;
 use fsure_os::folder::Root;
 use fsure_os::place::Places;
 
-use crate::tree::{Step, Walk, WalkOptions};
+use crate::tree::{Walk, WalkEvent, WalkOptions};
 use crate::words::{Error, Monitor, Result};
 
 const PLACE_BITS: u32 = 25;
 
 /// The sizes that at least two files have.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sizes {
+pub struct SizeFilter {
     once: Vec<u64>,
     again: Vec<u64>,
 }
 
-impl Sizes {
+impl SizeFilter {
     /// Collects the sizes of all files of a walk.
     pub fn of(root: &Arc<Root>, walk: &WalkOptions, monitor: &dyn Monitor) -> Result<Self> {
         let mut options = walk.clone();
@@ -31,7 +31,7 @@ impl Sizes {
             if let Some(code) = monitor.stop_requested() {
                 return Err(Error::Interrupted(code));
             }
-            if let Step::Entry(_, stat, _) = step?
+            if let WalkEvent::Entry(_, stat, _) = step?
                 && stat.kind == Kind::File
             {
                 sizes.add(stat.size);
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn a_size_that_was_met_twice_is_shared_and_few_others_are() {
-        let mut sizes = Sizes::none();
+        let mut sizes = SizeFilter::none();
         for size in (0..20_000).map(|number| number * 4096) {
             sizes.add(size);
         }

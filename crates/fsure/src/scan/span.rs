@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use fsure_os::read::Source;
 
-use super::hands::Hands;
+use super::hands::ReaderContext;
 use super::hash::BLOCK;
 use crate::words::{ByteRange, push_range};
 
@@ -20,7 +20,7 @@ const NARROWING_FAILURES_MAX: u32 = 64;
 
 /// The reason that a stretch was not read to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cut {
+pub(super) enum ReadAbort {
     /// The file is shorter than it was.
     Shrunk,
     /// The run is to stop.
@@ -29,7 +29,7 @@ pub(super) enum Cut {
 
 /// The result of reading a stretch, besides its blocks.
 #[derive(Debug)]
-pub(super) struct SpanReport {
+pub(super) struct RangeReport {
     /// Bytes that could not be read, in order, adjacent ranges merged.
     pub(super) unreadable: Vec<ByteRange>,
     /// The system's error for the first of them.
@@ -39,7 +39,7 @@ pub(super) struct SpanReport {
     failures_left: u32,
 }
 
-impl Default for SpanReport {
+impl Default for RangeReport {
     fn default() -> Self {
         Self {
             unreadable: Vec::new(),
@@ -51,7 +51,7 @@ impl Default for SpanReport {
 }
 
 /// One stretch of a file.
-pub(super) struct Span<'a> {
+pub(super) struct RangeRead<'a> {
     pub(super) source: &'a Source,
     /// Starts at a block, ends at a block or at the end of the file.
     pub(super) range: Range<u64>,
@@ -59,20 +59,20 @@ pub(super) struct Span<'a> {
     pub(super) has_holes: bool,
 }
 
-impl Span<'_> {
+impl RangeRead<'_> {
     /// Reads the stretch in order and gives `take` every block's number and
     /// its content, or `None` where some of it cannot be read.
     pub(super) fn read(
         &self,
-        hands: &mut Hands,
-        report: &mut SpanReport,
+        hands: &mut ReaderContext,
+        report: &mut RangeReport,
         take: &mut dyn FnMut(u64, Option<&[u8]>),
-    ) -> Result<(), Cut> {
+    ) -> Result<(), ReadAbort> {
         let mut data = if self.has_holes { 0..0 } else { 0..self.size };
         let mut offset = self.range.start;
         while offset < self.range.end {
             if hands.meter().is_stopped() {
-                return Err(Cut::Stopped);
+                return Err(ReadAbort::Stopped);
             }
             // From memory, a piece that stays in the processor's cache between
             // copying and hashing; from the medium, what saturates it.
@@ -98,11 +98,11 @@ impl Span<'_> {
 
     fn take_chunk(
         &self,
-        hands: &mut Hands,
+        hands: &mut ReaderContext,
         range: Range<u64>,
-        report: &mut SpanReport,
+        report: &mut RangeReport,
         take: &mut dyn FnMut(u64, Option<&[u8]>),
-    ) -> Result<(), Cut> {
+    ) -> Result<(), ReadAbort> {
         if self.fill(hands, &range)?.is_ok() {
             for block in blocks_of(&range) {
                 let from = (block.start - range.start) as usize;
@@ -116,7 +116,7 @@ impl Span<'_> {
         for block in blocks_of(&range) {
             let length = (block.end - block.start) as usize;
             let came_at_once = self.fill(hands, &block)?.is_ok();
-            let came = came_at_once || self.fill_at_last(hands, &block, report)?;
+            let came = came_at_once || self.retry_block(hands, &block, report)?;
             take(block.start / BLOCK, came.then(|| &hands.buffer[..length]));
             all_came_at_once &= came_at_once;
             hands.meter().count_hashed(length);
@@ -128,12 +128,12 @@ impl Span<'_> {
 
     /// Reads a block that failed a second time, then finds the bad bytes in it.
     /// Returns true if it could be read after all.
-    fn fill_at_last(
+    fn retry_block(
         &self,
-        hands: &mut Hands,
+        hands: &mut ReaderContext,
         block: &Range<u64>,
-        report: &mut SpanReport,
-    ) -> Result<bool, Cut> {
+        report: &mut RangeReport,
+    ) -> Result<bool, ReadAbort> {
         let mut got = self.fill(hands, block)?;
         if let Err(error) = got {
             let mut bad = Vec::new();
@@ -157,13 +157,17 @@ impl Span<'_> {
 
     /// Reads a range to the start of the buffer. The outer error is for what
     /// ends the stretch, the inner for what the medium says.
-    fn fill(&self, hands: &mut Hands, range: &Range<u64>) -> Result<io::Result<()>, Cut> {
+    fn fill(
+        &self,
+        hands: &mut ReaderContext,
+        range: &Range<u64>,
+    ) -> Result<io::Result<()>, ReadAbort> {
         let wanted = (range.end - range.start) as usize;
-        hands.prepare(range.end - range.start)?;
+        hands.wait_for_rate(range.end - range.start)?;
         match self.source.read_at(&mut hands.buffer, range.start, wanted) {
             Ok(filled) => {
                 hands.count(filled.way, filled.bytes);
-                if filled.bytes < wanted { Err(Cut::Shrunk) } else { Ok(Ok(())) }
+                if filled.bytes < wanted { Err(ReadAbort::Shrunk) } else { Ok(Ok(())) }
             }
             Err(error) => Ok(Err(error)),
         }
@@ -173,11 +177,11 @@ impl Span<'_> {
     /// smallest read the file takes.
     fn narrow(
         &self,
-        hands: &mut Hands,
+        hands: &mut ReaderContext,
         range: Range<u64>,
         failures_left: &mut u32,
         bad: &mut Vec<ByteRange>,
-    ) -> Result<(), Cut> {
+    ) -> Result<(), ReadAbort> {
         let grain = self.source.grain();
         if range.end - range.start <= grain || *failures_left == 0 {
             push_range(bad, range);
@@ -197,10 +201,10 @@ impl Span<'_> {
     }
 }
 
-fn take_hole(hands: &Hands, range: Range<u64>, take: &mut dyn FnMut(u64, Option<&[u8]>)) {
+fn take_hole(hands: &ReaderContext, range: Range<u64>, take: &mut dyn FnMut(u64, Option<&[u8]>)) {
     for block in blocks_of(&range) {
         let length = (block.end - block.start) as usize;
-        hands.post.move_on();
+        hands.post.beat();
         take(block.start / BLOCK, Some(&hands.zeros[..length]));
         hands.meter().count_hashed(length);
     }

@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use super::ledger::Ledger;
+use super::ledger::ResultRecorder;
 use super::{Forget, Purpose};
 use crate::catalog::Row;
 use crate::words::Result;
 
-impl Ledger<'_> {
+impl ResultRecorder<'_> {
     /// Notes a tombstone that nothing came back for.
     pub(super) fn note_tombstone(&mut self, row: &Row) {
         let until_s = self.forgets_until_s();
@@ -38,7 +38,7 @@ impl Ledger<'_> {
             // Those that were made a moment ago were not come by as such.
             Forget::Now(age) => self.has_old_tombstones || age.is_zero(),
         };
-        if !is_due || self.is_stopped() || !self.may_write || !self.open_gate()? {
+        if !is_due || self.is_stopped() || !self.may_write || !self.precheck_once()? {
             return Ok(());
         }
         let until_s = self.forgets_until_s();

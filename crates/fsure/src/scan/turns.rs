@@ -6,12 +6,12 @@ use std::collections::VecDeque;
 use std::task::Poll;
 
 use super::hash::BLOCK;
-use super::look::{Looked, Looker};
-use super::merge::Case;
+use super::look::{DueStat, StatThread};
+use super::merge::MergedPath;
 use super::parts::PARTS_MIN;
-use super::weigh::Weigher;
-use super::{Budget, Plan, ScrubRules};
-use crate::catalog::{Due, Stored};
+use super::weigh::Evaluator;
+use super::{Budget, ScanPlan, ScrubRules};
+use crate::catalog::{DueFile, StoredRow};
 use crate::words::{RelPath, Result, ScrubSummary};
 
 /// Files and bytes that are chosen at once: enough for an order of the disk
@@ -26,8 +26,8 @@ const BLOCKS_MAX: usize = 256 << 10;
 /// The next case.
 // It goes from hand to hand once for each path, and is a case nearly always.
 #[allow(clippy::large_enum_variant)]
-pub(super) enum Next {
-    Case(Case),
+pub(super) enum ScrubNext {
+    Case(MergedPath),
     /// The storage has not responded yet.
     Later,
     /// The orders under way decide if there is more to spend.
@@ -36,14 +36,14 @@ pub(super) enum Next {
 }
 
 /// The files that are due.
-pub(super) struct Turns {
-    looker: Looker,
+pub(super) struct ScrubQueue {
+    looker: StatThread,
     /// Rows that fail their seal: their age is not known.
     bad: VecDeque<RelPath>,
     /// The last number that was fetched.
     after: i64,
-    page: VecDeque<Due>,
-    chunk: std::vec::IntoIter<Looked>,
+    page: VecDeque<DueFile>,
+    chunk: std::vec::IntoIter<DueStat>,
     is_fetched: bool,
     /// True if the file that was chosen last was not OK before.
     was_again: bool,
@@ -51,10 +51,10 @@ pub(super) struct Turns {
     was_alone: bool,
 }
 
-impl Turns {
-    pub(super) fn new(plan: &Plan, mounted_over: Vec<RelPath>) -> Result<Self> {
+impl ScrubQueue {
+    pub(super) fn new(plan: &ScanPlan, mounted_over: Vec<RelPath>) -> Result<Self> {
         Ok(Self {
-            looker: Looker::start(plan, mounted_over)?,
+            looker: StatThread::start(plan, mounted_over)?,
             bad: VecDeque::new(),
             after: 0,
             page: VecDeque::new(),
@@ -67,7 +67,7 @@ impl Turns {
 
     /// Finds out what is due and what may be spent on it. Returns the bytes
     /// that are going to be read, as far as is known.
-    pub(super) fn begin(&mut self, rules: &ScrubRules, weigher: &mut Weigher<'_>) -> Result<u64> {
+    pub(super) fn begin(&mut self, rules: &ScrubRules, weigher: &mut Evaluator<'_>) -> Result<u64> {
         let now_s = weigher.ledger.now_s;
         let age_s = rules.max_age.map_or(0, |age| i64::try_from(age.as_secs()).unwrap_or(i64::MAX));
         let until_s = now_s.saturating_sub(age_s);
@@ -94,31 +94,31 @@ impl Turns {
     }
 
     /// The next file.
-    pub(super) fn next(&mut self, weigher: &mut Weigher<'_>) -> Result<Next> {
+    pub(super) fn next(&mut self, weigher: &mut Evaluator<'_>) -> Result<ScrubNext> {
         loop {
             if let Some(looked) = self.chunk.next() {
-                return Ok(Next::Case(self.case(looked, weigher)?));
+                return Ok(ScrubNext::Case(self.case(looked, weigher)?));
             }
             if self.looker.is_asked() {
                 match self.looker.answer()? {
                     Poll::Ready(looked) => self.chunk = looked.into_iter(),
-                    Poll::Pending => return Ok(Next::Later),
+                    Poll::Pending => return Ok(ScrubNext::Later),
                 }
                 continue;
             }
-            let chunk = self.choose(weigher)?;
+            let chunk = self.next_chunk(weigher)?;
             if !chunk.is_empty() {
                 self.looker.ask(chunk);
             } else if weigher.in_flight() > 0 {
-                return Ok(Next::AfterNews);
+                return Ok(ScrubNext::AfterNews);
             } else {
-                return Ok(Next::None);
+                return Ok(ScrubNext::None);
             }
         }
     }
 
-    fn case(&self, looked: Looked, weigher: &mut Weigher<'_>) -> Result<Case> {
-        let Looked { due, seen, above } = looked;
+    fn case(&self, looked: DueStat, weigher: &mut Evaluator<'_>) -> Result<MergedPath> {
+        let DueStat { due, seen, above } = looked;
         if let Some((folder, stat)) = above {
             // So that a file that is gone is told from a disk that is.
             weigher.entry(&folder, &stat, stat.device)?;
@@ -130,12 +130,12 @@ impl Turns {
             true => scrubbed.again_files += 1,
             false => scrubbed.by_age_files += 1,
         }
-        Ok(Case { path: due.stored.path().clone(), stored: Some(due.stored), seen })
+        Ok(MergedPath { path: due.stored.path().clone(), stored: Some(due.stored), seen })
     }
 
     /// The next chunk: what fits, in the order of age. A file that does not is
     /// passed by only if it can be read as a whole or not at all.
-    fn choose(&mut self, weigher: &mut Weigher<'_>) -> Result<Vec<Due>> {
+    fn next_chunk(&mut self, weigher: &mut Evaluator<'_>) -> Result<Vec<DueFile>> {
         let must_begin = self.was_alone && !weigher.orders.is_empty();
         if must_begin || weigher.blocks_under_way() > BLOCKS_MAX {
             return Ok(Vec::new());
@@ -169,7 +169,7 @@ impl Turns {
                     due.bytes_max = left;
                 }
                 chunk.extend(due);
-            } else if left > 0 && (least > BLOCK || least > weigher.purse.most()) {
+            } else if left > 0 && (least > BLOCK || least > weigher.purse.largest_possible()) {
                 weigher.pass_by(due.stored.path(), least);
                 drop(self.page.pop_front());
                 is_full = false;
@@ -178,11 +178,11 @@ impl Turns {
         Ok(chunk)
     }
 
-    fn take_bad(&mut self) -> Vec<Due> {
+    fn take_bad(&mut self) -> Vec<DueFile> {
         let count = self.bad.len().min(CHUNK_FILES);
         self.was_again |= count > 0;
-        let bad = self.bad.drain(..count).map(Stored::Bad);
-        let due = |stored| Due {
+        let bad = self.bad.drain(..count).map(StoredRow::Bad);
+        let due = |stored| DueFile {
             number: 0,
             is_again: true,
             was_unreachable: true,
@@ -193,7 +193,7 @@ impl Turns {
     }
 
     /// Sees to it that the next file, if there is one, is at hand.
-    fn fetch(&mut self, weigher: &mut Weigher<'_>) -> Result<()> {
+    fn fetch(&mut self, weigher: &mut Evaluator<'_>) -> Result<()> {
         loop {
             if self.page.is_empty() && !self.is_fetched {
                 self.page = weigher.catalog().due_page(self.after)?.into();

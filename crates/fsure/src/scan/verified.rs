@@ -2,15 +2,15 @@
 //! last seen to be as recorded, and the files that were checked and were not.
 
 use super::Purpose;
-use super::ledger::{Ledger, Settled, seconds};
-use crate::catalog::{Part, UnfinishedBlocks};
+use super::ledger::{PathResult, ResultRecorder, seconds};
+use crate::catalog::{UnfinishedBlocks, VerifiedRange};
 use crate::words::{Entry, Record, RelPath, Result, Verdict};
 
-impl Ledger<'_> {
+impl ResultRecorder<'_> {
     /// Notes a verdict of `verify` or of a scrub for the next run.
-    pub(super) fn write_verified(&mut self, settled: &Settled) -> Result<()> {
+    pub(super) fn write_verified(&mut self, settled: &PathResult) -> Result<()> {
         let Some(row) = settled.row().filter(|row| !row.is_gone()) else { return Ok(()) };
-        if !self.open_gate()? {
+        if !self.precheck_once()? {
             return Ok(());
         }
         self.note_found(settled)?;
@@ -41,7 +41,7 @@ impl Ledger<'_> {
         blocks: &UnfinishedBlocks,
     ) -> Result<()> {
         let is_update = matches!(self.plan.purpose, Purpose::Update(_));
-        if !is_update || !self.may_write || !self.open_gate()? {
+        if !is_update || !self.may_write || !self.precheck_once()? {
             return Ok(());
         }
         let kept = self.catalog.put_unfinished(path, entry, blocks);
@@ -54,9 +54,9 @@ impl Ledger<'_> {
         path: &RelPath,
         entry: &Entry,
         blake3: &[u8],
-        parts: &[Part],
+        parts: &[VerifiedRange],
     ) -> Result<()> {
-        if !self.may_write || !self.open_gate()? {
+        if !self.may_write || !self.precheck_once()? {
             return Ok(());
         }
         self.has_parts = true;

@@ -7,22 +7,22 @@ use std::rc::Rc;
 use fsure_os::Stat;
 use fsure_os::folder::is_denied;
 
-use super::alias::Listed;
-use super::compare::FirstLook;
-use super::entries::{Entries, granularity_ns, known};
+use super::alias::FolderCache;
+use super::compare::FirstRead;
+use super::entries::{EntryBuilder, granularity_ns, known};
 use super::estimate::{Remaining, judges_all};
 use super::known_damage::known_damage;
-use super::ledger::{Ledger, Settled};
-use super::links::{Link, LinkKey, Links};
-use super::merge::{Case, Seen};
+use super::ledger::{PathResult, ResultRecorder};
+use super::links::{HardLinkCache, HardLinkState, LinkKey};
+use super::merge::{MergedPath, WalkState};
 use super::moves::Moves;
-use super::parts::{PartPlan, bytes_of};
-use super::purse::{Ending, Purse};
-use super::reader::{Content, Order, Reading};
+use super::parts::{PartialRead, bytes_of};
+use super::purse::{BudgetTracker, Deadline};
+use super::reader::{ReadContent, ReadOutcome, ReadRequest};
 use super::redated::HeldEdits;
 use super::retries::Retries;
-use super::{From, Plan, Purpose, UpdateRules};
-use crate::catalog::{Catalog, Claims, Stored, UnfinishedBlocks};
+use super::{ContentSource, Purpose, ScanPlan, UpdateRules};
+use crate::catalog::{Catalog, Claims, StoredRow, UnfinishedBlocks};
 use crate::words::{
     AlgorithmSet, Entry, EntryKind, Error, Evidence, Observation, Outcome, RecordState, RelPath,
     Result, StopReason, Verdict, judge, timeout_error,
@@ -36,9 +36,9 @@ pub(super) const ATTEMPTS_MAX: u32 = 3;
 pub(super) const KEEP_PARTS_MIN: u64 = 256 << 20;
 
 /// A file that is being read.
-pub(super) struct Pending {
+pub(super) struct PendingRead {
     pub(super) path: RelPath,
-    pub(super) stored: Option<Stored>,
+    pub(super) stored: Option<StoredRow>,
     pub(super) entry: Entry,
     /// Stat of the file when it was last taken or read.
     pub(super) stat: Stat,
@@ -53,9 +53,9 @@ pub(super) struct Pending {
     /// of those it was read with.
     pub(super) alone: bool,
     /// The result of the first reading, while the second is under way.
-    pub(super) first: Option<FirstLook>,
+    pub(super) first: Option<FirstRead>,
     /// The blocks that are read of it, if these are not all.
-    pub(super) part: Option<PartPlan>,
+    pub(super) part: Option<PartialRead>,
     /// True if it was not OK when it was last checked.
     pub(super) is_again: bool,
     /// Bytes that the budget was charged for its last order.
@@ -63,17 +63,17 @@ pub(super) struct Pending {
 }
 
 /// Decides the verdict of every path of a run.
-pub(super) struct Weigher<'a> {
-    pub(super) plan: &'a Plan,
-    pub(super) ledger: Ledger<'a>,
+pub(super) struct Evaluator<'a> {
+    pub(super) plan: &'a ScanPlan,
+    pub(super) ledger: ResultRecorder<'a>,
     /// Orders to be sent to the workers.
-    pub(super) orders: Vec<Order>,
+    pub(super) orders: Vec<ReadRequest>,
     /// Orders to be sent later.
     pub(super) retries: Retries,
     /// By order. Boxed: they are large, and go from hand to hand.
-    pub(super) pending: BTreeMap<u64, Box<Pending>>,
-    pub(super) links: Links,
-    pub(super) purse: Purse,
+    pub(super) pending: BTreeMap<u64, Box<PendingRead>>,
+    pub(super) links: HardLinkCache,
+    pub(super) purse: BudgetTracker,
     /// The part of the record that is left, if all of it is judged.
     pub(super) remaining: Option<Remaining>,
     /// True if the file that is taken now was not OK when it was last checked.
@@ -82,10 +82,10 @@ pub(super) struct Weigher<'a> {
     pub(super) bytes_max: u64,
     pub(super) moves: Moves,
     pub(super) held_edits: HeldEdits,
-    pub(super) entries: Entries,
-    pub(super) listed: Listed,
+    pub(super) entries: EntryBuilder,
+    pub(super) listed: FolderCache,
     /// Folders whose names the walk has not come to yet.
-    pub(super) folders: HashMap<RelPath, (Option<Stored>, Entry)>,
+    pub(super) folders: HashMap<RelPath, (Option<StoredRow>, Entry)>,
     next_id: u64,
     /// Orders that were given up: their responses come too late.
     pub(super) given_up: HashSet<u64>,
@@ -93,12 +93,16 @@ pub(super) struct Weigher<'a> {
     current: Option<u64>,
 }
 
-impl<'a> Weigher<'a> {
-    pub(super) fn new(plan: &'a Plan, ledger: Ledger<'a>, ending: Ending) -> Result<Self> {
+impl<'a> Evaluator<'a> {
+    pub(super) fn new(
+        plan: &'a ScanPlan,
+        ledger: ResultRecorder<'a>,
+        ending: Deadline,
+    ) -> Result<Self> {
         Ok(Self {
             plan,
             moves: Moves::new(ledger.catalog, plan.scrub.is_none())?,
-            purse: Purse::new(plan.scrub.as_ref(), ending),
+            purse: BudgetTracker::new(plan.scrub.as_ref(), ending),
             remaining: judges_all(plan)
                 .then(|| Remaining { record: ledger.catalog.bytes(), ..Remaining::default() }),
             is_again: false,
@@ -108,9 +112,9 @@ impl<'a> Weigher<'a> {
             retries: Retries::default(),
             pending: BTreeMap::new(),
             held_edits: HeldEdits::default(),
-            links: Links::default(),
-            entries: Entries::default(),
-            listed: Listed::default(),
+            links: HardLinkCache::default(),
+            entries: EntryBuilder::default(),
+            listed: FolderCache::default(),
             folders: HashMap::new(),
             next_id: 0,
             given_up: HashSet::new(),
@@ -138,7 +142,7 @@ impl<'a> Weigher<'a> {
     /// than the record does.
     pub(super) fn bytes_total(&self) -> Option<u64> {
         let judged = self.ledger.outcome.bytes_judged;
-        let under_way = |size: fn(&Pending) -> u64| {
+        let under_way = |size: fn(&PendingRead) -> u64| {
             self.pending.values().map(|pending| size(pending)).fold(0, u64::saturating_add)
         };
         let left = if let Some(scrub) = &self.ledger.outcome.scrub {
@@ -165,7 +169,7 @@ impl<'a> Weigher<'a> {
     }
 
     pub(super) fn open_gate(&mut self) -> Result<bool> {
-        self.ledger.open_gate()
+        self.ledger.precheck_once()
     }
 
     pub(super) fn commit_if_due(&mut self) -> Result<()> {
@@ -177,41 +181,45 @@ impl<'a> Weigher<'a> {
     }
 
     /// Takes a path from the merge: settles it or orders its content.
-    pub(super) fn take(&mut self, case: Case) -> Result<()> {
-        let Case { path, stored, seen } = case;
+    pub(super) fn process_path(&mut self, case: MergedPath) -> Result<()> {
+        let MergedPath { path, stored, seen } = case;
         if let Some(remaining) = &mut self.remaining {
             remaining.pass(stored.as_ref());
         }
         match seen {
-            Seen::Entry(stat, device) => self.take_entry(path, stored, &stat, device),
-            Seen::LeftOut(kind, why) => self.take_left_out(path, stored, kind, why),
-            Seen::BelowLeftOut(why) => {
+            WalkState::Entry(stat, device) => self.process_entry(path, stored, &stat, device),
+            WalkState::LeftOut(kind, why) => self.take_left_out(path, stored, kind, why),
+            WalkState::BelowLeftOut(why) => {
                 if let Some(stored) = stored {
                     self.ledger.leave_out_recorded(path, stored, why)?;
                 }
                 Ok(())
             }
-            Seen::Unlisted(true) => self.settle_unseen(path, stored, Observation::Forbidden, None),
-            Seen::Unlisted(false) => self.settle_unseen(path, stored, Observation::Unlisted, None),
-            Seen::Unseen(error) => {
+            WalkState::Unlisted(true) => {
+                self.finish_without_entry(path, stored, Observation::Forbidden, None)
+            }
+            WalkState::Unlisted(false) => {
+                self.finish_without_entry(path, stored, Observation::Unlisted, None)
+            }
+            WalkState::Unseen(error) => {
                 let found =
                     if is_denied(&error) { Observation::Forbidden } else { Observation::Unlisted };
-                self.settle_unseen(path, stored, found, Some(error.to_string()))
+                self.finish_without_entry(path, stored, found, Some(error.to_string()))
             }
-            Seen::Absent => self.take_absent(path, stored),
-            Seen::NamesKnown => self.settle_folder(&path, None),
-            Seen::NamesUnknown(error) => match self.folders.contains_key(&path) {
+            WalkState::Absent => self.process_missing(path, stored),
+            WalkState::NamesKnown => self.settle_folder(&path, None),
+            WalkState::NamesUnknown(error) => match self.folders.contains_key(&path) {
                 true => self.settle_folder(&path, Some(&error)),
                 false => {
                     self.ledger.root_unlisted(path, &error);
                     Ok(())
                 }
             },
-            Seen::PatternsRead(text) => {
-                self.ledger.note_obeyed(path, text);
+            WalkState::PatternsRead(text) => {
+                self.ledger.remember_exclude_file(path, text);
                 Ok(())
             }
-            Seen::PatternsUnread(error) => {
+            WalkState::PatternsUnread(error) => {
                 self.ledger
                     .warn(&format!("{}: {error}: nothing is left out for it", path.display()));
                 Ok(())
@@ -219,16 +227,16 @@ impl<'a> Weigher<'a> {
         }
     }
 
-    pub(super) fn take_entry(
+    pub(super) fn process_entry(
         &mut self,
         path: RelPath,
-        stored: Option<Stored>,
+        stored: Option<StoredRow>,
         stat: &Stat,
         device: u64,
     ) -> Result<()> {
         let mut entry = self.entry(&path, stat, device)?;
         match entry.kind {
-            EntryKind::File => return self.take_file(path, stored, entry, stat, device),
+            EntryKind::File => return self.plan_file_read(path, stored, entry, stat, device),
             EntryKind::Special => {
                 self.ledger.outcome.special += 1;
                 if matches!(known(stored.as_ref(), &entry, 1), RecordState::Nothing) {
@@ -244,7 +252,7 @@ impl<'a> Weigher<'a> {
                     } else {
                         Observation::Unlisted
                     };
-                    return self.settle_unseen(path, stored, found, Some(error.to_string()));
+                    return self.finish_without_entry(path, stored, found, Some(error.to_string()));
                 }
             },
             // Its verdict waits for its names.
@@ -258,23 +266,23 @@ impl<'a> Weigher<'a> {
             }
         }
         if entry.kind == EntryKind::Link
-            && self.lets_wait(&path, stored.as_ref(), &entry, device)?
+            && self.defer_as_move_candidate(&path, stored.as_ref(), &entry, device)?
         {
             return Ok(());
         }
         let verdict = self.judge(stored.as_ref(), &entry, Evidence::StatOnly);
-        self.settle(Settled::new(path, stored, Some(entry), verdict))
+        self.settle(PathResult::new(path, stored, Some(entry), verdict))
     }
 
-    fn take_file(
+    fn plan_file_read(
         &mut self,
         path: RelPath,
-        stored: Option<Stored>,
+        stored: Option<StoredRow>,
         entry: Entry,
         stat: &Stat,
         device: u64,
     ) -> Result<()> {
-        if self.lets_wait(&path, stored.as_ref(), &entry, device)? {
+        if self.defer_as_move_candidate(&path, stored.as_ref(), &entry, device)? {
             return Ok(());
         }
         let granularity_ns = granularity_ns(self.ledger.catalog, stored.as_ref(), &entry);
@@ -325,10 +333,10 @@ impl<'a> Weigher<'a> {
         };
         let Some(algorithms) = wanted else {
             let verdict = self.judge(stored.as_ref(), &entry, Evidence::StatOnly);
-            let settled = Settled::new(path, stored, Some(entry), verdict);
+            let settled = PathResult::new(path, stored, Some(entry), verdict);
             return self.settle(settled.remember_damage());
         };
-        let pending = Box::new(Pending {
+        let pending = Box::new(PendingRead {
             path,
             stored,
             entry,
@@ -346,36 +354,38 @@ impl<'a> Weigher<'a> {
         });
         match self.plan.scrub {
             Some(_) => self.order_due(pending),
-            None => self.order_or_wait(pending),
+            None => self.request_read_once_per_inode(pending),
         }
     }
 
     /// Orders a file to be read, unless another name of it is or was.
-    pub(super) fn order_or_wait(&mut self, pending: Box<Pending>) -> Result<()> {
+    pub(super) fn request_read_once_per_inode(&mut self, pending: Box<PendingRead>) -> Result<()> {
         let id = self.new_id();
         if let Some(key) = pending.link {
             match self.links.get(&key) {
-                Some(Link::Reading(waiting)) => {
+                Some(HardLinkState::Reading(waiting)) => {
                     waiting.push(id);
                     self.pending.insert(id, pending);
                     return Ok(());
                 }
-                Some(Link::Read(content, _)) if content.stat.is_unchanged_from(&pending.stat) => {
+                Some(HardLinkState::Read(content, _))
+                    if content.stat.is_unchanged_from(&pending.stat) =>
+                {
                     let content = Rc::clone(content);
                     self.links.pass(&key);
-                    return self.weigh_content(id, pending, content);
+                    return self.evaluate_content(id, pending, content);
                 }
-                Some(Link::Silent) => {
-                    let failed = Reading::Unopened(timeout_error(self.plan.effort.patience));
-                    return self.weigh_failure(id, pending, failed);
+                Some(HardLinkState::Silent) => {
+                    let failed = ReadOutcome::Unopened(timeout_error(self.plan.effort.patience));
+                    return self.handle_read_failure(id, pending, failed);
                 }
                 // Another file by now, or a number used again.
-                Some(Link::Read(..)) => {}
+                Some(HardLinkState::Read(..)) => {}
                 None => self.links.begin(key),
             }
         }
         let kept = self.kept_parts(&pending)?;
-        self.send(id, pending, Vec::new(), kept);
+        self.queue_read(id, pending, Vec::new(), kept);
         Ok(())
     }
 
@@ -384,14 +394,14 @@ impl<'a> Weigher<'a> {
         self.next_id
     }
 
-    fn kept_parts(&mut self, pending: &Pending) -> Result<Vec<UnfinishedBlocks>> {
+    fn kept_parts(&mut self, pending: &PendingRead) -> Result<Vec<UnfinishedBlocks>> {
         if self.keeps_parts(pending) && pending.part.is_none() {
             return self.catalog().unfinished(&pending.path, &pending.entry);
         }
         Ok(Vec::new())
     }
 
-    fn keeps_parts(&self, pending: &Pending) -> bool {
+    fn keeps_parts(&self, pending: &PendingRead) -> bool {
         let is_large = match self.plan.purpose {
             Purpose::Update(_) => pending.stat.size >= KEEP_PARTS_MIN,
             _ => pending.part.is_some(),
@@ -399,10 +409,10 @@ impl<'a> Weigher<'a> {
         is_large && pending.first.is_none()
     }
 
-    pub(super) fn send(
+    pub(super) fn queue_read(
         &mut self,
         id: u64,
-        mut pending: Box<Pending>,
+        mut pending: Box<PendingRead>,
         blocks: Vec<u64>,
         kept: Vec<UnfinishedBlocks>,
     ) {
@@ -410,14 +420,14 @@ impl<'a> Weigher<'a> {
         pending.charged = if blocks.is_empty() { size } else { bytes_of(&blocks, size) };
         self.purse.spend(pending.charged, pending.is_again);
         self.current = Some(id);
-        let order = Order {
+        let order = ReadRequest {
             id,
             path: pending.path.clone(),
             stat: pending.stat.clone(),
             algorithms: pending.algorithms,
             // A second reading is of the medium, whatever the first one found,
             // and so is that of a file that is known to be damaged there.
-            uses_cache: self.plan.reads_from == From::Cache
+            uses_cache: self.plan.reads_from == ContentSource::Cache
                 && pending.first.is_none()
                 && known_damage(pending.stored.as_ref()).is_none(),
             blocks,
@@ -434,7 +444,12 @@ impl<'a> Weigher<'a> {
     }
 
     /// Keeps the values of a part of a large file that is being read.
-    pub(super) fn keep(&mut self, id: u64, stat: &Stat, blocks: &UnfinishedBlocks) -> Result<()> {
+    pub(super) fn store_partial_blocks(
+        &mut self,
+        id: u64,
+        stat: &Stat,
+        blocks: &UnfinishedBlocks,
+    ) -> Result<()> {
         let Some(pending) = self.pending.get(&id) else { return Ok(()) };
         if pending.part.is_some() {
             let is_same = stat.is_unchanged_from(&pending.stat);
@@ -446,7 +461,11 @@ impl<'a> Weigher<'a> {
     }
 
     /// Takes a reader's response.
-    pub(super) fn weigh(&mut self, order: Order, reading: Reading) -> Result<()> {
+    pub(super) fn handle_read_outcome(
+        &mut self,
+        order: ReadRequest,
+        reading: ReadOutcome,
+    ) -> Result<()> {
         let Some(pending) = self.pending.remove(&order.id) else {
             if self.given_up.contains(&order.id) {
                 return Ok(());
@@ -454,23 +473,27 @@ impl<'a> Weigher<'a> {
             return Err(Error::Internal("an answer nobody asked for".to_owned()));
         };
         match reading {
-            Reading::Read(content) => {
+            ReadOutcome::Read(content) => {
                 let content = Rc::from(content);
-                self.serve_waiting(&pending, Some(&content))?;
-                self.weigh_content(order.id, pending, content)
+                self.share_with_hard_links(&pending, Some(&content))?;
+                self.evaluate_content(order.id, pending, content)
             }
-            Reading::Stopped => self.note_unfinished(&pending, None),
-            Reading::CutOff(begun_ns) => self.note_unfinished(&pending, Some(begun_ns)),
+            ReadOutcome::Stopped => self.note_unfinished(&pending, None),
+            ReadOutcome::CutOff(begun_ns) => self.note_unfinished(&pending, Some(begun_ns)),
             failed => {
-                self.serve_waiting(&pending, None)?;
-                self.weigh_failure(order.id, pending, failed)
+                self.share_with_hard_links(&pending, None)?;
+                self.handle_read_failure(order.id, pending, failed)
             }
         }
     }
 
     /// Gives a content to the other names of its inode that wait for it, or,
     /// without one, orders each of them to be read.
-    fn serve_waiting(&mut self, pending: &Pending, content: Option<&Rc<Content>>) -> Result<()> {
+    fn share_with_hard_links(
+        &mut self,
+        pending: &PendingRead,
+        content: Option<&Rc<ReadContent>>,
+    ) -> Result<()> {
         let Some(key) = pending.link.filter(|_| pending.first.is_none()) else {
             return Ok(());
         };
@@ -479,10 +502,10 @@ impl<'a> Weigher<'a> {
                 continue;
             };
             match content {
-                Some(content) => self.weigh_content(id, other, Rc::clone(content))?,
+                Some(content) => self.evaluate_content(id, other, Rc::clone(content))?,
                 None => {
                     other.link = None;
-                    self.send(id, other, Vec::new(), Vec::new());
+                    self.queue_read(id, other, Vec::new(), Vec::new());
                 }
             }
         }
@@ -495,7 +518,7 @@ impl<'a> Weigher<'a> {
 
     pub(super) fn judge(
         &self,
-        stored: Option<&Stored>,
+        stored: Option<&StoredRow>,
         entry: &Entry,
         evidence: Evidence,
     ) -> Verdict {

@@ -9,20 +9,20 @@ use crossbeam_channel::{Sender, select_biased};
 use fsure_os::Stat;
 use fsure_os::read::Source;
 
-use super::hands::{Hands, Shared};
-use super::lane::Lane;
-use super::post::Post;
-use super::reader::{Job, Order, Reading, Segment};
+use super::hands::{ReaderContext, ReaderShared};
+use super::lane::DeviceQueue;
+use super::post::Heartbeat;
+use super::reader::{FileRead, ReadOutcome, ReadRequest, SegmentResult};
 use crate::catalog::UnfinishedBlocks;
 use crate::words::{Error, IoContext as _};
 
 /// A reader's news.
 #[derive(Debug)]
-pub(super) enum News {
+pub(super) enum ReaderEvent {
     /// A part of a large file is read; its block values, to be kept.
     Part(u64, Stat, UnfinishedBlocks),
     /// Orders that are done.
-    Done(Vec<(Order, Reading)>),
+    Done(Vec<(ReadRequest, ReadOutcome)>),
     /// A reader cannot work.
     Unable(Error),
 }
@@ -33,10 +33,10 @@ const TOLD_AT_ONCE: usize = 64;
 
 /// A reader, before it has its memory.
 pub(super) struct Worker {
-    pub(super) shared: Arc<Shared>,
-    pub(super) lane: Arc<Lane>,
-    pub(super) post: Arc<Post>,
-    pub(super) outgoing: Sender<News>,
+    pub(super) shared: Arc<ReaderShared>,
+    pub(super) lane: Arc<DeviceQueue>,
+    pub(super) post: Arc<Heartbeat>,
+    pub(super) outgoing: Sender<ReaderEvent>,
     /// Dropped when the reader is gone.
     pub(super) alive: Sender<()>,
 }
@@ -45,13 +45,13 @@ impl Worker {
     /// Works until no more orders can come.
     pub(super) fn run(self) {
         let Self { shared, lane, post, outgoing, alive } = self;
-        let at_work = |hands: &mut Hands| {
-            let mut work = Work { outgoing: outgoing.clone(), told: Vec::new() };
-            work.until_the_end(hands);
+        let at_work = |hands: &mut ReaderContext| {
+            let mut work = ReaderLoop { outgoing: outgoing.clone(), told: Vec::new() };
+            work.run_loop(hands);
         };
         // A fault here must reach the control thread, which would wait for ever.
         let work = AssertUnwindSafe(|| {
-            let hands = Hands::new(shared, lane, post);
+            let hands = ReaderContext::new(shared, lane, post);
             hands
                 .context("get memory to read", "files".as_ref())
                 .map(|mut hands| at_work(&mut hands))
@@ -60,25 +60,25 @@ impl Worker {
             .unwrap_or_else(|_| Err(Error::Internal("a reader failed".to_owned())));
         if let Err(error) = failed {
             // The receiver is gone only if the run has failed already.
-            let _ = outgoing.send(News::Unable(error));
+            let _ = outgoing.send(ReaderEvent::Unable(error));
         }
         drop(alive);
     }
 }
 
 /// A reader at work.
-struct Work {
-    outgoing: Sender<News>,
+struct ReaderLoop {
+    outgoing: Sender<ReaderEvent>,
     /// Responses that are not sent yet.
-    told: Vec<(Order, Reading)>,
+    told: Vec<(ReadRequest, ReadOutcome)>,
 }
 
-impl Work {
-    fn until_the_end(&mut self, hands: &mut Hands) {
+impl ReaderLoop {
+    fn run_loop(&mut self, hands: &mut ReaderContext) {
         let lane = Arc::clone(&hands.lane);
         while !hands.post.is_lost() {
             hands.post.hold(Vec::new());
-            hands.post.rest();
+            hands.post.set_idle();
             // A file that is open is finished before another is begun.
             select_biased! {
                 recv(lane.calls) -> job => if let Ok(job) = job { self.work_on(&job, hands) },
@@ -87,23 +87,23 @@ impl Work {
                     Err(_) => return,
                 },
             }
-            self.tell_all(hands);
+            self.flush_results(hands);
         }
     }
 
-    fn begin(&mut self, batch: Vec<Order>, hands: &mut Hands) {
+    fn begin(&mut self, batch: Vec<ReadRequest>, hands: &mut ReaderContext) {
         hands.post.hold(batch.iter().map(|order| order.id).collect());
-        let mut pack = Pack::new(hands.lane.share.batch);
+        let mut pack = SmallFileBatch::new(hands.lane.share.batch);
         for order in batch {
             if hands.post.is_lost() {
                 return;
             }
             if hands.meter().is_stopped() {
-                self.tell(order, Reading::Stopped, hands);
+                self.tell(order, ReadOutcome::Stopped, hands);
                 continue;
             }
-            hands.post.move_on();
-            match Job::open(&hands.shared, order) {
+            hands.post.beat();
+            match FileRead::open(&hands.shared, order) {
                 Err(failed) => self.tell_unopened(*failed, hands),
                 Ok(job) if job.is_small() && job.source().0.is_in_memory() => {
                     match job.read_whole(hands) {
@@ -124,7 +124,7 @@ impl Work {
     }
 
     /// Works on a file together with the readers that have nothing else to do.
-    fn share(&mut self, job: Job, hands: &mut Hands) {
+    fn share(&mut self, job: FileRead, hands: &mut ReaderContext) {
         let job = Arc::new(job);
         // What is in memory is read as fast as it is hashed: more than the cores
         // can do at once only takes more buffers, touched for the first time.
@@ -138,15 +138,15 @@ impl Work {
         self.work_on(&job, hands);
     }
 
-    fn read_pack(&mut self, jobs: Vec<(Job, usize)>, hands: &mut Hands) {
+    fn read_pack(&mut self, jobs: Vec<(FileRead, usize)>, hands: &mut ReaderContext) {
         if jobs.is_empty() {
             return;
         }
         let bytes = jobs.iter().map(|(job, _)| job.source().1 as u64).sum();
-        if !hands.post.take_head(&hands.lane.heads) {
+        if !hands.post.acquire_seek_slot(&hands.lane.heads) {
             return;
         }
-        let filled = match (hands.prepare(bytes), &mut hands.ring) {
+        let filled = match (hands.wait_for_rate(bytes), &mut hands.ring) {
             (Ok(()), Some(ring)) => {
                 let wanted = jobs.iter().map(|(job, at)| (job.source().0, *at, job.source().1));
                 Source::read_whole(ring, &mut hands.buffer, &wanted.collect::<Vec<_>>())
@@ -166,8 +166,8 @@ impl Work {
             };
             hands.count(filled.way, filled.bytes);
             hands.meter().count_hashed(filled.bytes);
-            hands.post.move_on();
-            let reading = job.take_whole(at, hands);
+            hands.post.beat();
+            let reading = job.digest_small(at, hands);
             self.tell(job.order, reading, hands);
         }
         // What did not come with the others is read by itself, where trouble
@@ -177,19 +177,19 @@ impl Work {
         }
     }
 
-    fn work_on(&mut self, job: &Arc<Job>, hands: &mut Hands) {
+    fn work_on(&mut self, job: &Arc<FileRead>, hands: &mut ReaderContext) {
         // Large files take long, and so does trouble: others may wait for these.
-        self.tell_all(hands);
-        hands.post.turn_to(Some(Arc::clone(job)));
-        if !job.source().0.is_in_memory() && !hands.post.take_head(&hands.lane.heads) {
+        self.flush_results(hands);
+        hands.post.set_current(Some(Arc::clone(job)));
+        if !job.source().0.is_in_memory() && !hands.post.acquire_seek_slot(&hands.lane.heads) {
             return;
         }
-        while let Some(segment) = job.work(hands) {
-            let Segment { kept, last } = segment;
+        while let Some(segment) = job.read_next_segment(hands) {
+            let SegmentResult { kept, last } = segment;
             // A content that is reported as a whole has them all.
-            let is_wanted = matches!(last, None | Some(Reading::CutOff(_)));
+            let is_wanted = matches!(last, None | Some(ReadOutcome::CutOff(_)));
             if let Some(blocks) = kept.filter(|_| is_wanted) {
-                self.send(News::Part(job.order.id, job.stat().clone(), blocks), hands);
+                self.send(ReaderEvent::Part(job.order.id, job.stat().clone(), blocks), hands);
             }
             if let Some(reading) = last {
                 self.tell(job.order.clone(), reading, hands);
@@ -197,74 +197,78 @@ impl Work {
         }
         hands.post.give_back_head(&hands.lane.heads);
         // Before the file is closed, which may get stuck, too.
-        self.tell_all(hands);
-        hands.post.turn_to(None);
+        self.flush_results(hands);
+        hands.post.set_current(None);
     }
 
     /// Reports that a file could not be opened: for the file, or for this
     /// process if it lacks the means to open it.
-    fn tell_unopened(&mut self, (order, reading): (Order, Reading), hands: &Hands) {
+    fn tell_unopened(
+        &mut self,
+        (order, reading): (ReadRequest, ReadOutcome),
+        hands: &ReaderContext,
+    ) {
         match reading {
-            Reading::NoMeans(source) => {
+            ReadOutcome::NoMeans(source) => {
                 let path = fsure_os::path::from_bytes(order.path.as_bytes()).into_owned();
-                self.send(News::Unable(Error::Io { doing: "open", path, source }), hands);
+                self.send(ReaderEvent::Unable(Error::Io { doing: "open", path, source }), hands);
             }
             reading => self.tell(order, reading, hands),
         }
     }
 
-    fn tell(&mut self, order: Order, reading: Reading, hands: &Hands) {
+    fn tell(&mut self, order: ReadRequest, reading: ReadOutcome, hands: &ReaderContext) {
         self.told.push((order, reading));
         if self.told.len() >= TOLD_AT_ONCE {
-            self.tell_all(hands);
+            self.flush_results(hands);
         }
     }
 
-    fn tell_all(&mut self, hands: &Hands) {
+    fn flush_results(&mut self, hands: &ReaderContext) {
         if !self.told.is_empty() {
             let told = std::mem::take(&mut self.told);
-            self.send(News::Done(told), hands);
+            self.send(ReaderEvent::Done(told), hands);
         }
     }
 
-    fn send(&self, news: News, hands: &Hands) {
+    fn send(&self, news: ReaderEvent, hands: &ReaderContext) {
         if !hands.post.is_lost() {
-            hands.post.rest();
+            hands.post.set_idle();
             // The receiver is gone only if the run has failed already.
             let _ = self.outgoing.send(news);
-            hands.post.move_on();
+            hands.post.beat();
         }
     }
 }
 
 /// Small files that are read together, each with its place in the buffer.
-struct Pack {
-    jobs: Vec<(Job, usize)>,
+struct SmallFileBatch {
+    jobs: Vec<(FileRead, usize)>,
     end: usize,
     count_max: usize,
 }
 
-impl Pack {
+impl SmallFileBatch {
     fn new(count_max: usize) -> Self {
         Self { jobs: Vec::new(), end: 0, count_max }
     }
 
-    fn has_room(&self, job: &Job, capacity: usize) -> bool {
+    fn has_room(&self, job: &FileRead, capacity: usize) -> bool {
         self.end + Self::room_for(job) <= capacity && self.jobs.len() < self.count_max
     }
 
-    fn push(&mut self, job: Job) {
+    fn push(&mut self, job: FileRead) {
         let room = Self::room_for(&job);
         self.jobs.push((job, self.end));
         self.end += room;
     }
 
-    fn take(&mut self) -> Vec<(Job, usize)> {
+    fn take(&mut self) -> Vec<(FileRead, usize)> {
         self.end = 0;
         std::mem::take(&mut self.jobs)
     }
 
-    fn room_for(job: &Job) -> usize {
+    fn room_for(job: &FileRead) -> usize {
         let (source, length) = job.source();
         length.next_multiple_of(source.grain() as usize)
     }

@@ -7,9 +7,9 @@ use std::io;
 use fsure_os::Kind;
 use fsure_os::folder::Root;
 
-use super::list::Next;
-use super::list::{Task, What, what, with_pattern_file};
-use super::walk::{Borders, Step, WalkOptions, first_items};
+use super::list::ListingItem;
+use super::list::{ListTask, What, what, with_pattern_file};
+use super::walk::{WalkBounds, WalkEvent, WalkOptions, first_items};
 
 /// Names whose stats are asked for at once, in the order of their inodes.
 const PART_NAMES: usize = 1 << 14;
@@ -23,7 +23,7 @@ pub fn each_file_size(
 ) -> bool {
     let (first, task) = first_items(root, options);
     for next in first {
-        if let Next::Step(Step::Entry(_, stat, _)) = next
+        if let ListingItem::Step(WalkEvent::Entry(_, stat, _)) = next
             && stat.kind == Kind::File
             && !take(stat.size)
         {
@@ -48,9 +48,9 @@ pub fn each_file_size(
 
 fn count_folder(
     root: &Root,
-    task: &Task,
-    borders: &Borders,
-    tasks: &mut Vec<Task>,
+    task: &ListTask,
+    borders: &WalkBounds,
+    tasks: &mut Vec<ListTask>,
     take: &mut dyn FnMut(u64) -> bool,
 ) -> io::Result<()> {
     let folder = &task.folder;
@@ -71,7 +71,7 @@ fn count_folder(
             };
             match stat.kind {
                 Kind::Folder => {
-                    tasks.push(Task { folder: path(), device, patterns: patterns.clone() });
+                    tasks.push(ListTask { folder: path(), device, patterns: patterns.clone() });
                 }
                 Kind::File if !take(stat.size) => return false,
                 _ => {}
@@ -108,13 +108,16 @@ mod tests {
             let options = WalkOptions {
                 scope: RelPath::from_bytes(scope.as_bytes()),
                 patterns: Patterns::new(&["*.tmp".to_owned()], &[], &[]).unwrap(),
-                borders: Borders { catalog_in_root: ".fsure/catalog.db", ..Borders::default() },
+                borders: WalkBounds {
+                    catalog_in_root: ".fsure/catalog.db",
+                    ..WalkBounds::default()
+                },
                 listers: LISTERS,
                 patience: Duration::from_secs(60),
             };
             let walk = Walk::start(Arc::clone(&root), options.clone()).unwrap();
             let size = |step| match step {
-                Ok(Step::Entry(_, stat, _)) if stat.kind == Kind::File => Some(stat.size),
+                Ok(WalkEvent::Entry(_, stat, _)) if stat.kind == Kind::File => Some(stat.size),
                 _ => None,
             };
             let mut expected: Vec<u64> = walk.filter_map(size).collect();

@@ -8,7 +8,7 @@ use fsure_os::folder::{Listing, NameAt, Names, Root, is_gone, is_other_kind};
 use fsure_os::{Kind, Stat};
 
 use super::patterns::{IGNORE_FILE, Patterns};
-use super::walk::{Borders, LeftOut, Step};
+use super::walk::{ExcludeReason, WalkBounds, WalkEvent};
 use crate::words::RelPath;
 
 /// The most a pattern file may hold, in bytes. A tree may come from anybody,
@@ -21,7 +21,7 @@ const ENTRIES_GIVEN_BACK: usize = 1 << 16;
 
 /// A folder still to be listed.
 #[derive(Clone, Debug)]
-pub(super) struct Task {
+pub(super) struct ListTask {
     pub(super) folder: RelPath,
     pub(super) device: u64,
     pub(super) patterns: Patterns,
@@ -30,13 +30,13 @@ pub(super) struct Task {
 /// A folder's content, ready to be reported. Paths are built when they are reported: what
 /// waits has only names, one behind the other.
 #[derive(Debug, Default)]
-pub(super) struct Listed {
+pub(super) struct FolderListing {
     folder: RelPath,
     names: Names,
     /// In the order of paths.
     items: std::vec::IntoIter<Item>,
     /// The folders among them to be listed in turn.
-    pub(super) tasks: Vec<Task>,
+    pub(super) tasks: Vec<ListTask>,
 }
 
 /// An item to report for a name in a folder, or for the folder itself.
@@ -50,7 +50,7 @@ struct Item {
 #[derive(Debug)]
 pub(super) enum What {
     Entry(Stat, u64),
-    LeftOut(Kind, LeftOut),
+    LeftOut(Kind, ExcludeReason),
     Unseen(io::Error),
     Listed,
     Unlisted(io::Error),
@@ -61,13 +61,13 @@ pub(super) enum What {
 
 /// The next item of a folder.
 #[derive(Debug)]
-pub(super) enum Next {
-    Step(Step),
+pub(super) enum ListingItem {
+    Step(WalkEvent),
     /// The content of this folder comes before the rest of the folder that contains it.
     Descend(RelPath),
 }
 
-impl Listed {
+impl FolderListing {
     fn of(folder: &RelPath, what: What) -> Self {
         let items = vec![Item { name: NameAt::default(), what }].into_iter();
         Self { folder: folder.clone(), items, ..Self::default() }
@@ -84,24 +84,24 @@ impl Listed {
     }
 }
 
-impl Iterator for Listed {
-    type Item = Next;
+impl Iterator for FolderListing {
+    type Item = ListingItem;
 
-    fn next(&mut self) -> Option<Next> {
+    fn next(&mut self) -> Option<ListingItem> {
         let Item { name, what } = self.items.next()?;
         let path = match self.names.get(name) {
             b"" => self.folder.clone(),
             name => self.folder.join(name),
         };
-        Some(Next::Step(match what {
-            What::Entry(stat, device) => Step::Entry(path, stat, device),
-            What::LeftOut(kind, why) => Step::LeftOut(path, kind, why),
-            What::Unseen(error) => Step::Unseen(path, error),
-            What::Listed => Step::Listed(path),
-            What::Unlisted(error) => Step::Unlisted(path, error),
-            What::PatternsRead(text) => Step::PatternsRead(path, text),
-            What::PatternsUnread(error) => Step::PatternsUnread(path, error),
-            What::Descend => return Some(Next::Descend(path)),
+        Some(ListingItem::Step(match what {
+            What::Entry(stat, device) => WalkEvent::Entry(path, stat, device),
+            What::LeftOut(kind, why) => WalkEvent::LeftOut(path, kind, why),
+            What::Unseen(error) => WalkEvent::Unseen(path, error),
+            What::Listed => WalkEvent::Listed(path),
+            What::Unlisted(error) => WalkEvent::Unlisted(path, error),
+            What::PatternsRead(text) => WalkEvent::PatternsRead(path, text),
+            What::PatternsUnread(error) => WalkEvent::PatternsUnread(path, error),
+            What::Descend => return Some(ListingItem::Descend(path)),
         }))
     }
 }
@@ -127,21 +127,28 @@ impl Item {
 
 /// Lists one folder. What cannot be listed or read is told, too. Calls `moved`
 /// for every name it comes to.
-pub(super) fn list(root: &Root, task: &Task, borders: &Borders, moved: &dyn Fn()) -> Listed {
+pub(super) fn list(
+    root: &Root,
+    task: &ListTask,
+    borders: &WalkBounds,
+    moved: &dyn Fn(),
+) -> FolderListing {
     let folder = &task.folder;
     let Listing { names, mut entries, error } =
         match root.list(folder.as_bytes(), borders.places, moved) {
             Ok(listing) => listing,
             // Removed, or made into something else, since its name was listed.
-            Err(error) if is_gone(&error) || is_other_kind(&error) => return Listed::default(),
-            Err(error) => return Listed::of(folder, What::Unlisted(error)),
+            Err(error) if is_gone(&error) || is_other_kind(&error) => {
+                return FolderListing::default();
+            }
+            Err(error) => return FolderListing::of(folder, What::Unlisted(error)),
         };
     // A folder that changes while it is listed may give a name twice.
     entries.sort_unstable_by(|a, b| names.get(a.0).cmp(names.get(b.0)));
     entries.dedup_by(|a, b| names.get(a.0) == names.get(b.0));
     let find = |name: &[u8]| entries.binary_search_by(|(at, _)| names.get(*at).cmp(name)).ok();
     if !folder.is_root() && borders.is_nested_root(root, folder, &|name| find(name).is_some()) {
-        return Listed::of(folder, What::LeftOut(Kind::Folder, LeftOut::NestedRoot));
+        return FolderListing::of(folder, What::LeftOut(Kind::Folder, ExcludeReason::NestedRoot));
     }
     let mut patterns = task.patterns.clone();
     let mut items = Vec::with_capacity(entries.len() + 1);
@@ -173,22 +180,22 @@ pub(super) fn list(root: &Root, task: &Task, borders: &Borders, moved: &dyn Fn()
         if let What::Entry(stat, device) = &what
             && stat.kind == Kind::Folder
         {
-            tasks.push(Task { folder: path(), device: *device, patterns: patterns.clone() });
+            tasks.push(ListTask { folder: path(), device: *device, patterns: patterns.clone() });
             add(What::Descend);
         }
         add(what);
     }
     items.sort_unstable_by(|a, b| a.compare(b, &names));
-    Listed { folder: folder.clone(), names, items: items.into_iter(), tasks }
+    FolderListing { folder: folder.clone(), names, items: items.into_iter(), tasks }
 }
 
 /// Determines the item to report for a name.
 pub(super) fn what(
     stat: io::Result<Stat>,
     path: &dyn Fn() -> RelPath,
-    task: &Task,
+    task: &ListTask,
     patterns: &Patterns,
-    borders: &Borders,
+    borders: &WalkBounds,
 ) -> What {
     let stat = match stat {
         Ok(stat) => stat,

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use fsure_os::folder::Root;
 
-use super::list::{Listed, Task, list};
-use super::walk::Borders;
+use super::list::{FolderListing, ListTask, list};
+use super::walk::WalkBounds;
 use crate::words::{Error, RelPath, Result, StallDetector, timeout_error};
 
 /// Names that may wait for the reader. Once there are so many, listing stops
@@ -40,13 +40,13 @@ const LOST_MAX: usize = 32;
 const LEAVE: Duration = Duration::from_secs(1);
 
 /// The threads, and what they have found.
-pub(super) struct Listers {
+pub(super) struct ListerPool {
     shared: Arc<Shared>,
 }
 
 struct Shared {
     root: Arc<Root>,
-    borders: Borders,
+    borders: WalkBounds,
     patience: Duration,
     board: Mutex<Board>,
     task_or_room: Condvar,
@@ -58,8 +58,8 @@ struct Shared {
 struct Board {
     /// Folders to be listed, in the order in which they will be wanted. The
     /// key is the path with a slash behind it.
-    tasks: BTreeMap<Vec<u8>, Task>,
-    listed: HashMap<RelPath, Result<Listed>>,
+    tasks: BTreeMap<Vec<u8>, ListTask>,
+    listed: HashMap<RelPath, Result<FolderListing>>,
     /// Names in `listed`.
     waiting: usize,
     /// True if enough names wait for the reader.
@@ -85,14 +85,14 @@ struct Busy {
     silence: StallDetector,
 }
 
-impl Listers {
+impl ListerPool {
     /// Starts so many threads on a first folder.
     pub(super) fn start(
         root: Arc<Root>,
-        borders: Borders,
+        borders: WalkBounds,
         patience: Duration,
         count: usize,
-        first: Option<Task>,
+        first: Option<ListTask>,
     ) -> Result<Self> {
         let mut board = Board::default();
         board.tasks.extend(first.map(|task| (key(&task.folder), task)));
@@ -121,14 +121,14 @@ impl Listers {
     }
 
     /// Takes a folder's listing, if it comes soon.
-    pub(super) fn take(&self, folder: &RelPath) -> Poll<Result<Listed>> {
+    pub(super) fn take(&self, folder: &RelPath) -> Poll<Result<FolderListing>> {
         let shared = &*self.shared;
         let mut board = shared.lock();
         let mut begun = None;
         loop {
             if let Some(listed) = board.listed.remove(folder) {
                 board.wanted = None;
-                board.waiting -= listed.as_ref().map_or(0, Listed::len);
+                board.waiting -= listed.as_ref().map_or(0, FolderListing::len);
                 if board.is_full && board.waiting <= WAITING_MAX / 2 {
                     board.is_full = false;
                     shared.task_or_room.notify_all();
@@ -164,7 +164,7 @@ impl Listers {
         for number in stuck.collect::<Vec<_>>() {
             let Some(Busy { folder, .. }) = board.busy.remove(&number) else { continue };
             board.lost += 1;
-            let listed = Listed::unanswered(&folder, timeout_error(patience));
+            let listed = FolderListing::unanswered(&folder, timeout_error(patience));
             board.put(folder, Ok(listed));
             self.start_one(board)?;
         }
@@ -172,7 +172,7 @@ impl Listers {
     }
 }
 
-impl Drop for Listers {
+impl Drop for ListerPool {
     fn drop(&mut self) {
         let mut board = self.shared.lock();
         board.is_over = true;
@@ -241,7 +241,7 @@ impl Board {
     /// The next folder in order, if there is room for its names or the reader
     /// waits for it. What the reader waits for is always the first in order,
     /// so that a full board cannot stop the walk.
-    fn next_task(&mut self) -> Option<Task> {
+    fn next_task(&mut self) -> Option<ListTask> {
         let first = self.tasks.first_entry()?;
         if !self.is_full || self.wanted.as_ref() == Some(&first.get().folder) {
             return Some(first.remove());
@@ -251,7 +251,7 @@ impl Board {
 
     /// Stores the content of a folder for the reader. Returns the number of folders to be
     /// listed in turn.
-    fn put(&mut self, folder: RelPath, mut listed: Result<Listed>) -> usize {
+    fn put(&mut self, folder: RelPath, mut listed: Result<FolderListing>) -> usize {
         let mut new_tasks = 0;
         if let Ok(listed) = &mut listed {
             self.waiting += listed.len();

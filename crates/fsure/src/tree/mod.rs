@@ -10,4 +10,4 @@ mod walk;
 
 pub use file_sizes::each_file_size;
 pub use patterns::{IGNORE_FILE, Patterns};
-pub use walk::{Borders, LISTERS, LeftOut, Step, Walk, WalkOptions};
+pub use walk::{ExcludeReason, LISTERS, Walk, WalkBounds, WalkEvent, WalkOptions};

@@ -8,7 +8,7 @@ use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input, MatchKind, PatternSet, meta};
 
 use super::gitignore::{self, Rule};
-use super::walk::LeftOut;
+use super::walk::ExcludeReason;
 use crate::words::{Error, RelPath, Result, escape};
 
 /// The name of the pattern files.
@@ -68,18 +68,18 @@ impl Patterns {
     /// Returns the source of the pattern that leaves out a path; `None` if the path is
     /// not left out. A folder that is left out takes everything below it along. A pattern
     /// file is never left out: it could hide itself with the rest.
-    pub fn leave_out(&self, path: &RelPath, is_folder: bool) -> Option<LeftOut> {
+    pub fn leave_out(&self, path: &RelPath, is_folder: bool) -> Option<ExcludeReason> {
         if !is_folder && path.name() == IGNORE_FILE.as_bytes() {
             return None;
         }
         if let Some(verdict) = self.first.as_ref().and_then(|first| first.verdict(path, is_folder))
         {
-            return verdict.then_some(LeftOut::CommandLine);
+            return verdict.then_some(ExcludeReason::CommandLine);
         }
         let mut layer = self.innermost.as_ref();
         while let Some(current) = layer {
             if let Some(verdict) = current.verdict(path, is_folder) {
-                return verdict.then_some(LeftOut::Pattern);
+                return verdict.then_some(ExcludeReason::Pattern);
             }
             layer = current.outer.as_ref();
         }
@@ -214,7 +214,7 @@ mod tests {
     fn names_need_not_be_text() {
         let patterns = Patterns::new(&["*.tmp".into()], &[], &[]).unwrap();
         let path = RelPath::from_bytes(*b"x/\xff\xfe.tmp");
-        assert_eq!(patterns.leave_out(&path, false), Some(LeftOut::CommandLine));
+        assert_eq!(patterns.leave_out(&path, false), Some(ExcludeReason::CommandLine));
     }
 
     #[test]

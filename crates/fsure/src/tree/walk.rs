@@ -12,8 +12,8 @@ use fsure_os::folder::Root;
 use fsure_os::place::Places;
 use fsure_os::{Kind, Stat};
 
-use super::list::{Listed, Next, Task, with_pattern_file};
-use super::listers::Listers;
+use super::list::{FolderListing, ListTask, ListingItem, with_pattern_file};
+use super::listers::ListerPool;
 use super::patterns::Patterns;
 use crate::words::{RelPath, Result, is_carrier};
 
@@ -23,7 +23,7 @@ pub const LISTERS: usize = 8;
 
 /// Reason why something is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LeftOut {
+pub enum ExcludeReason {
     /// `--exclude` says so.
     CommandLine,
     /// A pattern in a file says so.
@@ -38,13 +38,13 @@ pub enum LeftOut {
 
 /// One step of the walk, in the order of paths.
 #[derive(Debug)]
-pub enum Step {
+pub enum WalkEvent {
     /// A name, its stat, and the device of the folder it is in (of itself, if
     /// it is a folder).
     Entry(RelPath, Stat, u64),
     /// A name that is left out, with everything below it. A nested root is
     /// told after its own entry.
-    LeftOut(RelPath, Kind, LeftOut),
+    LeftOut(RelPath, Kind, ExcludeReason),
     /// A name of which nothing more is known.
     Unseen(RelPath, io::Error),
     /// A folder of which all names are known. Told some time after the folder's
@@ -58,7 +58,7 @@ pub enum Step {
     PatternsUnread(RelPath, io::Error),
 }
 
-impl Step {
+impl WalkEvent {
     /// The path it is about.
     pub fn path(&self) -> &RelPath {
         match self {
@@ -75,7 +75,7 @@ impl Step {
 
 /// The borders of the tree.
 #[derive(Clone, Debug, Default)]
-pub struct Borders {
+pub struct WalkBounds {
     /// True if other file systems are part of the tree.
     pub cross_file_systems: bool,
     /// Recorded folders over which another one is mounted.
@@ -88,7 +88,7 @@ pub struct Borders {
     pub catalog_in_root: &'static str,
 }
 
-impl Borders {
+impl WalkBounds {
     /// Returns true if a name belongs to fsure itself. Only a file can be a carrier:
     /// anything else of such a name belongs to the user, and a whole folder might be
     /// hidden by it.
@@ -103,15 +103,15 @@ impl Borders {
         stat: &Stat,
         device: u64,
         path: &dyn Fn() -> RelPath,
-    ) -> Option<LeftOut> {
+    ) -> Option<ExcludeReason> {
         if stat.kind != Kind::Folder {
             return None;
         }
         if !self.cross_file_systems && stat.device != device {
-            return Some(LeftOut::OtherFileSystem);
+            return Some(ExcludeReason::OtherFileSystem);
         }
         let is_over = !self.mounted_over.is_empty() && self.mounted_over.contains(&path());
-        is_over.then_some(LeftOut::OtherMount)
+        is_over.then_some(ExcludeReason::OtherMount)
     }
 
     pub(super) fn is_nested_root(
@@ -138,7 +138,7 @@ pub struct WalkOptions {
     /// Patterns for what is left out.
     pub patterns: Patterns,
     /// The borders of the tree.
-    pub borders: Borders,
+    pub borders: WalkBounds,
     /// Threads that list folders, usually [`LISTERS`].
     pub listers: usize,
     /// Time that a folder may take to respond before it is given up.
@@ -147,11 +147,11 @@ pub struct WalkOptions {
 
 /// A walk under way: an iterator over its steps.
 pub struct Walk {
-    listers: Listers,
+    listers: ListerPool,
     /// Items of the scope itself that are left to report, the last first.
-    first: Vec<Next>,
+    first: Vec<ListingItem>,
     /// Items of each folder on the way down that are left to report.
-    frames: Vec<Listed>,
+    frames: Vec<FolderListing>,
     /// The folder to be reported next.
     awaited: Option<RelPath>,
 }
@@ -161,12 +161,12 @@ impl Walk {
     pub fn start(root: Arc<Root>, options: WalkOptions) -> Result<Self> {
         let (first, task) = first_items(&root, &options);
         let WalkOptions { borders, listers, patience, .. } = options;
-        let listers = Listers::start(root, borders, patience, listers, task)?;
+        let listers = ListerPool::start(root, borders, patience, listers, task)?;
         Ok(Self { listers, first, frames: Vec::new(), awaited: None })
     }
 
     /// The next step, `None` at the end; `Pending` where it does not come soon.
-    pub fn poll(&mut self) -> Poll<Option<Result<Step>>> {
+    pub fn poll(&mut self) -> Poll<Option<Result<WalkEvent>>> {
         loop {
             if let Some(folder) = self.awaited.take() {
                 match self.listers.take(&folder) {
@@ -191,8 +191,8 @@ impl Walk {
             };
             match next {
                 None => drop(self.frames.pop()),
-                Some(Next::Step(step)) => return Poll::Ready(Some(Ok(step))),
-                Some(Next::Descend(folder)) => self.awaited = Some(folder),
+                Some(ListingItem::Step(step)) => return Poll::Ready(Some(Ok(step))),
+                Some(ListingItem::Descend(folder)) => self.awaited = Some(folder),
             }
         }
     }
@@ -204,21 +204,33 @@ impl Walk {
 }
 
 /// The entry of the scope itself, and the way into it.
-pub(super) fn first_items(root: &Root, options: &WalkOptions) -> (Vec<Next>, Option<Task>) {
+pub(super) fn first_items(
+    root: &Root,
+    options: &WalkOptions,
+) -> (Vec<ListingItem>, Option<ListTask>) {
     let scope = &options.scope;
     let stat = root.stat(scope.as_bytes());
     if options.borders.mounted_over.iter().any(|folder| scope.is_within(folder)) {
         let kind = stat.map_or(Kind::Folder, |stat| stat.kind);
-        return (vec![Next::Step(Step::LeftOut(scope.clone(), kind, LeftOut::OtherMount))], None);
+        return (
+            vec![ListingItem::Step(WalkEvent::LeftOut(
+                scope.clone(),
+                kind,
+                ExcludeReason::OtherMount,
+            ))],
+            None,
+        );
     }
     let stat = match stat {
         Err(error) if fsure_os::folder::is_gone(&error) => return (Vec::new(), None),
-        Err(error) => return (vec![Next::Step(Step::Unseen(scope.clone(), error))], None),
+        Err(error) => {
+            return (vec![ListingItem::Step(WalkEvent::Unseen(scope.clone(), error))], None);
+        }
         Ok(stat) => stat,
     };
     let (patterns, left_out) = patterns_at(root, options, stat.kind);
     if let Some(why) = left_out {
-        return (vec![Next::Step(Step::LeftOut(scope.clone(), stat.kind, why))], None);
+        return (vec![ListingItem::Step(WalkEvent::LeftOut(scope.clone(), stat.kind, why))], None);
     }
     let device = match scope.parent() {
         Some(parent) if stat.kind != Kind::Folder => {
@@ -229,18 +241,22 @@ pub(super) fn first_items(root: &Root, options: &WalkOptions) -> (Vec<Next>, Opt
     let mut items = Vec::new();
     let mut task = None;
     if stat.kind == Kind::Folder {
-        items.push(Next::Descend(scope.clone()));
-        task = Some(Task { folder: scope.clone(), device, patterns });
+        items.push(ListingItem::Descend(scope.clone()));
+        task = Some(ListTask { folder: scope.clone(), device, patterns });
     }
     if !scope.is_root() {
-        items.push(Next::Step(Step::Entry(scope.clone(), stat, device)));
+        items.push(ListingItem::Step(WalkEvent::Entry(scope.clone(), stat, device)));
     }
     (items, task)
 }
 
 /// The patterns that hold in the folder of the scope, and whether they leave
 /// the scope out.
-fn patterns_at(root: &Root, options: &WalkOptions, kind: Kind) -> (Patterns, Option<LeftOut>) {
+fn patterns_at(
+    root: &Root,
+    options: &WalkOptions,
+    kind: Kind,
+) -> (Patterns, Option<ExcludeReason>) {
     let mut above: Vec<RelPath> =
         std::iter::successors(options.scope.parent(), RelPath::parent).collect();
     above.reverse();
@@ -262,9 +278,9 @@ fn patterns_at(root: &Root, options: &WalkOptions, kind: Kind) -> (Patterns, Opt
 }
 
 impl Iterator for Walk {
-    type Item = Result<Step>;
+    type Item = Result<WalkEvent>;
 
-    fn next(&mut self) -> Option<Result<Step>> {
+    fn next(&mut self) -> Option<Result<WalkEvent>> {
         loop {
             if let Poll::Ready(next) = self.poll() {
                 return next;
@@ -284,19 +300,19 @@ mod tests {
         let options = WalkOptions {
             scope: RelPath::from_bytes(scope.as_bytes()),
             patterns: Patterns::new(&patterns, &[], &[]).unwrap(),
-            borders: Borders {
+            borders: WalkBounds {
                 own: vec![RelPath::from_bytes(*b".fsure")],
                 catalog_in_root: ".fsure/catalog.db",
-                ..Borders::default()
+                ..WalkBounds::default()
             },
             listers: LISTERS,
             patience: Duration::from_secs(60),
         };
         let walk = Walk::start(Arc::new(Root::open(root).unwrap()), options).unwrap();
-        let walk =
-            walk.filter(|step| !matches!(step, Ok(Step::Listed(_) | Step::PatternsRead(..))));
-        let tell = |step: Result<Step>| match step.unwrap() {
-            Step::LeftOut(path, _, why) => format!("{} {why:?}", path.display()),
+        let walk = walk
+            .filter(|step| !matches!(step, Ok(WalkEvent::Listed(_) | WalkEvent::PatternsRead(..))));
+        let tell = |step: Result<WalkEvent>| match step.unwrap() {
+            WalkEvent::LeftOut(path, _, why) => format!("{} {why:?}", path.display()),
             step => step.path().display().to_string(),
         };
         walk.map(tell).collect()

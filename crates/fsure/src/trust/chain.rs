@@ -1,7 +1,7 @@
 //! Checks that the generations of a record are the signed ones, all of them and in their
 //! order, back to the beginning of their chain.
 
-use super::key::{Unsigned, Verifier};
+use super::key::{SignatureError, Verifier};
 use super::statement::{Statement, head, statement};
 use crate::catalog::digest_of;
 use crate::words::{Changes, Generation, units};
@@ -84,10 +84,10 @@ pub(crate) fn check(generations: &[Generation], key: &Verifier) -> Result<Chain,
     let seal = signed.seal.as_ref().expect("it was looked for");
     match key.check(seal) {
         Ok(()) => {}
-        Err(Unsigned::OtherKey(id)) => {
+        Err(SignatureError::OtherKey(id)) => {
             return Err(format!("it is signed with the key {id}, not with {}", key.id()));
         }
-        Err(Unsigned::Invalid) => {
+        Err(SignatureError::Invalid) => {
             return Err(format!("the signature on generation {} is forged", signed.number));
         }
     }

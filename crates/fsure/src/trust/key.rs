@@ -38,7 +38,7 @@ pub struct LockedKey {
 
 /// Reason why a signature is not accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Unsigned {
+pub(crate) enum SignatureError {
     /// It is by another key, of that number.
     OtherKey(String),
     /// It is not a signature on this text.
@@ -68,15 +68,15 @@ impl Verifier {
     }
 
     /// Checks a signature on a statement, trusted comment included.
-    pub(crate) fn check(&self, seal: &SignedStatement) -> Result<(), Unsigned> {
+    pub(crate) fn check(&self, seal: &SignedStatement) -> Result<(), SignatureError> {
         let signature =
-            SignatureBox::from_string(&seal.signature).map_err(|_| Unsigned::Invalid)?;
+            SignatureBox::from_string(&seal.signature).map_err(|_| SignatureError::Invalid)?;
         if signature.keynum() != self.0.keynum() {
-            return Err(Unsigned::OtherKey(id_of(signature.keynum())));
+            return Err(SignatureError::OtherKey(id_of(signature.keynum())));
         }
         let message = Cursor::new(seal.statement.as_bytes());
         minisign::verify(&self.0, &signature, message, true, false, false)
-            .map_err(|_| Unsigned::Invalid)
+            .map_err(|_| SignatureError::Invalid)
     }
 }
 
@@ -173,14 +173,14 @@ mod tests {
         assert_eq!(signer.verifier().check(&seal), Ok(()));
         assert_eq!(signer_of(&seal), Some(signer.verifier().id()));
         let by_other = other.verifier().check(&seal);
-        assert_eq!(by_other, Err(Unsigned::OtherKey(signer.verifier().id())));
+        assert_eq!(by_other, Err(SignatureError::OtherKey(signer.verifier().id())));
         let text = SignedStatement { statement: "Text\n".to_owned(), ..seal.clone() };
-        assert_eq!(signer.verifier().check(&text), Err(Unsigned::Invalid));
+        assert_eq!(signer.verifier().check(&text), Err(SignatureError::Invalid));
         let signature = seal.signature.replace("generation:1", "generation:2");
         let comment = SignedStatement { signature, ..seal };
-        assert_eq!(signer.verifier().check(&comment), Err(Unsigned::Invalid));
+        assert_eq!(signer.verifier().check(&comment), Err(SignatureError::Invalid));
         let none = SignedStatement { signature: String::new(), ..comment };
-        assert_eq!(signer.verifier().check(&none), Err(Unsigned::Invalid));
+        assert_eq!(signer.verifier().check(&none), Err(SignatureError::Invalid));
     }
 
     #[test]

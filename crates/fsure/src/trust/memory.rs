@@ -32,10 +32,10 @@ CREATE TABLE seen (
 ";
 
 /// The memory of this machine.
-pub(crate) struct Memory(Connection);
+pub(crate) struct SeenChains(Connection);
 
 /// A chain as it was seen.
-struct Seen {
+struct SeenChain {
     is_here: bool,
     chain: String,
     generation: u64,
@@ -43,7 +43,7 @@ struct Seen {
     signed_s: i64,
 }
 
-impl Memory {
+impl SeenChains {
     /// Opens it, empty at first; else why it cannot be. One that is there and
     /// not whole is never taken for an empty one.
     pub(crate) fn open(file: &Path) -> Result<Self, String> {
@@ -73,10 +73,10 @@ impl Memory {
         let id = chain.map_or(String::new(), |chain| hex(&chain.newest.chain));
         let sql = "SELECT place = ?1, chain, generation, head, signed_s FROM seen \
                    WHERE key = ?2 AND (place = ?1 OR chain = ?3)";
-        let read = || -> rusqlite::Result<Vec<Seen>> {
+        let read = || -> rusqlite::Result<Vec<SeenChain>> {
             let mut statement = self.0.prepare(sql)?;
             let rows = statement.query_map(params![place, key.bytes(), id], |row| {
-                Ok(Seen {
+                Ok(SeenChain {
                     is_here: row.get(0)?,
                     chain: row.get(1)?,
                     generation: row.get::<_, i64>(2)?.cast_unsigned(),
@@ -148,7 +148,7 @@ fn make(file: &Path) -> Result<(), String> {
     os_path::rename(&making, file).map_err(|error| error.to_string())
 }
 
-fn contradiction(seen: &Seen, id: &str, chain: Option<&Chain>) -> Option<String> {
+fn contradiction(seen: &SeenChain, id: &str, chain: Option<&Chain>) -> Option<String> {
     let (number, day) = (seen.generation, day(seen.signed_s));
     let Some(chain) = chain.filter(|_| seen.chain == id) else {
         return Some(format!(

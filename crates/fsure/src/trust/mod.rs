@@ -14,12 +14,12 @@ pub use chain::told;
 pub(crate) use chain::{Chain, check};
 pub(crate) use key::signer_of;
 pub use key::{LockedKey, Signer, Verifier};
-pub(crate) use memory::Memory;
+pub(crate) use memory::SeenChains;
 pub(crate) use statement::{Statement, head, statement, unhex};
 
-use crate::catalog::{Catalog, Place};
+use crate::catalog::{Catalog, RootLocation};
 use crate::words::digest::hex;
-use crate::words::{Error, Outcome, Result, Signed};
+use crate::words::{Error, Outcome, Result, SignatureInfo};
 
 /// The key that must have signed a record, and the generation that the record must have.
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ impl NotBefore {
 /// A record that is signed, as far as it could be seen before it is used.
 pub(crate) struct Trusted<'a> {
     by: &'a SignedBy,
-    place: &'a Place,
+    place: &'a RootLocation,
     chain: Chain,
 }
 
@@ -60,7 +60,7 @@ impl SignedBy {
     /// `config` is BLAKE3 of the `config.toml` that the run keeps to.
     pub(crate) fn check<'a>(
         &'a self,
-        place: &'a Place,
+        place: &'a RootLocation,
         catalog: &mut Catalog,
         config: Option<[u8; 32]>,
     ) -> Result<Trusted<'a>> {
@@ -95,7 +95,7 @@ impl SignedBy {
         Ok(Trusted { by: self, place, chain })
     }
 
-    fn is_old(&self, place: &Place, chain: &Chain) -> Result<Option<String>> {
+    fn is_old(&self, place: &RootLocation, chain: &Chain) -> Result<Option<String>> {
         let number = chain.newest.generation;
         Ok(match &self.not_before {
             NotBefore::AtLeast(least) if number < *least => Some(format!(
@@ -106,7 +106,7 @@ impl SignedBy {
             }
             NotBefore::AtLeast(_) | NotBefore::Head(_) => None,
             NotBefore::Remembered(file) => {
-                let asked = Memory::open(file)
+                let asked = SeenChains::open(file)
                     .and_then(|memory| memory.objection(&place_of(place), &self.key, Some(chain)));
                 asked.map_err(|why| forgetful(file, why))?
             }
@@ -145,9 +145,9 @@ impl Trusted<'_> {
 }
 
 /// Returns the facts that are reported of a signature.
-pub(crate) fn signed(chain: &Chain, key_id: String) -> Signed {
+pub(crate) fn signed(chain: &Chain, key_id: String) -> SignatureInfo {
     let newest = &chain.newest;
-    Signed {
+    SignatureInfo {
         generation: newest.generation,
         at_s: newest.at_s,
         root: newest.root.clone(),
@@ -160,17 +160,17 @@ pub(crate) fn signed(chain: &Chain, key_id: String) -> Signed {
 /// Remembers a chain.
 pub(crate) fn remember(
     file: &std::path::Path,
-    place: &Place,
+    place: &RootLocation,
     key: &Verifier,
     chain: &Chain,
 ) -> Result<()> {
-    let memory = Memory::open(file);
+    let memory = SeenChains::open(file);
     let remembered = memory.and_then(|memory| memory.remember(&place_of(place), key, chain));
     remembered.map_err(|why| forgetful(file, why))
 }
 
 /// The name of a record in the memory: that of its file.
-pub(crate) fn place_of(place: &Place) -> Vec<u8> {
+pub(crate) fn place_of(place: &RootLocation) -> Vec<u8> {
     os_path::bytes(&place.catalog).into_owned()
 }
 
@@ -182,7 +182,7 @@ pub(crate) fn weak(files: u64) -> String {
 }
 
 /// The error for a record that its signature does not hold.
-pub(crate) fn refused(place: &Place, why: String) -> Error {
+pub(crate) fn refused(place: &RootLocation, why: String) -> Error {
     Error::RecordUntrusted {
         catalog: place.catalog.clone(),
         why,

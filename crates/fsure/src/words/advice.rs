@@ -87,7 +87,7 @@ pub struct FolderUse {
 
 /// An advice, with its reason.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Advised {
+pub struct Recommendation {
     /// The action.
     pub advice: Advice,
     /// The reason, as text.
@@ -103,9 +103,9 @@ pub const WORTH: f64 = 10.0;
 const SHARE: u64 = 2;
 
 /// Returns the advice on a folder, with the reason.
-pub fn advise(seen: &FolderUse) -> Advised {
+pub fn advise(seen: &FolderUse) -> Recommendation {
     let gain = seen.durable + seen.missed;
-    let said = |advice, why: String| Advised { advice, why };
+    let said = |advice, why: String| Recommendation { advice, why };
     if seen.is_in_memory {
         return said(Advice::Leave, "it is in memory already".to_owned());
     }
@@ -152,7 +152,7 @@ fn no_room(seen: &FolderUse) -> Option<String> {
 }
 
 /// Returns the advice on a folder in which programs wait for what they write.
-fn of_writes(risk: Risk) -> Advised {
+fn of_writes(risk: Risk) -> Recommendation {
     let (advice, why) = match risk {
         Risk::Database => (
             Advice::Exclude,
@@ -178,7 +178,7 @@ fn of_writes(risk: Risk) -> Advised {
              what relies on it",
         ),
     };
-    Advised { advice, why: why.to_owned() }
+    Recommendation { advice, why: why.to_owned() }
 }
 
 #[cfg(test)]

@@ -106,7 +106,7 @@ pub struct Verification {
 
 /// A signature that was checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Signed {
+pub struct SignatureInfo {
     /// The generation that bears it.
     pub generation: u64,
     /// Date of the signature, seconds since 1970, as the signer states it.

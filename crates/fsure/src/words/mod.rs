@@ -39,7 +39,7 @@ pub(crate) use error::timeout_error;
 pub use error::{Error, IoContext, Result};
 pub use exit::ExitCode;
 pub use finding::{Basis, ByteRange, Finding, merge_ranges, push_range};
-pub use generation::{Changes, Generation, Signed, SignedStatement, Verification};
+pub use generation::{Changes, Generation, SignatureInfo, SignedStatement, Verification};
 pub use known_damage::KnownDamage;
 pub use layout::{
     FILE_ATTRIBUTE, FOLDER_FILE, FOLDER_FILE_MAKING, SidecarCounts, SidecarKind, SidecarKinds,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::{
     Basis, EntryKind, ExitCode, Finding, HealSummary, KnownDamage, MetadataChange, ParityUpdate,
-    RecordedValue, RelPath, ScrubSummary, SidecarCounts, Signed, Verdict,
+    RecordedValue, RelPath, ScrubSummary, SidecarCounts, SignatureInfo, Verdict,
 };
 
 /// Counts by verdict.
@@ -304,7 +304,7 @@ pub struct Outcome {
     /// needed and the run came to its end.
     pub claims: Option<[u8; 32]>,
     /// Signature on the record that the run judged by, if its check was requested.
-    pub signed: Option<Signed>,
+    pub signed: Option<SignatureInfo>,
     /// Folders below the root that are roots of their own, to be judged by
     /// their own catalogs.
     pub nested_roots: Vec<RelPath>,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fsure::catalog::locate;
 use fsure::job::{Options, ScrubOptions, UpdateOptions, scrub, update};
-use fsure::scan::{Budget, Effort};
+use fsure::scan::{Budget, IoOptions};
 use fsure::words::{Clock, NullMonitor, Outcome};
 
 /// Seconds in a day.
@@ -15,7 +15,7 @@ pub const DAY_S: i64 = 86_400;
 pub fn at(now_s: i64) -> Options {
     Options {
         clock: Clock::telling(move || now_s * 1_000_000_000),
-        effort: Effort { threads: Some(1), ..Effort::default() },
+        effort: IoOptions { threads: Some(1), ..IoOptions::default() },
         ..Options::default()
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use fsure::exchange::Format;
+use fsure::exchange::ManifestFormat;
 use fsure::job::{Options, Side, compare};
 use fsure::report::{RootPaths, compare as report, last_word};
 use fsure::words::ExitCode;
@@ -33,7 +33,7 @@ pub(crate) struct CompareArgs {
     records: bool,
     /// Format of a list, if its content does not show it
     #[arg(long, value_name = "FORMAT", value_parser = any_format)]
-    format: Option<Format>,
+    format: Option<ManifestFormat>,
     #[command(flatten)]
     effort: EffortArgs,
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use fsure::job::UserConfig;
-use fsure::scan::{DEPTH_MAX, Effort, Rate, THREADS_MAX};
+use fsure::scan::{DEPTH_MAX, IoOptions, RateLimiter, THREADS_MAX};
 
 /// Options for the load that reading puts on the storage.
 #[derive(Args)]
@@ -20,22 +20,22 @@ pub(crate) struct EffortArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=DEPTH_MAX as i64))]
     depth: Option<u16>,
     /// Read no more than this in a second, such as 200MiB/s [default: no limit]
-    #[arg(long, value_name = "SIZE", value_parser = Rate::parse)]
+    #[arg(long, value_name = "SIZE", value_parser = RateLimiter::parse)]
     rate: Option<u64>,
     /// Give a file up when the storage does not answer for so long, such as
     /// 90s or 5m [default: 2m]
-    #[arg(long, value_name = "TIME", value_parser = Effort::parse_patience)]
+    #[arg(long, value_name = "TIME", value_parser = IoOptions::parse_patience)]
     timeout: Option<Duration>,
 }
 
 impl EffortArgs {
     /// The same as plain data, with the user's own defaults.
-    pub(crate) fn effort(&self, user: &UserConfig) -> Effort {
-        Effort {
+    pub(crate) fn effort(&self, user: &UserConfig) -> IoOptions {
+        IoOptions {
             threads: self.threads.or(user.threads).map(usize::from),
             depth: self.depth.or(user.depth).map(usize::from),
-            rate: Arc::new(Rate::new(self.rate.or(user.rate))),
-            patience: self.timeout.or(user.timeout).unwrap_or(Effort::default().patience),
+            rate: Arc::new(RateLimiter::new(self.rate.or(user.rate))),
+            patience: self.timeout.or(user.timeout).unwrap_or(IoOptions::default().patience),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use fsure::catalog::locate;
-use fsure::exchange::Format;
+use fsure::exchange::ManifestFormat;
 use fsure::job::{Exported, Options, Target, export};
 use fsure::report::listing;
 use fsure::words::{ExitCode, Result};
@@ -32,17 +32,17 @@ pub(crate) struct ExportArgs {
     /// Format of the list: sha256sums, sha512sums, b3sum, hashdeep, bagit, ascmhl,
     /// mtree, json
     #[arg(long, value_parser = format)]
-    format: Format,
+    format: ManifestFormat,
     /// Write to FILE instead of standard output ('-'); for bagit and ascmhl, which
     /// are several files, to a folder
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
-fn format(name: &str) -> std::result::Result<Format, String> {
-    let known = || Format::ALL.into_iter().filter(|format| format.is_written());
+fn format(name: &str) -> std::result::Result<ManifestFormat, String> {
+    let known = || ManifestFormat::ALL.into_iter().filter(|format| format.is_written());
     known().find(|format| format.name() == name).ok_or_else(|| {
-        let names: Vec<_> = known().map(Format::name).collect();
+        let names: Vec<_> = known().map(ManifestFormat::name).collect();
         format!("known are {}", names.join(", "))
     })
 }
@@ -96,9 +96,9 @@ impl ExportArgs {
 }
 
 /// Parses the name of the format of a list that is read.
-pub(crate) fn any_format(name: &str) -> std::result::Result<Format, String> {
-    Format::from_name(name).ok_or_else(|| {
-        let names: Vec<_> = Format::ALL.into_iter().map(Format::name).collect();
+pub(crate) fn any_format(name: &str) -> std::result::Result<ManifestFormat, String> {
+    ManifestFormat::from_name(name).ok_or_else(|| {
+        let names: Vec<_> = ManifestFormat::ALL.into_iter().map(ManifestFormat::name).collect();
         format!("known are {}", names.join(", "))
     })
 }

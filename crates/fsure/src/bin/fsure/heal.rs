@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 
 use clap::Args;
-use fsure::catalog::{Place, locate};
+use fsure::catalog::{RootLocation, locate};
 use fsure::job::{HealOptions, Options, heal, nested_place};
 use fsure::report::json;
 use fsure::report::last_word::RootEnd;
@@ -131,7 +131,7 @@ pub(crate) fn run(args: &HealArgs, output: &OutputArgs) -> ExitCode {
 }
 
 fn heal_one(
-    place: &Place,
+    place: &RootLocation,
     options: &HealOptions,
     is_one_of_several: bool,
     screen: &Screen,
@@ -144,7 +144,11 @@ fn heal_one(
 }
 
 /// Roots found below this one, each with what corresponds to it in the copies.
-fn nested(place: &Place, options: &HealOptions, outcome: &Outcome) -> Vec<(Place, HealOptions)> {
+fn nested(
+    place: &RootLocation,
+    options: &HealOptions,
+    outcome: &Outcome,
+) -> Vec<(RootLocation, HealOptions)> {
     let corresponding = |path: &fsure::words::RelPath| {
         let rest = path.as_bytes().strip_prefix(place.scope.as_bytes()).unwrap_or_default();
         let rest = rest.strip_prefix(b"/").unwrap_or(rest);

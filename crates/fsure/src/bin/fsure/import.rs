@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use fsure::catalog::locate;
-use fsure::exchange::{Format, Source};
+use fsure::exchange::{ManifestFormat, Source};
 use fsure::job::{Imported, Options, import};
 use fsure::report::{RootPaths, listing};
 use fsure::words::{ExitCode, Result};
@@ -34,7 +34,7 @@ pub(crate) struct ImportArgs {
     catalog: Option<PathBuf>,
     /// Format of the list, if its content does not show it
     #[arg(long, value_name = "FORMAT", value_parser = any_format)]
-    format: Option<Format>,
+    format: Option<ManifestFormat>,
 }
 
 /// Runs the command.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use fsure::catalog::{Place, locate};
+use fsure::catalog::{RootLocation, locate};
 use fsure::job::{History, log};
 use fsure::report::log as report;
 use fsure::words::{ExitCode, Result};
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &LogArgs, output: &OutputArgs) -> ExitCode {
 }
 
 impl LogArgs {
-    fn run(&self) -> Result<(Place, History)> {
+    fn run(&self) -> Result<(RootLocation, History)> {
         let key = self.signed_by.as_deref().map(public_key).transpose()?;
         let place = locate(&self.path, self.catalog.as_deref())?;
         let history = log(&place, key.as_ref())?;

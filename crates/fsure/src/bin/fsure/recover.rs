@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use fsure::catalog::{Place, locate};
+use fsure::catalog::{RootLocation, locate};
 use fsure::job::{RecoverOptions, Recovery, locate_backup, recover};
 use fsure::report::recover as report;
 use fsure::words::{ExitCode, Result};
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &RecoverArgs, output: &OutputArgs) -> ExitCode {
 }
 
 impl RecoverArgs {
-    fn place(&self) -> Result<Place> {
+    fn place(&self) -> Result<RootLocation> {
         if self.catalog.is_none()
             && let Some(place) = locate_backup(&self.path)?
         {

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use clap::{Args, ValueEnum};
-use fsure::catalog::{Place, locate, locate_folder};
+use fsure::catalog::{RootLocation, locate, locate_folder};
 use fsure::job::{Options, UserConfig, age, nested_place, unless_reader_left, write_output};
 use fsure::report::last_word::{self, RootEnd};
 use fsure::report::metrics::{RootMetrics, metrics};
 use fsure::report::{RootPaths, json, text};
-use fsure::scan::{Effort, From};
+use fsure::scan::{ContentSource, IoOptions};
 use fsure::words::{Clock, Error, ExitCode, IoContext as _, Monitor, Outcome, Result};
 use fsure_os::device::Device;
 use fsure_os::folder::Root;
@@ -89,7 +89,7 @@ impl RootArgs {
     }
 
     /// The options all jobs share.
-    pub(crate) fn options(&self, effort: Effort, user: &UserConfig) -> Options {
+    pub(crate) fn options(&self, effort: IoOptions, user: &UserConfig) -> Options {
         Options {
             effort,
             signed_by: None,
@@ -97,8 +97,8 @@ impl RootArgs {
             exclude_always: user.exclude.clone(),
             cross_file_systems: self.cross_file_systems,
             reads_from: self.from.map(|from| match from {
-                ReadFrom::Medium => From::Medium,
-                ReadFrom::Cache => From::Cache,
+                ReadFrom::Medium => ContentSource::Medium,
+                ReadFrom::Cache => ContentSource::Cache,
             }),
             backup_folders: user.backup.clone(),
             force: self.force,
@@ -154,7 +154,7 @@ impl MetricsArgs {
 
 /// The work of a command on one root; its second argument is the number of roots that
 /// the disk still has to serve.
-pub(crate) type Job<'a> = dyn Fn(&Place, usize, &dyn Monitor) -> Result<Outcome> + Sync + 'a;
+pub(crate) type Job<'a> = dyn Fn(&RootLocation, usize, &dyn Monitor) -> Result<Outcome> + Sync + 'a;
 
 /// The roots that are done, each with the order it was asked for in.
 struct Done {
@@ -168,7 +168,7 @@ impl Run<'_> {
     /// Runs the job over every root that was asked for, and the roots found
     /// below them, and reports each. Roots on different disks are run at the
     /// same time. A root that fails does not keep the others from their turn.
-    pub(crate) fn run(&self, check: &dyn Fn(&[Place]) -> Result<()>) -> ExitCode {
+    pub(crate) fn run(&self, check: &dyn Fn(&[RootLocation]) -> Result<()>) -> ExitCode {
         let screen = self.screen;
         if let Err(error) = self.metrics.refuse_with_json(self.output.json) {
             screen.error(&error);
@@ -264,7 +264,7 @@ impl Run<'_> {
     /// Returns the metrics of one root; `None` if no metrics are wanted.
     fn metrics(
         &self,
-        place: &Place,
+        place: &RootLocation,
         root: &str,
         result: &Result<Outcome>,
         monitor: &dyn Monitor,
@@ -354,11 +354,11 @@ pub(crate) fn print_last_word(
 }
 
 /// Roots that are run one after the other, by their numbers.
-type Group = Vec<(usize, Place)>;
+type Group = Vec<(usize, RootLocation)>;
 
 /// Roots with their numbers, those that share a disk together: to read two of
 /// them at once would slow down both.
-fn by_disk(places: Vec<Place>) -> Vec<Group> {
+fn by_disk(places: Vec<RootLocation>) -> Vec<Group> {
     let mut groups: Vec<(Vec<Device>, Group)> = Vec::new();
     for (number, place) in places.into_iter().enumerate() {
         let device = Root::open(&place.root).map(|root| Device::of(&root, b""));
@@ -384,7 +384,7 @@ fn asked_for(args: &RootArgs) -> Vec<PathBuf> {
 }
 
 /// The roots that were asked for.
-pub(crate) fn find(args: &RootArgs) -> Result<Vec<Place>> {
+pub(crate) fn find(args: &RootArgs) -> Result<Vec<RootLocation>> {
     let paths = asked_for(args);
     if args.catalog.is_some() && paths.len() > 1 {
         return Err(Error::Usage {
@@ -417,7 +417,7 @@ impl RootArgs {
     }
 
     /// Returns true if a root found below another was also asked for by name.
-    pub(crate) fn names(&self, nested: &Place) -> bool {
+    pub(crate) fn names(&self, nested: &RootLocation) -> bool {
         let named = self.paths.iter().filter_map(|path| fsure_os::path::resolve(path).ok());
         named.into_iter().any(|path| path == nested.root)
     }

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fsure::catalog::Place;
+use fsure::catalog::RootLocation;
 use fsure::report::{RootPaths, json, safe};
 use fsure::words::{Error, ExitCode, Finding, Verdict};
 use fsure_os::output::standard_output;
@@ -112,7 +112,7 @@ impl Screen {
     }
 
     /// Returns a root's paths as they are shown to the user who called the command.
-    pub(crate) fn paths(&self, place: &Place) -> RootPaths {
+    pub(crate) fn paths(&self, place: &RootLocation) -> RootPaths {
         RootPaths::of(place, self.working_folder.as_deref())
     }
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use fsure::catalog::Place;
+use fsure::catalog::RootLocation;
 use fsure::job::{ScrubOptions, scrub};
 use fsure::scan::Budget;
 use fsure::words::{ExitCode, Monitor, Verdict, units};
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &ScrubArgs, output: &OutputArgs) -> ExitCode {
             return error.exit_code();
         }
     };
-    let job = |place: &Place, roots: usize, monitor: &dyn Monitor| {
+    let job = |place: &RootLocation, roots: usize, monitor: &dyn Monitor| {
         let budget = match args.budget.unwrap_or(Budget::All) {
             Budget::Time(time) => Budget::Time(time.saturating_sub(began.elapsed())),
             other => other,
@@ -111,7 +111,7 @@ pub(crate) fn run(args: &ScrubArgs, output: &OutputArgs) -> ExitCode {
 }
 
 /// Warns if a low priority has no effect on the disk.
-fn warn_of_queue(place: &Place, screen: &Screen) {
+fn warn_of_queue(place: &RootLocation, screen: &Screen) {
     // A root that cannot be opened is reported in its turn.
     let Ok(root) = Root::open(&place.root) else { return };
     if priority::is_heeded_by(&Device::of(&root, b"")) == Some(false) {

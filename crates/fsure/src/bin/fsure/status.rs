@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 
 use clap::Args;
-use fsure::catalog::Place;
+use fsure::catalog::RootLocation;
 use fsure::job::{age, nested_place, status};
 use fsure::report::age as report;
 use fsure::report::last_word::RootEnd;
-use fsure::scan::Effort;
+use fsure::scan::IoOptions;
 use fsure::words::{AgeHistogram, Clock, ExitCode, Monitor, Verdict};
 
 use super::OutputArgs;
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &StatusArgs, output: &OutputArgs) -> ExitCode {
     if args.age {
         return show_ages(args, output, &screen);
     }
-    let mut options = args.roots.options(Effort::default(), &output.user);
+    let mut options = args.roots.options(IoOptions::default(), &output.user);
     options.signed_by = match args.signed_by.signed_by(&output.user) {
         Ok(signed_by) => signed_by,
         Err(error) => {
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &StatusArgs, output: &OutputArgs) -> ExitCode {
             return error.exit_code();
         }
     };
-    let job = |place: &Place, _, monitor: &dyn Monitor| status(place, &options, monitor);
+    let job = |place: &RootLocation, _, monitor: &dyn Monitor| status(place, &options, monitor);
     let (command, metrics) = ("status", &MetricsArgs::NONE);
     let run = Run { command, args: &args.roots, output, screen: &screen, job: &job, metrics };
     run.run(&|_| Ok(()))

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use fsure::catalog::Place;
+use fsure::catalog::RootLocation;
 use fsure::job::{UpdateOptions, update};
 use fsure::scan::Accept;
 use fsure::words::{
@@ -98,7 +98,7 @@ const HIDDEN: &[Verdict] = &[Verdict::New, Verdict::Ignored];
 pub(crate) fn run(args: &UpdateArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(args.roots.all, HIDDEN);
     let roots = args.roots.or_those_that_hold(&args.accept);
-    let job = |place: &Place, _, monitor: &dyn Monitor| {
+    let job = |place: &RootLocation, _, monitor: &dyn Monitor| {
         let options = UpdateOptions {
             common: args.roots.options(args.effort.effort(&output.user), &output.user),
             first_digests: output.user.digests,
@@ -128,7 +128,7 @@ pub(crate) fn run(args: &UpdateArgs, output: &OutputArgs) -> ExitCode {
 
 impl UpdateArgs {
     /// Returns the part of one root that is accepted whatever its verdict.
-    fn accepted(&self, place: &Place) -> Accept {
+    fn accepted(&self, place: &RootLocation) -> Accept {
         if self.accept_all {
             return Accept::All;
         }
@@ -142,7 +142,7 @@ impl UpdateArgs {
     }
 
     /// Refuses to make a record that was not asked for by the name of its root.
-    fn check_new(&self, places: &[Place]) -> Result<()> {
+    fn check_new(&self, places: &[RootLocation]) -> Result<()> {
         let is_asked_for = self.new || self.roots.has_paths();
         match places.iter().find(|place| !is_asked_for && !place.is_recorded()) {
             None => Ok(()),
@@ -153,7 +153,7 @@ impl UpdateArgs {
     }
 
     /// Refuses a path that no root of this call could hold.
-    fn check_accepted(&self, places: &[Place]) -> Result<()> {
+    fn check_accepted(&self, places: &[RootLocation]) -> Result<()> {
         let is_held = |path: &PathBuf| {
             let path = resolve(path).unwrap_or_else(|_| path.clone());
             places.iter().any(|place| path.starts_with(&place.root))

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use fsure::catalog::Place;
-use fsure::exchange::{Format, Source};
+use fsure::catalog::RootLocation;
+use fsure::exchange::{ManifestFormat, Source};
 use fsure::job::{Options, verify, verify_against};
 use fsure::words::{ExitCode, Monitor, Verdict};
 
@@ -34,7 +34,7 @@ pub(crate) struct VerifyArgs {
     against: Option<PathBuf>,
     /// Format of LIST, if its content does not show it
     #[arg(long, value_name = "FORMAT", value_parser = any_format, requires = "against")]
-    format: Option<Format>,
+    format: Option<ManifestFormat>,
     #[command(flatten)]
     signed_by: SignedByArgs,
 }
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &VerifyArgs, output: &OutputArgs) -> ExitCode {
             return error.exit_code();
         }
     };
-    let job = |place: &Place, _, monitor: &dyn Monitor| verify(place, &options, monitor);
+    let job = |place: &RootLocation, _, monitor: &dyn Monitor| verify(place, &options, monitor);
     let run = Run {
         command: "verify",
         args: &args.roots,
@@ -81,8 +81,9 @@ fn against(
             return error.exit_code();
         }
     };
-    let job =
-        |place: &Place, _, monitor: &dyn Monitor| verify_against(place, &source, options, monitor);
+    let job = |place: &RootLocation, _, monitor: &dyn Monitor| {
+        verify_against(place, &source, options, monitor)
+    };
     let roots = args.roots.of_folders();
     Run { command: "verify", args: &roots, output, screen, job: &job, metrics: &args.metrics }
         .run(&|_| Ok(()))

@@ -8,7 +8,7 @@ use fsure_os::append::Growing;
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension as _, Row as SqlRow, params};
 
-use super::super::seal::Sealer;
+use super::super::seal::RowChecksum;
 use super::super::tables::{Table, encode};
 use super::frame::{HEAD, HEAD_BYTES, PLAIN_MAX, write as write_frame};
 use super::{Entry, Replayed};
@@ -94,7 +94,7 @@ impl BackupState {
     }
 
     fn seal(&self) -> u64 {
-        let mut sealer = Sealer::new();
+        let mut sealer = RowChecksum::new();
         sealer
             .bytes(Some(&self.catalog))
             .integer(Some(self.sequence.cast_signed()))

@@ -16,8 +16,8 @@ use super::reader::{Attempt, Candidate, Failure, Reader, Troubles, Unhealed as _
 use super::rebuild::Parity;
 use super::replica::Replica;
 use super::{HEAL, HealOptions, OpenRoot};
-use crate::catalog::{Catalog, OWN_FOLDER, Place, Row, Stored};
-use crate::scan::Entries;
+use crate::catalog::{Catalog, OWN_FOLDER, RootLocation, Row, StoredRow};
+use crate::scan::EntryBuilder;
 use crate::words::{
     Changes, Clock, Entry, EntryKind, Finding, HealResult, HealSource, HealStatus, HealSummary,
     Monitor, Record, RelPath, Result, Verdict, is_same_date,
@@ -25,7 +25,7 @@ use crate::words::{
 
 /// Heals the findings of one root, one at a time.
 pub(super) struct Healer<'a> {
-    pub(super) place: &'a Place,
+    pub(super) place: &'a RootLocation,
     pub(super) root: Arc<Root>,
     pub(super) opener: Opener,
     pub(super) catalog: &'a mut Catalog,
@@ -34,7 +34,7 @@ pub(super) struct Healer<'a> {
     parity: Option<Parity>,
     pub(super) monitor: &'a dyn Monitor,
     pub(super) reader: Reader<'a>,
-    entries: Entries,
+    entries: EntryBuilder,
     pub(super) healing: HealSummary,
     /// Paths that are as recorded again.
     pub(super) healed: HashSet<RelPath>,
@@ -60,7 +60,7 @@ pub(super) struct Work<'a> {
 
 impl<'a> Healer<'a> {
     pub(super) fn new(
-        place: &'a Place,
+        place: &'a RootLocation,
         open: &OpenRoot,
         catalog: &'a mut Catalog,
         options: &'a HealOptions,
@@ -77,7 +77,7 @@ impl<'a> Healer<'a> {
             parity,
             monitor,
             reader: reader(monitor)?,
-            entries: Entries::default(),
+            entries: EntryBuilder::default(),
             healing: HealSummary {
                 is_dry_run: !options.does,
                 is_in_place: options.in_place,
@@ -131,7 +131,7 @@ impl<'a> Healer<'a> {
             return Err(Failure::Unhealed(why));
         }
         let recorded_as = finding.moved_from.as_ref().unwrap_or(&finding.path);
-        let Some(Stored::Sound(row)) = self.catalog.get(recorded_as)? else {
+        let Some(StoredRow::Sound(row)) = self.catalog.get(recorded_as)? else {
             return Err(Failure::Unhealed("it is not recorded any more".to_owned()));
         };
         match row.record.entry.kind {

@@ -9,11 +9,11 @@ use fsure_os::{plain, write};
 use super::draft::is_draft_name;
 use super::healer::Healer;
 use super::reader::Failure;
-use crate::catalog::{Catalog, Place};
+use crate::catalog::{Catalog, RootLocation};
 use crate::words::{Error, Result};
 
 /// Returns true if there is anything to be cleared up.
-pub(super) fn is_any(place: &Place, catalog: &Catalog) -> Result<bool> {
+pub(super) fn is_any(place: &RootLocation, catalog: &Catalog) -> Result<bool> {
     Ok(os_path::exists(&Catalog::journal_file(&place.catalog)) || !catalog.drafts()?.is_empty())
 }
 

@@ -8,7 +8,7 @@ use fsure_os::write::{Model, Resembles, make_folder, make_link, set_folder_date}
 
 use super::healer::Healer;
 use super::reader::{Attempt, Failure, Unhealed as _};
-use crate::catalog::{Row, Stored};
+use crate::catalog::{Row, StoredRow};
 use crate::words::{Clock, EntryKind, Finding, HealResult, HealSource, RelPath};
 
 impl Healer<'_> {
@@ -71,7 +71,7 @@ impl Healer<'_> {
             _ => error,
         });
         let resembles = resembles.or_unhealed("make the folder")?;
-        if let Some(Stored::Sound(row)) = self.catalog.get(path)?
+        if let Some(StoredRow::Sound(row)) = self.catalog.get(path)?
             && let Some(mtime_ns) = row.record.entry.exact_mtime_ns()
         {
             self.made_folders.push((path.clone(), mtime_ns));

@@ -26,7 +26,7 @@ use super::opening::{
     OpenRoot, is_surely_the_root, keep_backup, lock, offline, offline_outcome, open_root, plan,
     require_believed, require_scope, trusted, warn_of_other_root,
 };
-use crate::catalog::{Catalog, Place, Stored, refuse_irregular_parity};
+use crate::catalog::{Catalog, RootLocation, StoredRow, refuse_irregular_parity};
 use crate::scan::{Purpose, scan};
 use crate::words::{
     Clock, EntryKind, Error, Finding, HealSummary, IoContext as _, Monitor, Outcome, Result,
@@ -60,7 +60,7 @@ pub struct HealOptions {
 }
 
 /// Judges every recorded file below a place, and heals what can be healed.
-pub fn heal(place: &Place, options: &HealOptions, monitor: &dyn Monitor) -> Result<Outcome> {
+pub fn heal(place: &RootLocation, options: &HealOptions, monitor: &dyn Monitor) -> Result<Outcome> {
     require_believed(place, &options.common)?;
     let open = open_root(place)?;
     let mut catalog = open_catalog(place, options, monitor)?;
@@ -144,7 +144,7 @@ fn heal_all(
             Ok(()) => {}
             Err(Failure::Stopped(code)) => stopped = Some(StopReason::Interrupted(code)),
             Err(Failure::Fatal(error @ Error::RecordNotWritten { .. })) => {
-                healer.catalog.roll_back();
+                healer.catalog.rollback();
                 let hint = error.hint().unwrap_or_default();
                 stopped = Some(StopReason::RecordFailed(format!("{error}; {hint}")));
             }
@@ -160,7 +160,11 @@ fn heal_all(
 }
 
 /// Opens the catalog, for writing only if something is to be done.
-fn open_catalog(place: &Place, options: &HealOptions, monitor: &dyn Monitor) -> Result<Catalog> {
+fn open_catalog(
+    place: &RootLocation,
+    options: &HealOptions,
+    monitor: &dyn Monitor,
+) -> Result<Catalog> {
     if !options.does {
         return Catalog::open(&place.catalog, None);
     }
@@ -175,7 +179,11 @@ fn open_catalog(place: &Place, options: &HealOptions, monitor: &dyn Monitor) -> 
     Ok(catalog)
 }
 
-fn open_parity(place: &Place, open: &OpenRoot, monitor: &dyn Monitor) -> Result<Option<Parity>> {
+fn open_parity(
+    place: &RootLocation,
+    open: &OpenRoot,
+    monitor: &dyn Monitor,
+) -> Result<Option<Parity>> {
     refuse_irregular_parity(&place.catalog)?;
     let bad = |what: &str| monitor.warn(&format!("recovery data: {what}"));
     let folder = crate::parity::folder(&place.catalog);
@@ -183,7 +191,7 @@ fn open_parity(place: &Place, open: &OpenRoot, monitor: &dyn Monitor) -> Result<
 }
 
 fn open_replicas(
-    place: &Place,
+    place: &RootLocation,
     open: &OpenRoot,
     catalog: &mut Catalog,
     options: &HealOptions,
@@ -203,7 +211,7 @@ fn open_replicas(
     let scope = &place.scope;
     let is_file = match catalog.get(scope)? {
         _ if scope.is_root() => false,
-        Some(Stored::Sound(row)) => row.record.entry.kind == EntryKind::File,
+        Some(StoredRow::Sound(row)) => row.record.entry.kind == EntryKind::File,
         _ => open.root.stat(scope.as_bytes()).is_ok_and(|s| s.kind == fsure_os::Kind::File),
     };
     let replica = |path: &PathBuf| Replica::open(path, &open.root, scope, is_file);

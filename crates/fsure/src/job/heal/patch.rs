@@ -14,7 +14,7 @@ use super::journal::{self, Header, Journal, PAGE, Piece};
 use super::kept::KeptJournal;
 use super::proof::Recorded;
 use super::reader::{Attempt, Candidate, Failure, Troubles, Unhealed as _};
-use crate::catalog::{Bound, Catalog, Row, Stored};
+use crate::catalog::{Catalog, PageStart, Row, StoredRow};
 use crate::scan::hash::BLOCK;
 use crate::words::{Clock, HealResult, HealSource};
 
@@ -295,8 +295,8 @@ impl Healer<'_> {
     fn row_of(&mut self, header: &Header) -> Attempt<Option<Row>> {
         let is_it = |row: &Row| row.record.digests.blake3.unwrap_or_default() == header.blake3;
         match self.catalog.get(&header.path)? {
-            Some(Stored::Sound(row)) => return Ok(Some(row).filter(is_it)),
-            Some(Stored::Bad(_)) => {
+            Some(StoredRow::Sound(row)) => return Ok(Some(row).filter(is_it)),
+            Some(StoredRow::Bad(_)) => {
                 return Err(Failure::Unhealed("its row of the record is bad".to_owned()));
             }
             None if header.blake3 == [0; 32] => return Ok(None),
@@ -304,12 +304,12 @@ impl Healer<'_> {
         }
         let mut after = Vec::new();
         loop {
-            let page = self.catalog.page(&Bound::After(&after), None)?;
+            let page = self.catalog.page(&PageStart::After(&after), None)?;
             let Some(last) = page.last() else { return Ok(None) };
             after = last.path().as_bytes().to_vec();
             for stored in page {
                 match stored {
-                    Stored::Sound(row) if is_it(&row) => return Ok(Some(row)),
+                    StoredRow::Sound(row) if is_it(&row) => return Ok(Some(row)),
                     _ => {}
                 }
             }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::healer::Healer;
 use super::proof::Recorded;
 use super::reader::{Attempt, Candidate, Failure, Troubles};
-use crate::scan::hash::InOrder;
+use crate::scan::hash::SequentialDigests;
 use crate::words::{
     Algorithm, ByteRange, Digests, Entry, Finding, HealResult, HealSource, push_range,
 };
@@ -114,7 +114,7 @@ fn of_nothing(recorded: &Recorded) -> Digests {
     if wanted.contains(Algorithm::Blake3) {
         digests.insert(Algorithm::Blake3, blake3::hash(b"").as_bytes());
     }
-    if let Some(others) = InOrder::new(wanted) {
+    if let Some(others) = SequentialDigests::new(wanted) {
         others.finish(&mut digests);
     }
     digests

@@ -9,7 +9,7 @@ use super::proof::Recorded;
 use super::protect::Keeper;
 use super::reader::{Attempt, Failure, Unhealed as _};
 use crate::catalog::Row;
-use crate::parity::{self, Claim, Member, POOL_FILES_MAX, POOL_MAX, SHARD};
+use crate::parity::{self, GroupHeaderInfo, Member, POOL_FILES_MAX, POOL_MAX, SHARD};
 use crate::words::RelPath;
 
 /// Pools and the stretch of the record that is being compared with one.
@@ -30,7 +30,7 @@ impl Pools {
     pub(super) fn open(keeper: &mut Keeper<'_>) -> Attempt<Self> {
         let (mut known, mut stale) = (Vec::new(), Vec::new());
         for name in parity::names(&keeper.folder, ".pool").or_unhealed("list it")? {
-            let claim = Claim::read(&keeper.folder.join(&name));
+            let claim = GroupHeaderInfo::read(&keeper.folder.join(&name));
             match claim.ok().and_then(|claim| claim.members.into_iter().next()) {
                 Some(first) => known.push((first.path, name)),
                 None => {

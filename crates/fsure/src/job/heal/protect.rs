@@ -15,10 +15,10 @@ use fsure_os::read::Way;
 use super::pools::Pools;
 use super::proof::Recorded;
 use super::reader::{Attempt, Candidate, Failure, Reader, Unhealed as _, reader};
-use crate::catalog::{Bound, Catalog, Place, Row, Stored, refuse_irregular_parity};
+use crate::catalog::{Catalog, PageStart, RootLocation, Row, StoredRow, refuse_irregular_parity};
 use crate::job::Options;
 use crate::job::opening::{lock, offline, open_root, refuse_half_healed, require_record};
-use crate::parity::{self, Claim, Group, GroupFile, Header, Member, SHARD};
+use crate::parity::{self, Group, GroupFile, GroupHeaderInfo, Header, Member, SHARD};
 use crate::scan::hash::BLOCK;
 use crate::words::{Error, HealSource, Monitor, ProtectOutcome, RelPath, Result};
 
@@ -40,7 +40,7 @@ pub struct ProtectOptions {
 
 /// Makes or completes the recovery data of a root, and checks what there is.
 pub fn protect(
-    place: &Place,
+    place: &RootLocation,
     options: &ProtectOptions,
     monitor: &dyn Monitor,
 ) -> Result<ProtectOutcome> {
@@ -83,7 +83,7 @@ pub fn protect(
 
 /// Brings recovery data up to date; `None` if there are none.
 pub(in crate::job) fn refresh(
-    place: &Place,
+    place: &RootLocation,
     root: &Arc<Root>,
     catalog: &mut Catalog,
     monitor: &dyn Monitor,
@@ -155,21 +155,21 @@ impl<'a> Keeper<'a> {
         self.reader.gauge.expect(catalog.bytes());
         let mut after = Vec::new();
         loop {
-            let page = catalog.page(&Bound::After(&after), None)?;
+            let page = catalog.page(&PageStart::After(&after), None)?;
             let Some(last) = page.last() else { break };
             after = last.path().as_bytes().to_vec();
             for stored in page {
                 self.reader.go_on()?;
-                if let Stored::Sound(row) = &stored {
+                if let StoredRow::Sound(row) = &stored {
                     self.reader.gauge.begin(&row.record.path, row.record.entry.size);
                 }
                 match stored {
-                    Stored::Sound(row) if is_wanted(&row) && row.record.entry.size > BLOCK => {
+                    StoredRow::Sound(row) if is_wanted(&row) && row.record.entry.size > BLOCK => {
                         self.keep_own(row, catalog)?;
                     }
-                    Stored::Sound(row) if is_wanted(&row) => pools.take(self, row)?,
+                    StoredRow::Sound(row) if is_wanted(&row) => pools.take(self, row)?,
                     // All there is to an empty file is recorded.
-                    Stored::Sound(row) if row.is_live_file() && !is_empty(&row) => {
+                    StoredRow::Sound(row) if row.is_live_file() && !is_empty(&row) => {
                         self.done.left_out += 1;
                     }
                     _ => {}
@@ -285,7 +285,7 @@ impl<'a> Keeper<'a> {
     }
 
     /// A group, if it is of these members and has the redundancy that is wanted.
-    pub(super) fn as_wanted(&mut self, name: &str, members: &[Member]) -> Option<Claim> {
+    pub(super) fn as_wanted(&mut self, name: &str, members: &[Member]) -> Option<GroupHeaderInfo> {
         let file = self.folder.join(name);
         if !os_path::exists(&file) {
             return None;
@@ -295,7 +295,7 @@ impl<'a> Keeper<'a> {
                 Ok(group) => (Some(group.header.claim()), group.is_sound),
                 Err(_) => (None, false),
             },
-            false => (Claim::read(&file).ok(), true),
+            false => (GroupHeaderInfo::read(&file).ok(), true),
         };
         if claim.is_none() || !is_sound {
             self.monitor.warn(&format!("{} is damaged, and is to be made anew", file.display()));
@@ -307,7 +307,7 @@ impl<'a> Keeper<'a> {
         })
     }
 
-    pub(super) fn count_kept(&mut self, claim: &Claim) {
+    pub(super) fn count_kept(&mut self, claim: &GroupHeaderInfo) {
         self.done.kept += 1;
         self.count(claim);
     }
@@ -342,7 +342,7 @@ impl<'a> Keeper<'a> {
         not_kept(&self.folder, error)
     }
 
-    fn count(&mut self, claim: &Claim) {
+    fn count(&mut self, claim: &GroupHeaderInfo) {
         self.done.room += claim.file_length();
         for member in &claim.members {
             self.done.files += u64::from(member.offset == 0);
@@ -354,7 +354,7 @@ impl<'a> Keeper<'a> {
     fn delete_gone(&mut self, catalog: &mut Catalog) -> Attempt<()> {
         for name in parity::names(&self.folder, ".own").or_unhealed("list it")? {
             let file = self.folder.join(&name);
-            let claimed = Claim::read(&file).map(|claim| claim.members);
+            let claimed = GroupHeaderInfo::read(&file).map(|claim| claim.members);
             if claimed.is_ok_and(|members| is_recorded(&members, catalog)) {
                 continue;
             }
@@ -379,9 +379,9 @@ impl<'a> Keeper<'a> {
 fn is_recorded(members: &[Member], catalog: &mut Catalog) -> bool {
     let Some(member) = members.first() else { return false };
     match catalog.get(&member.path) {
-        Ok(Some(Stored::Sound(row))) => is_wanted(&row) && own_members(&row).contains(member),
+        Ok(Some(StoredRow::Sound(row))) => is_wanted(&row) && own_members(&row).contains(member),
         Ok(None) => false,
-        Ok(Some(Stored::Bad(_))) | Err(_) => true,
+        Ok(Some(StoredRow::Bad(_))) | Err(_) => true,
     }
 }
 

@@ -16,7 +16,7 @@ use super::gauge::Gauge;
 use super::proof::Recorded;
 use super::rebuild::Rebuilder;
 use crate::catalog::Row;
-use crate::scan::hash::{BLOCK, InOrder};
+use crate::scan::hash::{BLOCK, SequentialDigests};
 use crate::words::{
     Algorithm, AlgorithmSet, Digests, Error, ExitCode, HealSource, Monitor, Result,
 };
@@ -222,7 +222,7 @@ impl<'a> Reader<'a> {
         each: &mut dyn FnMut(u64, &[u8]) -> Attempt<()>,
     ) -> Attempt<io::Result<Option<Digests>>> {
         let mut blake3 = wanted.contains(Algorithm::Blake3).then(blake3::Hasher::new);
-        let mut others = InOrder::new(wanted);
+        let mut others = SequentialDigests::new(wanted);
         for offset in (0..size).step_by(BLOCK as usize) {
             self.go_on()?;
             let length = BLOCK.min(size - offset);

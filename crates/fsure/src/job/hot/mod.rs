@@ -75,7 +75,7 @@ pub struct Advised {
     /// Figures that the advice is based on.
     pub seen: FolderUse,
     /// The advice and the reason.
-    pub said: words::Advised,
+    pub said: words::Recommendation,
 }
 
 impl Hot {

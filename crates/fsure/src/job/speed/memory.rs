@@ -11,7 +11,7 @@ use fsure_os::stream;
 
 use super::pool::{POOL, Pool};
 use super::rung::{Go, MEMORY, MIB_PER_S, Run, Rung, Spec, Stopwatch, Tried};
-use crate::scan::hash::{BLOCK, InOrder, block_value, merge_blocks};
+use crate::scan::hash::{BLOCK, SequentialDigests, block_value, merge_blocks};
 use crate::words::{Algorithm, AlgorithmSet, Digests, units};
 
 /// Bytes that `pv` moves at once.
@@ -150,7 +150,7 @@ impl Rung for Hash {
 
 /// Hashes it as a reader does: block by block.
 fn hash(algorithm: Algorithm, content: &[u8], go: &Go<'_>) -> Tried<()> {
-    let mut in_order = InOrder::new(AlgorithmSet::of(&[algorithm]));
+    let mut in_order = SequentialDigests::new(AlgorithmSet::of(&[algorithm]));
     let mut values = Vec::new();
     for (place, block) in (0..).zip(content.chunks(BLOCK as usize)) {
         match &mut in_order {

@@ -18,7 +18,7 @@ use fsure_os::{limit, path as os_path, volume};
 
 use super::pool::Pool;
 use super::rung::{Go, Spec, Tried};
-use crate::scan::Effort;
+use crate::scan::IoOptions;
 use crate::words::{IoContext as _, Result, units};
 
 /// Direct requests: what saturates a fast disk from huge pages
@@ -215,7 +215,7 @@ impl Site {
     pub(super) fn readers(&self) -> usize {
         *self.readers.get_or_init(|| {
             let class = Device::of(&self.tree, b"").class(&self.tree, b"");
-            let share = Effort::default().share(class, limit::open_files());
+            let share = IoOptions::default().share(class, limit::open_files());
             share.threads.min(share.heads)
         })
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::rung::{Go, MIB_PER_S, Refusal, Run, Rung, Spec, Stopwatch, Tried};
 use super::site::Site;
-use crate::catalog::Place;
+use crate::catalog::RootLocation;
 use crate::job::{Options, UpdateOptions, update, verify};
 use crate::results::{Limit, Rung as Line};
 use crate::words::{BytesByReadMode, Error, ExitCode, Monitor, Outcome, RelPath, Result, units};
@@ -30,7 +30,7 @@ const LONG_ENOUGH_S: f64 = 0.25;
 /// `verify` of a folder's file.
 pub(super) struct Verify {
     site: Arc<Site>,
-    place: Place,
+    place: RootLocation,
     bytes: BytesByReadMode,
 }
 
@@ -38,7 +38,7 @@ impl Verify {
     /// Of the file that the other rungs of the folder read.
     pub(super) fn new(site: &Arc<Site>) -> Self {
         let catalog = site.path().join("catalog.db");
-        let place = Place { root: site.tree(), catalog, scope: RelPath::root() };
+        let place = RootLocation { root: site.tree(), catalog, scope: RelPath::root() };
         Self { site: Arc::clone(site), place, bytes: BytesByReadMode::default() }
     }
 }

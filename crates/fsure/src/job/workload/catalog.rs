@@ -24,9 +24,9 @@ use fsure_os::durable::{Method, Names, Writer};
 use fsure_os::path as os_path;
 
 use super::{Acks, Last, numbered, sqlite};
-use crate::catalog::{Catalog, OWN_CATALOG, Place};
+use crate::catalog::{Catalog, OWN_CATALOG, RootLocation};
 use crate::job::{Options, UpdateOptions, update, verify};
-use crate::scan::{Effort, Rate};
+use crate::scan::{IoOptions, RateLimiter};
 use crate::words::{
     Error, ExitCode, Finding, IoContext as _, Monitor, Outcome, RelPath, Result, StopReason,
     Verdict,
@@ -52,8 +52,8 @@ pub(super) enum Acknowledges {
     Told,
 }
 
-fn place(root: PathBuf) -> Place {
-    Place { catalog: root.join(OWN_CATALOG), root, scope: RelPath::root() }
+fn place(root: PathBuf) -> RootLocation {
+    RootLocation { catalog: root.join(OWN_CATALOG), root, scope: RelPath::root() }
 }
 
 pub(super) fn run(acknowledges: Acknowledges, folder: &Path, acks: &mut Acks<'_>) -> Result<()> {
@@ -125,7 +125,7 @@ fn add_files(root: &Path, round: u64, numbers: std::ops::Range<u64>) -> Result<(
 
 /// Fails if an update or a verification stopped early: anything but new files is a fault
 /// of the workload or of the record.
-fn refuse_failure(place: &Place, outcome: Outcome) -> Result<()> {
+fn refuse_failure(place: &RootLocation, outcome: Outcome) -> Result<()> {
     match outcome.stopped {
         None => Ok(()),
         Some(StopReason::RecordFailed(why)) => Err(Error::RecordNotWritten {
@@ -154,9 +154,10 @@ impl Watch<'_, '_> {
         }
     }
 
-    fn update(&self, place: &Place, is_slow: bool) -> Result<Outcome> {
-        let rate = Arc::new(Rate::new(is_slow.then_some(SLOWNESS)));
-        let common = Options { effort: Effort { rate, ..Effort::default() }, ..Options::default() };
+    fn update(&self, place: &RootLocation, is_slow: bool) -> Result<Outcome> {
+        let rate = Arc::new(RateLimiter::new(is_slow.then_some(SLOWNESS)));
+        let common =
+            Options { effort: IoOptions { rate, ..IoOptions::default() }, ..Options::default() };
         let options = UpdateOptions { common, ..UpdateOptions::default() };
         if self.acknowledges == Acknowledges::Told {
             return update(place, &options, self);
@@ -178,7 +179,7 @@ impl Watch<'_, '_> {
 
     /// Acknowledges what is committed; before the first commit there is nothing
     /// to open.
-    fn look(&self, place: &Place) {
+    fn look(&self, place: &RootLocation) {
         let files = Catalog::open(&place.catalog, None).map_or(0, |catalog| catalog.files());
         if files > self.seen.fetch_max(files, Ordering::Relaxed) {
             self.say(files);
@@ -219,7 +220,7 @@ pub(super) fn check(folder: &Path) -> Last {
 
 /// Verifies everything that is recorded. Files that are not recorded yet are new, and
 /// nothing else may be reported.
-fn look(place: &Place) -> Result<Last> {
+fn look(place: &RootLocation) -> Result<Last> {
     let strange = Strange::default();
     let outcome = verify(place, &Options::default(), &strange)?;
     if let Some(why) = outcome.record_untrusted {
