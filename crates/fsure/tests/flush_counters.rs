@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use fsure::job::{FlushOptions, Measured, Pattern, flush};
 use fsure::report::flush::text;
-use fsure::results::{Curve, Line, Listener, Method, Profile, Step};
+use fsure::results::{Curve, Listener, Method, Profile, ResultLine, Step};
 use fsure::words::durability::{FlushFacts, Medium, WriteCache};
 use fsure::words::{Error, ExitCode, Monitor};
 use rustix::mount::MountFlags;
@@ -21,7 +21,7 @@ use support::{BTRFS, EXT4, Format, Image, XFS, or_skip};
 /// A listener that keeps what is reported, and does something at a step.
 #[derive(Default)]
 struct Ear<'a> {
-    lines: Mutex<Vec<Line>>,
+    lines: Mutex<Vec<ResultLine>>,
     shares: Mutex<Vec<f64>>,
     stops: Mutex<Option<ExitCode>>,
     /// A step, and an action to run while it is under way; the run stops with the exit
@@ -36,7 +36,7 @@ impl Monitor for Ear<'_> {
 }
 
 impl Listener for Ear<'_> {
-    fn measured(&self, line: &Line) {
+    fn measured(&self, line: &ResultLine) {
         self.lines.lock().expect("no panic").push(line.clone());
     }
 
@@ -60,7 +60,7 @@ fn options(path: &Path) -> FlushOptions {
 
 struct Run {
     exit_code: ExitCode,
-    lines: Vec<Line>,
+    lines: Vec<ResultLine>,
     facts: FlushFacts,
 }
 
@@ -75,14 +75,14 @@ impl Run {
         for line in &lines {
             // What is no number would be written as null, and not read again.
             let text = line.to_json();
-            assert!(serde_json::from_str::<Line>(&text).is_ok(), "{text}");
+            assert!(serde_json::from_str::<ResultLine>(&text).is_ok(), "{text}");
         }
         Self { exit_code, lines, facts: facts.into_iter().next().expect("one folder") }
     }
 
     fn method(&self, name: &str) -> &Method {
         let found = self.lines.iter().find_map(|line| match line {
-            Line::Method(method) if method.name == name => Some(method),
+            ResultLine::Method(method) if method.name == name => Some(method),
             _ => None,
         });
         found.unwrap_or_else(|| panic!("no {name} in {:#?}", self.lines))
@@ -90,7 +90,7 @@ impl Run {
 
     fn curve(&self, name: &str) -> &Curve {
         let found = self.lines.iter().find_map(|line| match line {
-            Line::Curve(curve) if curve.name == name => Some(curve),
+            ResultLine::Curve(curve) if curve.name == name => Some(curve),
             _ => None,
         });
         found.unwrap_or_else(|| panic!("no {name}"))
@@ -98,7 +98,7 @@ impl Run {
 
     fn profiles(&self) -> Vec<&Profile> {
         let profiles = self.lines.iter().filter_map(|line| match line {
-            Line::Profile(profile) => Some(profile),
+            ResultLine::Profile(profile) => Some(profile),
             _ => None,
         });
         profiles.collect()
@@ -169,7 +169,7 @@ fn holds_everywhere(run: &Run, kib: f64, flushes: f64) {
         assert!(data >= 4.0 && sent >= 0.95, "{name}: {data} KiB, {sent} flushes");
     }
     for line in &run.lines {
-        if let Line::Method(method) = line {
+        if let ResultLine::Method(method) = line {
             let Method { p10_us, p50_us, p90_us, p99_us, max_us, .. } = *method;
             assert!([p10_us, p50_us, p90_us, p99_us, max_us * 1.001].is_sorted(), "{method:?}");
             let in_histogram: u64 = method.histogram.iter().map(|(_, count)| count).sum();
@@ -208,7 +208,7 @@ fn on_ext4_the_counters_move_by_what_each_method_claims() {
         assert_eq!(run.facts.medium, Medium::Loop);
         assert_eq!(run.facts.write_cache, Some(WriteCache::Back));
         assert!(
-            matches!(&run.lines[1], Line::Layer(layer) if layer.name == "ext4"),
+            matches!(&run.lines[1], ResultLine::Layer(layer) if layer.name == "ext4"),
             "{:?}",
             run.lines[1]
         );
@@ -277,10 +277,10 @@ fn memory_has_no_counters_and_that_is_what_is_said() {
     assert_eq!((run.facts.flushes_per_op, run.facts.foreign_ratio), (None, None));
     assert_eq!(run.exit_code, ExitCode::Incomplete);
     let is_not_measured =
-        |line: &Line| matches!(line, Line::Verdict(one) if one.id == "NOT_MEASURED");
+        |line: &ResultLine| matches!(line, ResultLine::Verdict(one) if one.id == "NOT_MEASURED");
     assert!(run.lines.iter().any(is_not_measured));
     let last = run.lines.last().expect("lines");
-    assert!(matches!(last, Line::Summary(summary) if summary.exit_code == 5));
+    assert!(matches!(last, ResultLine::Summary(summary) if summary.exit_code == 5));
     assert!(is_empty(folder.path()));
 }
 
@@ -304,16 +304,17 @@ fn a_wish_to_stop_is_obeyed_and_leaves_nothing() {
         let error = failed(&options(folder.path()), &ear);
         assert!(matches!(error, Error::Interrupted(ExitCode::Interrupted)), "{step}");
         let lines = ear.lines.into_inner().expect("no panic");
-        assert!(matches!(lines[0], Line::Result(_)));
+        assert!(matches!(lines[0], ResultLine::Result(_)));
         for name in rows {
-            let is_told = |line: &Line| matches!(line, Line::Method(one) if one.name == *name);
+            let is_told =
+                |line: &ResultLine| matches!(line, ResultLine::Method(one) if one.name == *name);
             assert!(lines.iter().any(is_told), "{step}: {name} had been measured");
         }
-        let has_curve = lines.iter().any(|line| matches!(line, Line::Curve(_)));
+        let has_curve = lines.iter().any(|line| matches!(line, ResultLine::Curve(_)));
         assert_eq!(has_curve, step != "fdatasync", "{step}");
-        assert!(!lines.iter().any(|line| matches!(line, Line::Verdict(_))), "{step}");
+        assert!(!lines.iter().any(|line| matches!(line, ResultLine::Verdict(_))), "{step}");
         let last = lines.last().expect("lines");
-        assert!(matches!(last, Line::Summary(it) if it.exit_code == 130 && it.measured > 0));
+        assert!(matches!(last, ResultLine::Summary(it) if it.exit_code == 130 && it.measured > 0));
         assert!(text(&lines).contains("did not come to its end"), "{step}");
     }
     let left: Vec<PathBuf> = std::fs::read_dir(folder.path())
@@ -363,5 +364,5 @@ fn a_disk_that_fills_up_ends_the_run_with_its_place_and_leaves_nothing() {
     std::fs::remove_file(&other).expect("remove");
     assert!(is_empty(image.root()));
     let lines = ear.lines.into_inner().expect("no panic");
-    assert!(matches!(lines.last(), Some(Line::Summary(it)) if it.exit_code == 5));
+    assert!(matches!(lines.last(), Some(ResultLine::Summary(it)) if it.exit_code == 5));
 }

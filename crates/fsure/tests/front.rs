@@ -9,23 +9,23 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use fsure::crash::{Folder, MountedFolder};
+use fsure::crash::{LiveFolder, MountedFolder};
 use fsure::drive::files::{FileDrive, Mode};
-use fsure::drive::{Cut, Latency, Personality, Random};
+use fsure::drive::{Behavior, CutVariant, Latency, Random};
 use fsure_os::family::{Ended, Family, Task};
 use fsure_os::stand::Site;
 use rustix::process::{Pid, Signal, kill_process};
 use support::or_skip;
 
 const ROOM: u64 = 1 << 30;
-const LYING: Personality = Personality::Lying { lag: None };
+const LYING: Behavior = Behavior::Lying { lag: None };
 
 fn site(folder: &Path) -> Arc<Site> {
     Site::create(folder, Path::new(env!("CARGO_BIN_EXE_fsure"))).unwrap()
 }
 
-fn folder(personality: Personality, mode: Mode) -> Folder {
-    Folder::new(personality, mode, Latency::NONE, ROOM)
+fn folder(personality: Behavior, mode: Mode) -> LiveFolder {
+    LiveFolder::new(personality, mode, Latency::NONE, ROOM)
 }
 
 /// A program in a folder, and what it has said so far on both of its outputs.
@@ -89,11 +89,11 @@ fn runs(program: &str) -> Result<(), String> {
 
 /// Cuts a program while it runs, and says how many acknowledgements each cut
 /// has lost: `look` prints the last that is there.
-fn losses(site: &Arc<Site>, folder: &Folder, program: &str, look: &str) -> Vec<u64> {
+fn losses(site: &Arc<Site>, folder: &LiveFolder, program: &str, look: &str) -> Vec<u64> {
     let mounted = folder.mount(site).unwrap();
     let mut said = start(&mounted, program);
     let mut losses = Vec::new();
-    for (seed, cut) in (0..).zip(Cut::ALL) {
+    for (seed, cut) in (0..).zip(CutVariant::ALL) {
         let (before, begun) = (said.acked(), Instant::now());
         while said.acked() < before + 5 {
             let ended = said.family.try_wait().unwrap();
@@ -113,7 +113,7 @@ fn losses(site: &Arc<Site>, folder: &Folder, program: &str, look: &str) -> Vec<u
 
 /// The last that is there after a cut, as a line finds it.
 fn last(site: &Arc<Site>, left: FileDrive, look: &str) -> u64 {
-    let mounted = Folder::holding(left).mount(site).unwrap();
+    let mounted = LiveFolder::holding(left).mount(site).unwrap();
     let lines = run(&mounted, look);
     lines.last().and_then(|line| line.trim().parse().ok()).unwrap_or(0)
 }
@@ -140,13 +140,12 @@ fn programs_lose_what_their_protocols_are_known_to_lose() {
     const TEST: &str = "programs_lose_what_their_protocols_are_known_to_lose";
     let temp = tempfile::tempdir().unwrap();
     let site = site(temp.path());
-    let try_it = folder(Personality::Honest, Mode::Strict).mount(&site);
+    let try_it = folder(Behavior::Honest, Mode::Strict).mount(&site);
     let Some(_) = or_skip(TEST, try_it.map(drop).map_err(|error| error.to_string())) else {
         return;
     };
     for mode in [Mode::Strict, Mode::Journal] {
-        let honest =
-            |program, look| losses(&site, &folder(Personality::Honest, mode), program, look);
+        let honest = |program, look| losses(&site, &folder(Behavior::Honest, mode), program, look);
         let lying = |program, look| losses(&site, &folder(LYING, mode), program, look);
         assert_eq!(honest(APPEND, LAST), [0; 6], "append, {}", mode.name());
         assert_eq!(honest(RENAME_SYNCED, RENAMED), [0; 6], "rename, {}", mode.name());
@@ -166,11 +165,11 @@ fn sqlite_in_wal_mode_loses_nothing_on_an_honest_drive() {
     const TEST: &str = "sqlite_in_wal_mode_loses_nothing_on_an_honest_drive";
     let temp = tempfile::tempdir().unwrap();
     let site = site(temp.path());
-    let try_it = folder(Personality::Honest, Mode::Strict).mount(&site);
+    let try_it = folder(Behavior::Honest, Mode::Strict).mount(&site);
     let needed = try_it.map(drop).map_err(|error| error.to_string());
     let Some(()) = or_skip(TEST, needed.and_then(|()| runs("sqlite3"))) else { return };
     for mode in [Mode::Strict, Mode::Journal] {
-        let lost = losses(&site, &folder(Personality::Honest, mode), SQLITE, SQLITE_LAST);
+        let lost = losses(&site, &folder(Behavior::Honest, mode), SQLITE, SQLITE_LAST);
         assert_eq!(lost, [0; 6], "{}", mode.name());
     }
 }
@@ -181,7 +180,7 @@ fn programs_work_in_it() {
     const TEST: &str = "programs_work_in_it";
     let temp = tempfile::tempdir().unwrap();
     let site = site(temp.path());
-    let folder = folder(Personality::Honest, Mode::Journal);
+    let folder = folder(Behavior::Honest, Mode::Journal);
     let mounted = folder.mount(&site).map_err(|error| error.to_string());
     let Some(mounted) = or_skip(TEST, mounted) else { return };
     let said = run(
@@ -213,8 +212,8 @@ fn programs_work_in_it() {
             "python3 -c \"import mmap,os; f=open('m','w+b'); f.truncate(8192); \
             m=mmap.mmap(f.fileno(),8192); m[4096:4100]=b'seen'; m.flush(); os.fsync(f.fileno())\"",
         );
-        let left = folder.cut(Cut::None, &mut Random::new(1));
-        let again = Folder::holding(left).mount(&site).unwrap();
+        let left = folder.cut(CutVariant::None, &mut Random::new(1));
+        let again = LiveFolder::holding(left).mount(&site).unwrap();
         run(&again, "dd if=m bs=4096 skip=1 2>&- | grep -q ^seen");
     } else {
         support::skip(TEST, "python3 is not installed");
@@ -227,7 +226,7 @@ fn nobody_else_sees_it_and_nothing_is_left() {
     const TEST: &str = "nobody_else_sees_it_and_nothing_is_left";
     let temp = tempfile::tempdir().unwrap();
     let site = site(temp.path());
-    let mounted = folder(Personality::Honest, Mode::Strict).mount(&site);
+    let mounted = folder(Behavior::Honest, Mode::Strict).mount(&site);
     let Some(mounted) = or_skip(TEST, mounted.map_err(|error| error.to_string())) else { return };
     run(&mounted, "echo x >file");
     assert!(!mounted.place().join("file").exists());

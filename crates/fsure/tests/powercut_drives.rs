@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use fsure::crash::Live;
-use fsure::drive::{Cut, Image, Personality, Random, Traits};
+use fsure::crash::LiveDrive;
+use fsure::drive::{Behavior, CutVariant, Image, Random, Traits};
 use fsure_os::block::Block;
 use fsure_os::family::{Ended, Family, Task};
 use fsure_os::stand::{FileSystem, Site, Stand, format};
@@ -48,12 +48,12 @@ impl Laboratory {
 
     /// A drive with an empty file system on it.
     fn formatted(&self, system: FileSystem) -> Result<Image, String> {
-        let drive = Arc::new(Live::new(Traits::new(Personality::Protected), Image::new(SIZE)));
+        let drive = Arc::new(LiveDrive::new(Traits::new(Behavior::Protected), Image::new(SIZE)));
         format(&self.site, drive.clone(), system).map_err(|error| error.to_string())?;
-        Ok(drive.cut(Cut::None, &mut Random::new(1)))
+        Ok(drive.cut(CutVariant::None, &mut Random::new(1)))
     }
 
-    fn mount(&self, drive: &Arc<Live>, system: FileSystem) -> Result<Stand, String> {
+    fn mount(&self, drive: &Arc<LiveDrive>, system: FileSystem) -> Result<Stand, String> {
         let mounted = Stand::mount(&self.site, drive.clone(), system, "");
         mounted.map_err(|error| error.to_string())
     }
@@ -118,7 +118,7 @@ impl Laboratory {
     /// Checks a run on the image that a cut has left.
     fn check(&self, (heard, image): Cutting, system: FileSystem, run: &str) -> Checked {
         let (_witness, address) = witness(heard.path(), "127.0.0.1:0");
-        let drive = Arc::new(Live::new(Traits::new(Personality::Protected), image));
+        let drive = Arc::new(LiveDrive::new(Traits::new(Behavior::Protected), image));
         let stand = match self.mount(&drive, system) {
             Ok(stand) => stand,
             Err(words) => return Checked::Unmountable { why: words },
@@ -157,25 +157,25 @@ enum Checked {
 }
 
 /// Tests if a drive keeps its promise: one run, and all kinds of cuts at its end.
-fn try_drive(test: &str, kind: &str, system: FileSystem, cuts: &[Cut]) {
+fn try_drive(test: &str, kind: &str, system: FileSystem, cuts: &[CutVariant]) {
     try_patterns(test, kind, system, cuts, "overwrite,append,create,rename");
 }
 
-fn try_patterns(test: &str, kind: &str, system: FileSystem, cuts: &[Cut], patterns: &str) {
+fn try_patterns(test: &str, kind: &str, system: FileSystem, cuts: &[CutVariant], patterns: &str) {
     undisturbed(test, || {
         let laboratory = Laboratory::new();
         let Some(image) = or_skip(test, laboratory.formatted(system)) else { return };
-        let personality: Personality = kind.parse().expect("a drive");
-        let drive = Arc::new(Live::new(Traits::new(personality), image));
+        let personality: Behavior = kind.parse().expect("a drive");
+        let drive = Arc::new(LiveDrive::new(Traits::new(personality), image));
         let Some(stand) = or_skip(test, laboratory.mount(&drive, system)) else { return };
-        let is_true = matches!(personality, Personality::Honest | Personality::Protected);
+        let is_true = matches!(personality, Behavior::Honest | Behavior::Protected);
         let methods = "fsync,fdatasync,dsync,rwf-dsync,io-uring";
         // While the writer rests a drive that only delays has caught up: then the cut
         // proves nothing, which is why it takes several.
         let waits = || drive.with(|drive, _| drive.volatile_bytes()) >= LIE;
         let what = ["--methods", methods, "--patterns", patterns];
         let (writer, run) = laboratory.write(&stand, || is_true || waits(), &what);
-        let cut = |cut: &Cut| (laboratory.remember(), drive.cut(*cut, &mut Random::new(7)));
+        let cut = |cut: &CutVariant| (laboratory.remember(), drive.cut(*cut, &mut Random::new(7)));
         let images: Vec<_> = cuts.iter().map(cut).collect();
         drop(writer);
         drop(stand);
@@ -200,7 +200,7 @@ fn try_patterns(test: &str, kind: &str, system: FileSystem, cuts: &[Cut], patter
                 // Its superblock has 4 KiB and is written with every commit: that says
                 // nothing of what was acknowledged.
                 (Checked::Unmountable { why }, true)
-                    if system == FileSystem::Btrfs && *cut == Cut::Torn =>
+                    if system == FileSystem::Btrfs && *cut == CutVariant::Torn =>
                 {
                     support::skip(
                         "one torn cut on btrfs",
@@ -219,13 +219,13 @@ fn try_patterns(test: &str, kind: &str, system: FileSystem, cuts: &[Cut], patter
 
 #[test]
 fn an_honest_drive_passes_whatever_survives() {
-    try_drive("an honest drive", "honest", FileSystem::Ext4, &Cut::ALL);
+    try_drive("an honest drive", "honest", FileSystem::Ext4, &CutVariant::ALL);
 }
 
 #[test]
 fn an_honest_drive_passes_with_xfs_and_btrfs() {
     for system in [FileSystem::Xfs, FileSystem::Btrfs] {
-        let cuts = [Cut::None, Cut::Torn];
+        let cuts = [CutVariant::None, CutVariant::Torn];
         try_drive("an honest drive with xfs, btrfs", "honest", system, &cuts);
     }
 }
@@ -235,34 +235,39 @@ fn an_honest_drive_passes_with_xfs_and_btrfs() {
 #[test]
 fn an_honest_drive_keeps_the_last_name() {
     for system in [FileSystem::Ext4, FileSystem::Xfs] {
-        try_patterns("the last name", "honest", system, &[Cut::None; 5], "rename");
+        try_patterns("the last name", "honest", system, &[CutVariant::None; 5], "rename");
     }
 }
 
 #[test]
 fn a_protected_drive_passes() {
-    try_drive("a protected drive", "plp", FileSystem::Ext4, &[Cut::None, Cut::Random]);
+    try_drive(
+        "a protected drive",
+        "plp",
+        FileSystem::Ext4,
+        &[CutVariant::None, CutVariant::Random],
+    );
 }
 
 #[test]
 fn a_lying_drive_fails() {
-    try_drive("a lying drive", "lying", FileSystem::Ext4, &[Cut::None]);
+    try_drive("a lying drive", "lying", FileSystem::Ext4, &[CutVariant::None]);
 }
 
 #[test]
 fn a_drive_that_lies_for_a_while_fails() {
-    try_drive("a drive that lies for a second", "lying:1s", FileSystem::Ext4, &[Cut::None]);
+    try_drive("a drive that lies for a second", "lying:1s", FileSystem::Ext4, &[CutVariant::None]);
 }
 
 #[test]
 fn a_drive_that_defers_fails() {
-    let cuts = [Cut::None, Cut::Random];
+    let cuts = [CutVariant::None, CutVariant::Random];
     try_drive("a drive that defers", "defer:2s", FileSystem::Ext4, &cuts);
 }
 
 /// A drive that takes so long over each flush.
 struct Slow {
-    drive: Live,
+    drive: LiveDrive,
     flush_ms: AtomicU64,
 }
 
@@ -291,7 +296,7 @@ fn a_writer_on_a_slow_drive_that_ends_without_its_witness_was_not_cut() {
     let (test, laboratory) = ("a writer on a slow drive", Laboratory::new());
     let system = FileSystem::Ext4;
     let Some(image) = or_skip(test, laboratory.formatted(system)) else { return };
-    let drive = Live::new(Traits::new(Personality::Honest), image);
+    let drive = LiveDrive::new(Traits::new(Behavior::Honest), image);
     let drive = Arc::new(Slow { drive, flush_ms: AtomicU64::new(0) });
     let mounted = Stand::mount(&laboratory.site, drive.clone(), system, "");
     let Some(stand) = or_skip(test, mounted.map_err(|error| error.to_string())) else { return };

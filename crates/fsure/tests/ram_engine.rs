@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::{FileExt as _, PermissionsExt, symlink};
 use std::path::Path;
 
-use fsure::ram::{Depth, Engine, OWN, Recovered, recover};
+use fsure::ram::{CompareDepth, Engine, OWN, Recovered, recover};
 use fsure::words::RelPath;
 use support::sides::{Both, Reports, paths, tree, view, write};
 
@@ -203,9 +203,9 @@ fn a_tracker_is_relied_on_but_not_when_something_went_wrong() {
     let mut none = Reports(Vec::new());
     // No tracker knows what changed before it was asked first.
     write(both.ram().join("d/b"), "first");
-    assert_eq!(both.engine().sync(&mut none, Depth::Dates, None).unwrap().changed, 2);
+    assert_eq!(both.engine().sync(&mut none, CompareDepth::Dates, None).unwrap().changed, 2);
     std::thread::sleep(std::time::Duration::from_millis(50));
-    both.engine().sync(&mut none, Depth::Dates, None).unwrap();
+    both.engine().sync(&mut none, CompareDepth::Dates, None).unwrap();
     for (name, report) in
         [("one", paths(&["d/nothing/one"], &[])), ("other", paths(&[], &["d/nothing"]))]
     {
@@ -213,25 +213,26 @@ fn a_tracker_is_relied_on_but_not_when_something_went_wrong() {
             [both.ram(), both.disk()].map(|side| side.join("d/nothing").join(name));
         write(in_ram.clone(), "second");
         // Hashing some files in their turn does not look at this one, nor into a folder.
-        both.engine().sync(&mut none, Depth::Dates, None).unwrap();
+        both.engine().sync(&mut none, CompareDepth::Dates, None).unwrap();
         assert!(!on_disk.exists(), "it was not reported");
-        let done = both.engine().sync(&mut Reports(vec![report]), Depth::Dates, None).unwrap();
+        let done =
+            both.engine().sync(&mut Reports(vec![report]), CompareDepth::Dates, None).unwrap();
         assert_eq!((done.unsettled, done.spread), (vec![], None));
         assert_eq!(view(&both.disk()), view(&both.ram()));
     }
     // One that is gone is reported by its name.
     std::fs::remove_file(both.ram().join("d/nothing/one")).unwrap();
     let mut gone = Reports(vec![paths(&["d/nothing/one"], &[])]);
-    both.engine().sync(&mut gone, Depth::Dates, None).unwrap();
+    both.engine().sync(&mut gone, CompareDepth::Dates, None).unwrap();
     assert_eq!(view(&both.disk()), view(&both.ram()));
     // What it has reported in vain it does not report again.
     write(both.ram().join("d/nothing/deep/new"), "third");
     let stage = both.disk().join(".fsure-ram/stage");
     std::fs::remove_dir(&stage).unwrap();
     let report = paths(&["d/nothing/deep"], &[]);
-    assert!(both.engine().sync(&mut Reports(vec![report]), Depth::Dates, None).is_err());
+    assert!(both.engine().sync(&mut Reports(vec![report]), CompareDepth::Dates, None).is_err());
     std::fs::create_dir(&stage).unwrap();
-    both.engine().sync(&mut none, Depth::Dates, None).unwrap();
+    both.engine().sync(&mut none, CompareDepth::Dates, None).unwrap();
     assert_eq!(view(&both.disk()), view(&both.ram()));
 }
 
@@ -249,7 +250,8 @@ fn our_own_name_is_nobody_else_s() {
     std::fs::create_dir(both.ram().join(&below)).unwrap();
     std::fs::set_permissions(both.ram().join(OWN), PermissionsExt::from_mode(0o777)).unwrap();
     for report in [paths(&[OWN, &below], &[]), paths(&[], &[OWN, &below])] {
-        let done = both.engine().sync(&mut Reports(vec![report]), Depth::Dates, None).unwrap();
+        let done =
+            both.engine().sync(&mut Reports(vec![report]), CompareDepth::Dates, None).unwrap();
         assert_eq!(done.unsettled, [RelPath::from_bytes(OWN.as_bytes())]);
         assert!(mode(&ours) == before && !both.disk().join(&below).exists());
     }

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use fsure::ram::{Depth, Engine, Untracked};
+use fsure::ram::{CompareDepth, Engine, NoTracker};
 use support::skip;
 
 /// Maps a file, stores a number for every line of its input and reports it, and stores a
@@ -33,7 +33,7 @@ page[5:6] = b'z'
 fn comes(engine: &mut Engine, disk: &Path, byte: u8) {
     let began = Instant::now();
     while began.elapsed() < Duration::from_secs(300) {
-        engine.sync(&mut Untracked, Depth::Dates, None).expect("a generation");
+        engine.sync(&mut NoTracker, CompareDepth::Dates, None).expect("a generation");
         if std::fs::read(disk).expect("read it")[5] == byte {
             return;
         }

@@ -6,7 +6,7 @@ mod support;
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use fsure::ram::{Changes, Depth, Paths, Tracker, recover};
+use fsure::ram::{Changes, CompareDepth, Paths, Tracker, recover};
 use support::sides::{Both, Reports, paths, view, write};
 
 /// Changes something between two looks, and reports it.
@@ -36,13 +36,13 @@ fn a_generation_is_of_the_moment_before_the_last_look() {
             }
         }
     });
-    let done = both.engine().sync(&mut takes, Depth::Dates, None).unwrap();
+    let done = both.engine().sync(&mut takes, CompareDepth::Dates, None).unwrap();
     assert_eq!((done.spread, takes.0), (None, 3));
     assert_eq!(std::fs::read(disk.join("a")).unwrap(), b"2");
     assert!(!disk.join("c").exists(), "it was made after that moment");
     // It comes with the next one, without being reported again.
     let mut none = Reports(Vec::new());
-    both.engine().sync(&mut none, Depth::Dates, None).unwrap();
+    both.engine().sync(&mut none, CompareDepth::Dates, None).unwrap();
     assert_eq!(std::fs::read(disk.join("c")).unwrap(), b"later");
 }
 
@@ -76,7 +76,7 @@ fn what_is_seen_before_it_is_reported_is_not_of_the_moment_before() {
             _ => until_now(paths(&["a"], &[])),
         }
     });
-    let done = both.engine().sync(&mut takes, Depth::Dates, None).unwrap();
+    let done = both.engine().sync(&mut takes, CompareDepth::Dates, None).unwrap();
     assert_eq!(std::fs::read(disk.join("a")).unwrap(), b"after");
     assert!(disk.join("b").exists(), "the folder never had 'a' without it");
     assert_eq!((done.spread, takes.0), (None, 3));
@@ -101,7 +101,7 @@ fn names_go_with_their_folder_also_if_another_has_its_place() {
         2 => paths(&["d", "d/new"], &[]),
         _ => Changes::none(),
     });
-    let done = both.engine().sync(&mut takes, Depth::Dates, None).unwrap();
+    let done = both.engine().sync(&mut takes, CompareDepth::Dates, None).unwrap();
     assert_eq!(done.spread, None);
     assert_eq!(view(&both.disk()), view(&both.ram()));
 }
@@ -117,7 +117,7 @@ fn a_generation_that_is_of_no_single_moment_says_so() {
         paths(&["a"], &[])
     });
     let before = Instant::now();
-    let done = both.engine().sync(&mut always, Depth::Dates, None).unwrap();
+    let done = both.engine().sync(&mut always, CompareDepth::Dates, None).unwrap();
     let spread = done.spread.expect("it is of no single moment");
     assert!(spread <= before.elapsed() && always.0 > 2, "{spread:?}, {}", always.0);
     drop(both.engine.take());

@@ -5,7 +5,9 @@ mod support;
 
 use std::path::{Path, PathBuf};
 
-use fsure::results::{Header, Line, Machine, Measurement, Noise, Rung, Summary, Target, VERSION};
+use fsure::results::{
+    Header, Machine, Measurement, Noise, ResultLine, Rung, Summary, Target, VERSION,
+};
 use support::{Run, fsure};
 
 /// Twelve runs around a rate, none like another, by up to 4 %.
@@ -13,10 +15,10 @@ fn runs(rate: f64) -> Vec<f64> {
     (0..12).map(|run| rate * (1.0 + f64::from(run * 7 % 12) / 300.0)).collect()
 }
 
-fn rung(name: &str, target: &str, samples: Vec<f64>) -> Line {
+fn rung(name: &str, target: &str, samples: Vec<f64>) -> ResultLine {
     let mut sorted = samples.clone();
     sorted.sort_by(f64::total_cmp);
-    Line::Rung(Rung {
+    ResultLine::Rung(Rung {
         name: name.to_owned(),
         target: target.to_owned(),
         unit: "MiB/s".to_owned(),
@@ -37,9 +39,9 @@ fn rung(name: &str, target: &str, samples: Vec<f64>) -> Line {
 }
 
 /// Saves a result of one disk.
-fn save(folder: &Path, name: &str, host: &str, disk: &str, rungs: Vec<Line>) -> PathBuf {
+fn save(folder: &Path, name: &str, host: &str, disk: &str, rungs: Vec<ResultLine>) -> PathBuf {
     let machine = Machine { host: host.to_owned(), cores: 2, ..Machine::default() };
-    let header = Line::Result(Header {
+    let header = ResultLine::Result(Header {
         kind: Measurement::Speed,
         version: VERSION,
         program: "fsure 0.1.0".to_owned(),
@@ -53,7 +55,8 @@ fn save(folder: &Path, name: &str, host: &str, disk: &str, rungs: Vec<Line>) -> 
     });
     let (measured, exit_code) = (rungs.len() as u64, 0);
     let noise = Noise::default();
-    let summary = Line::Summary(Summary { seconds: 9.0, noise, measured, not_run: 0, exit_code });
+    let summary =
+        ResultLine::Summary(Summary { seconds: 9.0, noise, measured, not_run: 0, exit_code });
     let lines = [header].into_iter().chain(rungs).chain([summary]);
     let text: String = lines.map(|line| line.to_json() + "\n").collect();
     let path = folder.join(name);

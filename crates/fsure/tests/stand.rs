@@ -7,8 +7,8 @@ mod support;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use fsure::crash::Live;
-use fsure::drive::{Cut, Image, Personality, Random, Traits};
+use fsure::crash::LiveDrive;
+use fsure::drive::{Behavior, CutVariant, Image, Random, Traits};
 use fsure_os::family::{Ended, Family, Task};
 use fsure_os::loop_device::Reliance;
 use fsure_os::stand::{FileSystem, MountError, Site, Stand, format};
@@ -21,15 +21,15 @@ fn site(folder: &Path) -> Arc<Site> {
     Site::create(folder, Path::new(env!("CARGO_BIN_EXE_fsure"))).unwrap()
 }
 
-fn live(personality: Personality, image: Image) -> Arc<Live> {
-    Arc::new(Live::new(Traits::new(personality), image))
+fn live(personality: Behavior, image: Image) -> Arc<LiveDrive> {
+    Arc::new(LiveDrive::new(Traits::new(personality), image))
 }
 
 /// A drive with an empty file system on it.
 fn formatted(site: &Arc<Site>, system: FileSystem) -> Result<Image, String> {
-    let drive = live(Personality::Protected, Image::new(SIZE));
+    let drive = live(Behavior::Protected, Image::new(SIZE));
     format(site, drive.clone(), system).map_err(|error| error.to_string())?;
-    Ok(drive.cut(Cut::None, &mut Random::new(1)))
+    Ok(drive.cut(CutVariant::None, &mut Random::new(1)))
 }
 
 /// Starts a line of `sh`, whose output is kept.
@@ -87,7 +87,7 @@ fn what_is_flushed_is_there_after_a_cut_and_what_is_not_is_gone() {
         let name = format!("a stand with {}", system.name());
         undisturbed(&name, || {
             let Some(image) = or_skip(&name, formatted(&site, system)) else { return };
-            let drive = live(Personality::Honest, image);
+            let drive = live(Behavior::Honest, image);
             let stand = Stand::mount(&site, drive.clone(), system, "");
             let stand = stand.map_err(|error| error.to_string());
             let Some(stand) = or_skip(&name, stand) else { return };
@@ -95,9 +95,9 @@ fn what_is_flushed_is_there_after_a_cut_and_what_is_not_is_gone() {
                 run(&stand, "echo one > flushed; sync flushed .; echo two > other; pwd");
             assert_eq!(ended, Ended::Code(0), "{said}");
             assert_eq!(said.trim(), stand.place().to_str().unwrap());
-            let left_behind = drive.cut(Cut::None, &mut Random::new(1));
+            let left_behind = drive.cut(CutVariant::None, &mut Random::new(1));
             drop(stand);
-            let after = live(Personality::Honest, left_behind);
+            let after = live(Behavior::Honest, left_behind);
             let after = Stand::mount(&site, after, system, "").unwrap();
             let (ended, said) = run(&after, "cat flushed; test ! -s other");
             assert_eq!((ended, said.as_str()), (Ended::Code(0), "one\n"), "{}", system.name());
@@ -113,7 +113,7 @@ fn what_is_no_file_system_is_told_from_what_cannot_be_done() {
     if or_skip("an image that does not mount", formatted(&site, FileSystem::Ext4)).is_none() {
         return;
     }
-    let empty = live(Personality::Honest, Image::new(SIZE));
+    let empty = live(Behavior::Honest, Image::new(SIZE));
     let error = Stand::mount(&site, empty, FileSystem::Ext4, "").unwrap_err();
     assert!(
         matches!(&error, MountError::Unmountable(words) if words.contains("bad superblock")
@@ -128,7 +128,7 @@ fn all_that_a_program_starts_ends_with_it() {
     let site = site(folder.path());
     let name = "all that a program starts ends with it";
     let Some(image) = or_skip(name, formatted(&site, FileSystem::Ext4)) else { return };
-    let drive = live(Personality::Honest, image);
+    let drive = live(Behavior::Honest, image);
     let stand = Stand::mount(&site, drive, FileSystem::Ext4, "").unwrap();
     // A daemon that works on the file system, in a session of its own.
     let daemon = "setsid sh -c 'exec 3>open; sleep 1000' >/dev/null 2>&1 & sleep 0.2; echo up";
@@ -158,7 +158,7 @@ fn outside(device: &str, line: &str) {
 fn mounted(test: &str, folder: &Path) -> Option<(Stand, String)> {
     let site = site(folder);
     let image = or_skip(test, formatted(&site, FileSystem::Ext4))?;
-    let drive = live(Personality::Honest, image);
+    let drive = live(Behavior::Honest, image);
     let stand = Stand::mount(&site, drive, FileSystem::Ext4, "").unwrap();
     let device = loops_in(folder).pop().unwrap();
     Some((stand, device))
@@ -252,7 +252,7 @@ fn as_many_flushes_arrive_as_a_file_system_must_have_sent() {
             let site = site(folder.path());
             let name = format!("flushes of {}", system.name());
             let Some(image) = or_skip(&name, formatted(&site, system)) else { return };
-            let drive = live(Personality::Honest, image);
+            let drive = live(Behavior::Honest, image);
             let stand = Stand::mount(&site, drive.clone(), system, options).unwrap();
             let many = "while [ $(ls | wc -l) -lt 60 ]; do echo > $(ls | wc -l); sync .; done";
             for line in [SYNCS, "dd if=/dev/zero of=large bs=1M count=30 2>&1; sync large", many] {

@@ -14,7 +14,7 @@ use fsure_os::files::{self, Clocked, Front};
 use fsure_os::stand::Site;
 
 use crate::drive::files::{FileCounts, FileDrive, FileTraits, Mode, Origin};
-use crate::drive::{Cut, Latency, Personality, Random};
+use crate::drive::{Behavior, CutVariant, Latency, Random};
 
 /// Warning for users of a folder: programs must not rely on `syncfs()` and `sync()` in
 /// it.
@@ -23,12 +23,12 @@ pub const SYNCFS: &str = "syncfs() and sync() do nothing in this folder: the ker
 
 /// A drive of files that is switched on when the value is created.
 #[derive(Clone, Debug)]
-pub struct Folder(Arc<Clocked<FileDrive>>);
+pub struct LiveFolder(Arc<Clocked<FileDrive>>);
 
-impl Folder {
+impl LiveFolder {
     /// Creates an empty drive with room for `room` bytes, whose top folder belongs to the
     /// user of this process.
-    pub fn new(personality: Personality, mode: Mode, latency: Latency, room: u64) -> Self {
+    pub fn new(personality: Behavior, mode: Mode, latency: Latency, room: u64) -> Self {
         let traits = FileTraits { personality, mode, latency, room, owner: files::owner() };
         Self::holding(FileDrive::new(traits, SystemTime::now()))
     }
@@ -51,12 +51,12 @@ impl Folder {
     }
 
     /// Returns the drive that is left if the power is cut now. This drive goes on.
-    pub fn cut(&self, cut: Cut, random: &mut Random) -> FileDrive {
+    pub fn cut(&self, cut: CutVariant, random: &mut Random) -> FileDrive {
         self.with(|drive, now| drive.cut(now, cut, random))
     }
 
     /// Does the same as `cut`, and also returns the origin of the cut.
-    pub fn cut_with_origin(&self, cut: Cut, random: &mut Random) -> (FileDrive, Origin) {
+    pub fn cut_with_origin(&self, cut: CutVariant, random: &mut Random) -> (FileDrive, Origin) {
         self.with(|drive, now| drive.cut_with_origin(now, cut, random))
     }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use fsure_os::block::Block;
 
-use crate::drive::{Counts, Cut, Drive, DriveError, Image, Random, Traits};
+use crate::drive::{Counts, CutVariant, Drive, DriveError, Image, Random, Traits};
 
 /// Approximate overshoot of a sleep of the system; shorter times are spent in a busy
 /// loop.
@@ -16,13 +16,13 @@ const SLEEPABLE: Duration = Duration::from_micros(200);
 
 /// A drive that is switched on when the value is created.
 #[derive(Debug)]
-pub struct Live {
+pub struct LiveDrive {
     drive: Mutex<Drive>,
     switched_on: Instant,
     size: u64,
 }
 
-impl Live {
+impl LiveDrive {
     /// Switches on a drive that holds `content`.
     pub fn new(traits: Traits, content: Image) -> Self {
         let size = content.size();
@@ -31,7 +31,7 @@ impl Live {
     }
 
     /// Returns the content of the medium if the power is cut now. The drive goes on.
-    pub fn cut(&self, cut: Cut, random: &mut Random) -> Image {
+    pub fn cut(&self, cut: CutVariant, random: &mut Random) -> Image {
         let mut drive = self.lock();
         drive.cut(self.switched_on.elapsed(), cut, random)
     }
@@ -67,7 +67,7 @@ impl Live {
     }
 }
 
-impl Block for Live {
+impl Block for LiveDrive {
     fn size(&self) -> u64 {
         self.size
     }

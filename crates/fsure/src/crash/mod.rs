@@ -4,5 +4,5 @@
 mod folder;
 mod live;
 
-pub use folder::{Folder, MountedFolder, SYNCFS};
-pub use live::Live;
+pub use folder::{LiveFolder, MountedFolder, SYNCFS};
+pub use live::LiveDrive;

@@ -3,7 +3,7 @@
 
 use std::str::FromStr;
 
-use super::pending::{Change, Pending};
+use super::pending::{Change, PendingWrites};
 use super::{Image, Random};
 
 /// Bytes that a drive writes atomically.
@@ -11,7 +11,7 @@ pub const SECTOR: usize = 512;
 
 /// Selection of the pending writes that survive a cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cut {
+pub enum CutVariant {
     /// None.
     None,
     /// All.
@@ -27,7 +27,7 @@ pub enum Cut {
     Torn,
 }
 
-impl Cut {
+impl CutVariant {
     /// All kinds.
     pub const ALL: [Self; 6] =
         [Self::None, Self::All, Self::Prefix, Self::Epoch, Self::Random, Self::Torn];
@@ -46,7 +46,7 @@ impl Cut {
 
     /// Puts what survives onto the medium. A later write of the same place
     /// stays the later one: a cache holds one version of a sector.
-    pub(super) fn leave(self, pending: &Pending, medium: &mut Image, random: &mut Random) {
+    pub(super) fn leave(self, pending: &PendingWrites, medium: &mut Image, random: &mut Random) {
         let count = pending.iter().count() as u64;
         // One of the moments before, between and after all writes.
         let moment = random.below(count + 1);
@@ -68,7 +68,7 @@ impl Cut {
     }
 
     /// The epoch in which the order ends.
-    fn epoch(pending: &Pending, random: &mut Random) -> u64 {
+    fn epoch(pending: &PendingWrites, random: &mut Random) -> u64 {
         let first = pending.iter().map(|waiting| waiting.epoch).min().unwrap_or(0);
         let last = pending.iter().map(|waiting| waiting.epoch).max().unwrap_or(0);
         first + random.below(last - first + 1)
@@ -94,10 +94,10 @@ fn tear(change: &Change, medium: &mut Image, random: &mut Random) {
 #[error("no variant is called {0:?}: there are none, all, prefix, epoch, random and torn")]
 pub struct UnknownCut(String);
 
-impl FromStr for Cut {
+impl FromStr for CutVariant {
     type Err = UnknownCut;
 
-    /// The inverse of [`Cut::name`].
+    /// The inverse of [`CutVariant::name`].
     fn from_str(text: &str) -> Result<Self, UnknownCut> {
         let found = Self::ALL.into_iter().find(|cut| cut.name() == text);
         found.ok_or_else(|| UnknownCut(text.to_owned()))

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use fsure_os::spill::{Content, Spill};
 
-use super::pending::What;
+use super::pending::WriteEffect;
 use super::{Change, Image};
 
 /// Bytes that are written to the file at once, except for one large write.
@@ -63,8 +63,8 @@ impl Recorder {
     pub(super) fn changed(&mut self, change: &Change) {
         let length = change.length();
         match &change.what {
-            What::Data(data) => self.note(DATA, [change.offset, length], data),
-            What::Zeroes(_) => self.note(ZEROES, [change.offset, length], &[]),
+            WriteEffect::Data(data) => self.note(DATA, [change.offset, length], data),
+            WriteEffect::Zeroes(_) => self.note(ZEROES, [change.offset, length], &[]),
         }
     }
 
@@ -232,15 +232,15 @@ impl Reader {
         let what = match head[0] {
             FLUSHED => return Ok(Some(Event::Flushed)),
             MARKED => return Ok(Some(Event::Marked(first))),
-            ZEROES => What::Zeroes(length),
+            ZEROES => WriteEffect::Zeroes(length),
             DATA if with_data => {
                 let mut data = vec![0; usize::try_from(length).map_err(|_| broken())?];
                 self.0.read_exact(&mut data)?;
-                What::Data(data.into())
+                WriteEffect::Data(data.into())
             }
             DATA => {
                 self.0.seek_relative(i64::try_from(length).map_err(|_| broken())?)?;
-                What::Data([].into())
+                WriteEffect::Data([].into())
             }
             _ => return Err(broken()),
         };

@@ -3,8 +3,8 @@
 //!
 //! A drive keeps two images. One is what its host sees: every acknowledged write. The
 //! other is what is on the medium. Between them lie the writes that are acknowledged and
-//! not durable, in their order. The drive's [`Personality`] decides when they become
-//! durable, and a [`Cut`] which of the rest survive. Time is passed in, so that tests
+//! not durable, in their order. The drive's [`Behavior`] decides when they become
+//! durable, and a [`CutVariant`] which of the rest survive. Time is passed in, so that tests
 //! need none.
 //!
 //! [`files`] is the same for files and names instead of blocks.
@@ -22,14 +22,14 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-pub use cut::{Cut, SECTOR, UnknownCut};
+pub use cut::{CutVariant, SECTOR, UnknownCut};
 use history::Recorder;
 pub use history::{Boundary, Event, History};
 pub use image::{Image, PAGE};
 pub use latency::Latency;
-pub use pending::{Change, What};
-use pending::{Pending, Waiting};
-pub use personality::{Personality, UnknownDrive};
+pub use pending::{Change, WriteEffect};
+use pending::{PendingWrite, PendingWrites};
+pub use personality::{Behavior, UnknownDrive};
 pub use random::Random;
 
 /// Bytes of the cache. Beyond them a drive makes the oldest changes durable by itself,
@@ -40,7 +40,7 @@ pub const CACHE: usize = 128 << 20;
 #[derive(Clone, Debug)]
 pub struct Traits {
     /// Kind of drive: decides when acknowledged writes become durable.
-    pub personality: Personality,
+    pub personality: Behavior,
     /// Time that its requests take.
     pub latency: Latency,
     /// Writes and trims that succeed before one fails; `None`: none fails.
@@ -51,7 +51,7 @@ pub struct Traits {
 
 impl Traits {
     /// A drive of this personality that takes no time and never fails.
-    pub fn new(personality: Personality) -> Self {
+    pub fn new(personality: Behavior) -> Self {
         Self { personality, latency: Latency::NONE, writes_before_error: None, errors: 0 }
     }
 }
@@ -91,7 +91,7 @@ pub struct Drive {
     seen: Image,
     /// Content that every cut leaves, whatever else is lost.
     medium: Image,
-    pending: Pending,
+    pending: PendingWrites,
     /// Grows with every flush: writes of one epoch have no order among them.
     epoch: u64,
     /// Time at which the deferred flush is due, for a drive that defers.
@@ -108,7 +108,7 @@ impl Drive {
             traits,
             seen: content.clone(),
             medium: content,
-            pending: Pending::default(),
+            pending: PendingWrites::default(),
             epoch: 0,
             flush_due: None,
             flushed_at: None,
@@ -130,7 +130,7 @@ impl Drive {
     }
 
     /// Returns its personality, which decides when its writes become durable.
-    pub fn personality(&self) -> Personality {
+    pub fn personality(&self) -> Behavior {
         self.traits.personality
     }
 
@@ -164,7 +164,7 @@ impl Drive {
         offset: u64,
         data: &[u8],
     ) -> Result<Duration, DriveError> {
-        self.take(now, Change { offset, what: What::Data(data.into()) }, false)?;
+        self.take(now, Change { offset, what: WriteEffect::Data(data.into()) }, false)?;
         self.count_write(data);
         Ok(self.traits.latency.write)
     }
@@ -178,15 +178,15 @@ impl Drive {
         offset: u64,
         data: &[u8],
     ) -> Result<Duration, DriveError> {
-        let is_honest = self.traits.personality == Personality::Honest;
-        self.take(now, Change { offset, what: What::Data(data.into()) }, is_honest)?;
+        let is_honest = self.traits.personality == Behavior::Honest;
+        self.take(now, Change { offset, what: WriteEffect::Data(data.into()) }, is_honest)?;
         self.count_write(data);
         let write = self.traits.latency.write;
         Ok(match self.traits.personality {
-            Personality::Honest => write + self.traits.latency.of_flush(data.len() as u64),
+            Behavior::Honest => write + self.traits.latency.of_flush(data.len() as u64),
             // As a driver does it for a drive that has no such write.
-            Personality::Defer { .. } => write + self.settle_by_flush(now),
-            Personality::Protected | Personality::Lying { .. } => write,
+            Behavior::Defer { .. } => write + self.settle_by_flush(now),
+            Behavior::Protected | Behavior::Lying { .. } => write,
         })
     }
 
@@ -198,7 +198,7 @@ impl Drive {
         offset: u64,
         length: u64,
     ) -> Result<Duration, DriveError> {
-        self.take(now, Change { offset, what: What::Zeroes(length) }, false)?;
+        self.take(now, Change { offset, what: WriteEffect::Zeroes(length) }, false)?;
         self.counts.trims += 1;
         Ok(self.traits.latency.write)
     }
@@ -219,7 +219,7 @@ impl Drive {
     }
 
     /// Returns what is on the medium if the power is cut now.
-    pub fn cut(&mut self, now: Duration, cut: Cut, random: &mut Random) -> Image {
+    pub fn cut(&mut self, now: Duration, cut: CutVariant, random: &mut Random) -> Image {
         self.settle(now);
         let mut image = self.medium.clone();
         cut.leave(&self.pending, &mut image, random);
@@ -233,7 +233,7 @@ impl Drive {
 
     /// Changes the kind of the drive from now on. What the former kind has made durable
     /// stays.
-    pub fn change_personality(&mut self, now: Duration, personality: Personality) {
+    pub fn change_personality(&mut self, now: Duration, personality: Behavior) {
         self.settle(now);
         self.traits.personality = personality;
         (self.flushed_at, self.flush_due) = (None, None);
@@ -250,7 +250,7 @@ impl Drive {
         self.may_fail()?;
         change.make(&mut self.seen).ok_or(DriveError::OutOfRange)?;
         self.note(|recorder| recorder.changed(&change));
-        self.pending.push(Waiting { at: now, epoch: self.epoch, is_durable, change });
+        self.pending.push(PendingWrite { at: now, epoch: self.epoch, is_durable, change });
         self.pending.settle_beyond(CACHE, &mut self.medium);
         self.settle(now);
         Ok(())
@@ -272,9 +272,9 @@ impl Drive {
     fn settle_by_flush(&mut self, now: Duration) -> Duration {
         let waiting = self.pending.volatile_bytes();
         let is_done = match self.traits.personality {
-            Personality::Honest => true,
-            Personality::Protected | Personality::Lying { .. } => false,
-            Personality::Defer { longest } => {
+            Behavior::Honest => true,
+            Behavior::Protected | Behavior::Lying { .. } => false,
+            Behavior::Defer { longest } => {
                 let is_long_ago = self.flushed_at.is_none_or(|then| now - then >= longest);
                 if !is_long_ago && self.flush_due.is_none() {
                     self.flush_due = self.flushed_at.map(|then| then + longest);
@@ -293,14 +293,14 @@ impl Drive {
     /// Makes durable what the drive brings to the medium by itself.
     fn settle(&mut self, now: Duration) {
         match self.traits.personality {
-            Personality::Honest => self.pending.settle_durable(&mut self.medium),
-            Personality::Protected => self.pending.settle_all(&mut self.medium),
-            Personality::Lying { lag } => {
+            Behavior::Honest => self.pending.settle_durable(&mut self.medium),
+            Behavior::Protected => self.pending.settle_all(&mut self.medium),
+            Behavior::Lying { lag } => {
                 if let Some(until) = lag.and_then(|lag| now.checked_sub(lag)) {
                     self.pending.settle_until(until, &mut self.medium);
                 }
             }
-            Personality::Defer { .. } => {
+            Behavior::Defer { .. } => {
                 if let Some(due) = self.flush_due.filter(|due| *due <= now) {
                     // What came before it was due; later writes wait for the next.
                     self.pending.settle_until(due, &mut self.medium);

@@ -47,13 +47,13 @@ impl Naive {
 }
 
 /// Does all requests on both.
-fn run(personality: Personality, asks: &[Ask]) -> (Drive, Vec<Naive>) {
+fn run(personality: Behavior, asks: &[Ask]) -> (Drive, Vec<Naive>) {
     let mut begin = Image::new(SIZE as u64);
     begin.write(0, &[BEGIN; SIZE]).unwrap();
     let (mut drive, now) = (Drive::new(Traits::new(personality), begin), Duration::ZERO);
     drive.remember(tempfile::tempdir().unwrap().path()).unwrap();
     let (mut changes, mut epoch) = (Vec::<Naive>::new(), 0);
-    let is_honest = personality == Personality::Honest;
+    let is_honest = personality == Behavior::Honest;
     for (number, ask) in (1..).zip(asks) {
         let (offset, length, value) = match *ask {
             Ask::Write { offset, length } | Ask::Fua { offset, length } => (offset, length, number),
@@ -129,10 +129,10 @@ fn said(image: &[u8], changes: &[Naive]) -> Option<Vec<Said>> {
 }
 
 /// Returns an error if a state is not one of those that a variant allows.
-fn is_allowed(cut: Cut, image: &[u8], changes: &[Naive]) -> Result<(), String> {
+fn is_allowed(cut: CutVariant, image: &[u8], changes: &[Naive]) -> Result<(), String> {
     let said = said(image, changes).ok_or("a value that was never written there")?;
     // Whole changes survive, or sectors of them.
-    let unit = |byte: usize| if cut == Cut::Torn { byte / SECTOR } else { 0 };
+    let unit = |byte: usize| if cut == CutVariant::Torn { byte / SECTOR } else { 0 };
     let mut survived: Vec<_> =
         said.iter().filter_map(|said| Some((said.survived?, unit(said.byte)))).collect();
     survived.sort_unstable();
@@ -151,10 +151,10 @@ fn is_allowed(cut: Cut, image: &[u8], changes: &[Naive]) -> Result<(), String> {
     let (last, first) = (volatile().map(|(at, _)| *at).max(), gone.iter().map(|(at, _)| *at).min());
     let (Some(last), Some(first)) = (last, first) else { return Ok(()) };
     let is_ordered = match cut {
-        Cut::None | Cut::All => false,
-        Cut::Prefix => last < first,
-        Cut::Epoch => changes[last].epoch <= changes[first].epoch,
-        Cut::Random | Cut::Torn => true,
+        CutVariant::None | CutVariant::All => false,
+        CutVariant::Prefix => last < first,
+        CutVariant::Epoch => changes[last].epoch <= changes[first].epoch,
+        CutVariant::Random | CutVariant::Torn => true,
     };
     is_ordered.then_some(()).ok_or_else(|| format!("{last} is there and {first} is not"))
 }
@@ -164,16 +164,16 @@ proptest! {
     /// flushed, or written past its cache, is in all of them.
     #[test]
     fn a_variant_leaves_only_what_it_allows(asks in asks(), seed: u64) {
-        for personality in [Personality::Honest, Personality::Lying { lag: None }] {
+        for personality in [Behavior::Honest, Behavior::Lying { lag: None }] {
             let (mut drive, changes) = run(personality, &asks);
-            for cut in Cut::ALL {
+            for cut in CutVariant::ALL {
                 let image = content(&drive.cut(Duration::ZERO, cut, &mut Random::new(seed)));
                 let allowed = is_allowed(cut, &image, &changes);
                 prop_assert_eq!(allowed, Ok(()), "{} {}", cut.name(), personality);
             }
-            let all = drive.cut(Duration::ZERO, Cut::All, &mut Random::new(seed));
+            let all = drive.cut(Duration::ZERO, CutVariant::All, &mut Random::new(seed));
             prop_assert_eq!(content(&all), made(&changes));
-            let none = drive.cut(Duration::ZERO, Cut::None, &mut Random::new(seed));
+            let none = drive.cut(Duration::ZERO, CutVariant::None, &mut Random::new(seed));
             let durable = changes.iter().filter(|change| change.is_durable);
             let is_flushed_only = !asks.iter().any(|ask| matches!(ask, Ask::Fua { .. }));
             if is_flushed_only {
@@ -186,8 +186,8 @@ proptest! {
     /// and another day.
     #[test]
     fn a_run_can_be_had_again(asks in asks(), seed: u64) {
-        let [(mut first, _), (mut second, _)] = [(); 2].map(|()| run(Personality::Honest, &asks));
-        for cut in Cut::ALL {
+        let [(mut first, _), (mut second, _)] = [(); 2].map(|()| run(Behavior::Honest, &asks));
+        for cut in CutVariant::ALL {
             let [first, second] = [&mut first, &mut second]
                 .map(|drive| content(&drive.cut(Duration::ZERO, cut, &mut Random::new(seed))));
             prop_assert_eq!(first, second, "{}", cut.name());
@@ -204,20 +204,20 @@ proptest! {
 #[test]
 fn a_write_past_the_cache_is_durable_and_stays_the_later_one() {
     let now = Duration::ZERO;
-    let mut drive = Drive::new(Traits::new(Personality::Honest), Image::new(SIZE as u64));
+    let mut drive = Drive::new(Traits::new(Behavior::Honest), Image::new(SIZE as u64));
     drive.write(now, 0, &[1; 8192]).unwrap();
     drive.write_fua(now, 0, &[2; 4096]).unwrap();
     assert_eq!(drive.volatile_bytes(), 8192);
-    for (cut, behind) in [(Cut::None, 0), (Cut::All, 1)] {
+    for (cut, behind) in [(CutVariant::None, 0), (CutVariant::All, 1)] {
         let left = content(&drive.cut(now, cut, &mut Random::new(1)));
         assert_eq!((left[0], left[4096]), (2, behind), "{}", cut.name());
     }
     drive.flush(now).unwrap();
-    assert_eq!(content(&drive.cut(now, Cut::None, &mut Random::new(1)))[0], 2);
-    let lying = Personality::Lying { lag: None };
+    assert_eq!(content(&drive.cut(now, CutVariant::None, &mut Random::new(1)))[0], 2);
+    let lying = Behavior::Lying { lag: None };
     let mut drive = Drive::new(Traits::new(lying), Image::new(SIZE as u64));
     drive.write_fua(now, 0, &[2; 4096]).unwrap();
-    assert_eq!(content(&drive.cut(now, Cut::None, &mut Random::new(1)))[0], 0);
+    assert_eq!(content(&drive.cut(now, CutVariant::None, &mut Random::new(1)))[0], 0);
 }
 
 /// A mark belongs to the boundary after it: what was acknowledged as safe before a flush
@@ -225,7 +225,7 @@ fn a_write_past_the_cache_is_durable_and_stays_the_later_one() {
 #[test]
 fn each_boundary_says_what_is_owed_at_it() {
     let now = Duration::ZERO;
-    let traits = Traits::new(Personality::Lying { lag: None });
+    let traits = Traits::new(Behavior::Lying { lag: None });
     let mut drive = Drive::new(traits, Image::new(SIZE as u64));
     assert!(drive.history().is_err());
     drive.remember(tempfile::tempdir().unwrap().path()).unwrap();
@@ -250,16 +250,16 @@ fn each_boundary_says_what_is_owed_at_it() {
 #[test]
 fn a_drive_changes_while_it_runs() {
     let now = Duration::ZERO;
-    let mut drive = Drive::new(Traits::new(Personality::Honest), Image::new(SIZE as u64));
+    let mut drive = Drive::new(Traits::new(Behavior::Honest), Image::new(SIZE as u64));
     drive.write(now, 0, b"kept").unwrap();
     drive.flush(now).unwrap();
-    drive.change_personality(now, Personality::Lying { lag: None });
+    drive.change_personality(now, Behavior::Lying { lag: None });
     drive.write(now, 0, b"lost").unwrap();
     drive.flush(now).unwrap();
-    assert_eq!(&content(&drive.cut(now, Cut::None, &mut Random::new(1)))[..4], b"kept");
-    drive.change_personality(now, Personality::Protected);
+    assert_eq!(&content(&drive.cut(now, CutVariant::None, &mut Random::new(1)))[..4], b"kept");
+    drive.change_personality(now, Behavior::Protected);
     assert_eq!(drive.volatile_bytes(), 0);
-    assert_eq!(&content(&drive.cut(now, Cut::None, &mut Random::new(1)))[..4], b"lost");
+    assert_eq!(&content(&drive.cut(now, CutVariant::None, &mut Random::new(1)))[..4], b"lost");
     drive.fail_after(1, 1);
     assert!(drive.write(now, 0, b"well").is_ok());
     assert_eq!(drive.trim(now, 0, 4), Err(DriveError::Told));

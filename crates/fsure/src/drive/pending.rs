@@ -12,12 +12,12 @@ pub struct Change {
     /// Offset on the drive at which it begins, in bytes.
     pub offset: u64,
     /// Content from that offset on.
-    pub what: What,
+    pub what: WriteEffect,
 }
 
 /// Content that a change leaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum WriteEffect {
     /// Bytes that were written.
     Data(Arc<[u8]>),
     /// So many zero bytes, after a trim.
@@ -28,8 +28,8 @@ impl Change {
     /// Returns its length in bytes.
     pub fn length(&self) -> u64 {
         match &self.what {
-            What::Data(data) => data.len() as u64,
-            What::Zeroes(length) => *length,
+            WriteEffect::Data(data) => data.len() as u64,
+            WriteEffect::Zeroes(length) => *length,
         }
     }
 
@@ -37,8 +37,8 @@ impl Change {
     #[must_use]
     pub(super) fn make(&self, image: &mut Image) -> Option<()> {
         match &self.what {
-            What::Data(data) => image.write(self.offset, data),
-            What::Zeroes(length) => image.zero(self.offset, *length),
+            WriteEffect::Data(data) => image.write(self.offset, data),
+            WriteEffect::Zeroes(length) => image.zero(self.offset, *length),
         }
     }
 
@@ -46,11 +46,11 @@ impl Change {
     pub(super) fn part(&self, from: u64, to: u64) -> Self {
         let what = match &self.what {
             // Within what is in memory.
-            What::Data(data) => {
+            WriteEffect::Data(data) => {
                 let range = (from - self.offset) as usize..(to - self.offset) as usize;
-                What::Data(data[range].into())
+                WriteEffect::Data(data[range].into())
             }
-            What::Zeroes(_) => What::Zeroes(to - from),
+            WriteEffect::Zeroes(_) => WriteEffect::Zeroes(to - from),
         };
         Self { offset: from, what }
     }
@@ -58,7 +58,7 @@ impl Change {
 
 /// A change that is not on the medium.
 #[derive(Clone, Debug)]
-pub(super) struct Waiting {
+pub(super) struct PendingWrite {
     /// Time of its acknowledgement.
     pub(super) at: Duration,
     /// Number of flushes before it.
@@ -69,11 +69,11 @@ pub(super) struct Waiting {
     pub(super) change: Change,
 }
 
-impl Waiting {
+impl PendingWrite {
     fn held(&self) -> usize {
         let data = match &self.change.what {
-            What::Data(data) => data.len(),
-            What::Zeroes(_) => 0,
+            WriteEffect::Data(data) => data.len(),
+            WriteEffect::Zeroes(_) => 0,
         };
         size_of::<Self>() + data
     }
@@ -81,15 +81,15 @@ impl Waiting {
 
 /// All changes that are not on the medium, in their order.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Pending {
-    changes: VecDeque<Waiting>,
+pub(super) struct PendingWrites {
+    changes: VecDeque<PendingWrite>,
     volatile_bytes: u64,
     /// Bytes of memory that they take.
     held: usize,
 }
 
-impl Pending {
-    pub(super) fn push(&mut self, waiting: Waiting) {
+impl PendingWrites {
+    pub(super) fn push(&mut self, waiting: PendingWrite) {
         if !waiting.is_durable {
             self.volatile_bytes += waiting.change.length();
         }
@@ -108,7 +108,7 @@ impl Pending {
         self.volatile_bytes
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Waiting> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &PendingWrite> {
         self.changes.iter()
     }
 
@@ -127,8 +127,8 @@ impl Pending {
         self.settle_while(|_| false, medium);
     }
 
-    fn settle_while(&mut self, is_due: impl Fn(&Waiting) -> bool, medium: &mut Image) {
-        let is_due = |waiting: &Waiting| waiting.is_durable || is_due(waiting);
+    fn settle_while(&mut self, is_due: impl Fn(&PendingWrite) -> bool, medium: &mut Image) {
+        let is_due = |waiting: &PendingWrite| waiting.is_durable || is_due(waiting);
         while self.changes.front().is_some_and(is_due) {
             self.settle_first(medium);
         }

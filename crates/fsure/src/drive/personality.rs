@@ -8,7 +8,7 @@ use crate::words::units;
 
 /// A kind of drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Personality {
+pub enum Behavior {
     /// A flush is acknowledged when all before it is on the medium.
     Honest,
     /// The cache survives a cut: every acknowledged write is durable (power-loss
@@ -38,7 +38,7 @@ pub enum Personality {
 )]
 pub struct UnknownDrive(String);
 
-impl FromStr for Personality {
+impl FromStr for Behavior {
     type Err = UnknownDrive;
 
     /// The inverse of [`fmt::Display`].
@@ -58,7 +58,7 @@ impl FromStr for Personality {
     }
 }
 
-impl fmt::Display for Personality {
+impl fmt::Display for Behavior {
     /// The name on the command line and in results.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -78,13 +78,13 @@ mod tests {
     #[test]
     fn a_name_is_read_back_as_it_was_said() {
         for name in ["honest", "plp", "lying", "lying:5s", "defer:1s", "defer:0.2s"] {
-            assert_eq!(name.parse::<Personality>().map(|drive| drive.to_string()).unwrap(), name);
+            assert_eq!(name.parse::<Behavior>().map(|drive| drive.to_string()).unwrap(), name);
         }
-        let minute = Personality::Lying { lag: Some(Duration::from_secs(60)) };
+        let minute = Behavior::Lying { lag: Some(Duration::from_secs(60)) };
         assert_eq!("lying:1min".parse(), Ok(minute));
         for wrong in ["", "Honest", "honest:1s", "defer", "lying:", "lying:x", "defer:-1s", "plp "]
         {
-            let error = wrong.parse::<Personality>().unwrap_err();
+            let error = wrong.parse::<Behavior>().unwrap_err();
             assert!(error.to_string().contains("defer:TIME"), "{error}");
         }
     }

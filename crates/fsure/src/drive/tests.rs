@@ -29,7 +29,7 @@ struct Run {
     after: Vec<(Duration, u64, Vec<u8>)>,
 }
 
-fn run(personality: Personality, asks: &[Ask]) -> Run {
+fn run(personality: Behavior, asks: &[Ask]) -> Run {
     let mut drive = Drive::new(Traits::new(personality), Image::new(SIZE));
     drive.remember(tempfile::tempdir().unwrap().path()).unwrap();
     let (mut now, mut after) = (Duration::ZERO, vec![(Duration::ZERO, 0, vec![0; SIZE as usize])]);
@@ -74,15 +74,15 @@ proptest! {
     /// On an honest drive a cut never takes what was flushed.
     #[test]
     fn what_was_flushed_survives(asks in asks(), seed: u64) {
-        let Run { mut drive, now, after } = run(Personality::Honest, &asks);
+        let Run { mut drive, now, after } = run(Behavior::Honest, &asks);
         let flushed = drive.counts().flushes;
         let durable = after.iter().rposition(|(_, flushes, _)| *flushes < flushed).unwrap_or(0);
-        for cut in Cut::ALL {
+        for cut in CutVariant::ALL {
             let image = content(&drive.cut(now, cut, &mut Random::new(seed)));
-            if cut == Cut::None {
+            if cut == CutVariant::None {
                 prop_assert_eq!(&image, &after[durable].2);
             }
-            if !matches!(cut, Cut::Random | Cut::Epoch | Cut::Torn) {
+            if !matches!(cut, CutVariant::Random | CutVariant::Epoch | CutVariant::Torn) {
                 prop_assert!(after[durable..].iter().any(|(_, _, version)| *version == image));
             }
         }
@@ -98,13 +98,13 @@ proptest! {
     /// loses nothing if all survives.
     #[test]
     fn a_protected_cache_loses_nothing(asks in asks(), seed: u64) {
-        let Run { mut drive, now, after } = run(Personality::Protected, &asks);
-        for cut in Cut::ALL {
+        let Run { mut drive, now, after } = run(Behavior::Protected, &asks);
+        for cut in CutVariant::ALL {
             let image = content(&drive.cut(now, cut, &mut Random::new(seed)));
             prop_assert_eq!(&image, &after.last().unwrap().2);
         }
-        let Run { mut drive, now, after } = run(Personality::Honest, &asks);
-        let image = content(&drive.cut(now, Cut::All, &mut Random::new(seed)));
+        let Run { mut drive, now, after } = run(Behavior::Honest, &asks);
+        let image = content(&drive.cut(now, CutVariant::All, &mut Random::new(seed)));
         prop_assert_eq!(&image, &after.last().unwrap().2);
     }
 
@@ -112,12 +112,12 @@ proptest! {
     /// nothing that is older.
     #[test]
     fn a_liar_loses_what_is_younger_than_its_lag(asks in asks(), seed: u64) {
-        let Run { mut drive, now, .. } = run(Personality::Lying { lag: None }, &asks);
-        let image = drive.cut(now, Cut::None, &mut Random::new(seed));
+        let Run { mut drive, now, .. } = run(Behavior::Lying { lag: None }, &asks);
+        let image = drive.cut(now, CutVariant::None, &mut Random::new(seed));
         prop_assert_eq!(image.written().count(), 0);
-        let Run { mut drive, now, after } = run(Personality::Lying { lag: Some(LAG) }, &asks);
+        let Run { mut drive, now, after } = run(Behavior::Lying { lag: Some(LAG) }, &asks);
         let old = after.iter().rposition(|(at, _, _)| *at + LAG <= now).unwrap_or(0);
-        let image = content(&drive.cut(now, Cut::None, &mut Random::new(seed)));
+        let image = content(&drive.cut(now, CutVariant::None, &mut Random::new(seed)));
         prop_assert_eq!(&image, &after[old].2);
     }
 
@@ -125,7 +125,7 @@ proptest! {
     /// defers.
     #[test]
     fn a_deferred_flush_is_done_in_time(asks in asks(), seed: u64) {
-        let Run { mut drive, now, after } = run(Personality::Defer { longest: LONGEST }, &asks);
+        let Run { mut drive, now, after } = run(Behavior::Defer { longest: LONGEST }, &asks);
         let mut flushed_by = Duration::ZERO;
         let (mut at, mut durable_flushes, mut flushes) = (Duration::ZERO, 0, 0);
         for ask in &asks {
@@ -144,7 +144,7 @@ proptest! {
             .iter()
             .rposition(|(at, flushes, _)| *at <= flushed_by && *flushes < durable_flushes)
             .unwrap_or(0);
-        let image = content(&drive.cut(now, Cut::None, &mut Random::new(seed)));
+        let image = content(&drive.cut(now, CutVariant::None, &mut Random::new(seed)));
         prop_assert!(after[durable..].iter().any(|(_, _, version)| *version == image));
     }
 
@@ -153,10 +153,10 @@ proptest! {
     #[test]
     fn a_cut_is_made_of_what_was_written(asks in asks(), seed: u64) {
         let aligned: Vec<_> = asks.iter().cloned().map(whole_sectors).collect();
-        let Run { mut drive, now, after } = run(Personality::Honest, &aligned);
+        let Run { mut drive, now, after } = run(Behavior::Honest, &aligned);
         let flushed = drive.counts().flushes;
         let durable = after.iter().rposition(|(_, flushes, _)| *flushes < flushed).unwrap_or(0);
-        for cut in Cut::ALL {
+        for cut in CutVariant::ALL {
             let image = content(&drive.cut(now, cut, &mut Random::new(seed)));
             prop_assert!(is_made_of(&image, &after, durable), "{}", cut.name());
             let again = content(&drive.cut(now, cut, &mut Random::new(seed)));
@@ -179,19 +179,19 @@ fn whole_sectors(ask: Ask) -> Ask {
 
 #[test]
 fn an_epoch_keeps_the_order_across_flushes() {
-    let lying = Personality::Lying { lag: None };
+    let lying = Behavior::Lying { lag: None };
     let mut drive = Drive::new(Traits::new(lying), Image::new(SIZE));
     for number in 0..8_u64 {
         drive.write(Duration::ZERO, number * PAGE as u64, &[1]).unwrap();
         drive.flush(Duration::ZERO).unwrap();
     }
     for seed in 0..200 {
-        let image = drive.cut(Duration::ZERO, Cut::Epoch, &mut Random::new(seed));
+        let image = drive.cut(Duration::ZERO, CutVariant::Epoch, &mut Random::new(seed));
         let offsets: Vec<_> = image.written().map(|(offset, _)| offset / PAGE as u64).collect();
         assert!(offsets.iter().zip(0..).all(|(offset, place)| *offset == place), "{offsets:?}");
     }
     let unordered = (0..200).any(|seed| {
-        let image = drive.cut(Duration::ZERO, Cut::Random, &mut Random::new(seed));
+        let image = drive.cut(Duration::ZERO, CutVariant::Random, &mut Random::new(seed));
         let first = image.written().next().map(|(offset, _)| offset);
         first.is_some_and(|offset| offset > 0)
     });
@@ -200,11 +200,11 @@ fn an_epoch_keeps_the_order_across_flushes() {
 
 #[test]
 fn a_torn_write_is_torn_between_sectors() {
-    let mut drive = Drive::new(Traits::new(Personality::Honest), Image::new(SIZE));
+    let mut drive = Drive::new(Traits::new(Behavior::Honest), Image::new(SIZE));
     drive.write(Duration::ZERO, 100, &[7; 3000]).unwrap();
     let mut torn = false;
     for seed in 0..50 {
-        let image = content(&drive.cut(Duration::ZERO, Cut::Torn, &mut Random::new(seed)));
+        let image = content(&drive.cut(Duration::ZERO, CutVariant::Torn, &mut Random::new(seed)));
         let boundaries = [100, 512, 1024, 1536, 2048, 2560, 3072, 3100];
         let pieces: Vec<_> = boundaries.windows(2).map(|pair| &image[pair[0]..pair[1]]).collect();
         assert!(pieces.iter().all(|piece| piece.iter().all(|byte| *byte == piece[0])));
@@ -216,7 +216,7 @@ fn a_torn_write_is_torn_between_sectors() {
 #[test]
 fn a_drive_fails_when_told_and_recovers() {
     let traits =
-        Traits { writes_before_error: Some(2), errors: 1, ..Traits::new(Personality::Honest) };
+        Traits { writes_before_error: Some(2), errors: 1, ..Traits::new(Behavior::Honest) };
     let mut drive = Drive::new(traits, Image::new(SIZE));
     let mut answers = (0..4).map(|_| drive.write(Duration::ZERO, 0, b"x"));
     assert!(answers.next().unwrap().is_ok() && answers.next().unwrap().is_ok());
@@ -229,7 +229,7 @@ fn a_drive_fails_when_told_and_recovers() {
 
 #[test]
 fn an_apple_drive_flushes_46_times_a_second() {
-    let traits = Traits { latency: Latency::APPLE, ..Traits::new(Personality::Honest) };
+    let traits = Traits { latency: Latency::APPLE, ..Traits::new(Behavior::Honest) };
     let mut drive = Drive::new(traits, Image::new(SIZE));
     let wait = drive.write(Duration::ZERO, 0, &[1; PAGE]).unwrap();
     let wait = wait + drive.flush(Duration::ZERO).unwrap();
@@ -242,14 +242,14 @@ fn an_apple_drive_flushes_46_times_a_second() {
 #[test]
 fn a_cache_is_finite_and_its_oldest_leaves_it_first() {
     const PIECE: usize = 8 << 20;
-    for personality in [Personality::Honest, Personality::Lying { lag: None }] {
+    for personality in [Behavior::Honest, Behavior::Lying { lag: None }] {
         let mut drive = Drive::new(Traits::new(personality), Image::new(2 * PIECE as u64));
         for value in 0..=40 {
             let offset = if value == 0 { 0 } else { PIECE as u64 };
             drive.write(Duration::ZERO, offset, &vec![value + 1; PIECE]).unwrap();
             assert!(drive.volatile_bytes() <= CACHE as u64);
         }
-        let image = drive.cut(Duration::ZERO, Cut::None, &mut Random::new(1));
+        let image = drive.cut(Duration::ZERO, CutVariant::None, &mut Random::new(1));
         let at = |offset| {
             let mut byte = [0];
             image.read(offset, &mut byte).unwrap();

@@ -8,7 +8,7 @@ use std::path::Path;
 use fsure_os::{path as os_path, plain};
 
 use super::Options;
-use super::expected::{Expected, expected};
+use super::expected::{ListCatalog, expected};
 use super::opening::{open_root, plan};
 use crate::catalog::{Catalog, PageStart, RootLocation};
 use crate::exchange::Source;
@@ -26,7 +26,7 @@ pub fn verify_against(
     // Names are relative to the folder that was named, whatever it belongs to.
     let whole = RootLocation { scope: RelPath::root(), ..place.clone() };
     let digests = AlgorithmSet::of(&[Algorithm::Blake3]);
-    let Expected { mut catalog, entries, troubles } =
+    let ListCatalog { mut catalog, entries, troubles } =
         expected(&whole, &open, source, digests, monitor)?;
     let mut plan = plan(place, &open, &catalog, options, Purpose::Verify, false)?;
     plan.is_list = true;

@@ -9,7 +9,7 @@ use fsure_os::Kind;
 use fsure_os::attribute::{HAS_ATTRIBUTES, Node};
 use fsure_os::place::Places;
 
-use super::carriers::{Teller, read_folder_file};
+use super::carriers::{ProblemReporter, read_folder_file};
 use super::opening::{OpenRoot, open_root, plan};
 use super::{Options, listing};
 use crate::catalog::{Catalog, OWN_CATALOG, OWN_FOLDER, RootLocation, Settings, StoredRow};
@@ -88,8 +88,12 @@ pub(super) fn gather(
     catalog: &mut Catalog,
     monitor: &dyn Monitor,
 ) -> Result<SidecarCounts> {
-    let mut gatherer =
-        Gatherer { open, catalog, teller: Teller::new(monitor), found: SidecarCounts::default() };
+    let mut gatherer = Gatherer {
+        open,
+        catalog,
+        teller: ProblemReporter::new(monitor),
+        found: SidecarCounts::default(),
+    };
     let mut options = walk.clone();
     options.borders.places = Places::No;
     gatherer.folder(&RelPath::root())?;
@@ -126,7 +130,7 @@ fn is_ours(path: &RelPath) -> bool {
 struct Gatherer<'a> {
     open: &'a OpenRoot,
     catalog: &'a mut Catalog,
-    teller: Teller<'a>,
+    teller: ProblemReporter<'a>,
     found: SidecarCounts,
 }
 
@@ -210,7 +214,7 @@ impl Gatherer<'_> {
     fn take(&mut self, path: RelPath, listed: ManifestEntry) -> Result<()> {
         self.found.used += 1;
         let file_system = self.catalog.root_identity().0.id;
-        let named = listing::Named { path, there: None, written: None };
+        let named = listing::ResolvedEntry { path, there: None, written: None };
         let record = listing::record(named, listed, file_system, true);
         self.catalog.put(None, record, &[])
     }

@@ -22,12 +22,12 @@ pub(super) const FOLDER_FILE_MAX: usize = 1 << 30;
 const GROWTH: u64 = 1 << 16;
 
 /// Reports problems with carriers.
-pub(super) struct Teller<'a> {
+pub(super) struct ProblemReporter<'a> {
     pub(super) monitor: &'a dyn Monitor,
     told: u64,
 }
 
-impl<'a> Teller<'a> {
+impl<'a> ProblemReporter<'a> {
     pub(super) fn new(monitor: &'a dyn Monitor) -> Self {
         Self { monitor, told: 0 }
     }

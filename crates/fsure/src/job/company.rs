@@ -25,11 +25,11 @@ pub(super) fn machine() -> Machine {
 }
 
 /// The load by other processes and virtual machines during a measurement.
-pub(super) struct Company {
+pub(super) struct NoiseMeter {
     before: Moment,
 }
 
-impl Company {
+impl NoiseMeter {
     /// Starts to record the load.
     pub(super) fn begin() -> Self {
         Self { before: machine::moment() }
@@ -55,7 +55,7 @@ const OTHERS_MAX: f64 = 10.0;
 const STEAL_MAX: f64 = 2.0;
 
 /// Describes the load as text; `None` if it does not show in the figures.
-pub(super) fn trouble(noise: &Noise) -> Option<String> {
+pub(super) fn describe_noise(noise: &Noise) -> Option<String> {
     let others = noise.others_percent.filter(|others| *others >= OTHERS_MAX);
     let steal = noise.steal_percent.filter(|steal| *steal >= STEAL_MAX);
     let others = others.map(|others| format!("other programs used {others:.0} %"));
@@ -103,9 +103,9 @@ mod tests {
             others_percent: Some(3.0),
         };
         assert_eq!(advice(&quiet, 2), [""; 0]);
-        assert_eq!(trouble(&quiet), None);
+        assert_eq!(describe_noise(&quiet), None);
         let busy = Noise { others_percent: Some(40.0), ..quiet };
-        assert_eq!(trouble(&busy).unwrap(), "other programs used 40 % of the processors");
+        assert_eq!(describe_noise(&busy).unwrap(), "other programs used 40 % of the processors");
         let told = |noise| advice(&noise, 2).len();
         assert_eq!(told(Noise { others_percent: Some(40.0), ..quiet }), 1);
         assert_eq!(told(Noise { steal_percent: Some(9.0), ..quiet }), 1);

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::path::PathBuf;
 
 use super::Options;
-use super::side::{Given, Item, Opened, What};
+use super::side::{CompareInput, Item, Opened, SideRecord};
 use crate::catalog::MoveCandidates;
 use crate::exchange::ManifestFormat;
 use crate::scan::hash::of_nothing;
@@ -18,7 +18,7 @@ use crate::words::{
 
 /// One of the two.
 #[derive(Clone, Debug)]
-pub struct Side {
+pub struct CompareSide {
     /// A folder, a catalog or a list.
     pub path: PathBuf,
     /// Format of a list; `None` to detect it from the list.
@@ -28,17 +28,17 @@ pub struct Side {
 /// Compares `here` with `there` and passes each difference to `tell`. With
 /// `by_records` no tree is read and the records stand for it.
 pub fn compare(
-    here: &Side,
-    there: &Side,
+    here: &CompareSide,
+    there: &CompareSide,
     by_records: bool,
     options: &Options,
     monitor: &dyn Monitor,
     tell: &mut dyn FnMut(&ComparedPath),
 ) -> Result<Comparison> {
-    let (here, there) = (Given::of(here, monitor)?, Given::of(there, monitor)?);
+    let (here, there) = (CompareInput::of(here, monitor)?, CompareInput::of(there, monitor)?);
     // What is read is read for a digest that the other side has.
     let wanted = wanted([&here, &there])?;
-    let open = |given: &Given, other: Option<&mut Opened>| {
+    let open = |given: &CompareInput, other: Option<&mut Opened>| {
         given.open(wanted, by_records, other, options, monitor)
     };
     // A list is read last: how it spells a name may depend on what is there.
@@ -82,7 +82,7 @@ fn size(record: &Record) -> Option<u64> {
 
 /// The digest to compare by: one that both sides have, or else one of the side
 /// that is not a folder, where files could be read for another.
-fn wanted([one, other]: [&Given; 2]) -> Result<Algorithm> {
+fn wanted([one, other]: [&CompareInput; 2]) -> Result<Algorithm> {
     let first = |digests: AlgorithmSet| digests.iter().next();
     let wanted = match (one.digests()?, other.digests()?) {
         (Some(mine), Some(theirs)) => {
@@ -153,9 +153,9 @@ impl Merge<'_> {
         for (place, item) in records.iter_mut().zip([here, there]) {
             match item {
                 None => {}
-                Some(Item { what: What::Record(record), .. }) => *place = Some(record),
+                Some(Item { what: SideRecord::Record(record), .. }) => *place = Some(record),
                 Some(Item { path, what }) => {
-                    self.found.bad_records += u64::from(matches!(what, What::BadRecord));
+                    self.found.bad_records += u64::from(matches!(what, SideRecord::BadRecord));
                     self.unknown(path);
                     return Ok(());
                 }

@@ -17,7 +17,7 @@ const SHOWN: usize = 5;
 
 /// Result of removing a RAM disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Destroyed {
+pub struct DestroyOutcome {
     /// The disk, as it was.
     pub disk: Disk,
     /// Processes that still have it mounted in another mount namespace and keep its
@@ -58,7 +58,7 @@ pub fn disks() -> Result<Vec<Disk>> {
 
 /// Takes a RAM disk away, by its name or its folder. Files in it go with it only
 /// with `discard`.
-pub fn destroy_disk(what: &Path, home: &Path, discard: bool) -> Result<Destroyed> {
+pub fn destroy_disk(what: &Path, home: &Path, discard: bool) -> Result<DestroyOutcome> {
     let real = os_path::without_links(what).unwrap_or_else(|_| what.to_owned());
     let disk = all()?.into_iter().find(|disk| Path::new(&disk.name) == what || disk.place == real);
     let Some(disk) = disk else {
@@ -92,7 +92,7 @@ pub fn destroy_disk(what: &Path, home: &Path, discard: bool) -> Result<Destroyed
         let _ = os_path::remove_empty_folder(&disk.place);
     }
     let words = |it: ramfs::Elsewhere| format!("process {} ({})", it.process, it.command);
-    Ok(Destroyed { disk, kept_by: elsewhere.into_iter().map(words).collect() })
+    Ok(DestroyOutcome { disk, kept_by: elsewhere.into_iter().map(words).collect() })
 }
 
 /// Unmounts it, and returns the processes that have it mounted elsewhere.

@@ -6,8 +6,8 @@ use fsure_os::folder::Root;
 use fsure_os::{Kind, Stat};
 
 use super::Options;
-use super::look::{Looked, look};
-use super::opening::{offline, open_root, require_scope};
+use super::look::{TreeSnapshot, look};
+use super::opening::{detect_offline, open_root, require_scope};
 use crate::catalog::{Catalog, RootLocation, StoredRow};
 use crate::words::{
     Algorithm, AlgorithmSet, Duplicate, Duplicates, Entry, Monitor, RelPath, Result,
@@ -25,7 +25,7 @@ pub fn dupes(
     let mut algorithm = Algorithm::Blake3;
     if place.is_recorded() {
         let mut catalog = Catalog::open(&place.catalog, None)?;
-        if let offline @ Some(_) = offline(place, &open, &catalog)? {
+        if let offline @ Some(_) = detect_offline(place, &open, &catalog)? {
             return Ok(Duplicates { offline, ..Duplicates::default() });
         }
         require_scope(place, &open, &mut catalog)?;
@@ -61,7 +61,7 @@ pub fn dupes(
 
 /// Returns true if files of that size without a current record were read. A file with a
 /// unique size was not read: it is equal to no other.
-fn was_read(looked: &Looked, size: u64) -> bool {
+fn was_read(looked: &TreeSnapshot, size: u64) -> bool {
     looked.sizes.as_ref().is_none_or(|sizes| sizes.may_be_shared(size))
 }
 

@@ -3,7 +3,7 @@
 
 use fsure_os::volume::Volume;
 
-use super::listing::{self, Named, Refusal, Troubles, named, record};
+use super::listing::{self, ListProblems, Refusal, ResolvedEntry, named, record};
 use super::opening::OpenRoot;
 use crate::catalog::{Catalog, RootLocation, Settings, StoredRow};
 use crate::exchange::{ManifestEntry, ManifestFormat, ProblemKind, Source};
@@ -15,11 +15,11 @@ use crate::words::{AlgorithmSet, FileSystemId, Monitor, Record, RelPath, Result}
 const RESPELLED: i64 = 1;
 
 /// A list as a catalog.
-pub(super) struct Expected {
+pub(super) struct ListCatalog {
     pub(super) catalog: Catalog,
     /// Number of its entries.
     pub(super) entries: u64,
-    pub(super) troubles: Troubles,
+    pub(super) troubles: ListProblems,
 }
 
 /// Reads a list for the files below `place`; `digests` are to be computed of them.
@@ -29,7 +29,7 @@ pub(super) fn expected(
     source: &Source,
     digests: AlgorithmSet,
     monitor: &dyn Monitor,
-) -> Result<Expected> {
+) -> Result<ListCatalog> {
     let root = (open.volume.clone(), open.inode);
     let mut find = |listed: &ManifestEntry| Ok(named(&open.root, &place.scope, listed));
     expected_where(root, source, digests, &mut find, monitor)
@@ -40,9 +40,9 @@ pub(super) fn expected_where(
     root: (Volume, u64),
     source: &Source,
     digests: AlgorithmSet,
-    find: &mut dyn FnMut(&ManifestEntry) -> Result<Named>,
+    find: &mut dyn FnMut(&ManifestEntry) -> Result<ResolvedEntry>,
     monitor: &dyn Monitor,
-) -> Result<Expected> {
+) -> Result<ListCatalog> {
     let settings = Settings { digests, cross_file_systems: false };
     let mut catalog = Catalog::temporary(source.label(), settings, root)?;
     let file_system = catalog.root_identity().0.id;
@@ -85,13 +85,13 @@ pub(super) fn expected_where(
     let scope = RelPath::root();
     troubles.malformed += listing::require_all_manifests(source, &scope, &mut catalog, monitor)?;
     catalog.commit()?;
-    Ok(Expected { catalog, entries, troubles })
+    Ok(ListCatalog { catalog, entries, troubles })
 }
 
 /// The record of an entry, with what else is known of it in `verified_s`.
 fn marked(
     marks: i64,
-    named: Named,
+    named: ResolvedEntry,
     listed: ManifestEntry,
     file_system: FileSystemId,
     keeps_date: bool,

@@ -26,7 +26,7 @@ use crate::words::{
 };
 
 /// The destination of a list.
-pub enum Target<'a> {
+pub enum ExportTarget<'a> {
     /// A stream. A form of several files writes only its manifest to it.
     Stream(&'a mut dyn Write),
     /// A file, which is replaced as a whole, or a stream; a folder for a form that is
@@ -76,7 +76,7 @@ pub fn export(
     place: &RootLocation,
     format: ManifestFormat,
     options: &Options,
-    target: Target<'_>,
+    target: ExportTarget<'_>,
     monitor: &dyn Monitor,
 ) -> Result<Exported> {
     require_record(place)?;
@@ -88,14 +88,14 @@ pub fn export(
     let mut export = Export { scope: &place.scope, format, monitor, exported: nothing(completing) };
     let about = about();
     match target {
-        Target::Stream(out) => {
+        ExportTarget::Stream(out) => {
             let written = export.list(catalog, &about, out, Path::new("standard output"));
             unless_reader_left(written, monitor)?;
         }
-        Target::Path(path) if format.is_folder() => {
+        ExportTarget::Path(path) if format.is_folder() => {
             export.folder(catalog, &about, &place.root, path)?;
         }
-        Target::Path(path) => {
+        ExportTarget::Path(path) => {
             let output = open_output(path, monitor)?;
             let written = export.output(catalog, &about, output, path);
             match unless_stopped(written, monitor) {
@@ -167,7 +167,7 @@ fn complete(
         only_completes: true,
         ..UpdateOptions::default()
     };
-    let outcome: Outcome = update(place, &options, &Aside(monitor))?;
+    let outcome: Outcome = update(place, &options, &CompletionMonitor(monitor))?;
     if outcome.offline.is_some() {
         monitor.warn("the root is offline: digests that the record lacks were not computed");
     }
@@ -189,9 +189,9 @@ fn is_lacking(place: &RootLocation, format: ManifestFormat) -> Result<bool> {
 
 /// A listener to the pass that computes digests: its findings are not part of
 /// the list, and only those that keep a file out of it are reported.
-struct Aside<'a>(&'a dyn Monitor);
+struct CompletionMonitor<'a>(&'a dyn Monitor);
 
-impl Monitor for Aside<'_> {
+impl Monitor for CompletionMonitor<'_> {
     fn progress(&self, progress: &Progress, current: Option<&RelPath>) {
         self.0.progress(progress, current);
     }

@@ -10,7 +10,7 @@ use fsure_os::path as os_path;
 
 use super::Options;
 use super::expected::broken_rules;
-use super::listing::{self, Refusal, Troubles, named, record};
+use super::listing::{self, ListProblems, Refusal, named, record};
 use super::opening::{OpenRoot, keep_backup, lock, open_root, root_identity};
 use crate::catalog::{Catalog, OWN_FOLDER, RootLocation, Row, Settings, StoredRow};
 use crate::exchange::{ManifestEntry, ManifestFormat, ProblemKind, Source};
@@ -111,7 +111,7 @@ pub fn import(
 /// Reports the problems of a list that has no entry. No record is made for it: a list that
 /// was lost in a power cut must not pass for one of an empty folder.
 fn nothing(source: &Source, monitor: &dyn Monitor) -> Result<Imported> {
-    let Troubles { malformed, unusable } =
+    let ListProblems { malformed, unusable } =
         listing::read(source, monitor, true, &mut |_| Ok(Ok(())))?;
     let is_empty = unusable == 0;
     if is_empty {
@@ -137,7 +137,7 @@ impl Import<'_> {
                 Some(code) => Err(Error::Interrupted(code)),
                 None => self.take(listed),
             })?;
-        let Troubles { malformed, unusable } = troubles;
+        let ListProblems { malformed, unusable } = troubles;
         self.imported.unusable = unusable;
         let broken = broken_rules(self.place, self.open, source, monitor)?;
         // A conflict is reported like a malformed line, and is not one.

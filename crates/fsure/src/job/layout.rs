@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use fsure_os::attribute::Node;
 use fsure_os::folder::{Root, is_gone};
 
-use super::carriers::{FOLDER_FILE_MAX, Teller, each_folder, read_carrier, read_folder_file};
+use super::carriers::{
+    FOLDER_FILE_MAX, ProblemReporter, each_folder, read_carrier, read_folder_file,
+};
 use crate::catalog::{Catalog, PageStart, RootOptions, Row, StoredRow};
 use crate::exchange::{
     ManifestEntry, carried, contradicts, is_cut_off_folder_file, is_folder_file, read_attribute,
@@ -42,17 +44,17 @@ pub(super) fn bring_in_line(
     outcome: &mut Outcome,
 ) -> Result<()> {
     let RootOptions { layout, leaving, .. } = catalog.choices();
-    let mut run = Run::new(root, Some((accept, started_ns)), monitor);
+    let mut run = SidecarSync::new(root, Some((accept, started_ns)), monitor);
     let carriers = &mut outcome.carriers;
     for left in leaving.iter() {
-        run.go(left, Aim::TakeAway, catalog)?;
+        run.go(left, SidecarAction::TakeAway, catalog)?;
         if run.found.refused == 0 && run.is_going_on() {
             let leaving = catalog.choices().leaving.without(left);
             catalog.set_choices(RootOptions { leaving, ..catalog.choices() })?;
         }
     }
     if layout != SidecarKind::Tree && run.is_going_on() {
-        run.go(layout, Aim::Write, catalog)?;
+        run.go(layout, SidecarAction::Write, catalog)?;
     }
     if catalog.is_writing() {
         catalog.commit()?;
@@ -71,8 +73,8 @@ pub(super) fn look(
 ) -> Result<()> {
     let layout = catalog.choices().layout;
     if layout != SidecarKind::Tree {
-        let mut run = Run::new(root, None, monitor);
-        run.go(layout, Aim::Write, catalog)?;
+        let mut run = SidecarSync::new(root, None, monitor);
+        run.go(layout, SidecarAction::Write, catalog)?;
         outcome.carriers = run.found;
         run.close(outcome);
     }
@@ -81,17 +83,17 @@ pub(super) fn look(
 
 /// The action that a run takes on carriers.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Aim {
+enum SidecarAction {
     Write,
     TakeAway,
 }
 
-struct Run<'a> {
+struct SidecarSync<'a> {
     root: &'a Root,
     /// Findings that the user accepts, and the start of the run in nanoseconds since
     /// 1970; `None` in a run that only checks.
     writes: Option<(&'a Accept, i64)>,
-    teller: Teller<'a>,
+    teller: ProblemReporter<'a>,
     found: SidecarCounts,
     /// The reason why nothing can be written from this record; `None` until the record
     /// was checked, `Some(None)` if there is no such reason.
@@ -102,12 +104,12 @@ struct Run<'a> {
     links: HashMap<(u64, u64), (i64, i64)>,
 }
 
-impl<'a> Run<'a> {
+impl<'a> SidecarSync<'a> {
     fn new(root: &'a Root, writes: Option<(&'a Accept, i64)>, monitor: &'a dyn Monitor) -> Self {
         Self {
             root,
             writes,
-            teller: Teller::new(monitor),
+            teller: ProblemReporter::new(monitor),
             found: SidecarCounts::default(),
             objection: None,
             stopped: None,
@@ -132,7 +134,7 @@ impl<'a> Run<'a> {
         self.stopped.is_none() && !matches!(self.objection, Some(Some(_)))
     }
 
-    fn go(&mut self, layout: SidecarKind, aim: Aim, catalog: &mut Catalog) -> Result<()> {
+    fn go(&mut self, layout: SidecarKind, aim: SidecarAction, catalog: &mut Catalog) -> Result<()> {
         match layout {
             SidecarKind::Tree => Ok(()),
             SidecarKind::Folder => each_folder(catalog, &mut |catalog, folder, files| {
@@ -204,7 +206,7 @@ impl<'a> Run<'a> {
         catalog: &mut Catalog,
         folder: &RelPath,
         mut files: Vec<ManifestEntry>,
-        aim: Aim,
+        aim: SidecarAction,
     ) -> Result<()> {
         let path = folder.join(FOLDER_FILE.as_bytes());
         let existing = match read_folder_file(self.root, folder) {
@@ -218,7 +220,7 @@ impl<'a> Run<'a> {
             self.refused(&path, &io::Error::other(SOMEBODY_S));
             return Ok(());
         }
-        if aim == Aim::TakeAway {
+        if aim == SidecarAction::TakeAway {
             // No later run would report it.
             let making = folder.join(FOLDER_FILE_MAKING.as_bytes());
             let done = self.may_make(&making);
@@ -228,8 +230,10 @@ impl<'a> Run<'a> {
             }
         }
         match (aim, &existing) {
-            (Aim::TakeAway, Some(_)) => return self.remove(catalog, &path),
-            (_, None) if aim == Aim::TakeAway || !self.is_any_here(folder, &files) => return Ok(()),
+            (SidecarAction::TakeAway, Some(_)) => return self.remove(catalog, &path),
+            (_, None) if aim == SidecarAction::TakeAway || !self.is_any_here(folder, &files) => {
+                return Ok(());
+            }
             _ => {}
         }
         if existing.as_deref() == Some(&bytes_of(&files)?) {
@@ -316,7 +320,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn each_file(&mut self, catalog: &mut Catalog, aim: Aim) -> Result<()> {
+    fn each_file(&mut self, catalog: &mut Catalog, aim: SidecarAction) -> Result<()> {
         let nested: HashSet<RelPath> = catalog.nested_roots()?.into_iter().collect();
         let mut after: Option<Vec<u8>> = None;
         while self.is_going_on() {
@@ -341,7 +345,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn file(&mut self, catalog: &mut Catalog, row: &Row, aim: Aim) -> Result<()> {
+    fn file(&mut self, catalog: &mut Catalog, row: &Row, aim: SidecarAction) -> Result<()> {
         let path = &row.record.path;
         let asked = Node::at(self.root, path.as_bytes())
             .and_then(|node| Ok((node.attribute(FILE_ATTRIBUTE)?, node)));
@@ -354,13 +358,13 @@ impl<'a> Run<'a> {
         };
         let wanted = carried(&row.record);
         let in_line = match (aim, existing.as_deref().map(|v| read_attribute(path.name(), v))) {
-            (Aim::TakeAway, existing) => existing.is_none(),
-            (Aim::Write, None) => false,
-            (Aim::Write, Some(Err(why))) => {
+            (SidecarAction::TakeAway, existing) => existing.is_none(),
+            (SidecarAction::Write, None) => false,
+            (SidecarAction::Write, Some(Err(why))) => {
                 self.damaged(path, &why);
                 false
             }
-            (Aim::Write, Some(Ok(carrier))) => {
+            (SidecarAction::Write, Some(Ok(carrier))) => {
                 carrier == wanted
                     || self.is_conflict(catalog, path, &carrier, &wanted)?
                     || says_more(&carrier, &wanted) && self.has_several_names(path)
@@ -379,8 +383,10 @@ impl<'a> Run<'a> {
             return Ok(());
         }
         let done = match aim {
-            Aim::Write => node.set_attribute(FILE_ATTRIBUTE, &write_attribute(&row.record)),
-            Aim::TakeAway => node.remove_attribute(FILE_ATTRIBUTE),
+            SidecarAction::Write => {
+                node.set_attribute(FILE_ATTRIBUTE, &write_attribute(&row.record))
+            }
+            SidecarAction::TakeAway => node.remove_attribute(FILE_ATTRIBUTE),
         };
         let after = done.and_then(|()| self.root.stat(path.as_bytes()));
         let after = match after {
@@ -390,8 +396,8 @@ impl<'a> Run<'a> {
                 return Ok(());
             }
         };
-        self.found.written += u64::from(aim == Aim::Write);
-        self.found.removed += u64::from(aim == Aim::TakeAway);
+        self.found.written += u64::from(aim == SidecarAction::Write);
+        self.found.removed += u64::from(aim == SidecarAction::TakeAway);
         if after.links > 1 && self.links.len() < LINKS_MAX {
             let times = (before.ctime_ns, after.ctime_ns);
             self.links.insert((after.device, after.inode), times);

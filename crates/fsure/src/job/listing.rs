@@ -19,7 +19,7 @@ const TOLD_MAX: u64 = 1_000;
 
 /// Numbers of problems that were found while reading a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Troubles {
+pub(super) struct ListProblems {
     /// Lines that make no sense, or name what no list may name.
     pub(super) malformed: u64,
     /// Entries that make sense and cannot be used.
@@ -52,8 +52,8 @@ pub(super) fn read(
     monitor: &dyn Monitor,
     is_first_time: bool,
     each: &mut dyn FnMut(ManifestEntry) -> Result<std::result::Result<(), Refusal>>,
-) -> Result<Troubles> {
-    let mut troubles = Troubles::default();
+) -> Result<ListProblems> {
+    let mut troubles = ListProblems::default();
     let mut told = 0;
     let mut take = |file: &Path, item| {
         let (line, trouble, reason) = match item {
@@ -114,7 +114,7 @@ pub(super) fn first(source: &Source, monitor: &dyn Monitor) -> Result<Option<Man
 }
 
 /// The path that an entry of a list stands for, and the stat of what is there.
-pub(super) struct Named {
+pub(super) struct ResolvedEntry {
     pub(super) path: RelPath,
     /// `None` if nothing is there, or if its stat fails.
     pub(super) there: Option<fsure_os::Stat>,
@@ -123,7 +123,7 @@ pub(super) struct Named {
     pub(super) written: Option<RelPath>,
 }
 
-impl Named {
+impl ResolvedEntry {
     /// Returns the name as the list spells it, as one of which nothing is there.
     pub(super) fn into_written(self) -> Self {
         Self { path: self.written.unwrap_or(self.path), there: None, written: None }
@@ -132,12 +132,12 @@ impl Named {
 
 /// Returns the first of an entry's spellings by which there is a file, or the
 /// first spelling if there is none.
-pub(super) fn named(root: &Root, below: &RelPath, listed: &ManifestEntry) -> Named {
+pub(super) fn named(root: &Root, below: &RelPath, listed: &ManifestEntry) -> ResolvedEntry {
     // A failed stat is reported when the file is to be read.
     let look = |path: &RelPath| {
         let path = below.join(path.as_bytes());
         let there = root.stat(path.as_bytes()).ok();
-        Named { path, there, written: None }
+        ResolvedEntry { path, there, written: None }
     };
     let first = look(&listed.path);
     if first.there.is_some() {
@@ -145,7 +145,7 @@ pub(super) fn named(root: &Root, below: &RelPath, listed: &ManifestEntry) -> Nam
     }
     let others = listed.other_spellings();
     match others.iter().map(look).find(|named| named.there.is_some()) {
-        Some(other) => Named { written: Some(first.path), ..other },
+        Some(other) => ResolvedEntry { written: Some(first.path), ..other },
         None => first,
     }
 }
@@ -154,7 +154,7 @@ pub(super) fn named(root: &Root, below: &RelPath, listed: &ManifestEntry) -> Nam
 /// never verified. Change time and inode are those of the machine that made the list, and
 /// so is the date; a size that the list lacks is that of the file there.
 pub(super) fn record(
-    named: Named,
+    named: ResolvedEntry,
     listed: ManifestEntry,
     file_system: FileSystemId,
     keeps_date: bool,

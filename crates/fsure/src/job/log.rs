@@ -13,7 +13,7 @@ use crate::words::{
 #[derive(Clone, Debug)]
 pub struct History {
     /// Its generations, the oldest first, each with the claim of its signer.
-    pub generations: Vec<(Generation, Option<Claim>)>,
+    pub generations: Vec<(Generation, Option<SignedGeneration>)>,
     /// Its verifications, the oldest first.
     pub verifications: Vec<Verification>,
     /// Files that are known to be damaged, in the order of paths, at most
@@ -30,7 +30,7 @@ pub struct History {
 
 /// The unchecked claim of a signed generation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claim {
+pub struct SignedGeneration {
     /// The number of the key that the signature names.
     pub key_id: String,
     /// BLAKE3 of the statement, hexadecimal.
@@ -98,10 +98,10 @@ fn known_damage(
     Ok((listed, files))
 }
 
-fn claim(generation: &Generation) -> Option<Claim> {
+fn claim(generation: &Generation) -> Option<SignedGeneration> {
     let (seal, read) = statement(generation)?;
     let (files, bytes) = read.map_or((0, 0), |read| (read.files, read.bytes));
-    Some(Claim {
+    Some(SignedGeneration {
         key_id: signer_of(seal).unwrap_or_else(|| "unknown".to_owned()),
         head: hex(&head(seal)),
         files,

@@ -17,7 +17,7 @@ use crate::words::{
 };
 
 /// A tree that was scanned.
-pub(super) struct Looked {
+pub(super) struct TreeSnapshot {
     /// Its current state.
     pub(super) catalog: Catalog,
     /// Paths below the root that could not be read. Their records, if there are any, are
@@ -44,7 +44,7 @@ pub(super) fn look(
     only_equal_sizes: bool,
     options: &Options,
     monitor: &dyn Monitor,
-) -> Result<Looked> {
+) -> Result<TreeSnapshot> {
     // The share of missing files does not matter if nothing is written.
     let options = &Options { force: true, ..options.clone() };
     let mut faults = 0;
@@ -80,7 +80,7 @@ pub(super) fn look(
     }
     let heard = listener.heard.into_inner().unwrap_or_else(PoisonError::into_inner);
     warn_of_known_damage(place, &heard.known_damage, monitor);
-    Ok(Looked {
+    Ok(TreeSnapshot {
         catalog,
         known_damage: heard.known_damage,
         unread: heard.unread,
@@ -120,7 +120,7 @@ fn unfinished(place: &RootLocation, stop: StopReason) -> Error {
 }
 
 #[derive(Default)]
-struct Heard {
+struct SnapshotErrors {
     unread: BTreeSet<RelPath>,
     bad_records: u64,
     known_damage: VerdictCounts,
@@ -129,7 +129,7 @@ struct Heard {
 /// Collects the paths that could not be read, and does not pass findings on.
 struct Listener<'a> {
     inner: &'a dyn Monitor,
-    heard: Mutex<Heard>,
+    heard: Mutex<SnapshotErrors>,
 }
 
 impl Monitor for Listener<'_> {

@@ -43,27 +43,27 @@ pub mod workload;
 
 pub use against::verify_against;
 pub use age::age;
-pub use compare::{Side, compare};
+pub use compare::{CompareSide, compare};
 pub use config::UserConfig;
 pub use crash::{
-    CrashListener, CrashOptions, Crashed, Front, MatrixOptions, ask_again_and_again, crash,
+    AccessMode, CrashListener, CrashOptions, Crashed, MatrixOptions, ask_again_and_again, crash,
     fail_a_write, matrix,
 };
 pub use defer::{DeferOptions, defer};
-pub use disk::{Destroyed, create_disk, destroy_disk, disks};
+pub use disk::{DestroyOutcome, create_disk, destroy_disk, disks};
 pub use dupes::dupes;
-pub use export::{Exported, Target, export};
+pub use export::{ExportTarget, Exported, export};
 pub use flush::{FlushOptions, Measured, Pattern, flush};
 pub use heal::{HealOptions, ProtectOptions, heal, protect};
 pub use hot::{Advised, Hot, HotOptions, Node, durable_ns, hot, waited_ns};
 pub use import::{Imported, import};
-pub use log::{Claim, History, log};
+pub use log::{History, SignedGeneration, log};
 pub use output::{open_output, unless_reader_left, write_output};
-pub use pin::{LetGo, Pinned, hold, let_go, pinned, word};
+pub use pin::{Pinned, ReleaseReason, pin, pinned, unpin, word};
 pub use recover::{RecoverOptions, Recovery, locate_backup, recover};
 pub use scrub::{ScrubOptions, scrub};
-pub use seal::{SealOptions, Sealed, seal};
-pub use serve::{ServeOptions, Shown, serve};
+pub use seal::{SealOptions, SignOutcome, seal};
+pub use serve::{ServeFront, ServeOptions, serve};
 pub use speed::{Change, Changes, Data, SpeedOptions, compare_speed, speed};
 pub use status::status;
 pub use update::{UpdateOptions, update};

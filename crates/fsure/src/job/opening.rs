@@ -114,7 +114,7 @@ pub(super) fn require_record(place: &RootLocation) -> Result<()> {
 
 /// The same for a run that might require a signature. The records that travel with the
 /// data are not signed, and no record must be made of them.
-pub(super) fn require_believed(place: &RootLocation, options: &Options) -> Result<()> {
+pub(super) fn require_trusted_record(place: &RootLocation, options: &Options) -> Result<()> {
     match options.signed_by {
         Some(_) if !place.is_recorded() => Err(Error::RecordUntrusted {
             catalog: place.catalog.clone(),
@@ -128,7 +128,7 @@ pub(super) fn require_believed(place: &RootLocation, options: &Options) -> Resul
 }
 
 /// Checks the signature of the record; `None` if none is required.
-pub(super) fn trusted<'a>(
+pub(super) fn check_signature<'a>(
     place: &'a RootLocation,
     open: &OpenRoot,
     catalog: &mut Catalog,
@@ -161,7 +161,7 @@ pub(super) fn require_scope(
 
 /// Returns the reason why the root cannot be the recorded one; `None` if it can. A catalog
 /// in the root came with it: then the root is a copy, and can be judged.
-pub(super) fn offline(
+pub(super) fn detect_offline(
     place: &RootLocation,
     open: &OpenRoot,
     catalog: &Catalog,
@@ -322,7 +322,7 @@ pub(super) fn plan(
 
 /// Refuses to record a tree in which a file might be half healed: its date
 /// makes it look like an edit.
-pub(super) fn refuse_half_healed(place: &RootLocation) -> Result<()> {
+pub(super) fn reject_interrupted_heal(place: &RootLocation) -> Result<()> {
     if !os_path::exists(&Catalog::journal_file(&place.catalog)) {
         return Ok(());
     }
@@ -334,7 +334,7 @@ pub(super) fn refuse_half_healed(place: &RootLocation) -> Result<()> {
 }
 
 /// Warns if a heal was cut off.
-pub(super) fn tell_cut_off(
+pub(super) fn warn_interrupted_heal(
     place: &RootLocation,
     catalog: &Catalog,
     monitor: &dyn Monitor,

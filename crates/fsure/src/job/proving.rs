@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use super::Options;
-use super::expected::{Expected, expected};
+use super::expected::{ListCatalog, expected};
 use super::import::Import;
 use super::listing::Refusal;
 use super::opening::plan;
@@ -30,7 +30,7 @@ impl Import<'_> {
         monitor: &dyn Monitor,
     ) -> Result<()> {
         let digests = self.catalog.settings().digests;
-        let Expected { catalog: mut proven, troubles, .. } =
+        let ListCatalog { catalog: mut proven, troubles, .. } =
             expected(self.place, self.open, source, digests, monitor)?;
         let rules = UpdateRules {
             full: false,
@@ -43,7 +43,7 @@ impl Import<'_> {
         let mut plan = plan(self.place, self.open, &proven, options, Purpose::Update(rules), true)?;
         plan.is_list = true;
         plan.force = true;
-        let outcome = scan(&plan, &mut proven, &Listed(monitor))?;
+        let outcome = scan(&plan, &mut proven, &ListedFilesMonitor(monitor))?;
         if let Some(why) = outcome.record_untrusted {
             return Err(Error::Internal(format!("the list as a catalog: {why}")));
         }
@@ -131,9 +131,9 @@ impl Import<'_> {
 }
 
 /// Hears of files in the list only: the others are nobody's business here.
-struct Listed<'a>(&'a dyn Monitor);
+struct ListedFilesMonitor<'a>(&'a dyn Monitor);
 
-impl Monitor for Listed<'_> {
+impl Monitor for ListedFilesMonitor<'_> {
     fn progress(&self, progress: &Progress, current: Option<&RelPath>) {
         self.0.progress(progress, current);
     }

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use super::opening::{
-    OpenRoot, keep_backup, offline, offline_outcome, open_root, plan, require_believed,
-    require_scope, trusted, warn_of_other_root,
+    OpenRoot, check_signature, detect_offline, keep_backup, offline_outcome, open_root, plan,
+    require_scope, require_trusted_record, warn_of_other_root,
 };
 use super::verify::open_catalog;
 use super::{Options, nested_place};
@@ -35,10 +35,10 @@ pub fn scrub(
     monitor: &dyn Monitor,
 ) -> Result<Outcome> {
     let common = &options.common;
-    require_believed(place, common)?;
+    require_trusted_record(place, common)?;
     let open = open_root(place)?;
     let (mut catalog, may_write) = open_catalog(place, monitor)?;
-    if let Some(offline) = offline(place, &open, &catalog)?.filter(|_| !common.force) {
+    if let Some(offline) = detect_offline(place, &open, &catalog)?.filter(|_| !common.force) {
         return Ok(offline_outcome(offline, false));
     }
     let consequence = "it is judged as a copy, by content, size and date";
@@ -53,7 +53,7 @@ pub fn scrub(
     let mut plan = plan(place, &open, &catalog, common, Purpose::Verify, may_write)?;
     plan.command = "scrub";
     plan.scrub = Some(rules(place, &open, options, &mut catalog)?);
-    let trusted = trusted(place, &open, &mut catalog, common)?;
+    let trusted = check_signature(place, &open, &mut catalog, common)?;
     let mut outcome = scan(&plan, &mut catalog, monitor)?;
     if let Some(trusted) = trusted {
         trusted.conclude_again(&mut outcome, &mut catalog)?;

@@ -31,7 +31,7 @@ pub struct SealOptions {
 
 /// The result of [`seal`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sealed {
+pub struct SignOutcome {
     /// The signature.
     pub signed: SignatureInfo,
     /// Recorded files.
@@ -47,7 +47,11 @@ pub struct Sealed {
 }
 
 /// Signs the record of a root.
-pub fn seal(place: &RootLocation, options: &SealOptions, monitor: &dyn Monitor) -> Result<Sealed> {
+pub fn seal(
+    place: &RootLocation,
+    options: &SealOptions,
+    monitor: &dyn Monitor,
+) -> Result<SignOutcome> {
     require_record(place)?;
     if !place.scope.is_root() {
         return Err(Error::Usage {
@@ -98,7 +102,7 @@ pub fn seal(place: &RootLocation, options: &SealOptions, monitor: &dyn Monitor) 
     let (chain, file) = write(place, options, &mut catalog, statement)?;
     keep_backup(place, &mut catalog, &options.backup_folders, monitor)?;
     let key = options.signer.verifier();
-    Ok(Sealed {
+    Ok(SignOutcome {
         signed: signed(&chain, key.id()),
         files: claimed.files,
         bytes: claimed.bytes,

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use fsure_os::volume::Volume;
 use fsure_os::{input, path as os_path, plain};
 
-use super::compare::Side;
-use super::expected::{Expected, expected_where};
-use super::listing::Named;
+use super::compare::CompareSide;
+use super::expected::{ListCatalog, expected_where};
+use super::listing::ResolvedEntry;
 use super::look::{look, warn_of_known_damage};
 use super::opening::{open_root, require_record};
 use super::{Options, listing};
@@ -25,14 +25,14 @@ use crate::words::{
 const SQLITE: &[u8] = b"SQLite format 3\0";
 
 /// One side of a comparison as the user has named it.
-pub(super) enum Given {
+pub(super) enum CompareInput {
     Folder(RootLocation),
     Catalog(PathBuf),
     List(Source),
 }
 
-impl Given {
-    pub(super) fn of(side: &Side, monitor: &dyn Monitor) -> Result<Self> {
+impl CompareInput {
+    pub(super) fn of(side: &CompareSide, monitor: &dyn Monitor) -> Result<Self> {
         if os_path::is_folder(&side.path) {
             return locate(&side.path, None).map(Self::Folder);
         }
@@ -107,8 +107,8 @@ impl Given {
 }
 
 /// Returns the name of an entry, as the list spells it.
-fn as_written(listed: &ManifestEntry) -> Named {
-    Named { path: listed.path.clone(), there: None, written: None }
+fn as_written(listed: &ManifestEntry) -> ResolvedEntry {
+    ResolvedEntry { path: listed.path.clone(), there: None, written: None }
 }
 
 /// One of the two trees as records, page by page.
@@ -193,19 +193,19 @@ impl Opened {
         };
         let root = (Volume::unknown(), 0);
         let digests = AlgorithmSet::of(&[wanted]);
-        let Expected { catalog, troubles, .. } =
+        let ListCatalog { catalog, troubles, .. } =
             expected_where(root, source, digests, &mut find, monitor)?;
-        let listing::Troubles { malformed, unusable } = troubles;
+        let listing::ListProblems { malformed, unusable } = troubles;
         let opened = Self::of(catalog, RelPath::root());
         Ok(Self { is_list: true, malformed, unusable, ..opened })
     }
 
     /// Returns the name of an entry of the other side, as this side spells it.
-    fn named(&mut self, listed: &ManifestEntry) -> Result<Named> {
+    fn named(&mut self, listed: &ManifestEntry) -> Result<ResolvedEntry> {
         let others = if self.has(&listed.path)? { Vec::new() } else { listed.other_spellings() };
         for path in others {
             if self.has(&path)? {
-                return Ok(Named { path, there: None, written: Some(listed.path.clone()) });
+                return Ok(ResolvedEntry { path, there: None, written: Some(listed.path.clone()) });
             }
         }
         Ok(as_written(listed))
@@ -229,10 +229,10 @@ impl Opened {
             let path = RelPath::from_bytes(&stored.path().as_bytes()[first.len()..]);
             let what = match stored {
                 StoredRow::Sound(row) if row.is_gone() => continue,
-                _ if self.unread.remove(&path) => What::Unread,
-                StoredRow::Bad(_) => What::BadRecord,
+                _ if self.unread.remove(&path) => SideRecord::Unread,
+                StoredRow::Bad(_) => SideRecord::BadRecord,
                 StoredRow::Sound(row) => {
-                    What::Record(Box::new(Record { path: path.clone(), ..row.record }))
+                    SideRecord::Record(Box::new(Record { path: path.clone(), ..row.record }))
                 }
             };
             return Ok(Some(Item { path, what }));
@@ -243,11 +243,11 @@ impl Opened {
 /// A path on one side.
 pub(super) struct Item {
     pub(super) path: RelPath,
-    pub(super) what: What,
+    pub(super) what: SideRecord,
 }
 
 /// The record of a path, or the reason why there is none that can be compared.
-pub(super) enum What {
+pub(super) enum SideRecord {
     /// Its record, under its path below the scope.
     Record(Box<Record>),
     /// It could not be read.

@@ -8,9 +8,9 @@ use fsure_os::path as os_path;
 
 use super::heal::refresh;
 use super::opening::{
-    OpenRoot, is_empty, is_recorded_root, keep_backup, lock, offline, offline_outcome, open_root,
-    plan, refuse_half_healed, require_record, require_scope, root_identity, tell_cut_off,
-    warn_of_other_root,
+    OpenRoot, detect_offline, is_empty, is_recorded_root, keep_backup, lock, offline_outcome,
+    open_root, plan, reject_interrupted_heal, require_record, require_scope, root_identity,
+    warn_interrupted_heal, warn_of_other_root,
 };
 use super::{Options, carried, layout};
 use crate::catalog::{
@@ -56,7 +56,7 @@ pub fn update(
     options: &UpdateOptions,
     monitor: &dyn Monitor,
 ) -> Result<Outcome> {
-    refuse_unheard_of(options)?;
+    reject_unsupported_options(options)?;
     if options.only_completes {
         require_record(place)?;
     }
@@ -64,8 +64,8 @@ pub fn update(
     refuse_irregular_parity(&place.catalog)?;
     let is_made = !place.is_recorded();
     let mut catalog = open_or_create(place, &open, options, monitor)?;
-    refuse_half_healed(place)?;
-    tell_cut_off(place, &catalog, monitor)?;
+    reject_interrupted_heal(place)?;
+    warn_interrupted_heal(place, &catalog, monitor)?;
     if catalog.is_read_only() {
         return Err(Error::RecordNotWritten {
             catalog: place.catalog.clone(),
@@ -74,7 +74,7 @@ pub fn update(
         });
     }
     let common = &options.common;
-    if let Some(offline) = offline(place, &open, &catalog)?.filter(|_| !common.force) {
+    if let Some(offline) = detect_offline(place, &open, &catalog)?.filter(|_| !common.force) {
         return Ok(offline_outcome(offline, true));
     }
     require_scope(place, &open, &mut catalog)?;
@@ -108,7 +108,7 @@ pub fn update(
         if let Err(error) = adopted {
             drop(catalog);
             if is_made {
-                unmake(place);
+                remove_new_catalog(place);
             }
             return Err(error);
         }
@@ -127,7 +127,7 @@ pub fn update(
 }
 
 /// Removes a new catalog after a failed run.
-fn unmake(place: &RootLocation) {
+fn remove_new_catalog(place: &RootLocation) {
     os_path::remove(&place.catalog, false);
     os_path::remove(&Catalog::lock_file(&place.catalog), place.is_inside());
 }
@@ -141,7 +141,7 @@ fn choices(before: RootOptions, options: &UpdateOptions) -> RootOptions {
 }
 
 /// Refuses options that this system does not support.
-fn refuse_unheard_of(options: &UpdateOptions) -> Result<()> {
+fn reject_unsupported_options(options: &UpdateOptions) -> Result<()> {
     let message = if let Some(aspect) = options.meta.and_then(unheard_of) {
         format!("this system tells fsure nothing of '{}'", aspect.name())
     } else if options.layout.is_some_and(|layout| layout != SidecarKind::Tree) && !HAS_ATTRIBUTES {

@@ -4,8 +4,8 @@
 //! read-only medium, it is said and left.
 
 use super::opening::{
-    keep_backup, lock, offline, offline_outcome, open_root, plan, require_believed, require_scope,
-    tell_cut_off, trusted, warn_of_other_root,
+    check_signature, detect_offline, keep_backup, lock, offline_outcome, open_root, plan,
+    require_scope, require_trusted_record, warn_interrupted_heal, warn_of_other_root,
 };
 use super::{Options, carried, layout};
 use crate::catalog::{Catalog, RootLocation};
@@ -21,18 +21,18 @@ pub fn verify(place: &RootLocation, options: &Options, monitor: &dyn Monitor) ->
     {
         return Ok(outcome);
     }
-    require_believed(place, options)?;
+    require_trusted_record(place, options)?;
     let open = open_root(place)?;
     let (mut catalog, may_write) = open_catalog(place, monitor)?;
-    if let Some(offline) = offline(place, &open, &catalog)?.filter(|_| !options.force) {
+    if let Some(offline) = detect_offline(place, &open, &catalog)?.filter(|_| !options.force) {
         return Ok(offline_outcome(offline, false));
     }
     let consequence = "it is judged as a copy, by content, size and date";
     warn_of_other_root(&open, &catalog, consequence, monitor);
     require_scope(place, &open, &mut catalog)?;
-    tell_cut_off(place, &catalog, monitor)?;
+    warn_interrupted_heal(place, &catalog, monitor)?;
     let mut plan = plan(place, &open, &catalog, options, Purpose::Verify, may_write)?;
-    let trusted = trusted(place, &open, &mut catalog, options)?;
+    let trusted = check_signature(place, &open, &mut catalog, options)?;
     plan.binds_claims = trusted.is_some();
     let mut outcome = scan(&plan, &mut catalog, monitor)?;
     if let Some(trusted) = trusted {

@@ -16,10 +16,10 @@ use fsure_os::{path as os_path, plain};
 
 use super::files;
 use super::frame::{self, Kind, PATIENCE, Secret, broken};
-use super::kept::{self, Cut, kept};
-use super::line::{self, Kept, Line, Listener, Method, Summary};
+use super::kept::{self, StoredCut, kept};
+use super::line::{self, DriveHistory, Listener, Message, Method, Summary};
 use super::plan::Way;
-use super::record::{self, Asked, Opened, Run, Told};
+use super::record::{self, Opened, Run, RunInfo, RunQuery};
 use super::write::{no_witness, volume_of};
 use super::{Acknowledged, BLOCK, Device, Found, Judge, Judged};
 use crate::words::{Clock, Error, ExitCode, IoContext as _, Result};
@@ -49,11 +49,11 @@ pub fn check(options: &CheckOptions, listener: &dyn Listener) -> Result<ExitCode
         Err(why) => nothing(None, 0, 0, why),
     };
     let code = match summary.state {
-        line::State::Passed => ExitCode::Clean,
-        line::State::Failed => ExitCode::Damage,
-        line::State::NothingShown => ExitCode::Incomplete,
+        line::CheckState::Passed => ExitCode::Clean,
+        line::CheckState::Failed => ExitCode::Damage,
+        line::CheckState::NothingShown => ExitCode::Incomplete,
     };
-    listener.told(&Line::Summary(Summary { exit_code: code.number(), ..summary }));
+    listener.told(&Message::Summary(Summary { exit_code: code.number(), ..summary }));
     Ok(code)
 }
 
@@ -61,7 +61,7 @@ pub fn check(options: &CheckOptions, listener: &dyn Listener) -> Result<ExitCode
 fn nothing(run: Option<String>, acked: u64, heard_ms: u64, why: String) -> Summary {
     Summary {
         run,
-        state: line::State::NothingShown,
+        state: line::CheckState::NothingShown,
         acked,
         failed: 0,
         heard_ms,
@@ -76,7 +76,7 @@ fn nothing(run: Option<String>, acked: u64, heard_ms: u64, why: String) -> Summa
 /// Report of the witness about a run.
 struct Asking {
     run: Run,
-    told: Told,
+    told: RunInfo,
     owed: Vec<Acknowledged>,
 }
 
@@ -87,7 +87,7 @@ impl Asking {
         let unheard = |error: io::Error| no_witness(&options.witness, &error.to_string());
         let stream = Stream::connect(&options.witness, PATIENCE).map_err(unheard)?;
         let (mut sender, mut receiver) = frame::call(stream, &options.secret).map_err(unheard)?;
-        let asked = Asked {
+        let asked = RunQuery {
             run: options.run.clone(),
             host: plain::host(),
             folder: folder.to_string_lossy().into_owned(),
@@ -103,7 +103,7 @@ impl Asking {
             }
             told => told.map_err(unheard)?,
         };
-        let told: Told = serde_json::from_slice(&told)
+        let told: RunInfo = serde_json::from_slice(&told)
             .map_err(|_| unheard(broken("what it tells is no JSON of ours")))?;
         let run = record::run_of(&told.opened.run)
             .ok_or_else(|| unheard(broken("what it tells is of no run")))?;
@@ -125,7 +125,7 @@ impl Asking {
         folder: &Path,
     ) -> Result<Summary> {
         let acked = self.told.acked.values().sum();
-        let Told { opened, heard_ms, .. } = &self.told;
+        let RunInfo { opened, heard_ms, .. } = &self.told;
         let run = opened.run.clone();
         let nothing = |why: &str| Ok(nothing(Some(run.clone()), acked, *heard_ms, why.to_owned()));
         if self.told.is_ended {
@@ -150,7 +150,7 @@ impl Asking {
         let why_uncut = why_uncut(opened, stack::life(folder), stack::boot());
         self.tell(&judged, listener);
         let summary = Summary {
-            state: if failed > 0 { line::State::Failed } else { line::State::Passed },
+            state: if failed > 0 { line::CheckState::Failed } else { line::CheckState::Passed },
             failed,
             read: way,
             why: None,
@@ -158,7 +158,7 @@ impl Asking {
         };
         let shows_nothing = |why: &str| {
             let why = Some(why.to_owned());
-            Ok(Summary { state: line::State::NothingShown, why, ..summary.clone() })
+            Ok(Summary { state: line::CheckState::NothingShown, why, ..summary.clone() })
         };
         // What the writer removes meanwhile is not lost, and its cut is still to come.
         if is_being_written {
@@ -263,7 +263,7 @@ impl Asking {
         for (number, acked) in &self.told.acked {
             let judged = judged.get(number).copied().unwrap_or_default();
             let method = Method::new(Way::name_of(*number), *acked, &judged);
-            listener.told(&Line::Method(method));
+            listener.told(&Message::Method(method));
         }
     }
 }
@@ -347,10 +347,10 @@ fn show(
 }
 
 /// Keeps the result; returns everything that is kept of the drive.
-fn keep(options: &CheckOptions, summary: &Summary, device: &Device) -> Result<Kept> {
+fn keep(options: &CheckOptions, summary: &Summary, device: &Device) -> Result<DriveHistory> {
     let run = summary.run.clone().unwrap_or_default();
     let checked = super::timestamp(&options.clock);
-    let cut = Cut::new(run, checked, device.clone(), summary.acked, summary.failed);
+    let cut = StoredCut::new(run, checked, device.clone(), summary.acked, summary.failed);
     kept::keep(&options.results, &cut).context("keep the result in", &options.results)?;
     kept(&options.results, device).context("read", &options.results)
 }

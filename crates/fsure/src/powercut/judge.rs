@@ -79,13 +79,13 @@ impl Judged {
 #[derive(Debug)]
 pub struct Judge {
     run: [u8; 16],
-    owed: BTreeMap<(u32, u64), Owed>,
+    owed: BTreeMap<(u32, u64), OwedWrite>,
     latest_there: u64,
     extra: BTreeMap<u32, u64>,
 }
 
 #[derive(Debug)]
-struct Owed {
+struct OwedWrite {
     write: Acknowledged,
     fault: Option<Fault>,
 }
@@ -96,7 +96,7 @@ impl Judge {
         let mut owed = BTreeMap::new();
         for write in acknowledged {
             let place = (write.stamp.file, write.stamp.offset);
-            let first = || Owed { write, fault: Some(Fault::Lost) };
+            let first = || OwedWrite { write, fault: Some(Fault::Lost) };
             let last = owed.entry(place).or_insert_with(first);
             if write.stamp.number > last.write.stamp.number {
                 last.write = write;

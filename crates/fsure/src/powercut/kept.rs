@@ -9,7 +9,7 @@ use fsure_os::{path as os_path, plain};
 use serde::{Deserialize, Serialize};
 
 use super::Device;
-use super::line::Kept;
+use super::line::DriveHistory;
 
 /// The version of a line.
 const VERSION: u32 = 1;
@@ -17,7 +17,7 @@ const VERSION: u32 = 1;
 /// A line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "cut")]
-pub(super) struct Cut {
+pub(super) struct StoredCut {
     pub(super) version: u32,
     pub(super) run: String,
     pub(super) checked: String,
@@ -27,7 +27,7 @@ pub(super) struct Cut {
     pub(super) failed: u64,
 }
 
-impl Cut {
+impl StoredCut {
     pub(super) fn new(
         run: String,
         checked: String,
@@ -40,7 +40,7 @@ impl Cut {
 }
 
 /// Appends a line, durably.
-pub(super) fn keep(file: &Path, cut: &Cut) -> io::Result<()> {
+pub(super) fn keep(file: &Path, cut: &StoredCut) -> io::Result<()> {
     let mut growing = Growing::open(file)?;
     let mut text = Vec::new();
     growing.content()?.read_to_end(&mut text)?;
@@ -56,15 +56,15 @@ pub(super) fn keep(file: &Path, cut: &Cut) -> io::Result<()> {
 
 /// Returns all that is known of a drive with its firmware. A run is one cut, however
 /// often it was checked.
-pub fn kept(file: &Path, device: &Device) -> io::Result<Kept> {
+pub fn kept(file: &Path, device: &Device) -> io::Result<DriveHistory> {
     if !os_path::exists(file) {
-        return Ok(Kept::default());
+        return Ok(DriveHistory::default());
     }
     let mut text = Vec::new();
     plain::open(file)?.read_to_end(&mut text)?;
-    let mut runs = BTreeMap::<String, Cut>::new();
+    let mut runs = BTreeMap::<String, StoredCut>::new();
     for line in text.split(|byte| *byte == b'\n') {
-        let Ok(cut) = serde_json::from_slice::<Cut>(line) else { continue };
+        let Ok(cut) = serde_json::from_slice::<StoredCut>(line) else { continue };
         if cut.version != VERSION || !cut.device.is_same(device) {
             continue;
         }
@@ -73,7 +73,7 @@ pub fn kept(file: &Path, device: &Device) -> io::Result<Kept> {
             _ => drop(runs.insert(cut.run.clone(), cut)),
         }
     }
-    let mut all = Kept::default();
+    let mut all = DriveHistory::default();
     for cut in runs.values() {
         all.made += 1;
         all.acknowledged = all.acknowledged.saturating_add(cut.acked);
@@ -96,9 +96,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("powercut.jsonl");
         let one = device("S1", Some("F1"));
-        assert_eq!(kept(&file, &one).unwrap(), Kept::default());
+        assert_eq!(kept(&file, &one).unwrap(), DriveHistory::default());
         let cut = |run: &str, device: &Device, failed| {
-            Cut::new(run.to_owned(), "2026".to_owned(), device.clone(), 100, failed)
+            StoredCut::new(run.to_owned(), "2026".to_owned(), device.clone(), 100, failed)
         };
         keep(&file, &cut("a", &one, 0)).unwrap();
         keep(&file, &cut("a", &one, 2)).unwrap();
@@ -112,9 +112,9 @@ mod tests {
         keep(&file, &cut("c", &device("S2", Some("F1")), 7)).unwrap();
         keep(&file, &cut("d", &device("S1", Some("F2")), 7)).unwrap();
         keep(&file, &cut("e", &device("S1", None), 7)).unwrap();
-        let all = Kept { made: 2, acknowledged: 200, lost: 2 };
+        let all = DriveHistory { made: 2, acknowledged: 200, lost: 2 };
         assert_eq!(kept(&file, &one).unwrap(), all);
-        let unknown = Kept { made: 1, acknowledged: 100, lost: 7 };
+        let unknown = DriveHistory { made: 1, acknowledged: 100, lost: 7 };
         assert_eq!(kept(&file, &device("S1", None)).unwrap(), unknown);
     }
 }

@@ -10,7 +10,7 @@ use crate::words::Monitor;
 /// [`Monitor`]. Calls must not block for long.
 pub trait Listener: Monitor {
     /// Receives a line about an event.
-    fn told(&self, _line: &Line) {}
+    fn told(&self, _line: &Message) {}
 
     /// Receives the current state in words, several times a second.
     fn under_way(&self, _words: &str) {}
@@ -21,7 +21,7 @@ impl Listener for crate::words::NullMonitor {}
 /// One line.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
-pub enum Line {
+pub enum Message {
     /// The witness listens.
     Listening {
         /// Address at which it listens.
@@ -78,7 +78,7 @@ pub enum Line {
     Summary(Summary),
 }
 
-impl Line {
+impl Message {
     /// The line for programs; no line end.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("numbers and text under fixed names")
@@ -147,7 +147,7 @@ impl Method {
 /// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum State {
+pub enum CheckState {
     /// All that was acknowledged is there.
     Passed,
     /// Something is not.
@@ -162,7 +162,7 @@ pub struct Summary {
     /// The run; `None` if there is none.
     pub run: Option<String>,
     /// Result of the check.
-    pub state: State,
+    pub state: CheckState,
     /// Writes acknowledged.
     pub acked: u64,
     /// Blocks that do not hold what was acknowledged last.
@@ -174,7 +174,7 @@ pub struct Summary {
     /// The drive, if the result can be attributed to one.
     pub device: Option<Device>,
     /// All that is kept of that drive, with this.
-    pub cuts: Option<Kept>,
+    pub cuts: Option<DriveHistory>,
     /// Reason why nothing is shown, or why the result is not attributed to a drive.
     pub why: Option<String>,
     /// The exit code.
@@ -183,7 +183,7 @@ pub struct Summary {
 
 /// All cuts of a drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Kept {
+pub struct DriveHistory {
     /// Cuts made.
     pub made: u64,
     /// Writes acknowledged before them.

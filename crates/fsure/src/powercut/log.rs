@@ -8,7 +8,7 @@ use std::time::Instant;
 use fsure_os::append::{self, Growing};
 use fsure_os::plain;
 
-use super::record::{self, Memory, Opened, Record, Run};
+use super::record::{self, AckedWrites, Opened, Record, Run};
 use crate::words::Clock;
 
 const MAGIC: [u8; 8] = *b"fsurelog";
@@ -33,7 +33,7 @@ pub(super) fn path_of(folder: &Path, run: &Run) -> PathBuf {
 #[derive(Debug)]
 pub(super) struct Log {
     file: Growing,
-    pub(super) memory: Memory,
+    pub(super) memory: AckedWrites,
     /// Time of the run at `began`, in milliseconds.
     base_ms: u64,
     began: Instant,
@@ -56,7 +56,7 @@ impl Log {
         if is_torn(&start) {
             file.shorten(0)?;
             let mut log =
-                Self { file, memory: Memory::default(), base_ms: 0, began: Instant::now() };
+                Self { file, memory: AckedWrites::default(), base_ms: 0, began: Instant::now() };
             let json = serde_json::to_vec(&(opened, wall_ms)).expect("plain text");
             log.file.append(&[&MAGIC[..], &VERSION.to_le_bytes(), run].concat())?;
             log.append(0, OPENED, &json)?;
@@ -113,7 +113,7 @@ impl Log {
 }
 
 /// Reads the log of a run without changing it.
-pub(super) fn read(folder: &Path, run: &Run) -> io::Result<(Opened, Memory)> {
+pub(super) fn read(folder: &Path, run: &Run) -> io::Result<(Opened, AckedWrites)> {
     Read::of(run, append::read(&path_of(folder, run))?).map(|read| (read.opened, read.memory))
 }
 
@@ -139,7 +139,7 @@ fn first(path: &Path, run: &Run) -> io::Result<(u64, Opened)> {
 /// A log as it was read.
 struct Read {
     opened: Opened,
-    memory: Memory,
+    memory: AckedWrites,
     /// Bytes that are whole.
     whole: u64,
     /// Times at which the witness last began to listen: of the run, and by the system's
@@ -188,7 +188,7 @@ impl Read {
         let Some((0, OPENED, body)) = entry(&bytes) else { return Err(damaged(first)) };
         let (opened, wall_ms) = serde_json::from_slice(body).map_err(|_| damaged(first))?;
         let whole = first + bytes.len() as u64;
-        Ok(Self { opened, memory: Memory::default(), whole, awake: (0, wall_ms) })
+        Ok(Self { opened, memory: AckedWrites::default(), whole, awake: (0, wall_ms) })
     }
 
     fn take(&mut self, at_ms: u64, body: &[u8]) -> Option<()> {

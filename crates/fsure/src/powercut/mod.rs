@@ -23,7 +23,7 @@ pub use device::Device;
 pub use frame::{Secret, VERSION};
 pub use judge::{Acknowledged, Fault, Found, Judge, Judged};
 pub use kept::kept;
-pub use line::{Kept, Line, Listener, Method, RunBegins, State, Summary};
+pub use line::{CheckState, DriveHistory, Listener, Message, Method, RunBegins, Summary};
 pub use plan::{Pattern, Way};
 pub use record::{Opened, Run, run_name, run_of};
 pub use stamp::{BLOCK, Stamp, Unstamped};

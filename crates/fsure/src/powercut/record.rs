@@ -52,7 +52,7 @@ pub struct Opened {
 
 /// Request of a checker: a run by its name, or the last of a folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Asked {
+pub(super) struct RunQuery {
     pub(super) run: Option<String>,
     pub(super) host: String,
     pub(super) folder: String,
@@ -60,7 +60,7 @@ pub(super) struct Asked {
 
 /// Response of a witness about a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Told {
+pub(super) struct RunInfo {
     pub(super) opened: Opened,
     /// Writes acknowledged, by method.
     pub(super) acked: BTreeMap<u32, u64>,
@@ -193,7 +193,7 @@ pub(super) fn owed(run: Run, mut body: &[u8]) -> Option<Vec<Acknowledged>> {
 
 /// A run in the memory of a witness.
 #[derive(Debug, Default)]
-pub(super) struct Memory {
+pub(super) struct AckedWrites {
     /// The number of the next record.
     pub(super) next: u64,
     pub(super) is_ended: bool,
@@ -206,7 +206,7 @@ pub(super) struct Memory {
     owed: BTreeMap<(u32, u64), (Write, u64)>,
 }
 
-impl Memory {
+impl AckedWrites {
     /// Returns true if records that begin with this number can come next.
     pub(super) fn can_take(&self, first: u64) -> bool {
         first <= self.next && !self.is_ended
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn the_last_acknowledged_write_of_a_block_is_owed_until_it_is_forgotten() {
-        let mut memory = Memory::default();
+        let mut memory = AckedWrites::default();
         let records = [begin(1, 0), begin(2, 4096), Record::Ack(1), begin(3, 0), Record::Ack(2)];
         memory.take(10, 0, &records);
         memory.take(30, 5, &[Record::Ack(3), Record::Ack(77), begin(4, 0)]);

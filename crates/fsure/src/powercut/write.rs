@@ -11,7 +11,7 @@ use fsure_os::stack::{self, Medium, Stack};
 use fsure_os::{path as os_path, plain, volume};
 
 use super::files::{self, Files};
-use super::line::{Line, Listener, RunBegins};
+use super::line::{Listener, Message, RunBegins};
 use super::link::{Link, State};
 use super::plan::{Pattern, Way};
 use super::record::{self, Opened, Record, Run};
@@ -189,7 +189,7 @@ fn begin(
             hint: Some("'--methods' and '--patterns' say what to try".to_owned()),
         });
     }
-    listener.told(&Line::Run(RunBegins {
+    listener.told(&Message::Run(RunBegins {
         run: record::run_name(&run),
         folder: files.folder().to_string_lossy().into_owned(),
         unknown: device.as_ref().err().cloned(),
@@ -199,7 +199,7 @@ fn begin(
         seed,
     }));
     let mut random = Random::new(seed);
-    let cutter = Cutter::new(options, &mut random);
+    let cutter = CutScheduler::new(options, &mut random);
     let began = Instant::now();
     let mut writer =
         Writer { options, listener, link, files, patterns, random, cutter, began, looked: began };
@@ -242,7 +242,7 @@ pub(super) fn no_witness(address: &str, why: &str) -> Error {
 }
 
 /// Reason why writing came to an end.
-enum Ended {
+enum WriteEnd {
     Asked(ExitCode),
     OnTime,
     Failed(Error),
@@ -255,13 +255,13 @@ struct Writer<'a> {
     files: Files<'a>,
     patterns: Vec<Pattern>,
     random: Random,
-    cutter: Option<Cutter>,
+    cutter: Option<CutScheduler>,
     began: Instant,
     looked: Instant,
 }
 
 impl Writer<'_> {
-    fn write(&mut self) -> Ended {
+    fn write(&mut self) -> WriteEnd {
         loop {
             let way = self.random.below(self.files.ways() as u64) as usize;
             let turn = between(&mut self.random, TURN_MS);
@@ -277,7 +277,7 @@ impl Writer<'_> {
     }
 
     /// Writes by one way for a while, which has the drive for itself.
-    fn turn(&mut self, way: usize, span: Duration) -> std::result::Result<(), Ended> {
+    fn turn(&mut self, way: usize, span: Duration) -> std::result::Result<(), WriteEnd> {
         let until = Instant::now() + span;
         while Instant::now() < until {
             if self.looked.elapsed() >= LOOK {
@@ -301,12 +301,12 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn failed(&self, doing: &'static str, source: std::io::Error) -> Ended {
-        Ended::Failed(Error::Io { doing, path: self.files.folder().to_owned(), source })
+    fn failed(&self, doing: &'static str, source: std::io::Error) -> WriteEnd {
+        WriteEnd::Failed(Error::Io { doing, path: self.files.folder().to_owned(), source })
     }
 
     /// Rests for a while: everything is durable, and nothing is written.
-    fn rest(&mut self, until: Instant) -> std::result::Result<(), Ended> {
+    fn rest(&mut self, until: Instant) -> std::result::Result<(), WriteEnd> {
         while Instant::now() < until {
             self.look()?;
             std::thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
@@ -315,17 +315,17 @@ impl Writer<'_> {
     }
 
     /// Checks everything but the drive.
-    fn look(&mut self) -> std::result::Result<(), Ended> {
+    fn look(&mut self) -> std::result::Result<(), WriteEnd> {
         self.looked = Instant::now();
         let (state, oldest) = self.link.state();
         if let State::Refused(why) = &state {
-            return Err(Ended::Failed(no_witness(&self.options.witness, why)));
+            return Err(WriteEnd::Failed(no_witness(&self.options.witness, why)));
         }
         if let Some(code) = self.listener.stop_requested() {
-            return Err(Ended::Asked(code));
+            return Err(WriteEnd::Asked(code));
         }
         if self.options.span.is_some_and(|span| self.began.elapsed() >= span) {
-            return Err(Ended::OnTime);
+            return Err(WriteEnd::OnTime);
         }
         self.tell(&state, oldest);
         self.cut()
@@ -350,7 +350,7 @@ impl Writer<'_> {
 
     /// Starts the command that cuts the power when its time has come, and checks its
     /// result.
-    fn cut(&mut self) -> std::result::Result<(), Ended> {
+    fn cut(&mut self) -> std::result::Result<(), WriteEnd> {
         let Some(cutter) = &mut self.cutter else { return Ok(()) };
         let (rests, at) = (cutter.rests, self.began + cutter.after);
         if let Some(running) = &mut cutter.running {
@@ -373,7 +373,7 @@ impl Writer<'_> {
         }
         if now >= at {
             let seconds = self.began.elapsed().as_secs_f64();
-            self.listener.told(&Line::Cutting { seconds, is_resting: rests });
+            self.listener.told(&Message::Cutting { seconds, is_resting: rests });
             let started = Running::start(&cutter.line);
             cutter.running = Some(started.map_err(|error| cut_failed(&error.to_string()))?);
         }
@@ -382,17 +382,17 @@ impl Writer<'_> {
 
     /// Ends the run. Its files are removed if it is over, and all of them stay if this
     /// may be the cut.
-    fn end(mut self, run: &str, ended: Ended) -> Result<ExitCode> {
+    fn end(mut self, run: &str, ended: WriteEnd) -> Result<ExitCode> {
         self.cutter = None;
         let may_be_cut = may_be_cut(&ended);
         if !may_be_cut {
             self.link.tell(Record::End);
         }
-        let is_asked = matches!(ended, Ended::Asked(_));
+        let is_asked = matches!(ended, WriteEnd::Asked(_));
         let patience = if is_asked { LAST_WAIT_ASKED } else { LAST_WAIT };
         let is_recorded = self.link.wait(0, patience);
         let is_ended = !may_be_cut && is_recorded;
-        self.listener.told(&Line::Written {
+        self.listener.told(&Message::Written {
             run: run.to_owned(),
             acked: self.files.acknowledged,
             seconds: self.began.elapsed().as_secs_f64(),
@@ -407,29 +407,29 @@ impl Writer<'_> {
             }
         }
         match ended {
-            Ended::Asked(code) => Ok(code),
-            Ended::OnTime => Ok(ExitCode::Clean),
-            Ended::Failed(error) => Err(error),
+            WriteEnd::Asked(code) => Ok(code),
+            WriteEnd::OnTime => Ok(ExitCode::Clean),
+            WriteEnd::Failed(error) => Err(error),
         }
     }
 }
 
 /// Returns true if the drive has gone; any other end of a run is not a cut.
-fn may_be_cut(ended: &Ended) -> bool {
+fn may_be_cut(ended: &WriteEnd) -> bool {
     use std::io::ErrorKind::{QuotaExceeded, StorageFull};
-    let Ended::Failed(Error::Io { source, .. }) = ended else { return false };
+    let WriteEnd::Failed(Error::Io { source, .. }) = ended else { return false };
     !matches!(source.kind(), StorageFull | QuotaExceeded)
 }
 
-fn cut_failed(why: &str) -> Ended {
-    Ended::Failed(Error::Usage {
+fn cut_failed(why: &str) -> WriteEnd {
+    WriteEnd::Failed(Error::Usage {
         message: format!("the command that should cut the power: {why}"),
         hint: None,
     })
 }
 
 /// Time and command of the power cut.
-struct Cutter {
+struct CutScheduler {
     line: String,
     after: Duration,
     /// True if nothing is to be written before the cut.
@@ -438,7 +438,7 @@ struct Cutter {
     running: Option<Running>,
 }
 
-impl Cutter {
+impl CutScheduler {
     fn new(options: &WriteOptions, random: &mut Random) -> Option<Self> {
         let (least, longest) = options.wait;
         let milliseconds = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);

@@ -75,18 +75,18 @@ pub trait Tracker {
 
 /// Knows nothing: everything is looked at.
 #[derive(Clone, Copy, Debug)]
-pub struct Untracked;
+pub struct NoTracker;
 
-impl Tracker for Untracked {
+impl Tracker for NoTracker {
     fn take(&mut self) -> Changes {
         Changes::Unknown
     }
 }
 
 /// Knows nothing at first.
-pub(super) struct First<'a>(pub(super) &'a mut dyn Tracker, pub(super) bool);
+pub(super) struct FirstScanTracker<'a>(pub(super) &'a mut dyn Tracker, pub(super) bool);
 
-impl Tracker for First<'_> {
+impl Tracker for FirstScanTracker<'_> {
     fn take(&mut self) -> Changes {
         if std::mem::replace(&mut self.1, true) { self.0.take() } else { Changes::Unknown }
     }

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 /// The current step of one thread, shared with other threads.
 #[derive(Clone, Debug, Default)]
-pub struct Doing(Arc<Mutex<Option<(&'static str, Instant)>>>);
+pub struct Activity(Arc<Mutex<Option<(&'static str, Instant)>>>);
 
-impl Doing {
+impl Activity {
     /// Begins a step.
     pub fn begin(&self, what: &'static str) {
         self.set(Some((what, Instant::now())));

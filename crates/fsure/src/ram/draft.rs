@@ -12,14 +12,14 @@ use super::content;
 use super::hold::{is_too_large, private};
 use super::index::{Entry, Index};
 use super::journal::path_of;
-use super::look::Seen;
-use super::own::Disk;
+use super::look::ScanResult;
+use super::own::DiskSide;
 use super::stage::{READINGS_MAX, Source, Staging};
 use crate::words::{IoContext as _, RelPath, Result};
 
 /// Result of taking a name into the draft.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(super) enum NameChange {
     /// It is as it was known.
     Same,
     /// It is not.
@@ -31,8 +31,8 @@ pub(super) enum Taken {
 }
 
 /// A generation that is being made.
-pub(super) struct Draft<'a> {
-    pub(super) disk: &'a Disk,
+pub(super) struct GenerationBuilder<'a> {
+    pub(super) disk: &'a DiskSide,
     ram: &'a Side,
     pub(super) index: &'a Index,
     pub(super) changed: BTreeMap<RelPath, Option<Entry>>,
@@ -53,8 +53,13 @@ pub(super) struct Draft<'a> {
     pub(super) staging: Staging,
 }
 
-impl<'a> Draft<'a> {
-    pub(super) fn new(disk: &'a Disk, ram: &'a Side, index: &'a Index, generation: u64) -> Self {
+impl<'a> GenerationBuilder<'a> {
+    pub(super) fn new(
+        disk: &'a DiskSide,
+        ram: &'a Side,
+        index: &'a Index,
+        generation: u64,
+    ) -> Self {
         let (changed, by_inode, since, missing_since, sighted) = Default::default();
         let (round, newest_ns) = (0, i64::MIN);
         let (has_links, staging) = (index.has_links(), Staging::new(generation));
@@ -108,7 +113,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Lists names that were known and asked for or in folders that were listed, and was not there.
-    pub(super) fn gone(&self, seen: &Seen) -> BTreeSet<RelPath> {
+    pub(super) fn gone(&self, seen: &ScanResult) -> BTreeSet<RelPath> {
         let is_gone = |path: &RelPath| !seen.names.contains_key(path);
         let asked = seen.asked.iter().filter(|path| self.known(path).is_some() && is_gone(path));
         let mut gone: BTreeSet<_> = asked.cloned().collect();
@@ -138,7 +143,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Looks at a name, and stages what it holds where that is new.
-    pub(super) fn take(&mut self, path: &RelPath, facts: &Facts) -> Result<Taken> {
+    pub(super) fn stage_if_changed(&mut self, path: &RelPath, facts: &Facts) -> Result<NameChange> {
         let kind = facts.kind;
         if self.known(path).is_some_and(|known| known.is_folder() != (kind == Kind::Folder)) {
             self.remove(path);
@@ -151,28 +156,28 @@ impl<'a> Draft<'a> {
             // What vanished since it was listed: from the RAM side, and from no other.
             Err(error) if is_gone(&error) => {
                 self.remove(path);
-                return Ok(Taken::Differs);
+                return Ok(NameChange::Differs);
             }
             // One file without permission is no reason to keep no other.
-            Err(error) if is_denied(&error) => return Ok(Taken::Denied),
+            Err(error) if is_denied(&error) => return Ok(NameChange::Denied),
             other => other.context("read", path_of(path).as_ref())?,
         };
-        let Some((source, mut entry)) = seen else { return Ok(Taken::Unsettled) };
-        if !self.holds(path, &entry)? {
+        let Some((source, mut entry)) = seen else { return Ok(NameChange::Unsettled) };
+        if !self.disk_can_store(path, &entry)? {
             if kind == Kind::Folder && self.known(path).is_none() {
                 self.note(path, private(entry));
             }
-            return Ok(Taken::Denied);
+            return Ok(NameChange::Denied);
         }
         if let Some(source) = source
             && self.must_stage(path, &entry)
         {
             let staged = self.stage(path, &entry, source);
             if staged.as_ref().is_err_and(is_too_large) {
-                return Ok(Taken::Denied);
+                return Ok(NameChange::Denied);
             }
             let Some(digest) = staged.context("stage", path_of(path).as_ref())? else {
-                return Ok(Taken::Unsettled);
+                return Ok(NameChange::Unsettled);
             };
             entry.digest = digest;
         }
@@ -217,12 +222,12 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    fn note(&mut self, path: &RelPath, entry: Entry) -> Taken {
+    fn note(&mut self, path: &RelPath, entry: Entry) -> NameChange {
         if self.known(path) == Some(&entry) {
-            return Taken::Same;
+            return NameChange::Same;
         }
         self.change(path.clone(), Some(entry));
-        Taken::Differs
+        NameChange::Differs
     }
 }
 

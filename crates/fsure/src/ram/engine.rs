@@ -8,20 +8,20 @@ use std::time::{Duration, Instant};
 
 use fsure_os::mirror::{Facts, Side};
 
-use super::changes::{Changes, First, Tracker};
-use super::doing::Doing;
-use super::draft::Draft;
+use super::changes::{Changes, FirstScanTracker, Tracker};
+use super::doing::Activity;
+use super::draft::GenerationBuilder;
 use super::index::Index;
 use super::journal::{Done, Journal};
-use super::own::{Disk, OWN, trash};
-use super::plan::Planned;
-use super::restore::Missed;
-use super::rounds::{Rounds, Start, rounds};
-use super::turns::Turns;
+use super::own::{DiskSide, OWN, trash};
+use super::plan::PlannedGeneration;
+use super::restore::MissedNames;
+use super::rounds::{RoundsResult, Start, rounds};
+use super::turns::RehashRotation;
 use crate::words::{IoContext as _, RelPath, Result};
 
 /// A RAM side that can be made to hold still: its writers wait.
-pub trait Stillness {
+pub trait Freeze {
     /// From here on nothing changes.
     fn freeze(&self) -> io::Result<()>;
     /// Lets the writers go on.
@@ -30,7 +30,7 @@ pub trait Stillness {
 
 /// Extent of a scan beyond what was reported as changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Depth {
+pub enum CompareDepth {
     /// Files with other dates or sizes, those that are mapped, those whose dates are
     /// too young to be relied on, and of all others some in their turn.
     Dates,
@@ -73,7 +73,7 @@ pub struct Generation {
 
 /// One RAM folder.
 pub struct Engine {
-    pub(super) disk: Disk,
+    pub(super) disk: DiskSide,
     pub(super) ram: Side,
     /// The disk side, as far as it counts.
     pub(super) index: Index,
@@ -87,13 +87,13 @@ pub struct Engine {
     /// Reported already, and of after the last generation.
     pub(super) changes: Changes,
     /// Not found by the last generation, and kept.
-    pub(super) missed: Missed,
+    pub(super) missed: MissedNames,
     /// Of which the disk side has an older version, and of when it is at least.
     pub(super) stale: BTreeMap<RelPath, Instant>,
     /// The time at which the last generation began.
     pub(super) before: Instant,
-    pub(super) mapped: Mapped,
-    pub(super) turns: Turns,
+    pub(super) mapped: MmapTracker,
+    pub(super) turns: RehashRotation,
     /// Counts, and is not applied: an error was in the way.
     pub(super) pending: Option<Journal>,
     /// The disk side's files when they were copied into RAM.
@@ -101,7 +101,7 @@ pub struct Engine {
     /// So long the state of one moment is searched for.
     pub(super) search: Duration,
     /// The current step, for other threads to read.
-    pub(super) doing: Doing,
+    pub(super) doing: Activity,
 }
 
 /// Part of the agreed loss for which the state of one moment is searched for while programs
@@ -115,7 +115,7 @@ const SEARCH_MAX: Duration = Duration::from_secs(1);
 /// every time; and so is once more, when it is asked again, what was dated since it
 /// was asked last: it may have been mapped, written and let go in between.
 #[derive(Default)]
-pub(super) struct Mapped {
+pub(super) struct MmapTracker {
     inodes: BTreeSet<u64>,
     /// Mapped when it was asked last; they may have been written just before they
     /// were let go.
@@ -125,7 +125,7 @@ pub(super) struct Mapped {
     asked: Option<(Instant, Duration)>,
 }
 
-impl Mapped {
+impl MmapTracker {
     /// Asks, unless that would take more than 5 % of the time; then the files that
     /// are to be looked at because of it.
     fn ask(&mut self, ram: &Side) -> Result<BTreeSet<RelPath>> {
@@ -142,7 +142,7 @@ impl Mapped {
 }
 
 /// The files that a generation changes.
-fn files_of(planned: &Planned) -> Vec<RelPath> {
+fn files_of(planned: &PlannedGeneration) -> Vec<RelPath> {
     let files = planned
         .changed
         .iter()
@@ -167,7 +167,7 @@ impl Engine {
     }
 
     /// Has what it is at be told there.
-    pub fn tell(&mut self, doing: &Doing) {
+    pub fn tell(&mut self, doing: &Activity) {
         self.doing = doing.clone();
     }
 
@@ -182,8 +182,8 @@ impl Engine {
     pub fn sync(
         &mut self,
         tracker: &mut dyn Tracker,
-        depth: Depth,
-        stillness: Option<&dyn Stillness>,
+        depth: CompareDepth,
+        stillness: Option<&dyn Freeze>,
     ) -> Result<Generation> {
         let mut done = self.attempt(tracker, depth, stillness);
         if let (Ok(first), true) = (&done, self.is_adrift) {
@@ -209,15 +209,15 @@ impl Engine {
     fn attempt(
         &mut self,
         tracker: &mut dyn Tracker,
-        depth: Depth,
-        stillness: Option<&dyn Stillness>,
+        depth: CompareDepth,
+        stillness: Option<&dyn Freeze>,
     ) -> Result<Generation> {
         let began = Instant::now();
         self.doing.begin("complete the last generation on the disk");
         let changed_outside = self.finish_pending()?.changed;
         if self.is_adrift {
             self.doing.begin("read both sides");
-            self.look_anew()?;
+            self.rebuild_index()?;
         }
         self.doing.begin("copy to the disk what has changed");
         self.disk.clear_stage()?;
@@ -228,11 +228,12 @@ impl Engine {
         for inode in &self.mapped.inodes {
             must.extend(self.index.names(*inode).iter().cloned());
         }
-        let mut draft = Draft::new(&self.disk, &self.ram, &self.index, self.generation + 1);
+        let mut draft =
+            GenerationBuilder::new(&self.disk, &self.ram, &self.index, self.generation + 1);
         let tracker: &mut dyn Tracker = if self.is_blind {
             // From here on it is to be relied on.
             tracker.take();
-            &mut First(tracker, false)
+            &mut FirstScanTracker(tracker, false)
         } else {
             tracker
         };
@@ -245,7 +246,7 @@ impl Engine {
             before: self.before,
         };
         let rounds = rounds(&mut draft, &self.ram, tracker, depth, stillness, &start)?;
-        let Rounds { changes, denied, stale, again, spread, missed } = rounds;
+        let RoundsResult { changes, denied, stale, again, spread, missed } = rounds;
         draft.stage_held()?;
         let written = draft.staging.written;
         let planned = draft.plan()?;
@@ -275,8 +276,8 @@ impl Engine {
         Ok(done)
     }
 
-    fn commit(&mut self, planned: Planned, done: &mut Generation) -> Result<()> {
-        let Planned { steps, changed, has_trash, .. } = planned;
+    fn commit(&mut self, planned: PlannedGeneration, done: &mut Generation) -> Result<()> {
+        let PlannedGeneration { steps, changed, has_trash, .. } = planned;
         if !steps.is_empty() {
             let journal = Journal { generation: self.generation + 1, spread: done.spread, steps };
             self.doing.begin("flush the disk's file system (syncfs)");
@@ -321,7 +322,7 @@ impl Engine {
     /// Files of the disk side that somebody has written since they were copied into
     /// RAM: through a descriptor that was open before. What is written there now is
     /// seen by nobody.
-    pub fn strays(&mut self) -> Result<Vec<RelPath>> {
+    pub fn files_written_behind(&mut self) -> Result<Vec<RelPath>> {
         let mut strays = Vec::new();
         for (path, then) in std::mem::take(&mut self.filled) {
             let now = self.disk.side.facts(path.as_bytes());

@@ -13,7 +13,7 @@ use super::engine::Engine;
 use super::index::{Entry, Index};
 use super::journal::{Journal, path_of};
 use super::look::everything;
-use super::own::Disk;
+use super::own::DiskSide;
 use super::read::{in_ram, on_disk};
 use super::recover::settle;
 use crate::words::{Error, ExitCode, IoContext as _, RelPath, Result};
@@ -47,11 +47,12 @@ impl Engine {
             if let ControlFlow::Break(code) = filling(path, facts.size) {
                 return Err(Error::Interrupted(code));
             }
-            engine.bring(path, facts, &mut inodes).context("copy", path_of(path).as_ref())?;
+            engine.copy_entry(path, facts, &mut inodes).context("copy", path_of(path).as_ref())?;
         }
         // The deepest first: what is made in a folder moves its date.
         for (path, facts) in seen.names.iter().rev().filter(|(_, one)| one.kind == Kind::Folder) {
-            let dated = engine.dress(path, facts).and_then(|()| engine.note(path, [0; 32]));
+            let dated =
+                engine.copy_attributes(path, facts).and_then(|()| engine.note(path, [0; 32]));
             dated.context("copy", path_of(path).as_ref())?;
         }
         engine.note_links()?;
@@ -62,12 +63,12 @@ impl Engine {
     /// both; what differs comes with the next generation.
     pub fn adopt(disk: &Path, ram: &Path) -> Result<Self> {
         let mut engine = Self::open(disk, ram)?;
-        engine.look_anew()?;
+        engine.rebuild_index()?;
         Ok(engine)
     }
 
     /// Reads both sides, whatever was known of them.
-    pub(super) fn look_anew(&mut self) -> Result<()> {
+    pub(super) fn rebuild_index(&mut self) -> Result<()> {
         let there = on_disk(&self.disk.side)?;
         let here = in_ram(&self.ram)?;
         (self.index, self.is_blind) = (Index::default(), true);
@@ -99,7 +100,7 @@ impl Engine {
     }
 
     fn open(disk: &Path, ram: &Path) -> Result<Self> {
-        let disk = Disk::open(disk)?;
+        let disk = DiskSide::open(disk)?;
         settle(&disk)?;
         let last = Journal::last_applied(&disk)?.map_or(0, |last| last.generation);
         let generation = last.max(disk.trashes()?.last().copied().unwrap_or(0));
@@ -115,17 +116,17 @@ impl Engine {
             missed: [].into(),
             stale: [].into(),
             before: std::time::Instant::now(),
-            mapped: super::engine::Mapped::default(),
-            turns: super::turns::Turns::new(std::time::Instant::now()),
+            mapped: super::engine::MmapTracker::default(),
+            turns: super::turns::RehashRotation::new(std::time::Instant::now()),
             pending: None,
             filled: BTreeMap::new(),
             search: std::time::Duration::from_millis(50),
-            doing: super::doing::Doing::default(),
+            doing: super::doing::Activity::default(),
         })
     }
 
     /// Makes on the RAM side what is on the disk side.
-    fn bring(
+    fn copy_entry(
         &mut self,
         path: &RelPath,
         facts: &Facts,
@@ -142,7 +143,7 @@ impl Engine {
                     _ => Vec::new(),
                 };
                 self.ram.make(at, kind, &target)?;
-                self.dress(path, facts)?;
+                self.copy_attributes(path, facts)?;
                 return self.note(path, [0; 32]);
             }
         }
@@ -157,7 +158,7 @@ impl Engine {
             let from = self.disk.side.read(at)?;
             let to = self.ram.create(at)?;
             let digest = content::copy(&from, before.size, &to)?;
-            self.dress(path, &before)?;
+            self.copy_attributes(path, &before)?;
             let after = self.disk.side.facts(at)?;
             if let (Some(digest), true) = (digest, after == before) {
                 if facts.links > 1 {
@@ -175,7 +176,7 @@ impl Engine {
     }
 
     /// Owner, mode, date and attributes, as on the disk side.
-    fn dress(&self, path: &RelPath, facts: &Facts) -> std::io::Result<()> {
+    fn copy_attributes(&self, path: &RelPath, facts: &Facts) -> std::io::Result<()> {
         let at = path.as_bytes();
         let attributes = self.disk.side.attributes(at)?;
         self.ram.set(at, facts.kind, facts.ownership, Some(facts.mtime_ns), &attributes)

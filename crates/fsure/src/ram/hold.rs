@@ -8,7 +8,7 @@ use std::io;
 use fsure_os::folder::{is_denied, is_gone};
 use fsure_os::mirror::{File, Kind, Side, data_from};
 
-use super::draft::Draft;
+use super::draft::GenerationBuilder;
 use super::index::Entry;
 use super::journal::path_of;
 use super::own::staged;
@@ -20,10 +20,10 @@ const PROBE: &str = "probe";
 /// Every file system takes links of so many bytes; xfs takes 1,024.
 const SHORT: usize = 255;
 
-impl Draft<'_> {
+impl GenerationBuilder<'_> {
     /// Returns true if the disk side can hold the entry under this name. All that is not
     /// known to fit is tested.
-    pub(super) fn holds(&self, path: &RelPath, entry: &Entry) -> Result<bool> {
+    pub(super) fn disk_can_store(&self, path: &RelPath, entry: &Entry) -> Result<bool> {
         let is_known = self.known(path).is_some_and(|known| {
             known.facts.kind == entry.facts.kind && known.attributes == entry.attributes
         });
@@ -35,7 +35,7 @@ impl Draft<'_> {
     }
 
     /// Gives what is staged all that it is to have before it has its name.
-    pub(super) fn dress(&self, stage: &str, entry: &Entry) -> Result<()> {
+    pub(super) fn set_attributes(&self, stage: &str, entry: &Entry) -> Result<()> {
         let (name, meta) = (staged(stage), entry.meta());
         let (mtime, attributes) = (Some(meta.mtime_ns), &meta.attributes);
         let set =
@@ -45,7 +45,7 @@ impl Draft<'_> {
 
     /// Fails where what is staged to be appended does not fit once more behind the file:
     /// then the generation would count already, and could not be done.
-    pub(super) fn has_room_again(&mut self, tail: &File) -> io::Result<()> {
+    pub(super) fn check_room_for_append(&mut self, tail: &File) -> io::Result<()> {
         let mut at = 0;
         while let Some(data) = data_from(tail, at)? {
             self.staging.again += data.end - data.start;

@@ -10,8 +10,8 @@ use fsure_os::folder::{is_denied, is_gone, is_other_kind};
 use fsure_os::mirror::{Kind, Side};
 use serde::{Deserialize, Serialize};
 
-use super::own::{Disk, JOURNAL, JOURNAL_NEW, LAST, OWN, staged, trash};
-use super::step::Step;
+use super::own::{DiskSide, JOURNAL, JOURNAL_NEW, LAST, OWN, staged, trash};
+use super::step::JournalStep;
 use crate::words::digest::hex;
 use crate::words::{Error, IoContext as _, RelPath, Result};
 
@@ -26,7 +26,7 @@ pub(super) struct Journal {
     pub(super) generation: u64,
     /// The most that the moments are apart of which it is; `None` for an instant.
     pub(super) spread: Option<Duration>,
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<JournalStep>,
 }
 
 /// Result of applying a journal.
@@ -53,7 +53,7 @@ struct First {
 impl Journal {
     /// Writes it, under a name by which it does not count. What is staged must have
     /// been written by then.
-    pub(super) fn write(&self, disk: &Disk) -> Result<()> {
+    pub(super) fn write(&self, disk: &DiskSide) -> Result<()> {
         let path = disk.path.join(JOURNAL_NEW);
         disk.forget(JOURNAL_NEW)?;
         let mut file = disk.side.create(JOURNAL_NEW.as_bytes()).context("make", &path)?;
@@ -64,7 +64,7 @@ impl Journal {
 
     /// Gives it its name: when this returns, the generation is on the medium and
     /// counts. After an error nobody knows, and it is to be done again.
-    pub(super) fn publish(&self, disk: &Disk) -> Result<()> {
+    pub(super) fn publish(&self, disk: &DiskSide) -> Result<()> {
         let path = disk.path.join(JOURNAL_NEW);
         match disk.side.rename(JOURNAL_NEW.as_bytes(), JOURNAL.as_bytes()) {
             Err(error) if is_gone(&error) => {}
@@ -100,7 +100,7 @@ impl Journal {
         }
         let mut lines = before.lines();
         let first = lines.next().and_then(|line| serde_json::from_str::<First>(line).ok());
-        let steps: Option<Vec<_>> = lines.map(Step::parse).collect();
+        let steps: Option<Vec<_>> = lines.map(JournalStep::parse).collect();
         match (first, steps) {
             (Some(first), Some(steps))
                 if first.version == VERSION && first.steps == steps.len() =>
@@ -116,7 +116,7 @@ impl Journal {
     }
 
     /// The one on the disk side that is committed, if any.
-    pub(super) fn read(disk: &Disk) -> Result<Option<Self>> {
+    pub(super) fn read(disk: &DiskSide) -> Result<Option<Self>> {
         let path = disk.path.join(JOURNAL);
         let Some(text) = content(&disk.side, JOURNAL).context("read", &path)? else {
             return Ok(None);
@@ -125,18 +125,18 @@ impl Journal {
     }
 
     /// The last generation that was applied, if there is one.
-    pub(super) fn last_applied(disk: &Disk) -> Result<Option<Self>> {
+    pub(super) fn last_applied(disk: &DiskSide) -> Result<Option<Self>> {
         let text = content(&disk.side, LAST).context("read", &disk.path.join(LAST))?;
         Ok(text.and_then(|text| Self::parse(&text).ok().flatten()))
     }
 
     /// Fails if a staged file is not what was staged. The drive then lost data that it
     /// reported as written, and only the generation before is left.
-    pub(super) fn check_stage(&self, disk: &Disk) -> Result<()> {
+    pub(super) fn check_stage(&self, disk: &DiskSide) -> Result<()> {
         for step in &self.steps {
             let (path, stage, size, digest) = match step {
-                Step::Put { path, stage, size, digest } => (path, stage, *size, digest),
-                Step::Append { path, stage, from, size, digest } => {
+                JournalStep::Put { path, stage, size, digest } => (path, stage, *size, digest),
+                JournalStep::Append { path, stage, from, size, digest } => {
                     (path, stage, size - from, digest)
                 }
                 _ => continue,
@@ -166,7 +166,7 @@ impl Journal {
     }
 
     /// Does all of it and waits until it is on the medium.
-    pub(super) fn apply(&self, disk: &Disk) -> Result<Done> {
+    pub(super) fn apply(&self, disk: &DiskSide) -> Result<Done> {
         let done = self.do_all(disk)?;
         disk.side.flush_all().context("flush", &disk.path)?;
         let name = disk.path.join(LAST);
@@ -177,7 +177,7 @@ impl Journal {
     /// Does all of it, whether or not some of it was done before. What somebody else
     /// has put in the way is moved to the trash: a generation that counts must be one
     /// that can be done.
-    pub(super) fn do_all(&self, disk: &Disk) -> Result<Done> {
+    pub(super) fn do_all(&self, disk: &DiskSide) -> Result<Done> {
         let mut done = Done::default();
         for step in &self.steps {
             let path = step.path();
@@ -198,9 +198,9 @@ impl Journal {
 
     /// A step that finds the disk side not as it was left. False where there is
     /// nothing to do it to.
-    fn do_otherwise(&self, side: &Side, step: &Step) -> io::Result<bool> {
+    fn do_otherwise(&self, side: &Side, step: &JournalStep) -> io::Result<bool> {
         match step {
-            Step::Put { path, stage, .. } => {
+            JournalStep::Put { path, stage, .. } => {
                 self.clear_way(side, path, false)?;
                 match side.rename(staged(stage).as_bytes(), path.as_bytes()) {
                     // It had its name before, and was removed.
@@ -208,11 +208,13 @@ impl Journal {
                     other => other.map(|()| true),
                 }
             }
-            Step::Make { path, kind, .. } => {
+            JournalStep::Make { path, kind, .. } => {
                 self.clear_way(side, path, *kind == Kind::Folder)?;
                 self.do_once(side, step)
             }
-            Step::Append { .. } | Step::Meta { .. } | Step::Remove { .. } => Ok(false),
+            JournalStep::Append { .. } | JournalStep::Meta { .. } | JournalStep::Remove { .. } => {
+                Ok(false)
+            }
         }
     }
 
@@ -249,12 +251,12 @@ impl Journal {
         side.rename(path.as_bytes(), target.as_bytes())
     }
 
-    fn do_once(&self, side: &Side, step: &Step) -> io::Result<bool> {
+    fn do_once(&self, side: &Side, step: &JournalStep) -> io::Result<bool> {
         match step {
-            Step::Remove { path, is_folder, to_trash } => {
+            JournalStep::Remove { path, is_folder, to_trash } => {
                 return self.remove(side, path, *is_folder, *to_trash);
             }
-            Step::Put { path, stage, .. } => {
+            JournalStep::Put { path, stage, .. } => {
                 match side.rename(staged(stage).as_bytes(), path.as_bytes()) {
                     Err(error) if is_gone(&error) => {
                         side.facts(path.as_bytes())?;
@@ -263,7 +265,7 @@ impl Journal {
                     other => other?,
                 }
             }
-            Step::Append { path, stage, from, size, .. } => {
+            JournalStep::Append { path, stage, from, size, .. } => {
                 let tail = side.read(staged(stage).as_bytes())?;
                 let file = side.write(path.as_bytes())?;
                 // Not the one whose tail this is.
@@ -273,7 +275,7 @@ impl Journal {
                 super::content::append(&tail, size - from, &file, *from)?;
                 file.set_len(*size)?;
             }
-            Step::Make { path, kind: Kind::Folder, .. } => {
+            JournalStep::Make { path, kind: Kind::Folder, .. } => {
                 match side.make(path.as_bytes(), Kind::Folder, b"") {
                     Err(error)
                         if error.kind() == io::ErrorKind::AlreadyExists
@@ -281,7 +283,7 @@ impl Journal {
                     other => other?,
                 }
             }
-            Step::Make { path, kind, target, meta } => {
+            JournalStep::Make { path, kind, target, meta } => {
                 let making = staged(MAKING);
                 forget(side, making.as_bytes())?;
                 side.make(making.as_bytes(), *kind, target)?;
@@ -289,7 +291,7 @@ impl Journal {
                 side.set(making.as_bytes(), *kind, meta.ownership, mtime, attributes)?;
                 side.rename(making.as_bytes(), path.as_bytes())?;
             }
-            Step::Meta { path, kind, meta } => {
+            JournalStep::Meta { path, kind, meta } => {
                 let (mtime, attributes) = (Some(meta.mtime_ns), &meta.attributes);
                 side.set(path.as_bytes(), *kind, meta.ownership, mtime, attributes)?;
             }
@@ -328,7 +330,7 @@ fn last_line(before: &str) -> String {
     format!(r#"{{"type":"end","blake3":"{blake3}"}}"#)
 }
 
-impl Step {
+impl JournalStep {
     fn path(&self) -> &RelPath {
         match self {
             Self::Remove { path, .. }
@@ -347,7 +349,7 @@ pub(super) fn path_of(path: &RelPath) -> std::borrow::Cow<'_, std::path::Path> {
 
 /// Lets its owner do a step: change the folder, or write the file, that was made
 /// read-only. Its mode comes later in every such journal.
-fn allow(side: &Side, step: &Step) -> io::Result<()> {
+fn allow(side: &Side, step: &JournalStep) -> io::Result<()> {
     let add = |path: &RelPath, kind, mode| {
         let facts = side.facts(path.as_bytes())?;
         let ownership = Ownership { mode: facts.ownership.mode | mode, ..facts.ownership };
@@ -356,7 +358,7 @@ fn allow(side: &Side, step: &Step) -> io::Result<()> {
     };
     let path = step.path();
     add(&path.parent().unwrap_or_default(), Kind::Folder, 0o700)?;
-    if let Step::Append { .. } = step {
+    if let JournalStep::Append { .. } = step {
         add(path, Kind::File, 0o600)?;
     }
     Ok(())
@@ -417,7 +419,7 @@ mod tests {
 
     #[test]
     fn a_journal_that_is_not_whole_was_never_committed() {
-        let remove = |name: &[u8]| Step::Remove {
+        let remove = |name: &[u8]| JournalStep::Remove {
             path: RelPath::from_bytes(name.to_vec()),
             is_folder: false,
             to_trash: false,

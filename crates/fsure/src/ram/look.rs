@@ -12,7 +12,7 @@ use crate::words::{IoContext as _, RelPath, Result};
 
 /// Names, and how they were found.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct ScanResult {
     /// Directories that were listed.
     pub(super) folders: BTreeSet<RelPath>,
     pub(super) names: BTreeMap<RelPath, Facts>,
@@ -25,8 +25,8 @@ pub(super) struct Seen {
 }
 
 /// Everything on a side, without what is ours.
-pub(super) fn everything(side: &Side) -> Result<Seen> {
-    let mut seen = Seen::default();
+pub(super) fn everything(side: &Side) -> Result<ScanResult> {
+    let mut seen = ScanResult::default();
     let root = RelPath::root();
     let facts = side.facts(b"").context("look at", path_of(&root).as_ref())?;
     seen.names.insert(root.clone(), facts);
@@ -41,8 +41,8 @@ pub(super) fn look(
     folders: &BTreeSet<RelPath>,
     names: &BTreeSet<RelPath>,
     inode_of: &dyn Fn(&RelPath) -> Option<u64>,
-) -> Result<Seen> {
-    let mut seen = Seen::default();
+) -> Result<ScanResult> {
+    let mut seen = ScanResult::default();
     let is_new = |path: &RelPath, facts: &Facts| inode_of(path) != Some(facts.inode);
     for folder in folders {
         // What is by our own name is none of it, and the top folder has that name or not.
@@ -73,7 +73,7 @@ pub(super) fn look(
     Ok(seen)
 }
 
-impl Seen {
+impl ScanResult {
     /// Asks for names in a folder. The folder's own date is a part of each change.
     fn ask(
         &mut self,
@@ -224,8 +224,8 @@ mod tests {
         let path = |text: &str| RelPath::from_bytes(text.as_bytes());
         let all = |texts: &[&str]| texts.iter().map(|text| path(text)).collect::<BTreeSet<_>>();
         let (folders, asked) = (all(&["d/e/f"]), all(&["a/b/c", "a/x", "y"]));
-        let seen = Seen { folders, asked, ..Seen::default() };
+        let seen = ScanResult { folders, asked, ..ScanResult::default() };
         assert_eq!(seen.ways(), all(&["", "a", "a/b", "d", "d/e", "d/e/f"]));
-        assert_eq!(Seen { asked: all(&[""]), ..Seen::default() }.ways(), all(&[]));
+        assert_eq!(ScanResult { asked: all(&[""]), ..ScanResult::default() }.ways(), all(&[]));
     }
 }

@@ -27,11 +27,11 @@ mod step;
 mod turns;
 mod verify;
 
-pub use changes::{Changes, Paths, Tracker, Untracked};
-pub use doing::Doing;
-pub use engine::{Depth, Engine, Generation, Stillness};
+pub use changes::{Changes, NoTracker, Paths, Tracker};
+pub use doing::Activity;
+pub use engine::{CompareDepth, Engine, Freeze, Generation};
 pub use fill::Filling;
 pub use own::OWN;
-pub use pace::Pace;
+pub use pace::SyncSchedule;
 pub use recover::{Recovered, Recovery, recover};
-pub use verify::{Ask, Comparison, How, Known, Unequal};
+pub use verify::{Comparison, DifferenceKind, LastGenerationEntries, LookupFn, SideDifference};

@@ -22,14 +22,14 @@ pub(super) const JOURNAL_NEW: &str = ".fsure-ram/journal.new";
 pub(super) const LAST: &str = ".fsure-ram/last";
 
 /// The disk side, and that it is ours alone.
-pub(super) struct Disk {
+pub(super) struct DiskSide {
     pub(super) side: Side,
     /// For messages.
     pub(super) path: std::path::PathBuf,
     _lock: Lock,
 }
 
-impl Disk {
+impl DiskSide {
     /// Opens it, makes our folder in it and takes the lock.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let side = Side::open(path).context("open", path)?;

@@ -10,7 +10,7 @@ const MARGIN: u32 = 2;
 
 /// The pace of one RAM folder.
 #[derive(Clone, Debug)]
-pub struct Pace {
+pub struct SyncSchedule {
     max_loss: Duration,
     /// All changes before this moment are on the disk.
     safe_until: Instant,
@@ -20,7 +20,7 @@ pub struct Pace {
     failures: u32,
 }
 
-impl Pace {
+impl SyncSchedule {
     /// One that begins with both sides equal.
     pub fn new(max_loss: Duration, now: Instant) -> Self {
         Self { max_loss, safe_until: now, cost: Duration::ZERO, failures: 0 }
@@ -95,7 +95,7 @@ mod tests {
         let max = Duration::from_secs(1);
         for cost_ms in [0, 1, 50, 200, 400, 500] {
             let cost = Duration::from_millis(cost_ms);
-            let mut pace = Pace::new(max, start);
+            let mut pace = SyncSchedule::new(max, start);
             let mut began = start;
             for _ in 0..20 {
                 pace.done(&generation(began, cost));
@@ -107,7 +107,7 @@ mod tests {
             }
             assert!(!pace.is_too_slow());
         }
-        let mut pace = Pace::new(max, start);
+        let mut pace = SyncSchedule::new(max, start);
         pace.done(&generation(start, Duration::from_millis(501)));
         assert!(pace.is_too_slow());
     }
@@ -116,7 +116,7 @@ mod tests {
     fn the_loss_grows_until_a_generation_counts() {
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
-        let mut pace = Pace::new(Duration::from_secs(1), start);
+        let mut pace = SyncSchedule::new(Duration::from_secs(1), start);
         pace.failed();
         assert_eq!(pace.worst_loss(at(700)), Duration::from_millis(700));
         assert!(!pace.is_broken(at(1000)) && pace.is_broken(at(1001)));

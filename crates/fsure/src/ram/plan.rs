@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use fsure_os::mirror::Kind;
 
-use super::draft::Draft;
+use super::draft::GenerationBuilder;
 use super::index::Entry;
-use super::stage::{Staged, What};
-use super::step::Step;
+use super::stage::{Staged, StagedKind};
+use super::step::JournalStep;
 use crate::words::{RelPath, Result};
 
 /// A generation that removes more files than this is one that somebody may regret.
@@ -16,18 +16,18 @@ const REMOVED_MAX: usize = 1000;
 const FEW: usize = 10;
 
 /// The steps that a draft comes to.
-pub(super) struct Planned {
-    pub(super) steps: Vec<Step>,
+pub(super) struct PlannedGeneration {
+    pub(super) steps: Vec<JournalStep>,
     pub(super) changed: BTreeMap<RelPath, Option<Entry>>,
     /// Names made or changed, and names removed.
     pub(super) counts: (u64, u64),
     pub(super) has_trash: bool,
 }
 
-impl Draft<'_> {
+impl GenerationBuilder<'_> {
     /// The steps that make the generation of the last one. What is staged has its
     /// owner, dates and attributes from here on.
-    pub(super) fn plan(mut self) -> Result<Planned> {
+    pub(super) fn plan(mut self) -> Result<PlannedGeneration> {
         let index = self.index;
         self.changed.retain(|path, entry| entry.as_ref() != index.get(path));
         let trashes = self.removes_much();
@@ -52,12 +52,12 @@ impl Draft<'_> {
         steps.extend(plan.makes);
         steps.extend(plan.puts);
         // The deepest first: what is done in a folder is done by then.
-        steps.extend(folders.into_iter().rev().map(|(path, meta)| Step::Meta {
+        steps.extend(folders.into_iter().rev().map(|(path, meta)| JournalStep::Meta {
             path,
             kind: Kind::Folder,
             meta,
         }));
-        Ok(Planned { steps, changed: self.changed, counts, has_trash: trashes })
+        Ok(PlannedGeneration { steps, changed: self.changed, counts, has_trash: trashes })
     }
 
     fn plan_entry(
@@ -76,8 +76,8 @@ impl Draft<'_> {
         if needs_put {
             let staged = staged.expect("what differs was staged");
             plan.put(path, staged, entry);
-            if let What::Whole = staged.what {
-                return self.dress(&staged.name, entry);
+            if let StagedKind::Whole = staged.what {
+                return self.set_attributes(&staged.name, entry);
             }
         } else if !is_same_thing {
             plan.make(path, entry);
@@ -89,7 +89,7 @@ impl Draft<'_> {
         if kind == Kind::Folder {
             plan.touched.insert(path.clone());
         } else if entry.is_file() || is_same_thing {
-            plan.puts.push(Step::Meta { path: path.clone(), kind, meta: entry.meta() });
+            plan.puts.push(JournalStep::Meta { path: path.clone(), kind, meta: entry.meta() });
         }
         Ok(())
     }
@@ -121,9 +121,9 @@ impl Draft<'_> {
 /// Steps by kind, each in the order of the paths.
 #[derive(Default)]
 struct Plan {
-    removes: Vec<Step>,
-    makes: Vec<Step>,
-    puts: Vec<Step>,
+    removes: Vec<JournalStep>,
+    makes: Vec<JournalStep>,
+    puts: Vec<JournalStep>,
     /// Folders whose date our own changes have moved, or that differ themselves.
     touched: BTreeSet<RelPath>,
     changed: u64,
@@ -131,13 +131,13 @@ struct Plan {
 
 impl Plan {
     fn remove(&mut self, path: &RelPath, is_folder: bool, to_trash: bool) {
-        self.removes.push(Step::Remove { path: path.clone(), is_folder, to_trash });
+        self.removes.push(JournalStep::Remove { path: path.clone(), is_folder, to_trash });
         self.touch(path);
     }
 
     fn make(&mut self, path: &RelPath, entry: &Entry) {
         let (kind, target) = (entry.facts.kind, entry.target.clone());
-        let step = Step::Make { path: path.clone(), kind, target, meta: entry.meta() };
+        let step = JournalStep::Make { path: path.clone(), kind, target, meta: entry.meta() };
         // Folders first: what is put into them comes after them.
         if kind == Kind::Folder { &mut self.makes } else { &mut self.puts }.push(step);
         self.changed += 1;
@@ -148,8 +148,10 @@ impl Plan {
         self.touch(path);
         let (path, stage, size) = (path.clone(), staged.name.clone(), entry.facts.size);
         self.puts.push(match staged.what {
-            What::Tail { from, digest } => Step::Append { path, stage, from, size, digest },
-            _ => Step::Put { path, stage, size, digest: entry.digest },
+            StagedKind::Tail { from, digest } => {
+                JournalStep::Append { path, stage, from, size, digest }
+            }
+            _ => JournalStep::Put { path, stage, size, digest: entry.digest },
         });
         self.changed += 1;
     }

@@ -8,7 +8,7 @@ use fsure_os::folder::is_gone;
 use fsure_os::mirror::Side;
 
 use super::journal::Journal;
-use super::own::{Disk, JOURNAL_NEW, OWN};
+use super::own::{DiskSide, JOURNAL_NEW, OWN};
 use crate::words::{IoContext as _, Result};
 
 /// The state of a disk side after recovery.
@@ -53,7 +53,7 @@ pub fn recover(folder: &Path) -> Result<Recovery> {
         }
         other => other.context("look at", &folder.join(OWN))?,
     };
-    let disk = Disk::open(folder)?;
+    let disk = DiskSide::open(folder)?;
     let found = settle(&disk)?;
     let last = Journal::last_applied(&disk)?;
     disk.leave()?;
@@ -62,7 +62,7 @@ pub fn recover(folder: &Path) -> Result<Recovery> {
 }
 
 /// Completes or discards what is under way.
-pub(super) fn settle(disk: &Disk) -> Result<Recovered> {
+pub(super) fn settle(disk: &DiskSide) -> Result<Recovered> {
     let found = match Journal::read(disk)? {
         Some(journal) => {
             journal.check_stage(disk)?;
@@ -85,13 +85,13 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::ram::changes::Untracked;
-    use crate::ram::draft::Draft;
-    use crate::ram::engine::{Depth, Engine};
+    use crate::ram::changes::NoTracker;
+    use crate::ram::draft::GenerationBuilder;
+    use crate::ram::engine::{CompareDepth, Engine};
     use crate::ram::index::Entry;
     use crate::ram::look::everything;
     use crate::ram::read::in_ram;
-    use crate::ram::step::Step;
+    use crate::ram::step::JournalStep;
     use crate::words::RelPath;
 
     /// Two sides, filled; `None` on a system without RAM folders.
@@ -122,14 +122,14 @@ mod tests {
     /// Returns a journal of the present state of the RAM side, which is staged. The
     /// journal is not written yet.
     fn staged(engine: &Engine) -> Journal {
-        let mut draft = Draft::new(&engine.disk, &engine.ram, &engine.index, 1);
+        let mut draft = GenerationBuilder::new(&engine.disk, &engine.ram, &engine.index, 1);
         let seen = everything(&engine.ram).unwrap();
         for path in draft.gone(&seen) {
             draft.remove(&path);
         }
         for (path, facts) in &seen.names {
             if draft.known(path).is_none_or(|known| known.facts != *facts) {
-                draft.take(path, facts).unwrap();
+                draft.stage_if_changed(path, facts).unwrap();
             }
         }
         draft.stage_held().unwrap();
@@ -165,7 +165,7 @@ mod tests {
             let copy = copy_of(&format!("{done}"));
             let first = journal.steps[..done].to_vec();
             let half = Journal { generation: 1, spread: None, steps: first };
-            half.do_all(&Disk::open(&copy).unwrap()).unwrap();
+            half.do_all(&DiskSide::open(&copy).unwrap()).unwrap();
             let expected =
                 Recovered::Completed { generation: 1, steps, changed_outside: Vec::new() };
             assert_eq!(recover(&copy).unwrap().found, expected, "after {done} steps");
@@ -191,7 +191,7 @@ mod tests {
             if !changed_outside.is_empty());
         assert!(is_told, "{recovered:?}");
         engine.disk.forget(super::super::own::JOURNAL).unwrap();
-        let done = engine.sync(&mut Untracked, Depth::Dates, None).unwrap();
+        let done = engine.sync(&mut NoTracker, CompareDepth::Dates, None).unwrap();
         assert!(!done.changed_outside.is_empty());
         assert_eq!(engine.verify().unwrap(), []);
     }
@@ -231,7 +231,7 @@ mod tests {
         let Some((mut engine, disk, ram)) = filled(folder.path()) else { return };
         let [one, other] = ["d/b", "d/also-b"].map(|name| ram.join(name));
         fs::write(&one, vec![7; 400_000]).unwrap();
-        engine.sync(&mut Untracked, Depth::Everything, None).unwrap();
+        engine.sync(&mut NoTracker, CompareDepth::Everything, None).unwrap();
         drop(engine);
         // Equal in all, and another file.
         let date = fs::metadata(&one).unwrap().modified().unwrap();
@@ -240,7 +240,7 @@ mod tests {
         fs::rename(ram.join("t"), &other).unwrap();
         let mut engine = Engine::adopt(&disk, &ram).unwrap();
         fs::write(&one, vec![7; 400_009]).unwrap();
-        engine.sync(&mut Untracked, Depth::Dates, None).unwrap();
+        engine.sync(&mut NoTracker, CompareDepth::Dates, None).unwrap();
         assert_eq!(engine.verify().unwrap(), []);
         assert_eq!(fs::metadata(disk.join("d/also-b")).unwrap().len(), 400_000);
     }
@@ -251,10 +251,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let Some((mut engine, disk, ram)) = filled(folder.path()) else { return };
         fs::write(ram.join("a"), vec![7; 400_000]).unwrap();
-        engine.sync(&mut Untracked, Depth::Dates, None).unwrap();
+        engine.sync(&mut NoTracker, CompareDepth::Dates, None).unwrap();
         fs::write(disk.join("a"), vec![8; 400_000]).unwrap();
         fs::write(ram.join("a"), vec![7; 400_009]).unwrap();
-        engine.sync(&mut Untracked, Depth::Dates, None).unwrap();
+        engine.sync(&mut NoTracker, CompareDepth::Dates, None).unwrap();
         assert_eq!(engine.verify().unwrap(), []);
     }
 
@@ -265,13 +265,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let Some((mut engine, disk, ram)) = filled(folder.path()) else { return };
         fs::write(ram.join("a"), vec![7; 400_000]).unwrap();
-        engine.sync(&mut Untracked, Depth::Dates, None).unwrap();
+        engine.sync(&mut NoTracker, CompareDepth::Dates, None).unwrap();
         fs::write(ram.join("a"), vec![7; 400_009]).unwrap();
         let mut permissions = fs::metadata(ram.join("a")).unwrap().permissions();
         permissions.set_readonly(true);
         fs::set_permissions(ram.join("a"), permissions).unwrap();
         let journal = staged(&engine);
-        assert!(journal.steps.iter().any(|step| matches!(step, Step::Append { .. })));
+        assert!(journal.steps.iter().any(|step| matches!(step, JournalStep::Append { .. })));
         journal.write(&engine.disk).unwrap();
         journal.publish(&engine.disk).unwrap();
         journal.do_all(&engine.disk).unwrap();
@@ -291,7 +291,7 @@ mod tests {
         file.set_modified(date).unwrap();
         // It counts, and cannot be applied to its end.
         std::fs::create_dir_all(disk.join(".fsure-ram/last/x")).unwrap();
-        engine.sync(&mut Untracked, Depth::Dates, None).unwrap_err();
+        engine.sync(&mut NoTracker, CompareDepth::Dates, None).unwrap_err();
         assert!(engine.pending.is_some());
         assert!(engine.again.contains(&RelPath::from_bytes(*b"a")));
     }
@@ -329,10 +329,10 @@ mod tests {
         let Some((engine, disk, ram)) = filled(folder.path()) else { return };
         std::fs::write(ram.join("a"), "ONE").unwrap();
         std::fs::remove_dir(disk.join(".fsure-ram/stage")).unwrap();
-        let mut draft = Draft::new(&engine.disk, &engine.ram, &engine.index, 1);
+        let mut draft = GenerationBuilder::new(&engine.disk, &engine.ram, &engine.index, 1);
         let path = RelPath::from_bytes(*b"a");
         let facts = engine.ram.facts(b"a").unwrap();
-        let taken = draft.take(&path, &facts).and_then(|_| draft.stage_held());
+        let taken = draft.stage_if_changed(&path, &facts).and_then(|_| draft.stage_held());
         assert!(taken.is_err(), "it would be removed from the disk");
         assert!(draft.known(&path).is_some());
     }
@@ -344,7 +344,7 @@ mod tests {
         let sync = |engine: &mut Engine| {
             // What is young is looked at anyway.
             std::thread::sleep(std::time::Duration::from_millis(50));
-            engine.sync(&mut Untracked, Depth::Dates, None).unwrap().changed
+            engine.sync(&mut NoTracker, CompareDepth::Dates, None).unwrap().changed
         };
         sync(&mut engine);
         std::fs::write(ram.join("a"), "eno").unwrap();

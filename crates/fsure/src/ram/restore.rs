@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Instant;
 
-use super::draft::Draft;
+use super::draft::GenerationBuilder;
 use super::index::Entry;
 use crate::words::RelPath;
 
@@ -19,9 +19,9 @@ pub(super) struct Miss {
 }
 
 /// Names that are kept.
-pub(super) type Missed = BTreeMap<RelPath, Miss>;
+pub(super) type MissedNames = BTreeMap<RelPath, Miss>;
 
-impl Draft<'_> {
+impl GenerationBuilder<'_> {
     /// From here on what changed is looked at once more.
     pub(super) fn begin_round(&mut self, round: u32) {
         (self.round, self.newest_ns) = (round, i64::MIN);
@@ -31,8 +31,13 @@ impl Draft<'_> {
     /// in a row have missed it; or something else has its name, which was there
     /// in two looks. What only the last look found was made after the first began. What is
     /// kept for the first time was there after `since`.
-    pub(super) fn put_back(&mut self, before: &Missed, gone_after: u32, since: Instant) -> Missed {
-        let mut missed = Missed::new();
+    pub(super) fn keep_missed(
+        &mut self,
+        before: &MissedNames,
+        gone_after: u32,
+        since: Instant,
+    ) -> MissedNames {
+        let mut missed = MissedNames::new();
         let mut tried = BTreeSet::new();
         loop {
             let mut lost = self.lost();
@@ -76,7 +81,7 @@ impl Draft<'_> {
     }
 
     /// Returns the number of scans in a row that have not found it.
-    fn looks(&self, path: &RelPath, before: &Missed) -> u32 {
+    fn looks(&self, path: &RelPath, before: &MissedNames) -> u32 {
         let is_sighted =
             self.index.get(path).is_some_and(|old| self.sighted.contains(&old.facts.inode));
         match self.missing_since.get(path) {
@@ -137,18 +142,18 @@ mod tests {
         let old = engine.index.get(&path).unwrap();
         let first = Instant::now();
         let later = first + Duration::from_secs(1);
-        let before = Missed::from([(path.clone(), Miss { looks: 1, since: first })]);
-        let kept = |change: Option<Entry>, before: &Missed| {
-            let mut draft = Draft::new(&engine.disk, &engine.ram, &engine.index, 1);
+        let before = MissedNames::from([(path.clone(), Miss { looks: 1, since: first })]);
+        let kept = |change: Option<Entry>, before: &MissedNames| {
+            let mut draft = GenerationBuilder::new(&engine.disk, &engine.ram, &engine.index, 1);
             draft.begin_round(3);
             draft.change(path.clone(), change);
-            draft.put_back(before, 10, later)[&path].since
+            draft.keep_missed(before, 10, later)[&path].since
         };
         // Another file has the name, by the last look.
         let mut other = old.clone();
         other.facts.inode += 1;
         assert_eq!(kept(Some(other.clone()), &before), first);
         assert_eq!(kept(None, &before), first);
-        assert_eq!(kept(Some(other), &Missed::new()), later);
+        assert_eq!(kept(Some(other), &MissedNames::new()), later);
     }
 }

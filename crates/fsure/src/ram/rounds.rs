@@ -10,11 +10,11 @@ use std::time::{Duration, Instant, SystemTime};
 use fsure_os::mirror::{Facts, Kind, Side};
 
 use super::changes::{Changes, Tracker};
-use super::draft::{Draft, Taken};
-use super::engine::{Depth, Stillness};
-use super::look::{Seen, everything, look};
+use super::draft::{GenerationBuilder, NameChange};
+use super::engine::{CompareDepth, Freeze};
+use super::look::{ScanResult, everything, look};
 use super::own::OWN;
-use super::restore::Missed;
+use super::restore::MissedNames;
 use crate::words::{IoContext as _, RelPath, Result};
 
 /// Looks at everything, where nothing is reported, before a generation is
@@ -38,7 +38,7 @@ pub(super) struct Start<'a> {
     /// Looked at, whatever their dates say.
     pub(super) always: BTreeSet<RelPath>,
     /// Names that the generation before kept although it did not find them.
-    pub(super) missed: &'a Missed,
+    pub(super) missed: &'a MissedNames,
     /// Files of which the disk side has an older version, and of when it is at least.
     pub(super) stale: &'a BTreeMap<RelPath, Instant>,
     /// The time at which the generation before began.
@@ -46,7 +46,7 @@ pub(super) struct Start<'a> {
 }
 
 /// Result of [`rounds`].
-pub(super) struct Rounds {
+pub(super) struct RoundsResult {
     /// Changes that are of after the moment of this generation.
     pub(super) changes: Changes,
     /// Files that may not be read or that the disk cannot have.
@@ -56,13 +56,13 @@ pub(super) struct Rounds {
     pub(super) again: BTreeSet<RelPath>,
     pub(super) spread: Option<Duration>,
     /// Names that are kept although they were not found.
-    pub(super) missed: Missed,
+    pub(super) missed: MissedNames,
 }
 
 /// Thaws, whatever happens meanwhile.
-struct Frozen<'a>(&'a dyn Stillness);
+struct ThawGuard<'a>(&'a dyn Freeze);
 
-impl Drop for Frozen<'_> {
+impl Drop for ThawGuard<'_> {
     fn drop(&mut self) {
         // Said by the next freeze, which fails then.
         let _ = self.0.thaw();
@@ -71,20 +71,20 @@ impl Drop for Frozen<'_> {
 
 /// Looks until all of it is of one moment, or for long enough.
 pub(super) fn rounds(
-    draft: &mut Draft<'_>,
+    draft: &mut GenerationBuilder<'_>,
     ram: &Side,
     tracker: &mut dyn Tracker,
-    depth: Depth,
-    stillness: Option<&dyn Stillness>,
+    depth: CompareDepth,
+    stillness: Option<&dyn Freeze>,
     start: &Start<'_>,
-) -> Result<Rounds> {
+) -> Result<RoundsResult> {
     let mut all = Findings::new(start);
     let mut changes = start.changes.clone().and(tracker.take());
     let (mut frozen, mut effort) = (None, Effort::default());
     for round in 0.. {
         draft.begin_round(round);
         let began = Instant::now();
-        let is_hashed = depth == Depth::Everything && round == 0;
+        let is_hashed = depth == CompareDepth::Everything && round == 0;
         if is_hashed || draft.has_links && !tracker.knows_links() {
             changes = Changes::Unknown;
         }
@@ -110,7 +110,7 @@ pub(super) fn rounds(
         changes = later;
         if let Some(still) = stillness {
             still.freeze().context("freeze", Path::new("the RAM folder"))?;
-            frozen = Some(Frozen(still));
+            frozen = Some(ThawGuard(still));
         }
         if frozen.is_some() || !is_known {
             changes = changes.and(tracker.take());
@@ -125,7 +125,7 @@ fn is_one_moment(
     changes: &Changes,
     later: &Changes,
     found: &Compared,
-    seen: &Seen,
+    seen: &ScanResult,
     newest_ns: i64,
 ) -> bool {
     match (changes, later) {
@@ -198,7 +198,7 @@ impl Findings {
         Self { began, must, young, unsettled, denied, hides: false, are_names_still: false }
     }
 
-    fn add(&mut self, mut found: Compared, seen: &Seen, is_known: bool) {
+    fn add(&mut self, mut found: Compared, seen: &ScanResult, is_known: bool) {
         if !is_known {
             (self.young, self.hides) = (BTreeSet::new(), false);
         }
@@ -220,17 +220,17 @@ impl Findings {
     /// Settles what the generation is.
     fn finish(
         self,
-        draft: &mut Draft<'_>,
+        draft: &mut GenerationBuilder<'_>,
         changes: Changes,
         is_one_moment: bool,
         start: &Start<'_>,
-    ) -> Rounds {
+    ) -> RoundsResult {
         // Where names moved meanwhile, one that was not found may be where we had
         // looked before.
         let missed = match (self.hides, is_one_moment || self.are_names_still) {
-            (true, _) => draft.put_back(start.missed, u32::MAX, start.before),
-            (false, true) => Missed::new(),
-            (false, false) => draft.put_back(start.missed, GONE_AFTER, start.before),
+            (true, _) => draft.keep_missed(start.missed, u32::MAX, start.before),
+            (false, true) => MissedNames::new(),
+            (false, false) => draft.keep_missed(start.missed, GONE_AFTER, start.before),
         };
         let since = |path: &RelPath| start.stale.get(path).copied().unwrap_or(start.before);
         let stale: BTreeMap<_, _> =
@@ -240,18 +240,18 @@ impl Findings {
         let mut again = self.young;
         again.extend(missed.keys().chain(stale.keys()).chain(&self.denied).cloned());
         let spread = oldest.map(|oldest| oldest.elapsed());
-        Rounds { changes, denied: self.denied, stale, again, spread, missed }
+        RoundsResult { changes, denied: self.denied, stale, again, spread, missed }
     }
 }
 
 /// Looks at what has changed, at what must be, and at what changes without a report.
 fn look_at(
-    draft: &Draft<'_>,
+    draft: &GenerationBuilder<'_>,
     ram: &Side,
     changes: &Changes,
     all: &Findings,
     unreported: &BTreeSet<RelPath>,
-) -> Result<Seen> {
+) -> Result<ScanResult> {
     let Changes::Known(paths) = changes else { return everything(ram) };
     let linked = paths.inodes.iter().flat_map(|inode| draft.names(*inode));
     let names: BTreeSet<_> = paths.names.iter().chain(&all.must).cloned().chain(linked).collect();
@@ -285,9 +285,9 @@ struct Compared {
 
 /// Takes into the draft what differs from it.
 fn compare(
-    draft: &mut Draft<'_>,
+    draft: &mut GenerationBuilder<'_>,
     ram: &Side,
-    seen: &Seen,
+    seen: &ScanResult,
     changes: &Changes,
     all: &Findings,
     unreported: &BTreeSet<RelPath>,
@@ -362,24 +362,30 @@ fn is_unreported(
 
 impl Compared {
     /// Takes one name; whether it differs.
-    fn add(&mut self, draft: &mut Draft<'_>, path: &RelPath, facts: &Facts) -> Result<bool> {
-        let inode = |draft: &Draft<'_>| draft.known(path).map(|known| known.facts.inode);
+    fn add(
+        &mut self,
+        draft: &mut GenerationBuilder<'_>,
+        path: &RelPath,
+        facts: &Facts,
+    ) -> Result<bool> {
+        let inode =
+            |draft: &GenerationBuilder<'_>| draft.known(path).map(|known| known.facts.inode);
         let before = inode(draft);
-        let taken = draft.take(path, facts)?;
+        let taken = draft.stage_if_changed(path, facts)?;
         match taken {
-            Taken::Same => return Ok(false),
-            Taken::Denied => {
+            NameChange::Same => return Ok(false),
+            NameChange::Denied => {
                 self.denied.insert(path.clone());
                 // It may be one of those that are nowhere else.
                 self.hides |= before != Some(facts.inode) && !draft.names(facts.inode).is_empty();
                 return Ok(false);
             }
-            Taken::Differs | Taken::Unsettled => {}
+            NameChange::Differs | NameChange::Unsettled => {}
         }
         self.differs += 1;
         let is_moved = before != Some(facts.inode) || inode(draft) != before;
         self.names += usize::from(is_moved || facts.kind == Kind::Folder);
-        if taken == Taken::Unsettled {
+        if taken == NameChange::Unsettled {
             self.unsettled.insert(path.clone());
         }
         Ok(true)

@@ -9,7 +9,7 @@ use std::io;
 use fsure_os::mirror::File;
 
 use super::content::{self, Digest};
-use super::draft::Draft;
+use super::draft::GenerationBuilder;
 use super::index::Entry;
 use super::journal::path_of;
 use super::own::staged;
@@ -28,12 +28,12 @@ const HELD_BYTES_MAX: u64 = 64 << 20;
 pub(super) struct Staged {
     pub(super) name: String,
     pub(super) digest: Digest,
-    pub(super) what: What,
+    pub(super) what: StagedKind,
 }
 
 /// The kinds of staged files.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum What {
+pub(super) enum StagedKind {
     /// The whole of a new one.
     Whole,
     /// A second name of what is on the disk side already: its owner and dates stay
@@ -94,14 +94,14 @@ impl Staging {
     }
 
     fn put(&mut self, path: &RelPath, inode: u64, staged: Staged) {
-        if let What::Whole = staged.what {
+        if let StagedKind::Whole = staged.what {
             self.by_inode.insert(inode, staged.clone());
         }
         self.staged.insert(path.clone(), staged);
     }
 }
 
-impl Draft<'_> {
+impl GenerationBuilder<'_> {
     /// Tells whether the disk side needs another file by this name.
     pub(super) fn must_stage(&self, path: &RelPath, entry: &Entry) -> bool {
         let Some(known) = self.known(path).filter(|known| known.is_same_thing_as(entry)) else {
@@ -150,7 +150,7 @@ impl Draft<'_> {
             content::put(bytes, &target)?;
             self.staging.written += bytes.len() as u64;
         }
-        let what = linked.unwrap_or(What::Whole);
+        let what = linked.unwrap_or(StagedKind::Whole);
         self.staging.put(path, entry.facts.inode, Staged { name, digest: entry.digest, what });
         Ok(())
     }
@@ -175,7 +175,7 @@ impl Draft<'_> {
             let digest = self.write(path, size, file, &name)?;
             if digest == Some(last) {
                 self.note_change(file)?;
-                let staged = Staged { name, digest: last, what: What::Whole };
+                let staged = Staged { name, digest: last, what: StagedKind::Whole };
                 self.staging.put(path, inode, staged);
                 return Ok(Some(last));
             }
@@ -188,7 +188,7 @@ impl Draft<'_> {
 
     /// A second name of what is staged or on the disk side already, where the file
     /// is one by another name; what that makes of it.
-    fn link(&self, entry: &Entry, name: &str) -> io::Result<Option<What>> {
+    fn link(&self, entry: &Entry, name: &str) -> io::Result<Option<StagedKind>> {
         let target = staged(name);
         if let Some(other) = self.staging.by_inode.get(&entry.facts.inode)
             && other.digest == entry.digest
@@ -201,7 +201,7 @@ impl Draft<'_> {
             let is_same = self.index.get(path).is_some_and(|known| known.is_same_thing_as(entry));
             // A file system without hard links, or with too many: then it is copied.
             if is_same && self.disk.side.link(path.as_bytes(), target.as_bytes()).is_ok() {
-                return Ok(Some(What::Old));
+                return Ok(Some(StagedKind::Old));
             }
         }
         Ok(None)
@@ -216,7 +216,7 @@ impl Draft<'_> {
         entry: &Entry,
         file: &File,
         name: &str,
-    ) -> io::Result<Option<What>> {
+    ) -> io::Result<Option<StagedKind>> {
         let is_grown = |old: &&Entry| {
             old.is_file()
                 && old.facts.inode == entry.facts.inode
@@ -243,8 +243,8 @@ impl Draft<'_> {
             && all == entry.digest
         {
             self.staging.written += size - from;
-            self.has_room_again(&target)?;
-            return Ok(Some(What::Tail { from, digest }));
+            self.check_room_for_append(&target)?;
+            return Ok(Some(StagedKind::Tail { from, digest }));
         }
         self.disk.side.remove(staged(name).as_bytes(), false)?;
         Ok(None)

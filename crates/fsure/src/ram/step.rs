@@ -19,7 +19,7 @@ pub(super) struct Meta {
 
 /// One change of the disk side. Each can be done again when it has been done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum JournalStep {
     /// Removes a name; a folder is empty by then.
     Remove { path: RelPath, is_folder: bool, to_trash: bool },
     /// Gives what is staged its name.
@@ -33,7 +33,7 @@ pub(super) enum Step {
     Meta { path: RelPath, kind: Kind, meta: Meta },
 }
 
-impl Step {
+impl JournalStep {
     /// Its line in the journal, without the end of the line.
     pub(super) fn line(&self) -> String {
         serde_json::to_string(&Line::from(self)).expect("plain data")
@@ -105,32 +105,32 @@ enum Line {
     Meta { path: Bytes, kind: String, number: Option<u64>, meta: MetaLine },
 }
 
-impl From<&Step> for Line {
-    fn from(step: &Step) -> Self {
+impl From<&JournalStep> for Line {
+    fn from(step: &JournalStep) -> Self {
         let path_of = |path: &RelPath| Bytes::of(path.as_bytes());
         match step {
-            Step::Remove { path, is_folder, to_trash } => {
+            JournalStep::Remove { path, is_folder, to_trash } => {
                 Self::Remove { path: path_of(path), folder: *is_folder, trash: *to_trash }
             }
-            Step::Put { path, stage, size, digest } => Self::Put {
+            JournalStep::Put { path, stage, size, digest } => Self::Put {
                 path: path_of(path),
                 stage: stage.clone(),
                 size: *size,
                 digest: hex(digest),
             },
-            Step::Append { path, stage, from, size, digest } => Self::Append {
+            JournalStep::Append { path, stage, from, size, digest } => Self::Append {
                 path: path_of(path),
                 stage: stage.clone(),
                 from: *from,
                 size: *size,
                 digest: hex(digest),
             },
-            Step::Make { path, kind, target, meta } => {
+            JournalStep::Make { path, kind, target, meta } => {
                 let (kind, number) = kind_word(*kind);
                 let (path, target) = (path_of(path), Bytes::of(target));
                 Self::Make { path, kind, number, target, meta: meta.into() }
             }
-            Step::Meta { path, kind, meta } => {
+            JournalStep::Meta { path, kind, meta } => {
                 let (kind, number) = kind_word(*kind);
                 Self::Meta { path: path_of(path), kind, number, meta: meta.into() }
             }
@@ -139,26 +139,26 @@ impl From<&Step> for Line {
 }
 
 impl Line {
-    fn step(self) -> Option<Step> {
+    fn step(self) -> Option<JournalStep> {
         Some(match self {
             Self::Remove { path, folder, trash } => {
-                Step::Remove { path: path.path()?, is_folder: folder, to_trash: trash }
+                JournalStep::Remove { path: path.path()?, is_folder: folder, to_trash: trash }
             }
             Self::Put { path, stage, size, digest } => {
                 let digest = unhex(&digest)?.try_into().ok()?;
-                Step::Put { path: path.path()?, stage, size, digest }
+                JournalStep::Put { path: path.path()?, stage, size, digest }
             }
             Self::Append { path, stage, from, size, digest } => {
                 let digest = unhex(&digest)?.try_into().ok()?;
-                Step::Append { path: path.path()?, stage, from, size, digest }
+                JournalStep::Append { path: path.path()?, stage, from, size, digest }
             }
             Self::Make { path, kind, number, target, meta } => {
                 let (kind, target) = (kind_of(&kind, number)?, target.get()?);
-                Step::Make { path: path.path()?, kind, target, meta: meta.meta()? }
+                JournalStep::Make { path: path.path()?, kind, target, meta: meta.meta()? }
             }
             Self::Meta { path, kind, number, meta } => {
                 let kind = kind_of(&kind, number)?;
-                Step::Meta { path: path.path()?, kind, meta: meta.meta()? }
+                JournalStep::Meta { path: path.path()?, kind, meta: meta.meta()? }
             }
         })
     }
@@ -232,17 +232,27 @@ mod tests {
         let odd = path(b"a\n\"/\xff\xfe");
         let device = Kind::Device { block: true, number: 1 << 40 };
         let steps = [
-            Step::Remove { path: odd.clone(), is_folder: true, to_trash: true },
-            Step::Put { path: odd.clone(), stage: "3-1".into(), size: 1 << 60, digest: [7; 32] },
-            Step::Append {
+            JournalStep::Remove { path: odd.clone(), is_folder: true, to_trash: true },
+            JournalStep::Put {
+                path: odd.clone(),
+                stage: "3-1".into(),
+                size: 1 << 60,
+                digest: [7; 32],
+            },
+            JournalStep::Append {
                 path: path(b"log"),
                 stage: "3-2".into(),
                 from: 7,
                 size: 1 << 40,
                 digest: [8; 32],
             },
-            Step::Make { path: path(b"l"), kind: Kind::Link, target: b"\xff".to_vec(), meta },
-            Step::Meta {
+            JournalStep::Make {
+                path: path(b"l"),
+                kind: Kind::Link,
+                target: b"\xff".to_vec(),
+                meta,
+            },
+            JournalStep::Meta {
                 path: RelPath::root(),
                 kind: device,
                 meta: Meta {
@@ -255,7 +265,7 @@ mod tests {
         for step in steps {
             let line = step.line();
             assert!(!line.contains('\n'), "{line}");
-            assert_eq!(Step::parse(&line), Some(step));
+            assert_eq!(JournalStep::parse(&line), Some(step));
         }
     }
 
@@ -263,8 +273,8 @@ mod tests {
     fn no_step_leads_out_of_the_folder() {
         for path in ["/etc/x", "a/../../x", "..", "a//b", "a/."] {
             let line = format!(r#"{{"do":"remove","path":"{path}","folder":false,"trash":false}}"#);
-            assert_eq!(Step::parse(&line), None, "{path}");
+            assert_eq!(JournalStep::parse(&line), None, "{path}");
         }
-        assert_eq!(Step::parse(r#"{"do":"unknown"}"#), None);
+        assert_eq!(JournalStep::parse(r#"{"do":"unknown"}"#), None);
     }
 }

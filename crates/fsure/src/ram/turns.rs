@@ -17,14 +17,14 @@ const LARGEST: u64 = 1 << 30;
 
 /// State of the rotation through all files.
 #[derive(Debug)]
-pub(super) struct Turns {
+pub(super) struct RehashRotation {
     /// The last one that had its turn.
     at: RelPath,
     since: Instant,
     credit: u64,
 }
 
-impl Turns {
+impl RehashRotation {
     pub(super) fn new(now: Instant) -> Self {
         Self { at: RelPath::root(), since: now, credit: 0 }
     }

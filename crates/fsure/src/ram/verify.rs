@@ -20,7 +20,7 @@ const READINGS: u32 = 5;
 
 /// Kinds of differences between the sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
+pub enum DifferenceKind {
     /// It is on the RAM side alone.
     OnlyInRam,
     /// It is on the disk side alone.
@@ -35,20 +35,20 @@ pub enum How {
 
 /// A name that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unequal {
+pub struct SideDifference {
     /// Path of the name.
     pub path: RelPath,
     /// Its difference.
-    pub how: How,
+    pub how: DifferenceKind,
 }
 
 impl Engine {
     /// Returns the names that differ between the sides, in the order of the paths. What
     /// has changed in RAM since the last generation differs.
-    pub fn verify(&self) -> Result<Vec<Unequal>> {
+    pub fn verify(&self) -> Result<Vec<SideDifference>> {
         let (ram, disk) = (in_ram(&self.ram)?, on_disk(&self.disk.side)?);
         let unequal = unequal(&self.disk.side, &ram, &disk);
-        Ok(unequal.map(|(path, how)| Unequal { path: path.clone(), how }).collect())
+        Ok(unequal.map(|(path, how)| SideDifference { path: path.clone(), how }).collect())
     }
 
     /// Both sides, by ways of its own, to be compared while this goes on. It ends when it is
@@ -60,9 +60,9 @@ impl Engine {
     }
 
     /// Returns the entries that the last generation has for these names.
-    pub fn known(&self, paths: &BTreeSet<RelPath>) -> Known {
+    pub fn known(&self, paths: &BTreeSet<RelPath>) -> LastGenerationEntries {
         let of = |path: &RelPath| Some((path.clone(), self.index.get(path)?.clone()));
-        Known(paths.iter().filter_map(of).collect())
+        LastGenerationEntries(paths.iter().filter_map(of).collect())
     }
 
     /// Keeps what the disk side has by these names in the trash of the generation that is
@@ -95,7 +95,7 @@ impl Engine {
 
 /// Entries that the last generation has for some names.
 #[derive(Debug)]
-pub struct Known(Entries);
+pub struct LastGenerationEntries(Entries);
 
 /// Both sides, while generations go on.
 pub struct Comparison {
@@ -106,10 +106,11 @@ pub struct Comparison {
 }
 
 /// Says what the last generation has of names; of a new one, where that is asked for.
-pub type Ask<'a> = &'a mut dyn FnMut(&BTreeSet<RelPath>, bool) -> Result<Known>;
+pub type LookupFn<'a> =
+    &'a mut dyn FnMut(&BTreeSet<RelPath>, bool) -> Result<LastGenerationEntries>;
 
 impl Comparison {
-    /// Fails once it is stopped; whoever answers [`Ask`] looks, too, while it waits.
+    /// Fails once it is stopped; whoever answers [`LookupFn`] looks, too, while it waits.
     pub fn go_on(&self) -> Result<()> {
         match self.stop.load(Ordering::Relaxed) {
             false => Ok(()),
@@ -125,7 +126,7 @@ impl Comparison {
     /// difference if it was not changed meanwhile. It is none if the disk has it as it
     /// was just before or just after, or, if it is changed all the time, as the last
     /// generation has it.
-    pub fn run(&self, ask: Ask<'_>) -> Result<Vec<Unequal>> {
+    pub fn run(&self, ask: LookupFn<'_>) -> Result<Vec<SideDifference>> {
         let go_on = || self.go_on();
         let (ram, disk) = (Reader::of_ram(&self.ram, &go_on), Reader::of_disk(&self.disk, &go_on));
         let (here, there) = (ram.all()?, disk.all()?);
@@ -137,9 +138,9 @@ impl Comparison {
                 break;
             }
             let before = ram.some(&doubtful)?;
-            let Known(old) = ask(&doubtful, true)?;
+            let LastGenerationEntries(old) = ask(&doubtful, true)?;
             let (there, after) = (disk.some(&doubtful)?, ram.some(&doubtful)?);
-            let Known(new) = ask(&doubtful, false)?;
+            let LastGenerationEntries(new) = ask(&doubtful, false)?;
             doubtful.retain(|path| {
                 let [there, before, after, old, new] =
                     [&there, &before, &after, &old, &new].map(|entries| entries.get(path));
@@ -152,12 +153,12 @@ impl Comparison {
                     return !(is_there(old) || is_there(new));
                 }
                 if old == new {
-                    different.push(Unequal { path: path.clone(), how });
+                    different.push(SideDifference { path: path.clone(), how });
                 }
                 old != new
             });
         }
-        let changing = |path| Unequal { path, how: How::Changing };
+        let changing = |path| SideDifference { path, how: DifferenceKind::Changing };
         different.extend(doubtful.into_iter().map(changing));
         different.sort_unstable_by(|one, other| one.path.cmp(&other.path));
         Ok(different)
@@ -169,21 +170,21 @@ fn unequal<'a>(
     side: &'a Side,
     ram: &'a Entries,
     disk: &'a Entries,
-) -> impl Iterator<Item = (&'a RelPath, How)> + use<'a> {
+) -> impl Iterator<Item = (&'a RelPath, DifferenceKind)> + use<'a> {
     let paths: BTreeSet<_> = ram.keys().chain(disk.keys()).collect();
     paths.into_iter().filter_map(|path| Some((path, differs(side, ram.get(path), disk.get(path))?)))
 }
 
 /// Returns the difference between the entry in RAM and that on the disk side, which is
 /// `side`; `None` if they are equal.
-fn differs(side: &Side, ram: Option<&Entry>, disk: Option<&Entry>) -> Option<How> {
+fn differs(side: &Side, ram: Option<&Entry>, disk: Option<&Entry>) -> Option<DifferenceKind> {
     match (ram, disk) {
         (Some(one), Some(other)) if one.is_same_as(other) => None,
         (Some(one), Some(other)) if is_but_for_a_date(side, one, other) => None,
-        (Some(one), Some(other)) if one.is_same_thing_as(other) => Some(How::Metadata),
-        (Some(_), Some(_)) => Some(How::Content),
-        (Some(_), None) => Some(How::OnlyInRam),
-        (None, Some(_)) => Some(How::OnlyOnDisk),
+        (Some(one), Some(other)) if one.is_same_thing_as(other) => Some(DifferenceKind::Metadata),
+        (Some(_), Some(_)) => Some(DifferenceKind::Content),
+        (Some(_), None) => Some(DifferenceKind::OnlyInRam),
+        (None, Some(_)) => Some(DifferenceKind::OnlyOnDisk),
         (None, None) => None,
     }
 }
@@ -206,7 +207,7 @@ mod tests {
     use std::ops::ControlFlow;
 
     use super::*;
-    use crate::ram::{Depth, Untracked};
+    use crate::ram::{CompareDepth, NoTracker};
 
     /// Returns the names that differ, and the number of generations that the comparison
     /// requested. Calls `meanwhile` before and after each generation, with the number of
@@ -214,7 +215,7 @@ mod tests {
     fn compared(
         before: impl Fn(&Path, &Path),
         meanwhile: impl Fn(&Path, &Path, usize),
-    ) -> (Vec<(String, How)>, usize) {
+    ) -> (Vec<(String, DifferenceKind)>, usize) {
         let folder = tempfile::tempdir().unwrap();
         let [disk, ram] = ["disk", "ram"].map(|side| folder.path().join(side));
         fs::create_dir(&ram).and_then(|()| fs::create_dir_all(disk.join("d"))).unwrap();
@@ -229,13 +230,13 @@ mod tests {
         let different = comparison.run(&mut |paths, is_new| {
             if is_new {
                 meanwhile(&disk, &ram, 2 * asked);
-                engine.sync(&mut Untracked, Depth::Dates, None)?;
+                engine.sync(&mut NoTracker, CompareDepth::Dates, None)?;
                 meanwhile(&disk, &ram, 2 * asked + 1);
                 asked += 1;
             }
             Ok(engine.known(paths))
         });
-        let shown = |one: Unequal| (one.path.display().to_string(), one.how);
+        let shown = |one: SideDifference| (one.path.display().to_string(), one.how);
         (different.unwrap().into_iter().map(shown).collect(), asked)
     }
 
@@ -271,12 +272,19 @@ mod tests {
             fs::write(disk.join("stray"), "").unwrap();
             fs::remove_file(disk.join("d/c")).unwrap();
         };
-        let named = |names: &[(&str, How)]| -> Vec<_> {
+        let named = |names: &[(&str, DifferenceKind)]| -> Vec<_> {
             names.iter().map(|(name, how)| ((*name).to_owned(), *how)).collect()
         };
         let (different, asked) = compared(stray, all_the_time);
-        let files = different.into_iter().filter(|one| one.1 != How::Metadata).collect::<Vec<_>>();
-        let all = [("b", How::Content), ("d/c", How::OnlyInRam), ("stray", How::OnlyOnDisk)];
+        let files = different
+            .into_iter()
+            .filter(|one| one.1 != DifferenceKind::Metadata)
+            .collect::<Vec<_>>();
+        let all = [
+            ("b", DifferenceKind::Content),
+            ("d/c", DifferenceKind::OnlyInRam),
+            ("stray", DifferenceKind::OnlyOnDisk),
+        ];
         assert_eq!((files, asked), (named(&all), 1));
         // What both do all the time.
         let both = |disk: &Path, ram: &Path, at: usize| {
@@ -284,7 +292,7 @@ mod tests {
             fs::write(disk.join("a"), "of somebody else").unwrap();
         };
         let (different, asked) = compared(|_, ram| number(ram, "a", 9), both);
-        assert_eq!(different, named(&[("a", How::Changing)]));
+        assert_eq!(different, named(&[("a", DifferenceKind::Changing)]));
         assert_eq!(asked, READINGS as usize);
     }
 

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{count, number, safe};
 use crate::results::{
-    Call, CrashLine, CrashSummary, CutMade, DriveTried, FlushAfterError, Memory, MissingSync, State,
+    Call, ContentSeen, CrashLine, CrashSummary, CutMade, CutState, DriveTried, FlushAfterError,
+    MissingSync,
 };
 use crate::words::ExitCode;
 use crate::words::units::{microseconds, span};
@@ -40,7 +41,7 @@ pub fn text(lines: &[CrashLine]) -> String {
 /// The line of a cut that has shown a loss, or nothing at all; `None` for one
 /// that survived.
 pub fn loss(cut: &CutMade) -> Option<String> {
-    (cut.state != State::Survived)
+    (cut.state != CutState::Survived)
         .then(|| format!("{} on {}, {}", safe(&cut.drive), safe(&cut.fs), words(cut)))
 }
 
@@ -81,7 +82,7 @@ fn cuts<'a>(
     lines: &'a [CrashLine],
 ) -> impl Iterator<Item = &'a CutMade> + use<'a> {
     let cuts = lines.iter().filter_map(|line| match line {
-        CrashLine::Cut(cut) if !cut.twin && cut.state != State::Survived => Some(cut),
+        CrashLine::Cut(cut) if !cut.twin && cut.state != CutState::Survived => Some(cut),
         _ => None,
     });
     cuts.filter(|cut| cut.drive == drive.drive && cut.fs == drive.fs)
@@ -187,9 +188,9 @@ fn after_error(line: &FlushAfterError) -> String {
         text += &format!("  {:<6} by {:<24} {}\n", safe(call), safe(by), safe(result));
     }
     let content = |memory| match memory {
-        Memory::Old => "the old content",
-        Memory::New => "the new content",
-        Memory::Neither => "neither content",
+        ContentSeen::Old => "the old content",
+        ContentSeen::New => "the new content",
+        ContentSeen::Neither => "neither content",
     };
     let (seen, left) = (content(line.in_memory), content(line.after_cut));
     text += &format!("  the program reads {seen}; a cut leaves {left}\n\n");
@@ -277,7 +278,7 @@ fn verdict(drive: &DriveTried) -> String {
 mod tests {
     use super::*;
 
-    fn cut(state: State) -> CutMade {
+    fn cut(state: CutState) -> CutMade {
         CutMade {
             workload: None,
             n: 3,
@@ -297,7 +298,7 @@ mod tests {
 
     #[test]
     fn a_loss_is_told_with_its_age() {
-        let one = cut(State::Lost);
+        let one = cut(CutState::Lost);
         let mut drive =
             DriveTried { drive: "lying".into(), fs: "ext4".into(), ..DriveTried::default() };
         drive.add(&one);
@@ -316,10 +317,10 @@ mod tests {
     #[test]
     fn what_proves_nothing_says_so() {
         let mut drive = DriveTried { twin_lost: Some(false), ..DriveTried::default() };
-        drive.add(&cut(State::HarnessBroken));
+        drive.add(&cut(CutState::HarnessBroken));
         assert!(verdict(&drive).contains("proves nothing"), "{}", verdict(&drive));
         let mut silent = DriveTried::default();
-        silent.add(&CutMade { acked: 0, lost: Some(0), ..cut(State::Survived) });
+        silent.add(&CutMade { acked: 0, lost: Some(0), ..cut(CutState::Survived) });
         assert!(verdict(&silent).contains("nothing was acknowledged"));
     }
 }

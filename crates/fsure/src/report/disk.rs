@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::json::{json_path_and_bytes, line};
 use super::number;
-use crate::job::Destroyed;
+use crate::job::DestroyOutcome;
 use crate::words::{escape, units};
 
 /// That one was made.
@@ -19,13 +19,13 @@ pub fn made(disk: &Disk) -> String {
 }
 
 /// That one was taken away.
-pub fn destroyed(done: &Destroyed) -> String {
+pub fn destroyed(done: &DestroyOutcome) -> String {
     format!("RAM disk {} is gone from {}.", done.disk.name, place(&done.disk))
 }
 
 /// Returns a sentence on the processes that keep the memory of the disk; `None` if there
 /// are none.
-pub fn kept(done: &Destroyed) -> Option<String> {
+pub fn kept(done: &DestroyOutcome) -> Option<String> {
     let by = done.kept_by.first()?;
     let more = number(done.kept_by.len() as u64, "process has", "processes have");
     Some(format!("{more} it mounted elsewhere still, and its memory with it: {by}"))
@@ -103,7 +103,7 @@ mod tests {
              \"bytes\":2147483648,\"used\":3145728}"
         );
         let kept_by = vec!["process 7 (sh)".to_owned()];
-        let words = kept(&Destroyed { disk, kept_by }).unwrap();
+        let words = kept(&DestroyOutcome { disk, kept_by }).unwrap();
         assert!(words.starts_with("1 process has it mounted elsewhere still"), "{words}");
     }
 }

@@ -3,7 +3,7 @@
 //! are what is still on the terminal.
 
 use super::{count, figure, safe};
-use crate::results::{Claim, Curve, Layer, Line, Method, NotRun, Profile};
+use crate::results::{Claim, Curve, Layer, Method, NotRun, Profile, ResultLine};
 use crate::words::units::size;
 
 /// Columns of a line, but for names and sentences that have no place to break.
@@ -11,7 +11,7 @@ const WIDTH: usize = 96;
 
 /// The report on all lines of a result, in the order of its targets; nothing
 /// where there are none.
-pub fn text(lines: &[Line]) -> String {
+pub fn text(lines: &[ResultLine]) -> String {
     let mut targets: Vec<&str> = Vec::new();
     for target in lines.iter().filter_map(target) {
         if !targets.contains(&target) {
@@ -32,36 +32,36 @@ pub fn text(lines: &[Line]) -> String {
 
 /// Returns true if the run came to its end. A run that was stopped or failed has a last
 /// line, but not a verdict on each target.
-fn is_whole(lines: &[Line]) -> bool {
+fn is_whole(lines: &[ResultLine]) -> bool {
     let judged = |path: &str| {
-        lines.iter().any(|line| matches!(line, Line::Verdict(one) if one.target == path))
+        lines.iter().any(|line| matches!(line, ResultLine::Verdict(one) if one.target == path))
     };
-    let is_judged = |line: &Line| match line {
-        Line::Result(header) => header.targets.iter().all(|target| judged(&target.path)),
+    let is_judged = |line: &ResultLine| match line {
+        ResultLine::Result(header) => header.targets.iter().all(|target| judged(&target.path)),
         _ => true,
     };
-    lines.iter().any(|line| matches!(line, Line::Summary(_))) && lines.iter().all(is_judged)
+    lines.iter().any(|line| matches!(line, ResultLine::Summary(_))) && lines.iter().all(is_judged)
 }
 
 /// Returns the verdict on each target, and nothing else.
-pub fn verdicts(lines: &[Line]) -> String {
-    let said = |line: &Line| Some(format!("{}\n{}", safe(target(line)?), verdict(line)?));
+pub fn verdicts(lines: &[ResultLine]) -> String {
+    let said = |line: &ResultLine| Some(format!("{}\n{}", safe(target(line)?), verdict(line)?));
     lines.iter().filter_map(said).collect()
 }
 
-fn target(line: &Line) -> Option<&str> {
+fn target(line: &ResultLine) -> Option<&str> {
     Some(match line {
-        Line::Layer(Layer { target, .. })
-        | Line::Method(Method { target, .. })
-        | Line::NotRun(NotRun { target, .. })
-        | Line::Curve(Curve { target, .. })
-        | Line::Profile(Profile { target, .. })
-        | Line::Verdict(Claim { target, .. }) => target,
+        ResultLine::Layer(Layer { target, .. })
+        | ResultLine::Method(Method { target, .. })
+        | ResultLine::NotRun(NotRun { target, .. })
+        | ResultLine::Curve(Curve { target, .. })
+        | ResultLine::Profile(Profile { target, .. })
+        | ResultLine::Verdict(Claim { target, .. }) => target,
         _ => return None,
     })
 }
 
-fn of_target(name: &str, lines: &[Line]) -> String {
+fn of_target(name: &str, lines: &[ResultLine]) -> String {
     let own: Vec<_> = lines.iter().filter(|line| target(line) == Some(name)).collect();
     let mut report = format!("{}\n", safe(name));
     let mut part = |title: &str, text: String| {
@@ -72,7 +72,7 @@ fn of_target(name: &str, lines: &[Line]) -> String {
     part("Lies on", layers(&own));
     part("Ways to make a write durable", methods(&own));
     for line in &own {
-        if let Line::Curve(one) = line {
+        if let ResultLine::Curve(one) = line {
             part(&heading(one), bars(one));
         }
     }
@@ -82,10 +82,10 @@ fn of_target(name: &str, lines: &[Line]) -> String {
     report
 }
 
-fn layers(lines: &[&Line]) -> String {
+fn layers(lines: &[&ResultLine]) -> String {
     let layers: Vec<_> = lines
         .iter()
-        .filter_map(|line| if let Line::Layer(layer) = line { Some(layer) } else { None })
+        .filter_map(|line| if let ResultLine::Layer(layer) = line { Some(layer) } else { None })
         .collect();
     let width = |of: fn(&Layer) -> &str| {
         layers.iter().map(|layer| safe(of(layer)).chars().count()).max().unwrap_or(0)
@@ -100,10 +100,10 @@ fn layers(lines: &[&Line]) -> String {
     text
 }
 
-fn methods(lines: &[&Line]) -> String {
+fn methods(lines: &[&ResultLine]) -> String {
     let methods: Vec<_> = lines
         .iter()
-        .filter_map(|line| if let Line::Method(method) = line { Some(method) } else { None })
+        .filter_map(|line| if let ResultLine::Method(method) = line { Some(method) } else { None })
         .collect();
     let optional = |value: Option<f64>| value.map_or("?".to_owned(), |value| format!("{value:.2}"));
     let mut rows = vec![
@@ -179,8 +179,8 @@ fn x(value: f64, unit: &str) -> String {
     if unit.contains("byte") { size(value as u64) } else { count(value as u64) }
 }
 
-fn profile(line: &Line) -> Option<String> {
-    let Line::Profile(profile) = line else { return None };
+fn profile(line: &ResultLine) -> Option<String> {
+    let ResultLine::Profile(profile) = line else { return None };
     let mark = match profile.passed {
         Some(true) => "passed",
         Some(false) => "FAILED",
@@ -189,13 +189,13 @@ fn profile(line: &Line) -> Option<String> {
     Some(said(&format!("{}, {mark}:", safe(&profile.name)), &profile.words))
 }
 
-fn not_run(line: &Line) -> Option<String> {
-    let Line::NotRun(one) = line else { return None };
+fn not_run(line: &ResultLine) -> Option<String> {
+    let ResultLine::NotRun(one) = line else { return None };
     Some(said(&format!("{}:", safe(&one.name)), &one.why))
 }
 
-fn verdict(line: &Line) -> Option<String> {
-    let Line::Verdict(claim) = line else { return None };
+fn verdict(line: &ResultLine) -> Option<String> {
+    let ResultLine::Verdict(claim) = line else { return None };
     Some(said(&format!("{} ({}):", safe(&claim.id), safe(&claim.grade)), &claim.words))
 }
 
@@ -234,15 +234,15 @@ mod tests {
     use super::*;
     use crate::results::{Noise, Point, Summary};
 
-    fn lines() -> Vec<Line> {
+    fn lines() -> Vec<ResultLine> {
         let target = "/srv/\u{1b}[1mdb".to_owned();
         let layer = |layer: &str, name: &str, facts: &[(&str, &str)]| {
             let facts = facts.iter().map(|(name, is)| ((*name).to_owned(), (*is).to_owned()));
             let (layer, name) = (layer.to_owned(), name.to_owned());
-            Line::Layer(Layer { target: target.clone(), layer, name, facts: facts.collect() })
+            ResultLine::Layer(Layer { target: target.clone(), layer, name, facts: facts.collect() })
         };
         let method = |name: &str, ops, p50_us, counted: Option<(f64, f64)>, reached: &str| {
-            Line::Method(Method {
+            ResultLine::Method(Method {
                 name: name.to_owned(),
                 target: target.clone(),
                 ops,
@@ -264,7 +264,7 @@ mod tests {
             layer("disk", "vda", &[("model", "a model with a long name of many words"); 3]),
             method("fsync", 46.0, 21_739.0, Some((4.0, 1.0)), "data and a flush"),
             method("write only", 612_345.4, 1.63, None, "not known: no counters"),
-            Line::Curve(Curve {
+            ResultLine::Curve(Curve {
                 name: "commits per flush".to_owned(),
                 target: target.clone(),
                 x: "commits per flush".to_owned(),
@@ -272,7 +272,7 @@ mod tests {
                 points: vec![point(1.0, 46.0), point(64.0, 2_944.0)],
                 measured: "so many writes, then fdatasync".to_owned(),
             }),
-            Line::Profile(Profile {
+            ResultLine::Profile(Profile {
                 name: "etcd".to_owned(),
                 target: target.clone(),
                 passed: Some(false),
@@ -280,12 +280,12 @@ mod tests {
                     .to_owned(),
                 figures: Vec::new(),
             }),
-            Line::NotRun(NotRun {
+            ResultLine::NotRun(NotRun {
                 name: "RWF_DSYNC".to_owned(),
                 target: target.clone(),
                 why: "not to be had here: too old".to_owned(),
             }),
-            Line::Verdict(Claim {
+            ResultLine::Verdict(Claim {
                 target,
                 id: "SLOW_FLUSH".to_owned(),
                 grade: "ok".to_owned(),
@@ -293,7 +293,7 @@ mod tests {
                     + &"many words ".repeat(8)
                     + "and an end.",
             }),
-            Line::Summary(Summary {
+            ResultLine::Summary(Summary {
                 seconds: 20.0,
                 noise: Noise::default(),
                 measured: 3,

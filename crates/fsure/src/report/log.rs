@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::json::{KnownLine, json_path_and_bytes, line};
 use super::{RootPaths, count, date_and_time, number, safe, timestamp};
-use crate::job::{Claim, History, Sealed};
+use crate::job::{History, SignOutcome, SignedGeneration};
 use crate::trust::told;
 use crate::words::{Basis, Changes, Generation, SignatureInfo, Verification, escape, units};
 
@@ -85,7 +85,7 @@ fn date(at_s: i64) -> String {
     date_and_time(at_s, &TimeZone::system())
 }
 
-fn generation_text(one: &Generation, claim: Option<&Claim>) -> String {
+fn generation_text(one: &Generation, claim: Option<&SignedGeneration>) -> String {
     let command = escape(one.command.as_bytes());
     let head = format!("{:>5}  {}  {command:<7}  ", one.number, date(one.at_s));
     let Some(claim) = claim else {
@@ -153,8 +153,8 @@ pub fn json(root: &str, history: &History) -> Vec<String> {
 }
 
 /// Returns the result of signing, for the user.
-pub fn sealed_text(root: &str, sealed: &Sealed) -> String {
-    let Sealed { signed, files, bytes, changes, .. } = sealed;
+pub fn sealed_text(root: &str, sealed: &SignOutcome) -> String {
+    let SignOutcome { signed, files, bytes, changes, .. } = sealed;
     let what = format!("{} ({})", number(*files, "file", "files"), units::size(*bytes));
     let since = match changes {
         none if *none == Changes::default() => String::new(),
@@ -171,7 +171,7 @@ pub fn sealed_text(root: &str, sealed: &Sealed) -> String {
 }
 
 /// Returns the result of signing, for a program; no line end.
-pub fn sealed_json(root: &str, sealed: &Sealed) -> String {
+pub fn sealed_json(root: &str, sealed: &SignOutcome) -> String {
     let Changes { new, modified, touched, missing, moved, accepted, bytes } = sealed.changes;
     line(&SealedLine {
         r#type: "summary",

@@ -2,34 +2,34 @@
 //! comes to.
 
 use super::{count, safe};
-use crate::powercut::{Line, Method, RunBegins, State, Summary};
+use crate::powercut::{CheckState, Message, Method, RunBegins, Summary};
 use crate::words::durability::thresholds::CUTS_MIN;
 
 /// The words of a line; no line end. The methods of a check make a table, of
 /// which `is_first` gets the head.
-pub fn text(line: &Line, is_first: bool) -> String {
+pub fn text(line: &Message, is_first: bool) -> String {
     match line {
-        Line::Listening { address } => format!("listening at {address}"),
-        Line::Writer { run, host, folder, acked: 0 } => {
+        Message::Listening { address } => format!("listening at {address}"),
+        Message::Writer { run, host, folder, acked: 0 } => {
             format!("run {} begins: {} on {}", safe(run), safe(folder), safe(host))
         }
-        Line::Writer { run, acked, .. } => {
+        Message::Writer { run, acked, .. } => {
             format!("run {} is heard again, after {} writes", safe(run), count(*acked))
         }
-        Line::Silence { run, acked, is_ended: true } => {
+        Message::Silence { run, acked, is_ended: true } => {
             format!("run {} has come to its end: {} writes", safe(run), count(*acked))
         }
-        Line::Silence { run, acked, is_ended: false } => {
+        Message::Silence { run, acked, is_ended: false } => {
             let acked = count(*acked);
             format!("run {} is silent: {acked} writes acknowledged, and kept", safe(run))
         }
-        Line::Asked { run } => format!("run {} is checked", safe(run)),
-        Line::Run(run) => begins(run),
-        Line::Cutting { seconds, is_resting } => {
+        Message::Asked { run } => format!("run {} is checked", safe(run)),
+        Message::Run(run) => begins(run),
+        Message::Cutting { seconds, is_resting } => {
             let how = if *is_resting { "at rest" } else { "while writing" };
             format!("after {seconds:.1} s, {how}: the command that cuts the power is started")
         }
-        Line::Written { run, acked, seconds, is_ended } => {
+        Message::Written { run, acked, seconds, is_ended } => {
             let (run, acked) = (safe(run), count(*acked));
             let how = match is_ended {
                 true => "it is over: there is nothing to check",
@@ -37,9 +37,9 @@ pub fn text(line: &Line, is_first: bool) -> String {
             };
             format!("run {run}: {acked} writes in {seconds:.1} s; {how}")
         }
-        Line::Method(method) if is_first => format!("{HEAD}\n{}", row(method)),
-        Line::Method(method) => row(method),
-        Line::Summary(summary) => self::summary(summary),
+        Message::Method(method) if is_first => format!("{HEAD}\n{}", row(method)),
+        Message::Method(method) => row(method),
+        Message::Summary(summary) => self::summary(summary),
     }
 }
 
@@ -88,13 +88,13 @@ fn row(method: &Method) -> String {
 fn summary(summary: &Summary) -> String {
     let acked = count(summary.acked);
     let mut text = match summary.state {
-        State::Passed => format!("passed: all that {acked} acknowledged writes left is there"),
-        State::Failed => format!(
+        CheckState::Passed => format!("passed: all that {acked} acknowledged writes left is there"),
+        CheckState::Failed => format!(
             "FAILED: {} blocks do not hold what was acknowledged last, of {acked} acknowledged \
              writes: do not trust this storage with anything that is nowhere else",
             count(summary.failed)
         ),
-        State::NothingShown => "nothing is shown".to_owned(),
+        CheckState::NothingShown => "nothing is shown".to_owned(),
     };
     if let Some(why) = &summary.why {
         text += &format!("\n{}", safe(why));
@@ -106,7 +106,7 @@ fn summary(summary: &Summary) -> String {
             text += &format!("; it takes {CUTS_MIN} to settle it, so go on cutting");
         }
     }
-    if summary.state == State::Passed && summary.read == "cached" {
+    if summary.state == CheckState::Passed && summary.read == "cached" {
         text += "\nread through the page cache: only after a restart of the machine that says \
                  what is on the medium";
     }
@@ -116,7 +116,7 @@ fn summary(summary: &Summary) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::powercut::{Device, Kept};
+    use crate::powercut::{Device, DriveHistory};
 
     fn method() -> Method {
         Method {
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_table_has_its_columns_below_each_other() {
-        let told = text(&Line::Method(method()), true);
+        let told = text(&Message::Method(method()), true);
         let lines: Vec<_> = told.lines().collect();
         assert_eq!(lines.len(), 2);
         for (name, figure) in
@@ -143,7 +143,7 @@ mod tests {
             let end = lines[0].find(name).unwrap() + name.len();
             assert!(lines[1][..end].ends_with(figure), "{name}:\n{told}");
         }
-        assert_eq!(text(&Line::Method(method()), false), lines[1]);
+        assert_eq!(text(&Message::Method(method()), false), lines[1]);
     }
 
     #[test]
@@ -152,26 +152,26 @@ mod tests {
             Device { serial: "S".to_owned(), firmware: None, model: Some("\u{1b}".to_owned()) };
         let passed = Summary {
             run: Some("r".to_owned()),
-            state: State::Passed,
+            state: CheckState::Passed,
             acked: 1_000,
             failed: 0,
             heard_ms: 5,
             read: "cached",
             device: Some(device),
-            cuts: Some(Kept { made: 3, acknowledged: 3_000, lost: 0 }),
+            cuts: Some(DriveHistory { made: 3, acknowledged: 3_000, lost: 0 }),
             why: None,
             exit_code: 0,
         };
-        let told = text(&Line::Summary(passed.clone()), false);
+        let told = text(&Message::Summary(passed.clone()), false);
         for part in ["passed: all that 1,000", "3 cuts so far", "go on cutting", "page cache"] {
             assert!(told.contains(part), "{told}");
         }
-        let failed = Summary { state: State::Failed, failed: 2, cuts: None, ..passed.clone() };
-        let told = text(&Line::Summary(failed), false);
+        let failed = Summary { state: CheckState::Failed, failed: 2, cuts: None, ..passed.clone() };
+        let told = text(&Message::Summary(failed), false);
         assert!(told.starts_with("FAILED: 2 blocks"), "{told}");
         let why = Some("a \u{1b}[1m reason".to_owned());
-        let nothing = Summary { state: State::NothingShown, why, cuts: None, ..passed };
-        let told = text(&Line::Summary(nothing), false);
+        let nothing = Summary { state: CheckState::NothingShown, why, cuts: None, ..passed };
+        let told = text(&Message::Summary(nothing), false);
         assert_eq!(told, "nothing is shown\na \\x1b[1m reason");
     }
 }

@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 
 use super::json::json_path_and_bytes;
 use super::{number, safe, timestamp};
-use crate::job::ram::{Difference, Ended, Event, Known, Plan, Settled, State, Synced};
+use crate::job::ram::{
+    Difference, Event, FolderState, FolderStatus, Plan, RecoverOutcome, SyncReport, UnbindReport,
+};
 use crate::ram::Recovered;
 use crate::words::units::size;
 use crate::words::{ExitCode, shell_command};
@@ -76,7 +78,7 @@ pub fn plan_json(plan: &Plan, max_loss_ms: u64) -> String {
 }
 
 /// That a folder is in RAM now.
-pub fn bound(known: &Known, adopted: bool) -> String {
+pub fn bound(known: &FolderStatus, adopted: bool) -> String {
     let state = known.state.clone().unwrap_or_default();
     let how = if adopted { "is in RAM still, and is kept again" } else { "is in RAM" };
     format!(
@@ -95,12 +97,12 @@ fn limit(bytes: u64, least: Option<u64>) -> String {
     format!("{}{follows}", size(bytes))
 }
 
-fn max_loss_ms(known: &Known) -> u64 {
+fn max_loss_ms(known: &FolderStatus) -> u64 {
     u64::try_from(known.entry.max_loss.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Returns what is wrong with a folder; empty if nothing is.
-pub fn wrongs(known: &Known) -> Vec<String> {
+pub fn wrongs(known: &FolderStatus) -> Vec<String> {
     if let Some(process) = known.silent {
         return vec![format!(
             "process {process}, which keeps it, does not answer: 'kill -CONT {process}' where it \
@@ -122,7 +124,7 @@ pub fn wrongs(known: &Known) -> Vec<String> {
 }
 
 /// Returns the status for the user, and the latest messages.
-pub fn status(all: &[Known], told: &[Event]) -> String {
+pub fn status(all: &[FolderStatus], told: &[Event]) -> String {
     let mut text = String::new();
     for known in all {
         text += &format!("{}\n", shown(&known.entry.path));
@@ -165,7 +167,7 @@ pub fn status(all: &[Known], told: &[Event]) -> String {
 }
 
 /// Counts the generations that are not of one moment, and says by how much.
-fn spread(state: &State) -> String {
+fn spread(state: &FolderState) -> String {
     let (count, all) = (state.spread_generations, state.generations);
     let now = match state.spread_ms {
         0.0 => "the disk has one moment now".to_owned(),
@@ -180,7 +182,7 @@ fn when(event: &Event) -> String {
 }
 
 /// Status as a line of JSON for each folder and for what was told, and a summary.
-pub fn status_json(all: &[Known], told: &[Event]) -> String {
+pub fn status_json(all: &[FolderStatus], told: &[Event]) -> String {
     let mut lines: Vec<_> = all
         .iter()
         .map(|known| {
@@ -212,7 +214,7 @@ pub fn status_json(all: &[Known], told: &[Event]) -> String {
 }
 
 /// Returns the exit code of `status`.
-pub fn status_code(all: &[Known]) -> ExitCode {
+pub fn status_code(all: &[FolderStatus]) -> ExitCode {
     if all.iter().all(|known| wrongs(known).is_empty()) {
         ExitCode::Clean
     } else {
@@ -221,7 +223,7 @@ pub fn status_code(all: &[Known]) -> ExitCode {
 }
 
 /// A generation that was asked for.
-pub fn synced(path: &Path, done: &Synced) -> String {
+pub fn synced(path: &Path, done: &SyncReport) -> String {
     let mut text = format!(
         "{}: generation {} is on the disk: {} made or changed, {} removed, {} in {:.0} ms.\n",
         shown(path),
@@ -258,7 +260,7 @@ pub fn verified(path: &Path, differences: &[Difference]) -> String {
 }
 
 /// The end of a RAM folder.
-pub fn ended(path: &Path, ended: &Ended) -> String {
+pub fn ended(path: &Path, ended: &UnbindReport) -> String {
     let mut text = format!(
         "{}: out of RAM; generation {} is on the disk, and was compared.\n",
         shown(path),
@@ -277,12 +279,14 @@ pub fn ended(path: &Path, ended: &Ended) -> String {
 }
 
 /// Returns what `recover` has done about a folder.
-pub fn settled(path: &Path, settled: &Settled) -> String {
+pub fn settled(path: &Path, settled: &RecoverOutcome) -> String {
     let path = shown(path);
     let recovery = match settled {
-        Settled::Kept => return format!("{path}: in RAM, and kept: nothing is to be done.\n"),
-        Settled::Adopted => return format!("{path}: in RAM still, and kept again.\n"),
-        Settled::Recovered(recovery) => recovery,
+        RecoverOutcome::Kept => {
+            return format!("{path}: in RAM, and kept: nothing is to be done.\n");
+        }
+        RecoverOutcome::Adopted => return format!("{path}: in RAM still, and kept again.\n"),
+        RecoverOutcome::Recovered(recovery) => recovery,
     };
     let mut text = match &recovery.found {
         Recovered::Nothing => format!("{path}: nothing was under way.\n"),
@@ -313,11 +317,11 @@ pub fn settled(path: &Path, settled: &Settled) -> String {
 }
 
 /// Writes what was settled, for `--json`.
-pub fn settled_json(path: &Path, settled: &Settled) -> String {
+pub fn settled_json(path: &Path, settled: &RecoverOutcome) -> String {
     let (what, recovery) = match settled {
-        Settled::Kept => ("kept", None),
-        Settled::Adopted => ("adopted", None),
-        Settled::Recovered(recovery) => match recovery.found {
+        RecoverOutcome::Kept => ("kept", None),
+        RecoverOutcome::Adopted => ("adopted", None),
+        RecoverOutcome::Recovered(recovery) => match recovery.found {
             Recovered::Nothing => ("nothing", Some(recovery)),
             Recovered::Discarded => ("discarded", Some(recovery)),
             Recovered::Completed { .. } => ("completed", Some(recovery)),
@@ -360,24 +364,30 @@ mod tests {
     use super::*;
     use crate::job::ram::Entry;
 
-    fn known(state: Option<State>) -> Known {
+    fn known(state: Option<FolderState>) -> FolderStatus {
         let entry = Entry::new("/srv/work".as_ref(), Duration::from_secs(1), (1 << 20, 100));
-        Known { entry, state, silent: None, is_mounted: true, failing: None }
+        FolderStatus { entry, state, silent: None, is_mounted: true, failing: None }
     }
 
     #[test]
     fn what_is_wrong_is_said_and_ends_with_1() {
-        let state = State { max_loss_ms: 1000, worst_loss_ms: 600, ..State::default() };
+        let state = FolderState { max_loss_ms: 1000, worst_loss_ms: 600, ..FolderState::default() };
         let fine = known(Some(state.clone()));
-        let text = |known: &Known, told| status(std::slice::from_ref(known), told);
+        let text = |known: &FolderStatus, told| status(std::slice::from_ref(known), told);
         assert!(text(&fine, &[]).contains("worst loss now  600 ms of 1 s"));
         assert_eq!(status_code(&[fine]), ExitCode::Clean);
         for (known, word) in [
-            (known(Some(State { worst_loss_ms: 1001, ..state.clone() })), "more can be lost"),
-            (known(Some(State { fenced: true, ..state.clone() })), "read-only"),
+            (known(Some(FolderState { worst_loss_ms: 1001, ..state.clone() })), "more can be lost"),
+            (known(Some(FolderState { fenced: true, ..state.clone() })), "read-only"),
             (known(None), "no process keeps it"),
-            (Known { failing: Some("no room".to_owned()), ..known(None) }, "told last: no room"),
-            (Known { silent: Some(7), ..known(None) }, "process 7, which keeps it, does not"),
+            (
+                FolderStatus { failing: Some("no room".to_owned()), ..known(None) },
+                "told last: no room",
+            ),
+            (
+                FolderStatus { silent: Some(7), ..known(None) },
+                "process 7, which keeps it, does not",
+            ),
         ] {
             assert!(text(&known, &[]).contains(word), "{word}");
             assert_eq!(status_code(&[known]), ExitCode::Differences);
@@ -397,7 +407,7 @@ mod tests {
     #[test]
     fn a_line_of_json_has_what_there_is() {
         let line: Value =
-            serde_json::from_str(&json("synced", "/a".as_ref(), &Synced::default())).unwrap();
+            serde_json::from_str(&json("synced", "/a".as_ref(), &SyncReport::default())).unwrap();
         assert_eq!((&line["type"], &line["generation"]), (&json!("synced"), &json!(0)));
         assert_eq!(line.get("trash"), None);
     }

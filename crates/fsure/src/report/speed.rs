@@ -9,7 +9,7 @@ use serde_json::json;
 use super::rank::{MEANING, longest, ranks};
 use super::{figure, number, safe};
 use crate::job::Changes;
-use crate::results::{Limit, Line, Rung, Series, Summary};
+use crate::results::{Limit, ResultLine, Rung, Series, Summary};
 use crate::words::units;
 
 /// Columns of the longest bar.
@@ -18,9 +18,9 @@ const BAR: usize = 24;
 const NAME: usize = 28;
 
 /// The whole result as text.
-pub fn text(lines: &[Line]) -> String {
+pub fn text(lines: &[ResultLine]) -> String {
     let mut text = String::new();
-    if let Some(Line::Result(header)) = lines.first() {
+    if let Some(ResultLine::Result(header)) = lines.first() {
         let machine = &header.machine;
         let processor = machine.processor.as_deref().unwrap_or("processor not known");
         let _ = writeln!(text, "{}: {}, {} cores", machine.host, processor, machine.cores);
@@ -30,7 +30,7 @@ pub fn text(lines: &[Line]) -> String {
     let rungs: Vec<&Rung> = lines
         .iter()
         .filter_map(|line| match line {
-            Line::Rung(rung) => Some(rung),
+            ResultLine::Rung(rung) => Some(rung),
             _ => None,
         })
         .collect();
@@ -126,15 +126,15 @@ fn bar(value: f64, slowest: f64, fastest: f64) -> String {
     "#".repeat(columns)
 }
 
-fn other_line(text: &mut String, line: &Line) {
+fn other_line(text: &mut String, line: &ResultLine) {
     let _ = match line {
-        Line::NotRun(left) => {
+        ResultLine::NotRun(left) => {
             writeln!(text, "not run: {}, {}: {}", left.name, safe(&left.target), safe(&left.why))
         }
-        Line::Limit(limit) => write!(text, "{}", of_limit(limit)),
-        Line::Series(series) => write!(text, "{}", of_series(series)),
-        Line::Warning { words } => writeln!(text, "note: {}", safe(words)),
-        Line::Summary(summary) => writeln!(text, "{}", closing(summary)),
+        ResultLine::Limit(limit) => write!(text, "{}", of_limit(limit)),
+        ResultLine::Series(series) => write!(text, "{}", of_series(series)),
+        ResultLine::Warning { words } => writeln!(text, "note: {}", safe(words)),
+        ResultLine::Summary(summary) => writeln!(text, "{}", closing(summary)),
         _ => Ok(()),
     };
 }
@@ -299,7 +299,7 @@ mod tests {
         let shown: Vec<_> =
             ranks(&[&once, &fast, &twin, &slow]).iter().map(ToString::to_string).collect();
         assert_eq!(shown, ["-", "1-2", "1-2", "3"]);
-        let text = text(&[slow, twin, fast].map(Line::Rung));
+        let text = text(&[slow, twin, fast].map(ResultLine::Rung));
         let ranks: Vec<_> = text.lines().filter_map(|line| line.trim().split_once("  ")).collect();
         let order: Vec<_> = ranks.iter().map(|(rank, _)| *rank).collect();
         assert_eq!(order, ["rank", "1-2", "1-2", "3"], "{text}");

@@ -23,11 +23,11 @@ const RANGES_MAX: usize = 64;
 
 /// Output of a run of `verify`, `update`, `scrub` or `status`.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Checked {
+pub struct VerifyOutput {
     /// The command, where a line says it.
     pub command: Option<String>,
     /// Findings, the gravest first, those of a kind as they were printed.
-    pub found: Vec<Found>,
+    pub found: Vec<FindingRow>,
     /// Number of all findings, including those that are not kept.
     pub found_total: u64,
     /// Totals of each root.
@@ -43,7 +43,7 @@ pub struct Checked {
 /// A finding about a path.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub struct Found {
+pub struct FindingRow {
     /// The root, as text.
     pub root: String,
     /// The path in it, as text.
@@ -199,7 +199,7 @@ pub struct Failure {
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 enum Row {
-    Finding(Box<Found>),
+    Finding(Box<FindingRow>),
     Root(Box<Totals>),
     Age(Age),
     Error(Failure),
@@ -213,7 +213,7 @@ fn how_many<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<usize, 
     Vec::<serde::de::IgnoredAny>::deserialize(deserializer).map(|list| list.len())
 }
 
-impl Found {
+impl FindingRow {
     /// Returns the gravity of the verdict: the smaller, the graver. A verdict that this
     /// version does not know may be anything, so it comes behind damage and before the
     /// rest.
@@ -263,44 +263,44 @@ impl Found {
 }
 
 /// A finding among those that are kept: the largest is the first to go.
-struct Kept {
+struct RankedFinding {
     order: (u8, u64),
-    found: Found,
+    found: FindingRow,
 }
 
-impl Ord for Kept {
+impl Ord for RankedFinding {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.order.cmp(&other.order)
     }
 }
 
-impl PartialOrd for Kept {
+impl PartialOrd for RankedFinding {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Kept {
+impl PartialEq for RankedFinding {
     fn eq(&self, other: &Self) -> bool {
         self.order == other.order
     }
 }
 
-impl Eq for Kept {}
+impl Eq for RankedFinding {}
 
 /// The gravest findings so far.
 #[derive(Default)]
-struct Gravest {
-    heap: BinaryHeap<Kept>,
+struct WorstFindings {
+    heap: BinaryHeap<RankedFinding>,
     text_bytes: usize,
     total: u64,
 }
 
-impl Gravest {
-    fn add(&mut self, mut found: Found) {
+impl WorstFindings {
+    fn add(&mut self, mut found: FindingRow) {
         found.cut();
         self.text_bytes += found.text_bytes();
-        self.heap.push(Kept { order: (found.gravity(), self.total), found });
+        self.heap.push(RankedFinding { order: (found.gravity(), self.total), found });
         self.total += 1;
         while self.heap.len() > FOUND_MAX || self.text_bytes > TEXT_MAX {
             let Some(gone) = self.heap.pop() else { break };
@@ -308,18 +308,21 @@ impl Gravest {
         }
     }
 
-    fn sorted(self) -> Vec<Found> {
+    fn sorted(self) -> Vec<FindingRow> {
         self.heap.into_sorted_vec().into_iter().map(|kept| kept.found).collect()
     }
 }
 
 /// Reads the rest of a report of which this is the first line.
-pub(super) fn read_on(first: Value, mut rest: Lines<impl BufRead>) -> Result<Checked, ReadError> {
+pub(super) fn read_on(
+    first: Value,
+    mut rest: Lines<impl BufRead>,
+) -> Result<VerifyOutput, ReadError> {
     let first = serde_json::from_value(first).map_err(|_| ReadError::NotAResult)?;
     if matches!(first, Row::Unknown) {
         return Err(whose(rest));
     }
-    let (mut checked, mut gravest) = (Checked::default(), Gravest::default());
+    let (mut checked, mut gravest) = (VerifyOutput::default(), WorstFindings::default());
     checked.add(first, &mut gravest)?;
     while let Some(text) = rest.next()? {
         let Some(row) = text.parse()? else { break };
@@ -344,8 +347,8 @@ fn whose(mut rest: Lines<impl BufRead>) -> ReadError {
     ReadError::NotAResult
 }
 
-impl Checked {
-    fn add(&mut self, row: Row, gravest: &mut Gravest) -> Result<(), ReadError> {
+impl VerifyOutput {
+    fn add(&mut self, row: Row, gravest: &mut WorstFindings) -> Result<(), ReadError> {
         match row {
             Row::Finding(found) => gravest.add(*found),
             Row::Root(totals) => {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// State after a cut, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum State {
+pub enum CutState {
     /// All that was acknowledged is there, and consistent.
     Survived,
     /// Consistent, and something acknowledged is not there.
@@ -19,7 +19,7 @@ pub enum State {
     HarnessBroken,
 }
 
-impl State {
+impl CutState {
     /// All of them, the worst last.
     pub const ALL: [Self; 5] =
         [Self::Survived, Self::Lost, Self::Corrupt, Self::Unmountable, Self::HarnessBroken];
@@ -76,7 +76,7 @@ pub struct CutMade {
     /// milliseconds.
     pub oldest_lost_ms: Option<u64>,
     /// State after the cut, as far as it is known.
-    pub state: State,
+    pub state: CutState,
     /// True if it is one of the twin's cuts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub twin: bool,
@@ -103,13 +103,13 @@ pub struct DriveTried {
     pub cuts: u64,
     /// Of them, by what is known.
     pub survived: u64,
-    /// See [`State::Lost`].
+    /// See [`CutState::Lost`].
     pub lost: u64,
-    /// See [`State::Corrupt`].
+    /// See [`CutState::Corrupt`].
     pub corrupt: u64,
-    /// See [`State::Unmountable`].
+    /// See [`CutState::Unmountable`].
     pub unmountable: u64,
-    /// See [`State::HarnessBroken`].
+    /// See [`CutState::HarnessBroken`].
     pub harness_broken: u64,
     /// The most that was acknowledged before a cut and not there.
     pub most_lost: u64,
@@ -133,11 +133,11 @@ impl DriveTried {
     pub fn add(&mut self, cut: &CutMade) {
         self.cuts += 1;
         *match cut.state {
-            State::Survived => &mut self.survived,
-            State::Lost => &mut self.lost,
-            State::Corrupt => &mut self.corrupt,
-            State::Unmountable => &mut self.unmountable,
-            State::HarnessBroken => &mut self.harness_broken,
+            CutState::Survived => &mut self.survived,
+            CutState::Lost => &mut self.lost,
+            CutState::Corrupt => &mut self.corrupt,
+            CutState::Unmountable => &mut self.unmountable,
+            CutState::HarnessBroken => &mut self.harness_broken,
         } += 1;
         self.acked = self.acked.max(cut.acked);
         if cut.state.is_loss() {
@@ -161,7 +161,7 @@ impl DriveTried {
 /// The content that is found in a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Memory {
+pub enum ContentSeen {
     /// The content from before the failed write.
     Old,
     /// The content that was to be written.
@@ -190,9 +190,9 @@ pub struct FlushAfterError {
     /// Calls after the failure, in order.
     pub calls: Vec<Call>,
     /// Content that the program read after those calls.
-    pub in_memory: Memory,
+    pub in_memory: ContentSeen,
     /// Content after a cut.
-    pub after_cut: Memory,
+    pub after_cut: ContentSeen,
     /// True if a flush reported success although the content is not on the medium: a
     /// program that flushes again gets a wrong answer.
     pub forgets: bool,
@@ -202,9 +202,9 @@ pub struct FlushAfterError {
 
 impl FlushAfterError {
     /// Derives `forgets` and `reported` from the calls and the contents.
-    pub fn new(fs: &str, calls: Vec<Call>, in_memory: Memory, after_cut: Memory) -> Self {
+    pub fn new(fs: &str, calls: Vec<Call>, in_memory: ContentSeen, after_cut: ContentSeen) -> Self {
         let mut flushes = calls.iter().filter(|call| call.call == "fsync");
-        let forgets = after_cut != Memory::New && flushes.any(|call| call.result == "ok");
+        let forgets = after_cut != ContentSeen::New && flushes.any(|call| call.result == "ok");
         let mut flushes = calls.iter().filter(|call| call.call == "fsync");
         let reported = flushes.any(|call| call.result != "ok");
         Self { fs: fs.to_owned(), calls, in_memory, after_cut, forgets, reported }

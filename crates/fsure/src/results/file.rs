@@ -4,15 +4,15 @@
 use std::io::{self, BufRead, Write};
 
 use super::lines::Lines;
-use super::{Header, Line, Summary, VERSION};
+use super::{Header, ResultLine, Summary, VERSION};
 
 /// A result as it was stored.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Stored {
+pub struct StoredResult {
     /// Its first line.
     pub header: Header,
     /// All lines between the first and the last.
-    pub lines: Vec<Line>,
+    pub lines: Vec<ResultLine>,
     /// Its last line; `None` where the run was cut off.
     pub summary: Option<Summary>,
 }
@@ -54,7 +54,7 @@ pub enum ReadError {
 
 /// Reads a result. A last line that is not whole is what a kill leaves, and no
 /// error; types of lines that this version does not know are passed over.
-pub fn read(input: impl BufRead) -> Result<Stored, ReadError> {
+pub fn read(input: impl BufRead) -> Result<StoredResult, ReadError> {
     let mut lines = Lines::new(input);
     let first = lines.next()?.ok_or(ReadError::Empty)?;
     let first = first.parse().ok().flatten().ok_or(ReadError::NotAResult)?;
@@ -65,18 +65,18 @@ pub fn read(input: impl BufRead) -> Result<Stored, ReadError> {
 pub(super) fn read_on(
     first: serde_json::Value,
     mut rest: Lines<impl BufRead>,
-) -> Result<Stored, ReadError> {
+) -> Result<StoredResult, ReadError> {
     let header = header(first)?;
     let (mut lines, mut summary) = (Vec::new(), None);
     while let Some(text) = rest.next()? {
         let Some(value) = text.parse()? else { break };
         match known(value).map_err(|error| text.damaged(error.to_string()))? {
-            Some(Line::Summary(last)) => summary = Some(last),
+            Some(ResultLine::Summary(last)) => summary = Some(last),
             Some(line) => lines.push(line),
             None => {}
         }
     }
-    Ok(Stored { header, lines, summary })
+    Ok(StoredResult { header, lines, summary })
 }
 
 /// The version is looked at first: what a later one means by the rest is not
@@ -99,7 +99,7 @@ fn header(value: serde_json::Value) -> Result<Header, ReadError> {
 }
 
 /// A line; `None` where its type is not known.
-fn known(value: serde_json::Value) -> serde_json::Result<Option<Line>> {
+fn known(value: serde_json::Value) -> serde_json::Result<Option<ResultLine>> {
     let known = [
         "result", "rung", "not-run", "series", "limit", "layer", "method", "curve", "profile",
         "verdict", "warning", "summary",
@@ -110,7 +110,7 @@ fn known(value: serde_json::Value) -> serde_json::Result<Option<Line>> {
     serde_json::from_value(value).map(Some)
 }
 
-impl Line {
+impl ResultLine {
     /// The line as it is stored; no line end.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("numbers and text under fixed names")
@@ -119,18 +119,18 @@ impl Line {
 
 /// A result on its way to a file. Each line is with the system before the next
 /// is measured.
-pub struct Saved<W: Write> {
+pub struct ResultWriter<W: Write> {
     output: W,
 }
 
-impl<W: Write> Saved<W> {
+impl<W: Write> ResultWriter<W> {
     /// A result to be written to `output`.
     pub fn new(output: W) -> Self {
         Self { output }
     }
 
     /// Appends one line.
-    pub fn line(&mut self, line: &Line) -> io::Result<()> {
+    pub fn line(&mut self, line: &ResultLine) -> io::Result<()> {
         let mut text = line.to_json();
         text.push('\n');
         self.output.write_all(text.as_bytes())?;

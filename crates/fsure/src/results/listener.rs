@@ -1,6 +1,6 @@
 //! The interface for listening to a measurement.
 
-use super::Line;
+use super::ResultLine;
 use crate::words::Monitor;
 
 /// Progress of a measurement.
@@ -16,7 +16,7 @@ pub struct Step<'a> {
 /// [`Monitor`]; none of the calls may block for long.
 pub trait Listener: Monitor {
     /// A line of the result, as soon as it is known.
-    fn measured(&self, _line: &Line) {}
+    fn measured(&self, _line: &ResultLine) {}
 
     /// Receives the step that is under way; never called while a clock runs.
     fn under_way(&self, _step: &Step<'_>) {}

@@ -26,12 +26,12 @@ use std::path::Path;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use serde::{Deserialize, Serialize};
 
-pub use checked::{Age, Bar, Checked, Failure, Found, Oldest, Reason, Stat, Totals};
+pub use checked::{Age, Bar, Failure, FindingRow, Oldest, Reason, Stat, Totals, VerifyOutput};
 pub use crash::{
-    Call, CrashCell, CrashLine, CrashSummary, CutMade, DriveTried, FlushAfterError, Memory,
-    MissingSync, State,
+    Call, ContentSeen, CrashCell, CrashLine, CrashSummary, CutMade, CutState, DriveTried,
+    FlushAfterError, MissingSync,
 };
-pub use file::{ReadError, Saved, Stored, read};
+pub use file::{ReadError, ResultWriter, StoredResult, read};
 pub use flush::{Claim, Curve, Layer, Method, Point, Profile};
 pub use listener::{Listener, Step};
 pub use machine::{Machine, Noise};
@@ -41,9 +41,9 @@ pub use speed::{Eviction, Limit, NotRun, Rung, Series};
 #[derive(Clone, Debug, PartialEq)]
 pub enum Content {
     /// Result of `speed` or `flush`.
-    Measured(Box<Stored>),
+    Measured(Box<StoredResult>),
     /// Result of `verify`, `update`, `scrub` or `status`.
-    Checked(Box<Checked>),
+    Checked(Box<VerifyOutput>),
 }
 
 /// Reads whatever a file of results holds; its first line says what that is.
@@ -74,7 +74,7 @@ pub enum Measurement {
 /// One line of a result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
-pub enum Line {
+pub enum ResultLine {
     /// The first line.
     Result(Header),
     /// A step of the ladder.

@@ -57,14 +57,18 @@ fn header() -> Header {
 }
 
 /// A line of every type but the first and the last.
-fn every_line() -> Vec<Line> {
+fn every_line() -> Vec<ResultLine> {
     let (name, target, words) = ("n".to_owned(), "/srv".to_owned(), "w".to_owned());
     let eviction = Eviction { before_bytes: 3, after_bytes: 2, left_bytes: 1 };
     let point = Point { x: 1.0, y: 2.0, low: 1.5, high: 2.5, flushes_per_op: None };
     vec![
-        Line::Rung(rung()),
-        Line::NotRun(NotRun { name: name.clone(), target: target.clone(), why: words.clone() }),
-        Line::Series(Series {
+        ResultLine::Rung(rung()),
+        ResultLine::NotRun(NotRun {
+            name: name.clone(),
+            target: target.clone(),
+            why: words.clone(),
+        }),
+        ResultLine::Series(Series {
             name: name.clone(),
             target: target.clone(),
             measured: words.clone(),
@@ -75,21 +79,21 @@ fn every_line() -> Vec<Line> {
             cpu_s_per_gib: 0.2,
             eviction: Some(eviction),
         }),
-        Line::Limit(Limit {
+        ResultLine::Limit(Limit {
             target: target.clone(),
             verify_mib_s: 97.0,
             device_mib_s: 100.0,
             percent: 97.0,
             limit: "the device".to_owned(),
         }),
-        Line::Layer(Layer {
+        ResultLine::Layer(Layer {
             target: target.clone(),
             layer: "disk".to_owned(),
             name: "vda".to_owned(),
             facts: vec![("write cache".to_owned(), "write back".to_owned())],
         }),
-        Line::Method(method()),
-        Line::Curve(Curve {
+        ResultLine::Method(method()),
+        ResultLine::Curve(Curve {
             name: name.clone(),
             target: target.clone(),
             x: "threads".to_owned(),
@@ -97,20 +101,20 @@ fn every_line() -> Vec<Line> {
             points: vec![point],
             measured: words.clone(),
         }),
-        Line::Profile(Profile {
+        ResultLine::Profile(Profile {
             name,
             target: target.clone(),
             passed: None,
             words: words.clone(),
             figures: vec![("p99".to_owned(), 9.5)],
         }),
-        Line::Verdict(Claim {
+        ResultLine::Verdict(Claim {
             target,
             id: "FREE_FLUSH".to_owned(),
             grade: "suspicious".to_owned(),
             words: words.clone(),
         }),
-        Line::Warning { words },
+        ResultLine::Warning { words },
     ]
 }
 
@@ -122,21 +126,21 @@ fn summary() -> Summary {
 /// A whole result, as it is stored.
 fn stored() -> Vec<u8> {
     let mut bytes = Vec::new();
-    let mut saved = Saved::new(&mut bytes);
-    saved.line(&Line::Result(header())).unwrap();
+    let mut saved = ResultWriter::new(&mut bytes);
+    saved.line(&ResultLine::Result(header())).unwrap();
     every_line().iter().for_each(|line| saved.line(line).unwrap());
-    saved.line(&Line::Summary(summary())).unwrap();
+    saved.line(&ResultLine::Summary(summary())).unwrap();
     bytes
 }
 
-fn measured(bytes: &[u8]) -> Stored {
+fn measured(bytes: &[u8]) -> StoredResult {
     match read_any(bytes).unwrap() {
         Content::Measured(stored) => *stored,
         Content::Checked(_) => panic!("a measurement"),
     }
 }
 
-fn checked(text: &str) -> Checked {
+fn checked(text: &str) -> VerifyOutput {
     match read_any(text.as_bytes()).unwrap() {
         Content::Checked(checked) => *checked,
         Content::Measured(_) => panic!("no measurement"),
@@ -149,7 +153,7 @@ fn why(bytes: &[u8]) -> String {
 
 #[test]
 fn every_line_comes_back() {
-    let expected = Stored { header: header(), lines: every_line(), summary: Some(summary()) };
+    let expected = StoredResult { header: header(), lines: every_line(), summary: Some(summary()) };
     assert_eq!(measured(&stored()), expected);
     assert_eq!(read(&stored()[..]).unwrap(), expected);
 }

@@ -34,7 +34,7 @@ impl ResultRecorder<'_> {
                 exit_code: self.outcome.exit_code().number(),
             })
         });
-        self.survive(noted)
+        self.stop_on_write_error(noted)
     }
 
     /// Marks the record as untrusted if it is trusted for its signature: rows

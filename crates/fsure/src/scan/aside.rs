@@ -78,7 +78,7 @@ impl ResultRecorder<'_> {
             };
             if forgets {
                 let forgotten = self.catalog.set_nested_root(path, false);
-                self.survive(forgotten)?;
+                self.stop_on_write_error(forgotten)?;
             } else {
                 self.outcome.absent_roots.push(path.clone());
             }
@@ -93,7 +93,7 @@ impl ResultRecorder<'_> {
         for path in found.iter().filter(|path| !known.contains(path)) {
             if self.outcome.is_update && self.may_write {
                 let remembered = self.catalog.set_nested_root(path, true);
-                self.survive(remembered)?;
+                self.stop_on_write_error(remembered)?;
             }
         }
         self.known_roots = known;

@@ -118,7 +118,7 @@ impl ResultRecorder<'_> {
             return Ok(false);
         }
         let written = self.catalog.put_metadata(&settled.path, &now);
-        self.survive(written)?;
+        self.stop_on_write_error(written)?;
         Ok(!self.is_stopped())
     }
 }

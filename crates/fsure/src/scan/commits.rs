@@ -22,9 +22,9 @@ impl ResultRecorder<'_> {
         if self.catalog.is_writing() && self.may_write {
             self.keep_redated()?;
             let noted = self.note_generation();
-            self.survive(noted)?;
+            self.stop_on_write_error(noted)?;
             let committed = self.catalog.commit();
-            self.survive(committed)?;
+            self.stop_on_write_error(committed)?;
         }
         self.committed = Instant::now();
         Ok(())
@@ -33,7 +33,7 @@ impl ResultRecorder<'_> {
     /// A record that cannot be written is as it was at the last commit. It ends a
     /// run that records, with a report of what was found until then; one that
     /// judges goes on and notes nothing more.
-    pub(super) fn survive(&mut self, written: Result<()>) -> Result<()> {
+    pub(super) fn stop_on_write_error(&mut self, written: Result<()>) -> Result<()> {
         match written {
             Err(error @ Error::RecordNotWritten { .. }) if !self.plan.must_write => {
                 self.catalog.rollback();

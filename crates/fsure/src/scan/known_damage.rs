@@ -52,7 +52,7 @@ impl ResultRecorder<'_> {
             None if settled.was_read => self.catalog.forget_finding(path),
             None => return Ok(()),
         };
-        self.survive(noted)
+        self.stop_on_write_error(noted)
     }
 
     /// Reports the known damage below the scope that a scrub did not come to.

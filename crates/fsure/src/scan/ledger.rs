@@ -439,12 +439,12 @@ impl<'a> ResultRecorder<'a> {
             true => self.catalog.forget_finding(&settled.path),
             false => Ok(()),
         });
-        self.survive(written)?;
+        self.stop_on_write_error(written)?;
         if accepts && !self.is_stopped() {
             let name = settled.verdict.name();
             let noted =
                 self.catalog.note_accepted(self.now_s, &settled.path, name, before, after.as_ref());
-            self.survive(noted)?;
+            self.stop_on_write_error(noted)?;
         }
         Ok(!self.is_stopped())
     }
@@ -491,7 +491,7 @@ impl<'a> ResultRecorder<'a> {
         let record = Record { digests, ..new.record.clone() };
         let put = self.catalog.put_same_content(&new, record);
         let written = put.and_then(|()| self.catalog.remove(old));
-        self.survive(written)
+        self.stop_on_write_error(written)
     }
 
     /// Commits what is left and hands over the outcome. `claims` are those of
@@ -506,7 +506,7 @@ impl<'a> ResultRecorder<'a> {
         }
         if self.outcome.scrub.is_some() && self.may_write && self.catalog.is_writing() {
             let forgotten = self.catalog.prune_failed_checks();
-            self.survive(forgotten)?;
+            self.stop_on_write_error(forgotten)?;
         }
         if self.outcome.stopped.is_some() && judges_all(self.plan) {
             let left = self.catalog.files().saturating_sub(self.outcome.with_record);
@@ -515,7 +515,7 @@ impl<'a> ResultRecorder<'a> {
         let is_complete = !self.is_stopped() && self.plan.walk.scope.is_root();
         if is_complete && self.may_write && self.outcome.is_update && self.catalog.is_writing() {
             let forgotten = self.catalog.forget_all_unfinished();
-            self.survive(forgotten)?;
+            self.stop_on_write_error(forgotten)?;
         }
         if self.plan.scrub.is_some() && !self.is_halted {
             self.report_known_damage()?;

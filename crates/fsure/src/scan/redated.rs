@@ -90,7 +90,7 @@ impl ResultRecorder<'_> {
         }
         let scope = &self.plan.walk.scope;
         let kept = self.catalog.set_redated_files(scope, self.redated.same_content);
-        self.survive(kept)
+        self.stop_on_write_error(kept)
     }
 
     /// Ends the counting: nothing is left that an update could go on with.
@@ -101,7 +101,7 @@ impl ResultRecorder<'_> {
         }
         let scope = &self.plan.walk.scope;
         let settled = self.catalog.settle_redated_files(scope, self.redated.same_content);
-        self.survive(settled)
+        self.stop_on_write_error(settled)
     }
 
     /// Counts a file for the rule, which may decide it.

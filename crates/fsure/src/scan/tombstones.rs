@@ -44,7 +44,7 @@ impl ResultRecorder<'_> {
         let until_s = self.forgets_until_s();
         let forgotten = self.catalog.forget_gone(&self.plan.walk.scope, until_s);
         self.outcome.forgotten = *forgotten.as_ref().unwrap_or(&0);
-        self.survive(forgotten.map(drop))
+        self.stop_on_write_error(forgotten.map(drop))
     }
 
     /// Gives the room of what was dropped back to the disk. That it cannot be

@@ -25,10 +25,10 @@ impl ResultRecorder<'_> {
         let verified_s = settled.verified_s.unwrap_or(seconds(content.hashed_ns));
         let record = Record { verified_s, ..row.record.clone() };
         let written = self.catalog.put_same_content(row, record);
-        self.survive(written)?;
+        self.stop_on_write_error(written)?;
         if row.has_blocks() && self.has_parts && self.may_write {
             let forgotten = self.catalog.set_parts(&row.record.path, &row.record.entry, &[], &[]);
-            self.survive(forgotten)?;
+            self.stop_on_write_error(forgotten)?;
         }
         Ok(())
     }
@@ -45,7 +45,7 @@ impl ResultRecorder<'_> {
             return Ok(());
         }
         let kept = self.catalog.put_unfinished(path, entry, blocks);
-        self.survive(kept)
+        self.stop_on_write_error(kept)
     }
 
     /// Keeps which parts of a large file are verified.
@@ -61,7 +61,7 @@ impl ResultRecorder<'_> {
         }
         self.has_parts = true;
         let kept = self.catalog.set_parts(path, entry, blake3, parts);
-        self.survive(kept)
+        self.stop_on_write_error(kept)
     }
 
     /// Notes that a file differed at a first reading, so that it comes first
@@ -71,7 +71,7 @@ impl ResultRecorder<'_> {
             return Ok(());
         }
         let noted = self.catalog.note_undecided(path, self.plan.clock.now_s());
-        self.survive(noted)
+        self.stop_on_write_error(noted)
     }
 
     /// Notes that the time was over before a file was read to its end.
@@ -82,6 +82,6 @@ impl ResultRecorder<'_> {
         }
         let at_s = self.plan.clock.now_s();
         let noted = self.catalog.note_cut_off(path, at_s);
-        self.survive(noted)
+        self.stop_on_write_error(noted)
     }
 }

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use fsure::ram::{Changes, Depth, Engine, Generation, OWN, Paths, Tracker, Untracked};
+use fsure::ram::{Changes, CompareDepth, Engine, Generation, NoTracker, OWN, Paths, Tracker};
 use fsure::words::RelPath;
 use tempfile::TempDir;
 
@@ -75,7 +75,7 @@ impl Both {
     }
 
     pub fn sync(&mut self) -> Generation {
-        self.engine().sync(&mut Untracked, Depth::Dates, None).unwrap()
+        self.engine().sync(&mut NoTracker, CompareDepth::Dates, None).unwrap()
     }
 
     /// One generation, after which both are the same to whoever looks.

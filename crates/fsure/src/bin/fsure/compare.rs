@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use fsure::exchange::ManifestFormat;
-use fsure::job::{Options, Side, compare};
+use fsure::job::{CompareSide, Options, compare};
 use fsure::report::{RootPaths, compare as report, last_word};
 use fsure::words::ExitCode;
 
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &CompareArgs, output: &OutputArgs) -> ExitCode {
         );
     }
     let task = screen.begin(RootPaths::at(&args.here), false);
-    let side = |path: &PathBuf| Side { path: path.clone(), format: args.format };
+    let side = |path: &PathBuf| CompareSide { path: path.clone(), format: args.format };
     let compared =
         compare(&side(&args.here), &side(&args.there), args.records, &options, &task, &mut |one| {
             screen.print(&if output.json {

@@ -10,9 +10,9 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Args, ValueEnum};
 use fsure::drive::files::Mode;
-use fsure::drive::{Cut, Latency, Personality};
+use fsure::drive::{Behavior, CutVariant, Latency};
 use fsure::job::workload::{WORKLOADS, Workload};
-use fsure::job::{CrashListener, CrashOptions, Front, MatrixOptions, crash, fail_a_write};
+use fsure::job::{AccessMode, CrashListener, CrashOptions, MatrixOptions, crash, fail_a_write};
 use fsure::report::crash as report;
 use fsure::results::CrashLine;
 use fsure::words::{Clock, Error, ExitCode, IoContext as _, Monitor, Result, units};
@@ -39,7 +39,7 @@ pub(crate) struct CrashArgs {
     /// that time), defer:TIME (flushes deferred, out of order)
     /// [default: honest; of the matrix honest,lying,defer:1s]
     #[arg(long, value_name = "DRIVE", value_delimiter = ',')]
-    drive: Vec<Personality>,
+    drive: Vec<Behavior>,
     /// The file system on the drive; a folder needs no root [default: folder; of the
     /// matrix ext4,xfs,btrfs]
     #[arg(long, value_enum, value_name = "FS", value_delimiter = ',')]
@@ -74,9 +74,9 @@ pub(crate) struct CrashArgs {
     /// (prefix), those before a flush and some until the next (epoch), some (random),
     /// some sectors of some (torn) [default: all kinds in turn]
     #[arg(long, value_name = "KIND", value_delimiter = ',',
-          value_parser = PossibleValuesParser::new(Cut::ALL.map(Cut::name))
-              .try_map(|name| name.parse::<Cut>()))]
-    variant: Vec<Cut>,
+          value_parser = PossibleValuesParser::new(CutVariant::ALL.map(CutVariant::name))
+              .try_map(|name| name.parse::<CutVariant>()))]
+    variant: Vec<CutVariant>,
     /// Instead of cutting at random moments: let the program run for TIME, and then
     /// check the drive after each flush that it was sent
     #[arg(long, value_name = "TIME", value_parser = time, conflicts_with_all = [
@@ -115,10 +115,10 @@ pub(crate) struct CrashArgs {
 const SIZE_MAX: u64 = 64 << 30;
 
 /// The columns of the matrix.
-const MATRIX_DRIVES: [Personality; 3] = [
-    Personality::Honest,
-    Personality::Lying { lag: None },
-    Personality::Defer { longest: Duration::from_secs(1) },
+const MATRIX_DRIVES: [Behavior; 3] = [
+    Behavior::Honest,
+    Behavior::Lying { lag: None },
+    Behavior::Defer { longest: Duration::from_secs(1) },
 ];
 
 /// Its file systems.
@@ -222,7 +222,7 @@ impl CrashArgs {
             });
         }
         let program = std::env::current_exe();
-        let several = if self.matrix { &MATRIX_DRIVES[..] } else { &[Personality::Honest] };
+        let several = if self.matrix { &MATRIX_DRIVES[..] } else { &[Behavior::Honest] };
         let options = CrashOptions {
             drives: if self.drive.is_empty() { several.to_vec() } else { self.drive.clone() },
             workload: None,
@@ -230,7 +230,7 @@ impl CrashArgs {
             front: self.front()?,
             size: self.size,
             variants: if self.variant.is_empty() {
-                Cut::ALL.to_vec()
+                CutVariant::ALL.to_vec()
             } else {
                 self.variant.clone()
             },
@@ -257,11 +257,11 @@ impl CrashArgs {
     /// Returns the file system, or the simulated folder, in which the program finds
     /// the drive: the first that was named. Fails if an option needs a file system
     /// and it is a folder.
-    fn front(&self) -> Result<Front> {
+    fn front(&self) -> Result<AccessMode> {
         let system = self.fs.first().copied().unwrap_or(System::Folder);
         let front = system.front(&self.mount_options);
         let needs_more = !self.matrix && (self.error.is_some() || !self.mount_options.is_empty());
-        if needs_more && matches!(front, Front::Folder(_)) {
+        if needs_more && matches!(front, AccessMode::Folder(_)) {
             return Err(no_file_system());
         }
         Ok(front)
@@ -296,15 +296,15 @@ fn no_file_system() -> Error {
 }
 
 impl System {
-    fn front(self, options: &str) -> Front {
+    fn front(self, options: &str) -> AccessMode {
         let system = match self {
-            Self::Folder => return Front::Folder(Mode::Strict),
-            Self::FolderJournal => return Front::Folder(Mode::Journal),
+            Self::Folder => return AccessMode::Folder(Mode::Strict),
+            Self::FolderJournal => return AccessMode::Folder(Mode::Journal),
             Self::Ext4 => FileSystem::Ext4,
             Self::Xfs => FileSystem::Xfs,
             Self::Btrfs => FileSystem::Btrfs,
         };
-        Front::Mounted { system, options: options.to_owned() }
+        AccessMode::Mounted { system, options: options.to_owned() }
     }
 }
 

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use fsure::drive::files::Mode;
-use fsure::drive::{Latency, Personality};
-use fsure::job::{ServeOptions, Shown, serve};
+use fsure::drive::{Behavior, Latency};
+use fsure::job::{ServeFront, ServeOptions, serve};
 use fsure::words::{Error, ExitCode, Monitor, Result};
 
 use super::screen::Screen;
@@ -53,7 +53,7 @@ impl ServeArgs {
         &self,
         screen: &Screen,
         json: bool,
-        (drives, latency, size): (&[Personality], Latency, u64),
+        (drives, latency, size): (&[Behavior], Latency, u64),
     ) -> Result<ExitCode> {
         let (Some(socket), &[drive]) = (&self.serve, drives) else {
             return Err(Error::Usage {
@@ -88,12 +88,12 @@ impl ServeArgs {
         Ok(screen.stop_requested().unwrap_or(ExitCode::Clean))
     }
 
-    fn shown(&self) -> Shown {
+    fn shown(&self) -> ServeFront {
         match (self.front, self.at.clone()) {
-            (Some(Front::File), Some(at)) => Shown::File(at),
-            (Some(Front::Folder), Some(at)) => Shown::Folder(at, Mode::Strict),
-            (Some(Front::FolderJournal), Some(at)) => Shown::Folder(at, Mode::Journal),
-            _ => Shown::Nowhere,
+            (Some(Front::File), Some(at)) => ServeFront::File(at),
+            (Some(Front::Folder), Some(at)) => ServeFront::Folder(at, Mode::Strict),
+            (Some(Front::FolderJournal), Some(at)) => ServeFront::Folder(at, Mode::Journal),
+            _ => ServeFront::Nowhere,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use fsure::catalog::locate;
 use fsure::exchange::ManifestFormat;
-use fsure::job::{Exported, Options, Target, export};
+use fsure::job::{ExportTarget, Exported, Options, export};
 use fsure::report::listing;
 use fsure::words::{ExitCode, Result};
 use fsure_os::output::Destination;
@@ -72,10 +72,10 @@ impl ExportArgs {
         };
         let task = screen.begin(screen.paths(&place), false);
         match self.file() {
-            Some(path) => export(&place, self.format, &options, Target::Path(path), &task),
+            Some(path) => export(&place, self.format, &options, ExportTarget::Path(path), &task),
             None => {
                 let mut results = screen.results();
-                export(&place, self.format, &options, Target::Stream(&mut results), &task)
+                export(&place, self.format, &options, ExportTarget::Stream(&mut results), &task)
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use fsure::drive::Personality;
+use fsure::drive::Behavior;
 use fsure::job::workload::workload;
 use fsure::job::{CrashListener, MatrixOptions, matrix};
 use fsure::report::matrix as report;
@@ -55,7 +55,7 @@ impl Filling<'_> {
         }
         if !self.quiet || row.iter().any(|cell| !cell.as_expected) {
             let honest = workload(&cell.workload)
-                .map(|workload| workload.expect(Personality::Honest, &cell.tried.fs).to_string());
+                .map(|workload| workload.expect(Behavior::Honest, &cell.tried.fs).to_string());
             self.screen.print_now(&report::row(&honest.unwrap_or_default(), &row));
         }
         row.clear();

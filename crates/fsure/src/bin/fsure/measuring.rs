@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fsure::job::open_output;
-use fsure::results::{Line, Listener, Saved, Step};
+use fsure::results::{Listener, ResultLine, ResultWriter, Step};
 use fsure::words::{ExitCode, IoContext as _, Monitor, Result};
 use fsure_os::output::Destination;
 
@@ -29,7 +29,7 @@ pub(crate) struct Measuring<'a> {
 /// The lines that were measured, and an exit code, which is clean if all of them
 /// could be saved.
 struct Kept {
-    lines: Vec<Line>,
+    lines: Vec<ResultLine>,
     code: ExitCode,
 }
 
@@ -50,7 +50,7 @@ impl<'a> Measuring<'a> {
     }
 
     /// All lines, and the exit code of the run, which was to end with `code`.
-    pub(crate) fn end(self, code: ExitCode) -> (Vec<Line>, ExitCode) {
+    pub(crate) fn end(self, code: ExitCode) -> (Vec<ResultLine>, ExitCode) {
         let kept = self.kept.into_inner().unwrap_or_else(PoisonError::into_inner);
         // Empty, it would only be in the way of the next attempt.
         if let Some(path) = self.made.filter(|_| kept.lines.is_empty()) {
@@ -60,14 +60,14 @@ impl<'a> Measuring<'a> {
     }
 }
 
-type SavedLines = Saved<Box<dyn Write + Send>>;
+type SavedLines = ResultWriter<Box<dyn Write + Send>>;
 
 /// Begins to save lines. A stream is written to; a file must not be there yet, and its
 /// path is handed back.
 fn create(path: &Path, screen: &Screen) -> Result<(SavedLines, Option<PathBuf>)> {
     let doing = "save the result in";
     let Destination::File(file) = Destination::of(path).context(doing, path)? else {
-        return Ok((Saved::new(Box::new(open_output(path, screen)?)), None));
+        return Ok((ResultWriter::new(Box::new(open_output(path, screen)?)), None));
     };
     let output = fsure_os::plain::create_new(&file).map_err(|error| {
         if error.kind() != std::io::ErrorKind::AlreadyExists {
@@ -76,7 +76,7 @@ fn create(path: &Path, screen: &Screen) -> Result<(SavedLines, Option<PathBuf>)>
         let why = "it is there already, and no result is written over another one";
         std::io::Error::new(error.kind(), why)
     });
-    Ok((Saved::new(Box::new(output.context(doing, path)?)), Some(file)))
+    Ok((ResultWriter::new(Box::new(output.context(doing, path)?)), Some(file)))
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -94,7 +94,7 @@ impl Monitor for Measuring<'_> {
 }
 
 impl Listener for Measuring<'_> {
-    fn measured(&self, line: &Line) {
+    fn measured(&self, line: &ResultLine) {
         if self.prints_lines {
             self.screen.print_now(&line.to_json());
         }

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use fsure::powercut::{
     self as cut, CheckOptions, Pattern, Secret, Way, WitnessOptions, WriteOptions,
 };
-use fsure::powercut::{Line, Listener};
+use fsure::powercut::{Listener, Message};
 use fsure::report::{powercut as report, safe};
 use fsure::words::{Clock, Error, ExitCode, Monitor, Result, units};
 
@@ -236,15 +236,15 @@ impl Monitor for Telling<'_> {
 }
 
 impl Listener for Telling<'_> {
-    fn told(&self, line: &Line) {
+    fn told(&self, line: &Message) {
         if self.json {
             return self.screen.print_now(&line.to_json());
         }
         // The end of a check is its result; all other lines are its progress.
-        if self.quiet && !matches!(line, Line::Method(_) | Line::Summary(_)) {
+        if self.quiet && !matches!(line, Message::Method(_) | Message::Summary(_)) {
             return;
         }
-        let is_row = matches!(line, Line::Method(_));
+        let is_row = matches!(line, Message::Method(_));
         let is_first = is_row && !self.is_table.swap(true, Ordering::Relaxed);
         self.screen.print_now(&report::text(line, is_first));
     }

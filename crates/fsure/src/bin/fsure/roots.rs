@@ -109,7 +109,7 @@ impl RootArgs {
 }
 
 /// A command over roots.
-pub(crate) struct Run<'a> {
+pub(crate) struct RootRunner<'a> {
     pub(crate) command: &'a str,
     pub(crate) args: &'a RootArgs,
     pub(crate) output: &'a OutputArgs,
@@ -164,7 +164,7 @@ struct Done {
     ends: Vec<(usize, RootEnd)>,
 }
 
-impl Run<'_> {
+impl RootRunner<'_> {
     /// Runs the job over every root that was asked for, and the roots found
     /// below them, and reports each. Roots on different disks are run at the
     /// same time. A root that fails does not keep the others from their turn.

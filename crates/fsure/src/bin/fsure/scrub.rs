@@ -13,7 +13,7 @@ use fsure_os::priority;
 
 use super::OutputArgs;
 use super::effort::EffortArgs;
-use super::roots::{MetricsArgs, RootArgs, Run};
+use super::roots::{MetricsArgs, RootArgs, RootRunner};
 use super::screen::Screen;
 use super::trust::SignedByArgs;
 
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &ScrubArgs, output: &OutputArgs) -> ExitCode {
         };
         scrub(place, &options, monitor)
     };
-    let run = Run {
+    let run = RootRunner {
         command: "scrub",
         args: &args.roots,
         output,

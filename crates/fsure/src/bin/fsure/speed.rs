@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use fsure::job::{Data, SpeedOptions, compare_speed, speed};
 use fsure::report::speed as report;
-use fsure::results::{self, Stored};
+use fsure::results::{self, StoredResult};
 use fsure::words::{Clock, Error, ExitCode, IoContext as _, Result, units};
 
 use super::OutputArgs;
@@ -150,7 +150,7 @@ fn compare(files: &CompareArgs, output: &OutputArgs, screen: &Screen) -> Result<
     Ok(changes.exit_code())
 }
 
-fn read(file: &Path) -> Result<Stored> {
+fn read(file: &Path) -> Result<StoredResult> {
     let open = fsure_os::plain::open(file).context("read", file)?;
     results::read(BufReader::new(open)).map_err(|error| Error::Usage {
         message: format!("{}: {error}", file.display()),

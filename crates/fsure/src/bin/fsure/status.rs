@@ -11,7 +11,7 @@ use fsure::scan::IoOptions;
 use fsure::words::{AgeHistogram, Clock, ExitCode, Monitor, Verdict};
 
 use super::OutputArgs;
-use super::roots::{MetricsArgs, RootArgs, Run, find, print_last_word};
+use super::roots::{MetricsArgs, RootArgs, RootRunner, find, print_last_word};
 use super::screen::Screen;
 use super::trust::SignedByArgs;
 
@@ -48,7 +48,8 @@ pub(crate) fn run(args: &StatusArgs, output: &OutputArgs) -> ExitCode {
     };
     let job = |place: &RootLocation, _, monitor: &dyn Monitor| status(place, &options, monitor);
     let (command, metrics) = ("status", &MetricsArgs::NONE);
-    let run = Run { command, args: &args.roots, output, screen: &screen, job: &job, metrics };
+    let run =
+        RootRunner { command, args: &args.roots, output, screen: &screen, job: &job, metrics };
     run.run(&|_| Ok(()))
 }
 

@@ -15,7 +15,7 @@ use fsure_os::path::resolve;
 
 use super::OutputArgs;
 use super::effort::EffortArgs;
-use super::roots::{MetricsArgs, RootArgs, Run};
+use super::roots::{MetricsArgs, RootArgs, RootRunner};
 
 /// Record new and changed files
 ///
@@ -112,7 +112,7 @@ pub(crate) fn run(args: &UpdateArgs, output: &OutputArgs) -> ExitCode {
         };
         update(place, &options, monitor)
     };
-    let run = Run {
+    let run = RootRunner {
         command: "update",
         args: &roots,
         output,

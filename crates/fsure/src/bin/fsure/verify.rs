@@ -11,7 +11,7 @@ use fsure::words::{ExitCode, Monitor, Verdict};
 use super::OutputArgs;
 use super::effort::EffortArgs;
 use super::export::any_format;
-use super::roots::{MetricsArgs, RootArgs, Run};
+use super::roots::{MetricsArgs, RootArgs, RootRunner};
 use super::screen::Screen;
 use super::trust::SignedByArgs;
 
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &VerifyArgs, output: &OutputArgs) -> ExitCode {
         }
     };
     let job = |place: &RootLocation, _, monitor: &dyn Monitor| verify(place, &options, monitor);
-    let run = Run {
+    let run = RootRunner {
         command: "verify",
         args: &args.roots,
         output,
@@ -85,6 +85,13 @@ fn against(
         verify_against(place, &source, options, monitor)
     };
     let roots = args.roots.of_folders();
-    Run { command: "verify", args: &roots, output, screen, job: &job, metrics: &args.metrics }
-        .run(&|_| Ok(()))
+    RootRunner {
+        command: "verify",
+        args: &roots,
+        output,
+        screen,
+        job: &job,
+        metrics: &args.metrics,
+    }
+    .run(&|_| Ok(()))
 }

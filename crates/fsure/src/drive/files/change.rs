@@ -14,7 +14,7 @@ use super::view::View;
 const NAME: usize = 64;
 
 /// A name in a folder.
-pub(super) type Place = (u64, OsString);
+pub(super) type DirEntryName = (u64, OsString);
 
 /// A change.
 #[derive(Clone, Debug)]
@@ -26,15 +26,15 @@ pub(super) enum Change {
     /// The length of a file.
     Size { inode: u64, size: u64 },
     /// Mode, owner and times.
-    Set { inode: u64, set: Known },
+    Set { inode: u64, set: InodeInfo },
     /// New inodes of names, changed atomically: a rename has two names. `None` removes a
     /// name.
-    Names(Vec<(Place, Option<u64>)>),
+    Names(Vec<(DirEntryName, Option<u64>)>),
 }
 
 /// Attributes of an inode, without its content.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Known {
+pub(super) struct InodeInfo {
     pub(super) mode: u32,
     pub(super) uid: u32,
     pub(super) gid: u32,
@@ -117,7 +117,7 @@ fn write(view: &mut View, inode: u64, offset: u64, data: &[u8], at: SystemTime) 
 
 /// A change that is not durable.
 #[derive(Clone, Debug)]
-pub(super) struct Waiting {
+pub(super) struct PendingChange {
     /// Its position among all changes.
     pub(super) number: u64,
     /// Time of its acknowledgement: `now` since the drive was switched on, `at` by the
@@ -129,7 +129,7 @@ pub(super) struct Waiting {
     pub(super) change: Change,
 }
 
-impl Waiting {
+impl PendingChange {
     /// Returns its bytes of content.
     pub(super) fn bytes(&self) -> u64 {
         match &self.change {
@@ -150,17 +150,17 @@ impl Waiting {
 
 /// All changes that are not durable.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Pending {
-    contents: BTreeMap<u64, VecDeque<Waiting>>,
-    names: VecDeque<Waiting>,
+pub(super) struct ChangeLog {
+    contents: BTreeMap<u64, VecDeque<PendingChange>>,
+    names: VecDeque<PendingChange>,
     /// Number of pending names of each inode.
     named: HashMap<u64, u32>,
     /// Bytes of memory that all of them take.
     held: usize,
 }
 
-impl Pending {
-    pub(super) fn push(&mut self, waiting: Waiting) {
+impl ChangeLog {
+    pub(super) fn push(&mut self, waiting: PendingChange) {
         for inode in waiting.change.inodes() {
             *self.named.entry(inode).or_default() += 1;
         }
@@ -191,7 +191,7 @@ impl Pending {
     }
 
     /// Returns all changes in their order.
-    pub(super) fn in_order(&self) -> Vec<&Waiting> {
+    pub(super) fn in_order(&self) -> Vec<&PendingChange> {
         let mut all: Vec<_> = self.contents.values().flatten().chain(&self.names).collect();
         all.sort_unstable_by_key(|waiting| waiting.number);
         all
@@ -199,32 +199,32 @@ impl Pending {
 
     /// Returns the bytes of content and the number of name changes that a cut may lose.
     pub(super) fn volatile(&self) -> (u64, u64) {
-        let bytes = self.contents.values().flatten().map(Waiting::bytes).sum();
+        let bytes = self.contents.values().flatten().map(PendingChange::bytes).sum();
         (bytes, self.names.len() as u64)
     }
 
     /// Takes out the changes of one inode's content up to `until`.
-    pub(super) fn content(&mut self, inode: u64, until: Duration) -> Vec<Waiting> {
+    pub(super) fn content(&mut self, inode: u64, until: Duration) -> Vec<PendingChange> {
         let Some(queue) = self.contents.get_mut(&inode) else { return Vec::new() };
         let due = queue.partition_point(|waiting| waiting.now <= until);
         let taken: Vec<_> = queue.drain(..due).collect();
         if queue.is_empty() {
             self.contents.remove(&inode);
         }
-        self.held -= taken.iter().map(Waiting::held).sum::<usize>();
+        self.held -= taken.iter().map(PendingChange::held).sum::<usize>();
         taken
     }
 
     /// Takes out the changes of names up to `until`: all of them, or those of one folder
     /// and the ones that they follow from.
-    pub(super) fn names(&mut self, folder: Option<u64>, until: Duration) -> Vec<Waiting> {
+    pub(super) fn names(&mut self, folder: Option<u64>, until: Duration) -> Vec<PendingChange> {
         let due = self.names.partition_point(|waiting| waiting.now <= until);
         let taken = match folder {
             None => self.names.drain(..due).collect(),
             Some(folder) => self.names_of(folder, due),
         };
-        self.held -= taken.iter().map(Waiting::held).sum::<usize>();
-        for inode in taken.iter().flat_map(|waiting: &Waiting| waiting.change.inodes()) {
+        self.held -= taken.iter().map(PendingChange::held).sum::<usize>();
+        for inode in taken.iter().flat_map(|waiting: &PendingChange| waiting.change.inodes()) {
             if let Some(count) = self.named.get_mut(&inode) {
                 *count -= 1;
                 if *count == 0 {
@@ -239,11 +239,12 @@ impl Pending {
     fn is_of(&self, folders: &BTreeSet<u64>, due: usize) -> Vec<bool> {
         // A rename out of another folder takes along what made its old name:
         // that must not come after it.
-        let mut places = BTreeSet::<&Place>::new();
+        let mut places = BTreeSet::<&DirEntryName>::new();
         let mut is_taken = vec![false; self.names.len()];
         for (place, waiting) in self.names.iter().enumerate().take(due).rev() {
             let Change::Names(names) = &waiting.change else { continue };
-            let is_own = |place: &Place| folders.contains(&place.0) || places.contains(place);
+            let is_own =
+                |place: &DirEntryName| folders.contains(&place.0) || places.contains(place);
             if names.iter().any(|(place, _)| is_own(place)) {
                 is_taken[place] = true;
                 places.extend(names.iter().map(|(place, _)| place));
@@ -261,7 +262,7 @@ impl Pending {
         contents.chain(names.map(|(waiting, _)| waiting)).map(|waiting| waiting.number).collect()
     }
 
-    fn names_of(&mut self, folder: u64, due: usize) -> Vec<Waiting> {
+    fn names_of(&mut self, folder: u64, due: usize) -> Vec<PendingChange> {
         let is_taken = self.is_of(&BTreeSet::from([folder]), due);
         let (mut taken, mut left) = (Vec::new(), VecDeque::new());
         for (waiting, is_taken) in self.names.drain(..).zip(is_taken) {
@@ -279,7 +280,7 @@ impl Pending {
     }
 
     /// Takes out all changes up to `until`.
-    pub(super) fn all(&mut self, until: Duration) -> Vec<Waiting> {
+    pub(super) fn all(&mut self, until: Duration) -> Vec<PendingChange> {
         let inodes: Vec<_> = self.contents.keys().copied().collect();
         let mut taken: Vec<_> =
             inodes.into_iter().flat_map(|inode| self.content(inode, until)).collect();
@@ -288,7 +289,7 @@ impl Pending {
     }
 }
 
-impl Waiting {
+impl PendingChange {
     /// Applies the change to a view, whole or torn.
     pub(super) fn survive(&self, is_torn: bool, view: &mut View, random: &mut Random) {
         if is_torn {

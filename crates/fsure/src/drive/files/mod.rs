@@ -16,8 +16,8 @@ use std::time::{Duration, SystemTime};
 
 use fsure_os::files::{Answer, New, ROOT, Refusal, Sort};
 
-use super::{CACHE, Cut, Latency, Personality, Random};
-use change::{Change, Pending, Waiting};
+use super::{Behavior, CACHE, CutVariant, Latency, Random};
+use change::{Change, ChangeLog, PendingChange};
 pub use origin::{Origin, Unsynced};
 use view::{Inode, View};
 
@@ -47,7 +47,7 @@ impl Mode {
 #[derive(Clone, Copy, Debug)]
 pub struct FileTraits {
     /// Kind of drive: decides when acknowledged changes become durable.
-    pub personality: Personality,
+    pub personality: Behavior,
     /// Further promises of a sync.
     pub mode: Mode,
     /// Time that writes and syncs take.
@@ -82,7 +82,7 @@ pub struct FileDrive {
     begun: SystemTime,
     seen: View,
     medium: View,
-    pending: Pending,
+    pending: ChangeLog,
     next_inode: u64,
     next_change: u64,
     epoch: u64,
@@ -114,7 +114,7 @@ impl FileDrive {
             traits,
             begun,
             medium: view.clone(),
-            pending: Pending::default(),
+            pending: ChangeLog::default(),
             next_inode: view.last() + 1,
             next_change: 0,
             epoch: 0,
@@ -136,7 +136,7 @@ impl FileDrive {
 
     /// Returns a drive of another kind that holds everything visible on this one, all of
     /// it durable.
-    pub fn as_another(&self, personality: Personality, latency: Latency) -> Self {
+    pub fn as_another(&self, personality: Behavior, latency: Latency) -> Self {
         let traits = FileTraits { personality, latency, ..self.traits };
         Self::holding(traits, self.begun, self.seen.clone())
     }
@@ -164,7 +164,7 @@ impl FileDrive {
 
     /// Changes the kind of the drive from now on. What the former kind has made durable
     /// stays.
-    pub fn change_personality(&mut self, now: Duration, personality: Personality) {
+    pub fn change_personality(&mut self, now: Duration, personality: Behavior) {
         self.settle(now);
         self.traits.personality = personality;
         self.deferred.clear();
@@ -179,14 +179,20 @@ impl FileDrive {
 
     /// Returns the drive after a power cut now, when the power comes back: a drive
     /// without any earlier requests.
-    pub fn cut(&mut self, now: Duration, cut: Cut, random: &mut Random) -> Self {
+    pub fn cut(&mut self, now: Duration, cut: CutVariant, random: &mut Random) -> Self {
         self.settle(now);
         self.left(now, cut, random, &BTreeSet::new())
     }
 
     /// Returns what a cut leaves now, had `synced` been synced just before it. Chance
     /// decides the same with and without them.
-    fn left(&self, now: Duration, cut: Cut, random: &mut Random, synced: &BTreeSet<u64>) -> Self {
+    fn left(
+        &self,
+        now: Duration,
+        cut: CutVariant,
+        random: &mut Random,
+        synced: &BTreeSet<u64>,
+    ) -> Self {
         let mut left = self.medium.clone();
         let waiting = self.pending.in_order();
         let survives = self.survivors(&waiting, cut, random);
@@ -203,18 +209,23 @@ impl FileDrive {
         Self::holding(self.traits, self.begun + now, left.reachable())
     }
 
-    fn is_torn(&self, waiting: &Waiting, cut: Cut) -> bool {
-        cut == Cut::Torn && !self.is_ordered(waiting)
+    fn is_torn(&self, waiting: &PendingChange, cut: CutVariant) -> bool {
+        cut == CutVariant::Torn && !self.is_ordered(waiting)
     }
 
     /// Returns true if a change never overtakes another of its kind.
-    fn is_ordered(&self, waiting: &Waiting) -> bool {
+    fn is_ordered(&self, waiting: &PendingChange) -> bool {
         self.traits.mode == Mode::Journal && matches!(waiting.change, Change::Names(_))
     }
 
     /// Decides for each change if it survives. If names are in order, those before a
     /// moment survive.
-    fn survivors(&self, waiting: &[&Waiting], cut: Cut, random: &mut Random) -> Vec<bool> {
+    fn survivors(
+        &self,
+        waiting: &[&PendingChange],
+        cut: CutVariant,
+        random: &mut Random,
+    ) -> Vec<bool> {
         let moment = random.below(waiting.len() as u64 + 1);
         let names = waiting.iter().filter(|waiting| self.is_ordered(waiting)).count() as u64;
         let mut names_left = random.below(names + 1);
@@ -222,23 +233,23 @@ impl FileDrive {
         let last = waiting.last().map_or(0, |waiting| waiting.epoch);
         let epoch = first + random.below(last - first + 1);
         let mut is_open = true;
-        let mut survives = |place: u64, waiting: &Waiting| match cut {
-            Cut::None => false,
-            Cut::All => true,
-            Cut::Prefix => place < moment,
-            Cut::Epoch if waiting.epoch != epoch => waiting.epoch < epoch,
-            Cut::Epoch if self.is_ordered(waiting) => {
+        let mut survives = |place: u64, waiting: &PendingChange| match cut {
+            CutVariant::None => false,
+            CutVariant::All => true,
+            CutVariant::Prefix => place < moment,
+            CutVariant::Epoch if waiting.epoch != epoch => waiting.epoch < epoch,
+            CutVariant::Epoch if self.is_ordered(waiting) => {
                 is_open &= random.coin();
                 is_open
             }
-            Cut::Epoch => random.coin(),
-            Cut::Random | Cut::Torn if self.is_ordered(waiting) => {
+            CutVariant::Epoch => random.coin(),
+            CutVariant::Random | CutVariant::Torn if self.is_ordered(waiting) => {
                 let is_before = names_left > 0;
                 names_left = names_left.saturating_sub(1);
                 is_before
             }
-            Cut::Random => random.coin(),
-            Cut::Torn => true,
+            CutVariant::Random => random.coin(),
+            CutVariant::Torn => true,
         };
         (0..).zip(waiting).map(|(place, waiting)| survives(place, waiting)).collect()
     }
@@ -247,14 +258,14 @@ impl FileDrive {
     fn take(&mut self, now: Duration, change: Change) {
         let at = self.begun + now;
         change.make(&mut self.seen, at);
-        if self.traits.personality == Personality::Protected {
+        if self.traits.personality == Behavior::Protected {
             let lost = change.make(&mut self.medium, at);
             lost.into_iter().for_each(|inode| self.bury(inode));
             return;
         }
         let (number, epoch) = (self.next_change, self.epoch);
         self.next_change += 1;
-        self.pending.push(Waiting { number, now, at, epoch, change });
+        self.pending.push(PendingChange { number, now, at, epoch, change });
         // The older half at a time: finding the oldest takes a while.
         while self.pending.held() > CACHE
             && let Some(oldest) = self.pending.oldest()
@@ -274,7 +285,7 @@ impl FileDrive {
             }
             Mode::Strict => {}
         }
-        let bytes = taken.iter().map(Waiting::bytes).sum();
+        let bytes = taken.iter().map(PendingChange::bytes).sum();
         self.make_durable(taken);
         bytes
     }
@@ -283,7 +294,7 @@ impl FileDrive {
         self.seen.get(inode).is_some_and(|inode| inode.sort == Sort::Folder)
     }
 
-    fn make_durable(&mut self, taken: Vec<Waiting>) {
+    fn make_durable(&mut self, taken: Vec<PendingChange>) {
         for waiting in taken {
             for inode in waiting.change.make(&mut self.medium, waiting.at) {
                 self.bury(inode);
@@ -294,14 +305,14 @@ impl FileDrive {
     /// Makes durable what the drive brings to the medium by itself.
     fn settle(&mut self, now: Duration) {
         match self.traits.personality {
-            Personality::Honest => {}
-            Personality::Protected => self.settle_all(now),
-            Personality::Lying { lag } => {
+            Behavior::Honest => {}
+            Behavior::Protected => self.settle_all(now),
+            Behavior::Lying { lag } => {
                 if let Some(until) = lag.and_then(|lag| now.checked_sub(lag)) {
                     self.settle_all(until);
                 }
             }
-            Personality::Defer { .. } => {
+            Behavior::Defer { .. } => {
                 if let Some(due) = self.sync_due.filter(|due| *due <= now) {
                     for inode in std::mem::take(&mut self.deferred) {
                         self.settle_by_sync(inode, due);

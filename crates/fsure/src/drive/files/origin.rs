@@ -9,15 +9,15 @@ use std::time::Duration;
 
 use fsure_os::files::ROOT;
 
-use super::change::{Change, Waiting};
-use super::{Cut, FileDrive, Random};
+use super::change::{Change, PendingChange};
+use super::{CutVariant, FileDrive, Random};
 
 /// A drive as it was when it was cut, and how it was.
 #[derive(Clone, Debug)]
 pub struct Origin {
     drive: FileDrive,
     now: Duration,
-    cut: Cut,
+    cut: CutVariant,
     random: Random,
 }
 
@@ -39,7 +39,7 @@ impl FileDrive {
     pub fn cut_with_origin(
         &mut self,
         now: Duration,
-        cut: Cut,
+        cut: CutVariant,
         random: &mut Random,
     ) -> (Self, Origin) {
         self.settle(now);
@@ -59,7 +59,7 @@ impl Origin {
     pub fn unsynced(&self) -> Vec<Unsynced> {
         let waiting = self.drive.pending.in_order();
         let survives = self.drive.survivors(&waiting, self.cut, &mut self.random.clone());
-        let is_whole = |waiting: &Waiting| !self.drive.is_torn(waiting, self.cut);
+        let is_whole = |waiting: &PendingChange| !self.drive.is_torn(waiting, self.cut);
         let lost = waiting.iter().zip(survives);
         let lost = lost.filter(|(waiting, survives)| !survives || !is_whole(waiting));
         let mut found: Vec<Unsynced> = Vec::new();

@@ -7,9 +7,9 @@ use fsure_os::files::{
     Answer, Attributes, Files, Name, New, Ranging, Refusal, Renaming, Room, Setting, Sort, When,
 };
 
-use super::change::{Change, Known};
+use super::change::{Change, InodeInfo};
 use super::view::Inode;
-use super::{FileDrive, Personality};
+use super::{Behavior, FileDrive};
 
 /// Maximum bytes of a name, as on every file system that programs expect.
 const NAME_MAX: usize = 255;
@@ -113,7 +113,7 @@ impl Files for FileDrive {
             Some(When::At(time)) => time,
         };
         if (Setting { size: None, ..*setting }) != Setting::default() {
-            let set = Known {
+            let set = InodeInfo {
                 mode: setting.mode.unwrap_or(is.mode),
                 uid: setting.uid.unwrap_or(is.uid),
                 gid: setting.gid.unwrap_or(is.gid),
@@ -253,9 +253,9 @@ impl Files for FileDrive {
         self.epoch += 1;
         self.counts.syncs += 1;
         let due = match self.traits.personality {
-            Personality::Honest => None,
-            Personality::Protected | Personality::Lying { .. } => return Ok(Duration::ZERO),
-            Personality::Defer { longest } => {
+            Behavior::Honest => None,
+            Behavior::Protected | Behavior::Lying { .. } => return Ok(Duration::ZERO),
+            Behavior::Defer { longest } => {
                 let then = self.synced_at.filter(|then| now - *then < longest);
                 then.map(|then| then + longest)
             }

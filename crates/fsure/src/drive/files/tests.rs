@@ -12,7 +12,7 @@ use super::*;
 
 const NOW: Duration = Duration::ZERO;
 
-fn drive(personality: Personality, mode: Mode) -> FileDrive {
+fn drive(personality: Behavior, mode: Mode) -> FileDrive {
     let traits = FileTraits {
         personality,
         mode,
@@ -39,7 +39,7 @@ fn lost(mut drive: FileDrive, rounds: u64, mut round: impl FnMut(&mut FileDrive,
         round(&mut drive, number);
     }
     let mut worst = 0;
-    for cut in Cut::ALL {
+    for cut in CutVariant::ALL {
         for seed in 0..20 {
             let left = drive.cut(NOW, cut, &mut Random::new(seed));
             let last = all(&left, "file").and_then(|all| all.last().copied()).unwrap_or(0);
@@ -78,14 +78,14 @@ fn replace(drive: &mut FileDrive, number: u64, syncs_folder: bool) {
 /// The table of the prototype, reproduced by this model.
 #[test]
 fn protocols_lose_what_they_are_known_to_lose() {
-    let (honest, lying) = (Personality::Honest, Personality::Lying { lag: None });
+    let (honest, lying) = (Behavior::Honest, Behavior::Lying { lag: None });
     for mode in [Mode::Strict, Mode::Journal] {
         assert_eq!(lost(drive(honest, mode), 9, append), 0, "{}", mode.name());
         assert_eq!(lost(drive(lying, mode), 9, append), 9, "{}", mode.name());
         let with_folder = |drive: &mut _, number| replace(drive, number, true);
         assert_eq!(lost(drive(honest, mode), 9, with_folder), 0, "{}", mode.name());
         assert_eq!(lost(drive(lying, mode), 9, with_folder), 9, "{}", mode.name());
-        assert_eq!(lost(drive(Personality::Protected, mode), 9, append), 0);
+        assert_eq!(lost(drive(Behavior::Protected, mode), 9, append), 0);
     }
     // No sync has promised the name; a journal has written all but the last.
     let without = |drive: &mut _, number| replace(drive, number, false);
@@ -95,34 +95,34 @@ fn protocols_lose_what_they_are_known_to_lose() {
 
 #[test]
 fn a_name_without_content_is_an_empty_file_with_its_mode() {
-    let mut drive = drive(Personality::Honest, Mode::Strict);
+    let mut drive = drive(Behavior::Honest, Mode::Strict);
     let file = make(&mut drive, ROOT, "file", Sort::File);
     drive.write(NOW, file, 0, b"content").unwrap();
     drive.sync(NOW, ROOT).unwrap();
-    let left = drive.cut(NOW, Cut::None, &mut Random::new(1));
+    let left = drive.cut(NOW, CutVariant::None, &mut Random::new(1));
     assert_eq!(all(&left, "file").unwrap(), b"");
     let found = left.look_up(ROOT, OsStr::new("file")).unwrap();
     assert_eq!((found.mode, found.uid, found.links), (0o644, 1, 1));
     drive.sync(NOW, file).unwrap();
-    let left = drive.cut(NOW, Cut::None, &mut Random::new(1));
+    let left = drive.cut(NOW, CutVariant::None, &mut Random::new(1));
     assert_eq!(all(&left, "file").unwrap(), b"content");
 }
 
 #[test]
 fn a_deferred_sync_is_done_when_it_is_due() {
     let longest = Duration::from_secs(1);
-    let mut drive = drive(Personality::Defer { longest }, Mode::Strict);
+    let mut drive = drive(Behavior::Defer { longest }, Mode::Strict);
     append(&mut drive, 1);
     // Done at once was the first, of the folder; that of the file waits.
     let left = |drive: &mut FileDrive, ms| {
-        let left = drive.cut(Duration::from_millis(ms), Cut::None, &mut Random::new(1));
+        let left = drive.cut(Duration::from_millis(ms), CutVariant::None, &mut Random::new(1));
         all(&left, "file").unwrap().len()
     };
     assert_eq!(left(&mut drive, 999), 0);
     assert_eq!(left(&mut drive, 1000), 1);
-    let mut drive = super::tests::drive(Personality::Lying { lag: Some(longest) }, Mode::Strict);
+    let mut drive = super::tests::drive(Behavior::Lying { lag: Some(longest) }, Mode::Strict);
     append(&mut drive, 1);
-    assert!(all(&drive.cut(NOW, Cut::None, &mut Random::new(1)), "file").is_none());
+    assert!(all(&drive.cut(NOW, CutVariant::None, &mut Random::new(1)), "file").is_none());
     assert_eq!(left(&mut drive, 1000), 1);
 }
 
@@ -130,7 +130,7 @@ fn a_deferred_sync_is_done_when_it_is_due() {
 #[test]
 fn what_is_gone_is_gone() {
     for mode in [Mode::Strict, Mode::Journal] {
-        let mut drive = drive(Personality::Honest, mode);
+        let mut drive = drive(Behavior::Honest, mode);
         for number in 1..200 {
             replace(&mut drive, number, true);
             let gone = (ROOT + 1..drive.next_inode - 1).collect::<Vec<_>>();
@@ -143,7 +143,7 @@ fn what_is_gone_is_gone() {
 
 #[test]
 fn a_full_drive_and_a_failing_one_say_so() {
-    let mut drive = drive(Personality::Honest, Mode::Strict);
+    let mut drive = drive(Behavior::Honest, Mode::Strict);
     let file = make(&mut drive, ROOT, "file", Sort::File);
     assert_eq!(drive.write(NOW, file, 1 << 20, b"x"), Err(Refusal::TooLarge));
     drive.write(NOW, file, 0, &vec![1; 1 << 20]).unwrap();
@@ -160,7 +160,7 @@ fn a_full_drive_and_a_failing_one_say_so() {
 
 #[test]
 fn requests_that_cannot_be_are_refused() {
-    let mut drive = drive(Personality::Honest, Mode::Journal);
+    let mut drive = drive(Behavior::Honest, Mode::Journal);
     let folder = make(&mut drive, ROOT, "folder", Sort::Folder);
     let file = make(&mut drive, folder, "file", Sort::File);
     let name = |name: &'static str| OsStr::new(name);
@@ -319,19 +319,19 @@ proptest! {
     #[test]
     fn a_cut_leaves_a_sound_file_system(asks in asks(), seed: u64, strict: bool) {
         let mode = if strict { Mode::Strict } else { Mode::Journal };
-        for personality in [Personality::Honest, Personality::Lying { lag: None }] {
+        for personality in [Behavior::Honest, Behavior::Lying { lag: None }] {
             let mut drive = drive(personality, mode);
             for (number, request) in (1..).zip(&asks) {
                 ask(&mut drive, number, request);
             }
             prop_assert_eq!(is_sound(&drive), Ok(()));
-            for cut in Cut::ALL {
+            for cut in CutVariant::ALL {
                 let left = drive.cut(NOW, cut, &mut Random::new(seed));
                 prop_assert_eq!(is_sound(&left), Ok(()), "{}", cut.name());
                 let again = drive.cut(NOW, cut, &mut Random::new(seed));
                 prop_assert_eq!(contents(&left), contents(&again), "{}", cut.name());
             }
-            for cut in Cut::ALL {
+            for cut in CutVariant::ALL {
                 let (left, origin) = drive.cut_with_origin(NOW, cut, &mut Random::new(seed));
                 let same = origin.with_syncs(&BTreeSet::new());
                 prop_assert_eq!(contents(&left), contents(&same), "{}", cut.name());
@@ -340,18 +340,18 @@ proptest! {
                 prop_assert_eq!(is_sound(&whole), Ok(()), "{}", cut.name());
                 prop_assert_eq!(contents(&whole), contents(&drive), "{}", cut.name());
             }
-            let left = drive.cut(NOW, Cut::All, &mut Random::new(seed));
+            let left = drive.cut(NOW, CutVariant::All, &mut Random::new(seed));
             prop_assert_eq!(contents(&left), contents(&drive));
-            let none = drive.cut(NOW, Cut::None, &mut Random::new(seed));
-            if personality != Personality::Honest {
+            let none = drive.cut(NOW, CutVariant::None, &mut Random::new(seed));
+            if personality != Behavior::Honest {
                 prop_assert_eq!(tree(&none), vec![]);
             }
             for name in tree(&drive) {
                 drive.sync(NOW, name.3).unwrap();
             }
             drive.sync(NOW, ROOT).unwrap();
-            if personality == Personality::Honest {
-                for cut in Cut::ALL {
+            if personality == Behavior::Honest {
+                for cut in CutVariant::ALL {
                     let left = drive.cut(NOW, cut, &mut Random::new(seed));
                     prop_assert_eq!(contents(&left), contents(&drive), "{}", cut.name());
                 }
@@ -363,7 +363,7 @@ proptest! {
 /// Each with its path and the names that matter; what a sync has covered is not among them.
 #[test]
 fn what_no_sync_has_covered_is_known() {
-    let mut drive = drive(Personality::Honest, Mode::Strict);
+    let mut drive = drive(Behavior::Honest, Mode::Strict);
     let folder = make(&mut drive, ROOT, "folder", Sort::Folder);
     drive.sync(NOW, ROOT).unwrap();
     let [kept, draft] = ["kept", "draft"].map(|name| make(&mut drive, folder, name, Sort::File));
@@ -373,7 +373,7 @@ fn what_no_sync_has_covered_is_known() {
     drive.sync(NOW, draft).unwrap();
     let [from, to] = ["draft", "file"].map(OsStr::new);
     drive.rename(NOW, (folder, from), (folder, to), Renaming::Replace).unwrap();
-    let (left, origin) = drive.cut_with_origin(NOW, Cut::None, &mut Random::new(1));
+    let (left, origin) = drive.cut_with_origin(NOW, CutVariant::None, &mut Random::new(1));
     assert_eq!(tree(&left).len(), 1, "the folder");
     let unsynced = origin.unsynced();
     let told: Vec<_> = unsynced
@@ -391,14 +391,14 @@ fn what_no_sync_has_covered_is_known() {
 
 #[test]
 fn a_cache_is_finite_and_its_oldest_leaves_it_first() {
-    let mut drive = drive(Personality::Lying { lag: None }, Mode::Strict);
+    let mut drive = drive(Behavior::Lying { lag: None }, Mode::Strict);
     let file = make(&mut drive, ROOT, "file", Sort::File);
     for number in 0..=200_u8 {
         let now = Duration::from_millis(u64::from(number));
         drive.write(now, file, 0, &vec![number; 1 << 20]).unwrap();
         assert!(drive.volatile().0 <= CACHE as u64);
     }
-    let left = drive.cut(Duration::from_secs(1), Cut::None, &mut Random::new(1));
+    let left = drive.cut(Duration::from_secs(1), CutVariant::None, &mut Random::new(1));
     let content = all(&left, "file").unwrap();
     // Half of them leave at a time.
     assert!((201 - 128..201 - 62).contains(&i32::from(content[0])), "{}", content[0]);

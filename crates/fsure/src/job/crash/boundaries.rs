@@ -6,11 +6,11 @@
 use std::time::Instant;
 
 use super::examine::examine;
-use super::medium::Content;
+use super::medium::OfflineDrive;
 use super::program::LOOK;
 use super::run::{REMEMBERING, Run};
-use super::{toothless, undisturbed};
-use crate::drive::{Boundary, History, Personality};
+use super::{twin_found_no_loss, undisturbed};
+use crate::drive::{Behavior, Boundary, History};
 use crate::results::{CrashLine, CutMade};
 use crate::words::{Error, IoContext as _, Result};
 
@@ -47,7 +47,7 @@ fn record(run: &Run<'_>) -> Result<Option<History>> {
     let Some(span) = run.options.every_flush else {
         return Err(Error::Internal("no time for a run".to_owned()));
     };
-    let mut going = run.start(Personality::Honest)?;
+    let mut going = run.start(Behavior::Honest)?;
     run.listener.under_way("recording every write", 0.0);
     let begun = Instant::now();
     while begun.elapsed() < span {
@@ -70,14 +70,14 @@ fn record(run: &Run<'_>) -> Result<Option<History>> {
 /// Has the drive at one boundary checked; `None` if the run is to end.
 fn look(run: &Run<'_>, boundary: &Boundary, has_teeth: bool) -> Result<Option<CutMade>> {
     let acked = boundary.marked;
-    let left = Content::Blocks(boundary.image.clone());
+    let left = OfflineDrive::Blocks(boundary.image.clone());
     let found = examine(run.options, run.site, &left, acked, run.listener)?;
     let Some(state) = found.state else { return Ok(None) };
-    let state = toothless(state, has_teeth);
+    let state = twin_found_no_loss(state, has_teeth);
     let mut cut = CutMade {
         workload: run.options.workload.clone(),
         n: boundary.number,
-        drive: Personality::Honest.to_string(),
+        drive: Behavior::Honest.to_string(),
         fs: run.options.front.name().to_owned(),
         variant: VARIANT.to_owned(),
         acked,

@@ -11,10 +11,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::examine::examine;
-use super::medium::Content;
+use super::medium::OfflineDrive;
 use super::run::Run;
 use crate::drive::files::{Origin, Unsynced};
-use crate::results::{MissingSync, State};
+use crate::results::{CutState, MissingSync};
 use crate::words::{Error, ExitCode, Result};
 
 /// The time that is spent on the causes of one cut. The syncs that are found by then are
@@ -95,13 +95,13 @@ impl Search<'_> {
         }
         self.run.listener.under_way("looking for the sync that is missing", self.run.from);
         let inodes = syncs.iter().map(|one| one.inode).collect();
-        let left = Content::Files(Box::new(self.origin.with_syncs(&inodes)));
+        let left = OfflineDrive::Files(Box::new(self.origin.with_syncs(&inodes)));
         let Run { options, site, listener, .. } = *self.run;
         let begun = Instant::now();
         let found = examine(options, site, &left, self.acked, listener)?;
         self.slowest.set(self.slowest.get().max(begun.elapsed()));
         match found.state {
-            Some(state) => Ok(state == State::Survived),
+            Some(state) => Ok(state == CutState::Survived),
             None => {
                 Err(Error::Interrupted(listener.stop_requested().unwrap_or(ExitCode::Interrupted)))
             }

@@ -7,10 +7,10 @@ use fsure_os::family::Ended;
 use fsure_os::loop_device::Reliance;
 use fsure_os::stand::{MountError, Site};
 
-use super::medium::{Content, Kind, Mounted};
+use super::medium::{DriveConfig, Mounted, OfflineDrive};
 use super::program::{Command, Program, locked};
 use super::{CrashListener, CrashOptions, undisturbed};
-use crate::results::State;
+use crate::results::CutState;
 use crate::words::{Error, Monitor, Result};
 
 /// First word of the line in which a check reports the number up to which everything is
@@ -21,7 +21,7 @@ const LAST: &str = "LAST";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     /// `None`: the run was asked to end before anything was known.
-    pub(super) state: Option<State>,
+    pub(super) state: Option<CutState>,
     /// Everything up to this number is there; `None` if the check did not report one.
     pub(super) last: Option<u64>,
     /// Description in words.
@@ -29,7 +29,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    fn new(state: State, detail: impl Into<String>) -> Self {
+    fn new(state: CutState, detail: impl Into<String>) -> Self {
         Self { state: Some(state), detail: Some(detail.into()), last: None }
     }
 }
@@ -37,12 +37,12 @@ impl Found {
 impl Found {
     /// Returns how many of the acknowledged numbers are lost; `None` if that is not
     /// known.
-    pub(super) fn lost(&self, state: State, acked: u64) -> Option<u64> {
+    pub(super) fn lost(&self, state: CutState, acked: u64) -> Option<u64> {
         match (state, self.last) {
-            (State::HarnessBroken, _) => None,
-            (State::Unmountable, _) => Some(acked),
+            (CutState::HarnessBroken, _) => None,
+            (CutState::Unmountable, _) => Some(acked),
             (_, Some(last)) => Some(acked.saturating_sub(last)),
-            (State::Survived, None) => Some(0),
+            (CutState::Survived, None) => Some(0),
             (_, None) => None,
         }
     }
@@ -52,7 +52,7 @@ impl Found {
 pub(super) fn examine(
     options: &CrashOptions,
     site: &Arc<Site>,
-    left: &Content,
+    left: &OfflineDrive,
     acked: u64,
     listener: &dyn CrashListener,
 ) -> Result<Found> {
@@ -60,16 +60,16 @@ pub(super) fn examine(
         let mounted = match mount(options, site, left) {
             Ok(mounted) => mounted,
             Err(MountError::Unmountable(words)) => {
-                return Ok(Found::new(State::Unmountable, words));
+                return Ok(Found::new(CutState::Unmountable, words));
             }
             Err(MountError::Disturbed(why)) => return Err(Error::HarnessBroken { why }),
             Err(MountError::Refused(error)) => {
-                return Ok(Found::new(State::HarnessBroken, error.to_string()));
+                return Ok(Found::new(CutState::HarnessBroken, error.to_string()));
             }
         };
         let found = look(options, &mounted, acked, listener);
         // A write by another process during the check is not a loss.
-        if found.state.is_some_and(State::is_loss) {
+        if found.state.is_some_and(CutState::is_loss) {
             mounted.check(Reliance::Content)?;
         }
         Ok(found)
@@ -78,19 +78,19 @@ pub(super) fn examine(
 
 /// Runs the check on what is mounted.
 fn look(options: &CrashOptions, mounted: &Mounted, acked: u64, monitor: &dyn Monitor) -> Found {
-    let said = Arc::<Mutex<Said>>::default();
+    let said = Arc::<Mutex<CheckOutput>>::default();
     let keep = Arc::clone(&said);
     let output = move |line: &[u8]| locked(&keep).hear(line);
     let command = Command { words: &options.check, acked: Some(acked) };
     let started = Program::start(mounted, &command, Box::new(output));
     let mut check = match started {
         Ok(check) => check,
-        Err(error) => return Found::new(State::HarnessBroken, error.to_string()),
+        Err(error) => return Found::new(CutState::HarnessBroken, error.to_string()),
     };
     let ended = match check.wait(monitor) {
         Ok(Some(ended)) => ended,
         Ok(None) => return Found::default(),
-        Err(error) => return Found::new(State::HarnessBroken, error.to_string()),
+        Err(error) => return Found::new(CutState::HarnessBroken, error.to_string()),
     };
     let said = locked(&said).clone();
     judge(ended, &said, acked, check.last_words().pop())
@@ -98,13 +98,13 @@ fn look(options: &CrashOptions, mounted: &Mounted, acked: u64, monitor: &dyn Mon
 
 /// Output of a check, as far as it matters.
 #[derive(Clone, Debug, Default)]
-struct Said {
+struct CheckOutput {
     last: Option<u64>,
     /// Message about a `LAST` line that has no number.
     unclear: Option<String>,
 }
 
-impl Said {
+impl CheckOutput {
     fn hear(&mut self, line: &[u8]) {
         let text = String::from_utf8_lossy(line);
         let mut words = text.split_ascii_whitespace();
@@ -125,30 +125,31 @@ impl Said {
 fn mount(
     options: &CrashOptions,
     site: &Arc<Site>,
-    left: &Content,
+    left: &OfflineDrive,
 ) -> std::result::Result<Mounted, MountError> {
-    let mount = || left.switch_on(Kind::HONEST).mount(site, &options.front);
+    let mount = || left.switch_on(DriveConfig::HONEST).mount(site, &options.front);
     mount().or_else(|_| mount())
 }
 
 /// Derives the result from the end of a check and from its output.
-fn judge(ended: Ended, said: &Said, acked: u64, words: Option<String>) -> Found {
+fn judge(ended: Ended, said: &CheckOutput, acked: u64, words: Option<String>) -> Found {
     let last = said.last;
     let (state, detail) = match ended {
         // As printed by `echo LAST $(cat file)` if the file is gone: it must not pass for
         // a check that reports no number.
-        Ended::Code(0) if said.unclear.is_some() => (State::HarnessBroken, said.unclear.clone()),
-        Ended::Code(0) if last.is_some_and(|last| last < acked) => (State::Lost, None),
-        Ended::Code(0) => (State::Survived, None),
+        Ended::Code(0) if said.unclear.is_some() => (CutState::HarnessBroken, said.unclear.clone()),
+        Ended::Code(0) if last.is_some_and(|last| last < acked) => (CutState::Lost, None),
+        Ended::Code(0) => (CutState::Survived, None),
         Ended::Code(code @ (126 | 127)) => {
             let words = words.unwrap_or_else(|| format!("exit code {code}"));
-            (State::HarnessBroken, Some(format!("the check could not be run: {words}")))
+            (CutState::HarnessBroken, Some(format!("the check could not be run: {words}")))
         }
-        Ended::Code(code) => {
-            (State::Corrupt, Some(words.unwrap_or_else(|| format!("the check ended with {code}"))))
-        }
+        Ended::Code(code) => (
+            CutState::Corrupt,
+            Some(words.unwrap_or_else(|| format!("the check ended with {code}"))),
+        ),
         Ended::Signal(signal) => {
-            (State::HarnessBroken, Some(format!("signal {signal} ended the check")))
+            (CutState::HarnessBroken, Some(format!("signal {signal} ended the check")))
         }
     };
     Found { state: Some(state), last, detail }
@@ -161,34 +162,34 @@ mod tests {
     #[test]
     fn each_end_of_a_check_has_its_meaning() {
         let state = |ended, last, acked| {
-            judge(ended, &Said { last, unclear: None }, acked, None).state.unwrap()
+            judge(ended, &CheckOutput { last, unclear: None }, acked, None).state.unwrap()
         };
-        assert_eq!(state(Ended::Code(0), None, 9), State::Survived);
-        assert_eq!(state(Ended::Code(0), Some(9), 9), State::Survived);
-        assert_eq!(state(Ended::Code(0), Some(12), 9), State::Survived, "more than is owed");
-        assert_eq!(state(Ended::Code(0), Some(8), 9), State::Lost);
-        assert_eq!(state(Ended::Code(0), Some(0), 0), State::Survived, "nothing is owed");
-        assert_eq!(state(Ended::Code(1), Some(9), 9), State::Corrupt);
-        assert_eq!(state(Ended::Code(125), None, 0), State::Corrupt);
+        assert_eq!(state(Ended::Code(0), None, 9), CutState::Survived);
+        assert_eq!(state(Ended::Code(0), Some(9), 9), CutState::Survived);
+        assert_eq!(state(Ended::Code(0), Some(12), 9), CutState::Survived, "more than is owed");
+        assert_eq!(state(Ended::Code(0), Some(8), 9), CutState::Lost);
+        assert_eq!(state(Ended::Code(0), Some(0), 0), CutState::Survived, "nothing is owed");
+        assert_eq!(state(Ended::Code(1), Some(9), 9), CutState::Corrupt);
+        assert_eq!(state(Ended::Code(125), None, 0), CutState::Corrupt);
         for broken in [Ended::Code(126), Ended::Code(127), Ended::Signal(11)] {
-            assert_eq!(state(broken, Some(9), 9), State::HarnessBroken);
+            assert_eq!(state(broken, Some(9), 9), CutState::HarnessBroken);
         }
     }
     #[test]
     fn a_last_without_a_number_is_no_word_for_it() {
         let heard = |lines: &[&str]| {
-            let mut said = Said::default();
+            let mut said = CheckOutput::default();
             lines.iter().for_each(|line| said.hear(line.as_bytes()));
             judge(Ended::Code(0), &said, 9, None)
         };
         for line in ["LAST", "LAST ", "LAST -1", "LAST 9 8", "LAST x", "LAST 18446744073709551616"]
         {
-            assert_eq!(heard(&[line]).state, Some(State::HarnessBroken), "{line}");
-            assert_eq!(heard(&["LAST 9", line]).state, Some(State::HarnessBroken), "{line}");
+            assert_eq!(heard(&[line]).state, Some(CutState::HarnessBroken), "{line}");
+            assert_eq!(heard(&["LAST 9", line]).state, Some(CutState::HarnessBroken), "{line}");
         }
         for line in ["LAST 9\r", "LAST  9 ", "LASTING", " LAST", "at LAST 3", ""] {
-            assert_eq!(heard(&[line]).state, Some(State::Survived), "{line}");
+            assert_eq!(heard(&[line]).state, Some(CutState::Survived), "{line}");
         }
-        assert_eq!(heard(&["LAST 8"]).state, Some(State::Lost));
+        assert_eq!(heard(&["LAST 8"]).state, Some(CutState::Lost));
     }
 }

@@ -19,11 +19,11 @@ use fsure_os::stand::Site;
 use fsure_os::{path, plain};
 
 use super::examine::examine;
-use super::medium::{Drive, Kind, Mounted};
+use super::medium::{Drive, DriveConfig, Mounted};
 use super::program::{Command, LOOK, Program, locked};
 use super::{CrashListener, CrashOptions, prepared, site, told, undisturbed, unmounted};
-use crate::drive::{Cut, Random};
-use crate::results::{Call, CrashLine, CrashSummary, FlushAfterError, Memory, State};
+use crate::drive::{CutVariant, Random};
+use crate::results::{Call, ContentSeen, CrashLine, CrashSummary, CutState, FlushAfterError};
 use crate::words::{Error, ExitCode, IoContext as _, Result};
 
 const FILE: &str = "file";
@@ -110,7 +110,7 @@ fn fail(
     let prepare = format!("printf %s {text} > {FILE} && sync {FILE} .");
     let prepare = ["sh", "-c", &prepare].map(Into::into).to_vec();
     let options = &CrashOptions { prepare, ..options.clone() };
-    let drive = prepared(options, site, listener)?.switch_on(Kind::HONEST);
+    let drive = prepared(options, site, listener)?.switch_on(DriveConfig::HONEST);
     let mounted = drive.mount(site, &options.front);
     let mounted = mounted.map_err(|error| unmounted(options, error))?;
     let said = said_by(&mounted, options, child, (site, &drive), listener)?;
@@ -122,7 +122,7 @@ fn fail(
 #[derive(Debug, Default)]
 struct Said {
     calls: Vec<Call>,
-    seen: Memory,
+    seen: ContentSeen,
     is_ready: bool,
 }
 
@@ -142,11 +142,11 @@ impl Said {
     }
 }
 
-fn of(byte: Option<u8>) -> Memory {
+fn of(byte: Option<u8>) -> ContentSeen {
     match byte {
-        Some(NEW) => Memory::New,
-        Some(OLD) => Memory::Old,
-        _ => Memory::Neither,
+        Some(NEW) => ContentSeen::New,
+        Some(OLD) => ContentSeen::Old,
+        _ => ContentSeen::Neither,
     }
 }
 
@@ -194,16 +194,16 @@ fn after_cut(
     site: &Arc<Site>,
     drive: &Drive,
     listener: &dyn CrashListener,
-) -> Result<Memory> {
-    let left = drive.cut(Cut::None, &mut Random::new(options.seed));
+) -> Result<ContentSeen> {
+    let left = drive.cut(CutVariant::None, &mut Random::new(options.seed));
     let line = format!("head -c 1 {FILE} | grep -q {} && echo LAST 1", char::from(NEW));
     let line = format!("{line}; head -c 1 {FILE} | grep -q {} && echo LAST 2", char::from(OLD));
     let check = ["sh", "-c", &format!("{line}; exit 0")].map(Into::into).to_vec();
     let found = examine(&CrashOptions { check, ..options.clone() }, site, &left, 0, listener)?;
     match (found.state, found.last) {
         (None, _) => Err(Error::Interrupted(ExitCode::Interrupted)),
-        (Some(State::Survived), Some(1)) => Ok(Memory::New),
-        (Some(State::Survived), Some(2)) => Ok(Memory::Old),
-        _ => Ok(Memory::Neither),
+        (Some(CutState::Survived), Some(1)) => Ok(ContentSeen::New),
+        (Some(CutState::Survived), Some(2)) => Ok(ContentSeen::Old),
+        _ => Ok(ContentSeen::Neither),
     }
 }

@@ -7,8 +7,8 @@
 use std::ffi::OsString;
 use std::sync::{Mutex, PoisonError};
 
-use super::{CrashListener, CrashOptions, Front, crash};
-use crate::drive::Personality;
+use super::{AccessMode, CrashListener, CrashOptions, crash};
+use crate::drive::Behavior;
 use crate::job::workload::{Expect, Workload};
 use crate::results::{CrashCell, CrashLine, CrashSummary, DriveTried};
 use crate::words::{ExitCode, Monitor, Result};
@@ -19,7 +19,7 @@ pub struct MatrixOptions {
     /// Workloads, which are the rows.
     pub workloads: Vec<&'static Workload>,
     /// File systems on which each workload runs.
-    pub fronts: Vec<Front>,
+    pub fronts: Vec<AccessMode>,
     /// Options with which each cell is filled; their drives are the columns.
     pub each: CrashOptions,
 }
@@ -102,7 +102,7 @@ fn code(summary: &CrashSummary) -> ExitCode {
 /// cells.
 struct Row<'a> {
     workload: &'static Workload,
-    drives: &'a [Personality],
+    drives: &'a [Behavior],
     listener: &'a dyn CrashListener,
     from: f64,
     width: f64,
@@ -110,7 +110,7 @@ struct Row<'a> {
 }
 
 impl Row<'_> {
-    fn cell(&self, tried: &DriveTried, drive: Personality) -> CrashCell {
+    fn cell(&self, tried: &DriveTried, drive: Behavior) -> CrashCell {
         let expected = self.workload.expect(drive, &tried.fs);
         CrashCell {
             workload: self.workload.name.to_owned(),

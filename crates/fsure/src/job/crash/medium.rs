@@ -9,14 +9,14 @@ use fsure_os::family::{Family, Lines, Task};
 use fsure_os::loop_device::{LoopError, Reliance};
 use fsure_os::stand::{self, FileSystem, MountError, Site, Stand};
 
-use crate::crash::{Folder, Live, MountedFolder};
+use crate::crash::{LiveDrive, LiveFolder, MountedFolder};
 use crate::drive::files::{FileDrive, Mode, Origin};
-use crate::drive::{Cut, History, Image, Latency, Personality, Random, Traits};
+use crate::drive::{Behavior, CutVariant, History, Image, Latency, Random, Traits};
 use crate::words::{Error, Result};
 
 /// Form in which a program sees the simulated drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Front {
+pub enum AccessMode {
     /// Under a real file system. Needs root.
     Mounted {
         /// The file system.
@@ -28,7 +28,7 @@ pub enum Front {
     Folder(Mode),
 }
 
-impl Front {
+impl AccessMode {
     /// Its name in results.
     pub fn name(&self) -> &'static str {
         match self {
@@ -43,16 +43,16 @@ impl Front {
         &self,
         site: &Site,
         size: u64,
-        personality: Personality,
+        personality: Behavior,
     ) -> io::Result<Drive> {
         match self {
             Self::Mounted { system, .. } => {
-                let drive = Arc::new(Live::new(Traits::new(personality), Image::new(size)));
+                let drive = Arc::new(LiveDrive::new(Traits::new(personality), Image::new(size)));
                 stand::format(site, drive.clone(), *system)?;
                 Ok(Drive::Blocks(drive))
             }
             Self::Folder(mode) => {
-                Ok(Drive::Files(Folder::new(personality, *mode, Latency::NONE, size)))
+                Ok(Drive::Files(LiveFolder::new(personality, *mode, Latency::NONE, size)))
             }
         }
     }
@@ -60,35 +60,34 @@ impl Front {
 
 /// Content of a drive that is switched off.
 #[derive(Debug)]
-pub(super) enum Content {
+pub(super) enum OfflineDrive {
     Blocks(Image),
     Files(Box<FileDrive>),
 }
 
 /// Properties of a drive when it is switched on.
 #[derive(Clone, Copy)]
-pub(super) struct Kind {
-    pub(super) personality: Personality,
+pub(super) struct DriveConfig {
+    pub(super) personality: Behavior,
     pub(super) latency: Latency,
 }
 
-impl Kind {
+impl DriveConfig {
     /// An honest drive that takes no time.
-    pub(super) const HONEST: Self =
-        Self { personality: Personality::Honest, latency: Latency::NONE };
+    pub(super) const HONEST: Self = Self { personality: Behavior::Honest, latency: Latency::NONE };
 }
 
-impl Content {
+impl OfflineDrive {
     /// Switches on a drive that holds this content.
-    pub(super) fn switch_on(&self, kind: Kind) -> Drive {
-        let Kind { personality, latency } = kind;
+    pub(super) fn switch_on(&self, kind: DriveConfig) -> Drive {
+        let DriveConfig { personality, latency } = kind;
         match self {
             Self::Blocks(image) => {
                 let traits = Traits { latency, ..Traits::new(personality) };
-                Drive::Blocks(Arc::new(Live::new(traits, image.clone())))
+                Drive::Blocks(Arc::new(LiveDrive::new(traits, image.clone())))
             }
             Self::Files(files) => {
-                Drive::Files(Folder::holding(files.as_another(personality, latency)))
+                Drive::Files(LiveFolder::holding(files.as_another(personality, latency)))
             }
         }
     }
@@ -97,8 +96,8 @@ impl Content {
 /// A drive that is switched on.
 #[derive(Clone, Debug)]
 pub(super) enum Drive {
-    Blocks(Arc<Live>),
-    Files(Folder),
+    Blocks(Arc<LiveDrive>),
+    Files(LiveFolder),
 }
 
 impl Drive {
@@ -106,22 +105,22 @@ impl Drive {
     pub(super) fn mount(
         &self,
         site: &Arc<Site>,
-        front: &Front,
+        front: &AccessMode,
     ) -> std::result::Result<Mounted, MountError> {
         match (self, front) {
-            (Self::Blocks(drive), Front::Mounted { system, options }) => {
+            (Self::Blocks(drive), AccessMode::Mounted { system, options }) => {
                 Ok(Mounted::Stand(Box::new(Stand::mount(site, drive.clone(), *system, options)?)))
             }
             (Self::Files(folder), _) => Ok(Mounted::Folder(folder.mount(site)?)),
-            (Self::Blocks(_), Front::Folder(_)) => unreachable!("formatted as a folder"),
+            (Self::Blocks(_), AccessMode::Folder(_)) => unreachable!("formatted as a folder"),
         }
     }
 
     /// Returns what is left if the power is cut now. The drive goes on.
-    pub(super) fn cut(&self, cut: Cut, random: &mut Random) -> Content {
+    pub(super) fn cut(&self, cut: CutVariant, random: &mut Random) -> OfflineDrive {
         match self {
-            Self::Blocks(drive) => Content::Blocks(drive.cut(cut, random)),
-            Self::Files(folder) => Content::Files(Box::new(folder.cut(cut, random))),
+            Self::Blocks(drive) => OfflineDrive::Blocks(drive.cut(cut, random)),
+            Self::Files(folder) => OfflineDrive::Files(Box::new(folder.cut(cut, random))),
         }
     }
 
@@ -129,14 +128,14 @@ impl Drive {
     /// was not synced, which is so for a folder.
     pub(super) fn cut_with_origin(
         &self,
-        cut: Cut,
+        cut: CutVariant,
         random: &mut Random,
-    ) -> (Content, Option<Origin>) {
+    ) -> (OfflineDrive, Option<Origin>) {
         match self {
             Self::Blocks(_) => (self.cut(cut, random), None),
             Self::Files(folder) => {
                 let (left, origin) = folder.cut_with_origin(cut, random);
-                (Content::Files(Box::new(left)), Some(origin))
+                (OfflineDrive::Files(Box::new(left)), Some(origin))
             }
         }
     }

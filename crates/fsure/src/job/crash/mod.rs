@@ -22,14 +22,14 @@ use fsure_os::loop_device::Reliance;
 use fsure_os::stand::{MountError, Site};
 
 use crate::crash::SYNCFS;
-use crate::drive::{Cut, Latency, Personality, Random};
-use crate::results::{CrashLine, CrashSummary, CutMade, DriveTried, State};
+use crate::drive::{Behavior, CutVariant, Latency, Random};
+use crate::results::{CrashLine, CrashSummary, CutMade, CutState, DriveTried};
 use crate::words::{Clock, Error, ExitCode, IoContext as _, Monitor, Result};
 use boundaries::every_flush;
 pub use failing::{ask_again_and_again, fail_a_write};
 pub use matrix::{MatrixOptions, matrix};
-pub use medium::Front;
-use medium::{Content, Kind, Mounted};
+pub use medium::AccessMode;
+use medium::{DriveConfig, Mounted, OfflineDrive};
 use program::{Command, Program};
 use run::Run;
 
@@ -42,17 +42,17 @@ const TWIN_CUTS: u64 = 6;
 #[derive(Clone, Debug)]
 pub struct CrashOptions {
     /// The drives, each tried by itself.
-    pub drives: Vec<Personality>,
+    pub drives: Vec<Behavior>,
     /// Time that their requests take.
     pub latency: Latency,
     /// Number of the program's write that fails, from 1 on; `None` if none does.
     pub failing_write: Option<u64>,
     /// Form in which the program sees the drives.
-    pub front: Front,
+    pub front: AccessMode,
     /// Bytes of a drive.
     pub size: u64,
     /// Variants of the cuts, in turn: they decide which writes survive.
-    pub variants: Vec<Cut>,
+    pub variants: Vec<CutVariant>,
     /// Cuts for each drive.
     pub cuts: u64,
     /// Instead of cuts at random moments, check every flush that an honest drive is sent
@@ -108,7 +108,7 @@ pub struct Crashed {
 pub fn crash(options: &CrashOptions, listener: &dyn CrashListener) -> Result<Crashed> {
     check(options)?;
     let began = options.clock.watch();
-    if matches!(options.front, Front::Folder(_)) {
+    if matches!(options.front, AccessMode::Folder(_)) {
         listener.told(&CrashLine::Warning { words: SYNCFS.to_owned() });
     }
     let site = site(options)?;
@@ -170,13 +170,13 @@ fn check(options: &CrashOptions) -> Result<()> {
             "'--check LINE' is run by 'sh -c' in each image; '--check true' only mounts them",
         );
     }
-    if options.every_flush.is_some() && options.drives != [Personality::Honest] {
+    if options.every_flush.is_some() && options.drives != [Behavior::Honest] {
         return usage(
             "what a drive has right after a flush is known of an honest one only",
             "leave '--drive' out",
         );
     }
-    let is_folder = matches!(options.front, Front::Folder(_));
+    let is_folder = matches!(options.front, AccessMode::Folder(_));
     if is_folder && (options.every_flush.is_some() || options.keep.is_some()) {
         return usage(
             "flushes are remembered, and images kept, of a drive under a file system only",
@@ -188,14 +188,14 @@ fn check(options: &CrashOptions) -> Result<()> {
 
 fn check_size(options: &CrashOptions) -> Result<()> {
     match &options.front {
-        Front::Mounted { system, .. } if options.size < system.least_bytes() => {
+        AccessMode::Mounted { system, .. } if options.size < system.least_bytes() => {
             let (name, least) = (system.name(), system.least_bytes() >> 20);
             Err(Error::Usage {
                 message: format!("a drive for {name} needs {least} MiB"),
                 hint: Some("leave '--size' out".to_owned()),
             })
         }
-        Front::Mounted { .. } | Front::Folder(_) => Ok(()),
+        AccessMode::Mounted { .. } | AccessMode::Folder(_) => Ok(()),
     }
 }
 
@@ -223,7 +223,7 @@ fn prepared(
     options: &CrashOptions,
     site: &Arc<Site>,
     listener: &dyn CrashListener,
-) -> Result<Content> {
+) -> Result<OfflineDrive> {
     let what = format!("making {}", options.front.name());
     undisturbed(listener, &what, || prepare_once(options, site, listener))
 }
@@ -232,10 +232,10 @@ fn prepare_once(
     options: &CrashOptions,
     site: &Arc<Site>,
     listener: &dyn CrashListener,
-) -> Result<Content> {
+) -> Result<OfflineDrive> {
     listener.under_way(&format!("making {}", options.front.name()), 0.0);
     let (folder, front) = (&options.folder, &options.front);
-    let formatted = front.format(site, options.size, Personality::Protected);
+    let formatted = front.format(site, options.size, Behavior::Protected);
     let drive = formatted.map_err(rootless).context("make a file system on a drive at", folder)?;
     // Mounted once even without anything to prepare: a failure to mount now is not a
     // result of a cut.
@@ -246,8 +246,8 @@ fn prepare_once(
     }
     mounted.check(Reliance::Content)?;
     // All of it is durable on a drive that protects its cache.
-    let now = || drive.cut(Cut::None, &mut Random::new(options.seed));
-    if let Err(error) = now().switch_on(Kind::HONEST).mount(site, front) {
+    let now = || drive.cut(CutVariant::None, &mut Random::new(options.seed));
+    if let Err(error) = now().switch_on(DriveConfig::HONEST).mount(site, front) {
         if let MountError::Disturbed(why) = error {
             return Err(Error::HarnessBroken { why });
         }
@@ -264,7 +264,7 @@ fn prepare_once(
 /// the user has requested a file system that sends no flush, a warning says so: it is the
 /// subject of the run.
 fn prove(options: &CrashOptions, mounted: &Mounted, listener: &dyn CrashListener) -> Result<()> {
-    let Front::Mounted { system, options: given } = &options.front else { return Ok(()) };
+    let AccessMode::Mounted { system, options: given } = &options.front else { return Ok(()) };
     if mounted.sync_file()? != Some(0) {
         return Ok(());
     }
@@ -340,12 +340,7 @@ fn told(ended: Ended, last_words: &[String]) -> String {
 
 /// Tries one drive, and its twin before it: if the twin shows no loss, the drive shows
 /// nothing.
-fn try_drive(
-    run: &Run<'_>,
-    drive: Personality,
-    made: &mut u64,
-    tried: &mut DriveTried,
-) -> Result<()> {
+fn try_drive(run: &Run<'_>, drive: Behavior, made: &mut u64, tried: &mut DriveTried) -> Result<()> {
     // A drive that lies has one, too: with other variants, or a lag, its own cuts may
     // all survive.
     (tried.twin_lost, tried.twin_acked) = run.twin(TWIN_CUTS, made)?;
@@ -386,6 +381,6 @@ fn code(tried: &[DriveTried]) -> ExitCode {
 
 /// Turns a survived cut into a broken harness if the twin has shown that the check
 /// notices no loss.
-fn toothless(state: State, has_teeth: bool) -> State {
-    if state == State::Survived && !has_teeth { State::HarnessBroken } else { state }
+fn twin_found_no_loss(state: CutState, has_teeth: bool) -> CutState {
+    if state == CutState::Survived && !has_teeth { CutState::HarnessBroken } else { state }
 }

@@ -12,11 +12,11 @@ use fsure_os::stand::Site;
 use super::acknowledged::Acknowledged;
 use super::causes::{Known, missing_syncs};
 use super::examine::examine;
-use super::medium::{Content, Drive, Front, Kind, Mounted};
+use super::medium::{AccessMode, Drive, DriveConfig, Mounted, OfflineDrive};
 use super::program::{Command, LOOK, Program};
-use super::{CrashListener, CrashOptions, told, toothless, undisturbed, unmounted};
-use crate::drive::{Cut, Personality, Random};
-use crate::results::{CrashLine, CutMade, State};
+use super::{CrashListener, CrashOptions, told, twin_found_no_loss, undisturbed, unmounted};
+use crate::drive::{Behavior, CutVariant, Random};
+use crate::results::{CrashLine, CutMade, CutState};
 use crate::words::{Error, IoContext as _, Result};
 
 /// Timeout for a program's first acknowledgement, after which it is cut without one: a
@@ -36,14 +36,14 @@ const FOLDER_HINT: &str = "the folder has no O_TMPFILE and no extended attribute
 /// flush.
 pub(super) const REMEMBERING: &str = "remember every write in";
 /// Variants of the cuts of a twin: they decide what it loses.
-const TWIN_VARIANTS: [Cut; 2] = [Cut::None, Cut::Random];
+const TWIN_VARIANTS: [CutVariant; 2] = [CutVariant::None, CutVariant::Random];
 
 /// Context that all drives have in common.
 pub(super) struct Run<'a> {
     pub(super) options: &'a CrashOptions,
     pub(super) site: &'a Arc<Site>,
     /// Content of a new drive.
-    pub(super) base: &'a Content,
+    pub(super) base: &'a OfflineDrive,
     pub(super) listener: &'a dyn CrashListener,
     /// Share of the whole run that is done when this part begins, 0 to 1.
     pub(super) from: f64,
@@ -51,9 +51,9 @@ pub(super) struct Run<'a> {
 
 /// Cuts to be made on a drive.
 struct Plan<'a> {
-    drive: Personality,
+    drive: Behavior,
     cuts: u64,
-    variants: &'a [Cut],
+    variants: &'a [CutVariant],
     twin: bool,
     has_teeth: bool,
     known: Known,
@@ -61,13 +61,13 @@ struct Plan<'a> {
 
 impl Plan<'_> {
     /// Chooses the writes that survive a cut.
-    fn variant(&self, number: u64) -> Cut {
+    fn variant(&self, number: u64) -> CutVariant {
         self.variants[(number - 1) as usize % self.variants.len()]
     }
 }
 
 /// A running program on its drive. The field that is dropped first ends first.
-pub(super) struct Going {
+pub(super) struct RunningProgram {
     pub(super) program: Program,
     mounted: Mounted,
     pub(super) drive: Drive,
@@ -79,7 +79,7 @@ impl Run<'_> {
     /// it has noticed one, `None` if nothing was cut; and the highest number that was
     /// acknowledged before a cut.
     pub(super) fn twin(&self, cuts: u64, made: &mut u64) -> Result<(Option<bool>, u64)> {
-        let drive = Personality::Lying { lag: None };
+        let drive = Behavior::Lying { lag: None };
         let plan = Plan {
             drive,
             cuts,
@@ -101,7 +101,7 @@ impl Run<'_> {
     /// Makes all cuts of a drive.
     pub(super) fn cuts(
         &self,
-        drive: Personality,
+        drive: Behavior,
         has_teeth: bool,
         each: &mut dyn FnMut(&CutMade),
     ) -> Result<()> {
@@ -150,7 +150,7 @@ impl Run<'_> {
         &self,
         plan: &Plan<'_>,
         number: u64,
-        (under_way, random, patience): (&mut Option<Going>, &mut Random, &mut Duration),
+        (under_way, random, patience): (&mut Option<RunningProgram>, &mut Random, &mut Duration),
     ) -> Result<Option<CutMade>> {
         if under_way.is_none() {
             *under_way = Some(self.start(plan.drive)?);
@@ -181,7 +181,7 @@ impl Run<'_> {
             acked: 0,
             lost: None,
             oldest_lost_ms: None,
-            state: State::HarnessBroken,
+            state: CutState::HarnessBroken,
             twin: plan.twin,
             detail: Some(why.to_owned()),
             image: None,
@@ -190,10 +190,10 @@ impl Run<'_> {
     }
 
     /// Starts the program on a new drive.
-    pub(super) fn start(&self, personality: Personality) -> Result<Going> {
+    pub(super) fn start(&self, personality: Behavior) -> Result<RunningProgram> {
         let (options, folder) = (self.options, &self.options.folder);
-        let remembers = personality == Personality::Honest && options.every_flush.is_some();
-        let drive = self.base.switch_on(Kind { personality, latency: options.latency });
+        let remembers = personality == Behavior::Honest && options.every_flush.is_some();
+        let drive = self.base.switch_on(DriveConfig { personality, latency: options.latency });
         if remembers {
             drive.remember(&options.room).context(REMEMBERING, &options.room)?;
         }
@@ -215,14 +215,14 @@ impl Run<'_> {
         let command = Command { words: &options.command, acked: None };
         let program = Program::start(&mounted, &command, Box::new(output));
         let program = program.context("start the program on a drive at", folder)?;
-        Ok(Going { program, mounted, drive, acknowledged })
+        Ok(RunningProgram { program, mounted, drive, acknowledged })
     }
 
     /// Waits until the next cut is due: first for something to lose, then for a random
     /// time. Returns the end of the program if it ends before.
     fn wait(
         &self,
-        going: &mut Going,
+        going: &mut RunningProgram,
         random: &mut Random,
         patience: Duration,
     ) -> Result<Option<Ended>> {
@@ -250,7 +250,7 @@ impl Run<'_> {
     fn cut(
         &self,
         plan: &Plan<'_>,
-        going: &Going,
+        going: &RunningProgram,
         number: u64,
         random: &mut Random,
     ) -> Result<Option<CutMade>> {
@@ -267,7 +267,7 @@ impl Run<'_> {
         let found = examine(self.options, self.site, &left, acked, self.listener)?;
         let took = checked.elapsed();
         let Some(state) = found.state else { return Ok(None) };
-        let state = toothless(state, plan.has_teeth);
+        let state = twin_found_no_loss(state, plan.has_teeth);
         let lost = found.lost(state, acked);
         let first_lost = lost.filter(|lost| *lost > 0).map(|lost| acked - lost);
         let age = first_lost.and_then(|last| going.acknowledged.age_above(last, at));
@@ -286,14 +286,14 @@ impl Run<'_> {
             image: None,
             missing_syncs: None,
         };
-        if !plan.has_teeth && state == State::HarnessBroken {
+        if !plan.has_teeth && state == CutState::HarnessBroken {
             let why = "the check found nothing wrong on a drive that lies, either";
             cut.detail.get_or_insert_with(|| why.to_owned());
         }
         if !plan.twin && state.is_loss() {
             cut.image = self.keep(&cut, &left);
             // On another drive it is the drive that has lost what was synced.
-            let origin = origin.filter(|_| plan.drive == Personality::Honest);
+            let origin = origin.filter(|_| plan.drive == Behavior::Honest);
             if let Some(origin) = origin {
                 let missing = missing_syncs(self, &origin, acked, &plan.known, took);
                 cut.missing_syncs = match missing {
@@ -328,8 +328,8 @@ impl Run<'_> {
 
     /// Keeps an image if that was requested; returns its file. The result counts without
     /// it, too.
-    pub(super) fn keep(&self, cut: &CutMade, left: &Content) -> Option<String> {
-        let (Some(folder), Content::Blocks(image)) = (&self.options.keep, left) else {
+    pub(super) fn keep(&self, cut: &CutMade, left: &OfflineDrive) -> Option<String> {
+        let (Some(folder), OfflineDrive::Blocks(image)) = (&self.options.keep, left) else {
             return None;
         };
         // Of a matrix, all of them are kept.
@@ -349,8 +349,8 @@ impl Run<'_> {
 
 /// Returns true if the check has noticed a loss. It has not seen a state that does not
 /// mount.
-fn is_noticed(state: State) -> bool {
-    matches!(state, State::Lost | State::Corrupt)
+fn is_noticed(state: CutState) -> bool {
+    matches!(state, CutState::Lost | CutState::Corrupt)
 }
 
 /// Converts an age to milliseconds, rounded up: rounded down, it could pass for one that
@@ -359,7 +359,7 @@ fn milliseconds(age: Duration) -> u64 {
     u64::try_from(age.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 
-impl Going {
+impl RunningProgram {
     /// Fails if another process may have kept flushes from the drive.
     pub(super) fn check(&self) -> Result<()> {
         self.mounted.check(Reliance::Flushes)
@@ -368,7 +368,7 @@ impl Going {
     /// Fails if the program failed before it acknowledged anything: that shows nothing
     /// about the drive, unless the drive has failed a write. Any other end is allowed at
     /// any time.
-    pub(super) fn may_have_ended(&self, ended: Ended, front: &Front) -> Result<()> {
+    pub(super) fn may_have_ended(&self, ended: Ended, front: &AccessMode) -> Result<()> {
         let is_well = ended == Ended::Code(0) || self.acknowledged.highest() > 0;
         if is_well || self.drive.failed_writes() > 0 {
             return Ok(());
@@ -381,8 +381,8 @@ impl Going {
                 "the program failed before it acknowledged anything, and was not cut: {why}"
             ),
             hint: Some(match front {
-                Front::Mounted { .. } => HINT.to_owned(),
-                Front::Folder(_) => format!("{HINT}; {FOLDER_HINT}"),
+                AccessMode::Mounted { .. } => HINT.to_owned(),
+                AccessMode::Folder(_) => format!("{HINT}; {FOLDER_HINT}"),
             }),
         })
     }
@@ -394,8 +394,8 @@ mod tests {
 
     #[test]
     fn a_check_has_teeth_only_if_it_has_bitten() {
-        assert!([State::Lost, State::Corrupt].into_iter().all(is_noticed));
-        let others = [State::Survived, State::Unmountable, State::HarnessBroken];
+        assert!([CutState::Lost, CutState::Corrupt].into_iter().all(is_noticed));
+        let others = [CutState::Survived, CutState::Unmountable, CutState::HarnessBroken];
         assert!(!others.into_iter().any(is_noticed));
     }
 

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use fsure_os::durable::{Method, Writer};
 
 use super::operations::{self, Data, Overwrite};
-use super::site::{Contender, Site};
-use super::slice::{Done, Operation, Tally};
-use crate::results::{Curve, Line, Point};
+use super::site::{FlushWorkspace, MeasuredOperation};
+use super::slice::{Done, Operation, SliceStats};
+use crate::results::{Curve, Point, ResultLine};
 use crate::sample::Spread;
 use crate::words::{Result, units};
 
@@ -40,7 +40,7 @@ pub(super) fn room(threads: usize, size: usize) -> u64 {
 
 /// Measures all curves, each point for `span`. Returns the median time of a flush
 /// over the bytes before it, in microseconds.
-pub(super) fn measure(site: &Site<'_>, span: Duration) -> Result<Vec<(u64, f64)>> {
+pub(super) fn measure(site: &FlushWorkspace<'_>, span: Duration) -> Result<Vec<(u64, f64)>> {
     batches(site, span)?;
     threads(site, span)?;
     slope(site, span)
@@ -51,12 +51,12 @@ fn powers(most: usize) -> impl Iterator<Item = usize> {
     (0..usize::BITS).map(|power| 1 << power).take_while(move |threads| *threads <= most.max(1))
 }
 
-fn batches(site: &Site<'_>, span: Duration) -> Result<()> {
+fn batches(site: &FlushWorkspace<'_>, span: Duration) -> Result<()> {
     let flush = Method::strongest();
     let name = "commits per flush";
     let shape = Shape {
         names: [name, name, "commits/s"],
-        value: Tally::rates,
+        value: SliceStats::rates,
         measured: format!("so many writes of {} bytes, then {}", site.options.size, flush.name()),
     };
     let made = |batch| Ok(Overwrite::new(site, flush, site.options.size)?.in_batches(batch));
@@ -64,19 +64,19 @@ fn batches(site: &Site<'_>, span: Duration) -> Result<()> {
     Ok(())
 }
 
-fn threads(site: &Site<'_>, span: Duration) -> Result<()> {
+fn threads(site: &FlushWorkspace<'_>, span: Duration) -> Result<()> {
     let counts: Vec<u64> = powers(site.options.threads).map(|count| count as u64).collect();
     let flush = Method::strongest().name();
     let says = |count: u64| format!("{count} threads");
     let own = Shape {
         names: ["threads", "threads", "commits/s"],
-        value: Tally::rates,
+        value: SliceStats::rates,
         measured: format!("each thread writes to a file of its own, then {flush}"),
     };
     own.points(site, &counts, says, |count| Threads::apart(site, count), span)?;
     let shared = Shape {
         names: ["group commit", "threads", "commits/s"],
-        value: Tally::rates,
+        value: SliceStats::rates,
         measured: format!(
             "all threads write to one file; who comes while a {flush} is under way waits for the \
              next one, which is for all who wait"
@@ -86,7 +86,7 @@ fn threads(site: &Site<'_>, span: Duration) -> Result<()> {
     Ok(())
 }
 
-fn slope(site: &Site<'_>, span: Duration) -> Result<Vec<(u64, f64)>> {
+fn slope(site: &FlushWorkspace<'_>, span: Duration) -> Result<Vec<(u64, f64)>> {
     let name = "flush after dirty bytes";
     let Some(method) = Method::past_cache() else {
         let why = "this system has no write past the page cache without a flush";
@@ -98,7 +98,7 @@ fn slope(site: &Site<'_>, span: Duration) -> Result<Vec<(u64, f64)>> {
     let sizes: Vec<_> = DIRTY.into_iter().filter(|bytes| *bytes <= most).collect();
     let shape = Shape {
         names: [name, "bytes", "us"],
-        value: Tally::medians_us,
+        value: SliceStats::medians_us,
         measured: "so many bytes written past the page cache, then the time of fdatasync alone"
             .to_owned(),
     };
@@ -111,7 +111,7 @@ fn slope(site: &Site<'_>, span: Duration) -> Result<Vec<(u64, f64)>> {
 struct Shape {
     /// Its own, and those of x and y.
     names: [&'static str; 3],
-    value: fn(&Tally) -> Option<Spread>,
+    value: fn(&SliceStats) -> Option<Spread>,
     measured: String,
 }
 
@@ -119,7 +119,7 @@ impl Shape {
     /// Measures all points in turns, and reports those that there are.
     fn points<O: Operation>(
         &self,
-        site: &Site<'_>,
+        site: &FlushWorkspace<'_>,
         at: &[u64],
         says: impl Fn(u64) -> String,
         make: impl Fn(u64) -> io::Result<O>,
@@ -129,7 +129,7 @@ impl Shape {
         for x in at {
             // What is refused here is refused for more, too.
             let Some(made) = site.or_not_run(&says(*x), make(*x))? else { break };
-            contenders.push(Contender::new(says(*x), made));
+            contenders.push(MeasuredOperation::new(says(*x), made));
         }
         let ended = site.measure(&mut contenders, span);
         let x_of = |name: &str| at.iter().find(|x| says(**x) == name);
@@ -147,10 +147,10 @@ impl Shape {
         Ok(points)
     }
 
-    fn tell(&self, site: &Site<'_>, points: Vec<Point>) {
+    fn tell(&self, site: &FlushWorkspace<'_>, points: Vec<Point>) {
         let [name, x, y] = self.names.map(str::to_owned);
         let (target, measured) = (site.target.clone(), self.measured.clone());
-        site.tell(&Line::Curve(Curve { name, target, x, y, points, measured }));
+        site.tell(&ResultLine::Curve(Curve { name, target, x, y, points, measured }));
     }
 }
 
@@ -163,7 +163,12 @@ struct Flushing {
 
 impl Flushing {
     /// Refused if so much takes longer to write than there is time for all.
-    fn new(site: &Site<'_>, method: Method, bytes: u64, span: Duration) -> io::Result<Self> {
+    fn new(
+        site: &FlushWorkspace<'_>,
+        method: Method,
+        bytes: u64,
+        span: Duration,
+    ) -> io::Result<Self> {
         let (mut data, begun) = (Data::new()?, Instant::now());
         let writer = site.filled(method, data.next(PIECE), bytes)?;
         if begun.elapsed() > span.max(BRIEF) {
@@ -198,7 +203,7 @@ impl Operation for Flushing {
 struct Threads<'a>(Vec<Box<dyn FnMut() -> io::Result<()> + Send + 'a>>);
 
 impl<'a> Threads<'a> {
-    fn apart(site: &Site<'_>, count: u64) -> io::Result<Self> {
+    fn apart(site: &FlushWorkspace<'_>, count: u64) -> io::Result<Self> {
         let hand = |_| {
             let mut file = Overwrite::new(site, Method::strongest(), site.options.size)?;
             let commit: Box<dyn FnMut() -> _ + Send> = Box::new(move || file.operate().map(|_| ()));
@@ -207,7 +212,7 @@ impl<'a> Threads<'a> {
         (0..count).map(hand).collect::<io::Result<_>>().map(Self)
     }
 
-    fn together(site: &Site<'_>, count: u64) -> io::Result<Self> {
+    fn together(site: &FlushWorkspace<'_>, count: u64) -> io::Result<Self> {
         let size = site.options.size;
         let mut data = Data::new()?;
         let file = site.filled(Method::strongest(), data.next(PIECE), size as u64 * count)?;

@@ -4,7 +4,7 @@ use fsure_os::durable::Method;
 use fsure_os::stack::{self, Stack};
 
 use super::methods::Table;
-use super::slice::Tally;
+use super::slice::SliceStats;
 use crate::results::Layer;
 use crate::words::durability::{FlushFacts, Medium, WriteCache};
 
@@ -19,7 +19,7 @@ pub(super) fn of(
 ) -> FlushFacts {
     let strongest = table.of(Method::strongest());
     let quantile = |share| strongest.map_or(0.0, |tally| tally.latency.quantile_us(share));
-    let median = |method| table.of(method).map(|tally: &Tally| tally.latency.quantile_us(0.5));
+    let median = |method| table.of(method).map(|tally: &SliceStats| tally.latency.quantile_us(0.5));
     FlushFacts {
         medium: medium(stack),
         file_system: file_system.to_owned(),
@@ -34,7 +34,7 @@ pub(super) fn of(
         spread_us: (quantile(0.1), quantile(0.9)),
         flush_us: median(Method::strongest()),
         direct_us: median(Method::Direct),
-        flushes_per_op: strongest.and_then(Tally::flushes),
+        flushes_per_op: strongest.and_then(SliceStats::flushes),
         foreign_ratio: table.foreign_ratio(size),
         slope,
         dsync_us: median(Method::Dsync),

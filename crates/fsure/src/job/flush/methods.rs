@@ -4,9 +4,9 @@
 use fsure_os::durable::Method;
 
 use super::operations::{Append, Create, Idle, Overwrite};
-use super::site::{Contender, Site};
-use super::slice::Tally;
-use crate::results::{self, Line};
+use super::site::{FlushWorkspace, MeasuredOperation};
+use super::slice::SliceStats;
+use crate::results::{self, ResultLine};
 use crate::words::durability::thresholds::NO_FLUSHES;
 use crate::words::{Result, units};
 
@@ -16,13 +16,13 @@ const FOREIGN_MAX: f64 = 0.5;
 
 /// The measurements, by their names.
 pub(super) struct Table {
-    rows: Vec<(String, Tally)>,
+    rows: Vec<(String, SliceStats)>,
     /// Bytes per second that other processes had the device write.
     idle: Option<f64>,
 }
 
 impl Table {
-    pub(super) fn of(&self, method: Method) -> Option<&Tally> {
+    pub(super) fn of(&self, method: Method) -> Option<&SliceStats> {
         self.rows.iter().find(|(name, _)| name == method.name()).map(|(_, tally)| tally)
     }
 
@@ -42,27 +42,27 @@ pub(super) fn count() -> usize {
 }
 
 /// Measures all of them.
-pub(super) fn measure(site: &Site<'_>) -> Result<Table> {
+pub(super) fn measure(site: &FlushWorkspace<'_>) -> Result<Table> {
     let size = site.options.size;
     let sizes = [size];
-    let mut contenders = vec![Contender::new(IDLE, Idle)];
+    let mut contenders = vec![MeasuredOperation::new(IDLE, Idle)];
     for method in Method::all() {
         let made = Overwrite::new(site, *method, size);
         let made = site.or_not_run(method.name(), made)?;
-        contenders.extend(made.map(|made| Contender::with_tail(method.name(), made)));
+        contenders.extend(made.map(|made| MeasuredOperation::with_tail(method.name(), made)));
     }
     let flush = Method::thorough().name();
     let name = format!("append + {flush}");
     if let Some(made) = site.or_not_run(&name, Append::new(site, Method::thorough(), &sizes))? {
-        contenders.push(Contender::with_tail(name, made));
+        contenders.push(MeasuredOperation::with_tail(name, made));
     }
     let name = format!("create + {flush} + folder flush");
     if let Some(made) = site.or_not_run(&name, Create::beside(site, size))? {
-        contenders.push(Contender::with_tail(name, made));
+        contenders.push(MeasuredOperation::with_tail(name, made));
     }
     let name = format!("replace + {flush} + folder flush");
     if let Some(made) = site.or_not_run(&name, Create::replacing(site, size))? {
-        contenders.push(Contender::with_tail(name, made));
+        contenders.push(MeasuredOperation::with_tail(name, made));
     }
     let ended = site.measure(&mut contenders, site.options.span);
     let mut rows: Vec<_> = contenders.into_iter().map(|one| (one.name, one.tally)).collect();
@@ -70,7 +70,7 @@ pub(super) fn measure(site: &Site<'_>) -> Result<Table> {
     let table = Table { rows, idle };
     let foreign = table.foreign_ratio(size).filter(|ratio| *ratio > FOREIGN_MAX);
     for (name, tally) in table.rows.iter().filter(|(_, tally)| tally.latency.count() > 0) {
-        site.tell(&Line::Method(row(site, name, tally, foreign.is_some())));
+        site.tell(&ResultLine::Method(row(site, name, tally, foreign.is_some())));
     }
     if let Some(ratio) = foreign {
         let rate = units::size(table.idle.unwrap_or_default() as u64);
@@ -86,7 +86,12 @@ pub(super) fn measure(site: &Site<'_>) -> Result<Table> {
 
 const IDLE: &str = "others at work";
 
-fn row(site: &Site<'_>, name: &str, tally: &Tally, is_shared: bool) -> results::Method {
+fn row(
+    site: &FlushWorkspace<'_>,
+    name: &str,
+    tally: &SliceStats,
+    is_shared: bool,
+) -> results::Method {
     let latency = &tally.latency;
     let [p10_us, p50_us, p90_us, p99_us] =
         [0.1, 0.5, 0.9, 0.99].map(|share| latency.quantile_us(share));

@@ -15,15 +15,15 @@ use std::time::Duration;
 use fsure_os::durable::Method;
 use fsure_os::stack::Stack;
 
-use super::company::{self, Company};
+use super::company::{self, NoiseMeter};
 use crate::powercut::{self, Device};
 use crate::results::{
-    Claim, Header, Line, Listener, Machine, Measurement, Summary, Target, VERSION,
+    Claim, Header, Listener, Machine, Measurement, ResultLine, Summary, Target, VERSION,
 };
 use crate::words::durability::{self, FlushFacts, PowerCutHistory};
 use crate::words::{Clock, Error, ExitCode, IoContext as _, Result, units};
 pub use profiles::Pattern;
-use site::Site;
+use site::FlushWorkspace;
 
 /// Options of `flush`.
 #[derive(Clone, Debug)]
@@ -81,26 +81,26 @@ pub struct Measured {
 /// no sense.
 pub fn flush(options: &FlushOptions, listener: &dyn Listener) -> Result<Measured> {
     check(options)?;
-    let (began, company) = (options.clock.watch(), Company::begin());
+    let (began, company) = (options.clock.watch(), NoiseMeter::begin());
     let machine = company::machine();
     let cores = machine.cores;
-    listener.measured(&Line::Result(header(options, machine)));
+    listener.measured(&ResultLine::Result(header(options, machine)));
     let mut rows = Rows::default();
     let mut measured = Measured { exit_code: ExitCode::Clean, facts: Vec::new(), ended_by: None };
     if let Err(error) = each(options, listener, &mut measured, &mut rows) {
         // A verdict on a folder before counts for more than what came behind it.
         measured.exit_code = measured.exit_code.worse(error.exit_code());
         // The summary comes last, whatever ends the run.
-        listener.measured(&Line::Warning { words: format!("the run ended early: {error}") });
+        listener.measured(&ResultLine::Warning { words: format!("the run ended early: {error}") });
         measured.ended_by = Some(error);
     }
     let noise = company.end();
     let advice = (rows.measured > 0).then(|| company::advice(&noise, cores));
     for words in advice.into_iter().flatten() {
         listener.warn(&words);
-        listener.measured(&Line::Warning { words });
+        listener.measured(&ResultLine::Warning { words });
     }
-    listener.measured(&Line::Summary(Summary {
+    listener.measured(&ResultLine::Summary(Summary {
         seconds: began.elapsed().as_secs_f64(),
         noise,
         measured: rows.measured,
@@ -129,7 +129,7 @@ fn each(
     let whole = each * u32::try_from(options.paths.len()).unwrap_or(u32::MAX);
     let used = (0..).map(|place| each * place);
     let sites = options.paths.iter().zip(used);
-    let sites = sites.map(|(path, used)| Site::new(path, options, listener, used, whole));
+    let sites = sites.map(|(path, used)| FlushWorkspace::new(path, options, listener, used, whole));
     let sites: Vec<_> = sites.collect::<Result<_>>()?;
     for site in sites {
         let facts = measure(&site);
@@ -142,11 +142,11 @@ fn each(
     Ok(())
 }
 
-fn measure(site: &Site<'_>) -> Result<FlushFacts> {
+fn measure(site: &FlushWorkspace<'_>) -> Result<FlushFacts> {
     let (options, span) = (site.options, site.options.span);
     let stack = Stack::of(site.folder()).context("ask what is below", site.folder())?;
     for layer in facts::layers(&site.target, &stack) {
-        site.say(&Line::Layer(layer));
+        site.say(&ResultLine::Layer(layer));
     }
     let methods = operations::room(Method::all().len(), options.size);
     site.need(methods.max(curves::room(options.threads, options.size)))?;
@@ -164,9 +164,9 @@ fn measure(site: &Site<'_>) -> Result<FlushFacts> {
 
 /// Returns what power cuts have shown of the drive below; `None` if the drive or its
 /// cuts are not known.
-fn cuts(site: &Site<'_>, stack: &Stack) -> Option<PowerCutHistory> {
+fn cuts(site: &FlushWorkspace<'_>, stack: &Stack) -> Option<PowerCutHistory> {
     let (file, device) = (site.options.cuts.as_ref()?, Device::below(stack).ok()?);
-    let powercut::Kept { made, acknowledged, lost } = powercut::kept(file, &device)
+    let powercut::DriveHistory { made, acknowledged, lost } = powercut::kept(file, &device)
         .inspect_err(|error| {
             let words = format!("what cuts have shown is not known: {}: {error}", file.display());
             site.warn(words);
@@ -176,10 +176,10 @@ fn cuts(site: &Site<'_>, stack: &Stack) -> Option<PowerCutHistory> {
 }
 
 /// Reports what is to be believed, and returns the exit code for it.
-fn judge(site: &Site<'_>, facts: &FlushFacts) -> ExitCode {
+fn judge(site: &FlushWorkspace<'_>, facts: &FlushFacts) -> ExitCode {
     let judgements = durability::judge(facts);
     for judgement in &judgements {
-        site.say(&Line::Verdict(Claim {
+        site.say(&ResultLine::Verdict(Claim {
             target: site.target.clone(),
             id: judgement.id.name().to_owned(),
             grade: judgement.grade.name().to_owned(),

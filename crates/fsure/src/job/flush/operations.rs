@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use fsure_os::buffer::Buffer;
 use fsure_os::durable::{self, Method, Writer};
 
-use super::site::{Site, noise};
+use super::site::{FlushWorkspace, noise};
 use super::slice::{Done, Operation};
 
 /// Bytes that are written over and over: enough that a disk with heads does not
@@ -65,12 +65,12 @@ pub(super) struct Overwrite {
 }
 
 impl Overwrite {
-    pub(super) fn new(site: &Site<'_>, method: Method, size: usize) -> io::Result<Self> {
+    pub(super) fn new(site: &FlushWorkspace<'_>, method: Method, size: usize) -> io::Result<Self> {
         Self::of_region(site, method, size, REGION)
     }
 
     pub(super) fn of_region(
-        site: &Site<'_>,
+        site: &FlushWorkspace<'_>,
         method: Method,
         size: usize,
         wanted: u64,
@@ -111,7 +111,7 @@ impl Operation for Overwrite {
 
 /// A file that grows by each write, and begins anew when it is large.
 pub(super) struct Append<'a> {
-    site: &'a Site<'a>,
+    site: &'a FlushWorkspace<'a>,
     path: PathBuf,
     writer: Writer,
     data: Data,
@@ -124,7 +124,11 @@ pub(super) struct Append<'a> {
 }
 
 impl<'a> Append<'a> {
-    pub(super) fn new(site: &'a Site<'a>, method: Method, sizes: &'a [usize]) -> io::Result<Self> {
+    pub(super) fn new(
+        site: &'a FlushWorkspace<'a>,
+        method: Method,
+        sizes: &'a [usize],
+    ) -> io::Result<Self> {
         let path = site.path();
         let (writer, data) = (Writer::create(&path, method)?, Data::new()?);
         Ok(Self { site, path, writer, data, method, sizes, end: 0, times_flush: false })
@@ -166,7 +170,7 @@ impl Operation for Append<'_> {
 
 /// New files, their names as durable as their content.
 pub(super) struct Create<'a> {
-    site: &'a Site<'a>,
+    site: &'a FlushWorkspace<'a>,
     data: Data,
     size: usize,
     made: Vec<PathBuf>,
@@ -176,13 +180,13 @@ pub(super) struct Create<'a> {
 
 impl<'a> Create<'a> {
     /// Files beside each other.
-    pub(super) fn beside(site: &'a Site<'a>, size: usize) -> io::Result<Self> {
+    pub(super) fn beside(site: &'a FlushWorkspace<'a>, size: usize) -> io::Result<Self> {
         site.flush_names()?;
         Ok(Self { site, data: Data::new()?, size, made: Vec::new(), replaces: false })
     }
 
     /// One file, replaced durably: it is always there, the old one or the new.
-    pub(super) fn replacing(site: &'a Site<'a>, size: usize) -> io::Result<Self> {
+    pub(super) fn replacing(site: &'a FlushWorkspace<'a>, size: usize) -> io::Result<Self> {
         let mut made = Self::beside(site, size)?;
         made.operate()?;
         Ok(Self { replaces: true, ..made })

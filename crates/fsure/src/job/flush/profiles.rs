@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use fsure_os::durable::{self, Method, Writer};
 
 use super::operations::{Append, Data, Overwrite};
-use super::site::{Contender, Site};
-use super::slice::{Done, Operation, Tally};
-use crate::results::{Line, Profile};
+use super::site::{FlushWorkspace, MeasuredOperation};
+use super::slice::{Done, Operation, SliceStats};
+use crate::results::{Profile, ResultLine};
 use crate::words::Result;
 
 /// A database's way of committing.
@@ -43,7 +43,7 @@ pub(super) fn count(patterns: &[Pattern]) -> usize {
 }
 
 /// Measures the patterns that were requested.
-pub(super) fn measure(site: &Site<'_>, span: Duration) -> Result<()> {
+pub(super) fn measure(site: &FlushWorkspace<'_>, span: Duration) -> Result<()> {
     for pattern in &site.options.profiles {
         match pattern {
             Pattern::Etcd => etcd(site, span)?,
@@ -54,7 +54,7 @@ pub(super) fn measure(site: &Site<'_>, span: Duration) -> Result<()> {
     Ok(())
 }
 
-fn etcd(site: &Site<'_>, span: Duration) -> Result<()> {
+fn etcd(site: &FlushWorkspace<'_>, span: Duration) -> Result<()> {
     let flush = Method::strongest();
     let made = Append::new(site, flush, &[ETCD_ENTRY]).map(Append::timing_flushes);
     let Some(tally) = alone(site, "etcd", made, span)? else { return Ok(()) };
@@ -70,7 +70,7 @@ fn etcd(site: &Site<'_>, span: Duration) -> Result<()> {
     Ok(())
 }
 
-fn postgres(site: &Site<'_>, span: Duration) -> Result<()> {
+fn postgres(site: &FlushWorkspace<'_>, span: Duration) -> Result<()> {
     let flush = Method::strongest();
     site.need(POSTGRES_SEGMENT)?;
     let made = Overwrite::of_region(site, flush, POSTGRES_PAGE, POSTGRES_SEGMENT);
@@ -86,7 +86,7 @@ fn postgres(site: &Site<'_>, span: Duration) -> Result<()> {
     Ok(())
 }
 
-fn sqlite(site: &Site<'_>, span: Duration) -> Result<()> {
+fn sqlite(site: &FlushWorkspace<'_>, span: Duration) -> Result<()> {
     let flush = Method::strongest();
     let log = Append::new(site, flush, &SQLITE_FRAMES);
     let Some(log) = alone(site, "sqlite, write-ahead log", log, span)? else { return Ok(()) };
@@ -111,18 +111,18 @@ fn sqlite(site: &Site<'_>, span: Duration) -> Result<()> {
 
 /// Measures one operation by itself.
 fn alone<O: Operation>(
-    site: &Site<'_>,
+    site: &FlushWorkspace<'_>,
     name: &str,
     made: io::Result<O>,
     span: Duration,
-) -> Result<Option<Tally>> {
+) -> Result<Option<SliceStats>> {
     let Some(made) = site.or_not_run(name, made)? else { return Ok(None) };
-    let mut contenders = vec![Contender::with_tail(name, made)];
+    let mut contenders = vec![MeasuredOperation::with_tail(name, made)];
     site.measure(&mut contenders, span)?;
     Ok(contenders.pop().map(|contender| contender.tally))
 }
 
-fn figures(prefix: &str, tally: &Tally) -> Vec<(String, f64)> {
+fn figures(prefix: &str, tally: &SliceStats) -> Vec<(String, f64)> {
     let latency = &tally.latency;
     let mut figures = vec![
         ("commits/s", tally.per_second()),
@@ -134,21 +134,21 @@ fn figures(prefix: &str, tally: &Tally) -> Vec<(String, f64)> {
 }
 
 fn tell(
-    site: &Site<'_>,
+    site: &FlushWorkspace<'_>,
     name: &str,
     passed: Option<bool>,
     words: String,
     figures: Vec<(String, f64)>,
 ) {
     let (name, target) = (name.to_owned(), site.target.clone());
-    site.tell(&Line::Profile(Profile { name, target, passed, words, figures }));
+    site.tell(&ResultLine::Profile(Profile { name, target, passed, words, figures }));
 }
 
 /// SQLite's commit with a rollback journal, for two pages: the old ones into a
 /// new file, flushed with its name; its header, flushed; the new pages, flushed;
 /// and the journal's end, which is the commit.
 struct Rollback<'a> {
-    site: &'a Site<'a>,
+    site: &'a FlushWorkspace<'a>,
     database: Writer,
     data: Data,
     flush: Method,
@@ -156,7 +156,7 @@ struct Rollback<'a> {
 }
 
 impl<'a> Rollback<'a> {
-    fn new(site: &'a Site<'a>, flush: Method) -> io::Result<Self> {
+    fn new(site: &'a FlushWorkspace<'a>, flush: Method) -> io::Result<Self> {
         let mut data = Data::new()?;
         site.flush_names()?;
         let database = site.filled(flush, data.next(SQLITE_PAGE), 16 * SQLITE_PAGE as u64)?;

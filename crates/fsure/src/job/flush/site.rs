@@ -15,8 +15,8 @@ use fsure_os::scratch::Scratch;
 use fsure_os::volume;
 
 use super::FlushOptions;
-use super::slice::{Operation, Tally};
-use crate::results::{Line, Listener, NotRun, Step};
+use super::slice::{Operation, SliceStats};
+use crate::results::{Listener, NotRun, ResultLine, Step};
 use crate::words::{Error, IoContext as _, Result, units};
 
 /// Turns that each operation has, beside the first, which warms up and is not
@@ -30,7 +30,7 @@ const SAMPLES_MIN: u64 = 100;
 const ROUNDS_MAX: u32 = 4 * ROUNDS;
 
 /// A place under measurement.
-pub(super) struct Site<'a> {
+pub(super) struct FlushWorkspace<'a> {
     /// As the lines of the result name it.
     pub(super) target: String,
     /// As it was given.
@@ -52,18 +52,18 @@ pub(super) struct Site<'a> {
 }
 
 /// Something to be measured, and its result.
-pub(super) struct Contender<'a> {
+pub(super) struct MeasuredOperation<'a> {
     pub(super) name: String,
     pub(super) operation: Box<dyn Operation + 'a>,
-    pub(super) tally: Tally,
+    pub(super) tally: SliceStats,
     /// Operations for which it gets further turns.
     least: u64,
 }
 
-impl<'a> Contender<'a> {
+impl<'a> MeasuredOperation<'a> {
     pub(super) fn new(name: impl Into<String>, operation: impl Operation + 'a) -> Self {
         let (name, operation) = (name.into(), Box::new(operation));
-        Self { name, operation, tally: Tally::default(), least: 0 }
+        Self { name, operation, tally: SliceStats::default(), least: 0 }
     }
 
     /// One whose tail is measured: it gets further turns until it has enough samples.
@@ -72,7 +72,7 @@ impl<'a> Contender<'a> {
     }
 }
 
-impl<'a> Site<'a> {
+impl<'a> FlushWorkspace<'a> {
     /// Makes a folder of fsure's own in `folder`; `used` of the run's `whole` time is
     /// over.
     pub(super) fn new(
@@ -166,9 +166,9 @@ impl<'a> Site<'a> {
     }
 
     /// Reports what was measured, or was not.
-    pub(super) fn tell(&self, line: &Line) {
+    pub(super) fn tell(&self, line: &ResultLine) {
         let row = match line {
-            Line::NotRun(_) => &self.not_run_rows,
+            ResultLine::NotRun(_) => &self.not_run_rows,
             _ => &self.rows,
         };
         row.set(row.get() + 1);
@@ -176,7 +176,7 @@ impl<'a> Site<'a> {
     }
 
     /// Reports what is known without measuring, or follows from it.
-    pub(super) fn say(&self, line: &Line) {
+    pub(super) fn say(&self, line: &ResultLine) {
         self.listener.measured(line);
     }
 
@@ -193,7 +193,7 @@ impl<'a> Site<'a> {
     /// Reports a warning for a person, now and in the result.
     pub(super) fn warn(&self, words: String) {
         self.listener.warn(&words);
-        self.say(&Line::Warning { words });
+        self.say(&ResultLine::Warning { words });
     }
 
     /// Returns true if the device may be requested to force single writes through its
@@ -203,8 +203,8 @@ impl<'a> Site<'a> {
     }
 
     /// Returns a line on what could not be measured.
-    pub(super) fn not_run(&self, name: &str, why: &io::Error) -> Line {
-        Line::NotRun(NotRun {
+    pub(super) fn not_run(&self, name: &str, why: &io::Error) -> ResultLine {
+        ResultLine::NotRun(NotRun {
             name: name.to_owned(),
             target: self.target.clone(),
             why: format!("not to be had here: {why}"),
@@ -229,7 +229,7 @@ impl<'a> Site<'a> {
     /// left out.
     pub(super) fn measure(
         &self,
-        contenders: &mut Vec<Contender<'_>>,
+        contenders: &mut Vec<MeasuredOperation<'_>>,
         span: Duration,
     ) -> Result<()> {
         let turn = span / ROUNDS;
@@ -256,7 +256,7 @@ impl<'a> Site<'a> {
 
     fn turn(
         &self,
-        contender: &mut Contender<'_>,
+        contender: &mut MeasuredOperation<'_>,
         span: Duration,
         is_warm_up: bool,
     ) -> io::Result<()> {
@@ -264,7 +264,7 @@ impl<'a> Site<'a> {
         let meter = self.meter.as_ref();
         contender.tally.turn(&mut *contender.operation, span, meter, &stop)?;
         if is_warm_up {
-            contender.tally = Tally::default();
+            contender.tally = SliceStats::default();
         }
         Ok(())
     }

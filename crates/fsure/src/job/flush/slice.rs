@@ -47,12 +47,12 @@ struct Slice {
 
 /// All turns of an operation.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct SliceStats {
     pub(super) latency: Latency,
     slices: Vec<Slice>,
 }
 
-impl Tally {
+impl SliceStats {
     /// Adds a turn of at least one operation, and of `span` unless there are no more
     /// of them or `stop` returns true.
     pub(super) fn turn(
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_turn_ends_with_what_there_is_and_settles() {
-        let (mut tally, mut triple) = (Tally::default(), Triple::default());
+        let (mut tally, mut triple) = (SliceStats::default(), Triple::default());
         for _ in 0..3 {
             tally.turn(&mut triple, Duration::from_secs(3600), None, &|| false).unwrap();
         }
@@ -168,7 +168,7 @@ mod tests {
         assert!((median - 10.0).abs() < 0.1, "{median}");
         tally.turn(&mut triple, Duration::from_secs(3600), None, &|| true).unwrap();
         assert_eq!(tally.latency.count(), 7, "one operation, and then the wish to stop");
-        assert_eq!(Tally::default().rates(), None);
+        assert_eq!(SliceStats::default().rates(), None);
     }
 
     #[test]
@@ -180,7 +180,7 @@ mod tests {
             counters: Some(Counters { written_bytes, flushes, ..Counters::default() }),
         };
         let slices = vec![slice(8192, Some(2)), slice(1 << 30, Some(900)), slice(8192, Some(2))];
-        let mut tally = Tally { slices, ..Tally::default() };
+        let mut tally = SliceStats { slices, ..SliceStats::default() };
         assert_eq!((tally.device_bytes(), tally.flushes()), (Some(4096.0), Some(1.0)));
         assert_eq!(tally.device_bytes_per_second(), Some(8192.0));
         tally.slices.push(slice(0, None));

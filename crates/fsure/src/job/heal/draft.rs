@@ -8,9 +8,9 @@ use fsure_os::Stat;
 use fsure_os::folder::is_gone;
 use fsure_os::write::{Draft, Model, Resembles};
 
-use super::healer::{Healer, Work, require_as_found};
+use super::healer::{HealTask, Healer, require_as_found};
 use super::kept::Kept;
-use super::reader::{Attempt, Candidate, Failure, Troubles, Unhealed as _};
+use super::reader::{Failure, HealAttempt, OrUnhealed as _, SourceErrors, SourceFile};
 use crate::words::{Clock, HealResult, HealSource, RelPath};
 
 /// Prefix of the name of a draft; 32 hexadecimal digits follow.
@@ -35,7 +35,11 @@ pub(in crate::job) fn is_draft_name(name: &[u8]) -> bool {
 
 impl Healer<'_> {
     /// Puts a whole file in the place of a damaged or missing one.
-    pub(super) fn put_draft(&mut self, work: &Work<'_>, remedy: &mut HealResult) -> Attempt<()> {
+    pub(super) fn put_draft(
+        &mut self,
+        work: &HealTask<'_>,
+        remedy: &mut HealResult,
+    ) -> HealAttempt<()> {
         let path = &work.finding.path;
         let folder = path.parent().unwrap_or_default();
         if work.damaged.is_none() {
@@ -60,10 +64,10 @@ impl Healer<'_> {
     /// its proof in nanoseconds since 1970.
     fn make_and_place(
         &mut self,
-        work: &Work<'_>,
+        work: &HealTask<'_>,
         path: &RelPath,
         remedy: &mut HealResult,
-    ) -> Attempt<(Stat, i64)> {
+    ) -> HealAttempt<(Stat, i64)> {
         let draft = Draft::create(&self.root, path.as_bytes()).or_unhealed("write beside it")?;
         self.fill(work, &draft)?;
         self.dress(work, &draft, remedy)?;
@@ -77,7 +81,7 @@ impl Healer<'_> {
             Some(_) => {
                 let now = self.root.stat(work.finding.path.as_bytes()).or_unhealed("look at it")?;
                 require_as_found(&now, work.finding)?;
-                let is_kept = self.keeps(work.finding);
+                let is_kept = self.must_keep_original(work.finding);
                 match is_kept.then(|| self.keep(&work.finding.path, &now, remedy)).transpose()? {
                     Some(Kept::Moved) => self.publish(draft, &work.finding.path, remedy)?,
                     _ => draft.replace(name).or_unhealed("put it in its place")?,
@@ -88,7 +92,7 @@ impl Healer<'_> {
     }
 
     /// Gives a draft the name that was freed for it, or puts back what had it.
-    fn publish(&self, draft: Draft, path: &RelPath, remedy: &mut HealResult) -> Attempt<()> {
+    fn publish(&self, draft: Draft, path: &RelPath, remedy: &mut HealResult) -> HealAttempt<()> {
         draft.publish(path.name()).or_unhealed("put it in its place").inspect_err(|_| {
             if let Some(kept) = remedy.kept.take() {
                 self.put_back(&kept, path);
@@ -96,7 +100,7 @@ impl Healer<'_> {
         })
     }
 
-    fn fill(&mut self, work: &Work<'_>, draft: &Draft) -> Attempt<()> {
+    fn fill(&mut self, work: &HealTask<'_>, draft: &Draft) -> HealAttempt<()> {
         let writing = draft.writing();
         writing.set_size(work.plan.size).or_unhealed("write beside it")?;
         let mut put = |offset: u64, content: &[u8]| {
@@ -127,11 +131,11 @@ impl Healer<'_> {
 
     /// Reads a block from the candidate where it was found, or from any other that
     /// has it.
-    pub(super) fn read_block(&mut self, work: &Work<'_>, block: u64) -> Attempt<()> {
+    pub(super) fn read_block(&mut self, work: &HealTask<'_>, block: u64) -> HealAttempt<()> {
         self.reader.go_on()?;
         let first = work.plan.from.get(&block).copied().unwrap_or(0);
         let others = (0..work.candidates.len()).filter(|place| *place != first);
-        let mut troubles = Troubles::default();
+        let mut troubles = SourceErrors::default();
         for place in std::iter::once(first).chain(others) {
             let candidate = &work.candidates[place];
             if self.reader.has_block(&work.recorded, candidate, block, &mut troubles) {
@@ -143,7 +147,12 @@ impl Healer<'_> {
     }
 
     /// Gives the draft what a file has besides its bytes.
-    fn dress(&self, work: &Work<'_>, draft: &Draft, remedy: &mut HealResult) -> Attempt<()> {
+    fn dress(
+        &self,
+        work: &HealTask<'_>,
+        draft: &Draft,
+        remedy: &mut HealResult,
+    ) -> HealAttempt<()> {
         let then = &work.recorded.row.record.entry;
         let itself = work.damaged.is_some();
         let model = match itself {
@@ -175,10 +184,10 @@ impl Healer<'_> {
     }
 
     /// Reads what was written from the medium, and compares it with the record.
-    fn prove(&mut self, work: &Work<'_>, path: &RelPath) -> Attempt<()> {
-        let written = Candidate::open(HealSource::Itself, &self.opener, path.as_bytes());
+    fn prove(&mut self, work: &HealTask<'_>, path: &RelPath) -> HealAttempt<()> {
+        let written = SourceFile::open(HealSource::Itself, &self.opener, path.as_bytes());
         let written = written.or_unhealed("read what was written")?;
-        let mut troubles = Troubles::default();
+        let mut troubles = SourceErrors::default();
         let is_proved = written.stat.size == work.plan.size
             && self.reader.has_whole(&work.recorded, &written, &mut troubles)?;
         if is_proved {

@@ -8,7 +8,7 @@ use crate::words::{Monitor, Progress, RelPath};
 const TELL_EVERY: Duration = Duration::from_millis(100);
 
 /// Counts, and reports the progress at intervals.
-pub(super) struct Gauge<'a> {
+pub(super) struct HealProgress<'a> {
     monitor: &'a dyn Monitor,
     progress: Progress,
     current: RelPath,
@@ -20,7 +20,7 @@ pub(super) struct Gauge<'a> {
     told: Instant,
 }
 
-impl<'a> Gauge<'a> {
+impl<'a> HealProgress<'a> {
     pub(super) fn new(monitor: &'a dyn Monitor) -> Self {
         Self {
             monitor,

@@ -11,8 +11,10 @@ use fsure_os::read::Way;
 use fsure_os::{DATE_NS_MAX, Stat};
 
 use super::plan::Plan;
-use super::proof::Recorded;
-use super::reader::{Attempt, Candidate, Failure, Reader, Troubles, Unhealed as _, reader};
+use super::proof::RecordProof;
+use super::reader::{
+    Failure, HealAttempt, OrUnhealed as _, Reader, SourceErrors, SourceFile, reader,
+};
 use super::rebuild::Parity;
 use super::replica::Replica;
 use super::{HEAL, HealOptions, OpenRoot};
@@ -49,10 +51,10 @@ pub(super) struct Healer<'a> {
 }
 
 /// A file that can be healed, and how.
-pub(super) struct Work<'a> {
+pub(super) struct HealTask<'a> {
     pub(super) finding: &'a Finding,
-    pub(super) recorded: Recorded,
-    pub(super) candidates: Vec<Candidate>,
+    pub(super) recorded: RecordProof,
+    pub(super) candidates: Vec<SourceFile>,
     pub(super) plan: Plan,
     /// Metadata of the damaged file; `None` if the file is missing.
     pub(super) damaged: Option<Stat>,
@@ -97,7 +99,7 @@ impl<'a> Healer<'a> {
     }
 
     /// Does what can be done about a finding, and reports it.
-    pub(super) fn treat(&mut self, finding: &Finding) -> Attempt<()> {
+    pub(super) fn heal_finding(&mut self, finding: &Finding) -> HealAttempt<()> {
         self.reader.go_on()?;
         self.reader.gauge.begin(&finding.path, size(finding));
         let mut remedy = HealResult {
@@ -126,7 +128,7 @@ impl<'a> Healer<'a> {
         Ok(())
     }
 
-    fn try_to_heal(&mut self, finding: &Finding, remedy: &mut HealResult) -> Attempt<()> {
+    fn try_to_heal(&mut self, finding: &Finding, remedy: &mut HealResult) -> HealAttempt<()> {
         if let Some(why) = self.objection(finding) {
             return Err(Failure::Unhealed(why));
         }
@@ -154,7 +156,10 @@ impl<'a> Healer<'a> {
                 "it is longer than recorded, and in place its end is kept nowhere: without \
                  '--in-place' all of it is kept"
             }
-            _ if self.options.in_place && self.keeps(finding) && is_longer(finding) => {
+            _ if self.options.in_place
+                && self.must_keep_original(finding)
+                && is_longer(finding) =>
+            {
                 "it is longer than recorded, and in place its end is kept nowhere: '--no-keep' \
                  cuts it off"
             }
@@ -184,8 +189,13 @@ impl<'a> Healer<'a> {
         then.is_undated() || is_same && is_known
     }
 
-    fn heal_file(&mut self, finding: &Finding, row: Row, remedy: &mut HealResult) -> Attempt<()> {
-        let recorded = Recorded::of(row, self.catalog)?;
+    fn heal_file(
+        &mut self,
+        finding: &Finding,
+        row: Row,
+        remedy: &mut HealResult,
+    ) -> HealAttempt<()> {
+        let recorded = RecordProof::of(row, self.catalog)?;
         if recorded.row.record.digests.algorithms().bits() == 0 {
             return Err(Failure::Unhealed("no digest of it is recorded".to_owned()));
         }
@@ -203,12 +213,12 @@ impl<'a> Healer<'a> {
             require_as_found(stat, finding)?;
             self.require_way(stat, finding, &recorded)?;
         }
-        let mut troubles = Troubles::default();
+        let mut troubles = SourceErrors::default();
         let candidates = self.candidates(finding, &recorded.row, damaged.as_ref(), &mut troubles);
         let plan = self.plan(finding, &recorded, &candidates, &mut troubles, remedy)?;
-        let work = Work { finding, recorded, candidates, plan, damaged };
+        let work = HealTask { finding, recorded, candidates, plan, damaged };
         if !self.options.does {
-            remedy.reason = self.keeps(finding).then(super::kept::would_be);
+            remedy.reason = self.must_keep_original(finding).then(super::kept::would_be);
             return Ok(());
         }
         if work.damaged.is_some() && self.options.in_place {
@@ -219,26 +229,36 @@ impl<'a> Healer<'a> {
     }
 
     /// Returns true if a file was already healed in place under another name.
-    fn was_patched(&mut self, stat: &Stat, path: &RelPath, recorded: &Recorded) -> Attempt<bool> {
+    fn was_patched(
+        &mut self,
+        stat: &Stat,
+        path: &RelPath,
+        recorded: &RecordProof,
+    ) -> HealAttempt<bool> {
         if !self.patched.contains(&(stat.device, stat.inode)) {
             return Ok(false);
         }
-        let itself = Candidate::open(HealSource::Itself, &self.opener, path.as_bytes());
+        let itself = SourceFile::open(HealSource::Itself, &self.opener, path.as_bytes());
         let itself = itself.or_unhealed("read it")?;
         let is_of_size = recorded.size().is_none_or(|size| size == itself.stat.size);
-        let mut troubles = Troubles::default();
+        let mut troubles = SourceErrors::default();
         Ok(is_of_size && self.reader.has_whole(recorded, &itself, &mut troubles)?)
     }
 
     /// Refuses a file that cannot be written by the requested method.
-    fn require_way(&self, stat: &Stat, finding: &Finding, recorded: &Recorded) -> Attempt<()> {
+    fn require_way(
+        &self,
+        stat: &Stat,
+        finding: &Finding,
+        recorded: &RecordProof,
+    ) -> HealAttempt<()> {
         let names = stat.links as usize - self.kept_as(&finding.path, stat).len();
         if names > 1 && !self.options.in_place {
             return Err(Failure::Unhealed(format!(
                 "it has {names} names, which a new file would split: '--in-place' writes into it"
             )));
         }
-        if self.keeps(finding) && !self.options.in_place {
+        if self.must_keep_original(finding) && !self.options.in_place {
             self.require_room(finding, stat)?;
         }
         if self.options.in_place && stat.mtime_ns.abs() == DATE_NS_MAX {
@@ -261,10 +281,10 @@ impl<'a> Healer<'a> {
         finding: &Finding,
         row: &Row,
         damaged: Option<&Stat>,
-        troubles: &mut Troubles,
-    ) -> Vec<Candidate> {
+        troubles: &mut SourceErrors,
+    ) -> Vec<SourceFile> {
         let mut all = Vec::new();
-        let mut take = |origin: &HealSource, opened: std::io::Result<Candidate>| match opened {
+        let mut take = |origin: &HealSource, opened: std::io::Result<SourceFile>| match opened {
             Ok(candidate) => {
                 all.push(candidate);
                 true
@@ -276,7 +296,7 @@ impl<'a> Healer<'a> {
         };
         if damaged.is_some() {
             let path = finding.path.as_bytes();
-            take(&HealSource::Itself, Candidate::open(HealSource::Itself, &self.opener, path));
+            take(&HealSource::Itself, SourceFile::open(HealSource::Itself, &self.opener, path));
         }
         for replica in self.replicas.iter() {
             let by_name = |path: &RelPath| replica.candidate(path, damaged);
@@ -287,7 +307,7 @@ impl<'a> Healer<'a> {
         }
         if let Some(parity) = &self.parity {
             let rebuilder = parity.of(&row.record, &self.replicas);
-            take(&HealSource::Parity, rebuilder.map(|one| Candidate::rebuilt(one, row)));
+            take(&HealSource::Parity, rebuilder.map(|one| SourceFile::rebuilt(one, row)));
         }
         all
     }
@@ -301,7 +321,7 @@ impl<'a> Healer<'a> {
         path: &RelPath,
         proved: &Stat,
         hashed_ns: i64,
-    ) -> Attempt<()> {
+    ) -> HealAttempt<()> {
         let stat = self.root.stat(path.as_bytes()).or_unhealed("look at what was healed")?;
         let looks = |stat: &Stat| (stat.inode, stat.size, stat.mtime_ns);
         if looks(&stat) != looks(proved) {
@@ -335,7 +355,7 @@ impl<'a> Healer<'a> {
 }
 
 /// Refuses a file that has changed since it was judged.
-pub(super) fn require_as_found(stat: &Stat, finding: &Finding) -> Attempt<()> {
+pub(super) fn require_as_found(stat: &Stat, finding: &Finding) -> HealAttempt<()> {
     let is_as_found = finding.found.as_ref().is_some_and(|found| {
         found.size == stat.size
             && found.mtime_ns == stat.mtime_ns

@@ -13,7 +13,7 @@ use fsure_os::write::{flush_folder, has_no_links, link_file, make_folder, move_f
 use fsure_os::{Kind, Stat};
 
 use super::healer::Healer;
-use super::reader::{Attempt, Failure};
+use super::reader::{Failure, HealAttempt};
 use crate::catalog::REPLACED;
 use crate::words::{Finding, HealResult, RelPath, Verdict, shell_quoted};
 
@@ -42,7 +42,7 @@ pub(super) enum KeptJournal {
 impl Healer<'_> {
     /// Returns true if what is there is to be kept: of what is missing there is
     /// nothing.
-    pub(super) fn keeps(&self, finding: &Finding) -> bool {
+    pub(super) fn must_keep_original(&self, finding: &Finding) -> bool {
         finding.verdict != Verdict::Missing && !self.options.discards_replaced
     }
 
@@ -73,7 +73,7 @@ impl Healer<'_> {
 
     /// Refuses a file that cannot get a name in the root, as far as that can be known
     /// without trying.
-    pub(super) fn require_room(&self, finding: &Finding, stat: &Stat) -> Attempt<()> {
+    pub(super) fn require_room(&self, finding: &Finding, stat: &Stat) -> HealAttempt<()> {
         let refused =
             |why: &dyn std::fmt::Display| Err(self.refused(&finding.path, finding.verdict, why));
         match self.root.stat(b"") {
@@ -89,7 +89,7 @@ impl Healer<'_> {
         path: &RelPath,
         stat: &Stat,
         remedy: &mut HealResult,
-    ) -> Attempt<Kept> {
+    ) -> HealAttempt<Kept> {
         let is_it = |now: &Stat| now.inode == stat.inode && now.device == stat.device;
         let (kept, way) = match self.kept_as(path, stat).into_iter().next() {
             Some(kept) => (kept, Kept::Linked),
@@ -147,7 +147,7 @@ impl Healer<'_> {
 
     /// Keeps the journal of a file that was healed in place: it has the bytes that
     /// were replaced. Beside a catalog that is kept elsewhere it stays there.
-    pub(super) fn keep_journal(&mut self, path: &RelPath) -> Attempt<KeptJournal> {
+    pub(super) fn keep_journal(&mut self, path: &RelPath) -> HealAttempt<KeptJournal> {
         self.move_journal(path).map_err(|error| {
             Failure::Unhealed(format!(
                 "it is healed, and the journal with the bytes that were replaced is not moved to \

@@ -7,7 +7,7 @@ use fsure_os::folder::is_gone;
 use fsure_os::write::{Model, Resembles, make_folder, make_link, set_folder_date};
 
 use super::healer::Healer;
-use super::reader::{Attempt, Failure, Unhealed as _};
+use super::reader::{Failure, HealAttempt, OrUnhealed as _};
 use crate::catalog::{Row, StoredRow};
 use crate::words::{Clock, EntryKind, Finding, HealResult, HealSource, RelPath};
 
@@ -18,7 +18,7 @@ impl Healer<'_> {
         finding: &Finding,
         row: Row,
         remedy: &mut HealResult,
-    ) -> Attempt<()> {
+    ) -> HealAttempt<()> {
         remedy.taken = vec![(HealSource::Record, Vec::new())];
         let (path, entry) = (&finding.path, &row.record.entry);
         let target = entry.target.as_deref();
@@ -36,7 +36,7 @@ impl Healer<'_> {
             }
             // With the folders above a file that came before it in order.
             None if self.is_folder(path) => {}
-            None => remedy.reason = self.make_one(path)?,
+            None => remedy.reason = self.make_folder(path)?,
         }
         let made = self.root.stat(path.as_bytes()).or_unhealed("look at it")?;
         self.record(&row, path, &made, Clock::default().now_ns())?;
@@ -45,12 +45,12 @@ impl Healer<'_> {
     }
 
     /// Makes the folders above something that is gone, as far as they are, too.
-    pub(super) fn make_parents(&mut self, folder: &RelPath) -> Attempt<()> {
+    pub(super) fn make_parents(&mut self, folder: &RelPath) -> HealAttempt<()> {
         if folder.is_root() || self.is_folder(folder) {
             return Ok(());
         }
         self.make_parents(&folder.parent().unwrap_or_default())?;
-        self.make_one(folder).map(drop)
+        self.make_folder(folder).map(drop)
     }
 
     fn is_folder(&self, path: &RelPath) -> bool {
@@ -60,7 +60,7 @@ impl Healer<'_> {
 
     /// Makes a folder like that of the first replica that has one. Returns the reason
     /// if its owner, permissions or attributes are not all those of a copy.
-    fn make_one(&mut self, path: &RelPath) -> Attempt<Option<String>> {
+    fn make_folder(&mut self, path: &RelPath) -> HealAttempt<Option<String>> {
         let model = self.replicas.iter().find_map(|replica| {
             let theirs = replica.path_of(path)?;
             Model::open(replica.root(), &theirs).ok()

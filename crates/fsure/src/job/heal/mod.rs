@@ -23,8 +23,8 @@ use std::path::PathBuf;
 
 use super::Options;
 use super::opening::{
-    OpenRoot, is_surely_the_root, keep_backup, lock, offline, offline_outcome, open_root, plan,
-    require_believed, require_scope, trusted, warn_of_other_root,
+    OpenRoot, check_signature, detect_offline, is_surely_the_root, keep_backup, lock,
+    offline_outcome, open_root, plan, require_scope, require_trusted_record, warn_of_other_root,
 };
 use crate::catalog::{Catalog, RootLocation, StoredRow, refuse_irregular_parity};
 use crate::scan::{Purpose, scan};
@@ -39,7 +39,7 @@ pub use protect::{ProtectOptions, protect};
 use reader::Failure;
 use rebuild::Parity;
 use replica::Replica;
-use ward::Ward;
+use ward::FindingFilter;
 
 /// Name of a heal in the history of a record.
 const HEAL: &str = "heal";
@@ -61,18 +61,18 @@ pub struct HealOptions {
 
 /// Judges every recorded file below a place, and heals what can be healed.
 pub fn heal(place: &RootLocation, options: &HealOptions, monitor: &dyn Monitor) -> Result<Outcome> {
-    require_believed(place, &options.common)?;
+    require_trusted_record(place, &options.common)?;
     let open = open_root(place)?;
     let mut catalog = open_catalog(place, options, monitor)?;
     // The share that is gone means nothing if the root cannot be another one: what is
     // gone is what a heal is for.
     let force = options.common.force || is_surely_the_root(place, &open, &mut catalog)?;
-    if let Some(offline) = offline(place, &open, &catalog)?.filter(|_| !force) {
+    if let Some(offline) = detect_offline(place, &open, &catalog)?.filter(|_| !force) {
         return Ok(offline_outcome(offline, false));
     }
     require_scope(place, &open, &mut catalog)?;
     // Before anything is written by what it says.
-    let trusted = trusted(place, &open, &mut catalog, &options.common)?;
+    let trusted = check_signature(place, &open, &mut catalog, &options.common)?;
     let parity = open_parity(place, &open, monitor)?;
     let replicas = open_replicas(place, &open, &mut catalog, options, parity.is_some())?;
     warn_of_other_root(&open, &catalog, "it is judged and healed as a copy", monitor);
@@ -83,7 +83,7 @@ pub fn heal(place: &RootLocation, options: &HealOptions, monitor: &dyn Monitor) 
     plan.command = HEAL;
     plan.must_write = options.does;
     plan.force = force;
-    let ward = Ward::new(monitor);
+    let ward = FindingFilter::new(monitor);
     let noted = healer.catalog.last_verification()?;
     let mut outcome = scan(&plan, healer.catalog, &ward)?;
     let may_go_on = outcome.offline.is_none()
@@ -140,7 +140,7 @@ fn heal_all(
 ) -> Result<Option<StopReason>> {
     healer.expect(findings);
     for finding in findings {
-        match healer.treat(finding) {
+        match healer.heal_finding(finding) {
             Ok(()) => {}
             Err(Failure::Stopped(code)) => stopped = Some(StopReason::Interrupted(code)),
             Err(Failure::Fatal(error @ Error::RecordNotWritten { .. })) => {

@@ -9,11 +9,11 @@ use fsure_os::folder::{is_gone, is_other_kind};
 use fsure_os::path as os_path;
 use fsure_os::write::{self, Writing};
 
-use super::healer::{Healer, Work, require_as_found};
+use super::healer::{HealTask, Healer, require_as_found};
 use super::journal::{self, Header, Journal, PAGE, Piece};
 use super::kept::KeptJournal;
-use super::proof::Recorded;
-use super::reader::{Attempt, Candidate, Failure, Troubles, Unhealed as _};
+use super::proof::RecordProof;
+use super::reader::{Failure, HealAttempt, OrUnhealed as _, SourceErrors, SourceFile};
 use crate::catalog::{Catalog, PageStart, Row, StoredRow};
 use crate::scan::hash::BLOCK;
 use crate::words::{Clock, HealResult, HealSource};
@@ -23,7 +23,7 @@ use crate::words::{Clock, HealResult, HealSource};
 const FAILURES_MAX: usize = 16;
 
 /// Returns true if the parts of a file that are to change can be located.
-pub(super) fn can_patch(recorded: &Recorded) -> bool {
+pub(super) fn can_patch(recorded: &RecordProof) -> bool {
     recorded.is_by_blocks() || recorded.size().is_some_and(|size| size <= BLOCK)
 }
 
@@ -40,7 +40,11 @@ impl From<io::Error> for Failure {
 
 impl Healer<'_> {
     /// Writes into a damaged file what is wrong in it.
-    pub(super) fn patch(&mut self, work: &Work<'_>, remedy: &mut HealResult) -> Attempt<()> {
+    pub(super) fn patch(
+        &mut self,
+        work: &HealTask<'_>,
+        remedy: &mut HealResult,
+    ) -> HealAttempt<()> {
         let path = &work.finding.path;
         if os_path::exists(&self.journal()) {
             return Err(Failure::Unhealed(format!(
@@ -63,7 +67,7 @@ impl Healer<'_> {
         let (healed, proved_ns) = self.carry_out(&header, &work.recorded)?;
         self.record(&work.recorded.row, path, &healed, proved_ns)?;
         self.catalog.commit()?;
-        if self.keeps(work.finding) {
+        if self.must_keep_original(work.finding) {
             match self.keep_journal(path)? {
                 KeptJournal::Below(kept) => remedy.kept = Some(kept),
                 KeptJournal::Beside(kept) => {
@@ -78,7 +82,7 @@ impl Healer<'_> {
         Ok(())
     }
 
-    fn write_journal(&mut self, work: &Work<'_>, inode: u64) -> Attempt<()> {
+    fn write_journal(&mut self, work: &HealTask<'_>, inode: u64) -> HealAttempt<()> {
         let then = &work.recorded.row.record;
         let damaged = work.damaged.as_ref().map_or(0, |stat| stat.mtime_ns);
         let is_elsewhere = |place: &usize| work.candidates[*place].origin != HealSource::Itself;
@@ -111,12 +115,12 @@ impl Healer<'_> {
     }
 
     /// Reads what a piece is to be, and proves it.
-    fn read_piece(&mut self, work: &Work<'_>, piece: u64) -> Attempt<()> {
+    fn read_piece(&mut self, work: &HealTask<'_>, piece: u64) -> HealAttempt<()> {
         if work.recorded.is_by_blocks() {
             return self.read_block(work, piece);
         }
         let candidate = &work.candidates[work.plan.from[&piece]];
-        let mut troubles = Troubles::default();
+        let mut troubles = SourceErrors::default();
         // At most a block, which stays where it was read to.
         if self.reader.has_whole(&work.recorded, candidate, &mut troubles)? {
             return Ok(());
@@ -126,7 +130,7 @@ impl Healer<'_> {
 
     /// Reads a piece of a file as it is now, as far as it can be read; its pages that
     /// cannot be read are marked.
-    fn look_at_piece(&mut self, itself: &Candidate, offset: u64, length: usize) -> Piece {
+    fn look_at_piece(&mut self, itself: &SourceFile, offset: u64, length: usize) -> Piece {
         let mut piece = Piece { offset, old: Vec::new(), readable: [0xff; 32], new: Vec::new() };
         if let Ok(content) = self.reader.read(itself, offset, length as u64) {
             piece.old = content.to_vec();
@@ -155,7 +159,7 @@ impl Healer<'_> {
     }
 
     /// Returns the header of the journal; a damaged journal is put aside.
-    fn read_journal(&self) -> Attempt<Header> {
+    fn read_journal(&self) -> HealAttempt<Header> {
         match journal::read::<Failure>(&self.journal(), &mut |_, _| Ok(())) {
             Err(Failure::Unhealed(why)) => Err(self.set_aside(&why)),
             other => other,
@@ -164,9 +168,9 @@ impl Healer<'_> {
 
     /// Carries out the journal, or takes it back. Returns the metadata of the file
     /// then, and the time of the proof in nanoseconds since 1970.
-    fn carry_out(&mut self, header: &Header, recorded: &Recorded) -> Attempt<(Stat, i64)> {
+    fn carry_out(&mut self, header: &Header, recorded: &RecordProof) -> HealAttempt<(Stat, i64)> {
         let path = header.path.as_bytes();
-        let itself = match Candidate::open(HealSource::Itself, &self.opener, path) {
+        let itself = match SourceFile::open(HealSource::Itself, &self.opener, path) {
             Err(error) if is_no_file(&error) => {
                 return Err(self.set_aside("the file is not there any more"));
             }
@@ -206,9 +210,9 @@ impl Healer<'_> {
         &mut self,
         header: &Header,
         writing: &Writing,
-        recorded: &Recorded,
+        recorded: &RecordProof,
         written: &mut Option<Stat>,
-    ) -> Attempt<i64> {
+    ) -> HealAttempt<i64> {
         journal::read::<Failure>(&self.journal(), &mut |_, piece| {
             writing.write_at(&piece.new, piece.offset).or_unhealed("write into it")
         })?;
@@ -220,7 +224,7 @@ impl Healer<'_> {
     }
 
     /// Last, since what is beyond the recorded end is in no journal.
-    fn cut_and_date(&self, header: &Header, writing: &Writing) -> Attempt<Stat> {
+    fn cut_and_date(&self, header: &Header, writing: &Writing) -> HealAttempt<Stat> {
         let set = || {
             writing.set_size(header.size_after)?;
             writing.set_date(header.mtime_after_ns)?;
@@ -231,10 +235,10 @@ impl Healer<'_> {
     }
 
     /// Reads from the medium what was written, and all around it.
-    fn prove_in_place(&mut self, header: &Header, recorded: &Recorded) -> Attempt<()> {
+    fn prove_in_place(&mut self, header: &Header, recorded: &RecordProof) -> HealAttempt<()> {
         let path = header.path.as_bytes();
         let written =
-            Candidate::open(HealSource::Itself, &self.opener, path).or_unhealed("read it")?;
+            SourceFile::open(HealSource::Itself, &self.opener, path).or_unhealed("read it")?;
         let mut is_proved = true;
         journal::read::<Failure>(&self.journal(), &mut |_, piece| {
             let length = piece.new.len() as u64;
@@ -242,7 +246,7 @@ impl Healer<'_> {
             is_proved &= read.is_ok_and(|content| content == piece.new);
             Ok(())
         })?;
-        let mut troubles = Troubles::default();
+        let mut troubles = SourceErrors::default();
         is_proved &= self.reader.has_whole(recorded, &written, &mut troubles)?;
         let why = "what was written does not come back as it was";
         if is_proved { Ok(()) } else { Err(Failure::Unhealed(why.to_owned())) }
@@ -271,13 +275,13 @@ impl Healer<'_> {
     }
 
     /// Goes on where a run was killed. Returns the path of the file, for a person.
-    pub(super) fn finish_patch(&mut self) -> Attempt<String> {
+    pub(super) fn finish_patch(&mut self) -> HealAttempt<String> {
         let header = self.read_journal()?;
         // It may be of another record that was kept here, and prove nothing now.
         let Some(row) = self.row_of(&header)? else {
             return Err(self.set_aside("nothing of this content is recorded"));
         };
-        let recorded = Recorded::of(row, self.catalog)?;
+        let recorded = RecordProof::of(row, self.catalog)?;
         let (healed, proved_ns) = self.carry_out(&header, &recorded)?;
         self.record(&recorded.row, &header.path, &healed, proved_ns)?;
         self.catalog.commit()?;
@@ -292,7 +296,7 @@ impl Healer<'_> {
 
     /// Returns the row of the record for the content that a journal is to bring
     /// about: under the file's name, or under another one if the file was renamed.
-    fn row_of(&mut self, header: &Header) -> Attempt<Option<Row>> {
+    fn row_of(&mut self, header: &Header) -> HealAttempt<Option<Row>> {
         let is_it = |row: &Row| row.record.digests.blake3.unwrap_or_default() == header.blake3;
         match self.catalog.get(&header.path)? {
             Some(StoredRow::Sound(row)) => return Ok(Some(row).filter(is_it)),

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::healer::Healer;
-use super::proof::Recorded;
-use super::reader::{Attempt, Candidate, Failure, Troubles};
+use super::proof::RecordProof;
+use super::reader::{Failure, HealAttempt, SourceErrors, SourceFile};
 use crate::scan::hash::SequentialDigests;
 use crate::words::{
     Algorithm, ByteRange, Digests, Entry, Finding, HealResult, HealSource, push_range,
@@ -28,11 +28,11 @@ impl Healer<'_> {
     pub(super) fn plan(
         &mut self,
         finding: &Finding,
-        recorded: &Recorded,
-        candidates: &[Candidate],
-        troubles: &mut Troubles,
+        recorded: &RecordProof,
+        candidates: &[SourceFile],
+        troubles: &mut SourceErrors,
         remedy: &mut HealResult,
-    ) -> Attempt<Plan> {
+    ) -> HealAttempt<Plan> {
         let mut plan =
             Plan { size: recorded.size().unwrap_or(0), from: BTreeMap::new(), lacking: Vec::new() };
         if plan.size == 0 && recorded.size().is_some() && recorded.proves(&of_nothing(recorded)) {
@@ -68,10 +68,10 @@ impl Healer<'_> {
 
     fn first_with_whole(
         &mut self,
-        recorded: &Recorded,
-        candidates: &[Candidate],
-        troubles: &mut Troubles,
-    ) -> Attempt<Option<usize>> {
+        recorded: &RecordProof,
+        candidates: &[SourceFile],
+        troubles: &mut SourceErrors,
+    ) -> HealAttempt<Option<usize>> {
         for (place, candidate) in candidates.iter().enumerate() {
             if self.reader.has_whole(recorded, candidate, troubles)? {
                 return Ok(Some(place));
@@ -82,7 +82,7 @@ impl Healer<'_> {
 }
 
 impl Plan {
-    fn tell(&self, recorded: &Recorded, candidates: &[Candidate], remedy: &mut HealResult) {
+    fn tell(&self, recorded: &RecordProof, candidates: &[SourceFile], remedy: &mut HealResult) {
         let mut taken: BTreeMap<HealSource, Vec<ByteRange>> = BTreeMap::new();
         for (piece, place) in &self.from {
             let ranges = taken.entry(candidates[*place].origin.clone()).or_default();
@@ -97,7 +97,7 @@ impl Plan {
 
 /// Returns the pieces that have to be found: all of a file that is gone or cannot be
 /// checked by its blocks, otherwise those that were found to be bad in it.
-fn bad_pieces(recorded: &Recorded, finding: &Finding, candidates: &[Candidate]) -> Vec<u64> {
+fn bad_pieces(recorded: &RecordProof, finding: &Finding, candidates: &[SourceFile]) -> Vec<u64> {
     let has_itself = candidates.first().is_some_and(|first| first.origin == HealSource::Itself);
     let Some(Entry { size: now, .. }) = finding.found.as_ref().filter(|_| has_itself) else {
         return (0..recorded.pieces()).collect();
@@ -108,7 +108,7 @@ fn bad_pieces(recorded: &Recorded, finding: &Finding, candidates: &[Candidate]) 
 }
 
 /// The recorded kinds of digests, of no content at all.
-fn of_nothing(recorded: &Recorded) -> Digests {
+fn of_nothing(recorded: &RecordProof) -> Digests {
     let wanted = recorded.row.record.digests.algorithms();
     let mut digests = Digests::default();
     if wanted.contains(Algorithm::Blake3) {

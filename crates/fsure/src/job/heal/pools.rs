@@ -5,9 +5,9 @@
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher as _, Hasher as _};
 
-use super::proof::Recorded;
-use super::protect::Keeper;
-use super::reader::{Attempt, Failure, Unhealed as _};
+use super::proof::RecordProof;
+use super::protect::ParityWriter;
+use super::reader::{Failure, HealAttempt, OrUnhealed as _};
 use crate::catalog::Row;
 use crate::parity::{self, GroupHeaderInfo, Member, POOL_FILES_MAX, POOL_MAX, SHARD};
 use crate::words::RelPath;
@@ -27,7 +27,7 @@ pub(super) struct Pools {
 }
 
 impl Pools {
-    pub(super) fn open(keeper: &mut Keeper<'_>) -> Attempt<Self> {
+    pub(super) fn open(keeper: &mut ParityWriter<'_>) -> HealAttempt<Self> {
         let (mut known, mut stale) = (Vec::new(), Vec::new());
         for name in parity::names(&keeper.folder, ".pool").or_unhealed("list it")? {
             let claim = GroupHeaderInfo::read(&keeper.folder.join(&name));
@@ -45,7 +45,7 @@ impl Pools {
     }
 
     /// Takes the next small file of the record.
-    pub(super) fn take(&mut self, keeper: &mut Keeper<'_>, row: Row) -> Attempt<()> {
+    pub(super) fn take(&mut self, keeper: &mut ParityWriter<'_>, row: Row) -> HealAttempt<()> {
         let record = &row.record;
         while self.known.get(self.place + 1).is_some_and(|(first, _)| *first <= record.path) {
             self.end(keeper)?;
@@ -68,7 +68,7 @@ impl Pools {
     }
 
     /// Ends the stretch of one pool: the pool stays as it was, or it is made anew.
-    fn end(&mut self, keeper: &mut Keeper<'_>) -> Attempt<()> {
+    fn end(&mut self, keeper: &mut ParityWriter<'_>) -> HealAttempt<()> {
         if let Some((_, name)) = self.known.get(self.place) {
             let members: Vec<_> = self.stretch.iter().map(|(member, _)| member.clone()).collect();
             match keeper.as_wanted(name, &members).filter(|_| !self.is_cut) {
@@ -86,11 +86,11 @@ impl Pools {
         Ok(())
     }
 
-    fn make(&mut self, keeper: &mut Keeper<'_>) -> Attempt<()> {
+    fn make(&mut self, keeper: &mut ParityWriter<'_>) -> HealAttempt<()> {
         self.bytes = 0;
         let (mut members, mut data) = (Vec::new(), Vec::new());
         for (member, row) in std::mem::take(&mut self.stretch) {
-            let recorded = Recorded::whole(row);
+            let recorded = RecordProof::whole(row);
             match keeper.read_small(&recorded) {
                 Ok(content) => {
                     data.extend(content);
@@ -111,7 +111,7 @@ impl Pools {
 
     /// Deletes what was replaced, unless it is all there is for a file that is
     /// damaged now.
-    pub(super) fn finish(mut self, keeper: &mut Keeper<'_>) -> Attempt<()> {
+    pub(super) fn finish(mut self, keeper: &mut ParityWriter<'_>) -> HealAttempt<()> {
         self.end(keeper)?;
         while self.place < self.known.len() {
             self.end(keeper)?;

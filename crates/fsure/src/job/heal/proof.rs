@@ -14,12 +14,12 @@ enum Proof {
 }
 
 /// A recorded file, and the proof to check bytes with.
-pub(super) struct Recorded {
+pub(super) struct RecordProof {
     pub(super) row: Row,
     proof: Proof,
 }
 
-impl Recorded {
+impl RecordProof {
     pub(super) fn of(row: Row, catalog: &mut Catalog) -> Result<Self> {
         let values = catalog.blocks(&row)?;
         let is_by_blocks = are_proven(&row.record, &values);

@@ -13,11 +13,13 @@ use fsure_os::plain;
 use fsure_os::read::Way;
 
 use super::pools::Pools;
-use super::proof::Recorded;
-use super::reader::{Attempt, Candidate, Failure, Reader, Unhealed as _, reader};
+use super::proof::RecordProof;
+use super::reader::{Failure, HealAttempt, OrUnhealed as _, Reader, SourceFile, reader};
 use crate::catalog::{Catalog, PageStart, RootLocation, Row, StoredRow, refuse_irregular_parity};
 use crate::job::Options;
-use crate::job::opening::{lock, offline, open_root, refuse_half_healed, require_record};
+use crate::job::opening::{
+    detect_offline, lock, open_root, reject_interrupted_heal, require_record,
+};
 use crate::parity::{self, Group, GroupFile, GroupHeaderInfo, Header, Member, SHARD};
 use crate::scan::hash::BLOCK;
 use crate::words::{Error, HealSource, Monitor, ProtectOutcome, RelPath, Result};
@@ -53,7 +55,7 @@ pub fn protect(
     }
     let open = open_root(place)?;
     let mut catalog = Catalog::open(&place.catalog, Some(lock(&place.catalog, monitor)?))?;
-    refuse_half_healed(place)?;
+    reject_interrupted_heal(place)?;
     let audit = catalog.audit()?;
     if !audit.is_clean() {
         return Err(Error::RecordUntrusted {
@@ -62,7 +64,7 @@ pub fn protect(
             hint: format!("'{}' says more", place.command("verify")),
         });
     }
-    if offline(place, &open, &catalog)?.is_some() && !options.common.force {
+    if detect_offline(place, &open, &catalog)?.is_some() && !options.common.force {
         return Err(Error::Usage {
             message: format!("{} is not the root that was recorded", place.root.display()),
             hint: Some("if it is as it should be, run again with '--force'".to_owned()),
@@ -78,7 +80,7 @@ pub fn protect(
     };
     os_path::make_folder(&folder).map_err(|error| not_kept(&folder, &error))?;
     parity::set_redundancy(&folder, per_mille).map_err(|error| not_kept(&folder, &error))?;
-    Keeper::new(folder, &open.root, per_mille, true, monitor)?.keep(&mut catalog)
+    ParityWriter::new(folder, &open.root, per_mille, true, monitor)?.keep(&mut catalog)
 }
 
 /// Brings recovery data up to date; `None` if there are none.
@@ -92,7 +94,7 @@ pub(in crate::job) fn refresh(
     match parity::redundancy(&folder) {
         Ok(None) => Ok(None),
         Ok(Some(per_mille)) => {
-            Keeper::new(folder, root, per_mille, false, monitor)?.keep(catalog).map(Some)
+            ParityWriter::new(folder, root, per_mille, false, monitor)?.keep(catalog).map(Some)
         }
         Err(error) => Err(not_kept(&folder, &error)),
     }
@@ -107,7 +109,7 @@ fn copy_of(error: &io::Error) -> io::Error {
 }
 
 /// Keeps the recovery data of one root.
-pub(super) struct Keeper<'a> {
+pub(super) struct ParityWriter<'a> {
     pub(super) folder: PathBuf,
     opener: Opener,
     reader: Reader<'a>,
@@ -120,7 +122,7 @@ pub(super) struct Keeper<'a> {
     pub(super) left_out: HashSet<RelPath>,
 }
 
-impl<'a> Keeper<'a> {
+impl<'a> ParityWriter<'a> {
     fn new(
         folder: PathBuf,
         root: &Arc<Root>,
@@ -149,7 +151,7 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    fn keep_all(&mut self, catalog: &mut Catalog) -> Attempt<()> {
+    fn keep_all(&mut self, catalog: &mut Catalog) -> HealAttempt<()> {
         self.remove_halves().or_unhealed("list it")?;
         let mut pools = Pools::open(self)?;
         self.reader.gauge.expect(catalog.bytes());
@@ -191,7 +193,7 @@ impl<'a> Keeper<'a> {
 
     /// Keeps the groups of a large file, or makes anew what is not as it should
     /// be: all of them where only the whole of the file is proven.
-    fn keep_own(&mut self, row: Row, catalog: &mut Catalog) -> Attempt<()> {
+    fn keep_own(&mut self, row: Row, catalog: &mut Catalog) -> HealAttempt<()> {
         let names = (0..).map(|number| parity::own_name(&row.record.path, number));
         let (mut kept, mut left, mut all) = (Vec::new(), Vec::new(), Vec::new());
         for group in own_members(&row).into_iter().zip(names) {
@@ -206,7 +208,7 @@ impl<'a> Keeper<'a> {
             return Ok(());
         }
         let path = row.record.path.clone();
-        let recorded = Recorded::of(row, catalog)?;
+        let recorded = RecordProof::of(row, catalog)?;
         let made = match recorded.is_by_blocks() {
             true => {
                 kept.iter().for_each(|claim| self.count_kept(claim));
@@ -223,9 +225,9 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    fn make_own(&mut self, recorded: &Recorded, groups: &[(Member, String)]) -> Attempt<()> {
+    fn make_own(&mut self, recorded: &RecordProof, groups: &[(Member, String)]) -> HealAttempt<()> {
         let path = &recorded.row.record.path;
-        let file = Candidate::open(HealSource::Itself, &self.opener, path.as_bytes());
+        let file = SourceFile::open(HealSource::Itself, &self.opener, path.as_bytes());
         let file = file.or_unhealed("open it")?;
         let by_blocks = recorded.is_by_blocks();
         if !by_blocks && groups.len() > TOGETHER_MAX {
@@ -264,9 +266,9 @@ impl<'a> Keeper<'a> {
     }
 
     /// Reads a small file, if it is as recorded.
-    pub(super) fn read_small(&mut self, recorded: &Recorded) -> Attempt<Vec<u8>> {
+    pub(super) fn read_small(&mut self, recorded: &RecordProof) -> HealAttempt<Vec<u8>> {
         let (path, size) = (&recorded.row.record.path, recorded.row.record.entry.size);
-        let file = Candidate::open(HealSource::Itself, &self.opener, path.as_bytes());
+        let file = SourceFile::open(HealSource::Itself, &self.opener, path.as_bytes());
         let file = file.or_unhealed("open it")?;
         let is_whole = file.stat.size == size
             && self.reader.has_whole(recorded, &file, &mut Default::default())?;
@@ -318,7 +320,7 @@ impl<'a> Keeper<'a> {
         name: &str,
         members: Vec<Member>,
         data: &[u8],
-    ) -> Attempt<(GroupFile, Header)> {
+    ) -> HealAttempt<(GroupFile, Header)> {
         let shards = (data.len() / SHARD) as u32;
         let code = parity::encode(data, parity::recovery_count(shards, self.per_mille));
         let no_code = || Failure::Fatal(Error::Internal("a group has no code".to_owned()));
@@ -331,7 +333,7 @@ impl<'a> Keeper<'a> {
     }
 
     /// Gives a group its name.
-    pub(super) fn settle(&mut self, (file, header): (GroupFile, Header)) -> Attempt<()> {
+    pub(super) fn settle(&mut self, (file, header): (GroupFile, Header)) -> HealAttempt<()> {
         file.finish().map_err(|error| Failure::Fatal(self.full(&error)))?;
         self.done.made += 1;
         self.count(&header.claim());
@@ -351,7 +353,7 @@ impl<'a> Keeper<'a> {
     }
 
     /// Deletes the groups of large files that are not recorded any more.
-    fn delete_gone(&mut self, catalog: &mut Catalog) -> Attempt<()> {
+    fn delete_gone(&mut self, catalog: &mut Catalog) -> HealAttempt<()> {
         for name in parity::names(&self.folder, ".own").or_unhealed("list it")? {
             let file = self.folder.join(&name);
             let claimed = GroupHeaderInfo::read(&file).map(|claim| claim.members);

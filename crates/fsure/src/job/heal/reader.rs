@@ -12,8 +12,8 @@ use fsure_os::opener::Opener;
 use fsure_os::read::Source;
 use fsure_os::{Kind, Stat};
 
-use super::gauge::Gauge;
-use super::proof::Recorded;
+use super::gauge::HealProgress;
+use super::proof::RecordProof;
 use super::rebuild::Rebuilder;
 use crate::catalog::Row;
 use crate::scan::hash::{BLOCK, SequentialDigests};
@@ -42,22 +42,22 @@ impl From<Error> for Failure {
 }
 
 /// The result of what is done about one finding.
-pub(super) type Attempt<T> = std::result::Result<T, Failure>;
+pub(super) type HealAttempt<T> = std::result::Result<T, Failure>;
 
 /// Turns a system error into a failure that names what failed and concerns only this
 /// finding.
-pub(super) trait Unhealed<T> {
-    fn or_unhealed(self, doing: &str) -> Attempt<T>;
+pub(super) trait OrUnhealed<T> {
+    fn or_unhealed(self, doing: &str) -> HealAttempt<T>;
 }
 
-impl<T> Unhealed<T> for io::Result<T> {
-    fn or_unhealed(self, doing: &str) -> Attempt<T> {
+impl<T> OrUnhealed<T> for io::Result<T> {
+    fn or_unhealed(self, doing: &str) -> HealAttempt<T> {
         self.map_err(|error| Failure::Unhealed(format!("{doing}: {error}")))
     }
 }
 
 /// A file that may have the recorded content, or some of it.
-pub(super) struct Candidate {
+pub(super) struct SourceFile {
     pub(super) origin: HealSource,
     bytes: Bytes,
     pub(super) stat: Stat,
@@ -71,7 +71,7 @@ enum Bytes {
     Rebuilt(RefCell<Rebuilder>),
 }
 
-impl Candidate {
+impl SourceFile {
     /// Returns the alignment of reads, in bytes.
     pub(super) fn grain(&self) -> u64 {
         match &self.bytes {
@@ -109,9 +109,9 @@ impl Candidate {
 
 /// The first error of each origin.
 #[derive(Default)]
-pub(super) struct Troubles(BTreeMap<HealSource, String>);
+pub(super) struct SourceErrors(BTreeMap<HealSource, String>);
 
-impl Troubles {
+impl SourceErrors {
     pub(super) fn add(&mut self, origin: &HealSource, what: impl ToString) {
         self.0.entry(origin.clone()).or_insert_with(|| what.to_string());
     }
@@ -132,22 +132,26 @@ impl Troubles {
 pub(super) struct Reader<'a> {
     buffer: Buffer,
     monitor: &'a dyn Monitor,
-    pub(super) gauge: Gauge<'a>,
+    pub(super) gauge: HealProgress<'a>,
 }
 
 impl<'a> Reader<'a> {
     pub(super) fn new(monitor: &'a dyn Monitor) -> io::Result<Self> {
-        Ok(Self { buffer: Buffer::new(BLOCK as usize)?, monitor, gauge: Gauge::new(monitor) })
+        Ok(Self {
+            buffer: Buffer::new(BLOCK as usize)?,
+            monitor,
+            gauge: HealProgress::new(monitor),
+        })
     }
 
-    pub(super) fn go_on(&self) -> Attempt<()> {
+    pub(super) fn go_on(&self) -> HealAttempt<()> {
         self.monitor.stop_requested().map_or(Ok(()), |code| Err(Failure::Stopped(code)))
     }
 
     /// Reads up to a block; less than `length` where the file ends.
     pub(super) fn read(
         &mut self,
-        source: &Candidate,
+        source: &SourceFile,
         offset: u64,
         length: u64,
     ) -> io::Result<&[u8]> {
@@ -169,10 +173,10 @@ impl<'a> Reader<'a> {
     /// in the buffer.
     pub(super) fn has_block(
         &mut self,
-        recorded: &Recorded,
-        candidate: &Candidate,
+        recorded: &RecordProof,
+        candidate: &SourceFile,
         block: u64,
-        troubles: &mut Troubles,
+        troubles: &mut SourceErrors,
     ) -> bool {
         let range = recorded.range(block, recorded.row.record.entry.size);
         let length = range.end - range.start;
@@ -193,10 +197,10 @@ impl<'a> Reader<'a> {
     /// beginning.
     pub(super) fn has_whole(
         &mut self,
-        recorded: &Recorded,
-        candidate: &Candidate,
-        troubles: &mut Troubles,
-    ) -> Attempt<bool> {
+        recorded: &RecordProof,
+        candidate: &SourceFile,
+        troubles: &mut SourceErrors,
+    ) -> HealAttempt<bool> {
         let size = recorded.size().unwrap_or(candidate.stat.size);
         let wanted = recorded.row.record.digests.algorithms();
         let mut trouble = "not the recorded content".to_owned();
@@ -216,11 +220,11 @@ impl<'a> Reader<'a> {
     /// there are not so many.
     pub(super) fn digests(
         &mut self,
-        candidate: &Candidate,
+        candidate: &SourceFile,
         size: u64,
         wanted: AlgorithmSet,
-        each: &mut dyn FnMut(u64, &[u8]) -> Attempt<()>,
-    ) -> Attempt<io::Result<Option<Digests>>> {
+        each: &mut dyn FnMut(u64, &[u8]) -> HealAttempt<()>,
+    ) -> HealAttempt<io::Result<Option<Digests>>> {
         let mut blake3 = wanted.contains(Algorithm::Blake3).then(blake3::Hasher::new);
         let mut others = SequentialDigests::new(wanted);
         for offset in (0..size).step_by(BLOCK as usize) {

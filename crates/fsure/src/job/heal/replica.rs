@@ -11,7 +11,7 @@ use fsure_os::path as os_path;
 use fsure_os::read::Way;
 use fsure_os::{Kind, Stat};
 
-use super::reader::Candidate;
+use super::reader::SourceFile;
 use crate::words::{Error, HealSource, IoContext as _, RelPath, Result};
 
 /// One replica.
@@ -84,9 +84,9 @@ impl Replica {
         &self,
         path: &RelPath,
         damaged: Option<&Stat>,
-    ) -> io::Result<Candidate> {
+    ) -> io::Result<SourceFile> {
         let path = self.path_of(path).ok_or(io::ErrorKind::NotFound)?;
-        let found = Candidate::open(self.origin.clone(), &self.opener, &path)?;
+        let found = SourceFile::open(self.origin.clone(), &self.opener, &path)?;
         if damaged.is_some_and(|damaged| is_same(damaged, &found.stat)) {
             return Err(io::Error::other("it is the damaged file itself, under another name"));
         }

@@ -5,12 +5,12 @@ use std::sync::{Mutex, PoisonError};
 use crate::words::{ExitCode, Finding, HealResult, Monitor, Progress, RelPath, Verdict};
 
 /// A monitor that passes on everything, and keeps the findings that may be healed.
-pub(super) struct Ward<'a> {
+pub(super) struct FindingFilter<'a> {
     monitor: &'a dyn Monitor,
     findings: Mutex<Vec<Finding>>,
 }
 
-impl<'a> Ward<'a> {
+impl<'a> FindingFilter<'a> {
     pub(super) fn new(monitor: &'a dyn Monitor) -> Self {
         Self { monitor, findings: Mutex::default() }
     }
@@ -29,7 +29,7 @@ fn is_kept(verdict: Verdict) -> bool {
         || matches!(verdict, Verdict::Unreadable | Verdict::Missing | Verdict::Flaky)
 }
 
-impl Monitor for Ward<'_> {
+impl Monitor for FindingFilter<'_> {
     fn progress(&self, progress: &Progress, current: Option<&RelPath>) {
         self.monitor.progress(progress, current);
     }

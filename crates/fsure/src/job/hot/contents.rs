@@ -15,7 +15,7 @@ const MOST: u64 = 200_000;
 
 /// Size and risk of a folder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Contents {
+pub(super) struct FolderContents {
     /// Bytes in memory: each file takes whole pages, each name a little.
     /// `None` where not all of it was seen.
     pub(super) size: Option<u64>,
@@ -23,7 +23,7 @@ pub(super) struct Contents {
 }
 
 /// Looks at all names in and below a folder, in its own file system.
-pub(super) fn contents(path: &Path) -> Contents {
+pub(super) fn contents(path: &Path) -> FolderContents {
     let path_risk = match () {
         () if is_of_a_database(path) => Risk::Database,
         () if is_cache(path) => Risk::Cache,
@@ -55,7 +55,7 @@ pub(super) fn contents(path: &Path) -> Contents {
         }
         Ok(true)
     });
-    Contents { size: whole.is_ok_and(|whole| whole).then_some(sum.bytes), risk: sum.risk }
+    FolderContents { size: whole.is_ok_and(|whole| whole).then_some(sum.bytes), risk: sum.risk }
 }
 
 #[derive(Default)]

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use fsure_os::tracing::{Folder, Place, Source, Tracer, is_in_memory};
 
-use contents::Contents;
+use contents::FolderContents;
 
 use crate::ram::OWN;
 use crate::results::{Listener, Step};
@@ -192,7 +192,8 @@ fn advised_on(hot: &Hot, node: &Node) -> Advised {
     let (durable, missed) = (hot.per_hour(durable_ns(&node.all)), hot.per_hour(node.all.missed_ns));
     // Of what is left as it is nobody wants to know how large it is.
     let is_worth = durable + missed >= WORTH;
-    let contents = if is_worth { contents::contents(&node.path) } else { Contents::default() };
+    let contents =
+        if is_worth { contents::contents(&node.path) } else { FolderContents::default() };
     let seen = FolderUse {
         durable,
         missed,

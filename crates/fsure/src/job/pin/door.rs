@@ -24,24 +24,24 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// The socket of this process, until it is dropped. The lock goes after the socket:
 /// who has the lock takes over what a killed one has left, and nothing else.
-pub(super) struct Door {
+pub(super) struct PinSocket {
     control: Control,
-    _lock: Only,
+    _lock: LockFile,
 }
 
 /// A lock whose file goes with it.
-struct Only {
+struct LockFile {
     name: PathBuf,
     _lock: Lock,
 }
 
-impl Drop for Only {
+impl Drop for LockFile {
     fn drop(&mut self) {
         fsure_os::path::remove(&self.name, false);
     }
 }
 
-impl Door {
+impl PinSocket {
     /// Fails where somebody else holds the folder.
     pub(super) fn open(folder: &Path, runtime: &Path) -> Result<Self> {
         for made in [runtime, &runtime.join("pin")] {
@@ -88,7 +88,7 @@ impl Door {
 
 /// Has the one that holds a folder let go of it, and waits until it has. `None`
 /// where nobody holds it.
-pub fn let_go(folder: &Path, runtime: &Path) -> Result<Option<Pinned>> {
+pub fn unpin(folder: &Path, runtime: &Path) -> Result<Option<Pinned>> {
     let folder = real(folder)?;
     let socket = socket(&folder, runtime);
     let begun = Instant::now();
@@ -150,10 +150,10 @@ pub fn word(folder: &Path, runtime: &Path) -> Option<String> {
 }
 
 /// The lock of a folder, or who has it.
-fn lock(socket: &Path) -> Result<std::result::Result<Only, String>> {
+fn lock(socket: &Path) -> Result<std::result::Result<LockFile, String>> {
     let name = socket.with_extension(LOCK);
     Ok(match lock::attempt(&name).context("lock", &name)? {
-        Attempt::Locked(lock) => Ok(Only { name, _lock: lock }),
+        Attempt::Locked(lock) => Ok(LockFile { name, _lock: lock }),
         Attempt::HeldBy(holder) => Err(holder),
     })
 }
@@ -215,7 +215,7 @@ mod tests {
         let runtime = tempfile::tempdir().unwrap();
         let folder = Path::new("/srv");
         // One was killed, and two others begin.
-        let dead = Door::open(folder, runtime.path()).unwrap();
+        let dead = PinSocket::open(folder, runtime.path()).unwrap();
         let name = socket(folder, runtime.path());
         std::fs::hard_link(&name, runtime.path().join("kept")).unwrap();
         drop(dead);
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(pinned(runtime.path()).unwrap().1, vec![name.clone()]);
         let first = lock(&name).unwrap().unwrap();
         std::thread::scope(|scope| {
-            let second = scope.spawn(|| Door::open(folder, runtime.path()).is_ok());
+            let second = scope.spawn(|| PinSocket::open(folder, runtime.path()).is_ok());
             std::thread::sleep(10 * LOOK);
             assert!(!second.is_finished(), "it takes the other one's place");
             drop(first);

@@ -12,8 +12,8 @@ use fsure_os::memory::{self, Group, Memory, Pressure};
 use fsure_os::pin::{Held, Pin, Refused};
 use serde::{Deserialize, Serialize};
 
-use self::door::{Door, leave_word, real};
-pub use self::door::{let_go, pinned, word};
+use self::door::{PinSocket, leave_word, real};
+pub use self::door::{pinned, unpin, word};
 use crate::words::{Error, Result, json_path, json_path_and_bytes, units};
 
 /// Part of the available memory that can be held: one of so many.
@@ -116,7 +116,7 @@ impl From<Pinned> for Stored {
 
 /// Reasons why a folder is no longer held.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LetGo {
+pub enum ReleaseReason {
     /// It was requested.
     Asked,
     /// The folder is gone.
@@ -130,14 +130,14 @@ pub enum LetGo {
 /// Holds a folder in memory until it is to be let go of: asked at its door, by
 /// `is_over`, by the folder's end or because memory is short. `runtime` is the
 /// folder for sockets; `pinned` is told once all is in memory.
-pub fn hold(
+pub fn pin(
     folder: &Path,
     runtime: &Path,
     pinned: &dyn Fn(&Pinned),
     is_over: &(dyn Fn() -> bool + Sync),
-) -> Result<LetGo> {
+) -> Result<ReleaseReason> {
     let folder = real(folder)?;
-    let door = Door::open(&folder, runtime)?;
+    let door = PinSocket::open(&folder, runtime)?;
     let most = most(&memory::memory(), memory::group(None).as_ref());
     let pin = Pin::new(&folder).map_err(|refused| refusal(&folder, refused, most))?;
     let filling = Pinned { is_filling: true, ..told(&folder, &Held::default()) };
@@ -164,9 +164,9 @@ pub fn hold(
     });
     let ended = ended.map_err(|refused| refusal(&folder, refused, most));
     let word = match &ended {
-        Ok(LetGo::Asked | LetGo::Gone) => None,
-        Ok(LetGo::Moved) => Some("it is not the folder of that path any more".to_owned()),
-        Ok(LetGo::Short(how)) => Some(how.clone()),
+        Ok(ReleaseReason::Asked | ReleaseReason::Gone) => None,
+        Ok(ReleaseReason::Moved) => Some("it is not the folder of that path any more".to_owned()),
+        Ok(ReleaseReason::Short(how)) => Some(how.clone()),
         // Until all was held, somebody is there who hears the error.
         Err(_) if locked(&now).is_filling => None,
         Err(error) => Some(error.to_string()),
@@ -186,7 +186,7 @@ fn keep(
     most: u64,
     is_over: &dyn Fn() -> bool,
     tell: &dyn Fn(&Held),
-) -> std::result::Result<LetGo, Refused> {
+) -> std::result::Result<ReleaseReason, Refused> {
     let settle = |pin: &mut Pin| match pin.settle(most, is_over) {
         Err(Refused::Over) => Ok(()),
         other => other.map(|held| tell(&held)),
@@ -200,21 +200,21 @@ fn keep(
             pin.wait(Duration::ZERO)?;
             settle(&mut pin)?;
             if pin.is_gone() {
-                return Ok(LetGo::Gone);
+                return Ok(ReleaseReason::Gone);
             }
         }
         if is_time {
             looked = Instant::now();
             if !pin.is_at(folder) {
-                return Ok(if pin.is_gone() { LetGo::Gone } else { LetGo::Moved });
+                return Ok(if pin.is_gone() { ReleaseReason::Gone } else { ReleaseReason::Moved });
             }
             let (memory, group) = (memory::memory(), memory::group(None));
             if let Some(how) = is_short(&memory, memory::pressure(), group.as_ref()) {
-                return Ok(LetGo::Short(how));
+                return Ok(ReleaseReason::Short(how));
             }
         }
     }
-    Ok(LetGo::Asked)
+    Ok(ReleaseReason::Asked)
 }
 
 fn told(folder: &Path, held: &Held) -> Pinned {

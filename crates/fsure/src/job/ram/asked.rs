@@ -8,8 +8,8 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::told::{Answer, Difference, Failed, Name, Request, State};
-use crate::ram::{Comparison, Doing, How, Known, Unequal};
+use super::told::{Difference, Failed, FolderState, Name, Request, Response};
+use crate::ram::{Activity, Comparison, DifferenceKind, LastGenerationEntries, SideDifference};
 use crate::words::{Error, RelPath, Result};
 
 /// So many may wait at once: who only wants to know must find a place.
@@ -30,28 +30,28 @@ pub(super) enum Ask {
 
 /// Replies to an [`Ask`].
 pub(super) enum Reply {
-    Answer(Answer),
+    Answer(Response),
     Comparison(Box<Comparison>),
-    Known(Known),
+    Known(LastGenerationEntries),
 }
 
 /// Something asked, and where the reply is waited for.
-pub(super) type Asked = (Ask, Sender<Reply>);
+pub(super) type PendingRequest = (Ask, Sender<Reply>);
 
 /// The last known state, and the moment since which changes are at risk. A generation can
 /// take long, and clients that ask meanwhile get this state.
 #[derive(Default)]
-pub(super) struct Shown {
-    pub(super) state: State,
+pub(super) struct PublishedState {
+    pub(super) state: FolderState,
     pub(super) since: Option<Instant>,
-    pub(super) doing: Doing,
+    pub(super) doing: Activity,
 }
 
-impl Shown {
-    fn now(&self) -> State {
+impl PublishedState {
+    fn now(&self) -> FolderState {
         let worst = self.since.map(|since| ms(since.elapsed()));
         let (doing, doing_for) = self.doing.now().unzip();
-        State {
+        FolderState {
             worst_loss_ms: worst.unwrap_or_default(),
             doing: doing.map(str::to_owned),
             doing_ms: doing_for.map_or(0, ms),
@@ -61,25 +61,25 @@ impl Shown {
 }
 
 /// Answers lines.
-pub(super) struct Answers<'a> {
-    shown: &'a Mutex<Shown>,
-    asked: Mutex<Sender<Asked>>,
+pub(super) struct RequestHandler<'a> {
+    shown: &'a Mutex<PublishedState>,
+    asked: Mutex<Sender<PendingRequest>>,
     waiting: AtomicUsize,
 }
 
-impl<'a> Answers<'a> {
-    pub(super) fn new(shown: &'a Mutex<Shown>, asked: Sender<Asked>) -> Self {
+impl<'a> RequestHandler<'a> {
+    pub(super) fn new(shown: &'a Mutex<PublishedState>, asked: Sender<PendingRequest>) -> Self {
         Self { shown, asked: Mutex::new(asked), waiting: AtomicUsize::new(0) }
     }
 
     /// Answers one line, as soon as there is an answer.
-    pub(super) fn answer(&self, text: Option<&str>) -> Answer {
+    pub(super) fn answer(&self, text: Option<&str>) -> Response {
         let Some(request) = text.and_then(|text| serde_json::from_str(text).ok()) else {
-            return Answer::Failed(Failed::from(&usage("this is no request")));
+            return Response::Failed(Failed::from(&usage("this is no request")));
         };
         if request == Request::Status {
             let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-            return Answer::Status(Box::new(shown.now()));
+            return Response::Status(Box::new(shown.now()));
         }
         let before = self.waiting.fetch_add(1, Ordering::Relaxed);
         let answer = match request {
@@ -91,7 +91,7 @@ impl<'a> Answers<'a> {
             }),
         };
         self.waiting.fetch_sub(1, Ordering::Relaxed);
-        answer.unwrap_or_else(|error| Answer::Failed(Failed::from(&error)))
+        answer.unwrap_or_else(|error| Response::Failed(Failed::from(&error)))
     }
 
     fn ask(&self, ask: Ask) -> Result<Reply> {
@@ -106,7 +106,7 @@ impl<'a> Answers<'a> {
         sent.map_err(|_| over())?;
         loop {
             match replies.recv_timeout(LOOK) {
-                Ok(Reply::Answer(Answer::Failed(failed))) => return Err(failed.into()),
+                Ok(Reply::Answer(Response::Failed(failed))) => return Err(failed.into()),
                 Ok(reply) => return Ok(reply),
                 Err(RecvTimeoutError::Timeout) => go_on()?,
                 Err(RecvTimeoutError::Disconnected) => return Err(over()),
@@ -115,7 +115,7 @@ impl<'a> Answers<'a> {
     }
 
     /// Compares both sides. Reading them can take long, and generations go on meanwhile.
-    fn verify(&self) -> Result<Answer> {
+    fn verify(&self) -> Result<Response> {
         let Reply::Comparison(comparison) = self.ask(Ask::Comparison)? else {
             return Err(unexpected());
         };
@@ -128,17 +128,17 @@ impl<'a> Answers<'a> {
             Reply::Known(known) => Ok(known),
             _ => Err(unexpected()),
         })?;
-        Ok(Answer::Verified { differences: different.iter().map(difference).collect() })
+        Ok(Response::Verified { differences: different.iter().map(difference).collect() })
     }
 }
 
-fn difference(one: &Unequal) -> Difference {
+fn difference(one: &SideDifference) -> Difference {
     let how = match one.how {
-        How::OnlyInRam => "only-in-ram",
-        How::OnlyOnDisk => "only-on-disk",
-        How::Content => "content",
-        How::Metadata => "metadata",
-        How::Changing => "changing",
+        DifferenceKind::OnlyInRam => "only-in-ram",
+        DifferenceKind::OnlyOnDisk => "only-on-disk",
+        DifferenceKind::Content => "content",
+        DifferenceKind::Metadata => "metadata",
+        DifferenceKind::Changing => "changing",
     };
     Difference { name: Name::new(&one.path), how: how.to_owned() }
 }
@@ -175,7 +175,7 @@ mod tests {
         let Ok(engine) = Engine::fill(&disk, &ram, go_on) else { return };
         fs::write(ram.join("not on the disk yet"), "").unwrap();
         let (shown, (sender, asked)) = (Mutex::default(), channel());
-        let answers = Answers::new(&shown, sender);
+        let answers = RequestHandler::new(&shown, sender);
         let verify = serde_json::to_string(&Request::Verify).unwrap();
         std::thread::scope(|scope| {
             let answer = scope.spawn(|| answers.answer(Some(&verify)));
@@ -193,7 +193,7 @@ mod tests {
             }
             let is_over = Arc::strong_count(&stop) == 1;
             drop(to);
-            let Answer::Failed(failed) = answer.join().unwrap() else { panic!("an answer") };
+            let Response::Failed(failed) = answer.join().unwrap() else { panic!("an answer") };
             assert!(is_over && failed.message.contains("goes out of RAM"), "{failed:?}");
         });
     }

@@ -12,7 +12,7 @@ use fsure_os::zram;
 use serde::{Deserialize, Serialize};
 
 use super::registry::{Entry, Registry};
-use crate::ram::Stillness;
+use crate::ram::Freeze;
 use crate::words::units::MIB;
 use crate::words::{Error, IoContext as _, Result};
 
@@ -142,13 +142,13 @@ pub(super) fn let_go(entry: &Entry) -> Result<()> {
 
 /// Holds the RAM side still. A guard is there only meanwhile: it would be in the way of
 /// the unmounting.
-pub(super) struct Pause {
+pub(super) struct FreezeControl {
     path: PathBuf,
     lock: PathBuf,
     still: RefCell<Option<Still>>,
 }
 
-impl Pause {
+impl FreezeControl {
     /// Of an entry whose RAM side is mounted, and not covered; `None` where it cannot
     /// be held still.
     pub(super) fn of(entry: &Entry, registry: &Registry) -> Option<Self> {
@@ -158,7 +158,7 @@ impl Pause {
     }
 }
 
-impl Stillness for Pause {
+impl Freeze for FreezeControl {
     fn freeze(&self) -> io::Result<()> {
         let still = Still::of(&self.path, &self.lock)?;
         still.freeze()?;

@@ -10,12 +10,12 @@ use fsure_os::control::{AT_ONCE, ask};
 use fsure_os::path as os_path;
 
 use super::backend::Backend;
-use super::keeper::{Call, Program};
-use super::left::{clear_lost, refuse_unseen};
+use super::keeper::{CallerContext, SelfExec};
+use super::left::{clear_if_unmounted, refuse_unseen};
 use super::preflight::{Facts, Plan, gather, judge};
-use super::registry::{Entry, Registry, Role, Which};
+use super::registry::{Entry, FolderIdentity, Registry, Role};
 use super::session::is_mounted;
-use super::told::{Answer, Request, State, Told, line};
+use super::told::{DaemonEvent, FolderState, Request, Response, line};
 use crate::ram::{OWN, Recovered, Recovery, recover};
 use crate::words::{Clock, Error, IoContext as _, Result, shell_command};
 
@@ -36,7 +36,7 @@ pub struct Bind {
 
 /// Result of [`prepare`].
 #[derive(Clone, Debug)]
-pub enum Prepared {
+pub enum BindPlan {
     /// It can be done, and is entered unless it was only checked.
     New(Plan, Entry),
     /// It is in RAM, and no process keeps it.
@@ -59,7 +59,7 @@ pub(super) fn check_loss(max_loss: Duration) -> Result<()> {
 }
 
 /// Checks whether a folder can be put into RAM, and enters it. Fails if it cannot.
-pub fn prepare(registry: &Registry, bind: &Bind) -> Result<Prepared> {
+pub fn prepare(registry: &Registry, bind: &Bind) -> Result<BindPlan> {
     check_loss(bind.max_loss)?;
     let path = os_path::without_links(&bind.folder).context("look at", &bind.folder)?;
     let _lock = if bind.plan { None } else { Some(registry.lock()?) };
@@ -77,10 +77,10 @@ pub fn prepare(registry: &Registry, bind: &Bind) -> Result<Prepared> {
                     hint: Some(format!("run {}", shell_command("fsure ram recover", &path))),
                 });
             }
-            return Ok(Prepared::Orphan(entry));
+            return Ok(BindPlan::Orphan(entry));
         }
         if !bind.plan {
-            clear_lost(registry, &entry)?;
+            clear_if_unmounted(registry, &entry)?;
         }
     }
     let own = path.join(OWN);
@@ -92,17 +92,18 @@ pub fn prepare(registry: &Registry, bind: &Bind) -> Result<Prepared> {
     let plan = judge(&Facts { backend, lacks, ..gather(&path, registry)? }, bind.size);
     let entry = Entry::new(&plan.path, bind.max_loss, (plan.bytes, plan.inodes));
     let (least, since_ns) = (plan.least, Clock::default().now_ns());
-    let entry = Entry { least, since_ns, backend, which: Which::at(&plan.path).ok(), ..entry };
+    let entry =
+        Entry { least, since_ns, backend, which: FolderIdentity::at(&plan.path).ok(), ..entry };
     refuse_moved(registry, &entry)?;
     if bind.plan {
-        return Ok(Prepared::New(plan, entry));
+        return Ok(BindPlan::New(plan, entry));
     }
     if let Some(first) = plan.refusals.first() {
         let whys: Vec<_> = plan.refusals.iter().map(|refusal| &*refusal.why).collect();
         return Err(Error::Usage { message: whys.join("; "), hint: Some(first.remedy.clone()) });
     }
     registry.put(&entry)?;
-    Ok(Prepared::New(plan, entry))
+    Ok(BindPlan::New(plan, entry))
 }
 
 /// Refuses where a folder that was moved has the name in the registry.
@@ -123,11 +124,11 @@ fn is_kept(registry: &Registry, entry: &Entry) -> bool {
 
 /// One RAM folder, and what its daemon reports of it.
 #[derive(Clone, Debug)]
-pub struct Known {
+pub struct FolderStatus {
     /// As it was asked for.
     pub entry: Entry,
     /// Its state; `None` if no process keeps it or that process does not respond.
-    pub state: Option<State>,
+    pub state: Option<FolderState>,
     /// The process that keeps it and does not respond.
     pub silent: Option<u32>,
     /// True if its RAM side is mounted.
@@ -137,14 +138,14 @@ pub struct Known {
 }
 
 /// Returns the state of a folder, or of all folders in RAM.
-pub fn status(registry: &Registry, folder: Option<&Path>) -> Result<Vec<Known>> {
+pub fn status(registry: &Registry, folder: Option<&Path>) -> Result<Vec<FolderStatus>> {
     let entries = match folder {
         Some(folder) => vec![find(registry, folder)?],
         None => registry.entries()?,
     };
     let known = |entry: Entry| {
         let (state, is_silent) = match answer(registry, &entry, Request::Status) {
-            Ok(Answer::Status(state)) => (Some(*state), false),
+            Ok(Response::Status(state)) => (Some(*state), false),
             Err(Error::Io { source, .. }) => (None, source.kind() == io::ErrorKind::TimedOut),
             _ => (None, false),
         };
@@ -153,7 +154,7 @@ pub fn status(registry: &Registry, folder: Option<&Path>) -> Result<Vec<Known>> 
         let is_failing = state.is_none() && silent.is_none() && is_kept(registry, &entry);
         let last = || registry.told(Some(&entry.id), 1).pop().map(|event| event.words);
         let failing = if is_failing { last() } else { None };
-        Ok(Known { is_mounted: is_mounted(&entry)?, entry, state, silent, failing })
+        Ok(FolderStatus { is_mounted: is_mounted(&entry)?, entry, state, silent, failing })
     };
     entries.into_iter().map(known).collect()
 }
@@ -170,7 +171,7 @@ fn find(registry: &Registry, folder: &Path) -> Result<Entry> {
     })
 }
 
-fn answer(registry: &Registry, entry: &Entry, request: Request) -> Result<Answer> {
+fn answer(registry: &Registry, entry: &Entry, request: Request) -> Result<Response> {
     let socket = registry.control(&entry.id);
     let longest = (request == Request::Status).then_some(AT_ONCE);
     let text = ask(&socket, &line(&request), longest).context("ask at", &socket)?;
@@ -181,12 +182,12 @@ fn answer(registry: &Registry, entry: &Entry, request: Request) -> Result<Answer
 const WORDLESS: Duration = Duration::from_secs(5);
 
 /// The same for what may take long, with a word for who waits, where that is long.
-fn answer_with_words(
+fn request_with_progress(
     registry: &Registry,
     entry: &Entry,
     request: Request,
-    call: &Call<'_>,
-) -> Result<Answer> {
+    call: &CallerContext<'_>,
+) -> Result<Response> {
     let (sender, answers) = channel();
     std::thread::scope(|scope| {
         scope.spawn(move || sender.send(answer(registry, entry, request)));
@@ -199,9 +200,9 @@ fn answer_with_words(
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            let Some((what, words)) = why_late(registry, entry, request) else { continue };
+            let Some((what, words)) = explain_delay(registry, entry, request) else { continue };
             if said.as_ref() != Some(&what) {
-                (call.tell)(&Told::Warning { words });
+                (call.tell)(&DaemonEvent::Warning { words });
                 said = Some(what);
             }
         }
@@ -210,10 +211,10 @@ fn answer_with_words(
 
 /// Returns the step that delays the daemon's response, and a message for the user about
 /// it; `None` if there is nothing to report.
-fn why_late(registry: &Registry, entry: &Entry, request: Request) -> Option<(String, String)> {
+fn explain_delay(registry: &Registry, entry: &Entry, request: Request) -> Option<(String, String)> {
     let path = entry.path.display();
     match answer(registry, entry, Request::Status) {
-        Ok(Answer::Status(state)) => {
+        Ok(Response::Status(state)) => {
             let long = u64::try_from(WORDLESS.as_millis()).unwrap_or(u64::MAX);
             let doing = state.doing.filter(|_| state.doing_ms >= long)?;
             let hint = match request {
@@ -242,11 +243,11 @@ fn why_late(registry: &Registry, entry: &Entry, request: Request) -> Option<(Str
 /// Asks the daemon of a folder, which is started where it was killed.
 pub fn request(
     registry: &Registry,
-    program: &Program,
+    program: &SelfExec,
     folder: &Path,
     request: Request,
-    call: &Call<'_>,
-) -> Result<Answer> {
+    call: &CallerContext<'_>,
+) -> Result<Response> {
     let entry = find(registry, folder)?;
     if !is_kept(registry, &entry) {
         if !is_mounted(&entry)? {
@@ -258,7 +259,7 @@ pub fn request(
         program.keep(&entry.id, call)?;
     }
     match answer_in_time(registry, &entry, request, call)? {
-        Answer::Failed(failed) => Err(failed.into()),
+        Response::Failed(failed) => Err(failed.into()),
         answer => Ok(answer),
     }
 }
@@ -272,11 +273,11 @@ fn answer_in_time(
     registry: &Registry,
     entry: &Entry,
     request: Request,
-    call: &Call<'_>,
-) -> Result<Answer> {
+    call: &CallerContext<'_>,
+) -> Result<Response> {
     let (began_ns, mut since) = (Clock::default().now_ns(), None);
     loop {
-        match answer_with_words(registry, entry, request, call) {
+        match request_with_progress(registry, entry, request, call) {
             Err(Error::Io { .. }) if registry.read(&entry.id).is_none() => {
                 let message = format!("{} is not in RAM any more", entry.path.display());
                 return Err(Error::Usage { message, hint: None });
@@ -304,7 +305,7 @@ fn answer_in_time(
 
 /// Result of the recovery of a folder after a crash.
 #[derive(Clone, Debug)]
-pub enum Settled {
+pub enum RecoverOutcome {
     /// A daemon keeps it: nothing is to be done.
     Kept,
     /// It was in RAM still, and a daemon keeps it again.
@@ -325,35 +326,36 @@ pub fn left_over(registry: &Registry) -> Result<Vec<PathBuf>> {
 /// completes or discards what was under way on the disk.
 pub fn recover_folder(
     registry: &Registry,
-    program: &Program,
+    program: &SelfExec,
     folder: &Path,
-    call: &Call<'_>,
-) -> Result<Settled> {
+    call: &CallerContext<'_>,
+) -> Result<RecoverOutcome> {
     let path = os_path::without_links(folder).context("look at", folder)?;
     if let Some(entry) = registry.find(&path)? {
         if is_kept(registry, &entry) {
             // A keeper may have workers of which each fails.
-            return answer_in_time(registry, &entry, Request::Status, call).map(|_| Settled::Kept);
+            return answer_in_time(registry, &entry, Request::Status, call)
+                .map(|_| RecoverOutcome::Kept);
         }
         if is_mounted(&entry)? {
             program.keep(&entry.id, call)?;
-            return Ok(Settled::Adopted);
+            return Ok(RecoverOutcome::Adopted);
         }
         refuse_unseen(&entry)?;
         let recovered = recover(&path)?;
-        clear_lost(registry, &entry)?;
-        return Ok(Settled::Recovered(recovered));
+        clear_if_unmounted(registry, &entry)?;
+        return Ok(RecoverOutcome::Recovered(recovered));
     }
     let recovered = recover(&path)?;
     let Some(left) = registry.left_over()?.into_iter().find(|left| left.path == path) else {
-        return Ok(Settled::Recovered(recovered));
+        return Ok(RecoverOutcome::Recovered(recovered));
     };
-    let is = Which::at(&path).context("look at", &path)?;
+    let is = FolderIdentity::at(&path).context("look at", &path)?;
     if recovered.found == Recovered::Nothing && left.which.is_some_and(|which| which != is) {
         let why = "it is not the folder that was in RAM: mount its disk, and try again";
         let source = std::io::Error::other(why);
         return Err(Error::Io { doing: "recover", path, source });
     }
     registry.forget(&left.id);
-    Ok(Settled::Recovered(recovered))
+    Ok(RecoverOutcome::Recovered(recovered))
 }

@@ -13,8 +13,8 @@ use fsure_os::ramfs::{self, Holder, How};
 
 use super::left::clear;
 use super::session::{NAMED, PAUSE, Session, is_mounted};
-use super::told::Ended;
-use crate::ram::{Depth, Generation, How as Differs, Unequal, Untracked};
+use super::told::UnbindReport;
+use crate::ram::{CompareDepth, DifferenceKind as Differs, Generation, NoTracker, SideDifference};
 use crate::words::{Error, IoContext as _, Result, shell_command};
 
 impl Session {
@@ -27,9 +27,9 @@ impl Session {
         patience: Duration,
         is_proven: bool,
         heard: &mut dyn FnMut(&Generation),
-    ) -> Result<Ended> {
+    ) -> Result<UnbindReport> {
         self.refuse_users()?;
-        heard(&self.sync(Depth::Dates)?);
+        heard(&self.sync(CompareDepth::Dates)?);
         self.hold_still(patience, heard)?;
         let ended = self.last_generation(is_proven, heard).and_then(|ended| self.uncover(ended));
         if ended.is_err() && is_mounted(&self.entry).unwrap_or(true) {
@@ -108,7 +108,7 @@ impl Session {
                 return Err(self.in_use(&writers));
             }
             if safe.elapsed() >= self.entry.max_loss / 2 {
-                let done = self.sync(Depth::Dates)?;
+                let done = self.sync(CompareDepth::Dates)?;
                 safe = done.began;
                 heard(&done);
             }
@@ -121,10 +121,10 @@ impl Session {
         &mut self,
         is_proven: bool,
         heard: &mut dyn FnMut(&Generation),
-    ) -> Result<Ended> {
+    ) -> Result<UnbindReport> {
         // At once what was written until now: to hash everything can take minutes.
-        heard(&self.sync(Depth::Dates)?);
-        let (mut done, mut warnings) = (self.sync(Depth::Everything)?, Vec::new());
+        heard(&self.sync(CompareDepth::Dates)?);
+        let (mut done, mut warnings) = (self.sync(CompareDepth::Everything)?, Vec::new());
         let path = self.entry.path.clone();
         if let Some(first) = done.unsettled.first() {
             let (path, first) = (path.display(), first.display());
@@ -134,14 +134,18 @@ impl Session {
             return Err(Error::Usage { message, hint: Some(hint.to_owned()) });
         }
         let mut different = if is_proven { self.verify()? } else { Vec::new() };
-        let is_stray = |one: &Unequal| one.how == Differs::OnlyOnDisk;
+        let is_stray = |one: &SideDifference| one.how == Differs::OnlyOnDisk;
         if !different.is_empty() && !different.iter().any(is_stray) {
             warnings.extend(self.keep_changed(&different)?);
-            done = self.sync(Depth::Everything)?;
+            done = self.sync(CompareDepth::Everything)?;
             different = self.verify()?;
         }
         let Some(first) = different.iter().find(|one| is_stray(one)).or(different.first()) else {
-            return Ok(Ended { generation: done.number, warnings, ..Ended::default() });
+            return Ok(UnbindReport {
+                generation: done.number,
+                warnings,
+                ..UnbindReport::default()
+            });
         };
         let (count, shown) = (different.len(), first.path.display());
         let hint = match first.how {
@@ -159,7 +163,7 @@ impl Session {
 
     /// The disk side was changed behind our back, or has rotted: what is in memory is what
     /// programs saw, and is to be brought to it once more. What was there is kept, and said.
-    fn keep_changed(&mut self, different: &[Unequal]) -> Result<Option<String>> {
+    fn keep_changed(&mut self, different: &[SideDifference]) -> Result<Option<String>> {
         (self.engine, self.tracker) = (None, None);
         let changed = different.iter().filter(|one| one.how == Differs::Content);
         let changed: Vec<_> = changed.map(|one| one.path.clone()).collect();
@@ -196,7 +200,7 @@ impl Session {
     }
 
     /// Lets go of both sides and unmounts, plainly.
-    fn uncover(&mut self, mut ended: Ended) -> Result<Ended> {
+    fn uncover(&mut self, mut ended: UnbindReport) -> Result<UnbindReport> {
         let (mount, path) = (self.mount()?, self.entry.path.clone());
         let elsewhere = ramfs::mounted_elsewhere(mount.device).context("look who sees", &path)?;
         self.tracker = None;
@@ -222,8 +226,8 @@ impl Session {
 
     /// Somebody has unmounted it, lazily: what programs still write there is brought
     /// to the disk once more, and that was all.
-    pub(super) fn abandon(&mut self) -> Ended {
-        let mut ended = Ended { generation: self.generation(), ..Ended::default() };
+    pub(super) fn give_up_unmounted(&mut self) -> UnbindReport {
+        let mut ended = UnbindReport { generation: self.generation(), ..UnbindReport::default() };
         ended.warnings.push(format!(
             "{} was unmounted by somebody else: what programs go on writing to files that they \
              had open is lost",
@@ -232,7 +236,7 @@ impl Session {
         self.tracker = None;
         self.end_comparisons();
         let Some(mut engine) = self.engine.take() else { return ended };
-        let last = engine.sync(&mut Untracked, Depth::Everything, None);
+        let last = engine.sync(&mut NoTracker, CompareDepth::Everything, None);
         let closed = last.map(|last| ended.generation = last.number).and_then(|()| engine.close());
         self.bare = None;
         let left = closed.and_then(|_| self.leave());

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use fsure_os::daemon::{Started, begun, terminate};
 
 use super::registry::{Registry, Role};
-use super::told::{Failed, Told};
-use super::worker::another;
+use super::told::{DaemonEvent, Failed};
+use super::worker::already_running_error;
 use crate::words::{Error, ExitCode, IoContext as _, Result};
 
 /// Interval between checks of the worker and of signals.
@@ -24,7 +24,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(30);
 
 /// This program, as it starts itself.
 #[derive(Clone, Debug)]
-pub struct Program {
+pub struct SelfExec {
     /// Path of the executable.
     pub path: PathBuf,
     /// True if no other process restarts a keeper that was killed. It is false below
@@ -32,7 +32,7 @@ pub struct Program {
     pub is_alone: bool,
 }
 
-impl Program {
+impl SelfExec {
     fn start(&self, role: &str, id: &str) -> Result<Started> {
         let alone = if self.is_alone { "--alone" } else { "--supervised" };
         let arguments = ["ram", role, id, alone].map(OsString::from);
@@ -41,7 +41,7 @@ impl Program {
 
     /// Starts a keeper, and waits for what becomes of its folder. A signal that asks
     /// to stop meanwhile is passed on.
-    pub fn keep(&self, id: &str, call: &Call<'_>) -> Result<()> {
+    pub fn keep(&self, id: &str, call: &CallerContext<'_>) -> Result<()> {
         let mut keeper = self.start("keep", id)?;
         let (process, is_over) = (keeper.process(), AtomicBool::new(false));
         let began = begun(process).unwrap_or_default();
@@ -67,11 +67,11 @@ impl Program {
         })
     }
 
-    fn hear(&self, keeper: &mut Started, tell: &dyn Fn(&Told)) -> Result<()> {
+    fn hear(&self, keeper: &mut Started, tell: &dyn Fn(&DaemonEvent)) -> Result<()> {
         while let Some(line) = keeper.line().context("hear", &self.path)? {
             match serde_json::from_str(&line) {
-                Ok(Told::Ready { .. }) => return Ok(()),
-                Ok(Told::Failed(failed)) => return Err(failed.into()),
+                Ok(DaemonEvent::Ready { .. }) => return Ok(()),
+                Ok(DaemonEvent::Failed(failed)) => return Err(failed.into()),
                 Ok(told) => tell(&told),
                 // Not of ours: a loader's warning.
                 Err(_) => {}
@@ -82,45 +82,45 @@ impl Program {
 }
 
 /// The command that started it.
-pub struct Call<'a> {
+pub struct CallerContext<'a> {
     /// Not 0 once it is asked to end.
     pub stop: &'a AtomicUsize,
     /// Receives the messages for the user.
-    pub tell: &'a dyn Fn(&Told),
+    pub tell: &'a dyn Fn(&DaemonEvent),
 }
 
 /// A keeper in the place of one that was killed. Where it cannot be started, it is
 /// tried again.
-pub(super) fn renew(program: &Program, id: &str) -> Option<Started> {
+pub(super) fn restart_supervisor(program: &SelfExec, id: &str) -> Option<Started> {
     program.start("keep", id).ok()
 }
 
 /// Parameters of [`keep`].
-pub struct Keep<'a> {
+pub struct SupervisorConfig<'a> {
     /// Registry that has the folder.
     pub registry: &'a Registry,
     /// Id of the folder.
     pub id: &'a str,
     /// This program.
-    pub program: Program,
+    pub program: SelfExec,
     /// Not 0 once it is asked to end.
     pub stop: &'a AtomicUsize,
     /// Receives the messages of the worker.
-    pub tell: &'a dyn Fn(&Told),
+    pub tell: &'a dyn Fn(&DaemonEvent),
     /// Called often, as long as all is well.
     pub beat: &'a dyn Fn(),
 }
 
 /// Keeps until the folder is out of RAM.
-pub fn keep(keep: &Keep<'_>) -> Result<()> {
-    let Keep { registry, id, .. } = *keep;
+pub fn keep(keep: &SupervisorConfig<'_>) -> Result<()> {
+    let SupervisorConfig { registry, id, .. } = *keep;
     let Some(_role) = registry.take(id, Role::Keeper)? else {
         let gone = || Error::Internal(format!("no folder is entered as {id}"));
-        let error = registry.read(id).map_or_else(gone, |entry| another(&entry));
-        (keep.tell)(&Told::Failed(Failed::from(&error)));
+        let error = registry.read(id).map_or_else(gone, |entry| already_running_error(&entry));
+        (keep.tell)(&DaemonEvent::Failed(Failed::from(&error)));
         return Err(error);
     };
-    let mut worker: Option<Running> = None;
+    let mut worker: Option<RunningWorker> = None;
     let (mut next, mut pause, mut asked) = (Instant::now(), Duration::ZERO, 0);
     let mut last = None;
     loop {
@@ -151,7 +151,7 @@ pub fn keep(keep: &Keep<'_>) -> Result<()> {
         }
         if process.is_none() && worker.is_none() && Instant::now() >= next {
             // Where there are too many processes now there may be fewer then.
-            worker = Running::start(&keep.program, id).ok();
+            worker = RunningWorker::start(&keep.program, id).ok();
             (asked, next) = (0, Instant::now() + QUICK);
         }
         (keep.beat)();
@@ -160,14 +160,14 @@ pub fn keep(keep: &Keep<'_>) -> Result<()> {
 }
 
 /// A worker of this keeper's.
-struct Running {
+struct RunningWorker {
     lines: Receiver<String>,
     since: Instant,
     is_over: bool,
 }
 
-impl Running {
-    fn start(program: &Program, id: &str) -> Result<Self> {
+impl RunningWorker {
+    fn start(program: &SelfExec, id: &str) -> Result<Self> {
         let mut started = program.start("work", id)?;
         let (said, lines) = channel();
         std::thread::spawn(move || {
@@ -181,14 +181,14 @@ impl Running {
     }
 
     /// Passes on what it says. A failure is remembered until there is a success.
-    fn pass_on(&mut self, tell: &dyn Fn(&Told), last: &mut Option<Failed>) {
+    fn pass_on(&mut self, tell: &dyn Fn(&DaemonEvent), last: &mut Option<Failed>) {
         loop {
             match self.lines.try_recv() {
                 Ok(line) => {
                     let Ok(told) = serde_json::from_str(&line) else { continue };
                     match &told {
-                        Told::Failed(failed) => *last = Some(failed.clone()),
-                        Told::Ready { .. } => *last = None,
+                        DaemonEvent::Failed(failed) => *last = Some(failed.clone()),
+                        DaemonEvent::Ready { .. } => *last = None,
                         _ => {}
                     }
                     tell(&told);

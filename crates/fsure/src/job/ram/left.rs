@@ -10,7 +10,7 @@ use crate::ram::recover;
 use crate::words::{Error, IoContext as _, Result};
 
 /// Takes away what is left of a folder whose RAM side is gone.
-pub(super) fn clear_lost(registry: &Registry, entry: &Entry) -> Result<()> {
+pub(super) fn clear_if_unmounted(registry: &Registry, entry: &Entry) -> Result<()> {
     refuse_unseen(entry)?;
     clear(registry, entry)
 }

@@ -10,7 +10,7 @@ use super::others::Others;
 use super::preflight::reserve;
 use super::registry::{Entry, Registry, Role};
 use super::size::Use;
-use super::told::{Answer, Request, line};
+use super::told::{Request, Response, line};
 use crate::words::units::size;
 
 /// Action that a folder needs.
@@ -134,7 +134,7 @@ fn is_least(registry: &Registry, entry: &Entry) -> bool {
         let socket = registry.control(&entry.id);
         let answer = ask(&socket, &line(&Request::Status), Some(AT_ONCE)).ok()?;
         match serde_json::from_str(&answer).ok()? {
-            Answer::Status(state) => Some((state.changed, entry.id.clone())),
+            Response::Status(state) => Some((state.changed, entry.id.clone())),
             _ => None,
         }
     };

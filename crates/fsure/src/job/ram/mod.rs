@@ -25,13 +25,16 @@ mod worker;
 
 pub use backend::Backend;
 pub use client::{
-    Bind, Known, Prepared, Settled, left_over, prepare, recover_folder, request, status,
+    Bind, BindPlan, FolderStatus, RecoverOutcome, left_over, prepare, recover_folder, request,
+    status,
 };
 pub use events::Event;
-pub use keeper::{Call, Keep, Program, keep};
+pub use keeper::{CallerContext, SelfExec, SupervisorConfig, keep};
 pub use others::Others;
 pub use place::unsuitable;
 pub use preflight::{Facts, Plan, Refusal, gather, judge};
 pub use registry::{Entry, LASTING, Process, RUNTIME, Registry, Role};
-pub use told::{Answer, Difference, Ended, Failed, Name, Request, State, Synced, Told};
-pub use worker::{Work, work};
+pub use told::{
+    DaemonEvent, Difference, Failed, FolderState, Name, Request, Response, SyncReport, UnbindReport,
+};
+pub use worker::{WorkerConfig, work};

@@ -71,18 +71,18 @@ pub struct Entry {
     /// The number of its zram device, once it has one.
     pub device: Option<u32>,
     /// Identity of the folder that the path led to; `None` if it could not be determined.
-    pub which: Option<Which>,
+    pub which: Option<FolderIdentity>,
 }
 
 /// A folder, told from another at the same path, also after a start of the machine: the
 /// number of a file system is not the same then, but when a folder was made is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Which {
+pub struct FolderIdentity {
     inode: u64,
     made_ns: Option<i64>,
 }
 
-impl Which {
+impl FolderIdentity {
     /// The folder that a path leads to.
     pub fn at(path: &Path) -> std::io::Result<Self> {
         let is = Root::open(path)?.stat(b"")?;
@@ -109,7 +109,7 @@ struct Stored {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     device: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    which: Option<Which>,
+    which: Option<FolderIdentity>,
 }
 
 /// A process of ours, and what it does for a RAM folder.
@@ -455,7 +455,7 @@ mod tests {
             if !entries.is_empty() {
                 (entry.backend, entry.device) = (Backend::ZramXfs, Some(3));
                 assert_eq!(entry.source(), "/dev/zram3");
-                entry.which = Some(Which::at(folder.path()).unwrap());
+                entry.which = Some(FolderIdentity::at(folder.path()).unwrap());
             }
             registry.put(&entry).unwrap();
             assert_eq!(registry.find(&path).unwrap().as_ref(), Some(&entry));

@@ -12,11 +12,13 @@ use std::time::Duration;
 use fsure_os::ramfs::{self, Bare, Detached, Holder, How, Mounted};
 
 use super::asked::Reply;
-use super::backend::{self, Pause};
+use super::backend::{self, FreezeControl};
 use super::left::clear;
 use super::registry::{Entry, Registry};
-use super::tracker::Changing;
-use crate::ram::{Depth, Doing, Engine, Generation, OWN, Stillness, Unequal, Untracked};
+use super::tracker::ChangeTracker;
+use crate::ram::{
+    Activity, CompareDepth, Engine, Freeze, Generation, NoTracker, OWN, SideDifference,
+};
 use crate::words::{Error, ExitCode, IoContext as _, RelPath, Result};
 
 /// Attempts to copy a folder that is written to meanwhile.
@@ -38,9 +40,9 @@ pub(super) struct Session {
     /// what that covers is kept.
     pub(super) bare: Option<Bare>,
     /// `None` where all is to be looked at with the next generation.
-    pub(super) tracker: Option<Changing>,
+    pub(super) tracker: Option<ChangeTracker>,
     /// The current step, for other threads to read.
-    pub(super) doing: Doing,
+    pub(super) doing: Activity,
     /// Has comparisons end, of which each holds it.
     pub(super) no_comparison: Arc<AtomicBool>,
 }
@@ -56,7 +58,7 @@ impl Session {
         let is_there = place.is_some();
         let registry = registry.clone();
         let (engine, bare, tracker) = (None, None, None);
-        let (doing, no_comparison) = (Doing::default(), Arc::default());
+        let (doing, no_comparison) = (Activity::default(), Arc::default());
         let mut session = Self { registry, entry, engine, bare, tracker, doing, no_comparison };
         if let Some(place) = place {
             if place != session.entry.path {
@@ -139,7 +141,7 @@ impl Session {
             let clone = Detached::clone_of(&path).context("reach a second time", &path)?;
             clone.publish_privately(&disk).context("mount", &disk)?;
         }
-        let filled = self.fill_still(stop);
+        let filled = self.populate_without_changes(stop);
         if filled.is_err() && !is_mounted(&self.entry)? {
             (self.engine, self.bare) = (None, None);
             clear(&self.registry, &self.entry)?;
@@ -148,7 +150,7 @@ impl Session {
     }
 
     /// Copies until nobody has written meanwhile.
-    fn fill_still(&mut self, stop: &AtomicUsize) -> Result<()> {
+    fn populate_without_changes(&mut self, stop: &AtomicUsize) -> Result<()> {
         let (disk, path) = (self.disk(), self.entry.path.clone());
         let survey = || ramfs::survey(&disk, OWN).context("look through", &path);
         let mut changed = Vec::new();
@@ -171,7 +173,7 @@ impl Session {
             detached.publish(&path).context("mount over", &path)?;
             let ram = self.bare()?;
             engine.reach(&ram)?;
-            self.tracker = Some(Changing::begin(&ram));
+            self.tracker = Some(ChangeTracker::begin(&ram));
             engine.tell(&self.doing);
             engine.suit(self.entry.max_loss);
             self.engine = Some(engine);
@@ -210,18 +212,18 @@ impl Session {
     }
 
     /// Brings the disk side up to date.
-    pub(super) fn sync(&mut self, depth: Depth) -> Result<Generation> {
+    pub(super) fn sync(&mut self, depth: CompareDepth) -> Result<Generation> {
         // Covered by something else, that would be held still.
-        let pause = self.mount().ok().and_then(|_| Pause::of(&self.entry, &self.registry));
-        let pause = pause.as_ref().map(|pause| pause as &dyn Stillness);
+        let pause = self.mount().ok().and_then(|_| FreezeControl::of(&self.entry, &self.registry));
+        let pause = pause.as_ref().map(|pause| pause as &dyn Freeze);
         self.engine()?;
         if self.tracker.is_none() {
-            self.tracker = self.bare().ok().map(|ram| Changing::begin(&ram));
+            self.tracker = self.bare().ok().map(|ram| ChangeTracker::begin(&ram));
             // What changed before is found by looking at everything.
             self.engine()?.distrust();
         }
         let Some(mut tracker) = self.tracker.take() else {
-            return self.engine()?.sync(&mut Untracked, depth, pause);
+            return self.engine()?.sync(&mut NoTracker, depth, pause);
         };
         let done = self.engine()?.sync(&mut tracker, depth, pause);
         self.tracker = Some(tracker);
@@ -230,7 +232,7 @@ impl Session {
 
     /// Takes what has been reported until now, for the generation to come.
     pub(super) fn gather(&mut self) {
-        self.tracker.iter_mut().for_each(Changing::gather);
+        self.tracker.iter_mut().for_each(ChangeTracker::gather);
     }
 
     /// Finds files whose changes are not reported.
@@ -247,17 +249,17 @@ impl Session {
 
     /// Returns the method by which changes are found, as text.
     pub(super) fn tracking(&self) -> &'static str {
-        self.tracker.as_ref().map_or("all of it, each time", Changing::words)
+        self.tracker.as_ref().map_or("all of it, each time", ChangeTracker::words)
     }
 
     /// Returns the current step, for other threads to read.
-    pub(super) fn doing(&self) -> &Doing {
+    pub(super) fn doing(&self) -> &Activity {
         &self.doing
     }
 
     /// Returns the names that differ between the sides. The RAM side must not be written
     /// to meanwhile.
-    pub(super) fn verify(&mut self) -> Result<Vec<Unequal>> {
+    pub(super) fn verify(&mut self) -> Result<Vec<SideDifference>> {
         self.engine()?;
         self.doing.begin("read both sides and compare them");
         let different = self.engine()?.verify();

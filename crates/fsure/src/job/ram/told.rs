@@ -11,7 +11,7 @@ use crate::words::{Error, ExitCode, RelPath};
 /// Messages that a worker writes to its standard output, and that a keeper passes on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "told", rename_all = "kebab-case")]
-pub enum Told {
+pub enum DaemonEvent {
     /// The folder is in RAM, and is kept.
     Ready {
         /// True if the folder was in RAM already: a worker before this one had it.
@@ -20,7 +20,7 @@ pub enum Told {
     /// It is not, or not yet again.
     Failed(Failed),
     /// It is out of RAM.
-    Ended(Ended),
+    Ended(UnbindReport),
     /// A warning for the user.
     Warning {
         /// Text of the warning.
@@ -28,7 +28,7 @@ pub enum Told {
     },
 }
 
-impl Told {
+impl DaemonEvent {
     /// Returns the messages about its start or end, one a line.
     pub(super) fn lines(&self) -> Vec<String> {
         match self {
@@ -62,18 +62,18 @@ pub enum Request {
 /// Responses of a worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "kebab-case")]
-pub enum Answer {
+pub enum Response {
     /// Response to [`Request::Status`].
-    Status(Box<State>),
+    Status(Box<FolderState>),
     /// It is on the disk.
-    Synced(Synced),
+    Synced(SyncReport),
     /// The names that differ.
     Verified {
         /// Each name with its difference; empty if both sides are equal.
         differences: Vec<Difference>,
     },
     /// It is out of RAM.
-    Ended(Ended),
+    Ended(UnbindReport),
     /// It was not done.
     Failed(Failed),
 }
@@ -91,7 +91,7 @@ pub struct Failed {
 
 /// One generation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Synced {
+pub struct SyncReport {
     /// Its number; that of the last one if nothing had changed.
     pub generation: u64,
     /// Names made or changed.
@@ -102,7 +102,7 @@ pub struct Synced {
     pub written: u64,
     /// Duration, in milliseconds.
     pub took_ms: f64,
-    /// Files that are not brought to the disk, as in [`State::unsettled`].
+    /// Files that are not brought to the disk, as in [`FolderState::unsettled`].
     pub unsettled: Vec<String>,
     /// Time span of the moments of which its names and files are, in milliseconds; 0 if all
     /// are of one moment.
@@ -153,7 +153,7 @@ pub struct Difference {
 
 /// The end of a RAM folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ended {
+pub struct UnbindReport {
     /// The last generation.
     pub generation: u64,
     /// Path of the trash folder that is left; `None` if there is none.
@@ -164,7 +164,7 @@ pub struct Ended {
 
 /// State of a RAM folder at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct State {
+pub struct FolderState {
     /// Maximum age of a change that a crash loses, as agreed with the user, in
     /// milliseconds.
     pub max_loss_ms: u64,
@@ -221,7 +221,7 @@ pub struct State {
     pub doing_ms: u64,
 }
 
-impl State {
+impl FolderState {
     /// Returns what is wrong, as text; empty if all is well.
     pub fn wrongs(&self) -> Vec<String> {
         let mut wrongs = Vec::new();
@@ -269,14 +269,14 @@ impl From<Failed> for Error {
     }
 }
 
-impl Ended {
+impl UnbindReport {
     /// Returns the exit code of the command.
     pub fn exit_code(&self) -> ExitCode {
         if self.warnings.is_empty() { ExitCode::Clean } else { ExitCode::Differences }
     }
 }
 
-impl From<&Generation> for Synced {
+impl From<&Generation> for SyncReport {
     fn from(done: &Generation) -> Self {
         let texts = |paths: &[RelPath]| paths.iter().map(text).collect();
         Self {

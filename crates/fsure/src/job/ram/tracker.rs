@@ -12,7 +12,7 @@ use crate::words::RelPath;
 
 /// Changes since it was begun.
 #[derive(Debug)]
-pub(super) struct Changing {
+pub(super) struct ChangeTracker {
     watch: Option<Watch>,
     /// Folders with files whose changes are not reported.
     silent: BTreeSet<RelPath>,
@@ -25,7 +25,7 @@ pub(super) struct Changing {
     gathered: Changes,
 }
 
-impl Changing {
+impl ChangeTracker {
     /// Begins, before anything is copied.
     pub(super) fn begin(ram: &Path) -> Self {
         let (silent, unreported, next) = Default::default();
@@ -74,7 +74,7 @@ impl Changing {
     }
 }
 
-impl Tracker for Changing {
+impl Tracker for ChangeTracker {
     fn take(&mut self) -> Changes {
         self.unreported = std::mem::replace(&mut self.next, self.silent.clone());
         let gathered = std::mem::replace(&mut self.gathered, Changes::none());

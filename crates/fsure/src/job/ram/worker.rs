@@ -9,16 +9,18 @@ use std::time::{Duration, Instant};
 use fsure_os::control::Control;
 use fsure_os::daemon;
 
-use super::asked::{Answers, Ask, Asked, Reply, Shown, ms};
-use super::keeper::{Program, renew};
-use super::left::clear_lost;
+use super::asked::{Ask, PendingRequest, PublishedState, Reply, RequestHandler, ms};
+use super::keeper::{SelfExec, restart_supervisor};
+use super::left::clear_if_unmounted;
 use super::memory::{self, Need};
 use super::others::{LastCount, Others};
 use super::registry::{Entry, Registry, Role};
 use super::session::{Session, is_mounted, place};
 use super::size::{Place, follow};
-use super::told::{Answer, Ended, Failed, Request, State, Synced, Told, line};
-use crate::ram::{Depth, Pace};
+use super::told::{
+    DaemonEvent, Failed, FolderState, Request, Response, SyncReport, UnbindReport, line,
+};
+use crate::ram::{CompareDepth, SyncSchedule};
 use crate::words::{Error, IoContext as _, Result};
 
 /// Longest delay before a signal is noticed.
@@ -36,48 +38,50 @@ const RETRY: Duration = Duration::from_millis(50);
 const RETRY_MAX: u32 = 20;
 
 /// Parameters of [`work`].
-pub struct Work<'a> {
+pub struct WorkerConfig<'a> {
     /// Registry that has the folder.
     pub registry: &'a Registry,
     /// Id of the folder.
     pub id: &'a str,
     /// This program, by which a keeper is started.
-    pub program: Program,
+    pub program: SelfExec,
     /// Not 0 once it is asked to end.
     pub stop: &'a AtomicUsize,
     /// Receives the messages for the user.
-    pub tell: &'a (dyn Fn(&Told) + Sync),
+    pub tell: &'a (dyn Fn(&DaemonEvent) + Sync),
 }
 
 /// Works until the folder is out of RAM. Fails where it never came into it, or
 /// could not be taken over.
-pub fn work(work: &Work<'_>) -> Result<()> {
-    let Work { registry, id, .. } = *work;
+pub fn work(work: &WorkerConfig<'_>) -> Result<()> {
+    let WorkerConfig { registry, id, .. } = *work;
     let entry = registry.read(id).ok_or_else(|| Error::Usage {
         message: format!("no folder is entered as {id}"),
         hint: Some("'fsure ram bind DIR' enters one".to_owned()),
     });
-    let entry = entry.inspect_err(|error| (work.tell)(&Told::Failed(Failed::from(error))))?;
-    let told = |error: &Error| work.say(&entry, &Told::Failed(Failed::from(error)));
+    let entry =
+        entry.inspect_err(|error| (work.tell)(&DaemonEvent::Failed(Failed::from(error))))?;
+    let told = |error: &Error| work.say(&entry, &DaemonEvent::Failed(Failed::from(error)));
     let Some(_role) = registry.take(id, Role::Worker)? else {
-        return Err(another(&entry)).inspect_err(told);
+        return Err(already_running_error(&entry)).inspect_err(told);
     };
     if registry.was_published(id) && !is_mounted(&entry)? {
-        work.say(&entry, &Told::Ended(gone(registry, &entry)));
+        work.say(&entry, &DaemonEvent::Ended(unmounted_report(registry, &entry)));
         return Ok(());
     }
     let (session, adopted) =
         Session::begin(registry, entry.clone(), work.stop).inspect_err(told)?;
     let name = registry.control(id);
     let control = Control::listen(&name).context("listen at", &name).inspect_err(told)?;
-    let (asked, asks) = channel::<Asked>();
+    let (asked, asks) = channel::<PendingRequest>();
     let place = Place::default();
     let follows = entry.least.is_some();
     let count = || Others::of(registry, Some(&entry));
     let others = LastCount::new(if follows { count() } else { Others::default() });
-    let state = Mutex::new(Shown { doing: session.doing().clone(), ..Shown::default() });
+    let state =
+        Mutex::new(PublishedState { doing: session.doing().clone(), ..PublishedState::default() });
     let is_over = AtomicBool::new(false);
-    let answers = Answers::new(&state, asked);
+    let answers = RequestHandler::new(&state, asked);
     let answer = |text: Option<&str>| line(&answers.answer(text));
     let mut worker = Worker::new(work, session, &state, &place, &others);
     if adopted {
@@ -96,20 +100,20 @@ pub fn work(work: &Work<'_>) -> Result<()> {
         // Programs write as soon as `bind` has ended: the sizes are looked after by then. An
         // error says that they do not follow.
         let _ = wait.recv();
-        (work.tell)(&Told::Ready { adopted });
+        (work.tell)(&DaemonEvent::Ready { adopted });
         let ended = worker.run(&asks);
         is_over.store(true, Ordering::Relaxed);
         // Who asked meanwhile is told that it is over, and is waited for.
         drop(asks);
         ended
     });
-    work.say(&entry, &Told::Ended(ended));
+    work.say(&entry, &DaemonEvent::Ended(ended));
     Ok(())
 }
 
-impl Work<'_> {
+impl WorkerConfig<'_> {
     /// Says how it begins or ends, and notes that.
-    fn say(&self, entry: &Entry, told: &Told) {
+    fn say(&self, entry: &Entry, told: &DaemonEvent) {
         told.lines().iter().for_each(|words| self.note(entry, words));
         (self.tell)(told);
     }
@@ -125,7 +129,7 @@ impl Work<'_> {
 }
 
 /// There is a process that does what one was started for.
-pub(super) fn another(entry: &Entry) -> Error {
+pub(super) fn already_running_error(entry: &Entry) -> Error {
     Error::Usage {
         message: format!("{} is in RAM already, and a process keeps it", entry.path.display()),
         hint: Some("'fsure ram status' shows it; if it was killed, wait until it ends".to_owned()),
@@ -134,14 +138,14 @@ pub(super) fn another(entry: &Entry) -> Error {
 
 /// It was in RAM and is not any more: a worker was killed while it was about to
 /// end, or somebody has unmounted it while there was none.
-fn gone(registry: &Registry, entry: &Entry) -> Ended {
+fn unmounted_report(registry: &Registry, entry: &Entry) -> UnbindReport {
     let words = format!(
         "{} is not in RAM any more: the disk has the last generation that was brought to it",
         entry.path.display()
     );
     let mut warnings = vec![words];
-    warnings.extend(clear_lost(registry, entry).err().map(|error| error.to_string()));
-    Ended { warnings, ..Ended::default() }
+    warnings.extend(clear_if_unmounted(registry, entry).err().map(|error| error.to_string()));
+    UnbindReport { warnings, ..UnbindReport::default() }
 }
 
 /// Counts of all generations since the worker began.
@@ -156,7 +160,7 @@ struct Totals {
 
 impl Totals {
     /// Counts one; `is_new` if it has changed anything.
-    fn add(&mut self, done: &Synced, is_new: bool) {
+    fn add(&mut self, done: &SyncReport, is_new: bool) {
         self.generations += u64::from(is_new);
         self.changed += done.changed + done.removed;
         self.written += done.written;
@@ -168,17 +172,17 @@ impl Totals {
 }
 
 struct Worker<'a> {
-    work: &'a Work<'a>,
+    work: &'a WorkerConfig<'a>,
     session: Session,
-    shown: &'a Mutex<Shown>,
+    shown: &'a Mutex<PublishedState>,
     place: &'a Place,
     others: &'a LastCount,
-    pace: Pace,
+    pace: SyncSchedule,
     fenced: bool,
     /// Since when a file would not hold still.
     unsettled: Option<Instant>,
     /// The last generation, and what came of all.
-    last: Synced,
+    last: SyncReport,
     totals: Totals,
     error: Option<String>,
     cared: Instant,
@@ -194,18 +198,18 @@ struct Worker<'a> {
 
 impl<'a> Worker<'a> {
     fn new(
-        work: &'a Work<'a>,
+        work: &'a WorkerConfig<'a>,
         session: Session,
-        shown: &'a Mutex<Shown>,
+        shown: &'a Mutex<PublishedState>,
         place: &'a Place,
         others: &'a LastCount,
     ) -> Self {
         let now = Instant::now();
         place.set(session.mount().as_ref().ok());
-        let last = Synced { generation: session.generation(), ..Synced::default() };
+        let last = SyncReport { generation: session.generation(), ..SyncReport::default() };
         Self {
             work,
-            pace: Pace::new(session.entry.max_loss, now),
+            pace: SyncSchedule::new(session.entry.max_loss, now),
             session,
             shown,
             place,
@@ -225,7 +229,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Goes on until the folder is out of RAM.
-    fn run(&mut self, asks: &Receiver<Asked>) -> Ended {
+    fn run(&mut self, asks: &Receiver<PendingRequest>) -> UnbindReport {
         loop {
             let now = Instant::now();
             let due = self.due().saturating_duration_since(now);
@@ -233,7 +237,7 @@ impl<'a> Worker<'a> {
                 Ok((ask, to)) => {
                     let reply = self.reply(ask);
                     let ended = match &reply {
-                        Reply::Answer(Answer::Ended(ended)) => Some(ended.clone()),
+                        Reply::Answer(Response::Ended(ended)) => Some(ended.clone()),
                         _ => None,
                     };
                     // Who asked may have gone.
@@ -248,7 +252,7 @@ impl<'a> Worker<'a> {
             if Instant::now() >= self.due() {
                 let _ = self.sync();
             }
-            if let Some(ended) = self.end_if_asked().or_else(|| self.care()) {
+            if let Some(ended) = self.end_if_asked().or_else(|| self.health_check()) {
                 return ended;
             }
             self.show();
@@ -264,16 +268,16 @@ impl<'a> Worker<'a> {
     }
 
     fn reply(&mut self, ask: Ask) -> Reply {
-        self.follow();
+        self.follow_moved_mount();
         let answer = |answer| Ok(Reply::Answer(answer));
         let reply = match ask {
-            Ask::Request(Request::Sync) => self.sync().map(Answer::Synced).and_then(answer),
+            Ask::Request(Request::Sync) => self.sync().map(Response::Synced).and_then(answer),
             Ask::Request(Request::Unbind) => {
-                self.unbind(PATIENCE).map(Answer::Ended).and_then(answer)
+                self.unbind(PATIENCE).map(Response::Ended).and_then(answer)
             }
             // Answered by who was asked.
             Ask::Request(Request::Status | Request::Verify) => {
-                answer(Answer::Status(Box::default()))
+                answer(Response::Status(Box::default()))
             }
             Ask::Comparison => self.sync().and_then(|_| self.session.comparison()),
             Ask::Known(paths, is_new) => {
@@ -281,13 +285,13 @@ impl<'a> Worker<'a> {
                 done.and_then(|()| self.session.known(&paths))
             }
         };
-        reply.unwrap_or_else(|error| Reply::Answer(Answer::Failed(Failed::from(&error))))
+        reply.unwrap_or_else(|error| Reply::Answer(Response::Failed(Failed::from(&error))))
     }
 
     /// One generation, and what follows from its success or failure.
-    fn sync(&mut self) -> Result<Synced> {
+    fn sync(&mut self) -> Result<SyncReport> {
         self.tried = Instant::now();
-        let done = match self.session.sync(Depth::Dates) {
+        let done = match self.session.sync(CompareDepth::Dates) {
             Ok(done) => done,
             Err(error) => {
                 self.pace.failed();
@@ -300,7 +304,7 @@ impl<'a> Worker<'a> {
         self.pace.done(&done);
         let held = (!done.unsettled.is_empty()).then_some(done.began);
         self.unsettled = held.map(|began| self.unsettled.unwrap_or(began));
-        let synced = Synced::from(&done);
+        let synced = SyncReport::from(&done);
         self.totals.add(&synced, done.number > self.last.generation);
         if let Some(trash) = &synced.trash {
             let trash = self.session.uncovered(trash);
@@ -318,7 +322,7 @@ impl<'a> Worker<'a> {
         }
         // One that had nothing to do is not what one wants to know of.
         let trash = synced.trash.clone().or(self.last.trash.take());
-        self.last = Synced { trash, ..synced.clone() };
+        self.last = SyncReport { trash, ..synced.clone() };
         self.unfence();
         self.show();
         Ok(synced)
@@ -344,7 +348,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn unbind(&mut self, patience: Duration) -> Result<Ended> {
+    fn unbind(&mut self, patience: Duration) -> Result<UnbindReport> {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).state.ending = true;
         let (pace, shown) = (&mut self.pace, self.shown);
         let ended = self.session.unbind(patience, true, &mut |done| {
@@ -358,7 +362,7 @@ impl<'a> Worker<'a> {
 
     /// A signal: tries until it is out of RAM, and brings the disk up to date in
     /// between. Whoever is impatient loses no more than was agreed on.
-    fn end_if_asked(&mut self) -> Option<Ended> {
+    fn end_if_asked(&mut self) -> Option<UnbindReport> {
         if self.work.stop.load(Ordering::Relaxed) == 0 || Instant::now() < self.ending {
             return None;
         }
@@ -367,7 +371,7 @@ impl<'a> Worker<'a> {
         self.tell_failed(ended)
     }
 
-    fn tell_failed(&mut self, ended: Result<Ended>) -> Option<Ended> {
+    fn tell_failed(&mut self, ended: Result<UnbindReport>) -> Option<UnbindReport> {
         match ended {
             Ok(ended) => Some(ended),
             Err(error) => {
@@ -378,7 +382,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Goes along where a folder above it was renamed; whether it is mounted at all.
-    fn follow(&mut self) -> bool {
+    fn follow_moved_mount(&mut self) -> bool {
         let place = match place(&self.session.entry) {
             Ok(Some(place)) => place,
             Ok(None) => return false,
@@ -396,18 +400,18 @@ impl<'a> Worker<'a> {
     }
 
     /// Looks after the memory, and after the keeper.
-    fn care(&mut self) -> Option<Ended> {
+    fn health_check(&mut self) -> Option<UnbindReport> {
         if self.cared.elapsed() < CARE {
             return None;
         }
         self.cared = Instant::now();
-        let Work { registry, id, program, .. } = self.work;
+        let WorkerConfig { registry, id, program, .. } = self.work;
         self.keepers.iter_mut().for_each(|keeper| drop(keeper.reap()));
         if registry.process(id, Role::Keeper).is_none() && program.is_alone {
-            self.keepers.extend(renew(program, id));
+            self.keepers.extend(restart_supervisor(program, id));
         }
-        if !self.follow() {
-            return Some(self.session.abandon());
+        if !self.follow_moved_mount() {
+            return Some(self.session.give_up_unmounted());
         }
         self.session.look_for_disks();
         // What is mounted over it is another's: neither its room nor its size is ours.
@@ -440,7 +444,7 @@ impl<'a> Worker<'a> {
         self.warned = Some(words.to_owned());
         self.work.note(&self.session.entry, words);
         let path = self.session.entry.path.display();
-        (self.work.tell)(&Told::Warning { words: format!("{path}: {words}") });
+        (self.work.tell)(&DaemonEvent::Warning { words: format!("{path}: {words}") });
     }
 
     /// Has what is known be known to those who ask.
@@ -451,7 +455,7 @@ impl<'a> Worker<'a> {
         let entry = &self.session.entry;
         let room = fsure_os::ramfs::room(&entry.path).unwrap_or_default();
         let (files, content) = self.session.size();
-        let state = State {
+        let state = FolderState {
             max_loss_ms: ms(entry.max_loss),
             worst_loss_ms: 0,
             generation: self.last.generation,
@@ -478,7 +482,8 @@ impl<'a> Worker<'a> {
             doing: None,
             doing_ms: 0,
         };
-        let shown = Shown { state, since: Some(since), doing: self.session.doing().clone() };
+        let shown =
+            PublishedState { state, since: Some(since), doing: self.session.doing().clone() };
         *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = shown;
     }
 }

@@ -9,9 +9,9 @@ use fsure_os::block::Block as _;
 use fsure_os::{files, plain};
 use serde::Deserialize;
 
-use super::told::{Of, Told};
-use crate::crash::{Folder, Live};
-use crate::drive::{Cut, History, Image, Personality, Random};
+use super::told::{ControlResponse, ResponseData};
+use crate::crash::{LiveDrive, LiveFolder};
+use crate::drive::{Behavior, CutVariant, History, Image, Random};
 
 /// Maximum bytes of data in one request.
 const DATA_MAX: u64 = 8 << 20;
@@ -19,14 +19,14 @@ const DATA_MAX: u64 = 8 << 20;
 /// The drive that is served.
 #[derive(Debug)]
 pub(super) enum Drive {
-    Blocks(Arc<Live>),
-    Files(Folder),
+    Blocks(Arc<LiveDrive>),
+    Files(LiveFolder),
 }
 
 /// A request.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
-enum Ask {
+enum ControlRequest {
     // With braces: without them serde lets unknown fields pass.
     Status {},
     Cut { variant: String, seed: u64, to: PathBuf },
@@ -54,7 +54,7 @@ impl Drive {
     }
 }
 
-type Answer = Result<Option<Of>, String>;
+type Answer = Result<Option<ResponseData>, String>;
 
 /// Responds to a line, and returns true if that was the last request. Files are never
 /// written below `place`, a folder that this process serves itself.
@@ -63,23 +63,23 @@ pub(super) fn answer(drive: &Drive, place: Option<&Path>, line: Option<&str>) ->
         Some(line) => serde_json::from_str(line).map_err(|error| format!("no request: {error}")),
         None => Err("no request: a line is UTF-8 and has 12 MiB at most".to_owned()),
     };
-    let ends = matches!(asked, Ok(Ask::End {}));
+    let ends = matches!(asked, Ok(ControlRequest::End {}));
     let done = asked.and_then(|ask| match drive {
         Drive::Blocks(live) => of_blocks(live, place, ask),
         Drive::Files(folder) => of_files(folder, place, ask),
     });
-    (done.map_or_else(Told::refused, Told::done).to_json(), ends)
+    (done.map_or_else(ControlResponse::refused, ControlResponse::done).to_json(), ends)
 }
 
-fn of_blocks(live: &Live, place: Option<&Path>, ask: Ask) -> Answer {
+fn of_blocks(live: &LiveDrive, place: Option<&Path>, ask: ControlRequest) -> Answer {
     let done = |done: std::io::Result<()>| match done {
         Ok(()) => Ok(None),
         Err(error) => Err(error.to_string()),
     };
     match ask {
-        Ask::Status {} => Ok(Some(live.with(|drive, _| {
+        ControlRequest::Status {} => Ok(Some(live.with(|drive, _| {
             let counts = drive.counts();
-            Of::Blocks {
+            ResponseData::Blocks {
                 drive: drive.personality().to_string(),
                 size: drive.size(),
                 writes: counts.writes,
@@ -90,28 +90,28 @@ fn of_blocks(live: &Live, place: Option<&Path>, ask: Ask) -> Answer {
                 volatile_bytes: drive.volatile_bytes(),
             }
         }))),
-        Ask::Cut { variant, seed, to } => {
+        ControlRequest::Cut { variant, seed, to } => {
             let (cut, to) = (variant_of(&variant)?, outside(&to, place)?);
             keep(&live.cut(cut, &mut Random::new(seed)), to)
         }
-        Ask::Personality { drive } => {
+        ControlRequest::Personality { drive } => {
             let personality = personality(&drive)?;
             live.with(|drive, now| drive.change_personality(now, personality));
             Ok(None)
         }
-        Ask::Fail { after, times } => {
+        ControlRequest::Fail { after, times } => {
             live.with(|drive, _| drive.fail_after(after, times.unwrap_or(1)));
             Ok(None)
         }
-        Ask::Mark { n } => {
+        ControlRequest::Mark { n } => {
             live.with(|drive, _| drive.mark(n));
             Ok(None)
         }
-        Ask::Flushes {} => {
+        ControlRequest::Flushes {} => {
             let marked = history(live)?.marks().map_err(|error| forgotten(&error))?;
-            Ok(Some(Of::Flushes { flushes: marked.len() as u64, marked }))
+            Ok(Some(ResponseData::Flushes { flushes: marked.len() as u64, marked }))
         }
-        Ask::Boundary { n, to } => {
+        ControlRequest::Boundary { n, to } => {
             let to = outside(&to, place)?;
             let history = history(live)?;
             let found = history.at_flush(n).map_err(|error| forgotten(&error))?;
@@ -119,25 +119,25 @@ fn of_blocks(live: &Live, place: Option<&Path>, ask: Ask) -> Answer {
                 format!("no flush has the number {n}: there were {}", history.flushes())
             })?;
             keep(&found.image, to)?;
-            Ok(Some(Of::Boundary { marked: found.marked }))
+            Ok(Some(ResponseData::Boundary { marked: found.marked }))
         }
-        Ask::Read { offset, length } => {
+        ControlRequest::Read { offset, length } => {
             let length = usize::try_from(length.min(DATA_MAX + 1)).unwrap_or(usize::MAX);
             let mut data = vec![0; fits(length)?];
             live.read(offset, &mut data).map_err(|error| error.to_string())?;
-            Ok(Some(Of::Data { data: BASE64.encode(data) }))
+            Ok(Some(ResponseData::Data { data: BASE64.encode(data) }))
         }
-        Ask::Write { offset, data } => done(live.write(offset, &bytes(&data)?)),
-        Ask::Fua { offset, data } => done(live.write_fua(offset, &bytes(&data)?)),
-        Ask::Trim { offset, length } => done(live.trim(offset, length)),
-        Ask::Flush {} => done(live.flush()),
-        Ask::End {} => Ok(None),
+        ControlRequest::Write { offset, data } => done(live.write(offset, &bytes(&data)?)),
+        ControlRequest::Fua { offset, data } => done(live.write_fua(offset, &bytes(&data)?)),
+        ControlRequest::Trim { offset, length } => done(live.trim(offset, length)),
+        ControlRequest::Flush {} => done(live.flush()),
+        ControlRequest::End {} => Ok(None),
     }
 }
 
 /// Returns the record of all requests to a drive so far. It is read while the drive goes
 /// on.
-fn history(live: &Live) -> Result<History, String> {
+fn history(live: &LiveDrive) -> Result<History, String> {
     live.with(|drive, _| drive.history()).map_err(|error| forgotten(&error))
 }
 
@@ -146,12 +146,12 @@ pub(super) fn forgotten(error: &std::io::Error) -> String {
     format!("flushes are not remembered any more: {error}")
 }
 
-fn of_files(folder: &Folder, place: Option<&Path>, ask: Ask) -> Answer {
+fn of_files(folder: &LiveFolder, place: Option<&Path>, ask: ControlRequest) -> Answer {
     match ask {
-        Ask::Status {} => Ok(Some(folder.with(|drive, _| {
+        ControlRequest::Status {} => Ok(Some(folder.with(|drive, _| {
             let (counts, traits) = (drive.counts(), drive.traits());
             let (volatile_bytes, volatile_names) = drive.volatile();
-            Of::Files {
+            ResponseData::Files {
                 drive: traits.personality.to_string(),
                 mode: traits.mode.name(),
                 writes: counts.writes,
@@ -164,43 +164,43 @@ fn of_files(folder: &Folder, place: Option<&Path>, ask: Ask) -> Answer {
                 marked: drive.marked(),
             }
         }))),
-        Ask::Cut { variant, seed, to } => {
+        ControlRequest::Cut { variant, seed, to } => {
             let (cut, to) = (variant_of(&variant)?, outside(&to, place)?);
             let left = folder.cut(cut, &mut Random::new(seed));
             files::copy_out(&left, to).map_err(|error| unwritten(to, &error))?;
             Ok(None)
         }
-        Ask::Personality { drive } => {
+        ControlRequest::Personality { drive } => {
             let personality = personality(&drive)?;
             folder.with(|drive, now| drive.change_personality(now, personality));
             Ok(None)
         }
-        Ask::Fail { after, times } => {
+        ControlRequest::Fail { after, times } => {
             folder.with(|drive, _| drive.fail_after(after, times.unwrap_or(1)));
             Ok(None)
         }
-        Ask::Mark { n } => {
+        ControlRequest::Mark { n } => {
             folder.mark(n);
             Ok(None)
         }
-        Ask::End {} => Ok(None),
-        Ask::Flushes {}
-        | Ask::Boundary { .. }
-        | Ask::Read { .. }
-        | Ask::Write { .. }
-        | Ask::Fua { .. }
-        | Ask::Trim { .. }
-        | Ask::Flush {} => {
+        ControlRequest::End {} => Ok(None),
+        ControlRequest::Flushes {}
+        | ControlRequest::Boundary { .. }
+        | ControlRequest::Read { .. }
+        | ControlRequest::Write { .. }
+        | ControlRequest::Fua { .. }
+        | ControlRequest::Trim { .. }
+        | ControlRequest::Flush {} => {
             Err("a folder has no blocks: use '--front file', or the folder".to_owned())
         }
     }
 }
 
-fn variant_of(name: &str) -> Result<Cut, String> {
+fn variant_of(name: &str) -> Result<CutVariant, String> {
     name.parse().map_err(|error: crate::drive::UnknownCut| error.to_string())
 }
 
-fn personality(name: &str) -> Result<Personality, String> {
+fn personality(name: &str) -> Result<Behavior, String> {
     name.parse().map_err(|error: crate::drive::UnknownDrive| error.to_string())
 }
 

@@ -13,9 +13,9 @@ use fsure_os::block::{self, Served};
 use fsure_os::control::Control;
 use fsure_os::files::Front;
 
-use crate::crash::{Folder, Live, SYNCFS};
+use crate::crash::{LiveDrive, LiveFolder, SYNCFS};
 use crate::drive::files::Mode;
-use crate::drive::{Image, Latency, Personality, Traits};
+use crate::drive::{Behavior, Image, Latency, Traits};
 use crate::words::{Error, IoContext as _, Monitor, Result};
 use ask::{Drive, answer, forgotten};
 
@@ -25,7 +25,7 @@ pub struct ServeOptions {
     /// Path of the control socket.
     pub socket: PathBuf,
     /// The drive.
-    pub drive: Personality,
+    pub drive: Behavior,
     /// Time that requests to the drive take.
     pub latency: Latency,
     /// Size of the drive in bytes; for a folder, the room in it.
@@ -33,14 +33,14 @@ pub struct ServeOptions {
     /// File with the content of the drive in the beginning; `None` if it is empty.
     pub image: Option<PathBuf>,
     /// Form in which other programs see the drive, besides the socket.
-    pub front: Shown,
+    pub front: ServeFront,
     /// Folder with room for everything that is written to the drive.
     pub room: PathBuf,
 }
 
 /// Form in which other programs see a drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Shown {
+pub enum ServeFront {
     /// By the control socket only.
     Nowhere,
     /// As the only file of a folder.
@@ -112,14 +112,14 @@ pub fn serve(
 }
 
 fn drive(options: &ServeOptions) -> Result<Drive> {
-    if let Shown::Folder(_, mode) = options.front {
+    if let ServeFront::Folder(_, mode) = options.front {
         if options.image.is_some() {
             return Err(Error::Usage {
                 message: "an image is of blocks, and a folder has none".to_owned(),
                 hint: Some("leave '--image' out, and copy into the folder".to_owned()),
             });
         }
-        let folder = Folder::new(options.drive, mode, options.latency, options.size);
+        let folder = LiveFolder::new(options.drive, mode, options.latency, options.size);
         return Ok(Drive::Files(folder));
     }
     let traits = Traits { latency: options.latency, ..Traits::new(options.drive) };
@@ -127,7 +127,7 @@ fn drive(options: &ServeOptions) -> Result<Drive> {
         Some(path) => read(path, options.size)?,
         None => Image::new(options.size),
     };
-    let live = Live::new(traits, content);
+    let live = LiveDrive::new(traits, content);
     let remembers = live.with(|drive, _| drive.remember(&options.room));
     remembers.context("remember every write in", &options.room)?;
     Ok(Drive::Blocks(Arc::new(live)))
@@ -159,11 +159,11 @@ fn read(path: &Path, size: u64) -> Result<Image> {
 
 fn front(options: &ServeOptions, drive: &Drive) -> Result<Fronts> {
     match (&options.front, drive) {
-        (Shown::File(at), Drive::Blocks(drive)) => {
+        (ServeFront::File(at), Drive::Blocks(drive)) => {
             let served = block::publish(drive.clone(), at);
             Ok(Fronts::File(served.context("serve a drive in", at)?))
         }
-        (Shown::Folder(at, _), Drive::Files(folder)) => {
+        (ServeFront::Folder(at, _), Drive::Files(folder)) => {
             Ok(Fronts::Folder(folder.mount_at(at).context("serve a drive in", at)?))
         }
         _ => Ok(Fronts::Nowhere),

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::*;
 
 fn blocks() -> Drive {
-    let live = Live::new(Traits::new(Personality::Honest), Image::new(1 << 20));
+    let live = LiveDrive::new(Traits::new(Behavior::Honest), Image::new(1 << 20));
     live.with(|drive, _| drive.remember(tempfile::tempdir().unwrap().path())).unwrap();
     Drive::Blocks(Arc::new(live))
 }
@@ -106,7 +106,7 @@ fn what_cannot_be_done_is_said_and_ends_nothing() {
     }
     assert_eq!(content(&there), b"kept");
     assert!(answer(&drive, None, None).0.contains("12 MiB at most"));
-    let room = Folder::new(Personality::Honest, Mode::Strict, Latency::NONE, 1 << 20);
+    let room = LiveFolder::new(Behavior::Honest, Mode::Strict, Latency::NONE, 1 << 20);
     let folder = Drive::Files(room);
     assert!(refused(&folder, r#"{"do":"flush"}"#).contains("a folder has no blocks"));
     assert_eq!(done(&folder, r#"{"do":"status"}"#)["mode"], "strict");

@@ -4,19 +4,19 @@ use serde::Serialize;
 
 /// Response to a request, in one line.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Told {
+pub(super) struct ControlResponse {
     ok: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     /// Data that was requested, if any.
     #[serde(flatten)]
-    pub(super) of: Option<Of>,
+    pub(super) of: Option<ResponseData>,
 }
 
 /// Responses with more data than a success.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub(super) enum Of {
+pub(super) enum ResponseData {
     /// Status of a drive of blocks.
     Blocks {
         drive: String,
@@ -49,9 +49,9 @@ pub(super) enum Of {
     Data { data: String },
 }
 
-impl Told {
+impl ControlResponse {
     /// Returns the response to a request that succeeded.
-    pub(super) fn done(of: Option<Of>) -> Self {
+    pub(super) fn done(of: Option<ResponseData>) -> Self {
         Self { ok: true, error: None, of }
     }
 

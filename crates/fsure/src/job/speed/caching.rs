@@ -15,9 +15,9 @@ use fsure_os::opener::Opener;
 use fsure_os::path as os_path;
 use fsure_os::read::{Source, Way};
 
-use super::rung::{Go, Refusal, Stopwatch, Tried};
-use super::site::{REQUEST, Site};
-use crate::results::{Eviction, Line, Listener, NotRun, Series};
+use super::rung::{Refusal, RunContext, RunResult, Stopwatch};
+use super::site::{REQUEST, SpeedWorkspace};
+use crate::results::{Eviction, Listener, NotRun, ResultLine, Series};
 use crate::words::units::{self, GIB};
 
 /// The set is so many times the cache.
@@ -31,12 +31,17 @@ pub(super) const CACHE_MIN: u64 = 64 << 20;
 
 /// Reads a folder's set both ways, and reports the results. Returns the number of
 /// ways that had to be left out.
-pub(super) fn measure(site: &Site, cache: u64, go: &Go<'_>, listener: &dyn Listener) -> u64 {
+pub(super) fn measure(
+    site: &SpeedWorkspace,
+    cache: u64,
+    go: &RunContext<'_>,
+    listener: &dyn Listener,
+) -> u64 {
     let mut left_out = 0;
     for way in [Way::Cached, Way::Direct] {
         let name = if way == Way::Cached { "read cached" } else { "read uncached" };
         match Experiment::new(site, cache, way, go).and_then(|experiment| experiment.run(go)) {
-            Ok(series) => listener.measured(&Line::Series(series)),
+            Ok(series) => listener.measured(&ResultLine::Series(series)),
             Err(refusal) => {
                 left_out += 1;
                 let why = match refusal {
@@ -45,7 +50,7 @@ pub(super) fn measure(site: &Site, cache: u64, go: &Go<'_>, listener: &dyn Liste
                     Refusal::Stopped => "interrupted".into(),
                 };
                 let (name, target) = (name.to_owned(), site.target.clone());
-                listener.measured(&Line::NotRun(NotRun { name, target, why }));
+                listener.measured(&ResultLine::NotRun(NotRun { name, target, why }));
             }
         }
     }
@@ -63,7 +68,7 @@ const FILES: [&str; 2] = ["set", "planted"];
 
 /// One way, made ready.
 struct Experiment<'a> {
-    site: &'a Site,
+    site: &'a SpeedWorkspace,
     way: Way,
     cache: u64,
     set: u64,
@@ -77,11 +82,11 @@ struct Experiment<'a> {
 }
 
 impl<'a> Experiment<'a> {
-    fn new(site: &'a Site, cache: u64, way: Way, go: &Go<'_>) -> Tried<Self> {
+    fn new(site: &'a SpeedWorkspace, cache: u64, way: Way, go: &RunContext<'_>) -> RunResult<Self> {
         let (set, planted) = (cache.saturating_mul(SET), cache / PLANTED_SHARE);
         let folder = lay_out(site, set, planted, go)?;
         let (group, cache) = limited(site, cache, set)?;
-        let open = |name: &str, way| -> Tried<Source> {
+        let open = |name: &str, way| -> RunResult<Source> {
             let opener = Opener::new(Arc::new(Root::open(&folder)?), way);
             let source = opener.open(name.as_bytes(), false)?.0;
             source.let_go();
@@ -92,7 +97,7 @@ impl<'a> Experiment<'a> {
         Ok(Self { site, way, cache, set, planted, stream, buffer, group })
     }
 
-    fn run(mut self, go: &Go<'_>) -> Tried<Series> {
+    fn run(mut self, go: &RunContext<'_>) -> RunResult<Series> {
         read(&self.planted, &mut self.buffer, go, |_| ())?;
         let before = self.planted.in_memory();
         let watch = Stopwatch::start(None);
@@ -152,7 +157,12 @@ fn no_cpu_time() -> Refusal {
 }
 
 /// Writes both files, if the other way has not.
-fn lay_out(site: &Site, set: u64, planted: u64, go: &Go<'_>) -> Tried<PathBuf> {
+fn lay_out(
+    site: &SpeedWorkspace,
+    set: u64,
+    planted: u64,
+    go: &RunContext<'_>,
+) -> RunResult<PathBuf> {
     let folder = site.path().join(FOLDER);
     os_path::make_folder(&folder)?;
     for (name, size) in FILES.into_iter().zip([set, planted]) {
@@ -171,7 +181,7 @@ fn lay_out(site: &Site, set: u64, planted: u64, go: &Go<'_>) -> Tried<PathBuf> {
 
 /// A control group of that much memory with this process in it; without one, as
 /// much memory as is free, if the set is larger.
-fn limited(site: &Site, cache: u64, set: u64) -> Tried<(Option<Group>, u64)> {
+fn limited(site: &SpeedWorkspace, cache: u64, set: u64) -> RunResult<(Option<Group>, u64)> {
     let group = Group::create(&site.scratch, cache);
     let why = match group.and_then(|group| group.take(std::process::id()).map(|()| group)) {
         Ok(group) => return Ok((Some(group), cache)),
@@ -191,7 +201,12 @@ fn limited(site: &Site, cache: u64, set: u64) -> Tried<(Option<Group>, u64)> {
 }
 
 /// Reads a file from its beginning to its end.
-fn read(source: &Source, buffer: &mut Buffer, go: &Go<'_>, mut done: impl FnMut(u64)) -> Tried<()> {
+fn read(
+    source: &Source,
+    buffer: &mut Buffer,
+    go: &RunContext<'_>,
+    mut done: impl FnMut(u64),
+) -> RunResult<()> {
     let mut at = 0;
     loop {
         let bytes = source.read_at(buffer, at, REQUEST as usize)?.bytes as u64;

@@ -5,7 +5,7 @@
 use serde::Serialize;
 
 use super::super::company;
-use crate::results::{Header, Line, Measurement, Rung, Stored};
+use crate::results::{Header, Measurement, ResultLine, Rung, StoredResult};
 use crate::sample::{Difference, difference};
 use crate::words::{Error, ExitCode, Result, units};
 
@@ -67,7 +67,7 @@ impl Changes {
 
 /// Compares two results of `speed`. Folders are paired in their order, so that
 /// one disk can be compared with another.
-pub fn compare_speed(before: &Stored, after: &Stored) -> Result<Changes> {
+pub fn compare_speed(before: &StoredResult, after: &StoredResult) -> Result<Changes> {
     for stored in [before, after] {
         if stored.header.kind != Measurement::Speed {
             return Err(Error::Usage {
@@ -98,11 +98,11 @@ fn same_unit(pair: &(&Rung, &Rung)) -> bool {
     pair.0.unit == pair.1.unit
 }
 
-fn rungs(stored: &Stored) -> Vec<&Rung> {
+fn rungs(stored: &StoredResult) -> Vec<&Rung> {
     let lines = stored.lines.iter();
     lines
         .filter_map(|line| match line {
-            Line::Rung(rung) => Some(rung),
+            ResultLine::Rung(rung) => Some(rung),
             _ => None,
         })
         .collect()
@@ -155,7 +155,7 @@ fn least_p(before: usize, after: usize) -> f64 {
     (2.0 / ways).min(1.0)
 }
 
-fn unlike(before: &Stored, after: &Stored) -> Vec<String> {
+fn unlike(before: &StoredResult, after: &StoredResult) -> Vec<String> {
     let mut unlike = Vec::new();
     let mut held = |what: &str, one: &str, other: &str| {
         if one != other {
@@ -187,7 +187,7 @@ fn unlike(before: &Stored, after: &Stored) -> Vec<String> {
         match &stored.summary {
             None => unlike.push(format!("the {which} result was cut off before its end")),
             Some(summary) => {
-                let trouble = company::trouble(&summary.noise);
+                let trouble = company::describe_noise(&summary.noise);
                 unlike.extend(trouble.map(|trouble| format!("during the {which}, {trouble}")));
             }
         }
@@ -196,7 +196,7 @@ fn unlike(before: &Stored, after: &Stored) -> Vec<String> {
 }
 
 /// The setup of the first, with its folders called as in the second.
-fn setup(before: &Stored, after: &Stored) -> Vec<(String, String)> {
+fn setup(before: &StoredResult, after: &StoredResult) -> Vec<(String, String)> {
     let renamed = |name: &String| {
         let targets = before.header.targets.iter().zip(&after.header.targets);
         let mut named = targets.filter_map(|(old, new)| {

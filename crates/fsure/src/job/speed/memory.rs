@@ -9,8 +9,8 @@ use std::thread;
 use fsure_os::buffer::Buffer;
 use fsure_os::stream;
 
-use super::pool::{POOL, Pool};
-use super::rung::{Go, MEMORY, MIB_PER_S, Run, Rung, Spec, Stopwatch, Tried};
+use super::pool::{DataPool, POOL};
+use super::rung::{MEMORY, MIB_PER_S, Run, RunContext, RunResult, Rung, Spec, Stopwatch};
 use crate::scan::hash::{BLOCK, SequentialDigests, block_value, merge_blocks};
 use crate::words::{Algorithm, AlgorithmSet, Digests, units};
 
@@ -18,7 +18,7 @@ use crate::words::{Algorithm, AlgorithmSet, Digests, units};
 pub(super) const PV_BLOCK: usize = 400 << 10;
 
 /// Everything of this file, in the order of the ladder.
-pub(super) fn rungs(pool: &Arc<Pool>, size: u64) -> Vec<Box<dyn Rung>> {
+pub(super) fn rungs(pool: &Arc<DataPool>, size: u64) -> Vec<Box<dyn Rung>> {
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     let mut rungs: Vec<Box<dyn Rung>> = vec![
         Box::new(Void { size, void: None, block: vec![0; PV_BLOCK] }),
@@ -49,12 +49,12 @@ impl Rung for Void {
         spec("void".to_owned())
     }
 
-    fn prepare(&mut self, _go: &Go<'_>) -> Tried<()> {
+    fn prepare(&mut self, _go: &RunContext<'_>) -> RunResult<()> {
         self.void = Some(stream::Void::open()?);
         Ok(())
     }
 
-    fn once(&mut self, go: &Go<'_>) -> Tried<Run> {
+    fn once(&mut self, go: &RunContext<'_>) -> RunResult<Run> {
         let Some(void) = &mut self.void else { unreachable!("prepared before it is run") };
         let watch = Stopwatch::start(None);
         let mut done = 0;
@@ -75,7 +75,7 @@ impl Rung for Void {
 
 /// Memory to memory.
 struct Copy {
-    pool: Arc<Pool>,
+    pool: Arc<DataPool>,
     target: Option<Buffer>,
 }
 
@@ -87,12 +87,12 @@ impl Rung for Copy {
         spec("memory copy".to_owned())
     }
 
-    fn prepare(&mut self, _go: &Go<'_>) -> Tried<()> {
+    fn prepare(&mut self, _go: &RunContext<'_>) -> RunResult<()> {
         self.target = Some(Buffer::new(POOL)?);
         Ok(())
     }
 
-    fn once(&mut self, go: &Go<'_>) -> Tried<Run> {
+    fn once(&mut self, go: &RunContext<'_>) -> RunResult<Run> {
         let Some(target) = &mut self.target else { unreachable!("prepared before it is run") };
         let watch = Stopwatch::start(None);
         for _ in 0..COPIES {
@@ -113,7 +113,7 @@ impl Rung for Copy {
 
 /// A digest of what is in memory.
 struct Hash {
-    pool: Arc<Pool>,
+    pool: Arc<DataPool>,
     algorithm: Algorithm,
     cores: usize,
 }
@@ -124,14 +124,14 @@ impl Rung for Hash {
         spec(format!("hash {}{all}", self.algorithm.name()))
     }
 
-    fn once(&mut self, go: &Go<'_>) -> Tried<Run> {
+    fn once(&mut self, go: &RunContext<'_>) -> RunResult<Run> {
         let watch = Stopwatch::start(None);
         let each = || hash(self.algorithm, self.pool.all(), go);
         thread::scope(|scope| {
             let others: Vec<_> = (1..self.cores).map(|_| scope.spawn(each)).collect();
             let mine = each();
             let joined = others.into_iter().map(|one| one.join().expect("hashing cannot fail"));
-            joined.fold(mine, Tried::and)
+            joined.fold(mine, RunResult::and)
         })?;
         Ok(watch.stop(POOL as u64 * self.cores as u64))
     }
@@ -149,7 +149,7 @@ impl Rung for Hash {
 }
 
 /// Hashes it as a reader does: block by block.
-fn hash(algorithm: Algorithm, content: &[u8], go: &Go<'_>) -> Tried<()> {
+fn hash(algorithm: Algorithm, content: &[u8], go: &RunContext<'_>) -> RunResult<()> {
     let mut in_order = SequentialDigests::new(AlgorithmSet::of(&[algorithm]));
     let mut values = Vec::new();
     for (place, block) in (0..).zip(content.chunks(BLOCK as usize)) {

@@ -26,17 +26,17 @@ use std::time::{Duration, Instant};
 use fsure_os::scratch::Scratch;
 use fsure_os::{machine, path as os_path};
 
-use super::company::{self, Company};
+use super::company::{self, NoiseMeter};
 use crate::results::{
-    Header, Line, Listener, Measurement, Rung as RungLine, Step, Summary, Target, VERSION,
+    Header, Listener, Measurement, ResultLine, Rung as RungLine, Step, Summary, Target, VERSION,
 };
 use crate::words::{Clock, Error, ExitCode, IoContext as _, Monitor, Result, units};
 
 pub use compare::{Change, Changes, compare_speed};
 
-use pool::Pool;
-use rung::{Go, Rung};
-use site::Site;
+use pool::DataPool;
+use rung::{RunContext, Rung};
+use site::SpeedWorkspace;
 
 /// Content that is written and hashed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -100,19 +100,19 @@ const SLICES: f64 = 20.0;
 pub fn speed(options: &SpeedOptions, listener: &dyn Listener) -> Result<ExitCode> {
     check(options)?;
     let began = Instant::now();
-    let company = Company::begin();
-    let told = Told { listener, rungs: Mutex::default() };
-    let pool = Arc::new(Pool::new(options.data).context("have memory for", "data".as_ref())?);
+    let company = NoiseMeter::begin();
+    let told = RungCollector { listener, rungs: Mutex::default() };
+    let pool = Arc::new(DataPool::new(options.data).context("have memory for", "data".as_ref())?);
     let sites = sites(options, &pool)?;
     let rungs = chosen(ladder(options, &pool, &sites), &options.rungs)?;
     let machine = company::machine();
     let cores = machine.cores;
-    told.measured(&Line::Result(header(options, machine, &sites)));
+    told.measured(&ResultLine::Result(header(options, machine, &sites)));
     for words in sites.iter().filter_map(|site| site.bounded.clone()) {
         warn(&told, words);
     }
     let stop = || listener.stop_requested();
-    let go = Go { now: &|| began.elapsed(), end: options.budget, stop: &stop };
+    let go = RunContext { now: &|| began.elapsed(), end: options.budget, stop: &stop };
     let caching = sites.iter().zip(options.cache.iter().cycle());
     let left_out: u64 =
         caching.map(|(site, cache)| caching::measure(site, *cache, &go, &told)).sum();
@@ -121,7 +121,7 @@ pub fn speed(options: &SpeedOptions, listener: &dyn Listener) -> Result<ExitCode
     let lines = told.rungs.lock().unwrap_or_else(PoisonError::into_inner).clone();
     for site in &sites {
         if let Some(limit) = verifying::limit(&site.target, &lines) {
-            told.measured(&Line::Limit(limit));
+            told.measured(&ResultLine::Limit(limit));
         }
     }
     if !climbed.cut_short.is_empty() && listener.stop_requested().is_none() {
@@ -136,7 +136,7 @@ pub fn speed(options: &SpeedOptions, listener: &dyn Listener) -> Result<ExitCode
         None if climbed.measured == 0 => ExitCode::Incomplete,
         None => ExitCode::Clean,
     };
-    told.measured(&Line::Summary(Summary {
+    told.measured(&ResultLine::Summary(Summary {
         seconds: began.elapsed().as_secs_f64(),
         noise,
         measured: climbed.measured,
@@ -148,12 +148,12 @@ pub fn speed(options: &SpeedOptions, listener: &dyn Listener) -> Result<ExitCode
 
 /// A listener that passes on all lines, and keeps the rungs for the lines that follow
 /// from them.
-struct Told<'a> {
+struct RungCollector<'a> {
     listener: &'a dyn Listener,
     rungs: Mutex<Vec<RungLine>>,
 }
 
-impl Monitor for Told<'_> {
+impl Monitor for RungCollector<'_> {
     fn warn(&self, message: &str) {
         self.listener.warn(message);
     }
@@ -163,9 +163,9 @@ impl Monitor for Told<'_> {
     }
 }
 
-impl Listener for Told<'_> {
-    fn measured(&self, line: &Line) {
-        if let Line::Rung(rung) = line {
+impl Listener for RungCollector<'_> {
+    fn measured(&self, line: &ResultLine) {
+        if let ResultLine::Rung(rung) = line {
             self.rungs.lock().unwrap_or_else(PoisonError::into_inner).push(rung.clone());
         }
         self.listener.measured(line);
@@ -177,7 +177,7 @@ impl Listener for Told<'_> {
 }
 
 fn warn(listener: &dyn Listener, words: String) {
-    listener.measured(&Line::Warning { words });
+    listener.measured(&ResultLine::Warning { words });
 }
 
 fn cut_short(names: &[String], options: &SpeedOptions) -> String {
@@ -212,7 +212,7 @@ fn check(options: &SpeedOptions) -> Result<()> {
 }
 
 /// The folders, ready to be measured.
-fn sites(options: &SpeedOptions, pool: &Arc<Pool>) -> Result<Vec<Arc<Site>>> {
+fn sites(options: &SpeedOptions, pool: &Arc<DataPool>) -> Result<Vec<Arc<SpeedWorkspace>>> {
     let resolved = |folder: &PathBuf| os_path::resolve(folder).context("find", folder);
     let folders = options.targets.iter().map(resolved).collect::<Result<Vec<_>>>()?;
     // A line names its folder by text, so that two of one name are one.
@@ -232,7 +232,7 @@ fn sites(options: &SpeedOptions, pool: &Arc<Pool>) -> Result<Vec<Arc<Site>>> {
         let scratch = Scratch::create(&folder, options.guard.as_deref());
         let scratch = scratch.context("make a folder to measure in", &folder)?;
         let (memory, slice) = (machine::available_memory(), options.budget.div_f64(SLICES));
-        Site::new(folder, scratch, (options.size, memory), slice, pool).map(Arc::new)
+        SpeedWorkspace::new(folder, scratch, (options.size, memory), slice, pool).map(Arc::new)
     };
     folders.iter().cloned().map(one).collect()
 }
@@ -243,7 +243,11 @@ fn text(folder: &Path) -> String {
 }
 
 /// All rungs that there are, in the order of the ladder.
-fn ladder(options: &SpeedOptions, pool: &Arc<Pool>, sites: &[Arc<Site>]) -> Vec<Box<dyn Rung>> {
+fn ladder(
+    options: &SpeedOptions,
+    pool: &Arc<DataPool>,
+    sites: &[Arc<SpeedWorkspace>],
+) -> Vec<Box<dyn Rung>> {
     let mut rungs = memory::rungs(pool, options.size);
     // Anywhere: nothing of what is measured lies there.
     if let Some(site) = sites.first() {
@@ -285,7 +289,11 @@ fn chosen(rungs: Vec<Box<dyn Rung>>, wanted: &[String]) -> Result<Vec<Box<dyn Ru
     Ok(rungs.into_iter().filter(|rung| is_wanted(&rung.spec().name)).collect())
 }
 
-fn header(options: &SpeedOptions, machine: crate::results::Machine, sites: &[Arc<Site>]) -> Header {
+fn header(
+    options: &SpeedOptions,
+    machine: crate::results::Machine,
+    sites: &[Arc<SpeedWorkspace>],
+) -> Header {
     let runs = options.runs.map_or_else(
         || format!("until sure to {:.0} %", schedule::NARROW * 100.0),
         |runs| runs.to_string(),

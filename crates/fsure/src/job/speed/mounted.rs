@@ -12,8 +12,8 @@ use fsure_os::zram::Zram;
 use fsure_os::{machine, path as os_path, plain, pv};
 
 use super::memory::PV_BLOCK;
-use super::rung::{Go, MEMORY, MIB_PER_S, Refusal, Run, Rung, Spec, Stopwatch, Tried};
-use super::site::Site;
+use super::rung::{MEMORY, MIB_PER_S, Refusal, Run, RunContext, RunResult, Rung, Spec, Stopwatch};
+use super::site::SpeedWorkspace;
 use crate::words::units;
 
 /// Files of the stream's size that are in memory at the same time, on the two
@@ -25,7 +25,11 @@ const SPARE: u64 = 64 << 20;
 
 /// Everything of this file, in the order of the ladder. The folder is where the
 /// mount points are; `program` is asked to serve FUSE.
-pub(super) fn rungs(site: &Arc<Site>, size: u64, program: Option<PathBuf>) -> Vec<Box<dyn Rung>> {
+pub(super) fn rungs(
+    site: &Arc<SpeedWorkspace>,
+    size: u64,
+    program: Option<PathBuf>,
+) -> Vec<Box<dyn Rung>> {
     let free = machine::available_memory().unwrap_or(u64::MAX);
     let size = size.min(free / MEMORY_SHARE);
     let mut rungs: Vec<Box<dyn Rung>> = Vec::new();
@@ -88,7 +92,7 @@ struct Stage {
     size: u64,
     program: Option<PathBuf>,
     /// Last: what is mounted lies in its folder.
-    site: Arc<Site>,
+    site: Arc<SpeedWorkspace>,
 }
 
 /// In the order in which it has to go.
@@ -124,7 +128,7 @@ impl Stage {
     }
 
     /// The folder to write in; mounts it the first time.
-    fn folder(&self) -> Tried<PathBuf> {
+    fn folder(&self) -> RunResult<PathBuf> {
         let mut up = self.up();
         if let Some(up) = &*up {
             return Ok(up.path());
@@ -140,7 +144,7 @@ impl Stage {
         os_path::make_folder(&path).map(|()| path)
     }
 
-    fn mount(&self) -> Tried<Up> {
+    fn mount(&self) -> RunResult<Up> {
         let space = Namespace::of_user()?;
         let room = 2 * self.size + SPARE;
         if self.kind == Kind::Zram {
@@ -175,7 +179,7 @@ impl Stage {
     }
 
     /// Writes the file that is written over and read, if it is not there yet.
-    fn lay_out(&self, go: &Go<'_>) -> Tried<()> {
+    fn lay_out(&self, go: &RunContext<'_>) -> RunResult<()> {
         let path = self.folder()?.join(KEPT);
         let mut up = self.up();
         if let Some(up) = up.as_mut().filter(|up| up.kept.is_none()) {
@@ -186,7 +190,7 @@ impl Stage {
         Ok(())
     }
 
-    fn write(&self, writer: &Writer, go: &Go<'_>) -> Tried<()> {
+    fn write(&self, writer: &Writer, go: &RunContext<'_>) -> RunResult<()> {
         self.site.fill(writer, self.size, PV_BLOCK as u64, go)
     }
 }
@@ -198,7 +202,7 @@ struct Mounted {
 }
 
 impl Mounted {
-    fn first_write(&self, go: &Go<'_>) -> Tried<Run> {
+    fn first_write(&self, go: &RunContext<'_>) -> RunResult<Run> {
         let stage = &self.stage;
         let path = stage.folder()?.join("written");
         stage.site.have_memory(stage.size)?;
@@ -216,7 +220,7 @@ impl Mounted {
         written.map(|()| run)
     }
 
-    fn rewrite(&self, go: &Go<'_>) -> Tried<Run> {
+    fn rewrite(&self, go: &RunContext<'_>) -> RunResult<Run> {
         let up = self.stage.up();
         let Some(writer) = up.as_ref().and_then(|up| up.kept.as_ref()) else {
             unreachable!("prepared before it is run")
@@ -226,7 +230,7 @@ impl Mounted {
         Ok(watch.stop(self.stage.size))
     }
 
-    fn read(&self, go: &Go<'_>) -> Tried<Run> {
+    fn read(&self, go: &RunContext<'_>) -> RunResult<Run> {
         use std::io::Read as _;
         let mut file = plain::open(&self.stage.folder()?.join(KEPT))?;
         let mut block = vec![0; PV_BLOCK];
@@ -308,14 +312,14 @@ impl Rung for Mounted {
         Spec { name, target: MEMORY.to_owned(), unit: MIB_PER_S }
     }
 
-    fn prepare(&mut self, go: &Go<'_>) -> Tried<()> {
+    fn prepare(&mut self, go: &RunContext<'_>) -> RunResult<()> {
         match self.what {
             Act::FirstWrite => self.stage.folder().map(|_| ()),
             Act::Rewrite | Act::Read => self.stage.lay_out(go),
         }
     }
 
-    fn once(&mut self, go: &Go<'_>) -> Tried<Run> {
+    fn once(&mut self, go: &RunContext<'_>) -> RunResult<Run> {
         match self.what {
             Act::FirstWrite => self.first_write(go),
             Act::Rewrite => self.rewrite(go),
@@ -341,7 +345,7 @@ impl Rung for Mounted {
 
 /// The founders' own line.
 pub(super) struct Pv {
-    pub(super) site: Arc<Site>,
+    pub(super) site: Arc<SpeedWorkspace>,
 }
 
 /// Their ten runs.
@@ -356,7 +360,7 @@ impl Rung for Pv {
         Some(PV_RUNS)
     }
 
-    fn once(&mut self, go: &Go<'_>) -> Tried<Run> {
+    fn once(&mut self, go: &RunContext<'_>) -> RunResult<Run> {
         self.site.require_room(pv::BYTES)?;
         let path = self.site.path().join("pv");
         let watch = Stopwatch::start(self.site.meter.as_ref());

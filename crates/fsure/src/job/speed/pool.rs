@@ -20,11 +20,11 @@ const WORDS: &str = "the of and to in a is that for it as was with be by on not 
                      most made after also did many before must through years where much your way";
 
 /// Data for all rungs, in huge pages and aligned for direct writes.
-pub(super) struct Pool {
+pub(super) struct DataPool {
     memory: Buffer,
 }
 
-impl Pool {
+impl DataPool {
     /// Fills memory with data of a kind.
     pub(super) fn new(data: Data) -> io::Result<Self> {
         let mut memory = Buffer::new(POOL)?;
@@ -85,7 +85,7 @@ mod tests {
         assert!(target.iter().all(|byte| byte.is_ascii_lowercase() || b" \n".contains(byte)));
         random(&mut target);
         assert!(target.iter().filter(|byte| **byte > 127).count().abs_diff(2500) < 250);
-        let pool = Pool::new(Data::Zeros).unwrap();
+        let pool = DataPool::new(Data::Zeros).unwrap();
         assert_eq!(pool.at(POOL as u64 - 4, 9).len(), 4);
         assert_eq!(pool.at(3 * POOL as u64, 9).len(), 9);
     }

@@ -57,7 +57,7 @@ impl From<std::io::Error> for Refusal {
 }
 
 /// The result of a step that may be refused.
-pub(super) type Tried<T> = std::result::Result<T, Refusal>;
+pub(super) type RunResult<T> = std::result::Result<T, Refusal>;
 
 /// One rung. Dropping it takes back whatever it made.
 pub(super) trait Rung {
@@ -65,7 +65,7 @@ pub(super) trait Rung {
     fn spec(&self) -> Spec;
 
     /// Makes what the runs need; its time is of the budget and not of a run.
-    fn prepare(&mut self, _go: &Go<'_>) -> Tried<()> {
+    fn prepare(&mut self, _go: &RunContext<'_>) -> RunResult<()> {
         Ok(())
     }
 
@@ -76,7 +76,7 @@ pub(super) trait Rung {
     }
 
     /// Runs once. What it needs before and after is not in its seconds.
-    fn once(&mut self, go: &Go<'_>) -> Tried<Run>;
+    fn once(&mut self, go: &RunContext<'_>) -> RunResult<Run>;
 
     /// Returns one line on what was truly measured; called after the runs.
     fn measured(&self) -> String;
@@ -85,7 +85,7 @@ pub(super) trait Rung {
 /// The conditions for a run to go on. They are checked in the middle of every long
 /// run, a few times a second at least, so that neither a slow disk nor a dead one
 /// outlasts the budget or a signal.
-pub(super) struct Go<'a> {
+pub(super) struct RunContext<'a> {
     /// Time since the whole run began.
     pub(super) now: &'a (dyn Fn() -> Duration + Sync),
     /// Time at which the budget is spent, since the whole run began.
@@ -94,9 +94,9 @@ pub(super) struct Go<'a> {
     pub(super) stop: &'a (dyn Fn() -> Option<ExitCode> + Sync),
 }
 
-impl Go<'_> {
+impl RunContext<'_> {
     /// Fails once the budget is spent or the user wants to stop.
-    pub(super) fn check(&self) -> Tried<()> {
+    pub(super) fn check(&self) -> RunResult<()> {
         if (self.stop)().is_some() {
             return Err(Refusal::Stopped);
         }

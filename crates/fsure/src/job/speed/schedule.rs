@@ -7,8 +7,8 @@
 
 use std::time::Duration;
 
-use super::rung::{FILES_PER_S, Go, Refusal, Run, Rung};
-use crate::results::{self, Line, Listener, NotRun, Step};
+use super::rung::{FILES_PER_S, Refusal, Run, RunContext, Rung};
+use crate::results::{self, Listener, NotRun, ResultLine, Step};
 use crate::sample::Spread;
 use crate::words::units::{GIB, MIB};
 
@@ -21,7 +21,7 @@ pub(super) const NARROW: f64 = 0.05;
 
 /// The outcome of the ladder.
 #[derive(Debug, Default)]
-pub(super) struct Climbed {
+pub(super) struct ScheduleResult {
     /// Rungs measured.
     pub(super) measured: u64,
     /// Rungs left out.
@@ -53,12 +53,12 @@ enum After {
 pub(super) fn climb(
     rungs: Vec<Box<dyn Rung>>,
     runs: Option<usize>,
-    go: &Go<'_>,
+    go: &RunContext<'_>,
     listener: &dyn Listener,
-) -> Climbed {
+) -> ScheduleResult {
     let new = |rung| Some(Turn { rung, warm_up: None, runs: Vec::new(), longest: Duration::ZERO });
     let mut turns: Vec<Option<Turn>> = rungs.into_iter().map(new).collect();
-    let mut climber = Climber { runs, go, listener, climbed: Climbed::default() };
+    let mut climber = Scheduler { runs, go, listener, climbed: ScheduleResult::default() };
     for round in 0_u64.. {
         let open: Vec<_> = (0..turns.len()).filter(|place| turns[*place].is_some()).collect();
         if open.is_empty() {
@@ -85,14 +85,14 @@ fn shuffled(mut places: Vec<usize>, round: u64) -> Vec<usize> {
     places
 }
 
-struct Climber<'a> {
+struct Scheduler<'a> {
     runs: Option<usize>,
-    go: &'a Go<'a>,
+    go: &'a RunContext<'a>,
     listener: &'a dyn Listener,
-    climbed: Climbed,
+    climbed: ScheduleResult,
 }
 
-impl Climber<'_> {
+impl Scheduler<'_> {
     fn turn(&mut self, turn: &mut Turn) -> After {
         let began = (self.go.now)();
         let spec = turn.rung.spec();
@@ -161,7 +161,7 @@ impl Climber<'_> {
         };
         self.climbed.not_run += 1;
         let (name, target) = (spec.name, spec.target);
-        self.listener.measured(&Line::NotRun(NotRun { name, target, why }));
+        self.listener.measured(&ResultLine::NotRun(NotRun { name, target, why }));
     }
 
     fn no_time(&self, turn: &Turn) -> String {
@@ -181,13 +181,13 @@ impl Climber<'_> {
     }
 
     fn warn(&self, words: String) {
-        self.listener.measured(&Line::Warning { words });
+        self.listener.measured(&ResultLine::Warning { words });
     }
 
     fn tell(&mut self, turn: &Turn) {
         if let Some(rung) = line(turn) {
             self.climbed.measured += 1;
-            self.listener.measured(&Line::Rung(rung));
+            self.listener.measured(&ResultLine::Rung(rung));
         }
     }
 }

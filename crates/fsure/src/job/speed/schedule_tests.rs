@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::*;
-use crate::results::Line;
+use crate::results::ResultLine;
 use crate::words::{ExitCode, Monitor};
 
 /// Milliseconds since the beginning, and whose turns there were.
@@ -14,7 +14,7 @@ use crate::words::{ExitCode, Monitor};
 struct World {
     now_ms: AtomicU64,
     turns: Mutex<Vec<String>>,
-    lines: Mutex<Vec<Line>>,
+    lines: Mutex<Vec<ResultLine>>,
     /// Stops the run behind so many turns.
     stop_after: Option<usize>,
 }
@@ -24,10 +24,15 @@ impl World {
         self.now_ms.fetch_add(milliseconds, Ordering::Relaxed);
     }
 
-    fn climb(&self, rungs: Vec<Box<dyn Rung>>, runs: Option<usize>, budget_ms: u64) -> Climbed {
+    fn climb(
+        &self,
+        rungs: Vec<Box<dyn Rung>>,
+        runs: Option<usize>,
+        budget_ms: u64,
+    ) -> ScheduleResult {
         let now = || Duration::from_millis(self.now_ms.load(Ordering::Relaxed));
         let stop = || self.stop_requested();
-        let go = Go { now: &now, end: Duration::from_millis(budget_ms), stop: &stop };
+        let go = RunContext { now: &now, end: Duration::from_millis(budget_ms), stop: &stop };
         climb(rungs, runs, &go, self)
     }
 
@@ -36,7 +41,7 @@ impl World {
         lines
             .iter()
             .filter_map(|line| match line {
-                Line::Rung(rung) => Some(rung.clone()),
+                ResultLine::Rung(rung) => Some(rung.clone()),
                 _ => None,
             })
             .collect()
@@ -47,7 +52,7 @@ impl World {
         lines
             .iter()
             .filter_map(|line| match line {
-                Line::NotRun(left) => Some((left.name.clone(), left.why.clone())),
+                ResultLine::NotRun(left) => Some((left.name.clone(), left.why.clone())),
                 _ => None,
             })
             .collect()
@@ -62,7 +67,7 @@ impl Monitor for World {
 }
 
 impl Listener for World {
-    fn measured(&self, line: &Line) {
+    fn measured(&self, line: &ResultLine) {
         self.lines.lock().unwrap().push(line.clone());
     }
 }
@@ -80,7 +85,7 @@ impl Rung for Fake {
         super::super::rung::Spec { name: self.1.to_owned(), target, unit }
     }
 
-    fn once(&mut self, _go: &Go<'_>) -> super::super::rung::Tried<Run> {
+    fn once(&mut self, _go: &RunContext<'_>) -> super::super::rung::RunResult<Run> {
         let takes = self.2[self.3 % self.2.len()];
         self.3 += 1;
         if takes == 0 {
@@ -174,7 +179,7 @@ fn what_breaks_by_the_stop_is_interrupted() {
             fake(self.0, "served", &[]).spec()
         }
 
-        fn once(&mut self, _go: &Go<'_>) -> super::super::rung::Tried<Run> {
+        fn once(&mut self, _go: &RunContext<'_>) -> super::super::rung::RunResult<Run> {
             self.0.turns.lock().unwrap().push("the signal".to_owned());
             Err(Refusal::NotHere("not connected".to_owned()))
         }
@@ -196,6 +201,6 @@ fn a_rung_that_breaks_is_told_with_what_it_had() {
     assert_eq!((climbed.measured, climbed.not_run), (1, 1));
     assert_eq!(world.left_out(), [("at once".to_owned(), "broken".to_owned())]);
     assert!(world.lines.lock().unwrap().iter().any(
-        |line| matches!(line, Line::Warning { words } if words.contains("after 2 runs: broken"))
+        |line| matches!(line, ResultLine::Warning { words } if words.contains("after 2 runs: broken"))
     ));
 }

@@ -16,8 +16,8 @@ use fsure_os::read::{Source, Way};
 use fsure_os::scratch::Scratch;
 use fsure_os::{limit, path as os_path, volume};
 
-use super::pool::Pool;
-use super::rung::{Go, Spec, Tried};
+use super::pool::DataPool;
+use super::rung::{RunContext, RunResult, Spec};
 use crate::scan::IoOptions;
 use crate::words::{IoContext as _, Result, units};
 
@@ -44,7 +44,7 @@ const TRIAL_STEP: u64 = 1 << 20;
 const TRIAL_MAX: u64 = 64 << 20;
 
 /// A folder that is measured.
-pub(super) struct Site {
+pub(super) struct SpeedWorkspace {
     /// The folder.
     pub(super) folder: PathBuf,
     /// The same as text.
@@ -63,7 +63,7 @@ pub(super) struct Site {
     /// Files of small-file rungs at most.
     pub(super) files_max: u64,
     /// Data that are written.
-    pub(super) pool: Arc<Pool>,
+    pub(super) pool: Arc<DataPool>,
     /// Bytes that were free before anything was made.
     room: u64,
     tree: Arc<Root>,
@@ -73,7 +73,7 @@ pub(super) struct Site {
 /// The name of the file that is read, in the tree that `verify` goes over.
 const STREAM: &str = "stream";
 
-impl Site {
+impl SpeedWorkspace {
     /// Inspects a folder's storage, in whose scratch folder nothing is yet. `slice`
     /// is the time that one run may take.
     pub(super) fn new(
@@ -81,7 +81,7 @@ impl Site {
         scratch: Scratch,
         (size, memory): (u64, Option<u64>),
         slice: Duration,
-        pool: &Arc<Pool>,
+        pool: &Arc<DataPool>,
     ) -> Result<Self> {
         let tree = scratch.path().join("tree");
         os_path::make_folder(&tree).context("make", &tree)?;
@@ -165,7 +165,7 @@ impl Site {
     }
 
     /// Fails with the reason if streams make no sense here.
-    pub(super) fn require_size(&self) -> Tried<()> {
+    pub(super) fn require_size(&self) -> RunResult<()> {
         if self.size >= SIZE_MIN {
             return Ok(());
         }
@@ -176,7 +176,7 @@ impl Site {
     }
 
     /// Fails with the reason if files of so many bytes must not be made any more.
-    pub(super) fn require_room(&self, bytes: u64) -> Tried<()> {
+    pub(super) fn require_room(&self, bytes: u64) -> RunResult<()> {
         let used = self.room.saturating_sub(machine::free_bytes(self.path())?);
         if used.saturating_add(bytes) <= self.room / SPACE_SHARE {
             return Ok(());
@@ -223,7 +223,7 @@ impl Site {
     /// Takes as much memory as a stream has, and gives it back: what comes next
     /// finds memory that was used a moment before. A virtual machine has to ask
     /// its host for other memory, which was seen to halve the rate of a write.
-    pub(super) fn have_memory(&self, bytes: u64) -> Tried<()> {
+    pub(super) fn have_memory(&self, bytes: u64) -> RunResult<()> {
         let mut memory = Buffer::new(bytes as usize)?;
         memory.chunks_mut(GRAIN as usize).for_each(|page| page[0] = 1);
         std::hint::black_box(&memory);
@@ -236,7 +236,7 @@ impl Site {
     }
 
     /// Writes the file that is read, if no other rung has.
-    pub(super) fn lay_out(&self, go: &Go<'_>) -> Tried<()> {
+    pub(super) fn lay_out(&self, go: &RunContext<'_>) -> RunResult<()> {
         self.require_size()?;
         let path = self.tree().join(STREAM);
         if os_path::exists(&path) {
@@ -251,7 +251,12 @@ impl Site {
 
     /// Writes a file to the medium, past the cache if that is available, and leaves
     /// nothing of it in memory.
-    pub(super) fn write_past_cache(&self, path: &Path, size: u64, go: &Go<'_>) -> Tried<()> {
+    pub(super) fn write_past_cache(
+        &self,
+        path: &Path,
+        size: u64,
+        go: &RunContext<'_>,
+    ) -> RunResult<()> {
         let writer = match self.direct_writer(path) {
             Ok(writer) => writer,
             Err(error) if durable::is_refusal(&error) => Writer::create(path, Method::WriteOnly)?,
@@ -274,7 +279,13 @@ impl Site {
     }
 
     /// Writes so many bytes of data from the beginning on.
-    pub(super) fn fill(&self, writer: &Writer, size: u64, block: u64, go: &Go<'_>) -> Tried<()> {
+    pub(super) fn fill(
+        &self,
+        writer: &Writer,
+        size: u64,
+        block: u64,
+        go: &RunContext<'_>,
+    ) -> RunResult<()> {
         let mut at = 0;
         while at < size {
             let data = self.pool.at(at, block.min(size - at));

@@ -11,8 +11,8 @@ use fsure_os::folder::Root;
 use fsure_os::opener::Opener;
 use fsure_os::read::Way;
 
-use super::rung::{FILES_PER_S, Go, Refusal, Run, Rung, Spec, Stopwatch, Tried};
-use super::site::{GRAIN, Site};
+use super::rung::{FILES_PER_S, Refusal, Run, RunContext, RunResult, Rung, Spec, Stopwatch};
+use super::site::{GRAIN, SpeedWorkspace};
 
 /// Files of a run, unless they take too long.
 const FILES: u64 = 1000;
@@ -22,7 +22,7 @@ const REPLACEMENTS: u64 = 100;
 const ENOUGH: Duration = Duration::from_millis(500);
 
 /// Everything of this file, in the order of the ladder.
-pub(super) fn rungs(site: &Arc<Site>) -> Vec<Box<dyn Rung>> {
+pub(super) fn rungs(site: &Arc<SpeedWorkspace>) -> Vec<Box<dyn Rung>> {
     let files = FILES.min(site.files_max);
     vec![
         Box::new(Create { site: Arc::clone(site), files, folders: Vec::new() }),
@@ -38,7 +38,7 @@ pub(super) fn rungs(site: &Arc<Site>) -> Vec<Box<dyn Rung>> {
 }
 
 /// A folder of a rung's own.
-fn folder(site: &Site, files: u64, name: &str) -> Tried<Folder> {
+fn folder(site: &SpeedWorkspace, files: u64, name: &str) -> RunResult<Folder> {
     if files == 0 {
         return Err(Refusal::NotHere("too little space for small files".to_owned()));
     }
@@ -46,7 +46,7 @@ fn folder(site: &Site, files: u64, name: &str) -> Tried<Folder> {
 }
 
 struct Create {
-    site: Arc<Site>,
+    site: Arc<SpeedWorkspace>,
     files: u64,
     /// Folders of the runs so far. They stay until the rung is done: ext4 does not
     /// reuse an inode that was freed in the last seconds, and scans all of those for
@@ -55,7 +55,12 @@ struct Create {
 }
 
 impl Create {
-    fn create(&self, folder: &std::path::Path, watch: &Stopwatch<'_>, go: &Go<'_>) -> Tried<u64> {
+    fn create(
+        &self,
+        folder: &std::path::Path,
+        watch: &Stopwatch<'_>,
+        go: &RunContext<'_>,
+    ) -> RunResult<u64> {
         for file in 0..self.files {
             let writer = Writer::create(&folder.join(file.to_string()), Method::WriteOnly)?;
             writer.write(self.site.pool.at(file * GRAIN, GRAIN), 0)?;
@@ -73,7 +78,7 @@ impl Rung for Create {
         self.site.spec("small files create", FILES_PER_S)
     }
 
-    fn once(&mut self, go: &Go<'_>) -> Tried<Run> {
+    fn once(&mut self, go: &RunContext<'_>) -> RunResult<Run> {
         if self.files * (self.folders.len() as u64 + 1) > self.site.files_max {
             self.folders.truncate(1);
         }
@@ -97,7 +102,7 @@ impl Rung for Create {
 }
 
 struct Replace {
-    site: Arc<Site>,
+    site: Arc<SpeedWorkspace>,
     files: u64,
     /// There from the first run on.
     folder: Option<Folder>,
@@ -108,7 +113,7 @@ impl Rung for Replace {
         self.site.spec("small files replace durably", FILES_PER_S)
     }
 
-    fn prepare(&mut self, _go: &Go<'_>) -> Tried<()> {
+    fn prepare(&mut self, _go: &RunContext<'_>) -> RunResult<()> {
         if self.site.is_memory() {
             let why = format!("{} is memory: nothing of it outlasts a power cut", self.site.kind);
             return Err(Refusal::NotHere(why));
@@ -116,7 +121,7 @@ impl Rung for Replace {
         Ok(())
     }
 
-    fn once(&mut self, go: &Go<'_>) -> Tried<Run> {
+    fn once(&mut self, go: &RunContext<'_>) -> RunResult<Run> {
         let is_first = self.folder.is_none();
         let folder = match self.folder.take() {
             Some(folder) => folder,
@@ -155,7 +160,7 @@ impl Rung for Replace {
 }
 
 struct ReadCold {
-    site: Arc<Site>,
+    site: Arc<SpeedWorkspace>,
     files: u64,
     opener: Option<Opener>,
     /// Gone with this.
@@ -164,7 +169,7 @@ struct ReadCold {
 }
 
 impl ReadCold {
-    fn make(&mut self, folder: &std::path::Path, go: &Go<'_>) -> Tried<()> {
+    fn make(&mut self, folder: &std::path::Path, go: &RunContext<'_>) -> RunResult<()> {
         let began = std::time::Instant::now();
         for file in 0..self.files {
             self.site.write_past_cache(&folder.join(file.to_string()), GRAIN, go)?;
@@ -177,7 +182,7 @@ impl ReadCold {
     }
 
     /// One of the readers: which way the worst of its reads took.
-    fn read(&self, next: &AtomicUsize, go: &Go<'_>) -> Tried<Way> {
+    fn read(&self, next: &AtomicUsize, go: &RunContext<'_>) -> RunResult<Way> {
         let opener = self.opener.as_ref().expect("prepared before it is run");
         let (mut buffer, mut worst) = (Buffer::new(GRAIN as usize)?, Way::Direct);
         loop {
@@ -197,7 +202,7 @@ impl Rung for ReadCold {
         self.site.spec("small files read cold", FILES_PER_S)
     }
 
-    fn prepare(&mut self, go: &Go<'_>) -> Tried<()> {
+    fn prepare(&mut self, go: &RunContext<'_>) -> RunResult<()> {
         if self.site.is_memory() {
             return Err(Refusal::NotHere(format!("{} is memory: nothing is cold", self.site.kind)));
         }
@@ -208,7 +213,7 @@ impl Rung for ReadCold {
         Ok(())
     }
 
-    fn once(&mut self, go: &Go<'_>) -> Tried<Run> {
+    fn once(&mut self, go: &RunContext<'_>) -> RunResult<Run> {
         let opener = self.opener.as_ref().expect("prepared before it is run");
         for file in 0..self.files {
             opener.open(file.to_string().as_bytes(), false)?.0.let_go();

@@ -12,21 +12,21 @@ use fsure_os::path as os_path;
 use fsure_os::read::{Source, Way};
 
 use super::memory::PV_BLOCK;
-use super::rung::{Go, MIB_PER_S, Refusal, Run, Rung, Spec, Stopwatch, Tried};
-use super::site::{REQUEST, Site};
+use super::rung::{MIB_PER_S, Refusal, Run, RunContext, RunResult, Rung, Spec, Stopwatch};
+use super::site::{REQUEST, SpeedWorkspace};
 use crate::words::units;
 
 /// Bytes of one request of a plain reader: larger ones gain nothing.
 const CACHED_REQUEST: u64 = 512 << 10;
 
 /// Everything of this file, in the order of the ladder.
-pub(super) fn rungs(site: &Arc<Site>) -> Vec<Box<dyn Rung>> {
+pub(super) fn rungs(site: &Arc<SpeedWorkspace>) -> Vec<Box<dyn Rung>> {
     let write =
         |reach| -> Box<dyn Rung> { Box::new(Write { site: Arc::clone(site), reach, way: None }) };
     vec![
-        write(Reach::Cache),
-        write(Reach::Device),
-        write(Reach::Medium),
+        write(WriteTarget::Cache),
+        write(WriteTarget::Device),
+        write(WriteTarget::Medium),
         Box::new(ReadCached { site: Arc::clone(site), buffer: None, is_proven: true }),
         Box::new(ReadDirect { site: Arc::clone(site), buffers: Vec::new(), seen: None }),
     ]
@@ -34,7 +34,7 @@ pub(super) fn rungs(site: &Arc<Site>) -> Vec<Box<dyn Rung>> {
 
 /// The place that a write has to reach before the clock stops.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Reach {
+enum WriteTarget {
     /// The page cache.
     Cache,
     /// The device, whose own cache may have it.
@@ -44,15 +44,15 @@ enum Reach {
 }
 
 struct Write {
-    site: Arc<Site>,
-    reach: Reach,
+    site: Arc<SpeedWorkspace>,
+    reach: WriteTarget,
     /// Method by which it came to the device; `None` before that is known.
     way: Option<Method>,
 }
 
 impl Write {
     fn create(&mut self, path: &Path) -> std::io::Result<Writer> {
-        if self.reach != Reach::Device {
+        if self.reach != WriteTarget::Device {
             return Writer::create(path, Method::WriteOnly);
         }
         if self.way != Some(Method::SyncFileRange) {
@@ -75,7 +75,7 @@ impl Write {
         }
     }
 
-    fn write(&self, writer: &Writer, go: &Go<'_>) -> Tried<Run> {
+    fn write(&self, writer: &Writer, go: &RunContext<'_>) -> RunResult<Run> {
         let block = match self.way {
             Some(Method::Direct) => REQUEST,
             _ => PV_BLOCK as u64,
@@ -83,9 +83,9 @@ impl Write {
         let watch = Stopwatch::start(self.site.meter.as_ref());
         self.site.fill(writer, self.site.size, block, go)?;
         match self.reach {
-            Reach::Cache => {}
-            Reach::Device => writer.flush()?,
-            Reach::Medium => writer.settle()?,
+            WriteTarget::Cache => {}
+            WriteTarget::Device => writer.flush()?,
+            WriteTarget::Medium => writer.settle()?,
         }
         Ok(watch.stop(self.site.size))
     }
@@ -94,23 +94,23 @@ impl Write {
 impl Rung for Write {
     fn spec(&self) -> Spec {
         let name = match self.reach {
-            Reach::Cache => "disk write cached",
-            Reach::Device => "disk write written",
-            Reach::Medium => "disk write durable",
+            WriteTarget::Cache => "disk write cached",
+            WriteTarget::Device => "disk write written",
+            WriteTarget::Medium => "disk write durable",
         };
         self.site.spec(name, MIB_PER_S)
     }
 
-    fn prepare(&mut self, _go: &Go<'_>) -> Tried<()> {
-        if self.reach != Reach::Cache && self.site.is_memory() {
+    fn prepare(&mut self, _go: &RunContext<'_>) -> RunResult<()> {
+        if self.reach != WriteTarget::Cache && self.site.is_memory() {
             return Err(in_memory(&self.site));
         }
         self.site.require_size()
     }
 
-    fn once(&mut self, go: &Go<'_>) -> Tried<Run> {
+    fn once(&mut self, go: &RunContext<'_>) -> RunResult<Run> {
         let path = self.site.path().join("written");
-        if self.reach != Reach::Device {
+        if self.reach != WriteTarget::Device {
             self.site.have_memory(self.site.size)?;
         }
         let writer = self.create(&path).map_err(|error| match durable::is_refusal(&error) {
@@ -129,21 +129,21 @@ impl Rung for Write {
     fn measured(&self) -> String {
         let size = units::size(self.site.size);
         match (self.reach, self.way) {
-            (Reach::Cache, _) => format!(
+            (WriteTarget::Cache, _) => format!(
                 "a new file of {size}, 400 KiB at a time, into the page cache: memory (used a \
                  moment before), and nothing that a power cut leaves"
             ),
-            (Reach::Device, Some(Method::Direct)) => format!(
+            (WriteTarget::Device, Some(Method::Direct)) => format!(
                 "a new file of {size} past the page cache (direct), 4 MiB at a time, not \
                  flushed: {}",
                 self.holder()
             ),
-            (Reach::Device, _) => format!(
+            (WriteTarget::Device, _) => format!(
                 "a new file of {size} through the page cache and out of it again \
                  (sync_file_range; direct writes are refused here), not flushed: {}",
                 self.holder()
             ),
-            (Reach::Medium, _) => format!(
+            (WriteTarget::Medium, _) => format!(
                 "a new file of {size}, 400 KiB at a time, and one flush at the end ({})",
                 Method::strongest().name()
             ),
@@ -151,7 +151,7 @@ impl Rung for Write {
     }
 }
 
-fn in_memory(site: &Site) -> Refusal {
+fn in_memory(site: &SpeedWorkspace) -> Refusal {
     Refusal::NotHere(format!(
         "{} is memory: there is no device that it could come to; see 'disk write cached'",
         site.kind
@@ -159,13 +159,13 @@ fn in_memory(site: &Site) -> Refusal {
 }
 
 struct ReadCached {
-    site: Arc<Site>,
+    site: Arc<SpeedWorkspace>,
     buffer: Option<Buffer>,
     is_proven: bool,
 }
 
 impl ReadCached {
-    fn read(&mut self, source: &Source, go: &Go<'_>) -> Tried<()> {
+    fn read(&mut self, source: &Source, go: &RunContext<'_>) -> RunResult<()> {
         let buffer = self.buffer.as_mut().expect("prepared before it is run");
         let mut at = 0;
         while at < self.site.size {
@@ -183,12 +183,12 @@ impl Rung for ReadCached {
         self.site.spec("disk read cached", MIB_PER_S)
     }
 
-    fn prepare(&mut self, go: &Go<'_>) -> Tried<()> {
+    fn prepare(&mut self, go: &RunContext<'_>) -> RunResult<()> {
         self.buffer = Some(Buffer::new(CACHED_REQUEST as usize)?);
         self.site.lay_out(go)
     }
 
-    fn once(&mut self, go: &Go<'_>) -> Tried<Run> {
+    fn once(&mut self, go: &RunContext<'_>) -> RunResult<Run> {
         let source = self.site.open_stream(Way::Cached)?;
         self.read(&source, go)?;
         self.is_proven &= source.in_memory().is_some_and(|bytes| bytes >= self.site.size);
@@ -212,7 +212,7 @@ impl Rung for ReadCached {
 }
 
 struct ReadDirect {
-    site: Arc<Site>,
+    site: Arc<SpeedWorkspace>,
     buffers: Vec<Buffer>,
     seen: Option<Seen>,
 }
@@ -229,9 +229,9 @@ struct Seen {
 
 impl ReadDirect {
     /// Reads all of it, each reader what comes next.
-    fn read(&mut self, source: &Source, go: &Go<'_>) -> Tried<Way> {
+    fn read(&mut self, source: &Source, go: &RunContext<'_>) -> RunResult<Way> {
         let (next, size) = (AtomicU64::new(0), self.site.size);
-        let each = |buffer: &mut Buffer| -> Tried<Way> {
+        let each = |buffer: &mut Buffer| -> RunResult<Way> {
             let mut worst = Way::Direct;
             loop {
                 let at = next.fetch_add(REQUEST, Ordering::Relaxed);
@@ -257,7 +257,7 @@ impl Rung for ReadDirect {
         self.site.spec("disk read direct", MIB_PER_S)
     }
 
-    fn prepare(&mut self, go: &Go<'_>) -> Tried<()> {
+    fn prepare(&mut self, go: &RunContext<'_>) -> RunResult<()> {
         if self.site.is_memory() {
             return Err(in_memory(&self.site));
         }
@@ -267,7 +267,7 @@ impl Rung for ReadDirect {
         Ok(())
     }
 
-    fn once(&mut self, go: &Go<'_>) -> Tried<Run> {
+    fn once(&mut self, go: &RunContext<'_>) -> RunResult<Run> {
         let source = self.site.open_stream(Way::Direct)?;
         source.let_go();
         let was_out = source.in_memory() == Some(0);

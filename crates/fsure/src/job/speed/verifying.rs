@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use super::rung::{Go, MIB_PER_S, Refusal, Run, Rung, Spec, Stopwatch, Tried};
-use super::site::Site;
+use super::rung::{MIB_PER_S, Refusal, Run, RunContext, RunResult, Rung, Spec, Stopwatch};
+use super::site::SpeedWorkspace;
 use crate::catalog::RootLocation;
 use crate::job::{Options, UpdateOptions, update, verify};
 use crate::results::{Limit, Rung as Line};
@@ -29,14 +29,14 @@ const LONG_ENOUGH_S: f64 = 0.25;
 
 /// `verify` of a folder's file.
 pub(super) struct Verify {
-    site: Arc<Site>,
+    site: Arc<SpeedWorkspace>,
     place: RootLocation,
     bytes: BytesByReadMode,
 }
 
 impl Verify {
     /// Of the file that the other rungs of the folder read.
-    pub(super) fn new(site: &Arc<Site>) -> Self {
+    pub(super) fn new(site: &Arc<SpeedWorkspace>) -> Self {
         let catalog = site.path().join("catalog.db");
         let place = RootLocation { root: site.tree(), catalog, scope: RelPath::root() };
         Self { site: Arc::clone(site), place, bytes: BytesByReadMode::default() }
@@ -44,9 +44,9 @@ impl Verify {
 }
 
 /// Passes on the request to stop, and nothing else.
-struct Quiet<'a, 'b>(&'a Go<'b>);
+struct SilentStop<'a, 'b>(&'a RunContext<'b>);
 
-impl Monitor for Quiet<'_, '_> {
+impl Monitor for SilentStop<'_, '_> {
     fn stop_requested(&self) -> Option<ExitCode> {
         self.0.check().is_err().then_some(ExitCode::Interrupted)
     }
@@ -54,7 +54,7 @@ impl Monitor for Quiet<'_, '_> {
 
 /// Refuses a run that was not clean: it was stopped, or storage is so bad that there
 /// is nothing to be measured.
-fn require_clean(outcome: Result<Outcome>, go: &Go<'_>) -> Tried<Outcome> {
+fn require_clean(outcome: Result<Outcome>, go: &RunContext<'_>) -> RunResult<Outcome> {
     go.check()?;
     let refused = |error: Error| Refusal::NotHere(error.to_string());
     let outcome = outcome.map_err(refused)?;
@@ -73,16 +73,16 @@ impl Rung for Verify {
         self.site.spec(VERIFY, MIB_PER_S)
     }
 
-    fn prepare(&mut self, go: &Go<'_>) -> Tried<()> {
+    fn prepare(&mut self, go: &RunContext<'_>) -> RunResult<()> {
         self.site.lay_out(go)?;
-        let outcome = update(&self.place, &UpdateOptions::default(), &Quiet(go));
+        let outcome = update(&self.place, &UpdateOptions::default(), &SilentStop(go));
         require_clean(outcome, go).map(|_| ())
     }
 
-    fn once(&mut self, go: &Go<'_>) -> Tried<Run> {
+    fn once(&mut self, go: &RunContext<'_>) -> RunResult<Run> {
         self.site.open_stream(fsure_os::read::Way::Direct)?.let_go();
         let watch = Stopwatch::start(self.site.meter.as_ref());
-        let outcome = verify(&self.place, &Options::default(), &Quiet(go));
+        let outcome = verify(&self.place, &Options::default(), &SilentStop(go));
         let run = watch.stop(self.site.size);
         self.bytes = require_clean(outcome, go)?.bytes;
         Ok(run)

@@ -9,13 +9,13 @@ use std::path::Path;
 use fsure_os::durable::{Method, Names, Writer};
 
 use super::numbered::{self, Content};
-use super::{Acks, Last, read};
+use super::{AckWriter, LastIntact, read};
 use crate::words::{IoContext as _, Result};
 
 const RECORD: usize = 100;
 const FILE: &str = "log";
 
-pub(super) fn run(method: Method, folder: &Path, acks: &mut Acks<'_>) -> Result<()> {
+pub(super) fn run(method: Method, folder: &Path, acks: &mut AckWriter<'_>) -> Result<()> {
     let path = folder.join(FILE);
     let writer = Writer::create(&path, method).context("make", &path)?;
     let names = Names::open(folder).and_then(|names| names.flush());
@@ -32,7 +32,7 @@ pub(super) fn run(method: Method, folder: &Path, acks: &mut Acks<'_>) -> Result<
     Ok(())
 }
 
-pub(super) fn check(folder: &Path) -> Last {
+pub(super) fn check(folder: &Path) -> LastIntact {
     let log = read(&folder.join(FILE))?.unwrap_or_default();
     let found = log.chunks(RECORD).map(|record| numbered::look(record, RECORD));
     let mut bad = None;

@@ -23,7 +23,7 @@ use std::time::Duration;
 use fsure_os::durable::{Method, Names, Writer};
 use fsure_os::path as os_path;
 
-use super::{Acks, Last, numbered, sqlite};
+use super::{AckWriter, LastIntact, numbered, sqlite};
 use crate::catalog::{Catalog, OWN_CATALOG, RootLocation};
 use crate::job::{Options, UpdateOptions, update, verify};
 use crate::scan::{IoOptions, RateLimiter};
@@ -56,7 +56,11 @@ fn place(root: PathBuf) -> RootLocation {
     RootLocation { catalog: root.join(OWN_CATALOG), root, scope: RelPath::root() }
 }
 
-pub(super) fn run(acknowledges: Acknowledges, folder: &Path, acks: &mut Acks<'_>) -> Result<()> {
+pub(super) fn run(
+    acknowledges: Acknowledges,
+    folder: &Path,
+    acks: &mut AckWriter<'_>,
+) -> Result<()> {
     let folder = os_path::resolve(folder).context("find", folder)?;
     let root = folder.join(TREE);
     make_folder(&root, &folder)?;
@@ -140,7 +144,7 @@ fn refuse_failure(place: &RootLocation, outcome: Outcome) -> Result<()> {
 /// Listens to the updates, and acknowledges the records.
 struct Watch<'a, 'b> {
     acknowledges: Acknowledges,
-    acks: Mutex<&'a mut Acks<'b>>,
+    acks: Mutex<&'a mut AckWriter<'b>>,
     told: AtomicU64,
     seen: AtomicU64,
     is_stopped: AtomicBool,
@@ -205,7 +209,7 @@ impl Monitor for Watch<'_, '_> {
 
 /// Checks the record after a cut. If there is none, the state is that before the first
 /// update: everything is lost, and nothing is damaged.
-pub(super) fn check(folder: &Path) -> Last {
+pub(super) fn check(folder: &Path) -> LastIntact {
     let place = place(folder.join(TREE));
     if !place.is_recorded() {
         return Ok(0);
@@ -220,8 +224,8 @@ pub(super) fn check(folder: &Path) -> Last {
 
 /// Verifies everything that is recorded. Files that are not recorded yet are new, and
 /// nothing else may be reported.
-fn look(place: &RootLocation) -> Result<Last> {
-    let strange = Strange::default();
+fn look(place: &RootLocation) -> Result<LastIntact> {
+    let strange = CheckMonitor::default();
     let outcome = verify(place, &Options::default(), &strange)?;
     if let Some(why) = outcome.record_untrusted {
         return Ok(Err(format!("the record cannot be trusted: {why}")));
@@ -242,9 +246,9 @@ fn look(place: &RootLocation) -> Result<Last> {
 
 /// The first finding that must not occur.
 #[derive(Default)]
-struct Strange(Mutex<Option<String>>);
+struct CheckMonitor(Mutex<Option<String>>);
 
-impl Monitor for Strange {
+impl Monitor for CheckMonitor {
     fn finding(&self, finding: &Finding) {
         if matches!(finding.verdict, Verdict::Ok | Verdict::New | Verdict::Ignored) {
             return;

@@ -59,19 +59,19 @@ pub struct Checked {
 }
 
 /// The number up to which everything is there, or a description of the damage.
-type Last = std::result::Result<u64, String>;
+type LastIntact = std::result::Result<u64, String>;
 
 /// Maximum number of acknowledgements per second. A workload that never flushes would
 /// fill a small volume in seconds, and a run would measure the reader of the lines.
 const RATE: u32 = 4000;
 
 /// Reports what is safe, no faster than [`RATE`].
-struct Acks<'a> {
+struct AckWriter<'a> {
     listen: Listen<'a>,
     next: Instant,
 }
 
-impl Acks<'_> {
+impl AckWriter<'_> {
     fn say(&mut self, number: u64) -> ControlFlow<()> {
         let now = Instant::now();
         if let Some(early) = self.next.checked_duration_since(now) {
@@ -85,7 +85,7 @@ impl Acks<'_> {
 /// Runs a workload in an empty folder until `listen` ends it or the disk is
 /// full.
 pub fn run(workload: &Workload, folder: &Path, listen: Listen<'_>) -> Result<Ended> {
-    let acks = &mut Acks { listen, next: Instant::now() };
+    let acks = &mut AckWriter { listen, next: Instant::now() };
     let ended = match workload.work {
         Work::Append(method) => append::run(method, folder, acks),
         Work::Overwrite(method) => overwrite::run(method, folder, acks),

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use fsure_os::durable::{Method, Names, Writer};
 
-use super::{Acks, Last, read};
+use super::{AckWriter, LastIntact, read};
 use crate::drive::SECTOR;
 use crate::powercut::{BLOCK, Stamp, Unstamped};
 use crate::words::{IoContext as _, Result};
@@ -22,7 +22,7 @@ fn stamp(slot: u64, number: u64) -> Stamp {
     Stamp { run: [0; 16], file: 0, method: 0, offset: slot * BLOCK as u64, number }
 }
 
-pub(super) fn run(method: Method, folder: &Path, acks: &mut Acks<'_>) -> Result<()> {
+pub(super) fn run(method: Method, folder: &Path, acks: &mut AckWriter<'_>) -> Result<()> {
     let path = folder.join(FILE);
     let writer = Writer::create(&path, method).context("make", &path)?;
     let mut block = [0; BLOCK];
@@ -44,7 +44,7 @@ pub(super) fn run(method: Method, folder: &Path, acks: &mut Acks<'_>) -> Result<
     Ok(())
 }
 
-pub(super) fn check(folder: &Path) -> Last {
+pub(super) fn check(folder: &Path) -> LastIntact {
     let Some(data) = read(&folder.join(FILE))? else { return Ok(0) };
     let mut next = u64::MAX;
     for slot in 0..SLOTS {
@@ -58,7 +58,7 @@ pub(super) fn check(folder: &Path) -> Last {
 
 /// The oldest write of which anything is left in a slot; 0: the first filling,
 /// or not even that.
-fn oldest(block: &[u8], slot: u64) -> Last {
+fn oldest(block: &[u8], slot: u64) -> LastIntact {
     let mut oldest = if block.len() == BLOCK { u64::MAX } else { 0 };
     for (place, sector) in (0..).zip(block.chunks(SECTOR)) {
         let at = slot * BLOCK as u64 + place * SECTOR as u64;

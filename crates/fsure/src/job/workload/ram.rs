@@ -16,8 +16,8 @@ use fsure_os::ramfs::{Detached, Ram};
 use fsure_os::{path as os_path, plain};
 
 use super::numbered::{self, Content};
-use super::{Acks, Last, read};
-use crate::ram::{Depth, Engine, OWN, Pace, Stillness, Untracked, recover};
+use super::{AckWriter, LastIntact, read};
+use crate::ram::{CompareDepth, Engine, Freeze, NoTracker, OWN, SyncSchedule, recover};
 use crate::words::{IoContext as _, Result};
 
 /// The disk side.
@@ -44,7 +44,11 @@ pub(super) enum Acknowledges {
     Told,
 }
 
-pub(super) fn run(acknowledges: Acknowledges, folder: &Path, acks: &mut Acks<'_>) -> Result<()> {
+pub(super) fn run(
+    acknowledges: Acknowledges,
+    folder: &Path,
+    acks: &mut AckWriter<'_>,
+) -> Result<()> {
     let disk = folder.join(DISK);
     os_path::make_folder(&disk).context("make", &disk)?;
     Names::open(folder).and_then(|names| names.flush()).context("flush the folder", folder)?;
@@ -59,7 +63,7 @@ pub(super) fn run(acknowledges: Acknowledges, folder: &Path, acks: &mut Acks<'_>
         Acknowledges::Synced => {
             for number in 1.. {
                 write_generation(&place, number)?;
-                engine.sync(&mut Untracked, Depth::Dates, None)?;
+                engine.sync(&mut NoTracker, CompareDepth::Dates, None)?;
                 if acks.say(number).is_break() {
                     break;
                 }
@@ -72,7 +76,7 @@ pub(super) fn run(acknowledges: Acknowledges, folder: &Path, acks: &mut Acks<'_>
 
 /// Writes generations in one thread at its own pace, and keeps the disk side up to date
 /// in another.
-fn told(engine: &mut Engine, place: &Path, acks: &mut Acks<'_>) -> Result<()> {
+fn told(engine: &mut Engine, place: &Path, acks: &mut AckWriter<'_>) -> Result<()> {
     let gate = Gate::default();
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| {
@@ -82,12 +86,14 @@ fn told(engine: &mut Engine, place: &Path, acks: &mut Acks<'_>) -> Result<()> {
             });
             written.err().unwrap_or(Ok(()))
         });
-        let mut pace = Pace::new(MAX_LOSS, Instant::now());
+        let mut pace = SyncSchedule::new(MAX_LOSS, Instant::now());
         while !writer.is_finished() {
             match pace.next().checked_duration_since(Instant::now()) {
                 // Not at once: the writer may end.
                 Some(early) => std::thread::sleep(early.min(PAUSE)),
-                None => pace.done(&engine.sync(&mut Untracked, Depth::Dates, Some(&gate))?),
+                None => {
+                    pace.done(&engine.sync(&mut NoTracker, CompareDepth::Dates, Some(&gate))?)
+                }
             }
         }
         writer.join().unwrap_or(Ok(()))
@@ -136,7 +142,7 @@ fn size(number: u64, at: usize) -> usize {
     100 + usize::try_from(growth).unwrap_or(0)
 }
 
-pub(super) fn check(folder: &Path) -> Last {
+pub(super) fn check(folder: &Path) -> LastIntact {
     let disk = folder.join(DISK);
     if !os_path::exists(&disk) {
         return Ok(0);
@@ -222,7 +228,7 @@ impl Drop for Inside<'_> {
     }
 }
 
-impl Stillness for Gate {
+impl Freeze for Gate {
     fn freeze(&self) -> std::io::Result<()> {
         self.state().is_closed = true;
         drop(self.wait(|state| state.is_inside));

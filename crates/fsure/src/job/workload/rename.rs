@@ -12,7 +12,7 @@ use std::path::Path;
 use fsure_os::durable::{self, Method, Names, Writer};
 
 use super::numbered::{self, Content};
-use super::{Acks, Last, read};
+use super::{AckWriter, LastIntact, read};
 use crate::words::{IoContext as _, Result};
 
 /// Not a whole number of sectors, as hardly any file is.
@@ -34,7 +34,7 @@ fn name(slot: u64) -> String {
     format!("file-{slot:04}")
 }
 
-pub(super) fn run(steps: Steps, folder: &Path, acks: &mut Acks<'_>) -> Result<()> {
+pub(super) fn run(steps: Steps, folder: &Path, acks: &mut AckWriter<'_>) -> Result<()> {
     let method = if steps.flushes_file { Method::Fsync } else { Method::WriteOnly };
     let names = Names::open(folder).context("open", folder)?;
     let new = folder.join(NEW);
@@ -55,7 +55,7 @@ pub(super) fn run(steps: Steps, folder: &Path, acks: &mut Acks<'_>) -> Result<()
     Ok(())
 }
 
-pub(super) fn check(steps: Steps, folder: &Path) -> Last {
+pub(super) fn check(steps: Steps, folder: &Path) -> LastIntact {
     let mut next = u64::MAX;
     for slot in 0..steps.names {
         let name = name(slot);

@@ -9,7 +9,7 @@ use std::path::Path;
 use fsure_os::durable::Names;
 use rusqlite::{Connection, ErrorCode, OpenFlags, params};
 
-use super::{Acks, Last};
+use super::{AckWriter, LastIntact};
 use crate::drive::Random;
 use crate::words::{Error, IoContext as _, Result};
 
@@ -44,7 +44,7 @@ pub(super) struct Pragmas {
     pub(super) synchronous: &'static str,
 }
 
-pub(super) fn run(pragmas: Pragmas, folder: &Path, acks: &mut Acks<'_>) -> Result<()> {
+pub(super) fn run(pragmas: Pragmas, folder: &Path, acks: &mut AckWriter<'_>) -> Result<()> {
     let path = folder.join(FILE);
     let blame = |error: &rusqlite::Error| blame(&path, error);
     let mut connection = prepare(&path, pragmas).map_err(|e| blame(&e))?;
@@ -104,7 +104,7 @@ fn blame(path: &Path, error: &rusqlite::Error) -> Error {
 
 /// Checks the database after a cut. If there is none, or one without tables, the state is
 /// that before the first commit: everything is lost, and nothing is damaged.
-pub(super) fn check(folder: &Path) -> Last {
+pub(super) fn check(folder: &Path) -> LastIntact {
     let path = folder.join(FILE);
     if !fsure_os::path::exists(&path) {
         return Ok(0);
@@ -124,7 +124,7 @@ pub(super) fn objection(path: &Path) -> rusqlite::Result<(Connection, Option<Str
     Ok((connection, objection))
 }
 
-fn look(path: &Path) -> rusqlite::Result<Last> {
+fn look(path: &Path) -> rusqlite::Result<LastIntact> {
     let (connection, objection) = objection(path)?;
     if let Some(why) = objection {
         return Ok(Err(why));

@@ -11,7 +11,7 @@ use super::catalog::Acknowledges;
 use super::ram;
 use super::rename::Steps;
 use super::sqlite::Pragmas;
-use crate::drive::Personality;
+use crate::drive::Behavior;
 
 /// Expected result of the cuts of a workload on a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,8 +64,8 @@ impl Workload {
     /// not sent yet is lost on both. On a drive that lies or defers, the right protocols
     /// fail as well as the wrong ones; only because they are seen to fail there does
     /// "nothing lost" on the other drives mean something.
-    pub fn expect(&self, drive: Personality, file_system: &str) -> Expect {
-        if matches!(drive, Personality::Lying { .. } | Personality::Defer { .. }) {
+    pub fn expect(&self, drive: Behavior, file_system: &str) -> Expect {
+        if matches!(drive, Behavior::Lying { .. } | Behavior::Defer { .. }) {
             return Expect::Fails;
         }
         match (self.name, file_system) {

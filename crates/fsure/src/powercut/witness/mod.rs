@@ -20,8 +20,8 @@ use fsure_os::net::{self, Stream};
 use fsure_os::path as os_path;
 
 use super::frame::{self, Kind, PATIENCE, Receiver, Secret, Sender, broken};
-use super::line::{Line, Listener};
-use super::record::{Asked, Opened, Run};
+use super::line::{Listener, Message};
+use super::record::{Opened, Run, RunQuery};
 use crate::words::{Clock, Error, ExitCode, IoContext as _, Result};
 
 /// Options of a witness.
@@ -69,7 +69,7 @@ pub fn witness(options: &WitnessOptions, listener: &dyn Listener) -> Result<Exit
     };
     // Each caller takes two or three.
     fsure_os::limit::open_files();
-    listener.told(&Line::Listening { address });
+    listener.told(&Message::Listening { address });
     Ok(std::thread::scope(|scope| witness.open(&door, scope)))
 }
 
@@ -77,7 +77,7 @@ struct Witness<'a> {
     options: &'a WitnessOptions,
     listener: &'a dyn Listener,
     secret: Secret,
-    present: Mutex<Present>,
+    present: Mutex<ConnectedWriters>,
     /// By run, the connection of its writer.
     writers: Mutex<Writers>,
     writer_has_gone: Condvar,
@@ -87,7 +87,7 @@ type Writers = HashMap<Run, Stream>;
 
 /// The current connections.
 #[derive(Default)]
-struct Present {
+struct ConnectedWriters {
     next: u64,
     /// Connections that have not proved anything, in the order in which they came.
     strangers: Vec<(u64, Stream)>,
@@ -100,7 +100,7 @@ struct Known {
     heard: Instant,
 }
 
-impl Present {
+impl ConnectedWriters {
     /// Adds a connection that has not proved anything; returns its number.
     fn enter(&mut self, stream: Stream) -> u64 {
         if self.strangers.len() >= CONNECTIONS {
@@ -188,7 +188,7 @@ impl Witness<'_> {
         if !locked(&self.present).is_known(id) {
             return;
         }
-        let caller = Caller { id, stream: second, receiver, until };
+        let caller = AuthenticatedPeer { id, stream: second, receiver, until };
         if let Err(error) = self.talk(caller, &mut sender)
             && !is_gone(&error)
         {
@@ -197,7 +197,7 @@ impl Witness<'_> {
         }
     }
 
-    fn talk(&self, mut caller: Caller, sender: &mut Sender) -> io::Result<()> {
+    fn talk(&self, mut caller: AuthenticatedPeer, sender: &mut Sender) -> io::Result<()> {
         let no_json = |_| broken("a request that is no JSON of ours");
         match caller.receiver.receive(Some(caller.until))? {
             (Kind::Open, body) => {
@@ -205,7 +205,7 @@ impl Witness<'_> {
                 self.listen_to(caller, &opened, sender)
             }
             (Kind::Ask, body) => {
-                let asked: Asked = serde_json::from_slice(&body).map_err(no_json)?;
+                let asked: RunQuery = serde_json::from_slice(&body).map_err(no_json)?;
                 self.tell(&asked, sender)
             }
             _ => Err(broken("a frame out of its turn")),
@@ -214,7 +214,7 @@ impl Witness<'_> {
 }
 
 /// A caller that has proved that it knows the secret.
-struct Caller {
+struct AuthenticatedPeer {
     id: u64,
     stream: Stream,
     receiver: Receiver,

@@ -9,8 +9,8 @@ use fsure_os::path as os_path;
 
 use super::super::frame::{BODY_MAX, Kind, PATIENCE, Receiver, Sender, broken, refused};
 use super::super::log::{self, Log};
-use super::super::record::{self, Asked, OWED, Opened, Record, Run, Told};
-use super::{Caller, Line, Witness, is_gone, locked};
+use super::super::record::{self, OWED, Opened, Record, Run, RunInfo, RunQuery};
+use super::{AuthenticatedPeer, Message, Witness, is_gone, locked};
 
 /// Time for which received records can be missing on the medium.
 const BATCH: Duration = Duration::from_millis(25);
@@ -22,7 +22,7 @@ impl Witness<'_> {
     /// sends nothing, its run goes on: a flush may take its time.
     pub(super) fn listen_to(
         &self,
-        caller: Caller,
+        caller: AuthenticatedPeer,
         opened: &Opened,
         sender: &mut Sender,
     ) -> io::Result<()> {
@@ -57,7 +57,7 @@ impl Witness<'_> {
     fn record(
         &self,
         run: Run,
-        caller: Caller,
+        caller: AuthenticatedPeer,
         opened: &Opened,
         sender: &mut Sender,
     ) -> io::Result<()> {
@@ -67,15 +67,15 @@ impl Witness<'_> {
             return Err(refused(b"this run has come to its end"));
         }
         let acked = |log: &Log| log.memory.acked.values().sum();
-        self.listener.told(&Line::Writer {
+        self.listener.told(&Message::Writer {
             run: opened.run.clone(),
             host: opened.host.clone(),
             folder: opened.folder.clone(),
             acked: acked(&log),
         });
         sender.send(Kind::Welcome, &log.memory.next.to_le_bytes())?;
-        let hearing = Hearing::new(log)?;
-        let Caller { id, stream, mut receiver, .. } = caller;
+        let hearing = WriterSession::new(log)?;
+        let AuthenticatedPeer { id, stream, mut receiver, .. } = caller;
         let (hearing, stream) = (&hearing, &stream);
         let heard = std::thread::scope(|scope| {
             let confirms = || {
@@ -94,7 +94,7 @@ impl Witness<'_> {
         });
         let state = locked(&hearing.state);
         let (acked, is_ended) = (acked(&state.log), state.log.memory.is_ended);
-        self.listener.told(&Line::Silence { run: opened.run.clone(), acked, is_ended });
+        self.listener.told(&Message::Silence { run: opened.run.clone(), acked, is_ended });
         heard
     }
 
@@ -129,7 +129,7 @@ impl Witness<'_> {
         log.file()?.sync()
     }
 
-    fn hear(&self, hearing: &Hearing, id: u64, receiver: &mut Receiver) -> io::Result<()> {
+    fn hear(&self, hearing: &WriterSession, id: u64, receiver: &mut Receiver) -> io::Result<()> {
         loop {
             let (kind, body) = receiver.receive(None)?;
             locked(&self.present).heard(id);
@@ -142,11 +142,11 @@ impl Witness<'_> {
     }
 
     /// Sends all of a run to a checker.
-    pub(super) fn tell(&self, asked: &Asked, sender: &mut Sender) -> io::Result<()> {
+    pub(super) fn tell(&self, asked: &RunQuery, sender: &mut Sender) -> io::Result<()> {
         let run = self.find(asked)?;
         let (opened, memory) = log::read(&self.options.folder, &run)?;
-        self.listener.told(&Line::Asked { run: opened.run.clone() });
-        let told = Told {
+        self.listener.told(&Message::Asked { run: opened.run.clone() });
+        let told = RunInfo {
             opened,
             acked: memory.acked.clone(),
             heard_ms: memory.heard_ms,
@@ -167,7 +167,7 @@ impl Witness<'_> {
 
     /// Finds the requested run: by its name, else the last of that folder of that
     /// machine.
-    fn find(&self, asked: &Asked) -> io::Result<Run> {
+    fn find(&self, asked: &RunQuery) -> io::Result<Run> {
         let runs = log::runs(&self.options.folder)?;
         let found = runs.iter().rfind(|opened| match &asked.run {
             Some(name) => opened.run == *name,
@@ -191,7 +191,7 @@ impl Witness<'_> {
 }
 
 /// A writer that is listened to.
-struct Hearing {
+struct WriterSession {
     state: Mutex<State>,
     changed: Condvar,
     file: fsure_os::append::Growing,
@@ -203,7 +203,7 @@ struct State {
     is_over: bool,
 }
 
-impl Hearing {
+impl WriterSession {
     fn new(log: Log) -> io::Result<Self> {
         let file = log.file()?;
         // The first entry of this connection is not on the medium yet.

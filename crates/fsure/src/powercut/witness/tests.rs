@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver as Heard, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use super::super::frame::{BODY_MAX, call};
-use super::super::record::{self, Record, Told, Write, run_name};
+use super::super::record::{self, Record, RunInfo, Write, run_name};
 use super::*;
 use crate::words::Monitor;
 
@@ -22,8 +22,8 @@ impl Monitor for Ear {
 }
 
 impl Listener for Ear {
-    fn told(&self, line: &Line) {
-        if let Line::Listening { address } = line {
+    fn told(&self, line: &Message) {
+        if let Message::Listening { address } = line {
             self.address.send(address.clone()).unwrap();
         }
     }
@@ -116,10 +116,10 @@ fn recorded(receiver: &mut Receiver, next: u64) -> io::Result<()> {
 }
 
 /// Requests a run; returns the response and the number of writes that are owed.
-fn ask(address: &str, run: u8) -> io::Result<(Told, usize)> {
+fn ask(address: &str, run: u8) -> io::Result<(RunInfo, usize)> {
     let (mut sender, mut receiver) = known(address);
     let name = Some(run_name(&[run; 16]));
-    let asked = Asked { run: name, host: String::new(), folder: String::new() };
+    let asked = RunQuery { run: name, host: String::new(), folder: String::new() };
     sender.send(Kind::Ask, &serde_json::to_vec(&asked).unwrap())?;
     let told = serde_json::from_slice(&receiver.expect(Kind::Run, soon())?).unwrap();
     let mut owed = 0;
@@ -225,7 +225,7 @@ fn who_does_not_read_holds_up_nobody() {
         recorded(&mut receiver, next).unwrap();
         let (mut slow, _unread) = known(address);
         let asked =
-            Asked { run: Some(run_name(&[4; 16])), host: String::new(), folder: String::new() };
+            RunQuery { run: Some(run_name(&[4; 16])), host: String::new(), folder: String::new() };
         slow.send(Kind::Ask, &serde_json::to_vec(&asked).unwrap()).unwrap();
         assert_eq!(ask(address, 4).unwrap().1 as u64, number);
         sender.send(Kind::Records, &body(next, &done(number + 1))).unwrap();

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{Charts, Figure};
 use crate::report::chart::{Amount, amounts, figure};
 use crate::report::count;
-use crate::results::{Bar, Failure, Found, Totals};
+use crate::results::{Bar, Failure, FindingRow, Totals};
 use crate::words::{escape, units};
 
 /// A report of `verify`, `update`, `scrub` or `status`.
@@ -43,7 +43,7 @@ struct Row {
 /// The section of a report.
 pub(super) fn section(
     file: &str,
-    checked: &crate::results::Checked,
+    checked: &crate::results::VerifyOutput,
     charts: &mut Charts,
 ) -> Checked {
     let totals = checked.summary.as_ref();
@@ -73,7 +73,7 @@ pub(super) fn section(
 }
 
 fn figures(
-    checked: &crate::results::Checked,
+    checked: &crate::results::VerifyOutput,
     charts: &mut Charts,
 ) -> Vec<(Figure, Option<String>)> {
     let mut all = Vec::new();
@@ -116,7 +116,7 @@ fn bars(bars: &[Bar]) -> Vec<Amount> {
     bars.iter().map(amount).collect()
 }
 
-fn troubles(checked: &crate::results::Checked) -> Vec<String> {
+fn troubles(checked: &crate::results::VerifyOutput) -> Vec<String> {
     let mut troubles = Vec::new();
     let all = if checked.roots.is_empty() {
         checked.summary.iter().collect::<Vec<_>>()
@@ -192,7 +192,7 @@ fn block(totals: &Totals) -> Vec<(&'static str, String)> {
     rows
 }
 
-fn row(found: &Found, with_root: bool) -> Row {
+fn row(found: &FindingRow, with_root: bool) -> Row {
     let path = shown(&found.path, found.path_bytes.as_ref());
     let mut evidence = Vec::new();
     if let Some(from) = &found.moved_from {

@@ -5,8 +5,10 @@ use serde::Serialize;
 use super::{Charts, Figure};
 use crate::report::chart::{curve, figure, ladder, latency, microseconds, sorted, throughput};
 use crate::report::rank::{Rank, ranks};
-use crate::results::{Claim, Layer, Limit, Line, Machine, Measurement, Noise, NotRun, Profile};
-use crate::results::{Method, Rung, Series, Stored};
+use crate::results::{
+    Claim, Layer, Limit, Machine, Measurement, Noise, NotRun, Profile, ResultLine,
+};
+use crate::results::{Method, Rung, Series, StoredResult};
 use crate::words::units;
 
 /// A result of `speed` or `flush`.
@@ -68,7 +70,7 @@ struct ProfileRow {
 }
 
 /// The section of a result.
-pub(super) fn section(file: &str, stored: &Stored, charts: &mut Charts) -> Measured {
+pub(super) fn section(file: &str, stored: &StoredResult, charts: &mut Charts) -> Measured {
     let header = &stored.header;
     let what = match header.kind {
         Measurement::Speed => "Throughput",
@@ -85,7 +87,7 @@ pub(super) fn section(file: &str, stored: &Stored, charts: &mut Charts) -> Measu
         facts: machine(&header.machine),
         warnings: Vec::new(),
         ladders: ladders(
-            &all(stored, |line| if let Line::Rung(l) = line { Some(l) } else { None }),
+            &all(stored, |line| if let ResultLine::Rung(l) = line { Some(l) } else { None }),
             charts,
         ),
         limits: Vec::new(),
@@ -103,13 +105,13 @@ pub(super) fn section(file: &str, stored: &Stored, charts: &mut Charts) -> Measu
         section.facts.push(("duration".to_owned(), format!("{} s", figure(summary.seconds))));
         section.facts.push(("other load".to_owned(), noise(&summary.noise)));
     }
-    let series = all(stored, |line| if let Line::Series(l) = line { Some(l) } else { None });
+    let series = all(stored, |line| if let ResultLine::Series(l) = line { Some(l) } else { None });
     for of_target in by_target(&series, |series| &series.target) {
         let title = format!("Throughput over time: {}", of_target[0].target);
         section.throughputs.push(charts.add(&throughput(&title, &of_target)));
         section.series.extend(of_target.iter().map(|series| series_row(series)));
     }
-    let methods = all(stored, |line| if let Line::Method(l) = line { Some(l) } else { None });
+    let methods = all(stored, |line| if let ResultLine::Method(l) = line { Some(l) } else { None });
     for of_target in by_target(&methods, |method| &method.target) {
         let target = of_target[0].target.clone();
         let chart = charts.add(&latency(&format!("Flush latency: {target}"), &of_target));
@@ -121,15 +123,15 @@ pub(super) fn section(file: &str, stored: &Stored, charts: &mut Charts) -> Measu
 }
 
 impl Measured {
-    fn add(&mut self, line: &Line, charts: &mut Charts) {
+    fn add(&mut self, line: &ResultLine, charts: &mut Charts) {
         match line {
-            Line::NotRun(not_run) => self.not_run.push(not_run.clone()),
-            Line::Limit(limit) => self.limits.push(sentence(limit)),
-            Line::Layer(layer) => self.stack.push(layer.clone()),
-            Line::Verdict(claim) => self.verdicts.push(claim.clone()),
-            Line::Warning { words } => self.warnings.push(words.clone()),
-            Line::Profile(profile) => self.profiles.push(profile_row(profile)),
-            Line::Curve(line) => {
+            ResultLine::NotRun(not_run) => self.not_run.push(not_run.clone()),
+            ResultLine::Limit(limit) => self.limits.push(sentence(limit)),
+            ResultLine::Layer(layer) => self.stack.push(layer.clone()),
+            ResultLine::Verdict(claim) => self.verdicts.push(claim.clone()),
+            ResultLine::Warning { words } => self.warnings.push(words.clone()),
+            ResultLine::Profile(profile) => self.profiles.push(profile_row(profile)),
+            ResultLine::Curve(line) => {
                 let title = format!("{}: {}", line.name, line.target);
                 self.curves.push((charts.add(&curve(&title, line)), line.measured.clone()));
             }
@@ -138,7 +140,7 @@ impl Measured {
     }
 }
 
-fn all<T>(stored: &Stored, of: impl Fn(&Line) -> Option<&T>) -> Vec<&T> {
+fn all<T>(stored: &StoredResult, of: impl Fn(&ResultLine) -> Option<&T>) -> Vec<&T> {
     stored.lines.iter().filter_map(of).collect()
 }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use clap::Args;
 use fsure::job::ram::{
-    Backend, Bind, Call, Keep, Known, Prepared, Program, Registry, Told, Work, keep, prepare,
-    status, work,
+    Backend, Bind, BindPlan, CallerContext, DaemonEvent, FolderStatus, Registry, SelfExec,
+    SupervisorConfig, WorkerConfig, keep, prepare, status, work,
 };
 use fsure::report::ram as report;
 use fsure::words::{ExitCode, Result, units};
@@ -97,29 +97,29 @@ pub(super) fn run(args: &BindArgs, output: &OutputArgs, screen: &Screen) -> Resu
     };
     let max_loss_ms = u64::try_from(args.max_loss.as_millis()).unwrap_or(u64::MAX);
     let (entry, adopted) = match prepare(&registry, &bind)? {
-        Prepared::New(plan, _) if args.plan => {
+        BindPlan::New(plan, _) if args.plan => {
             let form = if output.json { report::plan_json } else { report::plan };
             screen.print(&form(&plan, max_loss_ms));
             let is_fine = plan.refusals.is_empty();
             return Ok(if is_fine { ExitCode::Clean } else { ExitCode::Usage });
         }
-        Prepared::New(plan, entry) => {
+        BindPlan::New(plan, entry) => {
             plan.warnings.iter().for_each(|warning| screen.warn(warning));
             (entry, false)
         }
-        Prepared::Orphan(entry) => (entry, true),
+        BindPlan::Orphan(entry) => (entry, true),
     };
     if args.foreground {
         return foreground(&registry, &entry.id, screen);
     }
-    let call = Call { stop: &super::signals(), tell: &|told| super::tell(screen, told) };
+    let call = CallerContext { stop: &super::signals(), tell: &|told| super::tell(screen, told) };
     super::program()?.keep(&entry.id, &call)?;
     let known = status(&registry, Some(&entry.path))?;
     show(&known, adopted, output, screen);
     Ok(ExitCode::Clean)
 }
 
-fn show(known: &[Known], adopted: bool, output: &OutputArgs, screen: &Screen) {
+fn show(known: &[FolderStatus], adopted: bool, output: &OutputArgs, screen: &Screen) {
     let Some(known) = known.first() else { return };
     if output.json {
         screen.print(&report::json("bound", &known.entry.path, &known.state));
@@ -138,27 +138,33 @@ fn foreground(registry: &Registry, id: &str, screen: &Screen) -> Result<ExitCode
             let _ = daemon::notify(socket, words);
         }
     };
-    let tell = |told: &Told| match told {
-        Told::Ready { adopted } => {
+    let tell = |told: &DaemonEvent| match told {
+        DaemonEvent::Ready { adopted } => {
             notify("READY=1\nSTATUS=in RAM, and kept\n");
             let known =
                 registry.read(id).and_then(|entry| status(registry, Some(&entry.path)).ok());
-            let known = known.as_deref().and_then(<[Known]>::first);
+            let known = known.as_deref().and_then(<[FolderStatus]>::first);
             screen.print_now(&known.map_or(String::new(), |known| report::bound(known, *adopted)));
         }
-        Told::Failed(failed) => notify(&format!("STATUS={}\n", failed.message)),
-        Told::Warning { words } => {
+        DaemonEvent::Failed(failed) => notify(&format!("STATUS={}\n", failed.message)),
+        DaemonEvent::Warning { words } => {
             notify(&format!("STATUS={words}\n"));
             screen.warn(words);
         }
-        Told::Ended(ended) => {
+        DaemonEvent::Ended(ended) => {
             notify("STOPPING=1\nSTATUS=out of RAM\n");
             super::warnings(screen, ended);
         }
     };
-    let program = Program { is_alone: false, ..super::program()? };
-    let keep_it =
-        Keep { registry, id, program, stop: &stop, tell: &tell, beat: &|| notify("WATCHDOG=1\n") };
+    let program = SelfExec { is_alone: false, ..super::program()? };
+    let keep_it = SupervisorConfig {
+        registry,
+        id,
+        program,
+        stop: &stop,
+        tell: &tell,
+        beat: &|| notify("WATCHDOG=1\n"),
+    };
     keep(&keep_it)?;
     Ok(ExitCode::Clean)
 }
@@ -166,7 +172,7 @@ fn foreground(registry: &Registry, id: &str, screen: &Screen) -> Result<ExitCode
 /// Runs a keeper that was started by another process.
 pub(super) fn keep_on(args: &DaemonArgs, screen: &Screen) -> Result<ExitCode> {
     let (registry, stop) = (super::registry(), super::signals());
-    keep(&Keep {
+    keep(&SupervisorConfig {
         registry: &registry,
         id: &args.id,
         program: args.program()?,
@@ -180,7 +186,7 @@ pub(super) fn keep_on(args: &DaemonArgs, screen: &Screen) -> Result<ExitCode> {
 /// Runs a worker.
 pub(super) fn work_on(args: &DaemonArgs, screen: &Screen) -> Result<ExitCode> {
     let (registry, stop): (_, Arc<AtomicUsize>) = (super::registry(), super::signals());
-    work(&Work {
+    work(&WorkerConfig {
         registry: &registry,
         id: &args.id,
         program: args.program()?,
@@ -191,14 +197,14 @@ pub(super) fn work_on(args: &DaemonArgs, screen: &Screen) -> Result<ExitCode> {
 }
 
 /// A line for the process that started this one.
-fn say(screen: &Screen, told: &Told) {
+fn say(screen: &Screen, told: &DaemonEvent) {
     if let Ok(line) = serde_json::to_string(told) {
         screen.print_now(&line);
     }
 }
 
 impl DaemonArgs {
-    fn program(&self) -> Result<Program> {
-        Ok(Program { is_alone: self.alone, ..super::program()? })
+    fn program(&self) -> Result<SelfExec> {
+        Ok(SelfExec { is_alone: self.alone, ..super::program()? })
     }
 }

@@ -18,7 +18,8 @@ use std::sync::atomic::AtomicUsize;
 
 use clap::{Args, Subcommand};
 use fsure::job::ram::{
-    Answer, Call, Ended, LASTING, Program, RUNTIME, Registry, Request, Told, request,
+    CallerContext, DaemonEvent, LASTING, RUNTIME, Registry, Request, Response, SelfExec,
+    UnbindReport, request,
 };
 use fsure::words::{ExitCode, IoContext as _, Result};
 
@@ -106,9 +107,9 @@ fn registry() -> Registry {
     Registry::new(Path::new(RUNTIME), Path::new(LASTING))
 }
 
-fn program() -> Result<Program> {
+fn program() -> Result<SelfExec> {
     let path = std::env::current_exe().context("find", Path::new("fsure"))?;
-    Ok(Program { path, is_alone: true })
+    Ok(SelfExec { path, is_alone: true })
 }
 
 /// The number of the signal that asks to end, once there is one. However often: a
@@ -125,15 +126,15 @@ fn signals() -> Arc<AtomicUsize> {
     stop
 }
 
-fn tell(screen: &Screen, told: &Told) {
+fn tell(screen: &Screen, told: &DaemonEvent) {
     match told {
-        Told::Warning { words } => screen.warn(words),
-        Told::Ended(ended) => warnings(screen, ended),
-        Told::Ready { .. } | Told::Failed(_) => {}
+        DaemonEvent::Warning { words } => screen.warn(words),
+        DaemonEvent::Ended(ended) => warnings(screen, ended),
+        DaemonEvent::Ready { .. } | DaemonEvent::Failed(_) => {}
     }
 }
 
-fn warnings(screen: &Screen, ended: &Ended) {
+fn warnings(screen: &Screen, ended: &UnbindReport) {
     ended.warnings.iter().for_each(|warning| screen.warn(warning));
 }
 
@@ -142,11 +143,11 @@ fn ask_each(
     which: &Which,
     screen: &Screen,
     what: Request,
-    say: impl Fn(&Path, &Answer) -> ExitCode,
+    say: impl Fn(&Path, &Response) -> ExitCode,
 ) -> Result<ExitCode> {
     let (registry, program) = (registry(), program()?);
     let stop = AtomicUsize::new(0);
-    let call = Call { stop: &stop, tell: &|told| tell(screen, told) };
+    let call = CallerContext { stop: &stop, tell: &|told| tell(screen, told) };
     let folders = match &which.folder {
         Some(folder) => vec![folder.clone()],
         None => registry.entries()?.into_iter().map(|entry| entry.path).collect(),

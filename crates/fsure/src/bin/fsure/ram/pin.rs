@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use clap::Args;
-use fsure::job::{self, LetGo};
+use fsure::job::{self, ReleaseReason};
 use fsure::report::pin as report;
 use fsure::words::{Error, ExitCode, IoContext as _, Result};
 use fsure_os::daemon::{Started, begun, terminate};
@@ -54,17 +54,17 @@ pub(super) fn run(args: &PinArgs, output: &OutputArgs, screen: &Screen) -> Resul
     };
     let stop = super::signals();
     let is_over = || stop.load(Ordering::Relaxed) > 0;
-    Ok(match job::hold(&args.folder, &places::runtime()?, &pinned, &is_over)? {
-        LetGo::Asked => ExitCode::Clean,
-        LetGo::Gone => {
+    Ok(match job::pin(&args.folder, &places::runtime()?, &pinned, &is_over)? {
+        ReleaseReason::Asked => ExitCode::Clean,
+        ReleaseReason::Gone => {
             screen.note(&format!("{} is gone", args.folder.display()));
             ExitCode::Clean
         }
-        LetGo::Moved => {
+        ReleaseReason::Moved => {
             screen.warn(&format!("let go of {}: it has another path", args.folder.display()));
             ExitCode::Differences
         }
-        LetGo::Short(how) => {
+        ReleaseReason::Short(how) => {
             screen.warn(&format!("let go of {}: {how}", args.folder.display()));
             ExitCode::Differences
         }
@@ -150,7 +150,7 @@ fn refused(said: &str, folder: &Path) -> Error {
 pub(super) fn let_go(args: &UnpinArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
     let folder = &args.folder;
     let runtime = places::runtime()?;
-    let Some(pinned) = job::let_go(folder, &runtime)? else {
+    let Some(pinned) = job::unpin(folder, &runtime)? else {
         return Err(Error::Usage {
             message: format!("{} is not pinned", folder.display()),
             hint: job::word(folder, &runtime),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use fsure::job::ram::run::{KeepOptions, Ran, RunOptions, Told, keep, run as job};
+use fsure::job::ram::run::{KeepOptions, RunOptions, RunOutcome, SyncerEvent, keep, run as job};
 use fsure::words::{Error, ExitCode, Result};
 use fsure_os::family::{Ended, NOT_STARTED};
 
@@ -64,7 +64,7 @@ fn run_on(args: &RunArgs, screen: &Screen) -> Result<ExitCode> {
         runtime: places::runtime().ok(),
         keeper: vec![own.into(), "ram".into(), "keep-run".into()],
     };
-    let Ran { command, lost } = job(&options, &|words| screen.warn(words))?;
+    let RunOutcome { command, lost } = job(&options, &|words| screen.warn(words))?;
     for lost in &lost {
         let (folder, why) = (lost.folder.display(), &lost.why);
         screen.warn(&format!("the last changes in {folder} are NOT on the disk: {why}"));
@@ -111,12 +111,12 @@ pub(super) fn run_keeper(args: &KeepArgs) -> ExitCode {
         least: args.least.clone(),
         runtime: args.runtime.clone(),
     };
-    let tell = |told: &Told| {
+    let tell = |told: &SyncerEvent| {
         let Ok(mut line) = serde_json::to_string(told) else { return };
         line.push('\n');
         let is_told = std::io::stdout().lock().write_all(line.as_bytes()).is_ok();
         // The starter was killed: this process then prints the report in its place.
-        if let (false, Told::Failed { why, .. }) = (is_told, told) {
+        if let (false, SyncerEvent::Failed { why, .. }) = (is_told, told) {
             let line = format!("fsure: the last changes in RAM are NOT on the disk: {why}\n");
             let _ = std::io::stderr().write_all(line.as_bytes());
         }

@@ -1,7 +1,7 @@
 //! `fsure ram sync`.
 
 use clap::Args;
-use fsure::job::ram::{Answer, Request};
+use fsure::job::ram::{Request, Response};
 use fsure::report::ram as report;
 use fsure::words::{ExitCode, Result};
 
@@ -18,7 +18,7 @@ pub(super) struct SyncArgs {
 /// Runs the command.
 pub(super) fn run(args: &SyncArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
     super::ask_each(&args.which, screen, Request::Sync, |path, answer| {
-        let Answer::Synced(done) = answer else { return ExitCode::Internal };
+        let Response::Synced(done) = answer else { return ExitCode::Internal };
         let json = || report::json("synced", path, done);
         screen.print(&if output.json { json() } else { report::synced(path, done) });
         if done.unsettled.is_empty() { ExitCode::Clean } else { ExitCode::Differences }

@@ -1,7 +1,7 @@
 //! `fsure ram unbind`.
 
 use clap::Args;
-use fsure::job::ram::{Answer, Request};
+use fsure::job::ram::{Request, Response};
 use fsure::report::ram as report;
 use fsure::words::{ExitCode, Result};
 
@@ -18,7 +18,7 @@ pub(super) struct UnbindArgs {
 /// Runs the command.
 pub(super) fn run(args: &UnbindArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
     super::ask_each(&args.which, screen, Request::Unbind, |path, answer| {
-        let Answer::Ended(ended) = answer else { return ExitCode::Internal };
+        let Response::Ended(ended) = answer else { return ExitCode::Internal };
         let json = || report::json("unbound", path, ended);
         screen.print(&if output.json { json() } else { report::ended(path, ended) });
         ended.exit_code()

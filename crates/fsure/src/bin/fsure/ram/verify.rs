@@ -1,7 +1,7 @@
 //! `fsure ram verify`.
 
 use clap::Args;
-use fsure::job::ram::{Answer, Request};
+use fsure::job::ram::{Request, Response};
 use fsure::report::ram as report;
 use fsure::words::{ExitCode, Result};
 
@@ -18,7 +18,7 @@ pub(super) struct VerifyArgs {
 /// Runs the command.
 pub(super) fn run(args: &VerifyArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
     super::ask_each(&args.which, screen, Request::Verify, |path, answer| {
-        let Answer::Verified { differences } = answer else { return ExitCode::Internal };
+        let Response::Verified { differences } = answer else { return ExitCode::Internal };
         let json = || report::json("verified", path, answer);
         screen.print(&if output.json { json() } else { report::verified(path, differences) });
         if differences.is_empty() { ExitCode::Clean } else { ExitCode::Differences }

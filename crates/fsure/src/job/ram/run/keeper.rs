@@ -15,8 +15,11 @@ use serde::{Deserialize, Serialize};
 use super::super::others::{LastCount, Others};
 use super::super::registry::Registry;
 use super::super::size::{Following, each_interval};
-use super::super::tracker::Changing;
-use crate::ram::{Depth, Engine, Generation, How, Pace, Unequal, Untracked, recover};
+use super::super::tracker::ChangeTracker;
+use crate::ram::{
+    CompareDepth, DifferenceKind, Engine, Generation, NoTracker, SideDifference, SyncSchedule,
+    recover,
+};
 use crate::words::{Error, ExitCode, IoContext as _, RelPath, Result};
 
 /// Options of a keeper.
@@ -39,7 +42,7 @@ pub struct KeepOptions {
 /// Messages of a keeper, one JSON value a line. Folders are numbered.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
-pub enum Told {
+pub enum SyncerEvent {
     /// A folder is in memory.
     Filled {
         /// Number of the folder.
@@ -80,7 +83,7 @@ const NAMED: usize = 10;
 
 /// Keeps all folders until the command and all that it started have ended and what
 /// they left is on the disk. `tell` hears of it from several threads.
-pub fn keep(options: &KeepOptions, tell: &(dyn Fn(&Told) + Sync)) -> Result<()> {
+pub fn keep(options: &KeepOptions, tell: &(dyn Fn(&SyncerEvent) + Sync)) -> Result<()> {
     let is_over = AtomicBool::new(false);
     let registry = Registry::of_user(options.runtime.as_deref());
     let others = LastCount::new(Others::of(&registry, None));
@@ -149,7 +152,7 @@ fn follow_use(options: &KeepOptions, others: &LastCount, is_over: &AtomicBool) {
 
 struct Folder<'a> {
     folder: usize,
-    tell: &'a (dyn Fn(&Told) + Sync),
+    tell: &'a (dyn Fn(&SyncerEvent) + Sync),
     alive: Alive,
     max_loss: Duration,
     /// Paths by which each side is reached, and the names that messages show instead.
@@ -167,18 +170,18 @@ fn ways((disk, ram): (i32, i32)) -> Vec<(String, String)> {
 impl Folder<'_> {
     fn live(&self, (disk, ram): (i32, i32), adopts: bool) -> Result<()> {
         let (disk, ram) = (side(disk), side(ram));
-        let changes = Changing::begin(&ram);
+        let changes = ChangeTracker::begin(&ram);
         let begun = if adopts { self.adopt(&disk, &ram) } else { self.fill(&disk, &ram) };
         let mut engine = match begun {
             Ok(engine) => engine,
             Err(error) => {
                 let is_usage = error.exit_code() == ExitCode::Usage;
                 let why = words(&error);
-                self.say(Told::Failed { folder: self.folder, why, is_usage });
+                self.say(SyncerEvent::Failed { folder: self.folder, why, is_usage });
                 return Err(error);
             }
         };
-        self.say(Told::Filled { folder: self.folder });
+        self.say(SyncerEvent::Filled { folder: self.folder });
         engine.suit(self.max_loss);
         self.follow(&mut engine, changes)?;
         self.finish(engine, (&disk, &ram))
@@ -222,8 +225,8 @@ impl Folder<'_> {
     }
 
     /// One generation after another, until the command has ended.
-    fn follow(&self, engine: &mut Engine, mut changes: Changing) -> Result<()> {
-        let mut pace = Pace::new(self.max_loss, Instant::now());
+    fn follow(&self, engine: &mut Engine, mut changes: ChangeTracker) -> Result<()> {
+        let mut pace = SyncSchedule::new(self.max_loss, Instant::now());
         let (mut is_late, mut is_first) = (false, true);
         loop {
             let wait = match pace.failures() {
@@ -244,7 +247,7 @@ impl Folder<'_> {
             if std::mem::take(&mut is_first) {
                 self.warn_of_strays(engine)?;
             }
-            match engine.sync(&mut changes, Depth::Dates, None) {
+            match engine.sync(&mut changes, CompareDepth::Dates, None) {
                 Ok(generation) => {
                     pace.done(&generation);
                     self.remark(&generation);
@@ -265,7 +268,7 @@ impl Folder<'_> {
 
     /// Before our own first change of the disk side.
     fn warn_of_strays(&self, engine: &mut Engine) -> Result<()> {
-        for path in engine.strays()?.iter().take(NAMED) {
+        for path in engine.files_written_behind()?.iter().take(NAMED) {
             let path = path.display();
             self.warn(format!("{path} was written on the disk side while it was copied into RAM"));
         }
@@ -283,7 +286,7 @@ impl Folder<'_> {
         };
         if let Err(error) = finished {
             let why = format!("{}{}", words(&error), missing(engine.as_ref()));
-            self.say(Told::Failed { folder: self.folder, why, is_usage: false });
+            self.say(SyncerEvent::Failed { folder: self.folder, why, is_usage: false });
             return Err(error);
         }
         for path in strays.iter().take(NAMED) {
@@ -294,7 +297,7 @@ impl Folder<'_> {
             let trash = trash.display();
             self.warn(format!("what was deleted is kept in {trash}: remove it when you are sure"));
         }
-        self.say(Told::Done { folder: self.folder });
+        self.say(SyncerEvent::Done { folder: self.folder });
         Ok(())
     }
 
@@ -320,12 +323,12 @@ impl Folder<'_> {
 
     /// A generation with every file hashed; names that are on the disk side alone, and
     /// what is not there as it is in RAM.
-    fn last(&self, engine: &mut Engine) -> Result<(BTreeSet<RelPath>, Vec<Unequal>)> {
+    fn last(&self, engine: &mut Engine) -> Result<(BTreeSet<RelPath>, Vec<SideDifference>)> {
         // At once what has a date: to hash everything can take minutes.
-        let generation = engine.sync(&mut Untracked, Depth::Dates, None)?;
+        let generation = engine.sync(&mut NoTracker, CompareDepth::Dates, None)?;
         self.remark(&generation);
         // Nobody writes any more; what was stored through a mapping has none.
-        let generation = engine.sync(&mut Untracked, Depth::Everything, None)?;
+        let generation = engine.sync(&mut NoTracker, CompareDepth::Everything, None)?;
         self.remark(&generation);
         Ok(apart(engine.verify()?))
     }
@@ -349,11 +352,13 @@ impl Folder<'_> {
     }
 
     fn warn(&self, words: String) {
-        self.say(Told::Warning { folder: self.folder, words });
+        self.say(SyncerEvent::Warning { folder: self.folder, words });
     }
 
-    fn say(&self, mut told: Told) {
-        if let Told::Warning { words, .. } | Told::Failed { why: words, .. } = &mut told {
+    fn say(&self, mut told: SyncerEvent) {
+        if let SyncerEvent::Warning { words, .. } | SyncerEvent::Failed { why: words, .. } =
+            &mut told
+        {
             for (way, name) in &self.ways {
                 *words = words.replace(way, name);
             }
@@ -386,12 +391,12 @@ fn held<'a>(
 
 /// Names that are on the disk side alone, and what of RAM is not there. A folder in
 /// which others have made a name has another date, and no more.
-fn apart(unequal: Vec<Unequal>) -> (BTreeSet<RelPath>, Vec<Unequal>) {
+fn apart(unequal: Vec<SideDifference>) -> (BTreeSet<RelPath>, Vec<SideDifference>) {
     let (strays, mut rest): (Vec<_>, Vec<_>) =
-        unequal.into_iter().partition(|one| one.how == How::OnlyOnDisk);
+        unequal.into_iter().partition(|one| one.how == DifferenceKind::OnlyOnDisk);
     let strays: BTreeSet<_> = strays.into_iter().map(|one| one.path).collect();
     let dated: BTreeSet<_> = strays.iter().filter_map(RelPath::parent).collect();
-    rest.retain(|one| one.how != How::Metadata || !dated.contains(&one.path));
+    rest.retain(|one| one.how != DifferenceKind::Metadata || !dated.contains(&one.path));
     (strays, rest)
 }
 

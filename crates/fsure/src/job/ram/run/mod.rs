@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use fsure_os::inside::{Cover, Ended, Inside};
 
-pub use keeper::{KeepOptions, Told, keep};
+pub use keeper::{KeepOptions, SyncerEvent, keep};
 
 use super::client::check_loss;
 use crate::words::{Error, IoContext as _, Result};
@@ -42,16 +42,16 @@ pub struct RunOptions {
 
 /// Result of [`run`].
 #[derive(Debug)]
-pub struct Ran {
+pub struct RunOutcome {
     /// The command; an error where it could not be started.
     pub command: std::io::Result<Ended>,
     /// Folders of which not everything is on the disk, with the reason for each.
-    pub lost: Vec<Lost>,
+    pub lost: Vec<UnsyncedFolder>,
 }
 
 /// A folder whose last generation did not come to the disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lost {
+pub struct UnsyncedFolder {
     /// The folder.
     pub folder: PathBuf,
     /// The obstacle and some of the names, as text.
@@ -64,7 +64,7 @@ const SOON: Duration = Duration::from_secs(2);
 
 /// Runs the command. `warn` hears what the user should know, while it runs. Fails
 /// where the command was not started because of us: then nothing has changed.
-pub fn run(options: &RunOptions, warn: &(dyn Fn(&str) + Sync)) -> Result<Ran> {
+pub fn run(options: &RunOptions, warn: &(dyn Fn(&str) + Sync)) -> Result<RunOutcome> {
     check_loss(options.max_loss)?;
     let plans = check::check(&options.folders, options.bytes, options.runtime.as_deref(), warn)
         .map_err(not_started)?;
@@ -92,7 +92,7 @@ pub fn run(options: &RunOptions, warn: &(dyn Fn(&str) + Sync)) -> Result<Ran> {
             let _ = inside.kill();
         }
         let lost = keeper.join().map_err(|_| Error::Internal("the keeper's thread".into()))?;
-        Ok(Ran { command, lost: lost? })
+        Ok(RunOutcome { command, lost: lost? })
     })
 }
 
@@ -142,7 +142,7 @@ struct Keeper {
 
 impl Keeper {
     /// Returns its next message; `None` once it has ended.
-    fn hear(&mut self) -> Option<Told> {
+    fn hear(&mut self) -> Option<SyncerEvent> {
         let mut line = String::new();
         loop {
             line.clear();
@@ -187,10 +187,10 @@ impl Keeping<'_> {
         let mut filled = 0;
         while filled < self.folders.len() {
             match keeper.hear() {
-                Some(Told::Filled { .. }) => filled += 1,
-                Some(Told::Warning { folder, words }) => self.warn(folder, &words),
-                Some(Told::Done { .. }) => {}
-                Some(Told::Failed { folder, why, is_usage }) => {
+                Some(SyncerEvent::Filled { .. }) => filled += 1,
+                Some(SyncerEvent::Warning { folder, words }) => self.warn(folder, &words),
+                Some(SyncerEvent::Done { .. }) => {}
+                Some(SyncerEvent::Failed { folder, why, is_usage }) => {
                     let folder = self.name(folder).display();
                     let message = format!("cannot put {folder} into RAM: {why}");
                     let hint = is_usage.then(|| "nothing has changed".to_owned());
@@ -207,19 +207,19 @@ impl Keeping<'_> {
 
     /// Listens to the keeper until all is on the disk, and starts another where it
     /// was killed.
-    fn follow(&mut self, mut keeper: Keeper) -> Result<Vec<Lost>> {
+    fn follow(&mut self, mut keeper: Keeper) -> Result<Vec<UnsyncedFolder>> {
         let (mut done, mut lost, mut deaths) = (BTreeSet::new(), Vec::new(), 0);
         loop {
             while let Some(told) = keeper.hear() {
                 match told {
-                    Told::Filled { .. } => {}
-                    Told::Warning { folder, words } => self.warn(folder, &words),
-                    Told::Done { folder } => {
+                    SyncerEvent::Filled { .. } => {}
+                    SyncerEvent::Warning { folder, words } => self.warn(folder, &words),
+                    SyncerEvent::Done { folder } => {
                         done.insert(folder);
                     }
-                    Told::Failed { folder, why, .. } => {
+                    SyncerEvent::Failed { folder, why, .. } => {
                         done.insert(folder);
-                        lost.push(Lost { folder: self.name(folder).to_owned(), why });
+                        lost.push(UnsyncedFolder { folder: self.name(folder).to_owned(), why });
                     }
                 }
             }
@@ -231,7 +231,7 @@ impl Keeping<'_> {
                 let left = (0..self.folders.len()).filter(|number| !done.contains(number));
                 let why = "the process that brings it to the disk died again and again; the last \
                            generation before that is there";
-                lost.extend(left.map(|folder| Lost {
+                lost.extend(left.map(|folder| UnsyncedFolder {
                     folder: self.name(folder).to_owned(),
                     why: why.to_owned(),
                 }));
