@@ -11,14 +11,14 @@ use crate::host::Handle;
 const PIECE: u64 = 4 << 20;
 
 /// The parts of a file of which nothing was in the page cache.
-pub(crate) enum Absent {
+pub(crate) enum NonResident {
     /// All of it.
     All,
     /// Some of it, or none.
     Parts(Vec<Range<u64>>),
 }
 
-impl Absent {
+impl NonResident {
     /// Checks a file: with one query if nothing of it is cached or the system
     /// does not report that, otherwise piece by piece.
     pub(crate) fn of<H: Handle>(file: &H) -> Self {

@@ -20,9 +20,9 @@ pub fn read(path: &Path) -> io::Result<impl Read + use<>> {
 
 /// A file that only grows.
 #[derive(Debug)]
-pub struct Growing(File);
+pub struct AppendFile(File);
 
-impl Growing {
+impl AppendFile {
     /// Opens a regular file that fsure itself keeps, to append to it: no link is followed,
     /// and no FIFO waited for. One that is not there yet is made.
     pub fn open_own(path: &Path) -> io::Result<Self> {
@@ -77,7 +77,7 @@ impl Growing {
         self.0.set_len(length)
     }
 
-    /// Appends; durable after [`Growing::sync`].
+    /// Appends; durable after [`AppendFile::sync`].
     pub fn append(&mut self, data: &[u8]) -> io::Result<()> {
         self.0.write_all(data)
     }
@@ -100,17 +100,17 @@ mod tests {
     #[test]
     fn a_bare_name_is_in_the_working_folder() {
         // Of this crate. Nothing is appended.
-        drop(Growing::open(Path::new("Cargo.toml")).unwrap());
+        drop(AppendFile::open(Path::new("Cargo.toml")).unwrap());
     }
 
     #[test]
     fn it_grows_over_what_was_there() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
-        let mut log = Growing::open(&path).unwrap();
+        let mut log = AppendFile::open(&path).unwrap();
         log.append(b"one two").unwrap();
         log.second().unwrap().sync().unwrap();
-        let mut log = Growing::open(&path).unwrap();
+        let mut log = AppendFile::open(&path).unwrap();
         let mut text = String::new();
         log.content().unwrap().read_to_string(&mut text).unwrap();
         assert_eq!(text, "one two");

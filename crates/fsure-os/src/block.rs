@@ -1,4 +1,4 @@
-//! A disk made of a program: what is asked of it comes to a [`Block`] of ours.
+//! A disk made of a program: what is asked of it comes to a [`VirtualDisk`] of ours.
 //! It is the only file of a folder of FUSE's, from which a file system is
 //! mounted by a loop device ([`crate::stand`]): a flush of that arrives as a
 //! flush, and a write when it is written and not later.
@@ -11,7 +11,7 @@ use crate::host;
 use crate::mounts::Namespace;
 
 /// A disk. Requests come from one thread at a time.
-pub trait Block: Send + Sync + 'static {
+pub trait VirtualDisk: Send + Sync + 'static {
     /// Its size in bytes; never changes.
     fn size(&self) -> u64;
 
@@ -31,22 +31,26 @@ pub trait Block: Send + Sync + 'static {
 /// No thread of this process may touch that file: one that waits for an answer
 /// of its own process could not be killed. Other processes may.
 #[derive(Debug)]
-pub struct Served(host::block::Served);
+pub struct ServedDisk(host::block::ServedDisk);
 
 /// Serves a disk as the file `disk` in a folder, over whatever is there, for
 /// the processes of a namespace. Needs `/dev/fuse`.
-pub fn serve(block: Arc<dyn Block>, space: &Namespace, folder: &Path) -> io::Result<Served> {
-    Ok(Served(host::block::serve(block, space, folder)?))
+pub fn serve(
+    block: Arc<dyn VirtualDisk>,
+    space: &Namespace,
+    folder: &Path,
+) -> io::Result<ServedDisk> {
+    Ok(ServedDisk(host::block::serve(block, space, folder)?))
 }
 
 /// Serves a disk as the file `disk` in a folder for all processes. Needs
 /// `/dev/fuse`, and root or `fusermount3`. Fails with `ResourceBusy` where something
 /// is mounted there, and with `DirectoryNotEmpty`.
-pub fn publish(block: Arc<dyn Block>, folder: &Path) -> io::Result<Served> {
-    Ok(Served(host::block::publish(block, folder)?))
+pub fn publish(block: Arc<dyn VirtualDisk>, folder: &Path) -> io::Result<ServedDisk> {
+    Ok(ServedDisk(host::block::publish(block, folder)?))
 }
 
-impl Served {
+impl ServedDisk {
     /// The file.
     pub fn file(&self) -> &Path {
         self.0.file()

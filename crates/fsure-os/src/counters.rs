@@ -9,7 +9,7 @@ use crate::host;
 
 /// The counters of the devices that a file system lies on.
 #[derive(Debug)]
-pub struct Meter(host::counters::Meter);
+pub struct DeviceCounters(host::counters::DeviceCounters);
 
 /// Requests that devices have received since some earlier time. Only differences
 /// are meaningful. The requests of other processes are included.
@@ -30,14 +30,14 @@ pub struct Counters {
     pub flushes: Option<u64>,
 }
 
-impl Meter {
+impl DeviceCounters {
     /// The counters of what the file system of a folder lies on: the loop
     /// device itself and not what its file is on, the partition (whose flushes
     /// are those of its whole disk, which is all that is counted), all disks of
     /// a btrfs. `None` where there is no device with counters: memory, networks,
     /// FUSE, overlays, and everywhere but on Linux.
     pub fn of(folder: &Path) -> io::Result<Option<Self>> {
-        Ok(host::counters::Meter::of(folder)?.map(Self))
+        Ok(host::counters::DeviceCounters::of(folder)?.map(Self))
     }
 
     /// Returns true if a device accepts writes that it forces through its cache

@@ -6,4 +6,4 @@
 //!
 //! Linux only; elsewhere all fails with `Unsupported`.
 
-pub use crate::host::daemon::{Started, begun, is_running, log, notify, terminate};
+pub use crate::host::daemon::{DetachedProcess, begun, is_running, log, notify, terminate};

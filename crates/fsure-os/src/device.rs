@@ -13,7 +13,7 @@ use crate::host;
 
 /// The class of a storage, which decides how it is best read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
+pub enum DeviceClass {
     /// Without moving parts, or not known to have any.
     Solid,
     /// With heads that move, on so many disks.
@@ -49,12 +49,14 @@ impl Device {
     /// Returns the class of the storage. Storage that reports heads is timed with
     /// files at and below `path`: 1 ms if it has none, a fifth of a second if it
     /// has.
-    pub fn class(&self, root: &Arc<Root>, path: &[u8]) -> Class {
+    pub fn class(&self, root: &Arc<Root>, path: &[u8]) -> DeviceClass {
         match self.heads {
             // Some programs have a local disk behind them.
-            0 if self.is_remote => Class::Remote,
-            heads if heads > 0 && host::device::is_slow(root, path) => Class::Rotational(heads),
-            _ => Class::Solid,
+            0 if self.is_remote => DeviceClass::Remote,
+            heads if heads > 0 && host::device::is_slow(root, path) => {
+                DeviceClass::Rotational(heads)
+            }
+            _ => DeviceClass::Solid,
         }
     }
 

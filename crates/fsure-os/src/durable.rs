@@ -211,12 +211,12 @@ impl Names {
 /// A folder of this process, whose names can be made durable, too. It is removed
 /// with its content when this is dropped.
 #[derive(Debug)]
-pub struct Folder {
+pub struct DurableFolder {
     path: PathBuf,
     names: Names,
 }
 
-impl Folder {
+impl DurableFolder {
     /// Makes it. Fails where something has the name.
     pub fn create(path: &Path) -> io::Result<Self> {
         std::fs::create_dir(path)?;
@@ -240,7 +240,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for DurableFolder {
     fn drop(&mut self) {
         // Where that fails, there is nobody left to tell.
         let _ = std::fs::remove_dir_all(&self.path);
@@ -300,8 +300,8 @@ mod tests {
     fn a_folder_of_ours_goes_with_all_that_is_in_it() {
         let outer = tempfile::tempdir().unwrap();
         let path = outer.path().join("own");
-        let folder = Folder::create(&path).unwrap();
-        assert_eq!(Folder::create(&path).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        let folder = DurableFolder::create(&path).unwrap();
+        assert_eq!(DurableFolder::create(&path).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         Writer::create(&path.join("file"), Method::WriteOnly).unwrap();
         folder.clear().unwrap();
         assert_eq!(std::fs::read_dir(&path).unwrap().count(), 0);

@@ -53,12 +53,12 @@ pub type Lines = Box<dyn FnMut(&[u8]) + Send>;
 
 /// A program that runs. Dropping it kills it, and all that it has started.
 #[derive(Debug)]
-pub struct Family {
+pub struct ProcessTree {
     outer: Child,
     readers: Vec<JoinHandle<()>>,
 }
 
-impl Family {
+impl ProcessTree {
     /// Starts a program where `start` starts processes. `program` does as [`outer`]
     /// when it is called with `family outer` and the number of our process. The
     /// lines of the program's standard output and error are told as they come.
@@ -108,7 +108,7 @@ impl Family {
     }
 }
 
-impl Drop for Family {
+impl Drop for ProcessTree {
     fn drop(&mut self) {
         // The kernel ends the others before this one is gone.
         let _ = self.outer.kill();

@@ -1,5 +1,5 @@
 //! A file system made of a program, file by file: what programs do in a folder
-//! goes to a [`Files`] of ours through FUSE.
+//! goes to a [`VirtualFs`] of ours through FUSE.
 //!
 //! It needs no root: where this process may not mount, a child of it enters a
 //! user name space with a mount name space, mounts there, and hands both over;
@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::family::{Family, Lines, Task};
+use crate::family::{Lines, ProcessTree, Task};
 use crate::host;
 
 /// The number of the top folder.
@@ -175,28 +175,28 @@ pub enum Refusal {
 }
 
 /// The result of a request.
-pub type Answer<T> = Result<T, Refusal>;
+pub type FsResult<T> = Result<T, Refusal>;
 
 /// A file system, by numbers of inodes; [`ROOT`] is there from the beginning.
 /// `now` is the time since it was mounted first, and never goes back.
-pub trait Files: Send + 'static {
+pub trait VirtualFs: Send + 'static {
     /// Returns the attributes of the inode that has a name in a folder.
-    fn look_up(&self, folder: u64, name: &OsStr) -> Answer<Attributes>;
+    fn look_up(&self, folder: u64, name: &OsStr) -> FsResult<Attributes>;
 
     /// Returns the attributes of an inode.
-    fn attributes(&self, inode: u64) -> Answer<Attributes>;
+    fn attributes(&self, inode: u64) -> FsResult<Attributes>;
 
     /// Changes attributes of an inode.
-    fn set(&mut self, now: Duration, inode: u64, setting: &Setting) -> Answer<Attributes>;
+    fn set(&mut self, now: Duration, inode: u64, setting: &Setting) -> FsResult<Attributes>;
 
     /// Makes something.
-    fn make(&mut self, now: Duration, place: (u64, &OsStr), new: &New<'_>) -> Answer<Attributes>;
+    fn make(&mut self, now: Duration, place: (u64, &OsStr), new: &New<'_>) -> FsResult<Attributes>;
 
     /// Gives an inode one more name.
-    fn link(&mut self, now: Duration, inode: u64, place: (u64, &OsStr)) -> Answer<Attributes>;
+    fn link(&mut self, now: Duration, inode: u64, place: (u64, &OsStr)) -> FsResult<Attributes>;
 
     /// Takes a name away, of a folder or of something else.
-    fn remove(&mut self, now: Duration, place: (u64, &OsStr), is_folder: bool) -> Answer<()>;
+    fn remove(&mut self, now: Duration, place: (u64, &OsStr), is_folder: bool) -> FsResult<()>;
 
     /// Gives something another name.
     fn rename(
@@ -205,16 +205,16 @@ pub trait Files: Send + 'static {
         from: (u64, &OsStr),
         to: (u64, &OsStr),
         renaming: Renaming,
-    ) -> Answer<()>;
+    ) -> FsResult<()>;
 
     /// Returns the target of a symbolic link.
-    fn target(&self, inode: u64) -> Answer<OsString>;
+    fn target(&self, inode: u64) -> FsResult<OsString>;
 
     /// Reads, and less where the file ends.
-    fn read(&self, inode: u64, offset: u64, length: usize) -> Answer<Vec<u8>>;
+    fn read(&self, inode: u64, offset: u64, length: usize) -> FsResult<Vec<u8>>;
 
     /// Writes.
-    fn write(&mut self, now: Duration, inode: u64, offset: u64, data: &[u8]) -> Answer<()>;
+    fn write(&mut self, now: Duration, inode: u64, offset: u64, data: &[u8]) -> FsResult<()>;
 
     /// Does something with a range of a file: an offset and a length.
     fn range(
@@ -223,13 +223,13 @@ pub trait Files: Send + 'static {
         inode: u64,
         range: (u64, u64),
         ranging: Ranging,
-    ) -> Answer<()>;
+    ) -> FsResult<()>;
 
     /// The names in a folder.
-    fn list(&self, folder: u64) -> Answer<Vec<Name>>;
+    fn list(&self, folder: u64) -> FsResult<Vec<Name>>;
 
     /// `fsync` of a file or of a folder; the answer is how long it takes.
-    fn sync(&mut self, now: Duration, inode: u64) -> Answer<Duration>;
+    fn sync(&mut self, now: Duration, inode: u64) -> FsResult<Duration>;
 
     /// Takes note that no program has an inode open any more, and the kernel has
     /// forgotten it.
@@ -263,21 +263,21 @@ impl<F> Clocked<F> {
 /// nobody sees it any more, and who has something of it open gets errors, of one
 /// that all have seen when this process ends at the latest.
 #[derive(Debug)]
-pub struct Front(host::files::Front);
+pub struct ServedFs(host::files::ServedFs);
 
-impl Front {
+impl ServedFs {
     /// Serves one over a folder so that only the processes see it that
     /// [`Front::spawn`] starts; all do where only `fusermount3` is allowed
     /// to mount.
-    pub fn private(files: Arc<Clocked<impl Files>>, at: &Path) -> io::Result<Self> {
-        Ok(Self(host::files::Front::private(files, at)?))
+    pub fn private(files: Arc<Clocked<impl VirtualFs>>, at: &Path) -> io::Result<Self> {
+        Ok(Self(host::files::ServedFs::private(files, at)?))
     }
 
     /// Serves one over a folder so that all processes see it. Needs root or
     /// `fusermount3`. Fails with `ResourceBusy` where something is mounted there, and
     /// with `DirectoryNotEmpty`.
-    pub fn public(files: Arc<Clocked<impl Files>>, at: &Path) -> io::Result<Self> {
-        Ok(Self(host::files::Front::public(files, at)?))
+    pub fn public(files: Arc<Clocked<impl VirtualFs>>, at: &Path) -> io::Result<Self> {
+        Ok(Self(host::files::ServedFs::public(files, at)?))
     }
 
     /// The folder in which it is served, for the processes that see it.
@@ -286,22 +286,22 @@ impl Front {
     }
 
     /// Starts a program that sees it, which ends with the calling thread at the
-    /// latest. `program` is as for [`Family::spawn`].
+    /// latest. `program` is as for [`ProcessTree::spawn`].
     pub fn spawn(
         &self,
         program: &Path,
         task: &Task,
         output: Lines,
         error: Lines,
-    ) -> io::Result<Family> {
-        Family::spawn(|command| self.0.start(command), program, task, output, error)
+    ) -> io::Result<ProcessTree> {
+        ProcessTree::spawn(|command| self.0.start(command), program, task, output, error)
     }
 }
 
 /// Makes a folder, which must not be there yet, that holds what a file system
 /// does: content, permissions, links and times of change; not the owners, and so not
 /// the bits of a mode by which a file is run in its owner's or its group's name.
-pub fn copy_out(files: &impl Files, to: &Path) -> io::Result<()> {
+pub fn copy_out(files: &impl VirtualFs, to: &Path) -> io::Result<()> {
     host::files::copy_out(files, to)
 }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::host::output as host;
 use crate::output::Destination;
-use crate::spill::{self, Content, Spill};
+use crate::spill::{self, Content, UnnamedFile};
 
 /// The name that stands for standard input.
 pub const STANDARD_INPUT: &str = "-";
@@ -40,7 +40,7 @@ pub fn is_stream(path: &Path) -> bool {
 /// reads, and ends it with `Interrupted`.
 pub fn copy_stream(path: &Path, is_stopped: &dyn Fn() -> bool) -> io::Result<Content> {
     let folder = spill::folder();
-    let mut copy = Copy { to: Spill::create(&folder)?, folder, is_stopped, checked_at: 0 };
+    let mut copy = Copy { to: UnnamedFile::create(&folder)?, folder, is_stopped, checked_at: 0 };
     READS_UNDER_WAY.fetch_add(1, Ordering::Relaxed);
     let length = open(path).and_then(|mut stream| copy.append(&mut stream));
     READS_UNDER_WAY.fetch_sub(1, Ordering::Relaxed);
@@ -68,7 +68,7 @@ fn open(path: &Path) -> io::Result<Box<dyn Read>> {
 
 /// A copy under way.
 struct Copy<'a> {
-    to: Spill,
+    to: UnnamedFile,
     folder: PathBuf,
     is_stopped: &'a dyn Fn() -> bool,
     /// Bytes that were copied when the room was looked at last.

@@ -26,7 +26,7 @@ use crate::host;
 
 /// A folder to be covered.
 #[derive(Clone, Debug)]
-pub struct Cover {
+pub struct Overlay {
     /// Its path, without links.
     pub place: PathBuf,
     /// Bytes that may be in it at most, in memory.
@@ -37,13 +37,13 @@ pub struct Cover {
 
 /// Name spaces in which folders are covered. Dropping it ends all that is in them.
 #[derive(Debug)]
-pub struct Inside(host::inside::Inside);
+pub struct MountSandbox(host::inside::MountSandbox);
 
-impl Inside {
+impl MountSandbox {
     /// Covers folders, with empty ones as yet, for `command`. Each folder is locked
     /// for as long as this or a keeper lives; `WouldBlock` where another has it.
-    pub fn enter(covers: &[Cover], command: &[OsString]) -> io::Result<Self> {
-        host::inside::Inside::enter(covers, command).map(Self)
+    pub fn enter(covers: &[Overlay], command: &[OsString]) -> io::Result<Self> {
+        host::inside::MountSandbox::enter(covers, command).map(Self)
     }
 
     /// Starts a keeper, which goes on when its terminal is gone or this process is;

@@ -45,14 +45,14 @@ const LONGEST: usize = MARK.len() + 10;
 ///
 /// A tree may come from anybody: the file is not opened through a link, and
 /// one that is not ours is refused with `InvalidData`.
-pub fn attempt(path: &Path) -> io::Result<Attempt> {
+pub fn try_lock(path: &Path) -> io::Result<Attempt> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     let file = without_following(&mut options).open(path)?;
     take(file, path, &|| stat_path(path).map(|there| there.inode).ok())
 }
 
-/// As [`attempt`], of a path in a folder: no part of it is a link, whoever changes
+/// As [`try_lock`], of a path in a folder: no part of it is a link, whoever changes
 /// it meanwhile.
 pub fn attempt_in(side: &Side, path: &str) -> io::Result<Attempt> {
     let file = side.open_or_create(path.as_bytes())?;
@@ -114,23 +114,23 @@ mod tests {
     fn one_at_a_time() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
-        let Attempt::Locked(lock) = attempt(&path).unwrap() else { panic!("not locked") };
-        let Attempt::HeldBy(holder) = attempt(&path).unwrap() else { panic!("locked twice") };
+        let Attempt::Locked(lock) = try_lock(&path).unwrap() else { panic!("not locked") };
+        let Attempt::HeldBy(holder) = try_lock(&path).unwrap() else { panic!("locked twice") };
         if !cfg!(windows) {
             assert_eq!(holder, format!("process {}", std::process::id()));
         }
         drop(lock);
-        assert!(matches!(attempt(&path).unwrap(), Attempt::Locked(_)));
+        assert!(matches!(try_lock(&path).unwrap(), Attempt::Locked(_)));
     }
 
     #[test]
     fn it_is_free_at_once_whoever_has_a_copy() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
-        let Attempt::Locked(lock) = attempt(&path).unwrap() else { panic!("not locked") };
+        let Attempt::Locked(lock) = try_lock(&path).unwrap() else { panic!("not locked") };
         let _copy = lock.file.try_clone().unwrap();
         drop(lock);
-        assert!(matches!(attempt(&path).unwrap(), Attempt::Locked(_)));
+        assert!(matches!(try_lock(&path).unwrap(), Attempt::Locked(_)));
     }
 
     #[test]
@@ -138,9 +138,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
         std::fs::write(&path, [0; 13]).unwrap();
-        assert!(matches!(attempt(&path).unwrap(), Attempt::Locked(_)));
+        assert!(matches!(try_lock(&path).unwrap(), Attempt::Locked(_)));
         std::fs::write(&path, [0; 100]).unwrap();
-        assert!(attempt(&path).is_err(), "a file of somebody's");
+        assert!(try_lock(&path).is_err(), "a file of somebody's");
     }
 
     #[cfg(unix)]
@@ -154,7 +154,7 @@ mod tests {
         let hard = folder.path().join("hard");
         std::fs::hard_link(&victim, &hard).unwrap();
         for path in [&victim, &link, &hard] {
-            assert!(attempt(path).is_err(), "{}", path.display());
+            assert!(try_lock(path).is_err(), "{}", path.display());
             assert_eq!(std::fs::read(&victim).unwrap(), b"precious");
         }
     }

@@ -26,7 +26,7 @@ pub struct Machine {
 
 /// The load of the machine at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Moment {
+pub struct LoadSample {
     /// Average number of running tasks in the last minute.
     pub load: Option<f64>,
     /// Time of all processors together since the machine was started.
@@ -51,7 +51,7 @@ pub struct Processors {
 
 /// Processor time that others had between two moments, in percent of the processors' time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Others {
+pub struct OthersLoad {
     /// The hypervisor gave it to others.
     pub steal_percent: Option<f64>,
     /// Other processes of this machine used it.
@@ -64,9 +64,9 @@ pub fn machine() -> Machine {
 }
 
 /// Reads the current load.
-pub fn moment() -> Moment {
+pub fn moment() -> LoadSample {
     let own = own_time().map(|own| own + host::children_time().unwrap_or_default());
-    Moment { load: host::load(), processors: host::processors(), own }
+    LoadSample { load: host::load(), processors: host::processors(), own }
 }
 
 /// Processor time of this process so far, user and system, all its threads.
@@ -84,21 +84,21 @@ pub fn free_bytes(folder: &Path) -> io::Result<u64> {
     host::free_bytes(folder)
 }
 
-impl Moment {
+impl LoadSample {
     /// Returns the share of others since an earlier moment.
-    pub fn since(&self, before: &Self) -> Others {
+    pub fn since(&self, before: &Self) -> OthersLoad {
         let (Some(then), Some(now)) = (before.processors, self.processors) else {
-            return Others::default();
+            return OthersLoad::default();
         };
         let all = now.all.saturating_sub(then.all);
         if all == 0 {
-            return Others::default();
+            return OthersLoad::default();
         }
         let percent = |ticks: f64| (100.0 * ticks / all as f64).clamp(0.0, 100.0);
         let busy = now.busy.saturating_sub(then.busy) as f64;
         let own = self.own.zip(before.own).map(|(now, then)| now.saturating_sub(then));
         let others = own.map(|own| busy - own.as_secs_f64() * now.per_second as f64);
-        Others {
+        OthersLoad {
             steal_percent: now
                 .steal
                 .zip(then.steal)
@@ -112,9 +112,9 @@ impl Moment {
 mod tests {
     use super::*;
 
-    fn at(busy: u64, steal: u64, all: u64, own_s: u64) -> Moment {
+    fn at(busy: u64, steal: u64, all: u64, own_s: u64) -> LoadSample {
         let processors = Some(Processors { busy, steal: Some(steal), all, per_second: 100 });
-        Moment { load: None, processors, own: Some(Duration::from_secs(own_s)) }
+        LoadSample { load: None, processors, own: Some(Duration::from_secs(own_s)) }
     }
 
     #[test]
@@ -124,8 +124,8 @@ mod tests {
         assert_eq!(others.others_percent, Some(15.0));
         // Rounding of the two clocks makes no negative share.
         assert_eq!(at(100, 0, 1000, 2).since(&at(0, 0, 0, 0)).others_percent, Some(0.0));
-        assert_eq!(at(1, 0, 1000, 2).since(&at(1, 0, 1000, 2)), Others::default());
-        assert_eq!(at(1, 0, 1000, 2).since(&Moment::default()), Others::default());
+        assert_eq!(at(1, 0, 1000, 2).since(&at(1, 0, 1000, 2)), OthersLoad::default());
+        assert_eq!(at(1, 0, 1000, 2).since(&LoadSample::default()), OthersLoad::default());
     }
 
     #[test]

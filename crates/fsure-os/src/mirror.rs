@@ -39,7 +39,7 @@ pub enum Kind {
 
 /// The fields of a stat that a copy needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Facts {
+pub struct CopyStat {
     /// Type of the inode.
     pub kind: Kind,
     /// Length in bytes.

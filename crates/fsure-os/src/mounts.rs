@@ -35,7 +35,7 @@ pub fn retry_while_busy(mut act: impl FnMut() -> io::Result<()>) -> io::Result<(
 
 /// The kind of a mount, with its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum MountKind {
     /// A folder in memory.
     Ram {
         /// Bytes that it takes at most.
@@ -100,7 +100,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let place = make(folder.path(), "ram");
         for huge in [false, true] {
-            let ram = space.mount(&What::Ram { bytes: 1 << 24, huge }, &place).unwrap();
+            let ram = space.mount(&MountKind::Ram { bytes: 1 << 24, huge }, &place).unwrap();
             fs::write(ram.path().join("file"), "content").unwrap();
             let path = ram.path();
             let read = std::thread::spawn(move || fs::read(path.join("file")).unwrap());
@@ -124,12 +124,12 @@ mod tests {
         let [ram, bound, over, lower] =
             ["ram", "bound", "over", "lower"].map(|name| make(folder.path(), name));
         fs::write(lower.join("old"), "below").unwrap();
-        let ram = space.mount(&What::Ram { bytes: 1 << 24, huge: false }, &ram).unwrap();
-        let bound = space.mount(&What::Bind(ram.path()), &bound).unwrap();
+        let ram = space.mount(&MountKind::Ram { bytes: 1 << 24, huge: false }, &ram).unwrap();
+        let bound = space.mount(&MountKind::Bind(ram.path()), &bound).unwrap();
         fs::write(bound.path().join("file"), "content").unwrap();
         assert_eq!(fs::read(ram.path().join("file")).unwrap(), b"content");
         let [upper, work] = ["upper", "work"].map(|name| make(&ram.path(), name));
-        let what = What::Overlay { lower: lower.clone(), upper: upper.clone(), work };
+        let what = MountKind::Overlay { lower: lower.clone(), upper: upper.clone(), work };
         let over = space.mount(&what, &over).unwrap();
         assert_eq!(fs::read(over.path().join("old")).unwrap(), b"below");
         fs::write(over.path().join("old"), "above").unwrap();
@@ -146,7 +146,8 @@ mod tests {
     fn what_is_missing_is_said() {
         for space in spaces("what_is_missing_is_said") {
             let folder = tempfile::tempdir().unwrap();
-            let error = space.mount(&What::Bind("/nonexistent".into()), folder.path()).unwrap_err();
+            let error =
+                space.mount(&MountKind::Bind("/nonexistent".into()), folder.path()).unwrap_err();
             assert!(error.to_string().contains("/nonexistent"), "{error}");
         }
     }
@@ -158,10 +159,11 @@ mod tests {
             Err(error) => return did_not_run("without_root_a_device", &error.to_string()),
         };
         let folder = tempfile::tempdir().unwrap();
-        let what = What::Device { node: "/dev/null".into(), kind: "ext4" };
+        let what = MountKind::Device { node: "/dev/null".into(), kind: "ext4" };
         let error = space.mount(&what, folder.path()).unwrap_err();
         assert!(error.to_string().starts_with("needs root"), "{error}");
-        let ram = space.mount(&What::Ram { bytes: 1 << 20, huge: false }, folder.path()).unwrap();
+        let ram =
+            space.mount(&MountKind::Ram { bytes: 1 << 20, huge: false }, folder.path()).unwrap();
         let path = ram.path();
         drop((space, ram));
         assert!(!path.exists());

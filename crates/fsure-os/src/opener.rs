@@ -9,15 +9,15 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::folder::Root;
 use crate::host::{File, Handle, Opened};
-use crate::read::{GRAIN_MAX, GRAIN_MIN, Source, Way, next_rung};
+use crate::read::{GRAIN_MAX, GRAIN_MIN, OpenFile, ReadMode, next_rung};
 use crate::{Kind, Stat};
 
 /// Opens the files below a root. It remembers what was learnt from one file and
 /// holds for all, so that it is not queried again for each.
 pub struct Opener {
     root: Arc<Root>,
-    first: Way,
-    media: RwLock<HashMap<u64, Medium>>,
+    first: ReadMode,
+    media: RwLock<HashMap<u64, DeviceTraits>>,
     /// Cleared once the system refuses to leave access times as they are (files
     /// of other users).
     keeps_access_times: AtomicBool,
@@ -25,7 +25,7 @@ pub struct Opener {
 
 /// Properties that all files of one device have.
 #[derive(Clone, Copy)]
-struct Medium {
+struct DeviceTraits {
     /// True if there is a medium behind the page cache.
     is_real: bool,
     /// True if reads can be told to leave nothing in it.
@@ -41,7 +41,7 @@ const RESIDENT_MIN_PERCENT: u64 = 25;
 impl Opener {
     /// Files will start on the first rung at or below `first` that their file
     /// system answers for.
-    pub fn new(root: Arc<Root>, first: Way) -> Self {
+    pub fn new(root: Arc<Root>, first: ReadMode) -> Self {
         Self { root, first, media: RwLock::default(), keeps_access_times: AtomicBool::new(true) }
     }
 
@@ -56,65 +56,67 @@ impl Opener {
     ///
     /// Fails with `InvalidInput` where the name is no regular file (any more),
     /// or another one than a moment ago; devices and FIFOs are not waited for.
-    pub fn open(&self, path: &[u8], uses_cache: bool) -> io::Result<(Source, Stat)> {
+    pub fn open(&self, path: &[u8], uses_cache: bool) -> io::Result<(OpenFile, Stat)> {
         // If the system does not report what is in the cache, the medium is read.
         let uses_cache = uses_cache && File::TELLS_RESIDENCY;
-        let wants_direct = self.first == Way::Direct && !uses_cache;
+        let wants_direct = self.first == ReadMode::Direct && !uses_cache;
         let opened = self.root.open_file(path, wants_direct, &self.keeps_access_times)?;
         if opened.stat.kind != Kind::File {
             return Err(not_that_file());
         }
         let medium = self.medium(&opened.file, opened.stat.device, uses_cache);
         let (way, grain) = self.choose(&opened, medium, uses_cache)?;
-        Ok((Source::new(opened.file, way, grain, opened.is_vouched), opened.stat))
+        Ok((OpenFile::new(opened.file, way, grain, opened.is_vouched), opened.stat))
     }
 
     /// The rung a file starts on, and the grain of its reads there.
     fn choose<H: Handle>(
         &self,
         opened: &Opened<H>,
-        medium: Medium,
+        medium: DeviceTraits,
         uses_cache: bool,
-    ) -> io::Result<(Way, u64)> {
+    ) -> io::Result<(ReadMode, u64)> {
         let asks = uses_cache && medium.tells_residency;
         let resident = resident_percent(&opened.file, opened.stat.size, asks);
         if resident == 100 || !medium.is_real {
             set_direct(opened, false)?;
-            Ok((Way::Cached, GRAIN_MIN))
+            Ok((ReadMode::Cached, GRAIN_MIN))
         } else if resident >= RESIDENT_MIN_PERCENT && medium.knows_dontcache {
-            Ok((Way::DontCache, GRAIN_MIN))
+            Ok((ReadMode::DontCache, GRAIN_MIN))
         } else {
             self.first_rung(opened)
         }
     }
 
-    fn first_rung<H: Handle>(&self, opened: &Opened<H>) -> io::Result<(Way, u64)> {
+    fn first_rung<H: Handle>(&self, opened: &Opened<H>) -> io::Result<(ReadMode, u64)> {
         let file = &opened.file;
         match (self.first, opened.grain.filter(|grain| *grain <= GRAIN_MAX)) {
-            (Way::Direct, Some(grain)) if set_direct(opened, true).is_ok() => {
-                Ok((Way::Direct, grain))
+            (ReadMode::Direct, Some(grain)) if set_direct(opened, true).is_ok() => {
+                Ok((ReadMode::Direct, grain))
             }
-            (Way::Direct, _) => {
+            (ReadMode::Direct, _) => {
                 set_direct(opened, false)?;
-                Ok((next_rung(file, Way::Direct), GRAIN_MIN))
+                Ok((next_rung(file, ReadMode::Direct), GRAIN_MIN))
             }
-            (Way::DontCache, _) if file.turn(Way::DontCache, true).is_ok() => {
-                Ok((Way::DontCache, GRAIN_MIN))
+            (ReadMode::DontCache, _) if file.turn(ReadMode::DontCache, true).is_ok() => {
+                Ok((ReadMode::DontCache, GRAIN_MIN))
             }
-            (Way::DontCache | Way::Dropped, _) => Ok((next_rung(file, Way::DontCache), GRAIN_MIN)),
-            (Way::Cached, _) => Ok((Way::Cached, GRAIN_MIN)),
+            (ReadMode::DontCache | ReadMode::Dropped, _) => {
+                Ok((next_rung(file, ReadMode::DontCache), GRAIN_MIN))
+            }
+            (ReadMode::Cached, _) => Ok((ReadMode::Cached, GRAIN_MIN)),
         }
     }
 
     /// Returns the properties of a device, or determines them with the first file on it.
-    fn medium<H: Handle>(&self, file: &H, device: u64, uses_cache: bool) -> Medium {
+    fn medium<H: Handle>(&self, file: &H, device: u64, uses_cache: bool) -> DeviceTraits {
         let known = self.media.read().unwrap_or_else(PoisonError::into_inner).get(&device).copied();
         known.unwrap_or_else(|| {
             let is_real = file.has_medium();
             // Queried only if it matters.
             let knows_dontcache = uses_cache && is_real && file.knows_dontcache();
             let tells_residency = uses_cache && file.tells_residency();
-            let medium = Medium { is_real, knows_dontcache, tells_residency };
+            let medium = DeviceTraits { is_real, knows_dontcache, tells_residency };
             let mut media = self.media.write().unwrap_or_else(PoisonError::into_inner);
             media.insert(device, medium);
             medium
@@ -129,7 +131,7 @@ pub(crate) fn not_that_file() -> io::Error {
 
 /// Turns direct reads on or off, unless they are as wanted.
 fn set_direct<H: Handle>(opened: &Opened<H>, wanted: bool) -> io::Result<()> {
-    if opened.is_direct == wanted { Ok(()) } else { opened.file.turn(Way::Direct, wanted) }
+    if opened.is_direct == wanted { Ok(()) } else { opened.file.turn(ReadMode::Direct, wanted) }
 }
 
 /// Returns the share of a file that is in the page cache, in percent; 0 if that is not known.
@@ -148,7 +150,7 @@ mod tests {
         tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap()
     }
 
-    fn open(root: &Arc<Root>, path: &[u8], first: Way) -> io::Result<Source> {
+    fn open(root: &Arc<Root>, path: &[u8], first: ReadMode) -> io::Result<OpenFile> {
         Ok(Opener::new(Arc::clone(root), first).open(path, false)?.0)
     }
 
@@ -184,7 +186,7 @@ mod tests {
         file.set_len(10 << 20).unwrap();
         std::os::unix::fs::FileExt::write_all_at(&file, &[1; 4096], 4 << 20).unwrap();
         let root = Arc::new(Root::open(folder.path()).unwrap());
-        let source = open(&root, b"f", Way::Direct).unwrap();
+        let source = open(&root, b"f", ReadMode::Direct).unwrap();
         let (start, end) = source.next_data(0, 10 << 20).unwrap().unwrap();
         assert!(start <= 4 << 20 && end >= (4 << 20) + 4096 && end - start < 2 << 20);
         assert_eq!(source.next_data(end, 10 << 20).unwrap(), None);
@@ -196,7 +198,7 @@ mod tests {
         let folder = folder_on_disk();
         std::fs::create_dir(folder.path().join("sub")).unwrap();
         let root = Arc::new(Root::open(folder.path()).unwrap());
-        let refused = open(&root, b"sub", Way::Direct).err().unwrap();
+        let refused = open(&root, b"sub", ReadMode::Direct).err().unwrap();
         assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::host::output as host;
 use crate::path::FileKind;
-use crate::plain::Beside;
+use crate::plain::AtomicFile;
 
 /// The name that stands for standard output.
 pub const STANDARD_OUTPUT: &str = "-";
@@ -59,7 +59,7 @@ impl Destination {
 #[derive(Debug)]
 pub enum Output {
     /// A regular file that comes to its name when it is whole.
-    File(Beside),
+    File(AtomicFile),
     /// A stream, which has each write at once.
     Stream(Stream<File>),
 }
@@ -73,7 +73,7 @@ impl Output {
     ) -> io::Result<Self> {
         let stream = |file| Self::Stream(Stream::new(file));
         Ok(match Destination::of(path)? {
-            Destination::File(name) => Self::File(Beside::create(&name)?),
+            Destination::File(name) => Self::File(AtomicFile::create(&name)?),
             Destination::Descriptor(number) => stream(host::duplicate(number)?),
             Destination::Device(name) => {
                 stream(host::open_stream(&name, FileKind::CharacterDevice)?)

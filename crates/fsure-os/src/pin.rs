@@ -77,7 +77,7 @@ mod tests {
     use crate::folder::Root;
     use crate::host::did_not_run;
     use crate::opener::Opener;
-    use crate::read::Way;
+    use crate::read::ReadMode;
 
     const PAGE: u64 = 4096;
     const PLENTY: u64 = 1 << 30;
@@ -93,7 +93,7 @@ mod tests {
         fs::File::open(file).unwrap().sync_all().unwrap();
         let root = Arc::new(Root::open(file.parent().unwrap()).unwrap());
         let name = file.file_name().unwrap().as_encoded_bytes();
-        let (source, _) = Opener::new(root, Way::Cached).open(name, true).unwrap();
+        let (source, _) = Opener::new(root, ReadMode::Cached).open(name, true).unwrap();
         source.let_go();
         source.in_memory()
     }

@@ -2,7 +2,7 @@
 
 /// The option to determine the positions at which the files of a folder begin on the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Places {
+pub enum LocateFiles {
     /// No: they are not going to be read.
     #[default]
     No,

@@ -129,14 +129,14 @@ pub fn is_root() -> bool {
 /// regular file is ever replaced: a link, a FIFO or a device of that name is refused.
 /// Who may read and write what is replaced may do so afterwards, and no other user.
 #[derive(Debug)]
-pub struct Beside {
+pub struct AtomicFile {
     file: File,
     making: PathBuf,
     name: PathBuf,
     is_done: bool,
 }
 
-impl Beside {
+impl AtomicFile {
     /// Begins a file that is to have this name.
     pub fn create(name: &Path) -> io::Result<Self> {
         require_replaceable(name)?;
@@ -198,7 +198,7 @@ fn require_replaceable(name: &Path) -> io::Result<()> {
     }
 }
 
-impl Write for Beside {
+impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write(bytes)
     }
@@ -208,7 +208,7 @@ impl Write for Beside {
     }
 }
 
-impl Drop for Beside {
+impl Drop for AtomicFile {
     fn drop(&mut self) {
         if !self.is_done {
             crate::path::remove(&self.making, false);
@@ -225,16 +225,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let name = folder.path().join("list");
         std::fs::write(&name, "old").unwrap();
-        let mut file = Beside::create(&name).unwrap();
+        let mut file = AtomicFile::create(&name).unwrap();
         file.write_all(b"half").unwrap();
         drop(file);
         assert_eq!(std::fs::read(&name).unwrap(), b"old");
-        let mut file = Beside::create(&name).unwrap();
+        let mut file = AtomicFile::create(&name).unwrap();
         file.write_all(b"new").unwrap();
         file.finish().unwrap();
         assert_eq!(std::fs::read(&name).unwrap(), b"new");
         assert_eq!(names(folder.path()).unwrap(), [b"list"]);
-        assert!(Beside::create(folder.path()).is_err());
+        assert!(AtomicFile::create(folder.path()).is_err());
     }
 
     #[cfg(unix)]
@@ -255,14 +255,14 @@ mod tests {
         ] {
             let error = open_own(&at(name)).err().map(|error| error.to_string());
             assert_eq!(error.unwrap(), format!("it is {kind}, and not a regular file"));
-            assert!(Beside::create(&at(name)).is_err(), "{name}");
+            assert!(AtomicFile::create(&at(name)).is_err(), "{name}");
             assert_eq!(open_regular(&at(name)).is_ok(), name == "link");
         }
         let mut text = String::new();
         open_own(&at("file")).unwrap().read_to_string(&mut text).unwrap();
         assert_eq!(text, "content");
         // What came while the file was written is not replaced, either.
-        let file = Beside::create(&at("late")).unwrap();
+        let file = AtomicFile::create(&at("late")).unwrap();
         symlink("file", at("late")).unwrap();
         assert!(file.finish().is_err());
         assert_eq!(

@@ -14,8 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 pub use crate::host::ramfs::{
-    Bare, Detached, Top, block_devices_on, holders, holders_of_mounts, is_of_our_users, mount_at,
-    mounted_elsewhere, mounts, room, set_read_only, survey, unmount, ways, writable_elsewhere,
+    Detached, DetachedView, Top, block_devices_on, holders, holders_of_mounts, is_of_our_users,
+    mount_at, mounted_elsewhere, mounts, room, set_read_only, survey, unmount, ways,
+    writable_elsewhere,
 };
 
 /// A folder in memory.
@@ -75,7 +76,7 @@ pub struct Mounted {
 
 /// The kind of use by which a process holds something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum How {
+pub enum HoldKind {
     /// It is open for writing, or mapped from a file that is.
     Writes,
     /// A folder is open.
@@ -88,7 +89,7 @@ pub enum How {
     Reads,
 }
 
-impl How {
+impl HoldKind {
     /// For a person, behind the process.
     pub fn words(self) -> &'static str {
         match self {
@@ -109,7 +110,7 @@ pub struct Holder {
     /// Its command.
     pub command: String,
     /// The kind of use.
-    pub how: How,
+    pub how: HoldKind,
     /// The path that it holds, as that process sees it.
     pub path: PathBuf,
 }
@@ -135,7 +136,7 @@ pub struct Elsewhere {
 /// Ways to a folder, or to what is in it, beside its own path: a process that writes by
 /// these goes on writing to the disk when something is mounted over that path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ways {
+pub struct AlternatePaths {
     /// Among the mounts of this process.
     pub here: Vec<PathBuf>,
     /// Among those of other processes: the mount that leads there.
@@ -145,7 +146,7 @@ pub struct Ways {
 /// The state of one entry at the time of the scan. Only on a file system that
 /// reports false values can an entry be written without a change of this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct SurveyEntry {
     /// The inode.
     pub inode: u64,
     /// Bytes.
@@ -183,7 +184,7 @@ pub struct Survey {
     /// Entries that could not be read, and the reasons.
     pub unread: Vec<String>,
     /// Every entry but the folder itself, by its path below it.
-    pub looks: BTreeMap<PathBuf, Look>,
+    pub looks: BTreeMap<PathBuf, SurveyEntry>,
 }
 
 impl Survey {

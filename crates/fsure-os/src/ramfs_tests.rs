@@ -136,10 +136,10 @@ fn who_holds_a_folder_is_told() {
         let path = dir.display();
         fs::write(dir.join("read"), "x").unwrap();
         for (does, how) in [
-            (format!("cd {path}"), How::Works),
-            (format!("exec 3>{path}/file"), How::Writes),
-            (format!("exec 3<{path}/read"), How::Reads),
-            (format!("exec 3<{path}"), How::Folder),
+            (format!("cd {path}"), HoldKind::Works),
+            (format!("exec 3>{path}/file"), HoldKind::Writes),
+            (format!("exec 3<{path}/read"), HoldKind::Reads),
+            (format!("exec 3<{path}"), HoldKind::Folder),
         ] {
             let shell = Shell::new(&does);
             let held = holders_of_mounts(&[std::process::id()], device).unwrap();
@@ -181,7 +181,7 @@ fn a_process_without_its_first_thread_holds_what_it_held() {
         let (device, inode) = (is.dev(), is.ino());
         let held = holders(&[], &|on, of| (on, of) == (device, inode)).unwrap();
         let found = held.iter().map(|holder| (holder.process, holder.how));
-        assert!(found.eq([(process.0.id(), How::Writes)]), "{held:?}");
+        assert!(found.eq([(process.0.id(), HoldKind::Writes)]), "{held:?}");
         assert!(Side::open(folder).unwrap().mapped().unwrap().contains(&inode));
     });
 }
@@ -228,8 +228,8 @@ fn what_is_mounted_in_it_is_not_there() {
         let device = mount_at(&dir).unwrap().device;
         let below = make(&dir, "below");
         fs::write(below.join("file"), "ours").unwrap();
-        assert!(Bare::of(&tree, device).is_err(), "another file system");
-        let bare = Bare::of(&dir, device).unwrap();
+        assert!(DetachedView::of(&tree, device).is_err(), "another file system");
+        let bare = DetachedView::of(&dir, device).unwrap();
         let plain = Side::open(&dir).unwrap();
         Detached::ram(&ram(1 << 20), &below).unwrap().publish(&below).unwrap();
         fs::write(below.join("file"), "somebody else's").unwrap();

@@ -13,13 +13,13 @@ use std::ops::Range;
 use std::sync::{OnceLock, PoisonError, RwLock};
 
 use crate::Stat;
-use crate::absent::Absent;
+use crate::absent::NonResident;
 use crate::buffer::Buffer;
 use crate::host::{File, Handle};
 
 /// A way to read, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Way {
+pub enum ReadMode {
     /// Past the page cache: `O_DIRECT` on Linux, `FILE_FLAG_NO_BUFFERING` on
     /// Windows. macOS has nothing that reads past what is already there.
     Direct,
@@ -36,7 +36,8 @@ pub enum Way {
 }
 
 /// All ways, best first.
-pub const WAYS: [Way; 4] = [Way::Direct, Way::DontCache, Way::Dropped, Way::Cached];
+pub const WAYS: [ReadMode; 4] =
+    [ReadMode::Direct, ReadMode::DontCache, ReadMode::Dropped, ReadMode::Cached];
 
 /// Direct reads start and end at multiples of this. The largest logical block
 /// of a common device; a file system that wants more says so in `statx`.
@@ -47,11 +48,11 @@ pub(crate) const GRAIN_MIN: u64 = 4096;
 pub(crate) const GRAIN_MAX: u64 = 1 << 20;
 
 /// A regular file open for reading, shared by several threads.
-pub struct Source<H: Handle = File> {
+pub struct OpenFile<H: Handle = File> {
     pub(crate) file: H,
     /// Readers hold this for reading while they read, so that a fall to
     /// another rung never changes the descriptor under a read in flight.
-    pub(crate) way: RwLock<Way>,
+    pub(crate) way: RwLock<ReadMode>,
     pub(crate) grain: u64,
     /// True if the file system vouches for direct reads of this file. One that
     /// does not (btrfs, FUSE, network, Linux before 6.1) may accept them and yet
@@ -60,22 +61,22 @@ pub struct Source<H: Handle = File> {
     /// The parts that were not in the page cache before the first read through it
     /// that is to leave nothing. Unless that is the whole file, such reads prove
     /// nothing.
-    pub(crate) absent: OnceLock<Absent>,
+    pub(crate) absent: OnceLock<NonResident>,
 }
 
 /// The answer to one read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Filled {
+pub struct ReadResult {
     /// Bytes read; fewer than asked for only where the file ends.
     pub bytes: usize,
     /// The way they were read, the worst where there were several. Reads
     /// through the page cache are `Cached` if something of the file was in it
     /// before, whatever they leave behind.
-    pub way: Way,
+    pub way: ReadMode,
 }
 
-impl<H: Handle> Source<H> {
-    pub(crate) fn new(file: H, way: Way, grain: u64, is_vouched: bool) -> Self {
+impl<H: Handle> OpenFile<H> {
+    pub(crate) fn new(file: H, way: ReadMode, grain: u64, is_vouched: bool) -> Self {
         Self { file, way: RwLock::new(way), grain, is_vouched, absent: OnceLock::new() }
     }
 
@@ -86,12 +87,12 @@ impl<H: Handle> Source<H> {
 
     /// Returns true if reads take what is in the page cache.
     pub fn is_in_memory(&self) -> bool {
-        *self.way.read().unwrap_or_else(PoisonError::into_inner) == Way::Cached
+        *self.way.read().unwrap_or_else(PoisonError::into_inner) == ReadMode::Cached
     }
 
     /// Returns true if reads go past the page cache.
     pub(crate) fn is_direct(&self) -> bool {
-        *self.way.read().unwrap_or_else(PoisonError::into_inner) == Way::Direct
+        *self.way.read().unwrap_or_else(PoisonError::into_inner) == ReadMode::Direct
     }
 
     /// Positions and lengths that direct reads can have, a power of two of at
@@ -100,15 +101,20 @@ impl<H: Handle> Source<H> {
         self.grain
     }
 
-    /// Reads `wanted` bytes at `offset`, a multiple of [`Source::grain`], into
+    /// Reads `wanted` bytes at `offset`, a multiple of [`OpenFile::grain`], into
     /// the start of the buffer. Fewer bytes than wanted means that the file
     /// ends there.
-    pub fn read_at(&self, buffer: &mut Buffer, offset: u64, wanted: usize) -> io::Result<Filled> {
+    pub fn read_at(
+        &self,
+        buffer: &mut Buffer,
+        offset: u64,
+        wanted: usize,
+    ) -> io::Result<ReadResult> {
         assert!(offset.is_multiple_of(self.grain), "reads begin at the grain");
         assert!(wanted <= buffer.len(), "{wanted} bytes do not fit {}", buffer.len());
         self.leave_false_rung(offset..offset + wanted as u64);
         let mut filled = 0;
-        let mut worst = Way::Direct;
+        let mut worst = ReadMode::Direct;
         loop {
             let way = self.way.read().unwrap_or_else(PoisonError::into_inner);
             let result = self.read_once(*way, buffer, offset, filled, wanted);
@@ -117,25 +123,25 @@ impl<H: Handle> Source<H> {
             worst = worst.max(self.told(way_used));
             match result {
                 // No further than before: the file ends there.
-                Ok(end) if end <= filled => return Ok(Filled { bytes: filled, way: worst }),
+                Ok(end) if end <= filled => return Ok(ReadResult { bytes: filled, way: worst }),
                 Ok(end) => filled = end.min(wanted),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if way_used != Way::Cached && H::refuses_way(&error) => {
-                    self.fall_from(way_used);
+                Err(error) if way_used != ReadMode::Cached && H::refuses_way(&error) => {
+                    self.fall_back(way_used);
                 }
                 Err(error) => return Err(error),
             }
             if filled == wanted {
-                return Ok(Filled { bytes: filled, way: worst });
+                return Ok(ReadResult { bytes: filled, way: worst });
             }
         }
     }
 
     /// Returns the way that a read by this way is reported as.
-    fn told(&self, way: Way) -> Way {
-        let was_absent = matches!(self.absent.get(), Some(Absent::All));
+    fn told(&self, way: ReadMode) -> ReadMode {
+        let was_absent = matches!(self.absent.get(), Some(NonResident::All));
         match way {
-            Way::DontCache | Way::Dropped if !was_absent => Way::Cached,
+            ReadMode::DontCache | ReadMode::Dropped if !was_absent => ReadMode::Cached,
             way => way,
         }
     }
@@ -143,7 +149,7 @@ impl<H: Handle> Source<H> {
     /// Goes on reading after the `filled` bytes, and returns the number of bytes filled then.
     fn read_once(
         &self,
-        way: Way,
+        way: ReadMode,
         buffer: &mut Buffer,
         offset: u64,
         filled: usize,
@@ -154,18 +160,18 @@ impl<H: Handle> Source<H> {
             // Direct reads begin at the grain, also behind one that came short,
             // and end at it; what they read beyond the wanted bytes is room in
             // the buffer, or the end of the file.
-            Way::Direct => (filled - filled % grain, wanted.next_multiple_of(grain)),
+            ReadMode::Direct => (filled - filled % grain, wanted.next_multiple_of(grain)),
             _ => (filled, wanted),
         };
-        if matches!(way, Way::DontCache | Way::Dropped) {
-            self.absent.get_or_init(|| Absent::of(&self.file));
+        if matches!(way, ReadMode::DontCache | ReadMode::Dropped) {
+            self.absent.get_or_init(|| NonResident::of(&self.file));
         }
-        if way == Way::Direct && !self.is_vouched {
+        if way == ReadMode::Direct && !self.is_vouched {
             touch(&mut buffer[filled..end]);
         }
         let target = &mut buffer[start..end];
         let position = offset + start as u64;
-        if way == Way::Direct {
+        if way == ReadMode::Direct {
             check_aligned(target.as_ptr(), target.len(), position, self.grain);
         }
         Ok(start + self.file.read(way, target, position)?)
@@ -180,11 +186,11 @@ impl<H: Handle> Source<H> {
         }
         // If that cannot be determined, the reads count as direct.
         if self.is_direct() && !self.file.is_plain(range).unwrap_or(true) {
-            self.fall_from(Way::Direct);
+            self.fall_back(ReadMode::Direct);
         }
     }
 
-    fn fall_from(&self, failed: Way) {
+    fn fall_back(&self, failed: ReadMode) {
         let mut way = self.way.write().unwrap_or_else(PoisonError::into_inner);
         if *way == failed {
             // If it cannot be turned off, reads go on failing and are reported.
@@ -222,7 +228,7 @@ pub(crate) fn check_aligned(memory: *const u8, length: usize, position: u64, gra
     );
 }
 
-impl<H: Handle> Drop for Source<H> {
+impl<H: Handle> Drop for OpenFile<H> {
     fn drop(&mut self) {
         // Even don't-cache reads leave what was read ahead for one reader after
         // another had passed there: 68 of 600 MiB (measured).
@@ -233,15 +239,15 @@ impl<H: Handle> Drop for Source<H> {
 }
 
 /// The rung below `failed`, which is off, that this file can stand on.
-pub(crate) fn next_rung<H: Handle>(file: &H, failed: Way) -> Way {
+pub(crate) fn next_rung<H: Handle>(file: &H, failed: ReadMode) -> ReadMode {
     // A file system that does not know it may show that only at the first read.
-    if failed == Way::Direct && file.turn(Way::DontCache, true).is_ok() {
-        return Way::DontCache;
+    if failed == ReadMode::Direct && file.turn(ReadMode::DontCache, true).is_ok() {
+        return ReadMode::DontCache;
     }
-    if failed < Way::Dropped && is_absent(file) {
-        return Way::Dropped;
+    if failed < ReadMode::Dropped && is_absent(file) {
+        return ReadMode::Dropped;
     }
-    Way::Cached
+    ReadMode::Cached
 }
 
 /// Returns true if it is known that nothing of the file is in the page cache.

@@ -21,9 +21,9 @@ pub fn folder() -> PathBuf {
 
 /// A file that only grows. Its content is read while it does.
 #[derive(Clone, Debug)]
-pub struct Spill(Arc<Mutex<File>>);
+pub struct UnnamedFile(Arc<Mutex<File>>);
 
-impl Spill {
+impl UnnamedFile {
     /// An empty one, in a folder of a file system that has room for it.
     pub fn create(folder: &Path) -> io::Result<Self> {
         let path = folder.join(format!(".fsure-{}-{:016x}", std::process::id(), random()));
@@ -61,7 +61,7 @@ impl Spill {
 /// The first bytes of such a file, as they are read.
 #[derive(Clone, Debug)]
 pub struct Content {
-    spill: Spill,
+    spill: UnnamedFile,
     at: u64,
     length: u64,
 }
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn what_was_appended_is_read_while_more_is() {
         let folder = tempfile::tempdir().unwrap();
-        let spill = Spill::create(folder.path()).unwrap();
+        let spill = UnnamedFile::create(folder.path()).unwrap();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "it has a name");
         spill.append(b"one two").unwrap();
         let mut content = spill.content(7);

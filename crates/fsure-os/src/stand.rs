@@ -17,8 +17,8 @@ use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::block::{self, Block, Served};
-use crate::family::{Family, Lines, Task};
+use crate::block::{self, ServedDisk, VirtualDisk};
+use crate::family::{Lines, ProcessTree, Task};
 use crate::loop_device::{LoopDevice, LoopError, Reliance};
 use crate::mounts::{Namespace, retry_while_busy};
 use crate::scratch::Scratch;
@@ -108,13 +108,13 @@ impl FileSystem {
 
 /// Room for stands: a folder of which nothing is left behind.
 #[derive(Debug)]
-pub struct Site {
+pub struct MountArea {
     scratch: Scratch,
     program: PathBuf,
     count: AtomicU32,
 }
 
-impl Site {
+impl MountArea {
     /// Room in `folder`. `program` is this program's own file, or one that knows
     /// its hidden commands.
     pub fn create(folder: &Path, program: &Path) -> io::Result<Arc<Self>> {
@@ -168,7 +168,7 @@ impl From<LoopError> for MountError {
 
 /// A disk that counts what arrives at it.
 struct Counted {
-    block: Arc<dyn Block>,
+    block: Arc<dyn VirtualDisk>,
     writes: AtomicU64,
     flushes: AtomicU64,
 }
@@ -179,7 +179,7 @@ impl Counted {
     }
 }
 
-impl Block for Counted {
+impl VirtualDisk for Counted {
     fn size(&self) -> u64 {
         self.block.size()
     }
@@ -201,13 +201,13 @@ impl Block for Counted {
 
 /// A disk that is served.
 struct Front {
-    served: Served,
+    served: ServedDisk,
     space: Namespace,
     disk: Arc<Counted>,
 }
 
 impl Front {
-    fn new(site: &Site, block: Arc<dyn Block>) -> io::Result<Self> {
+    fn new(site: &MountArea, block: Arc<dyn VirtualDisk>) -> io::Result<Self> {
         let space = Namespace::new()?;
         let folder = site.folder()?;
         let (writes, flushes) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -220,7 +220,7 @@ impl Front {
     }
 
     /// A loop device on the disk, which a write and a flush have been seen to reach.
-    fn attach(&self, site: &Site, place: &Path) -> Result<LoopDevice, LoopError> {
+    fn attach(&self, site: &MountArea, place: &Path) -> Result<LoopDevice, LoopError> {
         let start = |command| self.space.spawn(command);
         let files = (self.served.file(), place);
         let mut device = LoopDevice::attach(start, site.program(), files)?;
@@ -262,7 +262,7 @@ impl Front {
 }
 
 /// Makes a file system on a disk.
-pub fn format(site: &Site, block: Arc<dyn Block>, system: FileSystem) -> io::Result<()> {
+pub fn format(site: &MountArea, block: Arc<dyn VirtualDisk>, system: FileSystem) -> io::Result<()> {
     if block.size() < system.least_bytes() {
         let (name, mebibytes) = (system.name(), system.least_bytes() >> 20);
         let why = format!("a disk for {name} needs {mebibytes} MiB");
@@ -278,25 +278,25 @@ pub fn format(site: &Site, block: Arc<dyn Block>, system: FileSystem) -> io::Res
 }
 
 /// A disk of ours with its file system mounted, until this is dropped.
-pub struct Stand {
-    site: Arc<Site>,
+pub struct LoopMount {
+    site: Arc<MountArea>,
     place: PathBuf,
     device: Mutex<LoopDevice>,
     front: Front,
 }
 
-impl std::fmt::Debug for Stand {
+impl std::fmt::Debug for LoopMount {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Stand").field(&self.place).finish()
     }
 }
 
-impl Stand {
+impl LoopMount {
     /// Mounts the file system of a disk. `options` are those of `mount`, or
     /// empty.
     pub fn mount(
-        site: &Arc<Site>,
-        block: Arc<dyn Block>,
+        site: &Arc<MountArea>,
+        block: Arc<dyn VirtualDisk>,
         system: FileSystem,
         options: &str,
     ) -> Result<Self, MountError> {
@@ -311,8 +311,8 @@ impl Stand {
     }
 
     fn mount_once(
-        site: &Arc<Site>,
-        block: Arc<dyn Block>,
+        site: &Arc<MountArea>,
+        block: Arc<dyn VirtualDisk>,
         system: FileSystem,
         options: &str,
     ) -> Result<Self, MountError> {
@@ -377,13 +377,13 @@ impl Stand {
     }
 
     /// Starts a program that sees the file system.
-    pub fn spawn(&self, task: &Task, output: Lines, error: Lines) -> io::Result<Family> {
+    pub fn spawn(&self, task: &Task, output: Lines, error: Lines) -> io::Result<ProcessTree> {
         let start = |command| self.front.space.spawn(command);
-        Family::spawn(start, self.site.program(), task, output, error)
+        ProcessTree::spawn(start, self.site.program(), task, output, error)
     }
 }
 
-impl Drop for Stand {
+impl Drop for LoopMount {
     fn drop(&mut self) {
         // What is in use after that goes with its namespace.
         let unmount = || {

@@ -15,15 +15,15 @@ use crate::host;
 
 /// A file system that can be frozen. Dropping it thaws.
 #[derive(Debug)]
-pub struct Still(host::still::Still);
+pub struct FreezeGuard(host::still::FreezeGuard);
 
-impl Still {
+impl FreezeGuard {
     /// The file system of a folder, thawed if it is frozen, and a guard for it. Waits
     /// until the guard of one before it has ended, which has the same file locked: one
     /// that nobody else can open, and that is made where it is not there. Fails with
     /// `TimedOut` where it stays locked.
     pub fn of(folder: &Path, lock: &Path) -> io::Result<Self> {
-        host::still::Still::of(folder, lock).map(Self)
+        host::still::FreezeGuard::of(folder, lock).map(Self)
     }
 
     /// Freezes the file system: from here on nothing changes. Processes that write
@@ -98,7 +98,7 @@ mod tests {
         let _turn = turn();
         let folder = tempfile::tempdir().unwrap();
         let Some((zram, _scratch)) = zram("writers_wait_and_go_on", folder.path()) else { return };
-        let still = Still::of(&zram.path(), &folder.path().join("lock")).unwrap();
+        let still = FreezeGuard::of(&zram.path(), &folder.path().join("lock")).unwrap();
         assert!(still.thaw().is_err(), "it was not frozen");
         for round in 0..3 {
             still.freeze().unwrap();
@@ -118,7 +118,7 @@ mod tests {
     fn who_is_killed_while_it_is_frozen_leaves_nobody_waiting() {
         if let Some(folder) = std::env::var_os(FROZEN) {
             let lock = std::env::var_os(LOCK).unwrap();
-            let still = Still::of(Path::new(&folder), Path::new(&lock)).unwrap();
+            let still = FreezeGuard::of(Path::new(&folder), Path::new(&lock)).unwrap();
             still.freeze().unwrap();
             // Said by a name, and then killed. One that writes there itself could not be:
             // who waits for a thaw takes no signal.
@@ -152,7 +152,7 @@ mod tests {
             written.recv_timeout(LONG).expect("its guard thaws");
             fs::remove_file(&said).unwrap();
             // The next one waits for the guard.
-            let still = Still::of(&zram.path(), &lock).unwrap();
+            let still = FreezeGuard::of(&zram.path(), &lock).unwrap();
             still.freeze().unwrap();
             assert!(thaw(&zram.path()).unwrap());
             assert!(!thaw(&zram.path()).unwrap());
@@ -172,7 +172,7 @@ mod tests {
         let (done, is_done) = std::sync::mpsc::channel();
         let (path, ours) = (zram.path(), lock.clone());
         std::thread::spawn(move || {
-            let still = Still::of(&path, &ours).unwrap();
+            let still = FreezeGuard::of(&path, &ours).unwrap();
             still.freeze().and_then(|()| still.thaw()).unwrap();
             drop(still);
             let _ = done.send(());
@@ -181,14 +181,14 @@ mod tests {
         drop(theirs);
         let held = fs::File::open(&lock).unwrap();
         held.lock().unwrap();
-        let error = Still::of(&zram.path(), &lock).unwrap_err();
+        let error = FreezeGuard::of(&zram.path(), &lock).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut, "{error}");
     }
 
     #[test]
     fn what_cannot_hold_still_says_so() {
         let folder = tempfile::tempdir().unwrap();
-        let Ok(still) = Still::of(Path::new("/dev/shm"), &folder.path().join("lock")) else {
+        let Ok(still) = FreezeGuard::of(Path::new("/dev/shm"), &folder.path().join("lock")) else {
             return did_not_run("what_cannot_hold_still_says_so", "needs root and /dev/shm");
         };
         assert_eq!(still.freeze().unwrap_err().kind(), io::ErrorKind::Unsupported);

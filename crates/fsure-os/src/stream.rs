@@ -6,9 +6,9 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 
 use crate::host::Handle;
-use crate::read::Source;
+use crate::read::OpenFile;
 
-impl<H: Handle> Source<H> {
+impl<H: Handle> OpenFile<H> {
     /// Bytes of the file that are in the page cache, in whole pages; `None`
     /// where that is not told.
     pub fn in_memory(&self) -> Option<u64> {
@@ -16,7 +16,7 @@ impl<H: Handle> Source<H> {
     }
 
     /// Requests the system to drop what is in the page cache. It keeps what is
-    /// not written yet, and may keep more: [`Source::in_memory`] returns what is
+    /// not written yet, and may keep more: [`OpenFile::in_memory`] returns what is
     /// left.
     pub fn let_go(&self) {
         self.file.drop_cached(0..u64::MAX);
@@ -25,12 +25,12 @@ impl<H: Handle> Source<H> {
 
 /// Zeros from the system, to nowhere.
 #[derive(Debug)]
-pub struct Void {
+pub struct NullSink {
     zeros: File,
     nowhere: File,
 }
 
-impl Void {
+impl NullSink {
     /// Opens both ends; fails where the system has no such files.
     pub fn open() -> io::Result<Self> {
         let zeros = File::open("/dev/zero")?;

@@ -92,7 +92,7 @@ impl Counts {
 
 /// The folder in which something was done.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum TracedFolder {
     /// The folder has this path, which led to it a moment ago.
     At(PathBuf),
     /// No path leads to it from here: it is deleted, was moved, or is in a mount
@@ -118,7 +118,7 @@ pub struct Process {
 #[derive(Clone, Debug)]
 pub struct Folder {
     /// The folder.
-    pub place: Place,
+    pub place: TracedFolder,
     /// The operations in it.
     pub counts: Counts,
     /// The processes that did them.
@@ -127,7 +127,7 @@ pub struct Folder {
 
 /// The result of a trace.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct TraceReport {
     /// Folders in no order, each path once.
     pub folders: Vec<Folder>,
     /// The blind spots of the source, one sentence each.
@@ -165,7 +165,7 @@ impl Tracer {
     }
 
     /// Ends the trace, and returns its result.
-    pub fn end(self) -> io::Result<Seen> {
+    pub fn end(self) -> io::Result<TraceReport> {
         self.0.end()
     }
 }

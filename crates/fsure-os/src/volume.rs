@@ -4,7 +4,7 @@
 use std::io;
 
 use crate::folder::Root;
-use crate::place::Places;
+use crate::place::LocateFiles;
 use crate::write::Draft;
 
 /// One file system.
@@ -93,7 +93,7 @@ fn probe_granularity_ns(root: &Root, folder: &[u8]) -> io::Result<i64> {
 fn observe_granularity_ns(root: &Root, folder: &[u8]) -> Option<i64> {
     /// Fewer dates than this may all be even seconds by chance.
     const DATES_MIN: usize = 8;
-    let listing = root.list(folder, Places::No, &|| ()).ok()?;
+    let listing = root.list(folder, LocateFiles::No, &|| ()).ok()?;
     let stats = listing.entries.iter().filter_map(|(_, stat)| stat.as_ref().ok());
     let set_by_system = stats.filter(|stat| stat.mtime_ns == stat.ctime_ns);
     let units: Vec<_> = set_by_system.map(|stat| date_unit_ns(stat.mtime_ns)).collect();

@@ -14,7 +14,7 @@ pub use crate::host::write::{Draft, Model, Writing};
 
 /// The extent to which a model could be taken over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Resembles {
+pub enum AttributesCopied {
     /// Owner, mode, extended attributes and ACLs are the model's.
     Fully,
     /// The system refused some of it, and what that leaves gives no user more
@@ -29,7 +29,11 @@ pub fn patch(root: &Root, path: &[u8]) -> io::Result<Writing> {
 
 /// Makes a folder like another one, or one that only its owner may use. Fails
 /// with `AlreadyExists` where there is anything of that name.
-pub fn make_folder(root: &Root, path: &[u8], model: Option<&Model>) -> io::Result<Resembles> {
+pub fn make_folder(
+    root: &Root,
+    path: &[u8],
+    model: Option<&Model>,
+) -> io::Result<AttributesCopied> {
     host::make_folder(root, path, model)
 }
 

@@ -14,9 +14,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use fsure::drive::Image;
-use fsure_os::block::Block;
-use fsure_os::family::{Ended, Family, Task};
-use fsure_os::stand::{FileSystem, Site, Stand, format};
+use fsure_os::block::VirtualDisk;
+use fsure_os::family::{Ended, ProcessTree, Task};
+use fsure_os::stand::{FileSystem, LoopMount, MountArea, format};
 use serde_json::Value;
 use support::committer::committer;
 use support::noise::undisturbed;
@@ -49,7 +49,7 @@ impl Disk {
     }
 }
 
-impl Block for Disk {
+impl VirtualDisk for Disk {
     fn size(&self) -> u64 {
         self.content.lock().unwrap().size()
     }
@@ -76,7 +76,7 @@ impl Block for Disk {
 /// The disk with a file system on it, and the programs.
 struct Bench {
     disk: Arc<Disk>,
-    stand: Stand,
+    stand: LoopMount,
     /// With a loader, and without.
     programs: [PathBuf; 2],
     _folder: TempDir,
@@ -101,9 +101,9 @@ impl Bench {
             is_broken: AtomicBool::new(false),
         });
         let own = Path::new(env!("CARGO_BIN_EXE_fsure"));
-        let site = Site::create(folder.path(), own).map_err(|error| error.to_string())?;
+        let site = MountArea::create(folder.path(), own).map_err(|error| error.to_string())?;
         format(&site, disk.clone(), system).map_err(|error| error.to_string())?;
-        let stand = Stand::mount(&site, disk.clone(), system, options);
+        let stand = LoopMount::mount(&site, disk.clone(), system, options);
         let stand = stand.map_err(|error| error.to_string())?;
         Ok(Self { disk, stand, programs, _folder: folder })
     }
@@ -142,7 +142,7 @@ impl Bench {
 }
 
 struct Running {
-    family: Family,
+    family: ProcessTree,
     lines: Receiver<String>,
     seen: Vec<String>,
 }

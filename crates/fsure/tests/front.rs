@@ -12,16 +12,16 @@ use std::time::{Duration, Instant};
 use fsure::crash::{LiveFolder, MountedFolder};
 use fsure::drive::files::{FileDrive, Mode};
 use fsure::drive::{Behavior, CutVariant, Latency, Random};
-use fsure_os::family::{Ended, Family, Task};
-use fsure_os::stand::Site;
+use fsure_os::family::{Ended, ProcessTree, Task};
+use fsure_os::stand::MountArea;
 use rustix::process::{Pid, Signal, kill_process};
 use support::or_skip;
 
 const ROOM: u64 = 1 << 30;
 const LYING: Behavior = Behavior::Lying { lag: None };
 
-fn site(folder: &Path) -> Arc<Site> {
-    Site::create(folder, Path::new(env!("CARGO_BIN_EXE_fsure"))).unwrap()
+fn site(folder: &Path) -> Arc<MountArea> {
+    MountArea::create(folder, Path::new(env!("CARGO_BIN_EXE_fsure"))).unwrap()
 }
 
 fn folder(personality: Behavior, mode: Mode) -> LiveFolder {
@@ -30,7 +30,7 @@ fn folder(personality: Behavior, mode: Mode) -> LiveFolder {
 
 /// A program in a folder, and what it has said so far on both of its outputs.
 struct Said {
-    family: Family,
+    family: ProcessTree,
     lines: Arc<Mutex<Vec<String>>>,
 }
 
@@ -89,7 +89,7 @@ fn runs(program: &str) -> Result<(), String> {
 
 /// Cuts a program while it runs, and says how many acknowledgements each cut
 /// has lost: `look` prints the last that is there.
-fn losses(site: &Arc<Site>, folder: &LiveFolder, program: &str, look: &str) -> Vec<u64> {
+fn losses(site: &Arc<MountArea>, folder: &LiveFolder, program: &str, look: &str) -> Vec<u64> {
     let mounted = folder.mount(site).unwrap();
     let mut said = start(&mounted, program);
     let mut losses = Vec::new();
@@ -112,7 +112,7 @@ fn losses(site: &Arc<Site>, folder: &LiveFolder, program: &str, look: &str) -> V
 }
 
 /// The last that is there after a cut, as a line finds it.
-fn last(site: &Arc<Site>, left: FileDrive, look: &str) -> u64 {
+fn last(site: &Arc<MountArea>, left: FileDrive, look: &str) -> u64 {
     let mounted = LiveFolder::holding(left).mount(site).unwrap();
     let lines = run(&mounted, look);
     lines.last().and_then(|line| line.trim().parse().ok()).unwrap_or(0)

@@ -14,8 +14,8 @@ use fsure::scan::{Accept, ContentSource, Forget, IoOptions, Purpose, ScanPlan, U
 use fsure::tree::{LISTERS, Patterns, WalkBounds, WalkOptions};
 use fsure::words::{Algorithm, AlgorithmSet, BytesByReadMode, Clock, NullMonitor, RelPath};
 use fsure_os::folder::Root;
-use fsure_os::place::Places;
-use fsure_os::read::{WAYS, Way};
+use fsure_os::place::LocateFiles;
+use fsure_os::read::{ReadMode, WAYS};
 use fsure_os::volume;
 use rusqlite::types::Value;
 use support::cache::{assert_undisturbed, cool, pages, warm};
@@ -73,7 +73,7 @@ fn sums(catalog: &Path, root: &Path) -> Sums {
 }
 
 /// Records a tree by the library, which can be told on which rung to begin.
-fn record(root: &Path, first_way: Way, reads_from: ContentSource) -> (Sums, BytesByReadMode) {
+fn record(root: &Path, first_way: ReadMode, reads_from: ContentSource) -> (Sums, BytesByReadMode) {
     let beside = Tree::new();
     let catalog = beside.path("catalog.db");
     let opened = Arc::new(Root::open(root).expect("open"));
@@ -90,7 +90,7 @@ fn record(root: &Path, first_way: Way, reads_from: ContentSource) -> (Sums, Byte
                 cross_file_systems: false,
                 mounted_over: Vec::new(),
                 own: Vec::new(),
-                places: Places::No,
+                places: LocateFiles::No,
                 catalog_in_root: ".fsure/catalog.db",
             },
             listers: LISTERS,
@@ -126,39 +126,39 @@ fn record(root: &Path, first_way: Way, reads_from: ContentSource) -> (Sums, Byte
 
 /// On which rung a file system's files are read that are not in memory, by the
 /// first one tried, and on which if they are.
-type Rungs = fn(Way) -> (Way, Way);
+type Rungs = fn(ReadMode) -> (ReadMode, ReadMode);
 
 /// Returns the rungs for a cold and for a cached file: only direct reads bypass what is in
 /// memory.
-fn or_cached(cold: Way) -> (Way, Way) {
-    (cold, if cold == Way::Direct { cold } else { Way::Cached })
+fn or_cached(cold: ReadMode) -> (ReadMode, ReadMode) {
+    (cold, if cold == ReadMode::Direct { cold } else { ReadMode::Cached })
 }
 
-fn all_rungs(first: Way) -> (Way, Way) {
+fn all_rungs(first: ReadMode) -> (ReadMode, ReadMode) {
     or_cached(first)
 }
 
-fn no_dontcache(first: Way) -> (Way, Way) {
-    or_cached(if first == Way::DontCache { Way::Dropped } else { first })
+fn no_dontcache(first: ReadMode) -> (ReadMode, ReadMode) {
+    or_cached(if first == ReadMode::DontCache { ReadMode::Dropped } else { first })
 }
 
-fn no_direct(first: Way) -> (Way, Way) {
-    or_cached(first.max(Way::DontCache))
+fn no_direct(first: ReadMode) -> (ReadMode, ReadMode) {
+    or_cached(first.max(ReadMode::DontCache))
 }
 
 /// An overlay does not say what is in memory, so nothing is dropped from it.
-fn direct_or_cached(first: Way) -> (Way, Way) {
-    or_cached(if first == Way::Direct { first } else { Way::Cached })
+fn direct_or_cached(first: ReadMode) -> (ReadMode, ReadMode) {
+    or_cached(if first == ReadMode::Direct { first } else { ReadMode::Cached })
 }
 
 /// This view's pages are forgotten when a file is opened.
-fn forgetful(first: Way) -> (Way, Way) {
+fn forgetful(first: ReadMode) -> (ReadMode, ReadMode) {
     let (cold, _) = no_dontcache(first);
     (cold, cold)
 }
 
-fn memory(_: Way) -> (Way, Way) {
-    (Way::Cached, Way::Cached)
+fn memory(_: ReadMode) -> (ReadMode, ReadMode) {
+    (ReadMode::Cached, ReadMode::Cached)
 }
 
 /// Direct reads of a view are answered by a program, which is said.
@@ -168,15 +168,15 @@ fn from_a_program(mut by_way: BytesByReadMode) -> BytesByReadMode {
 }
 
 /// Bytes by way, if these many could not be read directly.
-fn all_by(way: Way, through_memory: (u64, Way)) -> BytesByReadMode {
+fn all_by(way: ReadMode, through_memory: (u64, ReadMode)) -> BytesByReadMode {
     let mut by_way = BytesByReadMode::default();
     let mut add = |way, bytes| match way {
-        Way::Direct => by_way.direct += bytes,
-        Way::DontCache => by_way.dontcache += bytes,
-        Way::Dropped => by_way.dropped += bytes,
-        Way::Cached => by_way.cached += bytes,
+        ReadMode::Direct => by_way.direct += bytes,
+        ReadMode::DontCache => by_way.dontcache += bytes,
+        ReadMode::Dropped => by_way.dropped += bytes,
+        ReadMode::Cached => by_way.cached += bytes,
     };
-    let (inline, inline_way) = if way == Way::Direct { through_memory } else { (0, way) };
+    let (inline, inline_way) = if way == ReadMode::Direct { through_memory } else { (0, way) };
     add(way, bytes() - inline);
     add(inline_way, inline);
     by_way
@@ -195,7 +195,7 @@ fn assert_every_rung(root: &Path, below: &Path, sums: &Sums, inline: u64, rungs:
                 let (found, by_way) = record(root, first, ContentSource::Medium);
                 assert!(found == *sums, "{case}: wrong digests");
                 let (cold, warm) = rungs(first);
-                let through = if is_cold { Way::Dropped } else { Way::Cached };
+                let through = if is_cold { ReadMode::Dropped } else { ReadMode::Cached };
                 let way = if is_cold { cold } else { warm };
                 let is_view = std::ptr::fn_addr_eq(rungs, forgetful as Rungs);
                 let by_way = if is_view { from_a_program(by_way) } else { by_way };
@@ -206,7 +206,7 @@ fn assert_every_rung(root: &Path, below: &Path, sums: &Sums, inline: u64, rungs:
                 // What was not in memory stays there on the last rung, and
                 // below a view.
                 let after = pages(&files(below));
-                let is_left = root == below && !(is_cold && way == Way::Cached);
+                let is_left = root == below && !(is_cold && way == ReadMode::Cached);
                 if is_left && after != before {
                     return Err(format!("{case}: {after:?} pages in memory and not {before:?}"));
                 }
@@ -323,7 +323,7 @@ fn a_way_that_fails_in_the_middle_is_left_and_the_rest_read_by_another() {
             };
             view.set([fault(LARGE, place), fault("4097", place % 4097)]);
             view.take_requests();
-            let (found, by_way) = record(view.root(), Way::Direct, ContentSource::Medium);
+            let (found, by_way) = record(view.root(), ReadMode::Direct, ContentSource::Medium);
             let requests = view.take_requests();
             let case = format!("error {number} at {place}: {by_way:?}");
             assert!(found == sums_expected, "wrong digests, {case}");

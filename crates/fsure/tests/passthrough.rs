@@ -11,7 +11,7 @@ use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use fsure_os::mounts::{Mount, Namespace, What};
+use fsure_os::mounts::{Mount, MountKind, Namespace};
 use fsure_os::passthrough::{Passthrough, Served, Server};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_fsure");
@@ -30,7 +30,7 @@ impl Seen {
         let [ram, at] = ["ram", "at"].map(|name| folder.path().join(name));
         fs::create_dir(&ram).and_then(|()| fs::create_dir(&at)).unwrap();
         let made = Namespace::new().and_then(|space| {
-            let ram = space.mount(&What::Ram { bytes: 64 << 20, huge: false }, &ram)?;
+            let ram = space.mount(&MountKind::Ram { bytes: 64 << 20, huge: false }, &ram)?;
             let through =
                 Passthrough::mount(&space, server, Path::new(PROGRAM), (&ram.path(), &at))?;
             Ok(Self { through, ram, _folder: folder })

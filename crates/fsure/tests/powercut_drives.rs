@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use fsure::crash::LiveDrive;
 use fsure::drive::{Behavior, CutVariant, Image, Random, Traits};
-use fsure_os::block::Block;
-use fsure_os::family::{Ended, Family, Task};
-use fsure_os::stand::{FileSystem, Site, Stand, format};
+use fsure_os::block::VirtualDisk;
+use fsure_os::family::{Ended, ProcessTree, Task};
+use fsure_os::stand::{FileSystem, LoopMount, MountArea, format};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use support::noise::undisturbed;
@@ -30,7 +30,7 @@ const LIE: u64 = 128 << 10;
 
 struct Laboratory {
     home: tempfile::TempDir,
-    site: Arc<Site>,
+    site: Arc<MountArea>,
     witness: Talking,
     address: String,
 }
@@ -41,7 +41,7 @@ impl Laboratory {
         let program = Path::new(env!("CARGO_BIN_EXE_fsure"));
         let stands = home.path().join("stands");
         std::fs::create_dir(&stands).expect("make a folder");
-        let site = Site::create(&stands, program).expect("make a site");
+        let site = MountArea::create(&stands, program).expect("make a site");
         let (witness, address) = witness(home.path(), "127.0.0.1:0");
         Self { home, site, witness, address }
     }
@@ -53,14 +53,14 @@ impl Laboratory {
         Ok(drive.cut(CutVariant::None, &mut Random::new(1)))
     }
 
-    fn mount(&self, drive: &Arc<LiveDrive>, system: FileSystem) -> Result<Stand, String> {
-        let mounted = Stand::mount(&self.site, drive.clone(), system, "");
+    fn mount(&self, drive: &Arc<LiveDrive>, system: FileSystem) -> Result<LoopMount, String> {
+        let mounted = LoopMount::mount(&self.site, drive.clone(), system, "");
         mounted.map_err(|error| error.to_string())
     }
 
     /// Starts `fsure powercut ROLE` in the file system of a stand; its lines of
     /// JSON are kept.
-    fn start(&self, stand: &Stand, role: &str, address: &str, more: &[&str]) -> Started {
+    fn start(&self, stand: &LoopMount, role: &str, address: &str, more: &[&str]) -> Started {
         let said = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&said);
         let keep = move |line: &[u8]| {
@@ -85,7 +85,12 @@ impl Laboratory {
 
     /// Writes until enough was acknowledged and it is time. The writer, which goes
     /// on, and its run.
-    fn write(&self, stand: &Stand, is_time: impl Fn() -> bool, more: &[&str]) -> (Family, String) {
+    fn write(
+        &self,
+        stand: &LoopMount,
+        is_time: impl Fn() -> bool,
+        more: &[&str],
+    ) -> (ProcessTree, String) {
         let (mut family, said) = self.start(stand, "write", &self.address, more);
         loop {
             std::thread::sleep(Duration::from_millis(20));
@@ -143,7 +148,7 @@ fn ended((mut family, said): Started) -> (i32, Vec<Value>) {
 }
 
 /// A process, and the lines that it prints.
-type Started = (Family, Arc<Mutex<Vec<Value>>>);
+type Started = (ProcessTree, Arc<Mutex<Vec<Value>>>);
 /// The log of a witness, and the image that a later cut has left.
 type Cutting = (tempfile::TempDir, Image);
 
@@ -271,7 +276,7 @@ struct Slow {
     flush_ms: AtomicU64,
 }
 
-impl Block for Slow {
+impl VirtualDisk for Slow {
     fn size(&self) -> u64 {
         self.drive.size()
     }
@@ -298,7 +303,7 @@ fn a_writer_on_a_slow_drive_that_ends_without_its_witness_was_not_cut() {
     let Some(image) = or_skip(test, laboratory.formatted(system)) else { return };
     let drive = LiveDrive::new(Traits::new(Behavior::Honest), image);
     let drive = Arc::new(Slow { drive, flush_ms: AtomicU64::new(0) });
-    let mounted = Stand::mount(&laboratory.site, drive.clone(), system, "");
+    let mounted = LoopMount::mount(&laboratory.site, drive.clone(), system, "");
     let Some(stand) = or_skip(test, mounted.map_err(|error| error.to_string())) else { return };
     let writer = laboratory.start(&stand, "write", &laboratory.address, &["--methods", "fsync"]);
     let run = loop {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fsure_os::cgroup::Group;
-use fsure_os::mounts::{Namespace, What};
+use fsure_os::mounts::{MountKind, Namespace};
 use fsure_os::passthrough::{Passthrough, Server};
 use fsure_os::scratch::Scratch;
 use fsure_os::zram::Zram;
@@ -60,7 +60,7 @@ fn bring_up(scratch: &Arc<Scratch>, program: &Path) -> Vec<Up> {
         fs::create_dir(&path).unwrap();
         path
     };
-    let ram = space.mount(&What::Ram { bytes: 1 << 24, huge: false }, &place("ram")).unwrap();
+    let ram = space.mount(&MountKind::Ram { bytes: 1 << 24, huge: false }, &place("ram")).unwrap();
     let mut all = Vec::new();
     for server in [Server::Plain, Server::Kernel, Server::Bindfs] {
         let paths = (&*ram.path(), &*place(&format!("{server:?}")));
@@ -77,7 +77,7 @@ fn bring_up(scratch: &Arc<Scratch>, program: &Path) -> Vec<Up> {
         fs::write(zram.path().join("file"), [7; 5000]).unwrap();
     }
     all.push(up("zram", zram));
-    let bound = space.mount(&What::Bind(ram.path()), &place("bound"));
+    let bound = space.mount(&MountKind::Bind(ram.path()), &place("bound"));
     all.push(up("bind", bound));
     let group = Group::create(scratch, 1 << 30);
     let group = group.and_then(|group| group.take(std::process::id()).map(|()| group));

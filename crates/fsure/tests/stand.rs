@@ -9,16 +9,16 @@ use std::sync::{Arc, Mutex};
 
 use fsure::crash::LiveDrive;
 use fsure::drive::{Behavior, CutVariant, Image, Random, Traits};
-use fsure_os::family::{Ended, Family, Task};
+use fsure_os::family::{Ended, ProcessTree, Task};
 use fsure_os::loop_device::Reliance;
-use fsure_os::stand::{FileSystem, MountError, Site, Stand, format};
+use fsure_os::stand::{FileSystem, LoopMount, MountArea, MountError, format};
 use support::noise::undisturbed;
 use support::or_skip;
 
 const SIZE: u64 = 320 << 20;
 
-fn site(folder: &Path) -> Arc<Site> {
-    Site::create(folder, Path::new(env!("CARGO_BIN_EXE_fsure"))).unwrap()
+fn site(folder: &Path) -> Arc<MountArea> {
+    MountArea::create(folder, Path::new(env!("CARGO_BIN_EXE_fsure"))).unwrap()
 }
 
 fn live(personality: Behavior, image: Image) -> Arc<LiveDrive> {
@@ -26,14 +26,14 @@ fn live(personality: Behavior, image: Image) -> Arc<LiveDrive> {
 }
 
 /// A drive with an empty file system on it.
-fn formatted(site: &Arc<Site>, system: FileSystem) -> Result<Image, String> {
+fn formatted(site: &Arc<MountArea>, system: FileSystem) -> Result<Image, String> {
     let drive = live(Behavior::Protected, Image::new(SIZE));
     format(site, drive.clone(), system).map_err(|error| error.to_string())?;
     Ok(drive.cut(CutVariant::None, &mut Random::new(1)))
 }
 
 /// Starts a line of `sh`, whose output is kept.
-fn shell(stand: &Stand, line: &str) -> (Family, Arc<Mutex<String>>) {
+fn shell(stand: &LoopMount, line: &str) -> (ProcessTree, Arc<Mutex<String>>) {
     let said = Arc::new(Mutex::new(String::new()));
     let keep = |said: &Arc<Mutex<String>>| {
         let said = Arc::clone(said);
@@ -51,7 +51,7 @@ fn shell(stand: &Stand, line: &str) -> (Family, Arc<Mutex<String>>) {
     (stand.spawn(&task, keep(&said), keep(&said)).unwrap(), said)
 }
 
-fn run(stand: &Stand, line: &str) -> (Ended, String) {
+fn run(stand: &LoopMount, line: &str) -> (Ended, String) {
     let (mut family, said) = shell(stand, line);
     let ended = loop {
         if let Some(ended) = family.try_wait().unwrap() {
@@ -88,7 +88,7 @@ fn what_is_flushed_is_there_after_a_cut_and_what_is_not_is_gone() {
         undisturbed(&name, || {
             let Some(image) = or_skip(&name, formatted(&site, system)) else { return };
             let drive = live(Behavior::Honest, image);
-            let stand = Stand::mount(&site, drive.clone(), system, "");
+            let stand = LoopMount::mount(&site, drive.clone(), system, "");
             let stand = stand.map_err(|error| error.to_string());
             let Some(stand) = or_skip(&name, stand) else { return };
             let (ended, said) =
@@ -98,7 +98,7 @@ fn what_is_flushed_is_there_after_a_cut_and_what_is_not_is_gone() {
             let left_behind = drive.cut(CutVariant::None, &mut Random::new(1));
             drop(stand);
             let after = live(Behavior::Honest, left_behind);
-            let after = Stand::mount(&site, after, system, "").unwrap();
+            let after = LoopMount::mount(&site, after, system, "").unwrap();
             let (ended, said) = run(&after, "cat flushed; test ! -s other");
             assert_eq!((ended, said.as_str()), (Ended::Code(0), "one\n"), "{}", system.name());
             assert_eq!(mounts_in(folder.path()), 0, "seen by others");
@@ -114,7 +114,7 @@ fn what_is_no_file_system_is_told_from_what_cannot_be_done() {
         return;
     }
     let empty = live(Behavior::Honest, Image::new(SIZE));
-    let error = Stand::mount(&site, empty, FileSystem::Ext4, "").unwrap_err();
+    let error = LoopMount::mount(&site, empty, FileSystem::Ext4, "").unwrap_err();
     assert!(
         matches!(&error, MountError::Unmountable(words) if words.contains("bad superblock")
         || words.contains("wrong fs type")),
@@ -129,7 +129,7 @@ fn all_that_a_program_starts_ends_with_it() {
     let name = "all that a program starts ends with it";
     let Some(image) = or_skip(name, formatted(&site, FileSystem::Ext4)) else { return };
     let drive = live(Behavior::Honest, image);
-    let stand = Stand::mount(&site, drive, FileSystem::Ext4, "").unwrap();
+    let stand = LoopMount::mount(&site, drive, FileSystem::Ext4, "").unwrap();
     // A daemon that works on the file system, in a session of its own.
     let daemon = "setsid sh -c 'exec 3>open; sleep 1000' >/dev/null 2>&1 & sleep 0.2; echo up";
     let (ended, said) = run(&stand, daemon);
@@ -155,11 +155,11 @@ fn outside(device: &str, line: &str) {
 
 /// A stand with ext4, and the name of its device; `None`, and said so, where this machine
 /// cannot.
-fn mounted(test: &str, folder: &Path) -> Option<(Stand, String)> {
+fn mounted(test: &str, folder: &Path) -> Option<(LoopMount, String)> {
     let site = site(folder);
     let image = or_skip(test, formatted(&site, FileSystem::Ext4))?;
     let drive = live(Behavior::Honest, image);
-    let stand = Stand::mount(&site, drive, FileSystem::Ext4, "").unwrap();
+    let stand = LoopMount::mount(&site, drive, FileSystem::Ext4, "").unwrap();
     let device = loops_in(folder).pop().unwrap();
     Some((stand, device))
 }
@@ -253,7 +253,7 @@ fn as_many_flushes_arrive_as_a_file_system_must_have_sent() {
             let name = format!("flushes of {}", system.name());
             let Some(image) = or_skip(&name, formatted(&site, system)) else { return };
             let drive = live(Behavior::Honest, image);
-            let stand = Stand::mount(&site, drive.clone(), system, options).unwrap();
+            let stand = LoopMount::mount(&site, drive.clone(), system, options).unwrap();
             let many = "while [ $(ls | wc -l) -lt 60 ]; do echo > $(ls | wc -l); sync .; done";
             for line in [SYNCS, "dd if=/dev/zero of=large bs=1M count=30 2>&1; sync large", many] {
                 let (ended, said) = run(&stand, line);

@@ -44,7 +44,7 @@ use std::io;
 use std::ops::Range;
 
 use crate::Stat;
-use crate::read::Way;
+use crate::read::ReadMode;
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -142,10 +142,10 @@ pub trait Handle {
     /// Turns a way of reading on or off for all reads to come; no read is in
     /// flight. Fails where the system or the file does not have the way. Ways
     /// that need nothing turned are fine with either.
-    fn turn(&self, way: Way, on: bool) -> io::Result<()>;
+    fn turn(&self, way: ReadMode, on: bool) -> io::Result<()>;
 
     /// Reads once, by a way that is on, and may read less than asked for.
-    fn read(&self, way: Way, target: &mut [u8], position: u64) -> io::Result<usize>;
+    fn read(&self, way: ReadMode, target: &mut [u8], position: u64) -> io::Result<usize>;
 
     /// Returns true if an error of such a read means that this way is not available after
     /// all, rather than something about the medium.
@@ -154,7 +154,7 @@ pub trait Handle {
     /// Returns true if there is anything behind the page cache.
     fn has_medium(&self) -> bool;
 
-    /// Returns true if [`Way::DontCache`] is known to work here. The check might read from
+    /// Returns true if [`ReadMode::DontCache`] is known to work here. The check might read from
     /// the file.
     fn knows_dontcache(&self) -> bool;
 
@@ -191,6 +191,6 @@ pub(crate) struct Opened<H> {
     /// True if the system vouches for direct reads of this file: a read that it accepts as
     /// direct is direct.
     pub(crate) is_vouched: bool,
-    /// True if [`Way::Direct`] is on.
+    /// True if [`ReadMode::Direct`] is on.
     pub(crate) is_direct: bool,
 }

@@ -5,21 +5,21 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::mounts::Namespace;
-use crate::block::Block;
+use crate::block::VirtualDisk;
 
 /// There is none.
 #[derive(Debug)]
-pub(crate) enum Served {}
+pub(crate) enum ServedDisk {}
 
-pub(crate) fn serve(_: Arc<dyn Block>, _: &Namespace, _: &Path) -> io::Result<Served> {
+pub(crate) fn serve(_: Arc<dyn VirtualDisk>, _: &Namespace, _: &Path) -> io::Result<ServedDisk> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "a simulated disk needs Linux"))
 }
 
-pub(crate) fn publish(_: Arc<dyn Block>, _: &Path) -> io::Result<Served> {
+pub(crate) fn publish(_: Arc<dyn VirtualDisk>, _: &Path) -> io::Result<ServedDisk> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "a simulated disk needs Linux"))
 }
 
-impl Served {
+impl ServedDisk {
     pub(crate) fn file(&self) -> &Path {
         match *self {}
     }

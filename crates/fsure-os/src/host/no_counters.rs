@@ -8,9 +8,9 @@ use crate::counters::Counters;
 
 /// Nobody makes one.
 #[derive(Debug)]
-pub(crate) struct Meter(std::convert::Infallible);
+pub(crate) struct DeviceCounters(std::convert::Infallible);
 
-impl Meter {
+impl DeviceCounters {
     pub(crate) fn of(_: &Path) -> io::Result<Option<Self>> {
         Ok(None)
     }

@@ -11,9 +11,9 @@ fn no<T>() -> io::Result<T> {
 
 /// A process that was started: there is none.
 #[derive(Debug)]
-pub struct Started(Never);
+pub struct DetachedProcess(Never);
 
-impl Started {
+impl DetachedProcess {
     /// Fails: there is a daemon only on Linux.
     pub fn spawn(_: &Path, _: &[OsString], _: bool) -> io::Result<Self> {
         no()

@@ -5,18 +5,18 @@ use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::Arc;
 
-use crate::files::{Clocked, Files};
+use crate::files::{Clocked, VirtualFs};
 
 /// There is none.
 #[derive(Debug)]
-pub(crate) enum Front {}
+pub(crate) enum ServedFs {}
 
-impl Front {
-    pub(crate) fn private(_: Arc<Clocked<impl Files>>, _: &Path) -> io::Result<Self> {
+impl ServedFs {
+    pub(crate) fn private(_: Arc<Clocked<impl VirtualFs>>, _: &Path) -> io::Result<Self> {
         Err(io::Error::new(io::ErrorKind::Unsupported, "a folder of ours needs Linux"))
     }
 
-    pub(crate) fn public(files: Arc<Clocked<impl Files>>, at: &Path) -> io::Result<Self> {
+    pub(crate) fn public(files: Arc<Clocked<impl VirtualFs>>, at: &Path) -> io::Result<Self> {
         Self::private(files, at)
     }
 
@@ -33,6 +33,6 @@ pub(crate) fn owner() -> (u32, u32) {
     (0, 0)
 }
 
-pub(crate) fn copy_out(_: &impl Files, _: &Path) -> io::Result<()> {
+pub(crate) fn copy_out(_: &impl VirtualFs, _: &Path) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "a folder of ours needs Linux"))
 }

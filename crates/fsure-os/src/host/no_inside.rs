@@ -9,7 +9,7 @@ use std::process::{Child, Command};
 use std::time::Duration;
 
 use crate::family::Ended;
-use crate::inside::Cover;
+use crate::inside::Overlay;
 
 fn unsupported<T>() -> io::Result<T> {
     let why = "only Linux shows a command a folder that nobody else sees";
@@ -18,10 +18,10 @@ fn unsupported<T>() -> io::Result<T> {
 
 /// Name spaces: there are none.
 #[derive(Debug)]
-pub(crate) struct Inside(Never);
+pub(crate) struct MountSandbox(Never);
 
-impl Inside {
-    pub(crate) fn enter(_: &[Cover], _: &[OsString]) -> io::Result<Self> {
+impl MountSandbox {
+    pub(crate) fn enter(_: &[Overlay], _: &[OsString]) -> io::Result<Self> {
         unsupported()
     }
 

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use crate::attribute::Ownership;
-use crate::mirror::{Attributes, Facts, Kind};
+use crate::mirror::{Attributes, CopyStat, Kind};
 
 /// Never made.
 #[derive(Debug)]
@@ -23,15 +23,15 @@ impl Side {
         unsupported()
     }
 
-    pub fn list(&self, _: &[u8]) -> io::Result<Vec<(Vec<u8>, Facts)>> {
+    pub fn list(&self, _: &[u8]) -> io::Result<Vec<(Vec<u8>, CopyStat)>> {
         unsupported()
     }
 
-    pub fn facts(&self, _: &[u8]) -> io::Result<Facts> {
+    pub fn facts(&self, _: &[u8]) -> io::Result<CopyStat> {
         unsupported()
     }
 
-    pub fn facts_in(&self, _: &[u8], _: &[&[u8]]) -> io::Result<(Facts, Vec<Option<Facts>>)> {
+    pub fn facts_in(&self, _: &[u8], _: &[&[u8]]) -> io::Result<(CopyStat, Vec<Option<CopyStat>>)> {
         unsupported()
     }
 

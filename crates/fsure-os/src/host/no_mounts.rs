@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::Arc;
 
-use crate::mounts::What;
+use crate::mounts::MountKind;
 use crate::passthrough::{Served, Server};
 use crate::scratch::Scratch;
 
@@ -32,7 +32,7 @@ impl Namespace {
     }
 
     /// Never called.
-    pub fn mount(&self, _: &What, _: &Path) -> io::Result<Mount> {
+    pub fn mount(&self, _: &MountKind, _: &Path) -> io::Result<Mount> {
         match self.0 {}
     }
 

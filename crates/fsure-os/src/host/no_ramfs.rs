@@ -4,7 +4,7 @@ use std::convert::Infallible as Never;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::ramfs::{Elsewhere, Holder, Mounted, Ram, Room, Survey, Ways};
+use crate::ramfs::{AlternatePaths, Elsewhere, Holder, Mounted, Ram, Room, Survey};
 
 fn no<T>() -> io::Result<T> {
     let why = "only Linux puts a folder in memory over another at one stroke";
@@ -49,9 +49,9 @@ impl Detached {
 
 /// A file system without what is mounted in it: there is none.
 #[derive(Debug)]
-pub struct Bare(Never);
+pub struct DetachedView(Never);
 
-impl Bare {
+impl DetachedView {
     /// Fails: only Linux has such a thing.
     pub fn of(_: &Path, _: u64) -> io::Result<Self> {
         no()
@@ -122,7 +122,7 @@ pub fn survey(_: &Path, _: &str) -> io::Result<Survey> {
 }
 
 /// Fails: only Linux is asked.
-pub fn ways(_: &Path, _: &Path) -> io::Result<Ways> {
+pub fn ways(_: &Path, _: &Path) -> io::Result<AlternatePaths> {
     no()
 }
 

@@ -4,7 +4,7 @@
 use std::io;
 
 use crate::buffer::Buffer;
-use crate::read::{Filled, Source};
+use crate::read::{OpenFile, ReadResult};
 
 /// Reads one call could carry.
 pub const RING_READS_MAX: usize = 128;
@@ -19,13 +19,13 @@ impl Ring {
     }
 }
 
-impl Source {
+impl OpenFile {
     /// Cannot be called, for want of a ring.
     pub fn read_whole(
         ring: &mut Ring,
         _buffer: &mut Buffer,
         _wanted: &[(&Self, usize, usize)],
-    ) -> Vec<Option<io::Result<Filled>>> {
+    ) -> Vec<Option<io::Result<ReadResult>>> {
         match *ring {}
     }
 }

@@ -10,9 +10,9 @@ fn unsupported<T>() -> io::Result<T> {
 
 /// A file system that can be frozen: there is none.
 #[derive(Debug)]
-pub(crate) struct Still(Never);
+pub(crate) struct FreezeGuard(Never);
 
-impl Still {
+impl FreezeGuard {
     pub(crate) fn of(_: &Path, _: &Path) -> io::Result<Self> {
         unsupported()
     }

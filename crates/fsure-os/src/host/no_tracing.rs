@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::tracing::{Seen, Source};
+use crate::tracing::{Source, TraceReport};
 
 /// Watches: nothing does.
 pub(crate) struct Tracer(Never);
@@ -29,7 +29,7 @@ impl Tracer {
         match self.0 {}
     }
 
-    pub(crate) fn end(self) -> io::Result<Seen> {
+    pub(crate) fn end(self) -> io::Result<TraceReport> {
         match self.0 {}
     }
 }

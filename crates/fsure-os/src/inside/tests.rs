@@ -18,10 +18,10 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn enter(test: &str, place: &Path, script: &str) -> Option<Inside> {
-    let cover = Cover { place: place.canonicalize().unwrap(), bytes: 1 << 24, names: 1000 };
+fn enter(test: &str, place: &Path, script: &str) -> Option<MountSandbox> {
+    let cover = Overlay { place: place.canonicalize().unwrap(), bytes: 1 << 24, names: 1000 };
     let command = ["sh", "-c", script, place.to_str().unwrap()].map(OsString::from);
-    match Inside::enter(&[cover], &command) {
+    match MountSandbox::enter(&[cover], &command) {
         Ok(inside) => Some(inside),
         Err(error) => {
             did_not_run(test, &error.to_string());
@@ -68,13 +68,14 @@ fn how_it_ends_is_told() {
         let Some(inside) = enter(test, folder.path(), script) else { return };
         assert_eq!(inside.run().unwrap(), expected, "{script}");
     }
-    let cover = Cover { place: folder.path().canonicalize().unwrap(), bytes: 1 << 24, names: 1000 };
+    let cover =
+        Overlay { place: folder.path().canonicalize().unwrap(), bytes: 1 << 24, names: 1000 };
     for command in ["/nonexistent/program", "fsure-that-is-nowhere", "/"] {
         // Free at once when the last one is dropped.
-        let inside = Inside::enter(std::slice::from_ref(&cover), &[command.into()]).unwrap();
+        let inside = MountSandbox::enter(std::slice::from_ref(&cover), &[command.into()]).unwrap();
         let error = inside.run().unwrap_err();
         assert!(error.to_string().contains("start the command"), "{error}");
-        let second = Inside::enter(std::slice::from_ref(&cover), &["true".into()]);
+        let second = MountSandbox::enter(std::slice::from_ref(&cover), &["true".into()]);
         assert_eq!(second.unwrap_err().kind(), io::ErrorKind::WouldBlock);
     }
 }
@@ -90,7 +91,7 @@ fn it_is_free_at_once_whatever_is_started_meanwhile() {
         return;
     }
     let cover =
-        [Cover { place: folder.path().canonicalize().unwrap(), bytes: 1 << 24, names: 1000 }];
+        [Overlay { place: folder.path().canonicalize().unwrap(), bytes: 1 << 24, names: 1000 }];
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..2 {
@@ -100,7 +101,7 @@ fn it_is_free_at_once_whatever_is_started_meanwhile() {
                 }
             });
         }
-        let locked = (0..100).find(|_| Inside::enter(&cover, &["true".into()]).is_err());
+        let locked = (0..100).find(|_| MountSandbox::enter(&cover, &["true".into()]).is_err());
         is_over.store(true, Ordering::Relaxed);
         assert_eq!(locked, None, "of 100 times");
     });

@@ -11,8 +11,8 @@ const MIB: usize = 1 << 20;
 struct Fake {
     content: Vec<u8>,
     /// Ways it has, and those that fail from a position on.
-    lacks: Vec<Way>,
-    fails_from: Vec<(Way, u64, io::ErrorKind)>,
+    lacks: Vec<ReadMode>,
+    fails_from: Vec<(ReadMode, u64, io::ErrorKind)>,
     /// The bytes that it reports to be in the page cache, call by call.
     resident: RefCell<Vec<Option<u64>>>,
     /// From where on it is packed; its system vouches for nothing.
@@ -22,8 +22,8 @@ struct Fake {
     is_interrupted: Option<Cell<bool>>,
     /// The length that it shrinks to once something was read, in bytes.
     shrinks_to: Option<usize>,
-    asked: RefCell<Vec<(Way, u64, usize)>>,
-    turned: RefCell<Vec<(Way, bool)>>,
+    asked: RefCell<Vec<(ReadMode, u64, usize)>>,
+    turned: RefCell<Vec<(ReadMode, bool)>>,
     dropped: std::rc::Rc<RefCell<Vec<Range<u64>>>>,
 }
 
@@ -45,7 +45,7 @@ impl Handle for Fake {
         })
     }
 
-    fn turn(&self, way: Way, on: bool) -> io::Result<()> {
+    fn turn(&self, way: ReadMode, on: bool) -> io::Result<()> {
         self.turned.borrow_mut().push((way, on));
         if on && self.lacks.contains(&way) {
             return Err(io::ErrorKind::Unsupported.into());
@@ -53,7 +53,7 @@ impl Handle for Fake {
         Ok(())
     }
 
-    fn read(&self, way: Way, target: &mut [u8], position: u64) -> io::Result<usize> {
+    fn read(&self, way: ReadMode, target: &mut [u8], position: u64) -> io::Result<usize> {
         if let Some(is_next) = &self.is_interrupted
             && is_next.replace(!is_next.get())
         {
@@ -61,7 +61,7 @@ impl Handle for Fake {
         }
         let has_read = !self.asked.borrow().is_empty();
         self.asked.borrow_mut().push((way, position, target.len()));
-        let fails = |fails: &&(Way, u64, io::ErrorKind)| fails.0 == way && position >= fails.1;
+        let fails = |fails: &&(ReadMode, u64, io::ErrorKind)| fails.0 == way && position >= fails.1;
         if let Some((.., kind)) = self.fails_from.iter().find(fails) {
             return Err((*kind).into());
         }
@@ -111,7 +111,7 @@ fn pattern(length: usize) -> Vec<u8> {
 }
 
 /// Reads all of it from a rung; the content must be right whatever happens.
-fn read_all(source: &Source<Fake>, length: usize) -> io::Result<Filled> {
+fn read_all(source: &OpenFile<Fake>, length: usize) -> io::Result<ReadResult> {
     let mut buffer = Buffer::new(2 * MIB)?;
     buffer.fill(0xee);
     let filled = source.read_at(&mut buffer, 0, length)?;
@@ -119,14 +119,14 @@ fn read_all(source: &Source<Fake>, length: usize) -> io::Result<Filled> {
     Ok(filled)
 }
 
-fn source(file: Fake, way: Way) -> Source<Fake> {
+fn source(file: Fake, way: ReadMode) -> OpenFile<Fake> {
     let is_vouched = file.packed_from.is_none();
-    Source::new(file, way, GRAIN_MIN, is_vouched)
+    OpenFile::new(file, way, GRAIN_MIN, is_vouched)
 }
 
 #[test]
 fn falls_one_rung_where_a_way_fails_in_the_middle() {
-    use Way::{Cached, Direct, DontCache, Dropped};
+    use ReadMode::{Cached, Direct, DontCache, Dropped};
     let refused = io::ErrorKind::Unsupported;
     let from = 64 << 10;
     for (fails, lacks, resident, ends_on, told) in [
@@ -155,7 +155,7 @@ fn falls_one_rung_where_a_way_fails_in_the_middle() {
         let dropped = fake.dropped.clone();
         let source = source(fake, Direct);
         let filled = read_all(&source, MIB + 5).unwrap();
-        assert_eq!(filled, Filled { bytes: MIB + 5, way: told }, "{case}");
+        assert_eq!(filled, ReadResult { bytes: MIB + 5, way: told }, "{case}");
         assert_eq!(*source.way.read().unwrap(), ends_on, "{case}");
         assert_eq!(source.is_in_memory(), ends_on == Cached, "{case}");
         // What was turned on is off again, once its rung is left.
@@ -182,9 +182,9 @@ fn never_climbs_and_never_falls_for_what_the_medium_says() {
         assert_eq!(*source.way.read().unwrap(), way, "an error of the medium is no fall");
     }
     // Below the last rung there is nothing: a refusal there is an error.
-    let refused = (Way::Cached, 0, io::ErrorKind::Unsupported);
+    let refused = (ReadMode::Cached, 0, io::ErrorKind::Unsupported);
     let fake = Fake { fails_from: vec![refused], content: pattern(9), ..Fake::default() };
-    let source = source(fake, Way::Cached);
+    let source = source(fake, ReadMode::Cached);
     assert_eq!(read_all(&source, 9).unwrap_err().kind(), io::ErrorKind::Unsupported);
 }
 
@@ -192,11 +192,11 @@ fn never_climbs_and_never_falls_for_what_the_medium_says() {
 #[test]
 fn a_late_fall_is_none() {
     let fake = Fake { resident: vec![Some(0)].into(), ..Fake::default() };
-    let source = source(fake, Way::Direct);
-    for failed in [Way::Direct, Way::DontCache, Way::Direct] {
-        source.fall_from(failed);
+    let source = source(fake, ReadMode::Direct);
+    for failed in [ReadMode::Direct, ReadMode::DontCache, ReadMode::Direct] {
+        source.fall_back(failed);
     }
-    assert_eq!(*source.way.read().unwrap(), Way::Dropped);
+    assert_eq!(*source.way.read().unwrap(), ReadMode::Dropped);
 }
 
 #[test]
@@ -204,16 +204,16 @@ fn a_cache_that_fills_up_in_between_is_no_proof() {
     // Absent when it fell, present when it was first read.
     let fake = Fake {
         content: pattern(MIB),
-        lacks: vec![Way::DontCache],
-        fails_from: vec![(Way::Direct, 0, io::ErrorKind::InvalidInput)],
+        lacks: vec![ReadMode::DontCache],
+        fails_from: vec![(ReadMode::Direct, 0, io::ErrorKind::InvalidInput)],
         resident: vec![Some(0), Some(4096)].into(),
         ..Fake::default()
     };
-    let source = source(fake, Way::Direct);
+    let source = source(fake, ReadMode::Direct);
     let filled = read_all(&source, MIB).unwrap();
-    assert_eq!(filled, Filled { bytes: MIB, way: Way::Cached });
+    assert_eq!(filled, ReadResult { bytes: MIB, way: ReadMode::Cached });
     // And it stays one: what the first read left there proves nothing, either.
-    assert_eq!(read_all(&source, MIB).unwrap().way, Way::Cached);
+    assert_eq!(read_all(&source, MIB).unwrap().way, ReadMode::Cached);
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn short_and_interrupted_reads_are_gone_on_with() {
     for way in WAYS {
         for piece in [1000, 4096, 5000, 70_000, usize::MAX] {
             // A direct read of less than the grain is how a file ends.
-            let is_end = way == Way::Direct && piece < 4096;
+            let is_end = way == ReadMode::Direct && piece < 4096;
             let fake = Fake {
                 content: pattern(300_001),
                 resident: vec![Some(0)].into(),
@@ -232,10 +232,10 @@ fn short_and_interrupted_reads_are_gone_on_with() {
             let source = source(fake, way);
             let filled = read_all(&source, 300_001).unwrap();
             let bytes = if is_end { piece } else { 300_001 };
-            assert_eq!(filled, Filled { bytes, way }, "{piece} bytes at a time");
-            if way == Way::Direct {
+            assert_eq!(filled, ReadResult { bytes, way }, "{piece} bytes at a time");
+            if way == ReadMode::Direct {
                 let asked = source.file.asked.borrow();
-                let is_whole = |(_, position, length): &(Way, u64, usize)| {
+                let is_whole = |(_, position, length): &(ReadMode, u64, usize)| {
                     (position | *length as u64).is_multiple_of(GRAIN_MIN)
                 };
                 assert!(asked.iter().all(is_whole), "{asked:?}");
@@ -255,7 +255,7 @@ fn a_file_that_shrinks_ends_where_it_ends_now() {
             ..Fake::default()
         };
         let source = source(fake, way);
-        assert_eq!(read_all(&source, MIB).unwrap(), Filled { bytes: 9_000, way });
+        assert_eq!(read_all(&source, MIB).unwrap(), ReadResult { bytes: 9_000, way });
         assert_eq!(*source.way.read().unwrap(), way, "its end is no reason to fall");
     }
 }
@@ -283,13 +283,13 @@ fn direct_reads_are_aligned_in_memory_in_length_and_on_the_medium() {
         assert!(!check(at, length, position, grain), "{at} {length} {position} {grain}");
     }
     // And reads do pass there: those that are direct.
-    let source = source(Fake { content: pattern(MIB), ..Fake::default() }, Way::Direct);
+    let source = source(Fake { content: pattern(MIB), ..Fake::default() }, ReadMode::Direct);
     let mut buffer = Buffer::new(MIB).unwrap();
     let mut passes = |way| {
         let read = || source.read_once(way, &mut buffer, 512, 0, 4096).is_ok();
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)).is_ok()
     };
-    assert!(passes(Way::Cached) && !passes(Way::Direct));
+    assert!(passes(ReadMode::Cached) && !passes(ReadMode::Direct));
 }
 
 /// Reads pass the check with whatever grain the file asks for.
@@ -297,9 +297,9 @@ fn direct_reads_are_aligned_in_memory_in_length_and_on_the_medium() {
 fn a_larger_grain_is_kept_to() {
     for length in [1, 65_535, 65_536, 300_001] {
         let fake = Fake { content: pattern(300_001), ..Fake::default() };
-        let source = Source::new(fake, Way::Direct, 65_536, true);
+        let source = OpenFile::new(fake, ReadMode::Direct, 65_536, true);
         let filled = read_all(&source, length).unwrap();
-        assert_eq!(filled, Filled { bytes: length, way: Way::Direct });
+        assert_eq!(filled, ReadResult { bytes: length, way: ReadMode::Direct });
     }
 }
 
@@ -312,13 +312,13 @@ fn leaves_the_direct_rung_where_it_is_none() {
         resident: vec![Some(0)].into(),
         ..Fake::default()
     };
-    let source = source(fake, Way::Direct);
+    let source = source(fake, ReadMode::Direct);
     let filled = read_all(&source, 64 << 10).unwrap();
-    assert_eq!(filled, Filled { bytes: 64 << 10, way: Way::Direct });
+    assert_eq!(filled, ReadResult { bytes: 64 << 10, way: ReadMode::Direct });
     assert!(source.is_direct());
     let filled = read_all(&source, MIB).unwrap();
-    assert_eq!(filled, Filled { bytes: MIB, way: Way::DontCache });
-    assert!(source.file.turned.borrow().contains(&(Way::Direct, false)));
+    assert_eq!(filled, ReadResult { bytes: MIB, way: ReadMode::DontCache });
+    assert!(source.file.turned.borrow().contains(&(ReadMode::Direct, false)));
 }
 
 #[test]
@@ -333,8 +333,8 @@ fn what_was_in_memory_of_a_file_stays_and_the_rest_goes() {
         ..Fake::default()
     };
     let dropped = fake.dropped.clone();
-    let source = source(fake, Way::DontCache);
-    assert_eq!(read_all(&source, 9).unwrap().way, Way::Cached);
+    let source = source(fake, ReadMode::DontCache);
+    assert_eq!(read_all(&source, 9).unwrap().way, ReadMode::Cached);
     drop(source);
     assert_eq!(*dropped.borrow(), [PIECE..3 * PIECE, 4 * PIECE..5 * PIECE]);
 }
@@ -347,10 +347,10 @@ fn touching_memory_spares_what_was_read() {
         content: pattern(MIB),
         packed_from: Some(u64::MAX),
         piece: Some(5000),
-        fails_from: vec![(Way::Direct, 4096, io::ErrorKind::InvalidInput)],
+        fails_from: vec![(ReadMode::Direct, 4096, io::ErrorKind::InvalidInput)],
         resident: vec![Some(0)].into(),
         ..Fake::default()
     };
-    let filled = read_all(&source(fake, Way::Direct), MIB).unwrap();
-    assert_eq!(filled, Filled { bytes: MIB, way: Way::DontCache });
+    let filled = read_all(&source(fake, ReadMode::Direct), MIB).unwrap();
+    assert_eq!(filled, ReadResult { bytes: MIB, way: ReadMode::DontCache });
 }

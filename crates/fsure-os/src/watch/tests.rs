@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
 use crate::host::did_not_run;
-use crate::mounts::{Mount, Namespace, What};
+use crate::mounts::{Mount, MountKind, Namespace};
 
 /// A file system of one's own, which is watched.
 struct Site {
@@ -29,7 +29,8 @@ fn site(test: &str) -> Option<Site> {
         }
     };
     let folder = tempfile::tempdir().unwrap();
-    let mount = space.mount(&What::Ram { bytes: 1 << 28, huge: false }, folder.path()).unwrap();
+    let mount =
+        space.mount(&MountKind::Ram { bytes: 1 << 28, huge: false }, folder.path()).unwrap();
     let top = mount.path();
     Some(Site { watch: Watch::open(&top).unwrap(), top, _mount: mount, _folder: folder })
 }

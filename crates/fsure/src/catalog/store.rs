@@ -106,7 +106,7 @@ impl Catalog {
         let lock_file = Self::lock_file(file);
         refuse_irregular(file)?;
         loop {
-            match lock::attempt(&lock_file) {
+            match lock::try_lock(&lock_file) {
                 Ok(Attempt::Locked(lock)) => return Ok(lock),
                 Ok(Attempt::HeldBy(holder)) => {
                     waiting(&holder)?;

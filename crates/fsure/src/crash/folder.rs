@@ -9,9 +9,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use fsure_os::family::{Family, Lines, Task};
-use fsure_os::files::{self, Clocked, Front};
-use fsure_os::stand::Site;
+use fsure_os::family::{Lines, ProcessTree, Task};
+use fsure_os::files::{self, Clocked, ServedFs};
+use fsure_os::stand::MountArea;
 
 use crate::drive::files::{FileCounts, FileDrive, FileTraits, Mode, Origin};
 use crate::drive::{Behavior, CutVariant, Latency, Random};
@@ -40,14 +40,14 @@ impl LiveFolder {
 
     /// Mounts the drive so that only programs started through the returned value can see
     /// it.
-    pub fn mount(&self, site: &Arc<Site>) -> io::Result<MountedFolder> {
-        let front = Front::private(Arc::clone(&self.0), &site.folder()?)?;
+    pub fn mount(&self, site: &Arc<MountArea>) -> io::Result<MountedFolder> {
+        let front = ServedFs::private(Arc::clone(&self.0), &site.folder()?)?;
         Ok(MountedFolder { front, site: Arc::clone(site) })
     }
 
     /// Mounts the drive over the folder `place`, where all programs can see it.
-    pub fn mount_at(&self, place: &Path) -> io::Result<Front> {
-        Front::public(Arc::clone(&self.0), place)
+    pub fn mount_at(&self, place: &Path) -> io::Result<ServedFs> {
+        ServedFs::public(Arc::clone(&self.0), place)
     }
 
     /// Returns the drive that is left if the power is cut now. This drive goes on.
@@ -79,8 +79,8 @@ impl LiveFolder {
 /// A folder that is mounted until the value is dropped.
 #[derive(Debug)]
 pub struct MountedFolder {
-    front: Front,
-    site: Arc<Site>,
+    front: ServedFs,
+    site: Arc<MountArea>,
 }
 
 impl MountedFolder {
@@ -91,7 +91,7 @@ impl MountedFolder {
 
     /// Starts a program that sees the folder. It ends with the calling thread at the
     /// latest.
-    pub fn spawn(&self, task: &Task, output: Lines, error: Lines) -> io::Result<Family> {
+    pub fn spawn(&self, task: &Task, output: Lines, error: Lines) -> io::Result<ProcessTree> {
         self.front.spawn(self.site.program(), task, output, error)
     }
 }

@@ -6,7 +6,7 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use fsure_os::block::Block;
+use fsure_os::block::VirtualDisk;
 
 use crate::drive::{Counts, CutVariant, Drive, DriveError, Image, Random, Traits};
 
@@ -67,7 +67,7 @@ impl LiveDrive {
     }
 }
 
-impl Block for LiveDrive {
+impl VirtualDisk for LiveDrive {
     fn size(&self) -> u64 {
         self.size
     }

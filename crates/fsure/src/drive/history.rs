@@ -8,7 +8,7 @@
 use std::io::{self, BufReader, Read as _};
 use std::path::Path;
 
-use fsure_os::spill::{Content, Spill};
+use fsure_os::spill::{Content, UnnamedFile};
 
 use super::pending::WriteEffect;
 use super::{Change, Image};
@@ -38,7 +38,7 @@ pub enum Event {
 #[derive(Debug)]
 pub(super) struct Recorder {
     begin: Image,
-    spill: Spill,
+    spill: UnnamedFile,
     /// Whole events that are not in the file yet.
     buffer: Vec<u8>,
     /// Bytes of the file.
@@ -52,7 +52,7 @@ impl Recorder {
     pub(super) fn new(begin: Image, folder: &Path) -> io::Result<Self> {
         Ok(Self {
             begin,
-            spill: Spill::create(folder)?,
+            spill: UnnamedFile::create(folder)?,
             buffer: Vec::new(),
             length: 0,
             flushes: 0,

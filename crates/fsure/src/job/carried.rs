@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use fsure_os::Kind;
 use fsure_os::attribute::{HAS_ATTRIBUTES, Node};
-use fsure_os::place::Places;
+use fsure_os::place::LocateFiles;
 
 use super::carriers::{ProblemReporter, read_folder_file};
 use super::opening::{OpenRoot, open_root, plan};
@@ -95,7 +95,7 @@ pub(super) fn gather(
         found: SidecarCounts::default(),
     };
     let mut options = walk.clone();
-    options.borders.places = Places::No;
+    options.borders.places = LocateFiles::No;
     gatherer.folder(&RelPath::root())?;
     let mut files = 0;
     for step in Walk::start(Arc::clone(&open.root), options)? {

@@ -1,7 +1,7 @@
 //! Describes the machine and the load by other processes during a measurement, for
 //! all jobs that measure, and derives warnings and advice from the load.
 
-use fsure_os::machine::{self, Moment};
+use fsure_os::machine::{self, LoadSample};
 
 use crate::results::{Machine, Noise};
 use crate::words::Clock;
@@ -26,7 +26,7 @@ pub(super) fn machine() -> Machine {
 
 /// The load by other processes and virtual machines during a measurement.
 pub(super) struct NoiseMeter {
-    before: Moment,
+    before: LoadSample,
 }
 
 impl NoiseMeter {

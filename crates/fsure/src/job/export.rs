@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use fsure_os::output::Output;
 use fsure_os::path as os_path;
-use fsure_os::plain::{self, Beside};
+use fsure_os::plain::{self, AtomicFile};
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha512};
 
@@ -288,11 +288,11 @@ impl Export<'_> {
         about: &ManifestHeader,
         to: &Path,
     ) -> Result<Vec<u8>> {
-        let file = Beside::create(to).context("write", to)?;
+        let file = AtomicFile::create(to).context("write", to)?;
         let mut out = Hashing { out: BufWriter::new(file), hasher: Sha512::new() };
         self.list(catalog, about, &mut out, to)?;
         let file = out.out.into_inner().map_err(io::IntoInnerError::into_error);
-        file.and_then(Beside::finish).context("write", to)?;
+        file.and_then(AtomicFile::finish).context("write", to)?;
         Ok(out.hasher.finalize().to_vec())
     }
 
@@ -383,7 +383,7 @@ impl Export<'_> {
 /// Writes a small file atomically.
 fn small(to: &Path, text: &str) -> Result<()> {
     let write = || {
-        let mut file = Beside::create(to)?;
+        let mut file = AtomicFile::create(to)?;
         file.write_all(text.as_bytes())?;
         file.finish()
     };

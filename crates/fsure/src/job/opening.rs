@@ -7,8 +7,8 @@ use std::sync::Arc;
 use fsure_os::folder::Root;
 use fsure_os::lock::Lock;
 use fsure_os::path as os_path;
-use fsure_os::place::Places;
-use fsure_os::read::Way;
+use fsure_os::place::LocateFiles;
+use fsure_os::read::ReadMode;
 use fsure_os::volume::{self, Volume};
 
 use super::Options;
@@ -288,10 +288,12 @@ pub(super) fn plan(
                 mounted_over: Vec::new(),
                 own: own_paths(place).into_iter().chain(drafts(catalog, options)?).collect(),
                 places: match (&purpose, reads_from) {
-                    (Purpose::Status, _) => Places::No,
-                    (Purpose::Update(rules), _) if !rules.full && !catalog.is_empty() => Places::No,
-                    (_, ContentSource::Cache) => Places::IfCold,
-                    (_, ContentSource::Medium) => Places::Yes,
+                    (Purpose::Status, _) => LocateFiles::No,
+                    (Purpose::Update(rules), _) if !rules.full && !catalog.is_empty() => {
+                        LocateFiles::No
+                    }
+                    (_, ContentSource::Cache) => LocateFiles::IfCold,
+                    (_, ContentSource::Medium) => LocateFiles::Yes,
                 },
                 catalog_in_root: OWN_CATALOG,
             },
@@ -307,7 +309,7 @@ pub(super) fn plan(
         },
         must_write: matches!(purpose, Purpose::Update(_)),
         purpose,
-        first_way: Way::Direct,
+        first_way: ReadMode::Direct,
         effort: options.effort.clone(),
         may_write,
         binds_claims: false,

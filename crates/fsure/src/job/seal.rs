@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use fsure_os::path as os_path;
-use fsure_os::plain::Beside;
+use fsure_os::plain::AtomicFile;
 
 use super::opening::{keep_backup, lock, open_root, require_record};
 use crate::catalog::{Catalog, MADE_BY, RootLocation, digest_of};
@@ -185,7 +185,7 @@ fn write_files(file: &Path, seal: &SignedStatement) -> Result<()> {
     let signature = os_path::with_suffix(file, ".minisig");
     let texts = [(file, &seal.statement), (&signature, &seal.signature)];
     for (file, text) in texts {
-        let written = Beside::create(file).and_then(|mut beside| {
+        let written = AtomicFile::create(file).and_then(|mut beside| {
             beside.write_all(text.as_bytes())?;
             beside.finish()
         });

@@ -4,7 +4,7 @@
 use std::io::{self, BufReader, Read, Write as _};
 use std::path::Path;
 
-use fsure_os::plain::{self, Beside};
+use fsure_os::plain::{self, AtomicFile};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::words::RelPath;
@@ -262,12 +262,12 @@ impl Group {
 }
 
 /// A group on its way to its name.
-pub struct GroupFile(Beside);
+pub struct GroupFile(AtomicFile);
 
 impl GroupFile {
     /// Writes a group; it has its name once it is finished. Its length, too.
     pub fn write(path: &Path, header: &Header, recovery: &[Vec<u8>]) -> io::Result<(Self, u64)> {
-        let (mut file, head) = (Beside::create(path)?, header.to_bytes());
+        let (mut file, head) = (AtomicFile::create(path)?, header.to_bytes());
         file.write_all(&head)?;
         for shard in recovery {
             file.write_all(shard)?;

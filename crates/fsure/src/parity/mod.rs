@@ -8,7 +8,7 @@ mod group;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use fsure_os::plain::{self, Beside};
+use fsure_os::plain::{self, AtomicFile};
 
 pub use code::{encode, restore};
 pub use group::{Group, GroupFile, GroupHeaderInfo, Header, Member, SHARD, read_header, shards};
@@ -80,7 +80,7 @@ pub fn redundancy(folder: &Path) -> io::Result<Option<u32>> {
 
 /// Remembers the redundancy.
 pub fn set_redundancy(folder: &Path, per_mille: u32) -> io::Result<()> {
-    let mut file = Beside::create(&folder.join(SETTING))?;
+    let mut file = AtomicFile::create(&folder.join(SETTING))?;
     file.write_all(format!("{SETTING_HEAD}\n{per_mille}\n").as_bytes())?;
     file.finish()
 }

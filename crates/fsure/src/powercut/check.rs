@@ -227,11 +227,11 @@ impl Asking {
         listener: &dyn Listener,
     ) -> Result<(BTreeMap<u32, Judged>, &'static str)> {
         let mut judge = Judge::new(self.run, self.owed.iter().copied());
-        let mut worst = read::Way::Direct;
+        let mut worst = read::ReadMode::Direct;
         let doing = "read what is left in";
         let root = there(Root::open(folder), "the folder", listener).context(doing, folder)?;
         if let Some(root) = root {
-            let opener = Opener::new(Arc::new(root), read::Way::Direct);
+            let opener = Opener::new(Arc::new(root), read::ReadMode::Direct);
             let mut buffer = Buffer::new(1).context(doing, folder)?;
             let listed = there(plain::names(folder), "its list of names", listener);
             let listed = listed.context(doing, folder)?.unwrap_or_default();
@@ -247,14 +247,14 @@ impl Asking {
                 let shown = show(&opener, file, &mut buffer, &mut judge);
                 let what = format!("file {file}");
                 let way = there(shown, &what, listener).context(doing, folder)?;
-                worst = worst.max(way.unwrap_or(read::Way::Direct));
+                worst = worst.max(way.unwrap_or(read::ReadMode::Direct));
             }
         }
         let way = match worst {
-            read::Way::Direct => "direct",
-            read::Way::DontCache => "dontcache",
-            read::Way::Dropped => "dropped",
-            read::Way::Cached => "cached",
+            read::ReadMode::Direct => "direct",
+            read::ReadMode::DontCache => "dontcache",
+            read::ReadMode::Dropped => "dropped",
+            read::ReadMode::Cached => "cached",
         };
         Ok((judge.judged(), way))
     }
@@ -325,9 +325,9 @@ fn show(
     file: u32,
     buffer: &mut Buffer,
     judge: &mut Judge,
-) -> io::Result<read::Way> {
+) -> io::Result<read::ReadMode> {
     let (source, stat) = opener.open(files::name_of(file).as_bytes(), false)?;
-    let (mut offset, mut worst) = (0, read::Way::Direct);
+    let (mut offset, mut worst) = (0, read::ReadMode::Direct);
     // After a cut a file may have any size; beyond the largest that is written nothing is
     // owed.
     let size = stat.size.min(files::LARGEST);

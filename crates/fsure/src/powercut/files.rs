@@ -73,7 +73,7 @@ pub(super) fn is_ended(run_folder: &Path) -> bool {
 /// cut, and the files change while they are read.
 pub(super) fn is_being_written(run_folder: &Path) -> bool {
     let file = run_folder.join(WRITING);
-    os_path::exists(&file) && matches!(lock::attempt(&file), Ok(Attempt::HeldBy(_)))
+    os_path::exists(&file) && matches!(lock::try_lock(&file), Ok(Attempt::HeldBy(_)))
 }
 
 /// Entries of a folder under names such as those of runs.
@@ -164,7 +164,7 @@ impl<'a> Files<'a> {
     pub(super) fn create(folder: &Path, run: Run, link: &'a Link<'a>) -> io::Result<Self> {
         let path = folder_of(folder, &run);
         os_path::make_folder(&path)?;
-        let lock = match lock::attempt(&path.join(WRITING)) {
+        let lock = match lock::try_lock(&path.join(WRITING)) {
             Ok(Attempt::Locked(lock)) => Some(lock),
             _ => None,
         };

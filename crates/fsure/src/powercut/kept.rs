@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use fsure_os::append::Growing;
+use fsure_os::append::AppendFile;
 use fsure_os::{path as os_path, plain};
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +41,7 @@ impl StoredCut {
 
 /// Appends a line, durably.
 pub(super) fn keep(file: &Path, cut: &StoredCut) -> io::Result<()> {
-    let mut growing = Growing::open(file)?;
+    let mut growing = AppendFile::open(file)?;
     let mut text = Vec::new();
     growing.content()?.read_to_end(&mut text)?;
     let mut line = serde_json::to_vec(cut).map_err(io::Error::other)?;

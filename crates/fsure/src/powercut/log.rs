@@ -5,7 +5,7 @@ use std::io::{self, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use fsure_os::append::{self, Growing};
+use fsure_os::append::{self, AppendFile};
 use fsure_os::plain;
 
 use super::record::{self, AckedWrites, Opened, Record, Run};
@@ -32,7 +32,7 @@ pub(super) fn path_of(folder: &Path, run: &Run) -> PathBuf {
 /// A run whose writer is being listened to.
 #[derive(Debug)]
 pub(super) struct Log {
-    file: Growing,
+    file: AppendFile,
     pub(super) memory: AckedWrites,
     /// Time of the run at `began`, in milliseconds.
     base_ms: u64,
@@ -48,7 +48,7 @@ impl Log {
         clock: &Clock,
     ) -> io::Result<Self> {
         let path = path_of(folder, run);
-        let mut file = Growing::open(&path)?;
+        let mut file = AppendFile::open(&path)?;
         let wall_ms = wall_ms(clock);
         // A cut of the witness may have left a name, or half a beginning.
         let mut start = Vec::new();
@@ -96,7 +96,7 @@ impl Log {
     }
 
     /// Returns the file, to be synced.
-    pub(super) fn file(&self) -> io::Result<Growing> {
+    pub(super) fn file(&self) -> io::Result<AppendFile> {
         self.file.second()
     }
 

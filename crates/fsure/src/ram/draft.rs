@@ -6,7 +6,7 @@ use std::io;
 use std::ops::Bound;
 
 use fsure_os::folder::{is_denied, is_gone};
-use fsure_os::mirror::{Facts, File, Kind, Side, changed_ns, read_at};
+use fsure_os::mirror::{CopyStat, File, Kind, Side, changed_ns, read_at};
 
 use super::content;
 use super::hold::{is_too_large, private};
@@ -143,7 +143,11 @@ impl<'a> GenerationBuilder<'a> {
     }
 
     /// Looks at a name, and stages what it holds where that is new.
-    pub(super) fn stage_if_changed(&mut self, path: &RelPath, facts: &Facts) -> Result<NameChange> {
+    pub(super) fn stage_if_changed(
+        &mut self,
+        path: &RelPath,
+        facts: &CopyStat,
+    ) -> Result<NameChange> {
         let kind = facts.kind;
         if self.known(path).is_some_and(|known| known.is_folder() != (kind == Kind::Folder)) {
             self.remove(path);
@@ -184,7 +188,7 @@ impl<'a> GenerationBuilder<'a> {
         Ok(self.note(path, entry))
     }
 
-    fn see_other(&self, path: &RelPath, facts: &Facts) -> io::Result<(Option<Source>, Entry)> {
+    fn see_other(&self, path: &RelPath, facts: &CopyStat) -> io::Result<(Option<Source>, Entry)> {
         let target = match facts.kind {
             Kind::Link => self.ram.target(path.as_bytes())?,
             _ => Vec::new(),
@@ -197,7 +201,7 @@ impl<'a> GenerationBuilder<'a> {
     fn see_file(
         &mut self,
         path: &RelPath,
-        facts: &Facts,
+        facts: &CopyStat,
     ) -> io::Result<Option<(Option<Source>, Entry)>> {
         let file = self.ram.read(path.as_bytes())?;
         let attributes = self.ram.attributes_of(&file)?;
@@ -212,7 +216,7 @@ impl<'a> GenerationBuilder<'a> {
             self.note_change(&file)?;
             (Source::File(file), digest)
         };
-        let facts = Facts { size, ..facts.clone() };
+        let facts = CopyStat { size, ..facts.clone() };
         Ok(Some((Some(source), Entry { facts, digest, target: Vec::new(), attributes })))
     }
 

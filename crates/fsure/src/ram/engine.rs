@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use fsure_os::mirror::{Facts, Side};
+use fsure_os::mirror::{CopyStat, Side};
 
 use super::changes::{Changes, FirstScanTracker, Tracker};
 use super::doing::Activity;
@@ -97,7 +97,7 @@ pub struct Engine {
     /// Counts, and is not applied: an error was in the way.
     pub(super) pending: Option<Journal>,
     /// The disk side's files when they were copied into RAM.
-    pub(super) filled: BTreeMap<RelPath, Facts>,
+    pub(super) filled: BTreeMap<RelPath, CopyStat>,
     /// So long the state of one moment is searched for.
     pub(super) search: Duration,
     /// The current step, for other threads to read.

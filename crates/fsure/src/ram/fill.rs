@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use fsure_os::mirror::{Facts, Kind, Side};
+use fsure_os::mirror::{CopyStat, Kind, Side};
 
 use super::changes::Changes;
 use super::content;
@@ -129,7 +129,7 @@ impl Engine {
     fn copy_entry(
         &mut self,
         path: &RelPath,
-        facts: &Facts,
+        facts: &CopyStat,
         inodes: &mut HashMap<u64, RelPath>,
     ) -> std::io::Result<()> {
         let at = path.as_bytes();
@@ -176,7 +176,7 @@ impl Engine {
     }
 
     /// Owner, mode, date and attributes, as on the disk side.
-    fn copy_attributes(&self, path: &RelPath, facts: &Facts) -> std::io::Result<()> {
+    fn copy_attributes(&self, path: &RelPath, facts: &CopyStat) -> std::io::Result<()> {
         let at = path.as_bytes();
         let attributes = self.disk.side.attributes(at)?;
         self.ram.set(at, facts.kind, facts.ownership, Some(facts.mtime_ns), &attributes)

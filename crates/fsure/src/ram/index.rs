@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 
-use fsure_os::mirror::{Attributes, Facts, Kind};
+use fsure_os::mirror::{Attributes, CopyStat, Kind};
 
 use super::content::Digest;
 use super::step::Meta;
@@ -18,7 +18,7 @@ pub(super) const UNREAD: Digest = [0; 32];
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     /// Of the RAM side, when its content was taken.
-    pub(super) facts: Facts,
+    pub(super) facts: CopyStat,
     /// Of a file's content.
     pub(super) digest: Digest,
     /// Target of a symbolic link.
@@ -167,7 +167,8 @@ mod tests {
         let ownership = Ownership { mode: 0o600, user: 0, group: 0 };
         let of = |kind, size| {
             let (mtime_ns, ctime_ns, inode, device, links) = (0, 0, 1, 1, 1);
-            let facts = Facts { kind, size, mtime_ns, ctime_ns, inode, device, links, ownership };
+            let facts =
+                CopyStat { kind, size, mtime_ns, ctime_ns, inode, device, links, ownership };
             Entry { facts, digest: [1; 32], target: Vec::new(), attributes: Vec::new() }
         };
         let (file, folder) = (|size| Some(of(Kind::File, size)), Some(of(Kind::Folder, 9)));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fsure_os::folder::{is_denied, is_gone, is_other_kind};
-use fsure_os::mirror::{Facts, Kind, Side};
+use fsure_os::mirror::{CopyStat, Kind, Side};
 
 use super::changes::Paths;
 use super::journal::path_of;
@@ -15,7 +15,7 @@ use crate::words::{IoContext as _, RelPath, Result};
 pub(super) struct ScanResult {
     /// Directories that were listed.
     pub(super) folders: BTreeSet<RelPath>,
-    pub(super) names: BTreeMap<RelPath, Facts>,
+    pub(super) names: BTreeMap<RelPath, CopyStat>,
     /// Names that were asked for, whether they are there or not.
     pub(super) asked: BTreeSet<RelPath>,
     /// Folders that we may not list: what is in them is as it was.
@@ -43,7 +43,7 @@ pub(super) fn look(
     inode_of: &dyn Fn(&RelPath) -> Option<u64>,
 ) -> Result<ScanResult> {
     let mut seen = ScanResult::default();
-    let is_new = |path: &RelPath, facts: &Facts| inode_of(path) != Some(facts.inode);
+    let is_new = |path: &RelPath, facts: &CopyStat| inode_of(path) != Some(facts.inode);
     for folder in folders {
         // What is by our own name is none of it, and the top folder has that name or not.
         let mut folder = if is_own(folder) { RelPath::root() } else { folder.clone() };
@@ -80,7 +80,7 @@ impl ScanResult {
         side: &Side,
         folder: &RelPath,
         names: Vec<&RelPath>,
-        enters: &dyn Fn(&RelPath, &Facts) -> bool,
+        enters: &dyn Fn(&RelPath, &CopyStat) -> bool,
     ) -> Result<()> {
         let last = |name: &'_ RelPath| match () {
             () if name.is_root() => b"."[..].to_owned(),
@@ -128,7 +128,7 @@ impl ScanResult {
         &mut self,
         side: &Side,
         folder: RelPath,
-        enters: &dyn Fn(&RelPath, &Facts) -> bool,
+        enters: &dyn Fn(&RelPath, &CopyStat) -> bool,
     ) -> Result<()> {
         let mut waiting = vec![folder];
         while let Some(folder) = waiting.pop() {

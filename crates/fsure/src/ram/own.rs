@@ -6,7 +6,7 @@ use std::path::Path;
 
 use fsure_os::folder::is_gone;
 use fsure_os::lock::{self, Attempt, Lock};
-use fsure_os::mirror::{Facts, Kind, Side};
+use fsure_os::mirror::{CopyStat, Kind, Side};
 
 use crate::words::{Error, IoContext as _, RelPath, Result};
 
@@ -160,7 +160,7 @@ fn remove_all(side: &Side, folder: &RelPath) -> io::Result<()> {
 }
 
 /// Gives the folder back the date it had before our own came into it or went.
-fn redate(side: &Side, root: &Facts) -> io::Result<()> {
+fn redate(side: &Side, root: &CopyStat) -> io::Result<()> {
     let attributes = side.attributes(b"")?;
     side.set(b"", Kind::Folder, root.ownership, Some(root.mtime_ns), &attributes)
 }

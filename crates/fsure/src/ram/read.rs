@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use fsure_os::folder::{is_denied, is_gone, is_out_of_means};
-use fsure_os::mirror::{Facts, Kind, Side, drop_cached};
+use fsure_os::mirror::{CopyStat, Kind, Side, drop_cached};
 
 use super::content;
 use super::index::{Entry, UNREAD};
@@ -70,13 +70,13 @@ impl<'a> Reader<'a> {
         Ok(entries)
     }
 
-    fn add(&self, entries: &mut Entries, path: RelPath, facts: Facts) -> Result<()> {
+    fn add(&self, entries: &mut Entries, path: RelPath, facts: CopyStat) -> Result<()> {
         (self.go_on)()?;
         let entry = match self.entry(&path, facts.clone()) {
             Err(error) if is_gone(&error) => return Ok(()),
             Err(error) if (self.may_fail)(&error) => Entry {
                 // No name has this date.
-                facts: Facts { mtime_ns: i64::MIN, ..facts },
+                facts: CopyStat { mtime_ns: i64::MIN, ..facts },
                 digest: UNREAD,
                 target: Vec::new(),
                 attributes: Vec::new(),
@@ -89,7 +89,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn entry(&self, path: &RelPath, facts: Facts) -> io::Result<Entry> {
+    fn entry(&self, path: &RelPath, facts: CopyStat) -> io::Result<Entry> {
         let at = path.as_bytes();
         let target = if facts.kind == Kind::Link { self.side.target(at)? } else { Vec::new() };
         let digest = match facts.kind {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
-use fsure_os::mirror::{Facts, Kind, Side};
+use fsure_os::mirror::{CopyStat, Kind, Side};
 
 use super::changes::{Changes, Tracker};
 use super::draft::{GenerationBuilder, NameChange};
@@ -333,7 +333,7 @@ fn compare(
     }
     for folder in &seen.denied {
         compared.denied.insert(folder.clone());
-        let of = |facts: &Facts| (facts.inode, facts.mtime_ns);
+        let of = |facts: &CopyStat| (facts.inode, facts.mtime_ns);
         let known = draft.index.get(folder).map(|known| of(&known.facts));
         compared.hides |= known != seen.names.get(folder).map(of);
     }
@@ -346,7 +346,7 @@ fn compare(
 /// Tells whether nothing was reported of what was found at a name.
 fn is_unreported(
     path: &RelPath,
-    facts: &Facts,
+    facts: &CopyStat,
     changes: &Changes,
     must: &BTreeSet<RelPath>,
     unreported: &BTreeSet<RelPath>,
@@ -366,7 +366,7 @@ impl Compared {
         &mut self,
         draft: &mut GenerationBuilder<'_>,
         path: &RelPath,
-        facts: &Facts,
+        facts: &CopyStat,
     ) -> Result<bool> {
         let inode =
             |draft: &GenerationBuilder<'_>| draft.known(path).map(|known| known.facts.inode);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fsure_os::mirror::{Facts, Kind, Side};
+use fsure_os::mirror::{CopyStat, Kind, Side};
 
 use super::engine::Engine;
 use super::index::Entry;
@@ -196,7 +196,7 @@ fn is_but_for_a_date(side: &Side, ram: &Entry, disk: &Entry) -> bool {
     if now == there || !ram.is_same_thing_as(disk) {
         return false;
     }
-    let facts = Facts { mtime_ns: there, ..ram.facts.clone() };
+    let facts = CopyStat { mtime_ns: there, ..ram.facts.clone() };
     let dated = Entry { facts, ..ram.clone() };
     dated.is_same_as(disk) && side.kept_date(now).is_ok_and(|kept| kept == there)
 }

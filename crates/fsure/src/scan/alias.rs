@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use fsure_os::Stat;
 use fsure_os::folder::Root;
-use fsure_os::place::Places;
+use fsure_os::place::LocateFiles;
 
 use crate::words::RelPath;
 
@@ -34,7 +34,7 @@ impl FolderCache {
         self.names.clear();
         self.inodes.clear();
         // Of what cannot be listed nothing is known to be another's.
-        let listing = root.list(folder.as_bytes(), Places::No, &|| ()).unwrap_or_default();
+        let listing = root.list(folder.as_bytes(), LocateFiles::No, &|| ()).unwrap_or_default();
         for (at, stat) in &listing.entries {
             self.names.insert(listing.names.get(*at).to_vec());
             self.inodes.extend(stat.as_ref().ok().map(|stat| (stat.device, stat.inode)));

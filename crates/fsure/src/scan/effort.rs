@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use fsure_os::device::Class;
+use fsure_os::device::DeviceClass;
 use fsure_os::ring::RING_READS_MAX;
 
 use crate::words::units;
@@ -69,17 +69,17 @@ pub(crate) struct DeviceLimits {
 impl IoOptions {
     /// Returns the share of a device of that class. `open_files` is the number
     /// of files that may be open, which several devices share.
-    pub(crate) fn share(&self, class: Class, open_files: usize) -> DeviceLimits {
+    pub(crate) fn share(&self, class: DeviceClass, open_files: usize) -> DeviceLimits {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let (threads, heads) = match class {
             // Measured with direct reads of small files: 1 thread 1.0 GB/s,
             // 4: 1.0, 8: 1.26, 16: 1.29; more only costs memory.
-            Class::Solid => ((2 * cores).clamp(8, 16), usize::MAX),
+            DeviceClass::Solid => ((2 * cores).clamp(8, 16), usize::MAX),
             // Two readers on one disk with heads are slower than one; the others
             // hash what is in memory.
-            Class::Rotational(disks) => (cores.clamp(disks + 1, 16.max(disks + 1)), disks),
+            DeviceClass::Rotational(disks) => (cores.clamp(disks + 1, 16.max(disks + 1)), disks),
             // Each file costs several waits for the other side.
-            Class::Remote => (32, usize::MAX),
+            DeviceClass::Remote => (32, usize::MAX),
         };
         let threads = self.threads.unwrap_or(threads).clamp(1, THREADS_MAX);
         let batch_max = (open_files / 4 / threads).clamp(1, DEPTH_MAX);
@@ -141,13 +141,13 @@ mod tests {
 
     #[test]
     fn one_reader_at_a_time_waits_for_a_head() {
-        let share = IoOptions::default().share(Class::Rotational(1), 1 << 20);
+        let share = IoOptions::default().share(DeviceClass::Rotational(1), 1 << 20);
         assert_eq!(share.heads, 1);
         assert!(share.threads > 1);
         let told = IoOptions { threads: Some(3), depth: Some(1000), ..IoOptions::default() };
-        let share = told.share(Class::Rotational(1), 1 << 20);
+        let share = told.share(DeviceClass::Rotational(1), 1 << 20);
         assert_eq!((share.threads, share.heads, share.batch), (3, 3, DEPTH_MAX));
-        assert_eq!(told.share(Class::Remote, 1024).batch, 85);
+        assert_eq!(told.share(DeviceClass::Remote, 1024).batch, 85);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fsure_os::Kind;
 use fsure_os::folder::is_gone;
-use fsure_os::place::Places;
+use fsure_os::place::LocateFiles;
 
 use super::entries::{EntryBuilder, granularity_ns, known};
 use super::ledger::{PathResult, ResultRecorder};
@@ -162,7 +162,7 @@ impl ResultRecorder<'_> {
         let mut waiting = MoveCandidates::new()?;
         self.count_missing(&mut |record| waiting.depart(record, true, None))?;
         let mut options = self.plan.walk.clone();
-        options.borders.places = Places::No;
+        options.borders.places = LocateFiles::No;
         options.listers = 1;
         let mut entries = EntryBuilder::default();
         for step in Walk::start(Arc::clone(&self.plan.root), options)? {

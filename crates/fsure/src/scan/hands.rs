@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use fsure_os::buffer::Buffer;
 use fsure_os::folder::Root;
 use fsure_os::opener::Opener;
-use fsure_os::read::Way;
+use fsure_os::read::ReadMode;
 use fsure_os::ring::Ring;
 
 use super::effort::RateLimiter;
@@ -123,10 +123,10 @@ impl ReaderContext {
     }
 
     /// Counts bytes that were read.
-    pub(super) fn count(&self, way: Way, bytes: usize) {
+    pub(super) fn count(&self, way: ReadMode, bytes: usize) {
         let meter = self.meter();
         let counter = match way {
-            Way::Direct if self.lane.is_remote => &meter.remote,
+            ReadMode::Direct if self.lane.is_remote => &meter.remote,
             way => &meter.by_way[way as usize],
         };
         counter.fetch_add(bytes as u64, Ordering::Relaxed);

@@ -52,9 +52,9 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::bounded;
-use fsure_os::device::Class;
+use fsure_os::device::DeviceClass;
 use fsure_os::folder::Root;
-use fsure_os::read::Way;
+use fsure_os::read::ReadMode;
 
 use crate::catalog::{Catalog, Claims};
 use crate::tree::{Walk, WalkOptions};
@@ -115,7 +115,7 @@ pub struct ScanPlan {
     /// Source that content is read from.
     pub reads_from: ContentSource,
     /// The best way of reading to try.
-    pub first_way: Way,
+    pub first_way: ReadMode,
     /// Load that reading puts on the storage.
     pub effort: IoOptions,
     /// True if the catalog may be written.
@@ -229,7 +229,7 @@ fn walk_options(plan: &ScanPlan, pool: &mut Pool) -> WalkOptions {
     let is_folder = scope.is_ok_and(|stat| stat.kind == fsure_os::Kind::Folder);
     let folder = if is_folder { plan.walk.scope.clone() } else { RelPath::root() };
     let mut options = plan.walk.clone();
-    if matches!(pool.class(&folder), Class::Rotational(_)) {
+    if matches!(pool.class(&folder), DeviceClass::Rotational(_)) {
         options.listers = 1;
     }
     options

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use fsure_os::device::{Class, Device};
+use fsure_os::device::{Device, DeviceClass};
 use fsure_os::folder::Root;
 use fsure_os::opener::Opener;
 use fsure_os::ring::RING_READS_MAX;
@@ -67,7 +67,7 @@ pub(super) struct Pool {
 /// A device and its readers.
 struct DeviceReaders {
     device: Device,
-    class: Class,
+    class: DeviceClass,
     lane: Arc<DeviceQueue>,
     orders: Sender<Vec<ReadRequest>>,
     posts: Vec<Arc<Heartbeat>>,
@@ -109,7 +109,7 @@ impl Pool {
     }
 
     /// Returns the class of the device of a folder below the root, by which it is read.
-    pub(super) fn class(&mut self, folder: &RelPath) -> Class {
+    pub(super) fn class(&mut self, folder: &RelPath) -> DeviceClass {
         let stat = self.shared.opener.root().stat(folder.as_bytes());
         let lane = self.lane(stat.map_or(0, |stat| stat.device), folder);
         self.lanes[lane].class
@@ -230,7 +230,7 @@ impl Pool {
 
 /// Returns the class of a device; one that takes too long to show it is taken
 /// for a disk with heads.
-fn class_in_time(device: &Device, root: &Arc<Root>, folder: &RelPath) -> Class {
+fn class_in_time(device: &Device, root: &Arc<Root>, folder: &RelPath) -> DeviceClass {
     let (told, answer) = bounded(1);
     let (device, root, folder) = (device.clone(), Arc::clone(root), folder.clone());
     let ask = move || {
@@ -239,7 +239,7 @@ fn class_in_time(device: &Device, root: &Arc<Root>, folder: &RelPath) -> Class {
     };
     let asked = std::thread::Builder::new().name("time".into()).spawn(ask);
     let class = asked.ok().and_then(|_| answer.recv_timeout(CLASS_PATIENCE).ok());
-    class.unwrap_or(Class::Rotational(1))
+    class.unwrap_or(DeviceClass::Rotational(1))
 }
 
 impl AbandonedRead {

@@ -136,7 +136,7 @@ mod tests {
         let (_, orders) = crossbeam_channel::bounded(1);
         DeviceQueue::new(
             orders,
-            IoOptions::default().share(fsure_os::device::Class::Rotational(1), 1024),
+            IoOptions::default().share(fsure_os::device::DeviceClass::Rotational(1), 1024),
             false,
         )
     }

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use fsure_os::Stat;
 use fsure_os::folder::{is_denied, is_gone, is_other_kind, is_out_of_means};
-use fsure_os::read::Source;
+use fsure_os::read::OpenFile;
 
 use super::hands::{ReaderContext, ReaderShared};
 use super::hash::{BLOCK, BlockValue, SequentialDigests, block_count, block_value, merge_blocks};
@@ -99,7 +99,7 @@ pub(super) enum ReadOutcome {
 /// A file being read by one worker or several.
 pub(super) struct FileRead {
     pub(super) order: ReadRequest,
-    source: Source,
+    source: OpenFile,
     stat: Stat,
     hashed_ns: i64,
     segments: Segments,
@@ -210,7 +210,7 @@ impl FileRead {
     }
 
     /// The open file, and its length.
-    pub(super) fn source(&self) -> (&Source, usize) {
+    pub(super) fn source(&self) -> (&OpenFile, usize) {
         (&self.source, self.stat.size as usize)
     }
 

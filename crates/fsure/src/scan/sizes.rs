@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use fsure_os::Kind;
 use fsure_os::folder::Root;
-use fsure_os::place::Places;
+use fsure_os::place::LocateFiles;
 
 use crate::tree::{Walk, WalkEvent, WalkOptions};
 use crate::words::{Error, Monitor, Result};
@@ -25,7 +25,7 @@ impl SizeFilter {
     /// Collects the sizes of all files of a walk.
     pub fn of(root: &Arc<Root>, walk: &WalkOptions, monitor: &dyn Monitor) -> Result<Self> {
         let mut options = walk.clone();
-        options.borders.places = Places::No;
+        options.borders.places = LocateFiles::No;
         let mut sizes = Self::none();
         for step in Walk::start(Arc::clone(root), options)? {
             if let Some(code) = monitor.stop_requested() {

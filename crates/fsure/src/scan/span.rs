@@ -4,7 +4,7 @@
 use std::io;
 use std::ops::Range;
 
-use fsure_os::read::Source;
+use fsure_os::read::OpenFile;
 
 use super::hands::ReaderContext;
 use super::hash::BLOCK;
@@ -52,7 +52,7 @@ impl Default for RangeReport {
 
 /// One stretch of a file.
 pub(super) struct RangeRead<'a> {
-    pub(super) source: &'a Source,
+    pub(super) source: &'a OpenFile,
     /// Starts at a block, ends at a block or at the end of the file.
     pub(super) range: Range<u64>,
     pub(super) size: u64,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crossbeam_channel::{Sender, select_biased};
 use fsure_os::Stat;
-use fsure_os::read::Source;
+use fsure_os::read::OpenFile;
 
 use super::hands::{ReaderContext, ReaderShared};
 use super::lane::DeviceQueue;
@@ -149,7 +149,7 @@ impl ReaderLoop {
         let filled = match (hands.wait_for_rate(bytes), &mut hands.ring) {
             (Ok(()), Some(ring)) => {
                 let wanted = jobs.iter().map(|(job, at)| (job.source().0, *at, job.source().1));
-                Source::read_whole(ring, &mut hands.buffer, &wanted.collect::<Vec<_>>())
+                OpenFile::read_whole(ring, &mut hands.buffer, &wanted.collect::<Vec<_>>())
             }
             _ => Vec::new(),
         };

@@ -9,7 +9,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use fsure_os::folder::Root;
-use fsure_os::place::Places;
+use fsure_os::place::LocateFiles;
 use fsure_os::{Kind, Stat};
 
 use super::list::{FolderListing, ListTask, ListingItem, with_pattern_file};
@@ -83,7 +83,7 @@ pub struct WalkBounds {
     /// Paths that belong to fsure itself and are never reported, besides carriers.
     pub own: Vec<RelPath>,
     /// Selects whether to find out where the files lie on the disk.
-    pub places: Places,
+    pub places: LocateFiles,
     /// The catalog's place in a root: a folder that has one is a root itself.
     pub catalog_in_root: &'static str,
 }

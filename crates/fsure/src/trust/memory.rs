@@ -125,7 +125,7 @@ fn connect(file: &Path, more: OpenFlags) -> rusqlite::Result<Connection> {
 fn make(file: &Path) -> Result<(), String> {
     let begun = Instant::now();
     let _lock = loop {
-        match lock::attempt(&os_path::with_suffix(file, ".lock"))
+        match lock::try_lock(&os_path::with_suffix(file, ".lock"))
             .map_err(|error| error.to_string())?
         {
             Attempt::Locked(lock) => break lock,

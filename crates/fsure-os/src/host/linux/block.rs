@@ -17,7 +17,7 @@ use rustix::mount::{UnmountFlags, unmount};
 
 use super::files::{Kind, Public, mount_by_right, refused, require_unused};
 use super::mounts::Namespace;
-use crate::block::Block;
+use crate::block::VirtualDisk;
 
 /// The only file.
 const NAME: &str = "disk";
@@ -28,7 +28,7 @@ const FOR_EVER: Duration = Duration::from_secs(1 << 30);
 
 const KIND: Kind = Kind { name: "drive", options: "" };
 
-pub(crate) struct Served {
+pub(crate) struct ServedDisk {
     file: PathBuf,
     seen: Seen,
 }
@@ -39,19 +39,19 @@ enum Seen {
     ByAll { _mount: Public },
 }
 
-impl fmt::Debug for Served {
+impl fmt::Debug for ServedDisk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Served").field(&self.file).finish()
     }
 }
 
-impl Served {
+impl ServedDisk {
     pub(crate) fn file(&self) -> &Path {
         &self.file
     }
 }
 
-impl Drop for Served {
+impl Drop for ServedDisk {
     fn drop(&mut self) {
         let Seen::By(space, session) = &mut self.seen else { return };
         let (session, folder) = (session.take(), self.file.parent().map(Path::to_owned));
@@ -67,24 +67,28 @@ impl Drop for Served {
     }
 }
 
-pub(crate) fn serve(block: Arc<dyn Block>, space: &Namespace, folder: &Path) -> io::Result<Served> {
+pub(crate) fn serve(
+    block: Arc<dyn VirtualDisk>,
+    space: &Namespace,
+    folder: &Path,
+) -> io::Result<ServedDisk> {
     let at = folder.to_owned();
     let session = space.run(move || {
         let device = mount_by_right(&at, KIND)?;
         Session::from_fd(Disk(block), device, SessionACL::Owner, Config::default())?.spawn()
     })??;
-    Ok(Served { file: folder.join(NAME), seen: Seen::By(space.clone(), Some(session)) })
+    Ok(ServedDisk { file: folder.join(NAME), seen: Seen::By(space.clone(), Some(session)) })
 }
 
-pub(crate) fn publish(block: Arc<dyn Block>, folder: &Path) -> io::Result<Served> {
+pub(crate) fn publish(block: Arc<dyn VirtualDisk>, folder: &Path) -> io::Result<ServedDisk> {
     let folder = folder.canonicalize()?;
     require_unused(&folder)?;
     let mount = Public::new(Disk(block), &folder, KIND, SessionACL::Owner);
     let _mount = mount.map_err(|error| refused(&error.to_string()))?;
-    Ok(Served { file: folder.join(NAME), seen: Seen::ByAll { _mount } })
+    Ok(ServedDisk { file: folder.join(NAME), seen: Seen::ByAll { _mount } })
 }
 
-struct Disk(Arc<dyn Block>);
+struct Disk(Arc<dyn VirtualDisk>);
 
 impl Disk {
     fn attributes(&self, inode: INodeNo) -> FileAttr {

@@ -9,7 +9,7 @@ use crate::host::folder::Root;
 
 /// The files to read.
 #[derive(Debug)]
-pub(crate) struct Meter {
+pub(crate) struct DeviceCounters {
     /// Of what the file system is on: its bytes and requests are all ours.
     devices: Vec<PathBuf>,
     /// Of what counts the flushes that it sends; empty where nothing does.
@@ -20,7 +20,7 @@ pub(crate) struct Meter {
 /// Volumes on RAID on partitions: deeper than anybody builds.
 const DEPTH_MAX: u32 = 8;
 
-impl Meter {
+impl DeviceCounters {
     pub(crate) fn of(folder: &Path) -> io::Result<Option<Self>> {
         let folders = block_devices(&Root::open(folder)?, b"").into_iter();
         let folders: Vec<_> = folders.map(std::fs::canonicalize).collect::<io::Result<_>>()?;
@@ -140,6 +140,6 @@ mod tests {
 
     #[test]
     fn memory_has_no_counters() {
-        assert!(Meter::of(Path::new("/proc")).unwrap().is_none());
+        assert!(DeviceCounters::of(Path::new("/proc")).unwrap().is_none());
     }
 }

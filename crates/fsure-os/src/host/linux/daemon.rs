@@ -18,12 +18,12 @@ const LINE_MAX: u64 = 4 << 20;
 
 /// A process that was started. Dropping this leaves it alone.
 #[derive(Debug)]
-pub struct Started {
+pub struct DetachedProcess {
     child: Child,
     output: BufReader<ChildStdout>,
 }
 
-impl Started {
+impl DetachedProcess {
     /// Starts a process in a session of its own, so that no terminal ends it, with
     /// the root as its working folder, so that it holds none. What it says on
     /// standard error goes where ours goes if `is_heard`.
@@ -117,7 +117,7 @@ mod tests {
     fn a_process_says_lines_and_is_known_by_its_beginning() {
         let script = "echo one; echo two; read -r x < /proc/self/stat; exec sleep 1000";
         let arguments = ["-c", script].map(OsString::from);
-        let mut started = Started::spawn(Path::new("/bin/sh"), &arguments, true).unwrap();
+        let mut started = DetachedProcess::spawn(Path::new("/bin/sh"), &arguments, true).unwrap();
         assert_eq!(started.line().unwrap().as_deref(), Some("one"));
         assert_eq!(started.line().unwrap().as_deref(), Some("two"));
         let began = begun(started.process()).unwrap();

@@ -154,7 +154,7 @@ fn is_remote(at: &OwnedFd) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::Class;
+    use crate::device::DeviceClass;
     use std::sync::Arc;
 
     #[test]
@@ -162,7 +162,7 @@ mod tests {
         let on_disk = Root::open(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
         let memory = Arc::new(Root::open(Path::new("/proc")).unwrap());
         let device = of(&memory, b"");
-        assert_eq!(device.class(&memory, b""), Class::Solid);
+        assert_eq!(device.class(&memory, b""), DeviceClass::Solid);
         assert!(!of(&on_disk, b"").shares_a_disk_with(&device));
     }
 

@@ -15,7 +15,7 @@ use crate::Stat;
 use crate::host::folder::Root;
 use crate::host::unix::{self, if_stale};
 use crate::host::{Handle, Opened};
-use crate::read::{GRAIN_MIN, Way};
+use crate::read::{GRAIN_MIN, ReadMode};
 
 /// The flag for uncached buffered reads, which rustix does not name yet.
 const RWF_DONTCACHE: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x80);
@@ -42,8 +42,8 @@ impl Handle for File {
         stat_descriptor(self)
     }
 
-    fn turn(&self, way: Way, on: bool) -> io::Result<()> {
-        if way == Way::Direct {
+    fn turn(&self, way: ReadMode, on: bool) -> io::Result<()> {
+        if way == ReadMode::Direct {
             let mut flags = rustix::fs::fcntl_getfl(self)?;
             flags.set(OFlags::DIRECT, on);
             rustix::fs::fcntl_setfl(self, flags)?;
@@ -51,9 +51,9 @@ impl Handle for File {
         Ok(())
     }
 
-    fn read(&self, way: Way, target: &mut [u8], position: u64) -> io::Result<usize> {
+    fn read(&self, way: ReadMode, target: &mut [u8], position: u64) -> io::Result<usize> {
         let result = match way {
-            Way::DontCache => {
+            ReadMode::DontCache => {
                 let target = &mut [IoSliceMut::new(target)];
                 rustix::io::preadv2(self, target, position, RWF_DONTCACHE)
             }
@@ -80,7 +80,7 @@ impl Handle for File {
     /// Asked by reading where no file has anything: asked where there is
     /// something, it would read ahead.
     fn knows_dontcache(&self) -> bool {
-        self.read(Way::DontCache, &mut [0], 1 << 62).is_ok()
+        self.read(ReadMode::DontCache, &mut [0], 1 << 62).is_ok()
     }
 
     fn tells_residency(&self) -> bool {
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
     use crate::buffer::Buffer;
     use crate::opener::Opener;
-    use crate::read::{Filled, Source, WAYS};
+    use crate::read::{OpenFile, ReadResult, WAYS};
     use std::path::Path;
     use std::sync::Arc;
 
@@ -226,7 +226,7 @@ mod tests {
         }
     }
 
-    fn open(root: &Arc<Root>, path: &[u8], first: Way) -> io::Result<Source> {
+    fn open(root: &Arc<Root>, path: &[u8], first: ReadMode) -> io::Result<OpenFile> {
         Ok(Opener::new(Arc::clone(root), first).open(path, false)?.0)
     }
 
@@ -248,12 +248,12 @@ mod tests {
             return did_not_run("direct_reads_leave_the_page_cache_alone", "residency is not told");
         };
         let mut buffer = Buffer::new(8 << 20).unwrap();
-        for first in [Way::Direct, Way::DontCache, Way::Dropped] {
+        for first in [ReadMode::Direct, ReadMode::DontCache, ReadMode::Dropped] {
             let source = open(&root, b"f", first).unwrap();
             let filled = source.read_at(&mut buffer, 0, 5 << 20).unwrap();
             drop(source);
             assert_eq!(filled.bytes, 5 << 20);
-            assert_ne!(filled.way, Way::Cached);
+            assert_ne!(filled.way, ReadMode::Cached);
             assert_eq!(resident_pages(&file, true, ALL), Some(0), "{first:?} was {:?}", filled.way);
         }
     }
@@ -265,10 +265,10 @@ mod tests {
         std::fs::write(folder.path().join("f"), pattern(5 << 20)).unwrap();
         let root = Arc::new(Root::open(folder.path()).unwrap());
         let mut buffer = Buffer::new(8 << 20).unwrap();
-        for first in [Way::DontCache, Way::Dropped, Way::Cached] {
+        for first in [ReadMode::DontCache, ReadMode::Dropped, ReadMode::Cached] {
             let source = open(&root, b"f", first).unwrap();
             let filled = source.read_at(&mut buffer, 0, 5 << 20).unwrap();
-            assert_eq!(filled, Filled { bytes: 5 << 20, way: Way::Cached }, "{first:?}");
+            assert_eq!(filled, ReadResult { bytes: 5 << 20, way: ReadMode::Cached }, "{first:?}");
         }
     }
 
@@ -301,20 +301,20 @@ mod tests {
         let mut buffer = Buffer::new(8 << 20).unwrap();
         let mut read = |uses_cache| {
             let (source, _) =
-                Opener::new(Arc::clone(&root), Way::Direct).open(b"f", uses_cache).unwrap();
+                Opener::new(Arc::clone(&root), ReadMode::Direct).open(b"f", uses_cache).unwrap();
             source.read_at(&mut buffer, 0, 8 << 20).unwrap().way
         };
         let all = resident_pages(&file, true, ALL);
         let Some(2048) = all else {
             return did_not_run("what_is_in_memory_is_used", "residency is not told");
         };
-        assert_eq!((read(false), resident_pages(&file, true, ALL)), (Way::Direct, all));
-        assert_eq!((read(true), resident_pages(&file, true, ALL)), (Way::Cached, all));
+        assert_eq!((read(false), resident_pages(&file, true, ALL)), (ReadMode::Direct, all));
+        assert_eq!((read(true), resident_pages(&file, true, ALL)), (ReadMode::Cached, all));
         rustix::fs::fadvise(&file, 4 << 20, None, Advice::DontNeed).unwrap();
         let half = resident_pages(&file, true, ALL);
         assert!(half < all, "{half:?} of {all:?} pages");
         // Half of it is from memory, so all of it is called that.
-        assert_eq!((read(true), resident_pages(&file, true, ALL)), (Way::Cached, half));
+        assert_eq!((read(true), resident_pages(&file, true, ALL)), (ReadMode::Cached, half));
     }
 
     #[test]
@@ -324,18 +324,18 @@ mod tests {
         };
         std::fs::write(folder.path().join("f"), "12345").unwrap();
         let root = Arc::new(Root::open(folder.path()).unwrap());
-        let source = open(&root, b"f", Way::Direct).unwrap();
+        let source = open(&root, b"f", ReadMode::Direct).unwrap();
         let mut buffer = Buffer::new(4096).unwrap();
         assert_eq!(
             source.read_at(&mut buffer, 0, 5).unwrap(),
-            Filled { bytes: 5, way: Way::Cached }
+            ReadResult { bytes: 5, way: ReadMode::Cached }
         );
     }
 
     #[test]
     fn only_regular_files_are_opened() {
         let root = Arc::new(Root::open(Path::new("/dev")).unwrap());
-        let refused = open(&root, b"null", Way::Direct).err().unwrap();
+        let refused = open(&root, b"null", ReadMode::Direct).err().unwrap();
         assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
     }
 }

@@ -21,7 +21,7 @@ use crate::attribute::{Node, Ownership};
 use crate::folder::Root;
 use crate::host::attribute::whole;
 use crate::host::folder::c_string;
-use crate::mirror::{Attributes, Facts, Kind};
+use crate::mirror::{Attributes, CopyStat, Kind};
 
 /// Given by the system to every file, by rules of its own.
 const LABEL: &[u8] = b"security.selinux";
@@ -46,7 +46,7 @@ impl Side {
     /// Lists a folder by name, in the order of the names' bytes. A name that vanishes
     /// meanwhile is left out. Fails if something is mounted on a name: the mount would be
     /// taken for what it covers.
-    pub fn list(&self, path: &[u8]) -> io::Result<Vec<(Vec<u8>, Facts)>> {
+    pub fn list(&self, path: &[u8]) -> io::Result<Vec<(Vec<u8>, CopyStat)>> {
         let folder = self.open_at(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
         let mut names = Vec::new();
         each_name(&folder, &mut |_, name| {
@@ -68,7 +68,7 @@ impl Side {
 
     /// Returns the metadata of a name; the empty path is the side itself. Fails if something
     /// is mounted on it.
-    pub fn facts(&self, path: &[u8]) -> io::Result<Facts> {
+    pub fn facts(&self, path: &[u8]) -> io::Result<CopyStat> {
         self.at(path, |folder, name| {
             let name = c_string(if name.is_empty() { b"." } else { name })?;
             let stat = stat_at(folder, &name)?;
@@ -380,9 +380,9 @@ fn time(at: rustix::fs::StatxTimestamp) -> i64 {
     at.tv_sec.saturating_mul(1_000_000_000).saturating_add(at.tv_nsec.into())
 }
 
-fn facts(stat: &Statx) -> Facts {
+fn facts(stat: &Statx) -> CopyStat {
     let number = rustix::fs::makedev(stat.stx_rdev_major, stat.stx_rdev_minor);
-    Facts {
+    CopyStat {
         kind: match FileType::from_raw_mode(stat.stx_mode.into()) {
             FileType::RegularFile => Kind::File,
             FileType::Directory => Kind::Folder,

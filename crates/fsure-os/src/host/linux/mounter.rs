@@ -26,7 +26,7 @@ use rustix::process::{Pid, WaitOptions, waitpid};
 use super::files::keep_only;
 use super::inside::copy;
 use super::mounts::escape;
-use crate::mounts::What;
+use crate::mounts::MountKind;
 use crate::ramfs::Ram;
 
 /// The longest request: a kind, and three texts, each with a zero.
@@ -63,16 +63,16 @@ impl Mounter {
     }
 
     /// Mounts something; the top directory of it.
-    pub(super) fn mount(&self, what: &What, at: &Path) -> io::Result<OwnedFd> {
+    pub(super) fn mount(&self, what: &MountKind, at: &Path) -> io::Result<OwnedFd> {
         let (kind, first, second) = match what {
-            What::Ram { bytes, huge } => {
+            MountKind::Ram { bytes, huge } => {
                 let Ram { bytes, inodes, .. } = Ram::disk(String::new(), *bytes, *huge);
                 let huge = if *huge { ",huge=within_size" } else { "" };
                 let options = format!("size={bytes},nr_inodes={inodes}{huge}");
                 (MOUNT, b"tmpfs".to_vec(), options.into_bytes())
             }
-            What::Bind(folder) => (BIND, self.lend(folder)?, Vec::new()),
-            What::Overlay { lower, upper, work } => {
+            MountKind::Bind(folder) => (BIND, self.lend(folder)?, Vec::new()),
+            MountKind::Overlay { lower, upper, work } => {
                 // The attributes of an overlay are root's otherwise.
                 let mut options = b"userxattr".to_vec();
                 for (key, path) in [("lowerdir", lower), ("upperdir", upper), ("workdir", work)] {
@@ -81,7 +81,7 @@ impl Mounter {
                 }
                 (MOUNT, b"overlay".to_vec(), options)
             }
-            What::Device { .. } => return Err(refused()),
+            MountKind::Device { .. } => return Err(refused()),
         };
         let (_, root) = self.ask(kind, &[at.as_os_str().as_bytes(), &first, &second], None)?;
         root.ok_or_else(|| io::Error::other("nothing was mounted"))

@@ -23,7 +23,7 @@ use super::mounter::{self, Mounter};
 pub use super::passthrough::{Passthrough, serve};
 use super::ramfs::Detached;
 pub use super::zram::Zram;
-use crate::mounts::{What, retry_while_busy};
+use crate::mounts::{MountKind, retry_while_busy};
 use crate::ramfs::Ram;
 
 type Work = Box<dyn FnOnce() + Send>;
@@ -87,10 +87,10 @@ impl Namespace {
     }
 
     /// Mounts something over a folder.
-    pub fn mount(&self, what: &What, at: &Path) -> io::Result<Mount> {
+    pub fn mount(&self, what: &MountKind, at: &Path) -> io::Result<Mount> {
         if let Inner::Process(mounter) = &*self.0 {
             let mounted = match what {
-                What::Device { .. } => Err(mounter::refused()),
+                MountKind::Device { .. } => Err(mounter::refused()),
                 _ => mounter.mount(what, at).map_err(|error| failed(what, at, &error)),
             };
             let root = Some(mounted?);
@@ -215,16 +215,16 @@ fn enter() -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat(CWD, "/proc/thread-self/ns/mnt", flags, Mode::empty())?)
 }
 
-fn attach(what: &What, at: &Path) -> io::Result<()> {
+fn attach(what: &MountKind, at: &Path) -> io::Result<()> {
     let plain = MountFlags::NODEV | MountFlags::NOSUID;
     let done = match what {
         // As a RAM folder's, so that what is measured here is what is had there.
-        What::Ram { bytes, huge } => {
+        MountKind::Ram { bytes, huge } => {
             let ram = Ram::disk("fsure".to_owned(), *bytes, *huge);
             Detached::ram(&ram, at).and_then(|ram| ram.publish(at))
         }
-        What::Bind(folder) => plainly(mount_bind(folder, at)),
-        What::Overlay { lower, upper, work } => {
+        MountKind::Bind(folder) => plainly(mount_bind(folder, at)),
+        MountKind::Overlay { lower, upper, work } => {
             let mut options = Vec::new();
             for (key, path) in [("lowerdir=", lower), (",upperdir=", upper), (",workdir=", work)] {
                 options.extend_from_slice(key.as_bytes());
@@ -233,16 +233,16 @@ fn attach(what: &What, at: &Path) -> io::Result<()> {
             let options = c_string(OsStr::from_bytes(&options))?;
             plainly(mount("fsure", at, "overlay", plain, &*options))
         }
-        What::Device { node, kind } => plainly(mount(node, at, *kind, plain, None)),
+        MountKind::Device { node, kind } => plainly(mount(node, at, *kind, plain, None)),
     };
     done.map_err(|error| failed(what, at, &error))
 }
 
-fn failed(what: &What, at: &Path, error: &io::Error) -> io::Error {
+fn failed(what: &MountKind, at: &Path, error: &io::Error) -> io::Error {
     let name = match what {
-        What::Ram { .. } => "a RAM disk".into(),
-        What::Overlay { .. } => "an overlay".into(),
-        What::Bind(path) | What::Device { node: path, .. } => path.display().to_string(),
+        MountKind::Ram { .. } => "a RAM disk".into(),
+        MountKind::Overlay { .. } => "an overlay".into(),
+        MountKind::Bind(path) | MountKind::Device { node: path, .. } => path.display().to_string(),
     };
     let at = at.display();
     io::Error::new(error.kind(), format!("cannot mount {name} over {at}: {error}"))

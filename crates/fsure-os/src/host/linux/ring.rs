@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use super::File;
 use crate::buffer::Buffer;
 use crate::host::Handle;
-use crate::read::{Filled, Source, Way, check_aligned, touch};
+use crate::read::{OpenFile, ReadMode, ReadResult, check_aligned, touch};
 
 /// Reads one call can carry.
 pub const RING_READS_MAX: usize = 128;
@@ -93,7 +93,7 @@ impl Ring {
     }
 }
 
-impl Source {
+impl OpenFile {
     /// Reads whole files, each from its start to its own place in the buffer,
     /// in one go. Only for sources on the direct rung; the answer is `None`
     /// for the others and for what came short or by a way that failed, which
@@ -105,7 +105,7 @@ impl Source {
         ring: &mut Ring,
         buffer: &mut Buffer,
         wanted: &[(&Self, usize, usize)],
-    ) -> Vec<Option<io::Result<Filled>>> {
+    ) -> Vec<Option<io::Result<ReadResult>>> {
         for (source, at, length) in wanted.iter().filter(|(source, ..)| !source.is_vouched) {
             source.leave_false_rung(0..*length as u64);
             touch(&mut buffer[*at..at + length]);
@@ -115,7 +115,7 @@ impl Source {
             .map(|(source, ..)| source.way.read().unwrap_or_else(PoisonError::into_inner))
             .collect();
         let directs =
-            wanted.iter().zip(&locked).map(|(wanted, way)| (wanted, **way == Way::Direct));
+            wanted.iter().zip(&locked).map(|(wanted, way)| (wanted, **way == ReadMode::Direct));
         let reads: Vec<_> = directs
             .clone()
             .filter(|(_, is_direct)| *is_direct)
@@ -130,7 +130,7 @@ impl Source {
         directs
             .map(|((_, _, length), is_direct)| match is_direct.then(|| answers.next())?? {
                 Ok(bytes) if bytes < *length => None,
-                Ok(_) => Some(Ok(Filled { bytes: *length, way: Way::Direct })),
+                Ok(_) => Some(Ok(ReadResult { bytes: *length, way: ReadMode::Direct })),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => None,
                 Err(error) => (!File::refuses_way(&error)).then_some(Err(error)),
             })
@@ -156,23 +156,25 @@ mod tests {
             std::fs::write(folder.path().join(name), vec![name.as_bytes()[0]; length]).unwrap();
         }
         let root = Arc::new(Root::open(folder.path()).unwrap());
-        let open =
-            |name: &[u8]| Opener::new(Arc::clone(&root), Way::Direct).open(name, false).unwrap().0;
+        let open = |name: &[u8]| {
+            Opener::new(Arc::clone(&root), ReadMode::Direct).open(name, false).unwrap().0
+        };
         let (a, b) = (open(b"a"), open(b"b"));
-        if *a.way.read().unwrap() != Way::Direct {
+        if *a.way.read().unwrap() != ReadMode::Direct {
             return super::super::file::did_not_run(test, "there are no direct reads");
         }
         let mut buffer = Buffer::new(1 << 20).unwrap();
-        let answers = Source::read_whole(&mut ring, &mut buffer, &[(&a, 0, 10), (&b, 4096, 5000)]);
+        let answers =
+            OpenFile::read_whole(&mut ring, &mut buffer, &[(&a, 0, 10), (&b, 4096, 5000)]);
         let filled = answers.into_iter().map(|answer| answer.unwrap().unwrap());
         assert!(
             filled
                 .map(|filled| (filled.bytes, filled.way))
-                .eq([10, 5000].map(|bytes| (bytes, Way::Direct)))
+                .eq([10, 5000].map(|bytes| (bytes, ReadMode::Direct)))
         );
         assert!(buffer[..10] == [b'a'; 10] && buffer[4096..9096] == [b'b'; 5000]);
         let unaligned = std::panic::AssertUnwindSafe(|| {
-            Source::read_whole(&mut ring, &mut buffer, &[(&a, 512, 10)])
+            OpenFile::read_whole(&mut ring, &mut buffer, &[(&a, 512, 10)])
         });
         assert!(std::panic::catch_unwind(unaligned).is_err());
     }

@@ -12,7 +12,7 @@ use super::extent::first_byte;
 use crate::buffer::Buffer;
 use crate::host::folder::Root;
 use crate::opener::Opener;
-use crate::read::{Source, Way};
+use crate::read::{OpenFile, ReadMode};
 
 /// A disk with heads takes at least this for a random access: half a turn at
 /// 15,000 turns a minute alone is 2 ms. Disks without take 0.02 to 0.3 ms.
@@ -71,7 +71,7 @@ fn access_time(root: &Arc<Root>, path: &[u8]) -> Option<Duration> {
             let begun = Instant::now();
             let filled = files[spot.file].0.read_at(&mut buffer, spot.offset, GRAIN as usize);
             // Anything else than the disk itself says nothing about it.
-            (filled.ok()?.way == Way::Direct).then(|| begun.elapsed())
+            (filled.ok()?.way == ReadMode::Direct).then(|| begun.elapsed())
         })
         .collect();
     if times.len() < ACCESSES_MIN {
@@ -99,8 +99,8 @@ fn far_apart(mut spots: Vec<Spot>) -> Vec<Spot> {
 }
 
 /// Some files at and below a path that can be read directly, with their sizes.
-fn some_files(root: &Arc<Root>, path: &[u8]) -> Vec<(Source, u64)> {
-    let opener = Opener::new(Arc::clone(root), Way::Direct);
+fn some_files(root: &Arc<Root>, path: &[u8]) -> Vec<(OpenFile, u64)> {
+    let opener = Opener::new(Arc::clone(root), ReadMode::Direct);
     let open = |path: &[u8]| {
         let (source, stat) = opener.open(path, false).ok()?;
         (source.is_direct() && stat.size >= GRAIN).then_some((source, stat.size))

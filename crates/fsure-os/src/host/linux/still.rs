@@ -30,14 +30,14 @@ const LOOK: Duration = Duration::from_millis(1);
 
 /// A file system that can be frozen.
 #[derive(Debug)]
-pub(crate) struct Still {
+pub(crate) struct FreezeGuard {
     folder: OwnedFd,
     guard: Pid,
     /// `None` once the guard is to end.
     words: Option<OwnedFd>,
 }
 
-impl Still {
+impl FreezeGuard {
     pub(crate) fn of(folder: &Path, lock: &Path) -> io::Result<Self> {
         let locked = take(lock)?;
         let folder = open(folder)?;
@@ -63,7 +63,7 @@ impl Still {
     }
 }
 
-impl Drop for Still {
+impl Drop for FreezeGuard {
     fn drop(&mut self) {
         drop(self.words.take());
         while let Err(Errno::INTR) = waitpid(Some(self.guard), WaitOptions::empty()) {}

@@ -79,7 +79,7 @@ fn uuid_by_device(device: u64) -> Option<String> {
 mod tests {
     use super::*;
     use crate::host::did_not_run;
-    use crate::mounts::{Namespace, What};
+    use crate::mounts::{MountKind, Namespace};
     use std::ffi::OsStr;
     use std::path::Path;
 
@@ -101,7 +101,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let odd = folder.path().join(OsStr::from_bytes(b"a mount\n\xff"));
         std::fs::create_dir(&odd).unwrap();
-        let _mounted = space.mount(&What::Ram { bytes: 4096, huge: false }, &odd).unwrap();
+        let _mounted = space.mount(&MountKind::Ram { bytes: 4096, huge: false }, &odd).unwrap();
         let kinds = space.run(move || {
             let kind = |path: &Path| of(&Root::open(path).unwrap(), b"").unwrap().kind;
             // The table of this thread, which is not that of the process.

@@ -9,7 +9,7 @@ use rustix::fs::{Advice, XattrFlags, fgetxattr, flistxattr, fremovexattr, fsetxa
 use rustix::io::Errno;
 
 use crate::host::unix::write::copy_owner_and_mode;
-use crate::write::Resembles;
+use crate::write::AttributesCopied;
 
 /// Given by the system to every file, and to this one already.
 const LABEL: &CStr = c"security.selinux";
@@ -19,9 +19,9 @@ pub(crate) fn copy_attributes(
     model: BorrowedFd<'_>,
     file: BorrowedFd<'_>,
     must: bool,
-) -> io::Result<Resembles> {
+) -> io::Result<AttributesCopied> {
     copy_owner_and_mode(model, file, must, || {
-        let mut resembles = Resembles::Fully;
+        let mut resembles = AttributesCopied::Fully;
         let (wanted, now) = (list(model)?, list(file)?);
         for name in attribute_names(&wanted) {
             let value = fill(|buffer| fgetxattr(model, name, &mut buffer[..]))?;
@@ -31,7 +31,7 @@ pub(crate) fn copy_attributes(
             }
             match fsetxattr(file, name, &value, XattrFlags::empty()) {
                 Err(error) if must => return Err(error.into()),
-                Err(_) => resembles = Resembles::InPart,
+                Err(_) => resembles = AttributesCopied::InPart,
                 Ok(()) => {}
             }
         }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::mounts::{Mount, Namespace};
 use super::scratch::release;
-use crate::mounts::What;
+use crate::mounts::MountKind;
 use crate::scratch::{Resource, Scratch};
 
 /// Reading it adds a device.
@@ -50,7 +50,7 @@ impl Zram {
         set(number, "mem_limit", &limit.to_string())?;
         let node = PathBuf::from(format!("/dev/zram{number}"));
         make_file_system(&node)?;
-        let mount = space.mount(&What::Device { node, kind: "ext4" }, at)?;
+        let mount = space.mount(&MountKind::Device { node, kind: "ext4" }, at)?;
         Ok(Self { mount: Some(mount), device })
     }
 

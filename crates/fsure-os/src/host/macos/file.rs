@@ -1,5 +1,5 @@
 //! Reads files on macOS without filling the cache. `F_NOCACHE` leaves nothing behind but
-//! takes what is already there, so it is [`Way::DontCache`] and never direct. Only a mapping
+//! takes what is already there, so it is [`ReadMode::DontCache`] and never direct. Only a mapping
 //! could show what was there, and fsure never makes one. So nothing proves that a read came
 //! from the medium, and every read is reported as cached.
 
@@ -17,7 +17,7 @@ use crate::Stat;
 use crate::host::folder::Root;
 use crate::host::unix::{self, if_stale};
 use crate::host::{Handle, Opened};
-use crate::read::Way;
+use crate::read::ReadMode;
 
 /// An open file.
 pub struct File(OwnedFd);
@@ -45,10 +45,10 @@ impl Handle for File {
         stat_descriptor(self)
     }
 
-    fn turn(&self, way: Way, on: bool) -> io::Result<()> {
+    fn turn(&self, way: ReadMode, on: bool) -> io::Result<()> {
         match way {
-            Way::Direct if on => Err(io::ErrorKind::Unsupported.into()),
-            Way::DontCache => {
+            ReadMode::Direct if on => Err(io::ErrorKind::Unsupported.into()),
+            ReadMode::DontCache => {
                 self.control(libc::F_NOCACHE, on.into())?;
                 // What is read ahead would be left in the cache.
                 self.control(libc::F_RDAHEAD, (!on).into())
@@ -57,7 +57,7 @@ impl Handle for File {
         }
     }
 
-    fn read(&self, _: Way, target: &mut [u8], position: u64) -> io::Result<usize> {
+    fn read(&self, _: ReadMode, target: &mut [u8], position: u64) -> io::Result<usize> {
         Ok(rustix::io::pread(self, target, position)?)
     }
 
@@ -71,7 +71,7 @@ impl Handle for File {
     }
 
     fn knows_dontcache(&self) -> bool {
-        self.turn(Way::DontCache, true).is_ok()
+        self.turn(ReadMode::DontCache, true).is_ok()
     }
 
     fn tells_residency(&self) -> bool {

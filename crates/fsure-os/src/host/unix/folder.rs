@@ -17,7 +17,7 @@ use crate::folder::{Listing, NameAt, Names, read_all};
 use crate::host::system::folder::{
     DAMAGED, NO_ATTRIBUTE, PARENT, each_name, open_in_one_piece, stat_at, stat_descriptor,
 };
-use crate::place::Places;
+use crate::place::LocateFiles;
 
 /// The longest piece of a path handed to the kernel at once. Its own limit is
 /// `PATH_MAX`, 4096 bytes on Linux and 1024 on macOS; longer paths are walked
@@ -67,7 +67,7 @@ impl Root {
         let mut stat = stat_at(at, &name)?;
         if place::is_placed(&stat) {
             let files = &mut [(&*name, &mut stat)];
-            place::find(at, Places::Yes, &self.tells_places, files, &|| ());
+            place::find(at, LocateFiles::Yes, &self.tells_places, files, &|| ());
         }
         Ok(stat)
     }
@@ -75,7 +75,7 @@ impl Root {
     /// The names in a folder, and as `places` wishes about where its files
     /// begin on the disk. An error means that nothing could be listed. Calls
     /// `moved` for every name it comes to.
-    pub fn list(&self, path: &[u8], places: Places, moved: &dyn Fn()) -> io::Result<Listing> {
+    pub fn list(&self, path: &[u8], places: LocateFiles, moved: &dyn Fn()) -> io::Result<Listing> {
         let folder = self.open_at(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
         let mut found = Found::default();
         let error = each_name(&folder, &mut |inode, name| {
@@ -86,7 +86,7 @@ impl Root {
         .err();
         let mut listing = found.into_listing(&folder, moved);
         listing.error = error;
-        if places != Places::No {
+        if places != LocateFiles::No {
             let names = &listing.names;
             let files = listing.entries.iter_mut().filter_map(|(at, stat)| {
                 let stat = stat.as_mut().ok().filter(|stat| place::is_placed(stat))?;
@@ -340,7 +340,7 @@ mod tests {
         std::fs::create_dir(tree.path().join("a")).unwrap();
         symlink("nowhere", tree.path().join("l")).unwrap();
         let root = Root::open(tree.path()).unwrap();
-        let mut listing = root.list(b"", Places::No, &|| ()).unwrap();
+        let mut listing = root.list(b"", LocateFiles::No, &|| ()).unwrap();
         let names = &listing.names;
         listing.entries.sort_by(|a, b| names.get(a.0).cmp(names.get(b.0)));
         let kinds: Vec<_> = listing
@@ -371,7 +371,7 @@ mod tests {
         symlink(outside.path(), tree.path().join("link")).unwrap();
         symlink(outside.path().join("secret"), tree.path().join("file")).unwrap();
         let root = Root::open(tree.path()).unwrap();
-        assert!(root.list(b"link", Places::No, &|| ()).is_err());
+        assert!(root.list(b"link", LocateFiles::No, &|| ()).is_err());
         assert!(root.stat(b"link/secret").is_err());
         assert!(root.read_small(b"link/secret", 10).is_err());
         assert!(root.read_small(b"file", 10).is_err());
@@ -397,7 +397,7 @@ mod tests {
         assert!(path.len() > 9000);
         assert_eq!(root.stat(&path).unwrap().kind, crate::Kind::File);
         assert_eq!(
-            root.list(&path[..path.len() - 5], Places::No, &|| ()).unwrap().entries.len(),
+            root.list(&path[..path.len() - 5], LocateFiles::No, &|| ()).unwrap().entries.len(),
             1
         );
         assert_eq!(root.read_small(&path, 10).unwrap(), Some(vec![]));

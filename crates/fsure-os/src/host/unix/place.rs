@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{Mode, OFlags};
 
 use crate::host::system::place::{self, KEEPS_ACCESS_TIME, is_in_memory};
-use crate::place::Places;
+use crate::place::LocateFiles;
 use crate::{Kind, Stat};
 
 /// Files of a folder that are looked at first.
@@ -25,15 +25,15 @@ const GAP_MAX: u64 = 128 << 10;
 /// `is_told` is cleared by a file system that cannot tell.
 pub(crate) fn find(
     folder: BorrowedFd<'_>,
-    wish: Places,
+    wish: LocateFiles,
     is_told: &AtomicBool,
     files: &mut [(&std::ffi::CStr, &mut Stat)],
     moved: &dyn Fn(),
 ) {
     let in_memory =
         |name: &std::ffi::CStr| open(folder, name).is_some_and(|file| is_in_memory(&file));
-    if wish == Places::No
-        || (wish == Places::IfCold && files.first().is_some_and(|f| in_memory(f.0)))
+    if wish == LocateFiles::No
+        || (wish == LocateFiles::IfCold && files.first().is_some_and(|f| in_memory(f.0)))
     {
         return;
     }

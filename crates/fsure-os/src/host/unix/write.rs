@@ -14,7 +14,7 @@ use super::folder::{Root, c_string};
 use crate::host::system::folder::stat_descriptor;
 use crate::host::system::write::{copy_attributes, drop_cached};
 use crate::opener::not_that_file;
-use crate::write::Resembles;
+use crate::write::AttributesCopied;
 use crate::{Kind, Stat};
 
 /// For its owner alone, until it has what its model has.
@@ -110,7 +110,7 @@ impl Draft {
         model: &Model,
         mtime_ns: Option<i64>,
         must: bool,
-    ) -> io::Result<Resembles> {
+    ) -> io::Result<AttributesCopied> {
         let file = self.writing.0.as_fd();
         let resembles = copy_attributes(model.0.as_fd(), file, must)?;
         let times = match (model.times()?, mtime_ns) {
@@ -175,7 +175,7 @@ pub(crate) fn make_folder(
     root: &Root,
     path: &[u8],
     model: Option<&Model>,
-) -> io::Result<Resembles> {
+) -> io::Result<AttributesCopied> {
     let (folder, name) = place(root, path)?;
     rustix::fs::mkdirat(&folder, &*name, Mode::RWXU)?;
     let resembles = match model {
@@ -183,7 +183,7 @@ pub(crate) fn make_folder(
             let made = root.open_at(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
             copy_attributes(model.0.as_fd(), made.as_fd(), false)?
         }
-        None => Resembles::InPart,
+        None => AttributesCopied::InPart,
     };
     File::from(folder).sync_all()?;
     Ok(resembles)
@@ -295,24 +295,24 @@ pub(crate) fn copy_owner_and_mode(
     model: BorrowedFd<'_>,
     file: BorrowedFd<'_>,
     must: bool,
-    attributes: impl FnOnce() -> io::Result<Resembles>,
-) -> io::Result<Resembles> {
+    attributes: impl FnOnce() -> io::Result<AttributesCopied>,
+) -> io::Result<AttributesCopied> {
     let (wanted, now) = (rustix::fs::fstat(model)?, rustix::fs::fstat(file)?);
     let mut mode = Mode::from_raw_mode(wanted.st_mode);
-    let mut resembles = Resembles::Fully;
+    let mut resembles = AttributesCopied::Fully;
     if (wanted.st_uid, wanted.st_gid) != (now.st_uid, now.st_gid) {
         let owner = rustix::fs::Uid::from_raw(wanted.st_uid);
         let group = rustix::fs::Gid::from_raw(wanted.st_gid);
         match rustix::fs::fchown(file, Some(owner), Some(group)) {
             Err(error) if must => return Err(error.into()),
-            Err(_) => resembles = Resembles::InPart,
+            Err(_) => resembles = AttributesCopied::InPart,
             Ok(()) => {}
         }
     }
-    if attributes()? == Resembles::InPart {
-        resembles = Resembles::InPart;
+    if attributes()? == AttributesCopied::InPart {
+        resembles = AttributesCopied::InPart;
     }
-    if resembles == Resembles::InPart {
+    if resembles == AttributesCopied::InPart {
         // Another group's rights, or, without its ACL, what that only limits.
         mode -= Mode::SUID | Mode::SGID | Mode::RWXG;
     }
@@ -388,7 +388,9 @@ mod tests {
         let (model, copy) = (file("model"), file("copy"));
         model.set_permissions(std::fs::Permissions::from_mode(0o6775)).unwrap();
         let mode = || copy.metadata().unwrap().permissions().mode() & 0o7777;
-        for (attributes, left) in [(Resembles::Fully, 0o6775), (Resembles::InPart, 0o705)] {
+        for (attributes, left) in
+            [(AttributesCopied::Fully, 0o6775), (AttributesCopied::InPart, 0o705)]
+        {
             let done = copy_owner_and_mode(model.as_fd(), copy.as_fd(), false, || Ok(attributes));
             assert_eq!((done.unwrap(), mode()), (attributes, left));
         }
@@ -403,7 +405,7 @@ mod tests {
         let root = Root::open(tree.path()).unwrap();
         let model = Model::open(&root, b"model").unwrap();
         let draft = Draft::create(&root, b"draft").unwrap();
-        assert_eq!(draft.resemble(&model, Some(-1), true).unwrap(), Resembles::Fully);
+        assert_eq!(draft.resemble(&model, Some(-1), true).unwrap(), AttributesCopied::Fully);
         draft.publish(b"copy").unwrap();
         assert_eq!(std::fs::metadata(at("copy")).unwrap().permissions().mode() & 0o7777, 0o4741);
         assert_eq!(root.stat(b"copy").unwrap().mtime_ns, -1);

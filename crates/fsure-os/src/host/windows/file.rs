@@ -26,7 +26,7 @@ use super::stat;
 use crate::Stat;
 use crate::host::folder::Root;
 use crate::host::{Handle, Opened};
-use crate::read::{GRAIN_MIN, Way};
+use crate::read::{GRAIN_MIN, ReadMode};
 
 const READING: u32 = FILE_READ_DATA | FILE_READ_ATTRIBUTES | SYNCHRONIZE;
 
@@ -50,9 +50,9 @@ impl Handle for File {
         Ok(stat::of(self.as_handle())?.stat)
     }
 
-    fn turn(&self, way: Way, on: bool) -> io::Result<()> {
+    fn turn(&self, way: ReadMode, on: bool) -> io::Result<()> {
         match (way, on) {
-            (Way::Direct, false) => {
+            (ReadMode::Direct, false) => {
                 let flags = FILE_FLAG_OVERLAPPED | FILE_FLAG_OPEN_REPARSE_POINT;
                 let opened = self.opened.as_raw_handle();
                 // SAFETY: the handle is open; a new one comes back.
@@ -67,12 +67,14 @@ impl Handle for File {
                 Ok(())
             }
             // It was refused when the file was opened.
-            (Way::Direct | Way::DontCache, true) => Err(io::ErrorKind::Unsupported.into()),
+            (ReadMode::Direct | ReadMode::DontCache, true) => {
+                Err(io::ErrorKind::Unsupported.into())
+            }
             _ => Ok(()),
         }
     }
 
-    fn read(&self, _: Way, target: &mut [u8], position: u64) -> io::Result<usize> {
+    fn read(&self, _: ReadMode, target: &mut [u8], position: u64) -> io::Result<usize> {
         call::read(self.as_handle(), target, position)
     }
 
@@ -191,15 +193,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("f"), [7; 10_000]).unwrap();
         let root = Arc::new(Root::open(folder.path()).unwrap());
-        let (source, stat) = Opener::new(root, Way::Direct).open(b"f", true).unwrap();
+        let (source, stat) = Opener::new(root, ReadMode::Direct).open(b"f", true).unwrap();
         let mut buffer = Buffer::new(1 << 20).unwrap();
-        assert_eq!(source.read_at(&mut buffer, 0, 10_000).unwrap().way, Way::Direct);
-        source.file.turn(Way::Direct, false).unwrap();
+        assert_eq!(source.read_at(&mut buffer, 0, 10_000).unwrap().way, ReadMode::Direct);
+        source.file.turn(ReadMode::Direct, false).unwrap();
         assert!(source.file.buffered.get().is_some());
         buffer.fill(0);
-        assert_eq!(source.file.read(Way::Cached, &mut buffer[..9], 9_995).unwrap(), 5);
+        assert_eq!(source.file.read(ReadMode::Cached, &mut buffer[..9], 9_995).unwrap(), 5);
         assert_eq!(buffer[..6], [7, 7, 7, 7, 7, 0]);
-        assert_eq!(source.file.read(Way::Cached, &mut buffer[..9], 10_000).unwrap(), 0);
+        assert_eq!(source.file.read(ReadMode::Cached, &mut buffer[..9], 10_000).unwrap(), 0);
         assert!(source.stat().unwrap().is_unchanged_from(&stat));
     }
 }

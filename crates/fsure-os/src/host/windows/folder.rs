@@ -20,7 +20,7 @@ use windows_sys::Win32::System::Ioctl::FSCTL_GET_REPARSE_POINT;
 use super::call::{self, code, control, error_of, last_error, open_below};
 use super::{file, stat};
 use crate::folder::{Listing, read_all};
-use crate::place::Places;
+use crate::place::LocateFiles;
 use crate::wide::{self, link_target};
 use crate::{Kind, Stat};
 
@@ -72,7 +72,7 @@ impl Root {
 
     /// The names in a folder. Where its files begin on the disk is not told. An
     /// error means that nothing could be listed.
-    pub fn list(&self, path: &[u8], _: Places, moved: &dyn Fn()) -> io::Result<Listing> {
+    pub fn list(&self, path: &[u8], _: LocateFiles, moved: &dyn Fn()) -> io::Result<Listing> {
         let folder = self.open_folder(path)?;
         let mut found = Vec::new();
         let error = each_name(folder.as_handle(), &mut |name| {
@@ -336,7 +336,7 @@ mod tests {
         }
         let root = Root::open(tree.path()).unwrap();
         for _ in 0..2 {
-            let mut listing = root.list(b"", Places::Yes, &|| ()).unwrap();
+            let mut listing = root.list(b"", LocateFiles::Yes, &|| ()).unwrap();
             assert!(listing.error.is_none());
             let names = &listing.names;
             listing.entries.sort_by(|a, b| names.get(a.0).cmp(names.get(b.0)));
@@ -347,7 +347,7 @@ mod tests {
                 .collect();
             assert_eq!(kinds, [(&b"a"[..], Kind::Folder), ("größe".as_bytes(), Kind::File)]);
         }
-        let listing = root.list(b"a", Places::No, &|| ()).unwrap();
+        let listing = root.list(b"a", LocateFiles::No, &|| ()).unwrap();
         let mut names: Vec<_> =
             listing.entries.iter().map(|(at, _)| listing.names.get(*at)).collect();
         names.sort_unstable();
@@ -357,7 +357,7 @@ mod tests {
         assert!(root.read_small("größe".as_bytes(), 4).is_err());
         assert!(is_gone(&root.stat(b"none").unwrap_err()));
         assert!(is_gone(&root.stat(b"none/deeper").unwrap_err()));
-        assert!(is_gone(&root.list("größe".as_bytes(), Places::No, &|| ()).unwrap_err()));
+        assert!(is_gone(&root.list("größe".as_bytes(), LocateFiles::No, &|| ()).unwrap_err()));
         assert!(is_gone(&root.stat(b"a/../a").unwrap_err()), "no way leads up");
     }
 
@@ -372,7 +372,7 @@ mod tests {
         let path = format!("{}/deep", deep.join("/"));
         assert_eq!(root.stat(path.as_bytes()).unwrap().size, 1);
         assert_eq!(
-            root.list(deep.join("/").as_bytes(), Places::No, &|| ()).unwrap().entries.len(),
+            root.list(deep.join("/").as_bytes(), LocateFiles::No, &|| ()).unwrap().entries.len(),
             1
         );
     }

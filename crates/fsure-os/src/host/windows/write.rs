@@ -6,7 +6,7 @@ use std::io;
 
 use super::folder::Root;
 use crate::Stat;
-use crate::write::Resembles;
+use crate::write::AttributesCopied;
 
 fn refused<T>() -> io::Result<T> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "repairs are not possible on Windows yet"))
@@ -72,7 +72,7 @@ impl Draft {
     /// Gives it owner, mode, attributes and time of access of its model, and a
     /// date or else that of the model. `must` says that what the system refuses is
     /// an error.
-    pub fn resemble(&self, model: &Model, _: Option<i64>, _: bool) -> io::Result<Resembles> {
+    pub fn resemble(&self, model: &Model, _: Option<i64>, _: bool) -> io::Result<AttributesCopied> {
         match model.0 {}
     }
 
@@ -92,7 +92,11 @@ pub(crate) fn patch(_: &Root, _: &[u8]) -> io::Result<Writing> {
     refused()
 }
 
-pub(crate) fn make_folder(_: &Root, _: &[u8], model: Option<&Model>) -> io::Result<Resembles> {
+pub(crate) fn make_folder(
+    _: &Root,
+    _: &[u8],
+    model: Option<&Model>,
+) -> io::Result<AttributesCopied> {
     model.map_or_else(refused, |model| match model.0 {})
 }
 

@@ -107,7 +107,7 @@ fn may_replace(path: &Path) -> Result<()> {
 /// Writes a chart to its own name, never through a link of that name.
 fn write_chart(path: &Path, svg: &str) -> Result<()> {
     let write = || {
-        let mut file = plain::Beside::create(path)?;
+        let mut file = plain::AtomicFile::create(path)?;
         file.write_all(svg.as_bytes())?;
         file.finish()
     };

@@ -4,7 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use fsure_os::append::Growing;
+use fsure_os::append::AppendFile;
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension as _, Row as SqlRow, params};
 
@@ -112,7 +112,7 @@ enum Way {
     /// There is none, and the catalog was just made.
     Begins,
     /// It is in step.
-    Grows(Growing),
+    Grows(AppendFile),
 }
 
 /// Gathers what a transaction changes, and appends it.
@@ -165,8 +165,8 @@ impl BackupLog {
 
     /// Begins a backup with the first commit of a catalog in which nothing is
     /// recorded: it is whole by what is appended.
-    fn begin(&self) -> io::Result<Growing> {
-        let mut growing = Growing::open_own(&self.file)?;
+    fn begin(&self) -> io::Result<AppendFile> {
+        let mut growing = AppendFile::open_own(&self.file)?;
         growing.shorten(0)?;
         growing.append(HEAD)?;
         growing.append(&self.state.catalog)?;
@@ -175,12 +175,12 @@ impl BackupLog {
 
     /// The backup, if it ends as the catalog says; what a run that was cut off has
     /// appended beyond that is cut off.
-    fn open_in_step(&self) -> io::Result<Growing> {
+    fn open_in_step(&self) -> io::Result<AppendFile> {
         let other = || io::Error::from(io::ErrorKind::InvalidData);
         if self.state.length <= HEAD_BYTES || !fsure_os::path::exists(&self.file) {
             return Err(other());
         }
-        let mut growing = Growing::open_own(&self.file)?;
+        let mut growing = AppendFile::open_own(&self.file)?;
         let (mut head, mut checksum) = ([0; HEAD_BYTES as usize], [0; 8]);
         growing.bytes_before(HEAD_BYTES, &mut head)?;
         growing.bytes_before(self.state.length, &mut checksum)?;
@@ -312,9 +312,9 @@ impl BackupLog {
     pub(in super::super) fn copy_to(&self, folder: &Path, root: &str) -> io::Result<()> {
         let id = crate::words::digest::hex(&self.state.catalog[..4]);
         let copy = folder.join(format!("{root}-{id}.fsure-backup"));
-        let mut source = Growing::open_own(&self.file)?;
+        let mut source = AppendFile::open_own(&self.file)?;
         if fsure_os::path::exists(&copy) {
-            let mut growing = Growing::open_own(&copy)?;
+            let mut growing = AppendFile::open_own(&copy)?;
             let length = growing.length()?;
             if length <= self.state.length && ends_alike(&mut source, &mut growing, length)? {
                 source.copy_from(length, self.state.length, &mut growing)?;
@@ -323,7 +323,7 @@ impl BackupLog {
         }
         let making = making(&copy);
         fsure_os::path::remove(&making, false);
-        let mut growing = Growing::open_own(&making)?;
+        let mut growing = AppendFile::open_own(&making)?;
         source.copy_from(0, self.state.length, &mut growing)?;
         growing.sync()?;
         fsure_os::path::rename(&making, &copy)
@@ -352,7 +352,7 @@ impl BackupLog {
 }
 
 /// Tells whether two files have the same bytes before this place.
-fn ends_alike(one: &mut Growing, other: &mut Growing, end: u64) -> io::Result<bool> {
+fn ends_alike(one: &mut AppendFile, other: &mut AppendFile, end: u64) -> io::Result<bool> {
     let compared = end.min(64 << 10) as usize;
     let [mut mine, mut theirs] = [vec![0; compared], vec![0; compared]];
     one.bytes_before(end, &mut mine)?;
@@ -370,7 +370,7 @@ fn write_all(
     connection: &Connection,
     state: &mut BackupState,
 ) -> rusqlite::Result<io::Result<()>> {
-    let mut growing = match Growing::open_own(file) {
+    let mut growing = match AppendFile::open_own(file) {
         Ok(growing) => growing,
         Err(error) => return Ok(Err(error)),
     };
@@ -402,7 +402,7 @@ fn write_all(
 
 /// Writes until something fails, and remembers that.
 struct CopyWriter<'a> {
-    growing: &'a mut Growing,
+    growing: &'a mut AppendFile,
     failure: io::Result<()>,
     length: u64,
     checksum: u64,

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::time::{Duration, SystemTime};
 
-use fsure_os::files::{Answer, New, ROOT, Refusal, Sort};
+use fsure_os::files::{FsResult, New, ROOT, Refusal, Sort};
 
 use super::{Behavior, CACHE, CutVariant, Latency, Random};
 use change::{Change, ChangeLog, PendingChange};
@@ -340,7 +340,7 @@ impl FileDrive {
         }
     }
 
-    fn may_fail(&mut self) -> Answer<()> {
+    fn may_fail(&mut self) -> FsResult<()> {
         let Some((left, errors)) = &mut self.failing else { return Ok(()) };
         if *left > 0 {
             *left -= 1;

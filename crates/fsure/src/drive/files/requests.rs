@@ -4,7 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
 use fsure_os::files::{
-    Answer, Attributes, Files, Name, New, Ranging, Refusal, Renaming, Room, Setting, Sort, When,
+    Attributes, FsResult, Name, New, Ranging, Refusal, Renaming, Room, Setting, Sort, VirtualFs,
+    When,
 };
 
 use super::change::{Change, InodeInfo};
@@ -17,12 +18,12 @@ const NAME_MAX: usize = 255;
 const SET_GROUP: u32 = 0o2000;
 
 impl FileDrive {
-    fn inode(&self, inode: u64) -> Answer<&Inode> {
+    fn inode(&self, inode: u64) -> FsResult<&Inode> {
         self.seen.get(inode).ok_or(Refusal::NotFound)
     }
 
     /// Returns a folder in which new names can be made.
-    fn folder(&self, folder: u64) -> Answer<&Inode> {
+    fn folder(&self, folder: u64) -> FsResult<&Inode> {
         let inode = self.inode(folder)?;
         match inode.sort {
             // Removed while a process was in it.
@@ -34,11 +35,11 @@ impl FileDrive {
         }
     }
 
-    fn find(&self, (folder, name): (u64, &OsStr)) -> Answer<u64> {
+    fn find(&self, (folder, name): (u64, &OsStr)) -> FsResult<u64> {
         self.folder(folder)?.names.get(name).copied().ok_or(Refusal::NotFound)
     }
 
-    fn must_be_free(&self, (folder, name): (u64, &OsStr)) -> Answer<()> {
+    fn must_be_free(&self, (folder, name): (u64, &OsStr)) -> FsResult<()> {
         if name.len() > NAME_MAX {
             return Err(Refusal::NameTooLong);
         }
@@ -48,12 +49,12 @@ impl FileDrive {
         }
     }
 
-    fn told(&self, inode: u64) -> Answer<Attributes> {
+    fn told(&self, inode: u64) -> FsResult<Attributes> {
         self.seen.attributes(inode).ok_or(Refusal::NotFound)
     }
 
     /// Grants a file a length, if there is room.
-    fn resized(&mut self, inode: u64, size: u64) -> Answer<()> {
+    fn resized(&mut self, inode: u64, size: u64) -> FsResult<()> {
         let file = self.inode(inode)?;
         if file.sort != Sort::File {
             return Err(if file.sort == Sort::Folder {
@@ -80,7 +81,7 @@ impl FileDrive {
     }
 
     /// Returns an error if the inode cannot make way for something of the kind `sort`.
-    fn may_replace(&self, there: u64, sort: Sort) -> Answer<()> {
+    fn may_replace(&self, there: u64, sort: Sort) -> FsResult<()> {
         let there = self.inode(there)?;
         match (sort, there.sort) {
             (Sort::Folder, Sort::Folder) if !there.names.is_empty() => Err(Refusal::NotEmpty),
@@ -92,16 +93,16 @@ impl FileDrive {
     }
 }
 
-impl Files for FileDrive {
-    fn look_up(&self, folder: u64, name: &OsStr) -> Answer<Attributes> {
+impl VirtualFs for FileDrive {
+    fn look_up(&self, folder: u64, name: &OsStr) -> FsResult<Attributes> {
         self.told(self.find((folder, name))?)
     }
 
-    fn attributes(&self, inode: u64) -> Answer<Attributes> {
+    fn attributes(&self, inode: u64) -> FsResult<Attributes> {
         self.told(inode)
     }
 
-    fn set(&mut self, now: Duration, inode: u64, setting: &Setting) -> Answer<Attributes> {
+    fn set(&mut self, now: Duration, inode: u64, setting: &Setting) -> FsResult<Attributes> {
         if let Some(size) = setting.size {
             self.resized(inode, size)?;
             self.take(now, Change::Size { inode, size });
@@ -125,7 +126,7 @@ impl Files for FileDrive {
         self.told(inode)
     }
 
-    fn make(&mut self, now: Duration, place: (u64, &OsStr), new: &New<'_>) -> Answer<Attributes> {
+    fn make(&mut self, now: Duration, place: (u64, &OsStr), new: &New<'_>) -> FsResult<Attributes> {
         self.must_be_free(place)?;
         let parent = self.folder(place.0)?;
         let mut inode = Inode::new(new, self.begun + now);
@@ -144,7 +145,7 @@ impl Files for FileDrive {
         self.told(number)
     }
 
-    fn link(&mut self, now: Duration, inode: u64, place: (u64, &OsStr)) -> Answer<Attributes> {
+    fn link(&mut self, now: Duration, inode: u64, place: (u64, &OsStr)) -> FsResult<Attributes> {
         if self.inode(inode)?.sort == Sort::Folder {
             return Err(Refusal::Invalid);
         }
@@ -153,7 +154,7 @@ impl Files for FileDrive {
         self.told(inode)
     }
 
-    fn remove(&mut self, now: Duration, place: (u64, &OsStr), is_folder: bool) -> Answer<()> {
+    fn remove(&mut self, now: Duration, place: (u64, &OsStr), is_folder: bool) -> FsResult<()> {
         let inode = self.find(place)?;
         self.may_replace(inode, if is_folder { Sort::Folder } else { Sort::File })?;
         self.name(now, vec![(place, None)]);
@@ -166,7 +167,7 @@ impl Files for FileDrive {
         from: (u64, &OsStr),
         to: (u64, &OsStr),
         renaming: Renaming,
-    ) -> Answer<()> {
+    ) -> FsResult<()> {
         let moved = self.find(from)?;
         let there = match self.must_be_free(to) {
             Ok(()) if renaming == Renaming::Exchange => return Err(Refusal::NotFound),
@@ -186,7 +187,7 @@ impl Files for FileDrive {
         Ok(())
     }
 
-    fn target(&self, inode: u64) -> Answer<OsString> {
+    fn target(&self, inode: u64) -> FsResult<OsString> {
         let inode = self.inode(inode)?;
         match inode.sort {
             Sort::Link => Ok(inode.target.clone()),
@@ -194,7 +195,7 @@ impl Files for FileDrive {
         }
     }
 
-    fn read(&self, inode: u64, offset: u64, length: usize) -> Answer<Vec<u8>> {
+    fn read(&self, inode: u64, offset: u64, length: usize) -> FsResult<Vec<u8>> {
         let content = &self.inode(inode)?.content;
         let left = content.size().saturating_sub(offset);
         let mut data = vec![0; usize::try_from(left).map_or(length, |left| left.min(length))];
@@ -204,7 +205,7 @@ impl Files for FileDrive {
         Ok(data)
     }
 
-    fn write(&mut self, now: Duration, inode: u64, offset: u64, data: &[u8]) -> Answer<()> {
+    fn write(&mut self, now: Duration, inode: u64, offset: u64, data: &[u8]) -> FsResult<()> {
         self.may_fail()?;
         let end = offset.checked_add(data.len() as u64).ok_or(Refusal::TooLarge)?;
         self.resized(inode, end.max(self.inode(inode)?.size()))?;
@@ -220,7 +221,7 @@ impl Files for FileDrive {
         inode: u64,
         (offset, length): (u64, u64),
         ranging: Ranging,
-    ) -> Answer<()> {
+    ) -> FsResult<()> {
         let size = self.inode(inode)?.size();
         match ranging {
             Ranging::Reserve => {
@@ -235,7 +236,7 @@ impl Files for FileDrive {
         Ok(())
     }
 
-    fn list(&self, folder: u64) -> Answer<Vec<Name>> {
+    fn list(&self, folder: u64) -> FsResult<Vec<Name>> {
         let folder = self.inode(folder)?;
         if folder.sort != Sort::Folder {
             return Err(Refusal::NotAFolder);
@@ -247,7 +248,7 @@ impl Files for FileDrive {
         Ok(folder.names.iter().filter_map(name).collect())
     }
 
-    fn sync(&mut self, now: Duration, inode: u64) -> Answer<Duration> {
+    fn sync(&mut self, now: Duration, inode: u64) -> FsResult<Duration> {
         self.inode(inode)?;
         self.settle(now);
         self.epoch += 1;

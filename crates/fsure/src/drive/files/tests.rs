@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::UNIX_EPOCH;
 
-use fsure_os::files::{Files, Ranging, Renaming, Setting};
+use fsure_os::files::{Ranging, Renaming, Setting, VirtualFs};
 use proptest::prelude::*;
 
 use super::*;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use fsure_os::family::Ended;
 use fsure_os::loop_device::Reliance;
-use fsure_os::stand::{MountError, Site};
+use fsure_os::stand::{MountArea, MountError};
 
 use super::medium::{DriveConfig, Mounted, OfflineDrive};
 use super::program::{Command, Program, locked};
@@ -51,7 +51,7 @@ impl Found {
 /// Examines what a cut has left, without changing it.
 pub(super) fn examine(
     options: &CrashOptions,
-    site: &Arc<Site>,
+    site: &Arc<MountArea>,
     left: &OfflineDrive,
     acked: u64,
     listener: &dyn CrashListener,
@@ -124,7 +124,7 @@ impl CheckOutput {
 /// chance: the verdict that an image does not mount is too grave for one attempt.
 fn mount(
     options: &CrashOptions,
-    site: &Arc<Site>,
+    site: &Arc<MountArea>,
     left: &OfflineDrive,
 ) -> std::result::Result<Mounted, MountError> {
     let mount = || left.switch_on(DriveConfig::HONEST).mount(site, &options.front);

@@ -15,7 +15,7 @@ use std::time::Duration;
 use fsure_os::durable::Reopened;
 use fsure_os::family::Ended;
 use fsure_os::loop_device::Reliance;
-use fsure_os::stand::Site;
+use fsure_os::stand::MountArea;
 use fsure_os::{path, plain};
 
 use super::examine::examine;
@@ -103,7 +103,7 @@ pub fn fail_a_write(
 fn fail(
     options: &CrashOptions,
     child: &[OsString],
-    site: &Arc<Site>,
+    site: &Arc<MountArea>,
     listener: &dyn CrashListener,
 ) -> Result<FlushAfterError> {
     let text = char::from(OLD).to_string().repeat(LENGTH);
@@ -154,7 +154,7 @@ fn said_by(
     mounted: &Mounted,
     options: &CrashOptions,
     child: &[OsString],
-    (site, drive): (&Site, &Drive),
+    (site, drive): (&MountArea, &Drive),
     listener: &dyn CrashListener,
 ) -> Result<Said> {
     listener.under_way(&format!("{}: failing a write", options.front.name()), 0.5);
@@ -191,7 +191,7 @@ fn said_by(
 /// Returns what the file holds if the power is cut after all calls.
 fn after_cut(
     options: &CrashOptions,
-    site: &Arc<Site>,
+    site: &Arc<MountArea>,
     drive: &Drive,
     listener: &dyn CrashListener,
 ) -> Result<ContentSeen> {

@@ -5,9 +5,9 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use fsure_os::family::{Family, Lines, Task};
+use fsure_os::family::{Lines, ProcessTree, Task};
 use fsure_os::loop_device::{LoopError, Reliance};
-use fsure_os::stand::{self, FileSystem, MountError, Site, Stand};
+use fsure_os::stand::{self, FileSystem, LoopMount, MountArea, MountError};
 
 use crate::crash::{LiveDrive, LiveFolder, MountedFolder};
 use crate::drive::files::{FileDrive, Mode, Origin};
@@ -41,7 +41,7 @@ impl AccessMode {
     /// Returns a new drive that holds only what `mkfs` creates.
     pub(super) fn format(
         &self,
-        site: &Site,
+        site: &MountArea,
         size: u64,
         personality: Behavior,
     ) -> io::Result<Drive> {
@@ -104,13 +104,13 @@ impl Drive {
     /// Mounts the drive, so that programs can see it.
     pub(super) fn mount(
         &self,
-        site: &Arc<Site>,
+        site: &Arc<MountArea>,
         front: &AccessMode,
     ) -> std::result::Result<Mounted, MountError> {
         match (self, front) {
-            (Self::Blocks(drive), AccessMode::Mounted { system, options }) => {
-                Ok(Mounted::Stand(Box::new(Stand::mount(site, drive.clone(), *system, options)?)))
-            }
+            (Self::Blocks(drive), AccessMode::Mounted { system, options }) => Ok(Mounted::Stand(
+                Box::new(LoopMount::mount(site, drive.clone(), *system, options)?),
+            )),
             (Self::Files(folder), _) => Ok(Mounted::Folder(folder.mount(site)?)),
             (Self::Blocks(_), AccessMode::Folder(_)) => unreachable!("formatted as a folder"),
         }
@@ -192,7 +192,7 @@ impl Drive {
 /// A drive that programs see until the value is dropped.
 #[derive(Debug)]
 pub(super) enum Mounted {
-    Stand(Box<Stand>),
+    Stand(Box<LoopMount>),
     Folder(MountedFolder),
 }
 
@@ -222,7 +222,12 @@ impl Mounted {
         }
     }
 
-    pub(super) fn spawn(&self, task: &Task, output: Lines, error: Lines) -> io::Result<Family> {
+    pub(super) fn spawn(
+        &self,
+        task: &Task,
+        output: Lines,
+        error: Lines,
+    ) -> io::Result<ProcessTree> {
         match self {
             Self::Stand(stand) => stand.spawn(task, output, error),
             Self::Folder(folder) => folder.spawn(task, output, error),

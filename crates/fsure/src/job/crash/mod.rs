@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use fsure_os::family::Ended;
 use fsure_os::loop_device::Reliance;
-use fsure_os::stand::{MountError, Site};
+use fsure_os::stand::{MountArea, MountError};
 
 use crate::crash::SYNCFS;
 use crate::drive::{Behavior, CutVariant, Latency, Random};
@@ -152,8 +152,8 @@ pub fn crash(options: &CrashOptions, listener: &dyn CrashListener) -> Result<Cra
     Ok(Crashed { drives: tried, summary, exit_code })
 }
 
-fn site(options: &CrashOptions) -> Result<Arc<Site>> {
-    Site::create(&options.folder, &options.program)
+fn site(options: &CrashOptions) -> Result<Arc<MountArea>> {
+    MountArea::create(&options.folder, &options.program)
         .context("make room for mount points in", &options.folder)
 }
 
@@ -221,7 +221,7 @@ fn undisturbed<T>(
 /// medium.
 fn prepared(
     options: &CrashOptions,
-    site: &Arc<Site>,
+    site: &Arc<MountArea>,
     listener: &dyn CrashListener,
 ) -> Result<OfflineDrive> {
     let what = format!("making {}", options.front.name());
@@ -230,7 +230,7 @@ fn prepared(
 
 fn prepare_once(
     options: &CrashOptions,
-    site: &Arc<Site>,
+    site: &Arc<MountArea>,
     listener: &dyn CrashListener,
 ) -> Result<OfflineDrive> {
     listener.under_way(&format!("making {}", options.front.name()), 0.0);

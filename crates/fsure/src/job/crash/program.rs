@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use fsure_os::family::{Ended, Family, Lines, Task};
+use fsure_os::family::{Ended, Lines, ProcessTree, Task};
 use fsure_os::path;
 
 use super::medium::Mounted;
@@ -30,7 +30,7 @@ pub(super) struct Command<'a> {
 /// A program that runs.
 #[derive(Debug)]
 pub(super) struct Program {
-    family: Family,
+    family: ProcessTree,
     said: Arc<Mutex<Vec<String>>>,
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use fsure_os::family::Ended;
 use fsure_os::loop_device::Reliance;
-use fsure_os::stand::Site;
+use fsure_os::stand::MountArea;
 
 use super::acknowledged::Acknowledged;
 use super::causes::{Known, missing_syncs};
@@ -41,7 +41,7 @@ const TWIN_VARIANTS: [CutVariant; 2] = [CutVariant::None, CutVariant::Random];
 /// Context that all drives have in common.
 pub(super) struct Run<'a> {
     pub(super) options: &'a CrashOptions,
-    pub(super) site: &'a Arc<Site>,
+    pub(super) site: &'a Arc<MountArea>,
     /// Content of a new drive.
     pub(super) base: &'a OfflineDrive,
     pub(super) listener: &'a dyn CrashListener,

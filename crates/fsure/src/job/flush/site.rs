@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fsure_os::buffer::Buffer;
-use fsure_os::counters::Meter;
-use fsure_os::durable::{self, Folder, Method, Writer};
+use fsure_os::counters::DeviceCounters;
+use fsure_os::durable::{self, DurableFolder, Method, Writer};
 use fsure_os::folder::Root;
 use fsure_os::machine;
 use fsure_os::scratch::Scratch;
@@ -36,9 +36,9 @@ pub(super) struct FlushWorkspace<'a> {
     /// As it was given.
     folder: PathBuf,
     /// Goes before what it lies in.
-    made: Folder,
+    made: DurableFolder,
     _scratch: Scratch,
-    meter: Option<Meter>,
+    meter: Option<DeviceCounters>,
     /// The file system's type.
     pub(super) file_system: String,
     pub(super) options: &'a FlushOptions,
@@ -86,10 +86,11 @@ impl<'a> FlushWorkspace<'a> {
         let scratch = Scratch::create(folder, options.guard.as_deref());
         let scratch = scratch.context("make a folder of our own in", folder)?;
         let files = scratch.path().join("files");
-        let files = Folder::create(&files).context("make", &files)?;
+        let files = DurableFolder::create(&files).context("make", &files)?;
         // Last: a folder that does not exist or that this user cannot open has no
         // counters either, and that error would show less.
-        let meter = Meter::of(folder).context("find the counters of what is below", folder)?;
+        let meter =
+            DeviceCounters::of(folder).context("find the counters of what is below", folder)?;
         let file_system = volume::of(&root, b"").map(|volume| volume.kind);
         Ok(Self {
             target: folder.display().to_string(),
@@ -199,7 +200,7 @@ impl<'a> FlushWorkspace<'a> {
     /// Returns true if the device may be requested to force single writes through its
     /// cache.
     pub(super) fn takes_forced(&self) -> bool {
-        self.meter.as_ref().is_some_and(Meter::takes_forced)
+        self.meter.as_ref().is_some_and(DeviceCounters::takes_forced)
     }
 
     /// Returns a line on what could not be measured.

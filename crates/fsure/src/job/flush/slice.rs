@@ -7,7 +7,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use fsure_os::counters::{Counters, Meter};
+use fsure_os::counters::{Counters, DeviceCounters};
 
 use crate::sample::{Latency, Spread};
 
@@ -59,11 +59,11 @@ impl SliceStats {
         &mut self,
         operation: &mut dyn Operation,
         span: Duration,
-        meter: Option<&Meter>,
+        meter: Option<&DeviceCounters>,
         stop: &dyn Fn() -> bool,
     ) -> io::Result<()> {
         let (mut latency, mut commits) = (Latency::default(), 0);
-        let before = meter.map(Meter::read).transpose()?;
+        let before = meter.map(DeviceCounters::read).transpose()?;
         let begun = Instant::now();
         while let Some(done) = operation.operate()? {
             latency.record(done.took);
@@ -73,7 +73,7 @@ impl SliceStats {
             }
         }
         let seconds = begun.elapsed().as_secs_f64();
-        let after = meter.map(Meter::read).transpose()?;
+        let after = meter.map(DeviceCounters::read).transpose()?;
         operation.settle()?;
         let counters = after.zip(before).map(|(after, before)| after.since(&before));
         if commits > 0 {

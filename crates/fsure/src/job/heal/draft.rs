@@ -6,7 +6,7 @@ use std::hash::{BuildHasher as _, Hasher as _};
 
 use fsure_os::Stat;
 use fsure_os::folder::is_gone;
-use fsure_os::write::{Draft, Model, Resembles};
+use fsure_os::write::{AttributesCopied, Draft, Model};
 
 use super::healer::{HealTask, Healer, require_as_found};
 use super::kept::Kept;
@@ -173,10 +173,10 @@ impl Healer<'_> {
                 if let Some(date) = date {
                     draft.writing().set_date(date).or_unhealed("set its date")?;
                 }
-                Resembles::InPart
+                AttributesCopied::InPart
             }
         };
-        if resembles == Resembles::InPart {
+        if resembles == AttributesCopied::InPart {
             remedy.reason =
                 Some("its owner, permissions or attributes are not all those of a copy".to_owned());
         }

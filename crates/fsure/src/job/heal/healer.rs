@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use fsure_os::folder::Root;
 use fsure_os::opener::Opener;
-use fsure_os::read::Way;
+use fsure_os::read::ReadMode;
 use fsure_os::{DATE_NS_MAX, Stat};
 
 use super::plan::Plan;
@@ -72,7 +72,7 @@ impl<'a> Healer<'a> {
         Ok(Self {
             place,
             root: Arc::clone(&open.root),
-            opener: Opener::new(Arc::clone(&open.root), Way::Direct),
+            opener: Opener::new(Arc::clone(&open.root), ReadMode::Direct),
             catalog,
             options,
             replicas: Rc::new(replicas),

@@ -4,7 +4,7 @@
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use fsure_os::plain::{self, Beside};
+use fsure_os::plain::{self, AtomicFile};
 
 use crate::scan::hash::BLOCK;
 use crate::words::RelPath;
@@ -78,13 +78,13 @@ impl Piece {
 
 /// A journal that is being written; it has its name only when it is finished.
 pub(super) struct Journal {
-    file: Beside,
+    file: AtomicFile,
     hasher: blake3::Hasher,
 }
 
 impl Journal {
     pub(super) fn create(path: &Path, header: &Header) -> io::Result<Self> {
-        let mut journal = Self { file: Beside::create(path)?, hasher: blake3::Hasher::new() };
+        let mut journal = Self { file: AtomicFile::create(path)?, hasher: blake3::Hasher::new() };
         let name = header.path.as_bytes();
         journal.put(MAGIC)?;
         journal.put(&(name.len() as u32).to_le_bytes())?;

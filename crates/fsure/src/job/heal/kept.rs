@@ -8,7 +8,7 @@ use std::io;
 use std::path::PathBuf;
 
 use fsure_os::path as os_path;
-use fsure_os::place::Places;
+use fsure_os::place::LocateFiles;
 use fsure_os::write::{flush_folder, has_no_links, link_file, make_folder, move_file};
 use fsure_os::{Kind, Stat};
 
@@ -204,7 +204,7 @@ impl Healer<'_> {
         if stat.links < 2 {
             return Vec::new();
         }
-        let Ok(rooms) = self.root.list(REPLACED.as_bytes(), Places::No, &|| ()) else {
+        let Ok(rooms) = self.root.list(REPLACED.as_bytes(), LocateFiles::No, &|| ()) else {
             return Vec::new();
         };
         let kept = rooms.entries.iter().map(|(at, _)| {

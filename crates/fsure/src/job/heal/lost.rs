@@ -4,7 +4,7 @@
 use std::io;
 
 use fsure_os::folder::is_gone;
-use fsure_os::write::{Model, Resembles, make_folder, make_link, set_folder_date};
+use fsure_os::write::{AttributesCopied, Model, make_folder, make_link, set_folder_date};
 
 use super::healer::Healer;
 use super::reader::{Failure, HealAttempt, OrUnhealed as _};
@@ -77,7 +77,7 @@ impl Healer<'_> {
             self.made_folders.push((path.clone(), mtime_ns));
         }
         let told = "its owner, permissions or attributes are not all those of a copy";
-        Ok((resembles == Resembles::InPart).then(|| told.to_owned()))
+        Ok((resembles == AttributesCopied::InPart).then(|| told.to_owned()))
     }
 
     /// Gives folders that were made their dates, once all is in them.

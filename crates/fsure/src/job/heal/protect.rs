@@ -10,7 +10,7 @@ use fsure_os::folder::Root;
 use fsure_os::opener::Opener;
 use fsure_os::path as os_path;
 use fsure_os::plain;
-use fsure_os::read::Way;
+use fsure_os::read::ReadMode;
 
 use super::pools::Pools;
 use super::proof::RecordProof;
@@ -132,7 +132,7 @@ impl<'a> ParityWriter<'a> {
     ) -> Result<Self> {
         Ok(Self {
             folder,
-            opener: Opener::new(Arc::clone(root), Way::Direct),
+            opener: Opener::new(Arc::clone(root), ReadMode::Direct),
             reader: reader(monitor)?,
             monitor,
             per_mille,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use fsure_os::buffer::Buffer;
 use fsure_os::folder::Root;
 use fsure_os::opener::Opener;
-use fsure_os::read::Source;
+use fsure_os::read::OpenFile;
 use fsure_os::{Kind, Stat};
 
 use super::gauge::HealProgress;
@@ -67,7 +67,7 @@ pub(super) struct SourceFile {
 }
 
 enum Bytes {
-    File(Source),
+    File(OpenFile),
     Rebuilt(RefCell<Rebuilder>),
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use fsure_os::buffer::Buffer;
 use fsure_os::folder::Root;
 use fsure_os::opener::Opener;
-use fsure_os::read::{Source, Way};
+use fsure_os::read::{OpenFile, ReadMode};
 
 use super::replica::Replica;
 use crate::parity::{self, Group, Header, SHARD};
@@ -225,7 +225,7 @@ fn rebuild(group: &Path, root: &Arc<Root>, replicas: &[Replica]) -> io::Result<V
         return Err(lost("the group makes no sense"));
     }
     let mut buffer = Buffer::new(BLOCK as usize)?;
-    let opener = Opener::new(Arc::clone(root), Way::Direct);
+    let opener = Opener::new(Arc::clone(root), ReadMode::Direct);
     let itself = |path: &RelPath| Some(path.as_bytes().to_vec());
     gather(&header, &opener, &itself, &mut data, &mut buffer);
     let shards = data.chunks(SHARD).enumerate();
@@ -286,7 +286,7 @@ fn gather(
 }
 
 /// Reads what there is at `offset`. Returns true if that was not an error.
-fn fill(source: &Source, offset: u64, target: &mut [u8], buffer: &mut Buffer) -> bool {
+fn fill(source: &OpenFile, offset: u64, target: &mut [u8], buffer: &mut Buffer) -> bool {
     let filled = source.read_at(buffer, offset, target.len());
     filled.is_ok_and(|filled| {
         target[..filled.bytes].copy_from_slice(&buffer[..filled.bytes]);

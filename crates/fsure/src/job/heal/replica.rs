@@ -8,7 +8,7 @@ use std::sync::Arc;
 use fsure_os::folder::Root;
 use fsure_os::opener::Opener;
 use fsure_os::path as os_path;
-use fsure_os::read::Way;
+use fsure_os::read::ReadMode;
 use fsure_os::{Kind, Stat};
 
 use super::reader::SourceFile;
@@ -55,7 +55,7 @@ impl Replica {
         if tree.stat(scope.as_bytes()).is_ok_and(|ours| is_same(&ours, &theirs)) {
             return Err(usage(path, "is what is to be healed, and no copy of it"));
         }
-        let opener = Opener::new(Arc::new(root), Way::Direct);
+        let opener = Opener::new(Arc::new(root), ReadMode::Direct);
         Ok(Self { origin, opener, scope: scope.clone(), file })
     }
 

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use fsure_os::folder::{Root, is_gone};
-use fsure_os::place::Places;
+use fsure_os::place::LocateFiles;
 use fsure_os::{Kind, Stat};
 
 use crate::words::advice::Risk;
@@ -34,7 +34,7 @@ pub(super) fn contents(path: &Path) -> FolderContents {
         let device = root.stat(b"")?.device;
         let mut left = vec![Vec::new()];
         while let Some(folder) = left.pop() {
-            let listing = match root.list(&folder, Places::No, &|| {}) {
+            let listing = match root.list(&folder, LocateFiles::No, &|| {}) {
                 // Where much is made and removed, some of it is gone by now.
                 Err(error) if is_gone(&error) && !folder.is_empty() => continue,
                 other => other?,

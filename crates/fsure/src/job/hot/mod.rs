@@ -7,7 +7,7 @@ mod tree;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use fsure_os::tracing::{Folder, Place, Source, Tracer, is_in_memory};
+use fsure_os::tracing::{Folder, Source, TracedFolder, Tracer, is_in_memory};
 
 use contents::FolderContents;
 
@@ -117,7 +117,7 @@ pub fn hot(options: &HotOptions, listener: &dyn Listener) -> Result<Hot> {
     let (source, fell_back) = (tracer.source(), tracer.fell_back().map(str::to_owned));
     let seen = tracer.end().context("watch", place)?;
     let (seen_at, unseen): (Vec<_>, Vec<_>) =
-        seen.folders.into_iter().partition(|folder| matches!(folder.place, Place::At(_)));
+        seen.folders.into_iter().partition(|folder| matches!(folder.place, TracedFolder::At(_)));
     let tree = tree::tree(&only(seen_at, &below));
     let (blind, lost) = (seen.blind, seen.lost);
     let advised = Vec::new();
@@ -182,8 +182,8 @@ fn cannot(source: Option<Source>, place: &Path, error: std::io::Error) -> Error 
 /// Those that are in or below one of the folders, all where there are none.
 fn only(folders: Vec<Folder>, below: &[PathBuf]) -> Vec<Folder> {
     let is_asked = |folder: &Folder| match &folder.place {
-        Place::At(path) => below.is_empty() || below.iter().any(|one| path.starts_with(one)),
-        Place::Unseen { .. } => true,
+        TracedFolder::At(path) => below.is_empty() || below.iter().any(|one| path.starts_with(one)),
+        TracedFolder::Unseen { .. } => true,
     };
     folders.into_iter().filter(is_asked).collect()
 }

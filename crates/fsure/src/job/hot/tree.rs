@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
-use fsure_os::tracing::{Counts, Folder, Place, Process};
+use fsure_os::tracing::{Counts, Folder, Process, TracedFolder};
 
 /// A folder that is in use, or has one below it.
 #[derive(Clone, Debug, Default)]
@@ -38,7 +38,7 @@ pub fn durable_ns(counts: &Counts) -> u64 {
 pub(super) fn tree(folders: &[Folder]) -> Node {
     let mut root = Branch::default();
     for folder in folders {
-        let Place::At(path) = &folder.place else { continue };
+        let TracedFolder::At(path) = &folder.place else { continue };
         let mut branch = &mut root;
         for part in path.components().filter(|part| *part != Component::RootDir) {
             branch = branch.children.entry(PathBuf::from(part.as_os_str())).or_default();
@@ -136,7 +136,7 @@ mod tests {
     fn folder(path: &str, fsync_ns: u64, missed_ns: u64) -> Folder {
         let process = Process { name: "p".to_owned(), id: path.len() as u32 };
         Folder {
-            place: Place::At(PathBuf::from(path)),
+            place: TracedFolder::At(PathBuf::from(path)),
             counts: Counts { fsyncs: 1, fsync_ns, missed_ns, ..Counts::default() },
             processes: [process].into(),
         }
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_folder_has_what_is_below_it() {
-        let unseen = Place::Unseen { device: (8, 1), ino: 2 };
+        let unseen = TracedFolder::Unseen { device: (8, 1), ino: 2 };
         let gone = Folder { place: unseen, ..folder("/", 100, 0) };
         let all = [folder("/a/b", 3, 1), folder("/a", 5, 0), folder("/", 1, 0), gone];
         let root = tree(&all);

@@ -152,7 +152,7 @@ pub fn word(folder: &Path, runtime: &Path) -> Option<String> {
 /// The lock of a folder, or who has it.
 fn lock(socket: &Path) -> Result<std::result::Result<LockFile, String>> {
     let name = socket.with_extension(LOCK);
-    Ok(match lock::attempt(&name).context("lock", &name)? {
+    Ok(match lock::try_lock(&name).context("lock", &name)? {
         Attempt::Locked(lock) => Ok(LockFile { name, _lock: lock }),
         Attempt::HeldBy(holder) => Err(holder),
     })

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use fsure_os::mounts::retry_while_busy;
 use fsure_os::ramfs::{Detached, Ram};
-use fsure_os::still::{Still, thaw};
+use fsure_os::still::{FreezeGuard, thaw};
 use fsure_os::zram;
 use serde::{Deserialize, Serialize};
 
@@ -145,7 +145,7 @@ pub(super) fn let_go(entry: &Entry) -> Result<()> {
 pub(super) struct FreezeControl {
     path: PathBuf,
     lock: PathBuf,
-    still: RefCell<Option<Still>>,
+    still: RefCell<Option<FreezeGuard>>,
 }
 
 impl FreezeControl {
@@ -160,7 +160,7 @@ impl FreezeControl {
 
 impl Freeze for FreezeControl {
     fn freeze(&self) -> io::Result<()> {
-        let still = Still::of(&self.path, &self.lock)?;
+        let still = FreezeGuard::of(&self.path, &self.lock)?;
         still.freeze()?;
         self.still.replace(Some(still));
         Ok(())

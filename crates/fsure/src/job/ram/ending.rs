@@ -9,7 +9,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use fsure_os::mounts::retry_while_busy;
-use fsure_os::ramfs::{self, Holder, How};
+use fsure_os::ramfs::{self, HoldKind, Holder};
 
 use super::left::clear;
 use super::session::{NAMED, PAUSE, Session, is_mounted};
@@ -58,7 +58,7 @@ impl Session {
                 hint: Some(format!("first run {}", shell_command("umount", first))),
             });
         }
-        let lasting = |holder: &Holder| ![How::Reads, How::Writes].contains(&holder.how);
+        let lasting = |holder: &Holder| ![HoldKind::Reads, HoldKind::Writes].contains(&holder.how);
         let users: Vec<_> = self.users()?.into_iter().filter(lasting).collect();
         if users.is_empty() { Ok(()) } else { Err(self.in_use(&users)) }
     }
@@ -103,7 +103,7 @@ impl Session {
             }
             if began.elapsed() >= patience {
                 let users = self.users()?;
-                let writes = |user: &Holder| user.how == How::Writes;
+                let writes = |user: &Holder| user.how == HoldKind::Writes;
                 let writers: Vec<_> = users.into_iter().filter(writes).collect();
                 return Err(self.in_use(&writers));
             }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::Path;
 
-use fsure_os::append::{Growing, read};
+use fsure_os::append::{AppendFile, read};
 use fsure_os::path as os_path;
 use serde::{Deserialize, Serialize};
 
@@ -75,7 +75,7 @@ fn append(now: &Path, before: &Path, line: &str) -> std::io::Result<()> {
         os_path::rename(now, before)?;
     }
     // At one stroke: several daemons append.
-    Growing::open(now)?.append(format!("{line}\n").as_bytes())
+    AppendFile::open(now)?.append(format!("{line}\n").as_bytes())
 }
 
 fn text(path: &Path) -> Option<String> {

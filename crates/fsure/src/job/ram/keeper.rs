@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
-use fsure_os::daemon::{Started, begun, terminate};
+use fsure_os::daemon::{DetachedProcess, begun, terminate};
 
 use super::registry::{Registry, Role};
 use super::told::{DaemonEvent, Failed};
@@ -33,10 +33,10 @@ pub struct SelfExec {
 }
 
 impl SelfExec {
-    fn start(&self, role: &str, id: &str) -> Result<Started> {
+    fn start(&self, role: &str, id: &str) -> Result<DetachedProcess> {
         let alone = if self.is_alone { "--alone" } else { "--supervised" };
         let arguments = ["ram", role, id, alone].map(OsString::from);
-        Started::spawn(&self.path, &arguments, !self.is_alone).context("start", &self.path)
+        DetachedProcess::spawn(&self.path, &arguments, !self.is_alone).context("start", &self.path)
     }
 
     /// Starts a keeper, and waits for what becomes of its folder. A signal that asks
@@ -67,7 +67,7 @@ impl SelfExec {
         })
     }
 
-    fn hear(&self, keeper: &mut Started, tell: &dyn Fn(&DaemonEvent)) -> Result<()> {
+    fn hear(&self, keeper: &mut DetachedProcess, tell: &dyn Fn(&DaemonEvent)) -> Result<()> {
         while let Some(line) = keeper.line().context("hear", &self.path)? {
             match serde_json::from_str(&line) {
                 Ok(DaemonEvent::Ready { .. }) => return Ok(()),
@@ -91,7 +91,7 @@ pub struct CallerContext<'a> {
 
 /// A keeper in the place of one that was killed. Where it cannot be started, it is
 /// tried again.
-pub(super) fn restart_supervisor(program: &SelfExec, id: &str) -> Option<Started> {
+pub(super) fn restart_supervisor(program: &SelfExec, id: &str) -> Option<DetachedProcess> {
     program.start("keep", id).ok()
 }
 

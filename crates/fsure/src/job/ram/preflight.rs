@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fsure_os::ramfs::{self, Holder, How, Mounted, Survey, Ways};
+use fsure_os::ramfs::{self, AlternatePaths, HoldKind, Holder, Mounted, Survey};
 use fsure_os::stack::Stack;
 use fsure_os::{machine, path as os_path};
 
@@ -34,7 +34,7 @@ pub struct Facts {
     /// Processes that have something of it open or have their working directory in it.
     pub holders: Vec<Holder>,
     /// Ways by which it is reached beside its path.
-    pub ways: Ways,
+    pub ways: AlternatePaths,
     /// Files in it that are used as disks or as swap.
     pub disks: Vec<PathBuf>,
     /// Bytes of memory that are available without swapping.
@@ -284,7 +284,7 @@ fn users(facts: &Facts) -> Option<Refusal> {
         return Some(refuse(why, "'losetup -d' or 'swapoff' first"));
     }
     let in_the_way: Vec<_> =
-        facts.holders.iter().filter(|holder| holder.how != How::Reads).collect();
+        facts.holders.iter().filter(|holder| holder.how != HoldKind::Reads).collect();
     let first = in_the_way.first()?;
     let named: Vec<_> = in_the_way.iter().take(NAMED).map(ToString::to_string).collect();
     let rest = in_the_way.len().saturating_sub(NAMED);
@@ -294,7 +294,7 @@ fn users(facts: &Facts) -> Option<Refusal> {
         named.join("; ")
     );
     let remedy = match first.how {
-        How::Works | How::Root => "have it work elsewhere ('cd /'), or end it",
+        HoldKind::Works | HoldKind::Root => "have it work elsewhere ('cd /'), or end it",
         _ => "end or stop it, and start it again when the folder is in RAM",
     };
     Some(refuse(why, remedy))
@@ -308,7 +308,8 @@ fn warnings(facts: &Facts) -> Vec<String> {
              the disk side"
         ));
     }
-    let readers: Vec<_> = facts.holders.iter().filter(|holder| holder.how == How::Reads).collect();
+    let readers: Vec<_> =
+        facts.holders.iter().filter(|holder| holder.how == HoldKind::Reads).collect();
     if let Some(first) = readers.first() {
         let count = readers.len();
         warnings.push(format!(
@@ -363,7 +364,7 @@ mod tests {
         plan.refusals.into_iter().map(|refusal| refusal.why).collect()
     }
 
-    fn holder(how: How) -> Holder {
+    fn holder(how: HoldKind) -> Holder {
         Holder { process: 7, command: "vi".into(), how, path: "/srv/work/file".into() }
     }
 
@@ -440,8 +441,8 @@ mod tests {
             (|facts| facts.survey.frozen = vec!["/srv/work/i".into()], "/srv/work/i"),
             (|facts| facts.survey.unread = vec!["/srv/work/u: no".into()], "/srv/work/u"),
             (|facts| facts.disks = vec!["/srv/work/image".into()], "/srv/work/image"),
-            (|facts| facts.holders = vec![holder(How::Writes)], "process 7 (vi) writes to"),
-            (|facts| facts.holders = vec![holder(How::Works)], "works in"),
+            (|facts| facts.holders = vec![holder(HoldKind::Writes)], "process 7 (vi) writes to"),
+            (|facts| facts.holders = vec![holder(HoldKind::Works)], "works in"),
             (|facts| facts.available = Some(400 * MIB), "400.0 MiB"),
             (|facts| facts.free = MIB, "1.0 MiB are free"),
             (|facts| facts.is_foreign = true, ".fsure-ram"),
@@ -483,7 +484,7 @@ mod tests {
     #[test]
     fn what_only_reads_is_no_more_than_told() {
         let mut facts = facts();
-        facts.holders = vec![holder(How::Reads)];
+        facts.holders = vec![holder(HoldKind::Reads)];
         facts.survey.sockets = vec!["/srv/work/s".into()];
         facts.free = 50 * MIB;
         facts.has_own = true;

@@ -234,7 +234,7 @@ impl Registry {
             os_path::make_private_folder(folder).context("make", folder)?;
         }
         let name = self.folder.join("lock");
-        match lock::attempt(&name).context("lock", &name)? {
+        match lock::try_lock(&name).context("lock", &name)? {
             Attempt::Locked(lock) => Ok(lock),
             Attempt::HeldBy(holder) => Err(Error::Usage {
                 message: format!("another folder is just being put into RAM, by {holder}"),
@@ -386,7 +386,7 @@ impl Registry {
         let (home, number, began) = (self.home(id), std::process::id(), Instant::now());
         let name = home.join(role.lock());
         let lock = loop {
-            match lock::attempt(&name).context("lock", &name)? {
+            match lock::try_lock(&name).context("lock", &name)? {
                 Attempt::Locked(lock) => break lock,
                 Attempt::HeldBy(_)
                     if self.process(id, role).is_some() || began.elapsed() > DYING =>
@@ -428,7 +428,7 @@ pub(super) fn load<T: for<'a> Deserialize<'a>>(path: &Path) -> Option<T> {
 pub(super) fn store(path: &Path, value: &impl Serialize) -> Result<()> {
     let text = serde_json::to_string(value).map_err(|why| Error::Internal(why.to_string()))?;
     let write = || {
-        let mut file = plain::Beside::create(path)?;
+        let mut file = plain::AtomicFile::create(path)?;
         writeln!(file, "{text}")?;
         file.finish()
     };
@@ -472,7 +472,7 @@ mod tests {
         assert!(registry.take(id, Role::Worker).unwrap().is_none(), "taken twice");
         drop(lock);
         let name = registry.home(id).join(Role::Worker.lock());
-        let Attempt::Locked(dying) = lock::attempt(&name).unwrap() else { panic!("locked") };
+        let Attempt::Locked(dying) = lock::try_lock(&name).unwrap() else { panic!("locked") };
         os_path::remove(&registry.home(id).join(Role::Worker.file()), false);
         std::thread::scope(|scope| {
             let next = scope.spawn(|| registry.take(id, Role::Worker).unwrap().is_some());

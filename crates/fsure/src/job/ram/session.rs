@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use fsure_os::ramfs::{self, Bare, Detached, Holder, How, Mounted};
+use fsure_os::ramfs::{self, Detached, DetachedView, HoldKind, Holder, Mounted};
 
 use super::asked::Reply;
 use super::backend::{self, FreezeControl};
@@ -38,7 +38,7 @@ pub(super) struct Session {
     pub(super) engine: Option<Engine>,
     /// The RAM side as the engine sees it: what somebody mounts in it is not there, and
     /// what that covers is kept.
-    pub(super) bare: Option<Bare>,
+    pub(super) bare: Option<DetachedView>,
     /// `None` where all is to be looked at with the next generation.
     pub(super) tracker: Option<ChangeTracker>,
     /// The current step, for other threads to read.
@@ -129,7 +129,7 @@ impl Session {
             return Ok(bare.path());
         }
         let (device, path) = (self.mount()?.device, &self.entry.path);
-        let bare = Bare::of(path, device).context("reach by itself", path)?;
+        let bare = DetachedView::of(path, device).context("reach by itself", path)?;
         Ok(self.bare.insert(bare).path())
     }
 
@@ -319,7 +319,7 @@ fn refuse_holders(path: &Path, survey: &ramfs::Survey) -> Result<()> {
             hint: Some("'losetup -d' or 'swapoff' first".to_owned()),
         });
     }
-    let writes = |holder: &Holder| holder.how != How::Reads;
+    let writes = |holder: &Holder| holder.how != HoldKind::Reads;
     let Some(first) = holders.into_iter().find(writes) else { return Ok(()) };
     Err(Error::Usage {
         message: format!("{} is in use: {first}", path.display()),

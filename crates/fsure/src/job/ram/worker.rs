@@ -190,7 +190,7 @@ struct Worker<'a> {
     /// Earliest time of the next attempt to take it out of RAM.
     ending: Instant,
     /// Keepers that were started.
-    keepers: Vec<daemon::Started>,
+    keepers: Vec<daemon::DetachedProcess>,
     /// Told once.
     warned: Option<String>,
     told_needs: memory::Told,

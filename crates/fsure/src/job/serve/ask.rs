@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use fsure_os::block::Block as _;
+use fsure_os::block::VirtualDisk as _;
 use fsure_os::{files, plain};
 use serde::Deserialize;
 

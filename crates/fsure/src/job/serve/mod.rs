@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fsure_os::block::{self, Served};
+use fsure_os::block::{self, ServedDisk};
 use fsure_os::control::Control;
-use fsure_os::files::Front;
+use fsure_os::files::ServedFs;
 
 use crate::crash::{LiveDrive, LiveFolder, SYNCFS};
 use crate::drive::files::Mode;
@@ -52,8 +52,8 @@ pub enum ServeFront {
 /// The front that is being served, with its path.
 enum Fronts {
     Nowhere,
-    File(Served),
-    Folder(Front),
+    File(ServedDisk),
+    Folder(ServedFs),
 }
 
 impl Fronts {

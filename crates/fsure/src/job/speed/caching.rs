@@ -13,7 +13,7 @@ use fsure_os::folder::Root;
 use fsure_os::machine;
 use fsure_os::opener::Opener;
 use fsure_os::path as os_path;
-use fsure_os::read::{Source, Way};
+use fsure_os::read::{OpenFile, ReadMode};
 
 use super::rung::{Refusal, RunContext, RunResult, Stopwatch};
 use super::site::{REQUEST, SpeedWorkspace};
@@ -38,8 +38,8 @@ pub(super) fn measure(
     listener: &dyn Listener,
 ) -> u64 {
     let mut left_out = 0;
-    for way in [Way::Cached, Way::Direct] {
-        let name = if way == Way::Cached { "read cached" } else { "read uncached" };
+    for way in [ReadMode::Cached, ReadMode::Direct] {
+        let name = if way == ReadMode::Cached { "read cached" } else { "read uncached" };
         match Experiment::new(site, cache, way, go).and_then(|experiment| experiment.run(go)) {
             Ok(series) => listener.measured(&ResultLine::Series(series)),
             Err(refusal) => {
@@ -69,30 +69,35 @@ const FILES: [&str; 2] = ["set", "planted"];
 /// One way, made ready.
 struct Experiment<'a> {
     site: &'a SpeedWorkspace,
-    way: Way,
+    way: ReadMode,
     cache: u64,
     set: u64,
     /// The file that was in memory before; open, so that its cached pages can be
     /// counted.
-    planted: Source,
-    stream: Source,
+    planted: OpenFile,
+    stream: OpenFile,
     buffer: Buffer,
     /// Left when this is dropped.
     group: Option<Group>,
 }
 
 impl<'a> Experiment<'a> {
-    fn new(site: &'a SpeedWorkspace, cache: u64, way: Way, go: &RunContext<'_>) -> RunResult<Self> {
+    fn new(
+        site: &'a SpeedWorkspace,
+        cache: u64,
+        way: ReadMode,
+        go: &RunContext<'_>,
+    ) -> RunResult<Self> {
         let (set, planted) = (cache.saturating_mul(SET), cache / PLANTED_SHARE);
         let folder = lay_out(site, set, planted, go)?;
         let (group, cache) = limited(site, cache, set)?;
-        let open = |name: &str, way| -> RunResult<Source> {
+        let open = |name: &str, way| -> RunResult<OpenFile> {
             let opener = Opener::new(Arc::new(Root::open(&folder)?), way);
             let source = opener.open(name.as_bytes(), false)?.0;
             source.let_go();
             Ok(source)
         };
-        let (planted, stream) = (open(FILES[1], Way::Cached)?, open(FILES[0], way)?);
+        let (planted, stream) = (open(FILES[1], ReadMode::Cached)?, open(FILES[0], way)?);
         let buffer = Buffer::new(REQUEST as usize)?;
         Ok(Self { site, way, cache, set, planted, stream, buffer, group })
     }
@@ -119,7 +124,8 @@ impl<'a> Experiment<'a> {
         });
         let cpu_s = run.cpu_s.ok_or_else(no_cpu_time)?;
         Ok(Series {
-            name: if self.way == Way::Cached { "read cached" } else { "read uncached" }.to_owned(),
+            name: if self.way == ReadMode::Cached { "read cached" } else { "read uncached" }
+                .to_owned(),
             target: self.site.target.clone(),
             measured: self.measured(),
             points,
@@ -133,7 +139,7 @@ impl<'a> Experiment<'a> {
 
     fn measured(&self) -> String {
         let how = match self.way {
-            Way::Cached => "through the page cache",
+            ReadMode::Cached => "through the page cache",
             _ if self.stream.is_in_memory() => {
                 "through the page cache, as direct reads are refused here"
             }
@@ -202,7 +208,7 @@ fn limited(site: &SpeedWorkspace, cache: u64, set: u64) -> RunResult<(Option<Gro
 
 /// Reads a file from its beginning to its end.
 fn read(
-    source: &Source,
+    source: &OpenFile,
     buffer: &mut Buffer,
     go: &RunContext<'_>,
     mut done: impl FnMut(u64),

@@ -40,7 +40,7 @@ fn spec(name: String) -> Spec {
 /// The founders' zeros to nowhere.
 struct Void {
     size: u64,
-    void: Option<stream::Void>,
+    void: Option<stream::NullSink>,
     block: Vec<u8>,
 }
 
@@ -50,7 +50,7 @@ impl Rung for Void {
     }
 
     fn prepare(&mut self, _go: &RunContext<'_>) -> RunResult<()> {
-        self.void = Some(stream::Void::open()?);
+        self.void = Some(stream::NullSink::open()?);
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fsure_os::durable::{Method, Writer};
-use fsure_os::mounts::{Mount, Namespace, What};
+use fsure_os::mounts::{Mount, MountKind, Namespace};
 use fsure_os::passthrough::{Passthrough, Server};
 use fsure_os::zram::Zram;
 use fsure_os::{machine, path as os_path, plain, pv};
@@ -155,17 +155,19 @@ impl Stage {
             return Ok(Up { kept: None, top: Top::Zram(zram), ram: None });
         }
         let huge = self.kind == Kind::Ram { huge: true };
-        let ram = space.mount(&What::Ram { bytes: room, huge }, &self.place("ram")?)?;
+        let ram = space.mount(&MountKind::Ram { bytes: room, huge }, &self.place("ram")?)?;
         let below = |name: &str| -> std::io::Result<PathBuf> {
             let path = ram.path().join(name);
             os_path::make_folder(&path).map(|()| path)
         };
         let top = match self.kind {
             Kind::Ram { .. } | Kind::Zram => Top::Nothing,
-            Kind::Bind => Top::Mount(space.mount(&What::Bind(ram.path()), &self.place("folder")?)?),
+            Kind::Bind => {
+                Top::Mount(space.mount(&MountKind::Bind(ram.path()), &self.place("folder")?)?)
+            }
             Kind::Overlay => {
                 let (upper, work) = (below("upper")?, below("work")?);
-                let what = What::Overlay { lower: self.place("lower")?, upper, work };
+                let what = MountKind::Overlay { lower: self.place("lower")?, upper, work };
                 Top::Mount(space.mount(&what, &self.place("folder")?)?)
             }
             Kind::Fuse(server) => {

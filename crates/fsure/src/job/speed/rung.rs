@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use fsure_os::counters::{Counters, Meter};
+use fsure_os::counters::{Counters, DeviceCounters};
 use fsure_os::machine;
 
 use crate::words::ExitCode;
@@ -106,7 +106,7 @@ impl RunContext<'_> {
 
 /// Measures one run: clock, processor and device.
 pub(super) struct Stopwatch<'a> {
-    meter: Option<&'a Meter>,
+    meter: Option<&'a DeviceCounters>,
     device: Option<Counters>,
     cpu: Option<Duration>,
     began: Instant,
@@ -114,7 +114,7 @@ pub(super) struct Stopwatch<'a> {
 
 impl<'a> Stopwatch<'a> {
     /// Begins; the clock last.
-    pub(super) fn start(meter: Option<&'a Meter>) -> Self {
+    pub(super) fn start(meter: Option<&'a DeviceCounters>) -> Self {
         let device = meter.and_then(|meter| meter.read().ok());
         Self { meter, device, cpu: machine::own_time(), began: Instant::now() }
     }

@@ -6,13 +6,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use fsure_os::buffer::Buffer;
-use fsure_os::counters::Meter;
+use fsure_os::counters::DeviceCounters;
 use fsure_os::device::Device;
 use fsure_os::durable::{self, Method, Writer};
 use fsure_os::folder::Root;
 use fsure_os::machine;
 use fsure_os::opener::Opener;
-use fsure_os::read::{Source, Way};
+use fsure_os::read::{OpenFile, ReadMode};
 use fsure_os::scratch::Scratch;
 use fsure_os::{limit, path as os_path, volume};
 
@@ -55,7 +55,7 @@ pub(super) struct SpeedWorkspace {
     /// The file system's type.
     pub(super) kind: String,
     /// Its device's counters; `None` if it has none.
-    pub(super) meter: Option<Meter>,
+    pub(super) meter: Option<DeviceCounters>,
     /// Bytes of a stream.
     pub(super) size: u64,
     /// The reason why the streams are shorter than requested; `None` if they are not.
@@ -89,7 +89,7 @@ impl SpeedWorkspace {
         let kind = volume::of(&tree, b"").map_or_else(|_| "unknown".to_owned(), |v| v.kind);
         let path = scratch.path().to_owned();
         let room = machine::free_bytes(&path).context("ask for free space in", &path)?;
-        let meter = Meter::of(&path).ok().flatten();
+        let meter = DeviceCounters::of(&path).ok().flatten();
         let (share, small) = (room / SPACE_SHARE, room / SPACE_SHARE / SMALL_SHARE);
         let mut site = Self {
             target: super::text(&folder),
@@ -231,7 +231,7 @@ impl SpeedWorkspace {
     }
 
     /// Opens the file that is read.
-    pub(super) fn open_stream(&self, first: Way) -> std::io::Result<Source> {
+    pub(super) fn open_stream(&self, first: ReadMode) -> std::io::Result<OpenFile> {
         Ok(Opener::new(Arc::clone(&self.tree), first).open(STREAM.as_bytes(), false)?.0)
     }
 

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use fsure_os::buffer::Buffer;
-use fsure_os::durable::{self, Folder, Method, Writer};
+use fsure_os::durable::{self, DurableFolder, Method, Writer};
 use fsure_os::folder::Root;
 use fsure_os::opener::Opener;
-use fsure_os::read::Way;
+use fsure_os::read::ReadMode;
 
 use super::rung::{FILES_PER_S, Refusal, Run, RunContext, RunResult, Rung, Spec, Stopwatch};
 use super::site::{GRAIN, SpeedWorkspace};
@@ -38,11 +38,11 @@ pub(super) fn rungs(site: &Arc<SpeedWorkspace>) -> Vec<Box<dyn Rung>> {
 }
 
 /// A folder of a rung's own.
-fn folder(site: &SpeedWorkspace, files: u64, name: &str) -> RunResult<Folder> {
+fn folder(site: &SpeedWorkspace, files: u64, name: &str) -> RunResult<DurableFolder> {
     if files == 0 {
         return Err(Refusal::NotHere("too little space for small files".to_owned()));
     }
-    Ok(Folder::create(&site.path().join(name))?)
+    Ok(DurableFolder::create(&site.path().join(name))?)
 }
 
 struct Create {
@@ -51,7 +51,7 @@ struct Create {
     /// Folders of the runs so far. They stay until the rung is done: ext4 does not
     /// reuse an inode that was freed in the last seconds, and scans all of those for
     /// each new file (measured: 1,400 files a second for 35,000).
-    folders: Vec<Folder>,
+    folders: Vec<DurableFolder>,
 }
 
 impl Create {
@@ -105,7 +105,7 @@ struct Replace {
     site: Arc<SpeedWorkspace>,
     files: u64,
     /// There from the first run on.
-    folder: Option<Folder>,
+    folder: Option<DurableFolder>,
 }
 
 impl Rung for Replace {
@@ -164,7 +164,7 @@ struct ReadCold {
     files: u64,
     opener: Option<Opener>,
     /// Gone with this.
-    folder: Option<Folder>,
+    folder: Option<DurableFolder>,
     is_direct: bool,
 }
 
@@ -182,9 +182,9 @@ impl ReadCold {
     }
 
     /// One of the readers: which way the worst of its reads took.
-    fn read(&self, next: &AtomicUsize, go: &RunContext<'_>) -> RunResult<Way> {
+    fn read(&self, next: &AtomicUsize, go: &RunContext<'_>) -> RunResult<ReadMode> {
         let opener = self.opener.as_ref().expect("prepared before it is run");
-        let (mut buffer, mut worst) = (Buffer::new(GRAIN as usize)?, Way::Direct);
+        let (mut buffer, mut worst) = (Buffer::new(GRAIN as usize)?, ReadMode::Direct);
         loop {
             let file = next.fetch_add(1, Ordering::Relaxed);
             if file as u64 >= self.files {
@@ -208,7 +208,7 @@ impl Rung for ReadCold {
         }
         let folder = folder(&self.site, self.files, "cold")?;
         self.make(folder.path(), go)?;
-        self.opener = Some(Opener::new(Arc::new(Root::open(folder.path())?), Way::Direct));
+        self.opener = Some(Opener::new(Arc::new(Root::open(folder.path())?), ReadMode::Direct));
         self.folder = Some(folder);
         Ok(())
     }
@@ -224,10 +224,10 @@ impl Rung for ReadCold {
             let each = || self.read(&next, go);
             let readers: Vec<_> = (0..self.site.readers()).map(|_| scope.spawn(each)).collect();
             let ways = readers.into_iter().map(|reader| reader.join().expect("a reader"));
-            ways.reduce(|one, other| Ok(one?.max(other?))).unwrap_or(Ok(Way::Direct))
+            ways.reduce(|one, other| Ok(one?.max(other?))).unwrap_or(Ok(ReadMode::Direct))
         })?;
         let run = watch.stop(self.files);
-        self.is_direct &= way == Way::Direct
+        self.is_direct &= way == ReadMode::Direct
             && run.device.is_none_or(|device| device.read_bytes >= self.files * GRAIN);
         Ok(run)
     }

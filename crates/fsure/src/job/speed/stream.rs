@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use fsure_os::buffer::Buffer;
 use fsure_os::durable::{self, Method, Writer};
 use fsure_os::path as os_path;
-use fsure_os::read::{Source, Way};
+use fsure_os::read::{OpenFile, ReadMode};
 
 use super::memory::PV_BLOCK;
 use super::rung::{MIB_PER_S, Refusal, Run, RunContext, RunResult, Rung, Spec, Stopwatch};
@@ -165,7 +165,7 @@ struct ReadCached {
 }
 
 impl ReadCached {
-    fn read(&mut self, source: &Source, go: &RunContext<'_>) -> RunResult<()> {
+    fn read(&mut self, source: &OpenFile, go: &RunContext<'_>) -> RunResult<()> {
         let buffer = self.buffer.as_mut().expect("prepared before it is run");
         let mut at = 0;
         while at < self.site.size {
@@ -189,7 +189,7 @@ impl Rung for ReadCached {
     }
 
     fn once(&mut self, go: &RunContext<'_>) -> RunResult<Run> {
-        let source = self.site.open_stream(Way::Cached)?;
+        let source = self.site.open_stream(ReadMode::Cached)?;
         self.read(&source, go)?;
         self.is_proven &= source.in_memory().is_some_and(|bytes| bytes >= self.site.size);
         let site = Arc::clone(&self.site);
@@ -220,7 +220,7 @@ struct ReadDirect {
 /// The observations of the runs, the worst of all.
 #[derive(Clone, Copy)]
 struct Seen {
-    way: Way,
+    way: ReadMode,
     /// True if the device's counter moved by what was read; `None` without a counter.
     device: Option<bool>,
     /// True if nothing of it was in memory before.
@@ -229,10 +229,10 @@ struct Seen {
 
 impl ReadDirect {
     /// Reads all of it, each reader what comes next.
-    fn read(&mut self, source: &Source, go: &RunContext<'_>) -> RunResult<Way> {
+    fn read(&mut self, source: &OpenFile, go: &RunContext<'_>) -> RunResult<ReadMode> {
         let (next, size) = (AtomicU64::new(0), self.site.size);
-        let each = |buffer: &mut Buffer| -> RunResult<Way> {
-            let mut worst = Way::Direct;
+        let each = |buffer: &mut Buffer| -> RunResult<ReadMode> {
+            let mut worst = ReadMode::Direct;
             loop {
                 let at = next.fetch_add(REQUEST, Ordering::Relaxed);
                 if at >= size {
@@ -247,7 +247,7 @@ impl ReadDirect {
             let readers: Vec<_> =
                 self.buffers.iter_mut().map(|buffer| scope.spawn(move || each(buffer))).collect();
             let ways = readers.into_iter().map(|reader| reader.join().expect("a reader"));
-            ways.reduce(|one, other| Ok(one?.max(other?))).unwrap_or(Ok(Way::Direct))
+            ways.reduce(|one, other| Ok(one?.max(other?))).unwrap_or(Ok(ReadMode::Direct))
         })
     }
 }
@@ -268,7 +268,7 @@ impl Rung for ReadDirect {
     }
 
     fn once(&mut self, go: &RunContext<'_>) -> RunResult<Run> {
-        let source = self.site.open_stream(Way::Direct)?;
+        let source = self.site.open_stream(ReadMode::Direct)?;
         source.let_go();
         let was_out = source.in_memory() == Some(0);
         let site = Arc::clone(&self.site);
@@ -288,17 +288,17 @@ impl Rung for ReadDirect {
 
     fn measured(&self) -> String {
         let how = match self.seen.map(|seen| seen.way) {
-            None | Some(Way::Direct) => "past the page cache (direct)",
-            Some(Way::DontCache) => "through the page cache, left empty (don't-cache)",
-            Some(Way::Dropped) => "through the page cache, emptied before and after (dropped)",
-            Some(Way::Cached) => "through the page cache (direct reads are refused here)",
+            None | Some(ReadMode::Direct) => "past the page cache (direct)",
+            Some(ReadMode::DontCache) => "through the page cache, left empty (don't-cache)",
+            Some(ReadMode::Dropped) => "through the page cache, emptied before and after (dropped)",
+            Some(ReadMode::Cached) => "through the page cache (direct reads are refused here)",
         };
         let proof = match self.seen {
             Some(Seen { device: Some(true), .. }) => "the device's counter shows all of it",
             Some(Seen { device: Some(false), .. }) => {
                 "the device's counter shows less: part of it came from memory"
             }
-            Some(Seen { way: Way::Direct, .. }) => {
+            Some(Seen { way: ReadMode::Direct, .. }) => {
                 "there is no device with a counter that could show it"
             }
             Some(Seen { was_out: true, .. }) => "nothing of it was in memory before",

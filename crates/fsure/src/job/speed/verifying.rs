@@ -80,7 +80,7 @@ impl Rung for Verify {
     }
 
     fn once(&mut self, go: &RunContext<'_>) -> RunResult<Run> {
-        self.site.open_stream(fsure_os::read::Way::Direct)?.let_go();
+        self.site.open_stream(fsure_os::read::ReadMode::Direct)?.let_go();
         let watch = Stopwatch::start(self.site.meter.as_ref());
         let outcome = verify(&self.place, &Options::default(), &SilentStop(go));
         let run = watch.stop(self.site.size);

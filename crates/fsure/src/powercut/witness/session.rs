@@ -194,7 +194,7 @@ impl Witness<'_> {
 struct WriterSession {
     state: Mutex<State>,
     changed: Condvar,
-    file: fsure_os::append::Growing,
+    file: fsure_os::append::AppendFile,
 }
 
 struct State {

@@ -6,7 +6,7 @@ mod json;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use fsure_os::tracing::{Counts, Folder, Place, Source};
+use fsure_os::tracing::{Counts, Folder, Source, TracedFolder};
 
 pub use json::{advice_lines, folder_lines, summary_line};
 
@@ -142,8 +142,8 @@ fn shown_path(path: &Path) -> String {
 /// A folder that no path leads to, by its numbers.
 fn name_of(folder: &Folder) -> String {
     match &folder.place {
-        Place::At(path) => shown_path(path),
-        Place::Unseen { device: (major, minor), ino } => {
+        TracedFolder::At(path) => shown_path(path),
+        TracedFolder::Unseen { device: (major, minor), ino } => {
             format!("<deleted or not visible> {major}:{minor}:{ino}")
         }
     }

@@ -22,7 +22,7 @@ fn hot(source: Source) -> Hot {
     let seen = FolderUse { durable: 180.0, size: Some(1 << 20), ..FolderUse::default() };
     let said = advice::advise(&seen);
     let unseen = Folder {
-        place: Place::Unseen { device: (254, 0), ino: 12 },
+        place: TracedFolder::Unseen { device: (254, 0), ino: 12 },
         counts: Counts { writes: 1, bytes_written: 4096, ..Counts::default() },
         processes: BTreeSet::new(),
     };

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use crate::files::{Answer, Attributes, Files, ROOT, Sort};
+use crate::files::{Attributes, FsResult, ROOT, Sort, VirtualFs};
 
 /// Bytes that are copied at once.
 const PIECE: usize = 1 << 20;
@@ -14,7 +14,7 @@ const PIECE: usize = 1 << 20;
 /// group would then mean another one: that of this process.
 const MODE: u32 = 0o777;
 
-pub(crate) fn copy_out(files: &impl Files, to: &Path) -> io::Result<()> {
+pub(crate) fn copy_out(files: &impl VirtualFs, to: &Path) -> io::Result<()> {
     let mut copy = Copy { files, made: HashMap::new() };
     copy.folder(ROOT, to)
 }
@@ -25,7 +25,7 @@ struct Copy<'a, F> {
     made: HashMap<u64, PathBuf>,
 }
 
-impl<F: Files> Copy<'_, F> {
+impl<F: VirtualFs> Copy<'_, F> {
     fn folder(&mut self, inode: u64, to: &Path) -> io::Result<()> {
         fs::create_dir(to)?;
         for name in told(self.files.list(inode))? {
@@ -65,6 +65,6 @@ impl<F: Files> Copy<'_, F> {
     }
 }
 
-fn told<T>(answer: Answer<T>) -> io::Result<T> {
+fn told<T>(answer: FsResult<T>) -> io::Result<T> {
     answer.map_err(|refusal| io::Error::other(format!("the file system is not sound: {refusal:?}")))
 }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use fuser::{BackgroundSession, Config, Session, SessionACL};
 
-use crate::files::{Clocked, Files};
+use crate::files::{Clocked, VirtualFs};
 pub(crate) use copy::copy_out;
 pub(super) use fuse::{Kind, mount_by_right};
 pub(super) use guard::keep_only;
@@ -28,7 +28,7 @@ use view::View;
 const REMEDY: &str = "a front needs /dev/fuse, and root, or user name spaces and a /dev/fuse that \
                       this user may open (chmod 666 /dev/fuse), or fusermount3 (package fuse3)";
 
-pub(crate) struct Front {
+pub(crate) struct ServedFs {
     place: PathBuf,
     seen: Seen,
 }
@@ -43,14 +43,14 @@ enum Seen {
     },
 }
 
-impl fmt::Debug for Front {
+impl fmt::Debug for ServedFs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Front").field(&self.place).finish()
     }
 }
 
-impl Front {
-    pub(crate) fn private(files: Arc<Clocked<impl Files>>, at: &Path) -> io::Result<Self> {
+impl ServedFs {
+    pub(crate) fn private(files: Arc<Clocked<impl VirtualFs>>, at: &Path) -> io::Result<Self> {
         let place = at.canonicalize()?;
         let (space, device) = match Space::with_mount(&place) {
             Ok(made) => made,
@@ -67,13 +67,13 @@ impl Front {
         Ok(Self { place, seen: Seen::By(Some(space), Some(session)) })
     }
 
-    pub(crate) fn public(files: Arc<Clocked<impl Files>>, at: &Path) -> io::Result<Self> {
+    pub(crate) fn public(files: Arc<Clocked<impl VirtualFs>>, at: &Path) -> io::Result<Self> {
         let place = at.canonicalize()?;
         require_unused(&place)?;
         Self::shown(files, &place).map_err(|error| refused(&error.to_string()))
     }
 
-    fn shown(files: Arc<Clocked<impl Files>>, place: &Path) -> io::Result<Self> {
+    fn shown(files: Arc<Clocked<impl VirtualFs>>, place: &Path) -> io::Result<Self> {
         let (acl, options) = if rustix::process::geteuid().is_root() {
             (SessionACL::All, ",default_permissions,allow_other")
         } else {
@@ -112,7 +112,7 @@ pub(crate) fn owner() -> (u32, u32) {
     (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw())
 }
 
-impl Drop for Front {
+impl Drop for ServedFs {
     fn drop(&mut self) {
         let Seen::By(space, session) = &mut self.seen else { return };
         let is_ended = space.take().is_none_or(|space| space.end().is_ok());

@@ -1,4 +1,4 @@
-//! The server: each request of the kernel's becomes one of [`Files`].
+//! The server: each request of the kernel's becomes one of [`VirtualFs`].
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -14,7 +14,8 @@ use fuser::{
 };
 
 use crate::files::{
-    Answer, Attributes, Clocked, Files, Name, New, Ranging, Refusal, Renaming, Setting, Sort, When,
+    Attributes, Clocked, FsResult, Name, New, Ranging, Refusal, Renaming, Setting, Sort, VirtualFs,
+    When,
 };
 
 /// Nothing changes here but through the kernel.
@@ -37,7 +38,7 @@ struct Known {
     listings: HashMap<u64, Arc<Vec<Name>>>,
 }
 
-impl<F: Files> View<F> {
+impl<F: VirtualFs> View<F> {
     pub(super) fn new(files: Arc<Clocked<F>>) -> Self {
         Self { files, known: Mutex::default(), next_listing: AtomicU64::new(1) }
     }
@@ -46,7 +47,7 @@ impl<F: Files> View<F> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn say_entry(&self, answer: Answer<Attributes>, reply: ReplyEntry) {
+    fn say_entry(&self, answer: FsResult<Attributes>, reply: ReplyEntry) {
         match answer {
             Ok(found) => {
                 *self.known().told.entry(found.inode).or_default() += 1;
@@ -56,12 +57,12 @@ impl<F: Files> View<F> {
         }
     }
 
-    fn make(&self, parent: INodeNo, name: &OsStr, new: &New<'_>) -> Answer<Attributes> {
+    fn make(&self, parent: INodeNo, name: &OsStr, new: &New<'_>) -> FsResult<Attributes> {
         self.files.with(|files, now| files.make(now, (parent.0, name), new))
     }
 
     /// Takes the names of a folder for a listing that begins, or begins again.
-    fn list(&self, inode: INodeNo, handle: u64) -> Answer<()> {
+    fn list(&self, inode: INodeNo, handle: u64) -> FsResult<()> {
         let mut names = self.files.with(|files, _| files.list(inode.0))?;
         let itself =
             [".", ".."].map(|name| Name { inode: inode.0, sort: Sort::Folder, name: name.into() });
@@ -132,21 +133,21 @@ fn new<'a>(sort: Sort, request: &Request, mode: u32, target: &'a OsStr) -> New<'
     New { sort, mode: mode & 0o7777, uid: request.uid(), gid: request.gid(), target }
 }
 
-fn say(answer: Answer<()>, reply: ReplyEmpty) {
+fn say(answer: FsResult<()>, reply: ReplyEmpty) {
     match answer {
         Ok(()) => reply.ok(),
         Err(refusal) => reply.error(number(refusal)),
     }
 }
 
-fn say_attributes(answer: Answer<Attributes>, reply: ReplyAttr) {
+fn say_attributes(answer: FsResult<Attributes>, reply: ReplyAttr) {
     match answer {
         Ok(found) => reply.attr(&FOR_EVER, &attributes(&found)),
         Err(refusal) => reply.error(number(refusal)),
     }
 }
 
-impl<F: Files> Filesystem for View<F> {
+impl<F: VirtualFs> Filesystem for View<F> {
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         self.say_entry(self.files.with(|files, _| files.look_up(parent.0, name)), reply);
     }

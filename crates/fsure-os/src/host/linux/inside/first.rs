@@ -24,7 +24,7 @@ use rustix::process::{
 use rustix::termios::tcsetpgrp;
 
 use crate::family::NOT_STARTED;
-use crate::inside::Cover;
+use crate::inside::Overlay;
 
 /// As a shell says it, like [`NOT_STARTED`].
 const NOT_FOUND: u8 = 127;
@@ -113,7 +113,7 @@ pub(super) struct Plan {
 
 impl Plan {
     pub(super) fn new(
-        covers: &[Cover],
+        covers: &[Overlay],
         modes: &[(u32, u32, u32)],
         command: &[OsString],
         has_terminal: bool,
@@ -121,7 +121,7 @@ impl Plan {
         let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
         let mut prepared = Vec::new();
         for (cover, (mode, uid, gid)) in covers.iter().zip(modes) {
-            let Cover { bytes, names, .. } = cover;
+            let Overlay { bytes, names, .. } = cover;
             let plain = format!("size={bytes},nr_inodes={names},mode={mode:o},uid={uid},gid={gid}");
             let huge = format!("{plain},huge=within_size");
             let place = CString::new(cover.place.as_os_str().as_bytes())?;

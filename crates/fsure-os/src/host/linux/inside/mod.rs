@@ -27,7 +27,7 @@ use rustix::termios::{isatty, tcgetpgrp, tcsetpgrp};
 
 use super::ready;
 use super::relay::Relay;
-use crate::inside::{Cover, Ended};
+use crate::inside::{Ended, Overlay};
 use first::{Plan, Word};
 pub(super) use first::{copy, put};
 
@@ -36,7 +36,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// Name spaces, and their first process.
 #[derive(Debug)]
-pub(crate) struct Inside {
+pub(crate) struct MountSandbox {
     first: Pid,
     /// Readable once the first process has ended, and with it all others.
     alive: OwnedFd,
@@ -52,8 +52,8 @@ pub(crate) struct Inside {
     is_in_front: AtomicBool,
 }
 
-impl Inside {
-    pub(crate) fn enter(covers: &[Cover], command: &[OsString]) -> io::Result<Self> {
+impl MountSandbox {
+    pub(crate) fn enter(covers: &[Overlay], command: &[OsString]) -> io::Result<Self> {
         let mut disks = Vec::new();
         for cover in covers {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -219,7 +219,7 @@ impl Inside {
     }
 }
 
-impl Drop for Inside {
+impl Drop for MountSandbox {
     fn drop(&mut self) {
         let _ = kill_process(self.first, Signal::KILL);
         while let Err(Errno::INTR) = waitpid(Some(self.first), WaitOptions::empty()) {}

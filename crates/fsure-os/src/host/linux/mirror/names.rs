@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use super::{MASK, Side, covered, each_name, facts, stat_at};
 use crate::host::folder::{c_string, is_denied};
-use crate::mirror::Facts;
+use crate::mirror::CopyStat;
 
 /// A directory of up to this size is listed to learn which of several names are in it. To
 /// look a name up that is not there takes a lock for which a program that changes the
@@ -25,7 +25,7 @@ impl Side {
         &self,
         path: &[u8],
         names: &[&[u8]],
-    ) -> io::Result<(Facts, Vec<Option<Facts>>)> {
+    ) -> io::Result<(CopyStat, Vec<Option<CopyStat>>)> {
         let folder = self.open_at(path, OFlags::PATH | OFlags::DIRECTORY)?;
         let own = facts(&rustix::fs::statx(&folder, c"", AtFlags::EMPTY_PATH, MASK)?);
         let there = match names.len() > 1 && own.size <= LISTED_SIZE_MAX {

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FileType, Statx, StatxFlags};
 
-use crate::ramfs::{Elsewhere, Holder, How, Mounted};
+use crate::ramfs::{Elsewhere, HoldKind, Holder, Mounted};
 
 /// Bits of the mode of a link in `/proc/N/fd` and `/proc/N/map_files`: what is
 /// behind it is open for writing.
@@ -28,7 +28,7 @@ pub fn holders(except: &[u32], is_meant: &dyn Fn(u64, u64) -> bool) -> io::Resul
     let mut found = BTreeSet::new();
     for process in processes()?.into_iter().filter(|process| !except.contains(process)) {
         let home = PathBuf::from(format!("/proc/{process}"));
-        let mut say = |how: How, link: &Path| {
+        let mut say = |how: HoldKind, link: &Path| {
             let path = fs::read_link(link).unwrap_or_default();
             found.insert(Holder { process, command: command(process), how, path });
         };
@@ -38,7 +38,7 @@ pub fn holders(except: &[u32], is_meant: &dyn Fn(u64, u64) -> bool) -> io::Resul
         };
         // A thread can have a working folder of its own.
         for task in entries(&home.join("task")) {
-            for (name, how) in [("cwd", How::Works), ("root", How::Root)] {
+            for (name, how) in [("cwd", HoldKind::Works), ("root", HoldKind::Root)] {
                 let link = task.path().join(name);
                 if is_meant(&link).is_some() {
                     say(how, &link);
@@ -53,9 +53,9 @@ pub fn holders(except: &[u32], is_meant: &dyn Fn(u64, u64) -> bool) -> io::Resul
                 let writes = fs::symlink_metadata(&link).is_ok_and(|is| is.mode() & WRITES != 0);
                 say(
                     match (FileType::from_raw_mode(is.stx_mode.into()).is_dir(), writes) {
-                        (true, _) => How::Folder,
-                        (false, true) => How::Writes,
-                        (false, false) => How::Reads,
+                        (true, _) => HoldKind::Folder,
+                        (false, true) => HoldKind::Writes,
+                        (false, false) => HoldKind::Reads,
                     },
                     &link,
                 );

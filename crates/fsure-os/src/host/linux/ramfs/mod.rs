@@ -112,12 +112,12 @@ impl Detached {
 /// A file system in its place as it is without what is mounted in it, now or later. As
 /// long as this is there, its mount in that place is in use.
 #[derive(Debug)]
-pub struct Bare {
+pub struct DetachedView {
     clone: Detached,
     _place: OwnedFd,
 }
 
-impl Bare {
+impl DetachedView {
     /// Of what is mounted on a folder, if it is the file system that `stat` numbers so.
     pub fn of(folder: &Path, device: u64) -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FileType, Statx, StatxAttributes, StatxFlags};
 
-use crate::ramfs::{Look, Survey};
+use crate::ramfs::{Survey, SurveyEntry};
 
 /// tmpfs takes memory by these.
 const PAGE: u64 = 4096;
@@ -98,7 +98,7 @@ fn enter(
     }
     let changed = &is.stx_ctime;
     let changed = i128::from(changed.tv_sec) * 1_000_000_000 + i128::from(changed.tv_nsec);
-    survey.looks.insert(below, Look { inode: is.stx_ino, size: is.stx_size, changed });
+    survey.looks.insert(below, SurveyEntry { inode: is.stx_ino, size: is.stx_size, changed });
 }
 
 /// Returns the bytes that a file takes in memory. Fewer blocks than bytes are holes, unless

@@ -1,17 +1,17 @@
 //! Finds the ways other than its own path by which a folder is reached: what is mounted
-//! over that path is not in those. See [`crate::ramfs::Ways`].
+//! over that path is not in those. See [`crate::ramfs::AlternatePaths`].
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::holders::elsewhere;
 use super::table::{mount_at, mounts};
-use crate::ramfs::{Mounted, Ways};
+use crate::ramfs::{AlternatePaths, Mounted};
 
 /// Looks for them. What is mounted below `ours` is not meant.
-pub fn ways(folder: &Path, ours: &Path) -> io::Result<Ways> {
+pub fn ways(folder: &Path, ours: &Path) -> io::Result<AlternatePaths> {
     let mount = mount_at(folder)?;
-    let Ok(below) = folder.strip_prefix(&mount.point) else { return Ok(Ways::default()) };
+    let Ok(below) = folder.strip_prefix(&mount.point) else { return Ok(AlternatePaths::default()) };
     let inner = mount.root.join(below);
     let leads = |other: &Mounted| leads(&mount, &inner, other) && !other.point.starts_with(ours);
     let here = mounts(None)?.into_iter().filter(|other| other.id != mount.id && leads(other));
@@ -27,7 +27,7 @@ pub fn ways(folder: &Path, ours: &Path) -> io::Result<Ways> {
         mount_at(&path).is_ok_and(|there| there.id == other.id).then_some(path)
     });
     let here: Vec<PathBuf> = here.collect();
-    Ok(Ways { here, elsewhere: elsewhere(&leads)? })
+    Ok(AlternatePaths { here, elsewhere: elsewhere(&leads)? })
 }
 
 /// Returns true if a process can write by the mount `other` to what is below the folder

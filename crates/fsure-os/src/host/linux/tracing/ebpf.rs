@@ -17,7 +17,7 @@ use aya::{Btf, Ebpf, EbpfLoader, Pod};
 
 use super::names::{Key, Name, Namer};
 use super::{Folders, calls};
-use crate::tracing::{Counts, Process, Seen};
+use crate::tracing::{Counts, Process, TraceReport};
 
 /// `struct counts` of `hot.bpf.c`.
 #[repr(C)]
@@ -141,7 +141,7 @@ impl Kernel {
         }
     }
 
-    pub(super) fn end(mut self) -> io::Result<Seen> {
+    pub(super) fn end(mut self) -> io::Result<TraceReport> {
         // Without their programs the maps stand still.
         for (_, program) in self.programs.programs_mut() {
             if let Ok(program) = <&mut BtfTracePoint>::try_from(program) {
@@ -170,7 +170,7 @@ impl Kernel {
         }
         let mut lost = self.lost()?;
         lost.extend((nowhere > 0).then_some((NOWHERE, nowhere)));
-        Ok(Seen { folders: folders.all(), blind: self.blind, lost })
+        Ok(TraceReport { folders: folders.all(), blind: self.blind, lost })
     }
 
     fn processes(&self) -> io::Result<BTreeMap<Key, BTreeSet<Process>>> {

@@ -18,7 +18,7 @@ use std::time::Duration;
 use ebpf::Kernel;
 use notify::Notify;
 
-use crate::tracing::{Counts, Folder, Place, Process, Seen, Source};
+use crate::tracing::{Counts, Folder, Process, Source, TraceReport, TracedFolder};
 
 /// See [`crate::tracing::Tracer`].
 pub(crate) struct Tracer {
@@ -65,7 +65,7 @@ impl Tracer {
         }
     }
 
-    pub(crate) fn end(self) -> io::Result<Seen> {
+    pub(crate) fn end(self) -> io::Result<TraceReport> {
         match self.watching {
             Watching::Kernel(kernel) => kernel.end(),
             Watching::Notify(notify) => notify.end(),
@@ -75,10 +75,10 @@ impl Tracer {
 
 /// The folders that were seen, each place once: a folder can have had several numbers.
 #[derive(Default)]
-struct Folders(BTreeMap<Place, Folder>);
+struct Folders(BTreeMap<TracedFolder, Folder>);
 
 impl Folders {
-    fn add(&mut self, place: Place, counts: &Counts, by: impl IntoIterator<Item = Process>) {
+    fn add(&mut self, place: TracedFolder, counts: &Counts, by: impl IntoIterator<Item = Process>) {
         let folder = self.0.entry(place.clone()).or_insert_with(|| Folder {
             place,
             counts: Counts::default(),

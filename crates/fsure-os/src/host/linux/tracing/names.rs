@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, StatxFlags};
 
 use super::super::mount::{self, Mount};
-use crate::tracing::Place;
+use crate::tracing::TracedFolder;
 
 /// A folder, as the kernel reports it: `struct folder` of `hot.bpf.c`.
 #[repr(C)]
@@ -83,11 +83,16 @@ impl Namer {
 
     /// Returns the current place of a folder. If several paths lead to it, as with a bind
     /// mount, one that is below one of `folders` is preferred: those were requested.
-    pub(super) fn place(&self, key: &Key, name: Option<&Name>, folders: &[PathBuf]) -> Place {
+    pub(super) fn place(
+        &self,
+        key: &Key,
+        name: Option<&Name>,
+        folders: &[PathBuf],
+    ) -> TracedFolder {
         let device = key.device();
         let path = name.and_then(|name| name.0.as_deref());
         let found = path.and_then(|path| self.find(device, key.ino, path, folders));
-        found.map_or(Place::Unseen { device, ino: key.ino }, Place::At)
+        found.map_or(TracedFolder::Unseen { device, ino: key.ino }, TracedFolder::At)
     }
 
     fn find(
@@ -169,17 +174,17 @@ mod tests {
         let (major, minor) = mount.device;
         let dev = u64::from(major) << 20 | u64::from(minor);
         let key = Key { inode: 0, ino: opened.metadata().unwrap().ino(), dev };
-        assert_eq!(namer.place(&key, Some(&name), &[]), Place::At(path.clone()));
-        let unseen = Place::Unseen { device: mount.device, ino: key.ino };
+        assert_eq!(namer.place(&key, Some(&name), &[]), TracedFolder::At(path.clone()));
+        let unseen = TracedFolder::Unseen { device: mount.device, ino: key.ino };
         assert_eq!(namer.place(&key, None, &[]), unseen);
         // A bind mount that is newer leads there, too.
         let point = format!("/proc/self/root{}", mount.point);
         let other = Path::new(&point).join(inside);
         let mut both = Namer::new().unwrap();
         both.0.push(Mount { point, ..mount });
-        assert_eq!(both.place(&key, Some(&name), &[]), Place::At(other));
+        assert_eq!(both.place(&key, Some(&name), &[]), TracedFolder::At(other));
         let asked = [path.parent().unwrap().to_owned()];
-        assert_eq!(both.place(&key, Some(&name), &asked), Place::At(path.clone()));
+        assert_eq!(both.place(&key, Some(&name), &asked), TracedFolder::At(path.clone()));
         // Another one by its name, while the first is still open.
         std::fs::remove_dir(&path).unwrap();
         std::fs::create_dir(&path).unwrap();
@@ -188,6 +193,6 @@ mod tests {
         assert!(below(&path) && below(path.parent().unwrap()) && !below(&path.join("b")));
         assert!(namer.was_below(&key, None, &[]) && !namer.was_below(&key, None, &[path]));
         let elsewhere = Key { dev: dev + 1, ..key };
-        assert!(matches!(namer.place(&elsewhere, Some(&name), &[]), Place::Unseen { .. }));
+        assert!(matches!(namer.place(&elsewhere, Some(&name), &[]), TracedFolder::Unseen { .. }));
     }
 }

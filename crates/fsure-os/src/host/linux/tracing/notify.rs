@@ -17,7 +17,7 @@ use rustix::fs::{CWD, OFlags};
 use super::super::fanotify::{Event, Group, Handle, system_of};
 use super::super::mount;
 use super::Folders;
-use crate::tracing::{Counts, Place, Process, Seen};
+use crate::tracing::{Counts, Process, TraceReport, TracedFolder};
 
 const EVENTS: u64 = libc::FAN_ACCESS | libc::FAN_MODIFY;
 
@@ -131,13 +131,13 @@ impl Notify {
         })
     }
 
-    pub(super) fn end(mut self) -> io::Result<Seen> {
+    pub(super) fn end(mut self) -> io::Result<TraceReport> {
         self.take()?;
         let mut folders = Folders::default();
         for (id, told) in self.told {
             let place = self.marked.place(&id);
             // Where it was nobody knows any more.
-            if self.is_of_all || matches!(place, Place::At(_)) {
+            if self.is_of_all || matches!(place, TracedFolder::At(_)) {
                 folders.add(place, &told.counts, told.processes);
             }
         }
@@ -145,17 +145,19 @@ impl Notify {
             0 => vec![],
             count => vec![("events, in overflows of the kernel's queue", count)],
         };
-        Ok(Seen { folders: folders.all(), blind: self.blind, lost })
+        Ok(TraceReport { folders: folders.all(), blind: self.blind, lost })
     }
 }
 
 impl Marked {
-    fn place(&self, id: &Id) -> Place {
-        let unseen = Place::Unseen { device: (0, 0), ino: 0 };
+    fn place(&self, id: &Id) -> TracedFolder {
+        let unseen = TracedFolder::Unseen { device: (0, 0), ino: 0 };
         match self {
             Self::FileSystems(all) => all.get(&id.0).map_or(unseen, |root| place_by(root, &id.1)),
             Self::Folders(all) => match all.get(id) {
-                Some(path) if id_of(path).is_ok_and(|now| now == *id) => Place::At(path.clone()),
+                Some(path) if id_of(path).is_ok_and(|now| now == *id) => {
+                    TracedFolder::At(path.clone())
+                }
                 _ => unseen,
             },
         }
@@ -163,10 +165,10 @@ impl Marked {
 }
 
 /// The folder of a handle in the file system of `root`.
-fn place_by(root: &OwnedFd, handle: &Handle) -> Place {
+fn place_by(root: &OwnedFd, handle: &Handle) -> TracedFolder {
     let device = |dev| (rustix::fs::major(dev), rustix::fs::minor(dev));
     let root_dev = rustix::fs::fstat(root).map_or(0, |stat| stat.st_dev);
-    let gone = Place::Unseen { device: device(root_dev), ino: 0 };
+    let gone = TracedFolder::Unseen { device: device(root_dev), ino: 0 };
     let Ok(folder) = handle.open(root, OFlags::PATH) else { return gone };
     let Ok(stat) = rustix::fs::fstat(&folder) else { return gone };
     let path = std::fs::read_link(format!("/proc/self/fd/{}", folder.as_raw_fd()));
@@ -175,8 +177,8 @@ fn place_by(root: &OwnedFd, handle: &Handle) -> Place {
             .is_ok_and(|found| (found.dev(), found.ino()) == (stat.st_dev, stat.st_ino))
     };
     match path {
-        Ok(path) if leads_there(&path) => Place::At(path),
-        _ => Place::Unseen { device: device(stat.st_dev), ino: stat.st_ino },
+        Ok(path) if leads_there(&path) => TracedFolder::At(path),
+        _ => TracedFolder::Unseen { device: device(stat.st_dev), ino: stat.st_ino },
     }
 }
 

@@ -8,7 +8,7 @@ use super::*;
 
 /// Returns what was seen of a shell's work in a folder; `None` if there is no tracer. While
 /// the shell works, the names are not taken from the ring.
-fn seen(test: &str, path: &Path, script: &str) -> Option<Seen> {
+fn seen(test: &str, path: &Path, script: &str) -> Option<TraceReport> {
     let mut tracer = begin(test, path, Source::Ebpf)?;
     let done = Command::new("sh").args(["-euc", script]).current_dir(path).status().unwrap();
     assert!(done.success(), "{script}");
@@ -27,7 +27,7 @@ fn folders_that_are_used_once_are_all_told() {
     let script = "for folder in f*; do echo x > $folder/file; done";
     let Some(seen) = seen(test, &path, script) else { return };
     let named = seen.folders.iter().filter(|folder| {
-        matches!(&folder.place, Place::At(at) if at.parent() == Some(&path))
+        matches!(&folder.place, TracedFolder::At(at) if at.parent() == Some(&path))
             && folder.counts.bytes_written == 2
     });
     assert_eq!(named.count(), FOLDERS, "{:?}", seen.lost);
@@ -43,7 +43,7 @@ fn a_folder_far_below_is_told_or_said_to_be_lost() {
         done";
     let Some(seen) = seen(test, &path, script) else { return };
     let far = path.join("a/".repeat(100));
-    let told = seen.folders.iter().find(|folder| folder.place == Place::At(far.clone()));
+    let told = seen.folders.iter().find(|folder| folder.place == TracedFolder::At(far.clone()));
     assert_eq!(told.map(|folder| folder.counts.bytes_written), Some(4), "{:?}", seen.folders);
     let lost = seen.lost.iter().find(|(what, _)| what.contains("path is too long"));
     assert!(lost.is_some_and(|(_, count)| *count >= 1), "{:?}", seen.lost);

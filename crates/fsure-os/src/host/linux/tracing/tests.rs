@@ -55,14 +55,14 @@ pub(super) fn on_a_disk(test: &str) -> Option<(tempfile::TempDir, PathBuf)> {
     Some((folder, path))
 }
 
-fn seen_in<'a>(seen: &'a Seen, path: &Path) -> &'a Folder {
-    let place = Place::At(path.to_owned());
+fn seen_in<'a>(seen: &'a TraceReport, path: &Path) -> &'a Folder {
+    let place = TracedFolder::At(path.to_owned());
     let folder = seen.folders.iter().find(|folder| folder.place == place);
     folder.unwrap_or_else(|| panic!("{} not among {:?}", path.display(), seen.folders))
 }
 
 /// The workload's process, and what was seen of it.
-fn watched(mut tracer: Tracer, path: &Path) -> (u32, Seen) {
+fn watched(mut tracer: Tracer, path: &Path) -> (u32, TraceReport) {
     let mut child = start_workload(path);
     while child.try_wait().unwrap().is_none() {
         tracer.watch(Duration::from_millis(20)).unwrap();
@@ -173,16 +173,15 @@ fn a_folder_that_is_gone_has_no_name() {
     assert!(done.success());
     tracer.watch(Duration::from_millis(60)).unwrap();
     let seen = tracer.end().unwrap();
-    let wrong = seen
-        .folders
-        .iter()
-        .find(|folder| folder.place == Place::At(gone.clone()) && folder.counts.bytes_written > 0);
+    let wrong = seen.folders.iter().find(|folder| {
+        folder.place == TracedFolder::At(gone.clone()) && folder.counts.bytes_written > 0
+    });
     let reused = std::fs::metadata(&gone).unwrap();
     // Some file systems give the same number to the next folder, and a path
     // that leads to that number is all that can be known.
     let number = std::os::unix::fs::MetadataExt::ino(&reused);
     let is_told = seen.folders.iter().any(|folder| {
-        matches!(folder.place, Place::Unseen { ino, .. } if ino != number)
+        matches!(folder.place, TracedFolder::Unseen { ino, .. } if ino != number)
             && folder.counts.bytes_written == 8
     });
     assert!(wrong.is_some() != is_told, "{:?}", seen.folders);

@@ -9,7 +9,7 @@ use clap::Args;
 use fsure::job::{self, ReleaseReason};
 use fsure::report::pin as report;
 use fsure::words::{Error, ExitCode, IoContext as _, Result};
-use fsure_os::daemon::{Started, begun, terminate};
+use fsure_os::daemon::{DetachedProcess, begun, terminate};
 use signal_hook::consts::SIGINT;
 
 use super::super::screen::Screen;
@@ -80,7 +80,8 @@ fn in_background(folder: &Path, output: &OutputArgs, screen: &Screen) -> Result<
     let arguments = ["ram", "pin", "--foreground", "--json"].map(Into::into);
     let arguments: Vec<_> = arguments.into_iter().chain([folder.clone().into()]).collect();
     let stop = super::signals();
-    let mut started = Started::spawn(&program, &arguments, false).context("start", &program)?;
+    let mut started =
+        DetachedProcess::spawn(&program, &arguments, false).context("start", &program)?;
     let heard = hear(&mut started, &stop).context("read from", &program)?;
     match i32::try_from(stop.load(Ordering::Relaxed)) {
         Ok(0) => {}
@@ -104,7 +105,7 @@ fn in_background(folder: &Path, output: &OutputArgs, screen: &Screen) -> Result<
 /// Returns the first line that it prints. A signal that asks to end is passed on, and
 /// its end is waited for: otherwise a process that goes on taking memory would go
 /// unnoticed.
-fn hear(started: &mut Started, stop: &AtomicUsize) -> io::Result<Option<String>> {
+fn hear(started: &mut DetachedProcess, stop: &AtomicUsize) -> io::Result<Option<String>> {
     let (process, is_over) = (started.process(), AtomicBool::new(false));
     let began = begun(process).unwrap_or_default();
     std::thread::scope(|scope| {

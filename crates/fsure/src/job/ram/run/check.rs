@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use fsure_os::mirror::{Kind, Side};
-use fsure_os::ramfs::{How, Ways, is_kin};
+use fsure_os::ramfs::{AlternatePaths, HoldKind, is_kin};
 
 use super::super::preflight::{Plan, gather, judge};
 use super::super::registry::Registry;
@@ -34,8 +34,8 @@ pub(super) fn check(
             warn(&format!("{folder}: generation {generation} was completed after a crash"));
         }
         let mut facts = gather(folder, &registry)?;
-        facts.holders.retain(|holder| holder.how == How::Writes);
-        facts.ways = Ways::default();
+        facts.holders.retain(|holder| holder.how == HoldKind::Writes);
+        facts.ways = AlternatePaths::default();
         // What those before it are going to take.
         let taken = plans.iter().map(|plan| plan.content).sum::<u64>();
         facts.others = facts.others.and(plans.len() as u64, taken);

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout};
 use std::time::{Duration, Instant};
 
-use fsure_os::inside::{Cover, Ended, Inside};
+use fsure_os::inside::{Ended, MountSandbox, Overlay};
 
 pub use keeper::{KeepOptions, SyncerEvent, keep};
 
@@ -71,15 +71,15 @@ pub fn run(options: &RunOptions, warn: &(dyn Fn(&str) + Sync)) -> Result<RunOutc
     for warning in plans.iter().flat_map(|plan| &plan.warnings) {
         warn(warning);
     }
-    let covers = plans.iter().map(|plan| Cover {
+    let covers = plans.iter().map(|plan| Overlay {
         place: plan.path.clone(),
         bytes: plan.bytes,
         names: plan.inodes,
     });
     let covers: Vec<_> = covers.collect();
     let folders: Vec<_> = plans.iter().map(|plan| plan.path.clone()).collect();
-    let inside =
-        Inside::enter(&covers, &options.command).map_err(|error| refused(&folders, &error))?;
+    let inside = MountSandbox::enter(&covers, &options.command)
+        .map_err(|error| refused(&folders, &error))?;
     let least = plans.iter().filter_map(|plan| plan.least).collect();
     let mut keeping = Keeping { options, inside: &inside, folders: &folders, least, warn };
     let mut first = keeping.start(false).map_err(not_started)?;
@@ -126,7 +126,7 @@ fn refused(folders: &[PathBuf], error: &std::io::Error) -> Error {
 /// The keeper, seen from here.
 struct Keeping<'a> {
     options: &'a RunOptions,
-    inside: &'a Inside,
+    inside: &'a MountSandbox,
     folders: &'a [PathBuf],
     /// Bytes that each has in any case; empty if their sizes stay as they are.
     least: Vec<u64>,
