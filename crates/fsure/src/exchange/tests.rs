@@ -192,89 +192,50 @@ fn sums_are_taken_from_whoever_wrote_them() {
 
 #[test]
 fn malformed_lines_are_told_with_number_and_reason() {
+    use ManifestFormat::{AscMhl, Bagit, Chkbit, Hashdeep, Json, Mtree, Sfv, Sha256sums};
     let sha = |text: &str| text.replace("HEX", SHA);
     for (format, text, told) in [
+        (Sha256sums, sha("HEX  ../a"), "1: a path with '..', which leads out of the root"),
+        (Sha256sums, sha("\nHEX  /a"), "2: an absolute path"),
+        (Sha256sums, sha("HEX  a//b"), "1: a path with an empty component"),
+        (Sha256sums, sha("HEX  a\nHEX b"), "2: no name behind the digest"),
+        (Sha256sums, sha("\\HEX  a\\t"), "1: an escape other than"),
+        (Sha256sums, "hello\n".to_owned(), "1: neither 'DIGEST  NAME'"),
+        (Sha256sums, format!("{}  a", "0".repeat(56)), "1: the digest of a is of a kind"),
+        (Sha256sums, "WHIRLPOOL (a) = 00".to_owned(), "1: the digest of a is of a kind"),
+        (Sha256sums, "SHA256 (a) = 00".to_owned(), "1: no sha256 digest of 64"),
+        (Sha256sums, "\u{0}".to_owned(), ""),
+        (Hashdeep, "x".to_owned(), "1: the first line is not"),
+        (Hashdeep, "%%%% HASHDEEP-1.0\n1,2,a".to_owned(), "2: an entry before the line"),
+        (Hashdeep, "%%%% HASHDEEP-1.0\n%%%% size,tiger,filename".to_owned(), "2: tiger: "),
         (
-            ManifestFormat::Sha256sums,
-            sha("HEX  ../a"),
-            "1: a path with '..', which leads out of the root",
-        ),
-        (ManifestFormat::Sha256sums, sha("\nHEX  /a"), "2: an absolute path"),
-        (ManifestFormat::Sha256sums, sha("HEX  a//b"), "1: a path with an empty component"),
-        (ManifestFormat::Sha256sums, sha("HEX  a\nHEX b"), "2: no name behind the digest"),
-        (ManifestFormat::Sha256sums, sha("\\HEX  a\\t"), "1: an escape other than"),
-        (ManifestFormat::Sha256sums, "hello\n".to_owned(), "1: neither 'DIGEST  NAME'"),
-        (
-            ManifestFormat::Sha256sums,
-            format!("{}  a", "0".repeat(56)),
-            "1: the digest of a is of a kind",
-        ),
-        (
-            ManifestFormat::Sha256sums,
-            "WHIRLPOOL (a) = 00".to_owned(),
-            "1: the digest of a is of a kind",
-        ),
-        (ManifestFormat::Sha256sums, "SHA256 (a) = 00".to_owned(), "1: no sha256 digest of 64"),
-        (ManifestFormat::Sha256sums, "\u{0}".to_owned(), ""),
-        (ManifestFormat::Hashdeep, "x".to_owned(), "1: the first line is not"),
-        (
-            ManifestFormat::Hashdeep,
-            "%%%% HASHDEEP-1.0\n1,2,a".to_owned(),
-            "2: an entry before the line",
-        ),
-        (
-            ManifestFormat::Hashdeep,
-            "%%%% HASHDEEP-1.0\n%%%% size,tiger,filename".to_owned(),
-            "2: tiger: ",
-        ),
-        (
-            ManifestFormat::Hashdeep,
+            Hashdeep,
             sha("%%%% HASHDEEP-1.0\n%%%% size,sha256,filename\n-1,HEX,a"),
             "3: the size is no number",
         ),
-        (ManifestFormat::Bagit, sha("HEX  data/a"), "1: no sha512 digest of 128"),
-        (ManifestFormat::Mtree, "#mtree\na type=file sha256=00".to_owned(), "2: no sha256 digest"),
-        (ManifestFormat::Mtree, "#mtree\n..".to_owned(), "2: '..' leads out"),
-        (ManifestFormat::Mtree, "#mtree\n./a type=file cksum=1".to_owned(), "2: a has cksum only"),
-        (ManifestFormat::Mtree, sha("#mtree\n./\\056./a sha256=HEX"), "2: a path with '..'"),
-        (ManifestFormat::Mtree, sha("#mtree\n\\057a sha256=HEX"), "2: a name with a slash"),
-        (ManifestFormat::Mtree, sha("#mtree\na time=x sha256=HEX"), "2: time is no number"),
-        (ManifestFormat::Json, "{}".to_owned(), "1: the first line is not"),
-        (ManifestFormat::Json, format!("{}\n", json::HEAD), "1: the list is cut off"),
+        (Bagit, sha("HEX  data/a"), "1: no sha512 digest of 128"),
+        (Mtree, "#mtree\na type=file sha256=00".to_owned(), "2: no sha256 digest"),
+        (Mtree, "#mtree\n..".to_owned(), "2: '..' leads out"),
+        (Mtree, "#mtree\n./a type=file cksum=1".to_owned(), "2: a has cksum only"),
+        (Mtree, sha("#mtree\n./\\056./a sha256=HEX"), "2: a path with '..'"),
+        (Mtree, sha("#mtree\n\\057a sha256=HEX"), "2: a name with a slash"),
+        (Mtree, sha("#mtree\na time=x sha256=HEX"), "2: time is no number"),
+        (Json, "{}".to_owned(), "1: the first line is not"),
+        (Json, format!("{}\n", json::HEAD), "1: the list is cut off"),
+        (Json, format!("{}\n{{\"path\":\"a\"}}", json::HEAD), "2: an entry without"),
+        (Json, format!("{}\n{{\"x\":1}}", json::HEAD), "2: no entry: unknown field `x`"),
+        (Json, format!("{}\nx", json::HEAD), "2: no entry: expected value (column 1)"),
         (
-            ManifestFormat::Json,
-            format!("{}\n{{\"path\":\"a\"}}", json::HEAD),
-            "2: an entry without",
-        ),
-        (
-            ManifestFormat::Json,
-            format!("{}\n{{\"x\":1}}", json::HEAD),
-            "2: no entry: unknown field `x`",
-        ),
-        (
-            ManifestFormat::Json,
-            format!("{}\nx", json::HEAD),
-            "2: no entry: expected value (column 1)",
-        ),
-        (
-            ManifestFormat::Json,
+            Json,
             format!("{}\n{{\"type\":\"end\",\"files\":2}}", json::HEAD),
             "2: 0 entries where 2 were written",
         ),
-        (ManifestFormat::Sfv, "; by\na.txt 0123abc".to_owned(), "2: not 'NAME CRC32'"),
-        (ManifestFormat::Sfv, "..\\a 0123abcd\n../a 0123abcd".to_owned(), "2: a path with '..'"),
-        (ManifestFormat::Chkbit, "{\"x\":1}".to_owned(), "1: no index of chkbit: neither"),
-        (ManifestFormat::Chkbit, "{".to_owned(), "1: no index of chkbit"),
-        (
-            ManifestFormat::AscMhl,
-            "<hashlist version=\"1.1\">".to_owned(),
-            "1: no media hash list of",
-        ),
-        (
-            ManifestFormat::AscMhl,
-            "<hashlist version=\"2.0\">\n<hash>".to_owned(),
-            "2: the list is cut",
-        ),
+        (Sfv, "; by\na.txt 0123abc".to_owned(), "2: not 'NAME CRC32'"),
+        (Sfv, "..\\a 0123abcd\n../a 0123abcd".to_owned(), "2: a path with '..'"),
+        (Chkbit, "{\"x\":1}".to_owned(), "1: no index of chkbit: neither"),
+        (Chkbit, "{".to_owned(), "1: no index of chkbit"),
+        (AscMhl, "<hashlist version=\"1.1\">".to_owned(), "1: no media hash list of"),
+        (AscMhl, "<hashlist version=\"2.0\">\n<hash>".to_owned(), "2: the list is cut"),
     ] {
         let problems = problems(format, text.as_bytes());
         let first = problems.first().map_or("", String::as_str);
@@ -282,7 +243,7 @@ fn malformed_lines_are_told_with_number_and_reason() {
         assert!(fits, "{}: {text:?}: {problems:?}", format.name());
     }
     let long = [SHA.as_bytes(), b"  ", &vec![b'a'; lines::LINE_MAX]].concat();
-    assert!(problems(ManifestFormat::Sha256sums, &long)[0].contains("mebibyte"));
+    assert!(problems(Sha256sums, &long)[0].contains("mebibyte"));
 }
 
 #[test]

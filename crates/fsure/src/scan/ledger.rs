@@ -461,13 +461,13 @@ impl<'a> ResultRecorder<'a> {
             }
             (CatalogChange::Delete, _) => return self.catalog.delete(&settled.path),
             (CatalogChange::Same(record), Some(row)) => {
-                self.catalog.put_same_content(row, record)?
+                self.catalog.put_same_content(row, record)?;
             }
             (CatalogChange::Other(record, blocks), _) if is_bad => {
                 self.catalog.put_over_bad(record, &blocks)?;
             }
             (CatalogChange::Other(record, blocks), row) => {
-                self.catalog.put(row, record, &blocks)?
+                self.catalog.put(row, record, &blocks)?;
             }
             (CatalogChange::Same(_), None) => {
                 return Err(Error::Internal("the same content as no record".to_owned()));

@@ -382,7 +382,7 @@ impl ScanDriver<'_> {
         {
             match news {
                 ReaderEvent::Part(id, stat, blocks) => {
-                    self.weigher.store_partial_blocks(id, &stat, &blocks)?
+                    self.weigher.store_partial_blocks(id, &stat, &blocks)?;
                 }
                 ReaderEvent::Done(answers) => {
                     for (order, reading) in answers {
@@ -398,7 +398,7 @@ impl ScanDriver<'_> {
     fn handle_event(&mut self, news: ReaderEvent) -> Result<()> {
         match news {
             ReaderEvent::Part(id, stat, blocks) => {
-                self.weigher.store_partial_blocks(id, &stat, &blocks)?
+                self.weigher.store_partial_blocks(id, &stat, &blocks)?;
             }
             ReaderEvent::Done(answers) => {
                 for (order, reading) in answers {

@@ -274,6 +274,61 @@ impl<'a> Evaluator<'a> {
         self.settle(PathResult::new(path, stored, Some(entry), verdict))
     }
 
+    /// Returns the digests for which a file has to be read; `None` if it need not be.
+    fn digests_to_compute(
+        &mut self,
+        path: &RelPath,
+        stored: Option<&StoredRow>,
+        entry: &Entry,
+    ) -> Result<Option<AlgorithmSet>> {
+        let granularity_ns = granularity_ns(self.ledger.catalog, stored, entry);
+        let known = known(stored, entry, granularity_ns);
+        Ok(match (&self.plan.purpose, known) {
+            // A link or a folder has become this file: nothing to compare with.
+            (Purpose::Verify, RecordState::Sound(record))
+                if record.entry.kind != EntryKind::File =>
+            {
+                None
+            }
+            (Purpose::Update(rules), RecordState::Sound(record))
+                if record.entry.kind != EntryKind::File =>
+            {
+                rules.accept.covers(path).then_some(rules.digests)
+            }
+            (Purpose::Status, _) | (Purpose::Verify, RecordState::Bad) => None,
+            (Purpose::Update(UpdateRules { only_sizes: Some(sizes), .. }), _)
+                if !sizes.may_be_shared(entry.size) =>
+            {
+                None
+            }
+            (Purpose::Verify, RecordState::Nothing) => self.moves.wants(entry)?,
+            (Purpose::Verify, RecordState::Sound(record)) => Some(record.digests.algorithms()),
+            (Purpose::Update(rules), RecordState::Nothing) => {
+                (!rules.only_completes).then_some(rules.digests)
+            }
+            (Purpose::Update(rules), RecordState::Bad) => {
+                rules.accept.covers(path).then_some(rules.digests)
+            }
+            (Purpose::Update(rules), RecordState::Sound(record)) => {
+                let has = record.digests.algorithms();
+                let is_racy = record.is_racy(granularity_ns)
+                    && !self.ledger.catalog.is_own_change(path, &record.entry)?;
+                let is_as_recorded = record.entry.same_stat(entry)
+                    && !is_racy
+                    && record.gone_s.is_none()
+                    && has.covers(rules.digests)
+                    // What may have been put right below the file system.
+                    && known_damage(stored)
+                        .is_none_or(|known| known.verdict == Verdict::Unreadable);
+                let is_wanted = match rules.only_completes {
+                    true => !has.covers(rules.digests),
+                    false => rules.full || !is_as_recorded,
+                };
+                is_wanted.then_some(has.union(rules.digests))
+            }
+        })
+    }
+
     fn plan_file_read(
         &mut self,
         path: RelPath,
@@ -285,52 +340,7 @@ impl<'a> Evaluator<'a> {
         if self.defer_as_move_candidate(&path, stored.as_ref(), &entry, device)? {
             return Ok(());
         }
-        let granularity_ns = granularity_ns(self.ledger.catalog, stored.as_ref(), &entry);
-        let known = known(stored.as_ref(), &entry, granularity_ns);
-        let wanted = match (&self.plan.purpose, known) {
-            // A link or a folder has become this file: nothing to compare with.
-            (Purpose::Verify, RecordState::Sound(record))
-                if record.entry.kind != EntryKind::File =>
-            {
-                None
-            }
-            (Purpose::Update(rules), RecordState::Sound(record))
-                if record.entry.kind != EntryKind::File =>
-            {
-                rules.accept.covers(&path).then_some(rules.digests)
-            }
-            (Purpose::Status, _) | (Purpose::Verify, RecordState::Bad) => None,
-            (Purpose::Update(UpdateRules { only_sizes: Some(sizes), .. }), _)
-                if !sizes.may_be_shared(entry.size) =>
-            {
-                None
-            }
-            (Purpose::Verify, RecordState::Nothing) => self.moves.wants(&entry)?,
-            (Purpose::Verify, RecordState::Sound(record)) => Some(record.digests.algorithms()),
-            (Purpose::Update(rules), RecordState::Nothing) => {
-                (!rules.only_completes).then_some(rules.digests)
-            }
-            (Purpose::Update(rules), RecordState::Bad) => {
-                rules.accept.covers(&path).then_some(rules.digests)
-            }
-            (Purpose::Update(rules), RecordState::Sound(record)) => {
-                let has = record.digests.algorithms();
-                let is_racy = record.is_racy(granularity_ns)
-                    && !self.ledger.catalog.is_own_change(&path, &record.entry)?;
-                let is_as_recorded = record.entry.same_stat(&entry)
-                    && !is_racy
-                    && record.gone_s.is_none()
-                    && has.covers(rules.digests)
-                    // What may have been put right below the file system.
-                    && known_damage(stored.as_ref())
-                        .is_none_or(|known| known.verdict == Verdict::Unreadable);
-                let is_wanted = match rules.only_completes {
-                    true => !has.covers(rules.digests),
-                    false => rules.full || !is_as_recorded,
-                };
-                is_wanted.then_some(has.union(rules.digests))
-            }
-        };
+        let wanted = self.digests_to_compute(&path, stored.as_ref(), &entry)?;
         let Some(algorithms) = wanted else {
             let verdict = self.judge(stored.as_ref(), &entry, Evidence::StatOnly);
             let settled = PathResult::new(path, stored, Some(entry), verdict);

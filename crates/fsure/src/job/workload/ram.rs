@@ -92,7 +92,7 @@ fn told(engine: &mut Engine, place: &Path, acks: &mut AckWriter<'_>) -> Result<(
                 // Not at once: the writer may end.
                 Some(early) => std::thread::sleep(early.min(PAUSE)),
                 None => {
-                    pace.done(&engine.sync(&mut NoTracker, CompareDepth::Dates, Some(&gate))?)
+                    pace.done(&engine.sync(&mut NoTracker, CompareDepth::Dates, Some(&gate))?);
                 }
             }
         }
