@@ -12,7 +12,7 @@
 //!
 //! `syncfs` and `sync` are not passed on by the kernel to such a file system:
 //! they return, and nothing was asked of it. Linux only; elsewhere
-//! [`Front::private`] and [`Front::public`] fail with `Unsupported`.
+//! [`ServedFs::private`] and [`ServedFs::public`] fail with `Unsupported`.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -267,7 +267,7 @@ pub struct ServedFs(host::files::ServedFs);
 
 impl ServedFs {
     /// Serves one over a folder so that only the processes see it that
-    /// [`Front::spawn`] starts; all do where only `fusermount3` is allowed
+    /// [`ServedFs::spawn`] starts; all do where only `fusermount3` is allowed
     /// to mount.
     pub fn private(files: Arc<Clocked<impl VirtualFs>>, at: &Path) -> io::Result<Self> {
         Ok(Self(host::files::ServedFs::private(files, at)?))

@@ -13,7 +13,7 @@
 //! descriptor of it. So a keeper that finds the first process ended has both sides
 //! for itself: nobody writes any more. Ctrl-C and Ctrl-Z are the command's.
 //!
-//! Linux only; elsewhere [`Inside::enter`] fails with `Unsupported`.
+//! Linux only; elsewhere [`MountSandbox::enter`] fails with `Unsupported`.
 
 use std::ffi::{OsStr, OsString};
 use std::io;

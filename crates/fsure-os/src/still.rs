@@ -4,9 +4,9 @@
 //! Whoever freezes a file system and dies leaves every program that writes to it
 //! waiting for ever. So a guard process is there before anything is frozen: it thaws
 //! when we have ended, in whatever way. What was left frozen without one is thawed by
-//! [`Still::of`], and by [`thaw`].
+//! [`FreezeGuard::of`], and by [`thaw`].
 //!
-//! Linux only; elsewhere [`Still::of`] fails with `Unsupported`.
+//! Linux only; elsewhere [`FreezeGuard::of`] fails with `Unsupported`.
 
 use std::io;
 use std::path::Path;

@@ -72,7 +72,8 @@ fn oversteps(file: &str, found: &Found<'_>) -> Option<&'static str> {
     let is_screen = ["bin/fsure/main.rs", "bin/fsure/screen.rs"].contains(&file);
     let is_library = !file.starts_with("bin/");
     if within(SYSTEM)
-        || path.contains("File::open")
+        || path.starts_with("File::open")
+        || path.contains("::File::open")
         || last == "unsafe"
         || in_cfg && TARGET.contains(&last)
     {

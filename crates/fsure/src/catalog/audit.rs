@@ -1,6 +1,6 @@
 //! The check of a whole catalog that comes before the first write to it.
 
-use super::about::Totals;
+use super::root_row::Totals;
 use super::row::{self, StoredRow};
 use super::store::Catalog;
 use crate::words::{Entry, RelPath, Result};
@@ -122,7 +122,7 @@ impl Catalog {
         let mut statement = self.connection.prepare_cached(sql).map_err(|e| blame(&e))?;
         let mut rows = statement.query([]).map_err(|e| blame(&e))?;
         let mut totals = Totals::default();
-        let mut sealer = super::seal::RowChecksum::new();
+        let mut sealer = super::row_checksum::RowChecksum::new();
         while let Some(sql_row) = rows.next().map_err(|e| blame(&e))? {
             let (stored, seal) = row::read(sql_row, &mut sealer).map_err(|e| blame(&e))?;
             each(&stored, totals.files);

@@ -2,10 +2,10 @@
 //! order of their paths, without the values that change although nothing new is claimed.
 //! `docs/trust.md` specifies the format, which is stored for decades.
 
-use super::choice::RootOptions;
 use super::metadata::StoredMetadata;
+use super::root_options::RootOptions;
 use super::row::{Row, StoredRow, kind_code};
-use super::seal::RowChecksum;
+use super::row_checksum::RowChecksum;
 use super::store::{Catalog, PageStart};
 use crate::words::{Algorithm, AlgorithmSet, EntryKind, RelPath, Result};
 

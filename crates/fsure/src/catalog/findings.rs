@@ -5,7 +5,7 @@
 use rusqlite::{Connection, OptionalExtension as _, Params, params};
 
 use super::row::StoredRow;
-use super::seal::RowChecksum;
+use super::row_checksum::RowChecksum;
 use super::store::{Catalog, PAGE_ROWS};
 use super::table_total::Counted;
 use crate::words::{KnownDamage, RelPath, Result, Verdict};

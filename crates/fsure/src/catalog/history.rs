@@ -3,7 +3,7 @@
 
 use rusqlite::{OptionalExtension as _, Row as SqlRow, params};
 
-use super::seal::RowChecksum;
+use super::row_checksum::RowChecksum;
 use super::store::{Catalog, MADE_BY, draw};
 use super::table_total::Counted;
 use crate::words::{Changes, Generation, Result, SignedStatement, Verification};

@@ -4,7 +4,7 @@
 use rusqlite::{OptionalExtension as _, params};
 
 use super::row::StoredRow;
-use super::seal::RowChecksum;
+use super::row_checksum::RowChecksum;
 use super::store::Catalog;
 use super::table_total::Counted;
 use crate::words::{Metadata, RelPath, Result};

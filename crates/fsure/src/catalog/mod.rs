@@ -2,60 +2,60 @@
 //! format and the promises. One run at a time writes to it; what it wrote
 //! since the last commit is all that a kill or a power cut can take.
 
-mod about;
 mod audit;
 mod backup;
-mod block;
-mod choice;
+mod block_values;
 mod claims;
-mod crc;
-mod due;
-mod equal;
-mod fault;
+mod crc32;
+mod duplicates;
 mod findings;
 mod guard;
-mod healing;
+mod heal_state;
 mod history;
-mod locate;
+mod location;
 mod metadata;
-mod nested;
-mod own_change;
-mod part;
+mod move_candidates;
+mod nested_roots;
+mod normalization_pairs;
+mod own_ctime;
 mod recover;
 mod redated;
-mod respelled;
+mod rename_record;
+mod root_options;
+mod root_row;
 mod row;
+mod row_checksum;
 mod salvage;
 mod schema;
-mod seal;
-mod shift;
+mod scrub_queue;
+mod sqlite_error;
 mod store;
 mod table_total;
 mod tables;
-mod temporary;
+mod temp_copy;
 mod tombstones;
 mod unreadable;
-mod waiting;
+mod verified_ranges;
 
-pub use about::{FileSystem, Settings};
 pub use audit::{Audit, SampledFile};
-pub use block::UnfinishedBlocks;
-pub use choice::RootOptions;
+pub use block_values::UnfinishedBlocks;
 pub use claims::{Claimed, Claims};
-pub use due::{DueFile, DueTotals};
 pub use findings::RecheckPriority;
 pub use guard::refuse_irregular_parity;
 pub use history::digest_of;
-pub use locate::{
+pub use location::{
     OWN_CATALOG, OWN_FOLDER, RECOVERED, REPLACED, RootLocation, is_recorded, locate, locate_folder,
 };
 pub use metadata::StoredMetadata;
-pub use part::{VerifiedRange, add_part};
-pub use recover::{Recovered, Sources, recover};
-pub use redated::RedatedFiles;
-pub use row::{Row, StoredRow};
-pub use store::{Catalog, MADE_BY, PAGE_ROWS, PageStart};
-pub use unreadable::ReadSeek;
-pub use waiting::{
+pub use move_candidates::{
     Ambiguity, AppearedName, MissingName, MoveCandidates, content_key, is_same_inode,
 };
+pub use recover::{Recovered, Sources, recover};
+pub use redated::RedatedFiles;
+pub use root_options::RootOptions;
+pub use root_row::{FileSystem, Settings};
+pub use row::{Row, StoredRow};
+pub use scrub_queue::{DueFile, DueTotals};
+pub use store::{Catalog, MADE_BY, PAGE_ROWS, PageStart};
+pub use unreadable::ReadSeek;
+pub use verified_ranges::{VerifiedRange, add_part};

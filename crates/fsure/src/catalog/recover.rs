@@ -8,14 +8,14 @@ use std::path::Path;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OpenFlags, params_from_iter};
 
-use super::about::{self, RootRow, Settings, Totals};
 use super::backup::{BackupState, Replayed, replay};
 use super::claims::claims_the_same;
-use super::fault::{connect, map_sqlite_error};
+use super::root_row::{self, RootRow, Settings, Totals};
 use super::row::{self, Row, StoredRow};
+use super::row_checksum::RowChecksum;
 use super::salvage::{Pages, RawRow};
 use super::schema;
-use super::seal::RowChecksum;
+use super::sqlite_error::{connect, map_sqlite_error};
 use super::store::{Catalog, MADE_BY, draw};
 use super::table_total::{Counted, TableTotal, TableTotals};
 use super::tables::Table;
@@ -150,7 +150,7 @@ impl Recovery {
         (volume, inode): (Volume, u64),
         now_s: i64,
     ) -> rusqlite::Result<Recovered> {
-        let told_by_backup = about::read_root(&self.connection, &mut self.sealer)?;
+        let told_by_backup = root_row::read_root(&self.connection, &mut self.sealer)?;
         let found = match pages {
             Some(pages) => self.salvage(pages)?,
             None => Found::default(),
@@ -244,7 +244,7 @@ impl Recovery {
         self.connection.execute_batch(
             "DELETE FROM root; INSERT OR IGNORE INTO root SELECT * FROM salvaged_root",
         )?;
-        let root = about::read_root(&self.connection, &mut self.sealer);
+        let root = root_row::read_root(&self.connection, &mut self.sealer);
         self.connection.execute_batch("ROLLBACK TO root; RELEASE root")?;
         root
     }
@@ -392,7 +392,7 @@ impl Recovery {
         let lost = select.query_map([], |row| row.get(0))?;
         let lost: Vec<i64> = lost.collect::<rusqlite::Result<_>>()?;
         for id in &lost {
-            let values = about::unknown_file_system(*id, &mut self.sealer);
+            let values = root_row::unknown_file_system(*id, &mut self.sealer);
             Table::FileSystem.put(&self.connection, &values)?;
         }
         Ok(!lost.is_empty())
@@ -429,13 +429,13 @@ impl Recovery {
             // No row tells what is computed for new files: that which all files have.
             root.settings.digests = digests_of_all.unwrap_or_default().recordable();
         }
-        let known = about::read_file_systems(&self.connection, &mut self.sealer)?;
+        let known = root_row::read_file_systems(&self.connection, &mut self.sealer)?;
         let known = known.unwrap_or_default();
         if !known.iter().any(|known| known.id == root.file_system) {
             let last = known.iter().map(|known| known.id.0).max().unwrap_or(0);
             root.file_system = FileSystemId(last + 1);
             root.inode = volume.has_stable_inodes.then_some(inode);
-            about::store_new_file_system(
+            root_row::store_new_file_system(
                 &self.connection,
                 root.file_system,
                 volume,
@@ -443,7 +443,7 @@ impl Recovery {
                 &mut self.sealer,
             )?;
         }
-        about::store_root(&self.connection, &root, &mut self.sealer)?;
+        root_row::store_root(&self.connection, &root, &mut self.sealer)?;
         TableTotals::count(&self.connection)?.store(&self.connection)?;
         let catalog = id.map_or_else(|| draw(&self.connection), Ok)?;
         BackupState::behind(catalog, sequence).store(&self.connection)?;

@@ -4,7 +4,7 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Row as SqlRow, ToSql, params_from_iter};
 
 use super::metadata::StoredMetadata;
-use super::seal::RowChecksum;
+use super::row_checksum::RowChecksum;
 use crate::words::{
     Algorithm, Digests, Entry, EntryKind, FileSystemId, KnownDamage, Record, RelPath,
 };

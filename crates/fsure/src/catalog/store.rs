@@ -11,18 +11,18 @@ use fsure_os::volume::Volume;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
 
-use super::about::{self, FileSystem, RootRow, Settings, Totals};
 use super::backup::{BackupLog, BackupState};
-use super::choice::{self, RootOptions};
 use super::claims::claims_the_same;
-use super::fault::{
+use super::guard::refuse_irregular;
+use super::location::is_lost;
+use super::root_options::{self, RootOptions};
+use super::root_row::{self, FileSystem, RootRow, Settings, Totals};
+use super::row::{self, Row, StoredRow};
+use super::row_checksum::RowChecksum;
+use super::schema::{self, HEAD_BYTES};
+use super::sqlite_error::{
     CACHE_KIB_TO_WRITE, connect, foreign, lost, map_sqlite_error, not_written, untrusted,
 };
-use super::guard::refuse_irregular;
-use super::locate::is_lost;
-use super::row::{self, Row, StoredRow};
-use super::schema::{self, HEAD_BYTES};
-use super::seal::RowChecksum;
 use super::table_total::{Counted, TableTotals};
 use super::tables::Table;
 use crate::words::{Algorithm, Error, FileSystemId, IoContext as _, Record, RelPath, Result};
@@ -209,9 +209,9 @@ impl Catalog {
             }
         }
         let file_systems =
-            about::read_file_systems(&connection, &mut sealer).map_err(|e| blame(&e))?;
-        let root = about::read_root(&connection, &mut sealer).map_err(|e| blame(&e))?;
-        let choices = choice::read(&connection, &mut sealer).map_err(|e| blame(&e))?;
+            root_row::read_file_systems(&connection, &mut sealer).map_err(|e| blame(&e))?;
+        let root = root_row::read_root(&connection, &mut sealer).map_err(|e| blame(&e))?;
+        let choices = root_options::read(&connection, &mut sealer).map_err(|e| blame(&e))?;
         let (Some(file_systems), Some(root), Some(choices)) = (file_systems, root, choices) else {
             return Err(untrusted(file, UNSEALED.to_owned()));
         };
@@ -245,7 +245,7 @@ impl Catalog {
 
     /// Reads again what another process may have written meanwhile.
     pub(super) fn read_root_again(&mut self) -> Result<()> {
-        let root = about::read_root(&self.connection, &mut self.sealer);
+        let root = root_row::read_root(&self.connection, &mut self.sealer);
         self.root = root
             .map_err(|e| map_sqlite_error(&self.file, &e))?
             .ok_or_else(|| untrusted(&self.file, UNSEALED.to_owned()))?;
@@ -572,11 +572,14 @@ impl Catalog {
             self.recount_table(Counted::Metadata)?;
         }
         let has_new_file_system = self.file_systems.iter().any(|known| !known.is_stored);
-        let stored =
-            about::store_file_systems(&self.connection, &mut self.file_systems, &mut self.sealer);
+        let stored = root_row::store_file_systems(
+            &self.connection,
+            &mut self.file_systems,
+            &mut self.sealer,
+        );
         stored.map_err(|e| self.blame(&e))?;
         self.table_totals.store(&self.connection).map_err(|e| self.blame(&e))?;
-        let stored = about::store_root(&self.connection, &self.root, &mut self.sealer);
+        let stored = root_row::store_root(&self.connection, &self.root, &mut self.sealer);
         stored.map_err(|e| self.blame(&e))?;
         self.prepare_backup(has_new_file_system).map_err(|e| self.blame(&e))?;
         self.connection.execute_batch("COMMIT").map_err(|e| self.blame(&e))?;

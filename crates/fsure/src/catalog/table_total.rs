@@ -7,8 +7,8 @@ use rusqlite::{Connection, Params, Row as SqlRow, params};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::backup::BackupLog;
-use super::fault::untrusted;
-use super::seal::RowChecksum;
+use super::row_checksum::RowChecksum;
+use super::sqlite_error::untrusted;
 use super::store::Catalog;
 use super::tables::{Table, encode};
 use crate::words::Result;

@@ -44,7 +44,8 @@ impl Catalog {
              AND (?3 IS NULL OR path < ?3) AND gone_s <= ?4 ORDER BY path LIMIT {PAGE_ROWS}",
             row::columns!()
         );
-        let blame = |error: &rusqlite::Error| super::fault::map_sqlite_error(&self.file, error);
+        let blame =
+            |error: &rusqlite::Error| super::sqlite_error::map_sqlite_error(&self.file, error);
         let mut statement = self.connection.prepare_cached(&sql).map_err(|e| blame(&e))?;
         let values = params![scope.as_bytes(), after.map(RelPath::as_bytes), end, until_s];
         let mut rows = statement.query(values).map_err(|e| blame(&e))?;

@@ -1,8 +1,8 @@
 //! A simulated drive in use: under a real file system, with a program on it, cut while
 //! the program runs.
 
-mod folder;
-mod live;
+mod live_drive;
+mod live_folder;
 
-pub use folder::{LiveFolder, MountedFolder, SYNCFS};
-pub use live::LiveDrive;
+pub use live_drive::LiveDrive;
+pub use live_folder::{LiveFolder, MountedFolder, SYNCFS};

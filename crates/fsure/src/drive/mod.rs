@@ -9,27 +9,27 @@
 //!
 //! [`files`] is the same for files and names instead of blocks.
 
-mod cut;
+mod behavior;
+mod event_log;
 pub mod files;
-mod history;
 mod image;
 mod latency;
-mod pending;
-mod personality;
+mod pending_writes;
+mod power_cut;
 mod random;
 
 use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-pub use cut::{CutVariant, SECTOR, UnknownCut};
-use history::Recorder;
-pub use history::{Boundary, Event, History};
+pub use behavior::{Behavior, UnknownDrive};
+use event_log::Recorder;
+pub use event_log::{Boundary, Event, History};
 pub use image::{Image, PAGE};
 pub use latency::Latency;
-pub use pending::{Change, WriteEffect};
-use pending::{PendingWrite, PendingWrites};
-pub use personality::{Behavior, UnknownDrive};
+pub use pending_writes::{Change, WriteEffect};
+use pending_writes::{PendingWrite, PendingWrites};
+pub use power_cut::{CutVariant, SECTOR, UnknownCut};
 pub use random::Random;
 
 /// Bytes of the cache. Beyond them a drive makes the oldest changes durable by itself,

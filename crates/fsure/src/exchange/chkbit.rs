@@ -11,8 +11,8 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::listed::{EntrySink, Item, ListedMtime, ManifestEntry};
-use super::names;
+use super::entry::{EntrySink, Item, ListedMtime, ManifestEntry};
+use super::escaping;
 use crate::words::digest::hex;
 use crate::words::{Digests, Error, Result};
 
@@ -180,7 +180,7 @@ impl Top<'_, '_> {
 }
 
 fn item(name: &str, stored: &Stored) -> Item {
-    let path = match names::path(name.as_bytes()) {
+    let path = match escaping::path(name.as_bytes()) {
         Ok(path) => path,
         Err(reason) => return Item::malformed(0, format!("{name:?}: {reason}")),
     };
@@ -189,10 +189,10 @@ fn item(name: &str, stored: &Stored) -> Item {
     if name.contains('\u{fffd}') {
         return Item::unsupported(0, format!("{shown}: the name was lost when it was written"));
     }
-    let Some(algorithm) = names::algorithm(&stored.a) else {
+    let Some(algorithm) = escaping::algorithm(&stored.a) else {
         return Item::unsupported(0, format!("{shown}: fsure does not compute {:?}", stored.a));
     };
-    let value = match names::digest(algorithm, stored.h.as_bytes()) {
+    let value = match escaping::digest(algorithm, stored.h.as_bytes()) {
         Ok(value) => value,
         Err(reason) => return Item::malformed(0, format!("{shown}: {reason}")),
     };

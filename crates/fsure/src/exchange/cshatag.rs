@@ -1,8 +1,8 @@
 //! The data that cshatag writes into the attributes of a file: its SHA-256, and the
 //! modification time it had then.
 
-use super::listed::{Item, ListedMtime, ManifestEntry};
-use super::names;
+use super::entry::{Item, ListedMtime, ManifestEntry};
+use super::escaping;
 use crate::words::{Algorithm, Digests, RelPath};
 
 /// The attribute with 64 hexadecimal digits.
@@ -18,7 +18,7 @@ const UNIT_NS: i64 = 100;
 pub fn item(path: RelPath, sha256: &[u8], time: Option<&[u8]>) -> Item {
     // Old versions wrote the NUL behind their text, too.
     let text = |value: &[u8]| value.strip_suffix(b"\0").unwrap_or(value).to_vec();
-    let parsed = names::digest(Algorithm::Sha256, &text(sha256)).and_then(|sha256| {
+    let parsed = escaping::digest(Algorithm::Sha256, &text(sha256)).and_then(|sha256| {
         let time = time.map(|time| modified(&text(time)).ok_or("its date makes no sense"));
         Ok((sha256, time.transpose()?))
     });

@@ -3,9 +3,9 @@
 
 use std::io::{self, Write};
 
+use super::entry::{EntrySink, Item, ManifestEntry};
+use super::escaping;
 use super::lines::{Line, Lines};
-use super::listed::{EntrySink, Item, ManifestEntry};
-use super::names;
 use crate::words::digest::hex;
 use crate::words::{Algorithm, Digests, RelPath, Result};
 
@@ -54,7 +54,7 @@ fn columns_of(header: &[u8]) -> std::result::Result<Columns, String> {
     let header = String::from_utf8_lossy(header);
     let middle = header.strip_prefix("size,").and_then(|rest| rest.strip_suffix(",filename"));
     let middle = middle.ok_or("the columns are not 'size,ALGORITHM,...,filename'")?;
-    Ok(middle.split(',').map(|name| (name.to_owned(), names::algorithm(name))).collect())
+    Ok(middle.split(',').map(|name| (name.to_owned(), escaping::algorithm(name))).collect())
 }
 
 fn item(line: &[u8], columns: &[Option<Algorithm>], number: u64) -> Item {
@@ -78,10 +78,10 @@ fn parse(line: &[u8], columns: &[Option<Algorithm>]) -> std::result::Result<Mani
     for column in columns {
         let text = field()?;
         if let Some(algorithm) = column {
-            digests.insert(*algorithm, &names::digest(*algorithm, text)?);
+            digests.insert(*algorithm, &escaping::digest(*algorithm, text)?);
         }
     }
-    let path = names::path(field()?)?;
+    let path = escaping::path(field()?)?;
     Ok(ManifestEntry { path, digests, size: Some(size), ..ManifestEntry::default() })
 }
 

@@ -8,9 +8,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
 
+use super::entry::{EntrySink, Item, ListedMtime, ManifestEntry};
+use super::escaping;
 use super::lines::{Line, Lines};
-use super::listed::{EntrySink, Item, ListedMtime, ManifestEntry};
-use super::names;
 use crate::words::digest::hex;
 use crate::words::{Algorithm, Digests, Result};
 
@@ -106,14 +106,14 @@ pub(super) fn parse(line: &[u8]) -> std::result::Result<ManifestEntry, String> {
         (Algorithm::Xxh128, &entry.xxh128),
     ] {
         if let Some(text) = text {
-            digests.insert(algorithm, &names::digest(algorithm, text.as_bytes())?);
+            digests.insert(algorithm, &escaping::digest(algorithm, text.as_bytes())?);
         }
     }
     if digests == Digests::default() {
         return Err("an entry without a digest".to_owned());
     }
     let modified = entry.mtime_ns.map(|time_ns| ListedMtime { time_ns, unit_ns: 1 });
-    let path = names::path(&name)?;
+    let path = escaping::path(&name)?;
     Ok(ManifestEntry { path, digests, size: entry.size, modified, ..ManifestEntry::default() })
 }
 

@@ -9,8 +9,8 @@ use jiff::Timestamp;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion, escape::escape};
 
-use super::listed::{EntrySink, Item, ListedMtime, ManifestEntry};
-use super::names;
+use super::entry::{EntrySink, Item, ListedMtime, ManifestEntry};
+use super::escaping;
 use crate::words::digest::hex;
 use crate::words::{Algorithm, Digests, Error, Result};
 
@@ -204,8 +204,8 @@ impl State {
                 entry.listed.digests.insert(Algorithm::Sha512, &value);
             }
             "md5" | "sha1" | "xxh128" => {
-                let algorithm = names::algorithm(name).expect("one of these");
-                let value = names::digest(algorithm, text.as_bytes())?;
+                let algorithm = escaping::algorithm(name).expect("one of these");
+                let value = escaping::digest(algorithm, text.as_bytes())?;
                 entry.listed.digests.insert(algorithm, &value);
             }
             "xxh64" | "xxh3" => entry.foreign = Some(name.to_owned()),
@@ -236,7 +236,7 @@ impl From<&str> for Fault {
 
 fn finished(entry: Entry) -> std::result::Result<Item, String> {
     let name = entry.name.ok_or("an entry without a path")?;
-    let path = names::path(name.as_bytes())?;
+    let path = escaping::path(name.as_bytes())?;
     if entry.listed.digests != Digests::default() {
         return Ok(Item::Listed(ManifestEntry { path, ..entry.listed }));
     }
@@ -371,7 +371,7 @@ mod tests {
     /// The value of no bytes, from the C4 framework's own documents.
     #[test]
     fn c4_is_sha512_in_another_spelling() {
-        let of_nothing = names::from_hex(
+        let of_nothing = escaping::from_hex(
             b"cf83e1357eefb8bdf1542850d66d8007d620e4050b5715dc83f4a921d36ce9ce\
               47d0d13c5d85f2b0ff8318d2877eec2f63b931bd47417a81a538327af927da3e",
         );

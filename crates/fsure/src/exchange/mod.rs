@@ -8,36 +8,36 @@
 //! through to what comes after, and a line that says something else is told
 //! with its number, never dropped.
 
-mod bag;
-mod bagit;
-mod carrier;
+mod bagit_bag;
+mod bagit_manifest;
 mod chkbit;
 pub mod cshatag;
-mod encoding;
+mod detect;
+mod entry;
+mod escaping;
 mod formats;
 mod hashdeep;
 mod json;
 mod lines;
-mod listed;
 mod mhl;
 mod mtree;
-mod names;
-mod recognise;
+mod path_variants;
 mod sfv;
+mod sidecar;
 mod source;
-mod spellings;
 mod sums;
 #[cfg(test)]
 mod tests;
+mod utf16;
 mod writer;
 
-pub use bag::Bag;
-pub use carrier::{
+pub use bagit_bag::Bag;
+pub use entry::{EntrySink, Item, ListedMtime, ManifestEntry, Problem, ProblemKind};
+pub use formats::ManifestFormat;
+pub use mhl::chain as mhl_chain;
+pub use sidecar::{
     carried, contradicts, is_cut_off_folder_file, is_folder_file, read_attribute, read_folder,
     says_more, write_attribute, write_folder,
 };
-pub use formats::ManifestFormat;
-pub use listed::{EntrySink, Item, ListedMtime, ManifestEntry, Problem, ProblemKind};
-pub use mhl::chain as mhl_chain;
 pub use source::{Source, read};
 pub use writer::{ListWriter, ManifestHeader, bag_files, writer};

@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use super::entry::{EntrySink, Item, ListedMtime, ManifestEntry};
+use super::escaping;
 use super::lines::{LINE_MAX, Line, Lines};
-use super::listed::{EntrySink, Item, ListedMtime, ManifestEntry};
-use super::names;
 use crate::words::digest::hex;
 use crate::words::{Algorithm, Digests, RelPath, Result};
 
@@ -109,7 +109,7 @@ impl Reader {
         own: Keywords,
         line: u64,
     ) -> std::result::Result<Option<Item>, String> {
-        let name = names::octal_unescape(word).ok_or("an escape that mtree does not have")?;
+        let name = escaping::octal_unescape(word).ok_or("an escape that mtree does not have")?;
         let mut keywords = self.defaults.clone();
         keywords.extend(own);
         // A slash makes it a full path, wherever it stands.
@@ -128,12 +128,12 @@ impl Reader {
             return Ok(None);
         }
         let path = match is_full {
-            true => names::path(&name)?,
+            true => escaping::path(&name)?,
             false if name.contains(&b'/') => return Err("a name with a slash in it".to_owned()),
             false => {
                 let folders = self.folders.iter().map(Vec::as_slice);
                 let parts: Vec<_> = folders.chain([&name[..]]).collect();
-                names::path(&parts.join(&b'/'))?
+                escaping::path(&parts.join(&b'/'))?
             }
         };
         let listed = ManifestEntry {
@@ -165,7 +165,7 @@ fn digests(keywords: &Keywords) -> std::result::Result<Digests, String> {
     let mut digests = Digests::default();
     for (name, algorithm) in DIGESTS {
         if let Some(text) = keywords.get(name) {
-            digests.insert(algorithm, &names::digest(algorithm, text.as_bytes())?);
+            digests.insert(algorithm, &escaping::digest(algorithm, text.as_bytes())?);
         }
     }
     Ok(digests)
@@ -210,7 +210,7 @@ pub(super) fn write_folders(
     for end in ends.chain((!bytes.is_empty()).then_some(bytes.len())) {
         if !last.is_within(&RelPath::from_bytes(&bytes[..end])) {
             out.write_all(b"./")?;
-            out.write_all(&names::octal_escape(&bytes[..end]))?;
+            out.write_all(&escaping::octal_escape(&bytes[..end]))?;
             out.write_all(b" type=dir\n")?;
         }
     }
@@ -221,7 +221,7 @@ pub(super) fn write_folders(
 /// Writes an entry, as a full path.
 pub(super) fn write(out: &mut dyn Write, listed: &ManifestEntry) -> io::Result<()> {
     out.write_all(b"./")?;
-    out.write_all(&names::octal_escape(listed.path.as_bytes()))?;
+    out.write_all(&escaping::octal_escape(listed.path.as_bytes()))?;
     out.write_all(b" type=file")?;
     if let Some(size) = listed.size {
         write!(out, " size={size}")?;

@@ -1,9 +1,9 @@
 //! SFV: names with their CRC-32. A CRC-32 detects accidents but not intent, so a file
 //! is compared with it and never recorded by it: `docs/exchange.md`.
 
+use super::entry::{EntrySink, Item, ManifestEntry};
+use super::escaping;
 use super::lines::{Line, Lines};
-use super::listed::{EntrySink, Item, ManifestEntry};
-use super::names;
 use crate::words::{Algorithm, Digests, Result};
 
 /// Reads a list.
@@ -28,8 +28,8 @@ pub(super) fn read(lines: &mut Lines<'_>, sink: &mut EntrySink<'_>) -> Result<()
 fn parse(line: &[u8]) -> std::result::Result<ManifestEntry, String> {
     let (name, crc) = parts(line).ok_or("not 'NAME CRC32'")?;
     let mut digests = Digests::default();
-    digests.insert(Algorithm::Crc32, &names::digest(Algorithm::Crc32, crc)?);
-    Ok(ManifestEntry { path: names::path(name)?, digests, ..ManifestEntry::default() })
+    digests.insert(Algorithm::Crc32, &escaping::digest(Algorithm::Crc32, crc)?);
+    Ok(ManifestEntry { path: escaping::path(name)?, digests, ..ManifestEntry::default() })
 }
 
 /// A name and its CRC-32, with blanks between.

@@ -7,13 +7,13 @@ use fsure_os::path as os_path;
 use fsure_os::spill::Content;
 use fsure_os::{input, plain};
 
-use super::bag::{self, Bag};
-use super::encoding::Utf16;
+use super::bagit_bag::{self, Bag};
+use super::detect::recognise;
+use super::entry::{EntrySink, Item};
 use super::formats::ManifestFormat;
 use super::lines::Lines;
-use super::listed::{EntrySink, Item};
-use super::recognise::recognise;
-use super::{bagit, chkbit, hashdeep, json, mhl, mtree, sfv, sums};
+use super::utf16::Utf16;
+use super::{bagit_manifest, chkbit, hashdeep, json, mhl, mtree, sfv, sums};
 use crate::words::{Algorithm, Error, IoContext as _, Monitor, Result};
 
 /// Number of bytes of a list that are read to recognise its form.
@@ -87,7 +87,7 @@ impl Source {
     /// Reads it from end to end. Each item comes with the file it is in.
     pub fn read(&self, each: &mut dyn FnMut(&Path, Item) -> Result<()>) -> Result<()> {
         if self.bag.is_some() {
-            bag::check(&self.folder, declaration(&self.folder).as_deref(), each)?;
+            bagit_bag::check(&self.folder, declaration(&self.folder).as_deref(), each)?;
         }
         for file in &self.files {
             let input: Box<dyn Read> = match &self.copy {
@@ -118,12 +118,12 @@ impl Source {
         let name = file.file_name().map(|name| os_path::bytes(Path::new(name)).to_vec());
         let name = name.unwrap_or_default();
         let declaration = declaration(file.parent().unwrap_or(file));
-        let manifest = bagit::Manifest {
-            algorithm: bagit::algorithm_of(&name).flatten(),
-            is_encoded: declaration.is_some_and(|text| bagit::is_encoded(&text)),
+        let manifest = bagit_manifest::Manifest {
+            algorithm: bagit_manifest::algorithm_of(&name).flatten(),
+            is_encoded: declaration.is_some_and(|text| bagit_manifest::is_encoded(&text)),
             is_of_tags: name.starts_with(b"tag"),
         };
-        bagit::read(&mut Lines::new(input, file, b'\n'), manifest, sink)
+        bagit_manifest::read(&mut Lines::new(input, file, b'\n'), manifest, sink)
     }
 }
 
@@ -164,8 +164,9 @@ pub fn read(
         ManifestFormat::Sfv => sfv::read(lines, sink),
         ManifestFormat::Bagit => {
             let algorithm = Some(Algorithm::Sha512);
-            let manifest = bagit::Manifest { algorithm, is_encoded: true, is_of_tags: false };
-            bagit::read(lines, manifest, sink)
+            let manifest =
+                bagit_manifest::Manifest { algorithm, is_encoded: true, is_of_tags: false };
+            bagit_manifest::read(lines, manifest, sink)
         }
         _ => {
             let is_escaped = format != ManifestFormat::Rclone;
@@ -188,7 +189,7 @@ fn head(input: impl Read, file: &Path) -> Result<Vec<u8>> {
 
 /// Reads the declaration of a bag; `None` if it cannot be read.
 fn declaration(folder: &Path) -> Option<Vec<u8>> {
-    let file = folder.join(bag::DECLARATION);
+    let file = folder.join(bagit_bag::DECLARATION);
     head(plain::open_regular(&file).ok()?, &file).ok()
 }
 
@@ -246,7 +247,7 @@ fn attributes(folder: &Path) -> Source {
 /// The manifests of a bag.
 fn of_bag(folder: &Path) -> Result<Source> {
     let names = plain::names(folder).context("list", folder)?;
-    let is_manifest = |name: &&Vec<u8>| bagit::algorithm_of(name).is_some();
+    let is_manifest = |name: &&Vec<u8>| bagit_manifest::algorithm_of(name).is_some();
     let manifests: Vec<_> = names.iter().filter(is_manifest).collect();
     let place = |name: &Vec<u8>| folder.join(os_path::from_bytes(name));
     if !manifests.iter().any(|name| name.starts_with(b"manifest-")) {

@@ -4,9 +4,9 @@
 
 use std::io::{self, Write};
 
+use super::entry::{EntrySink, Item, ManifestEntry};
+use super::escaping;
 use super::lines::{Line, Lines};
-use super::listed::{EntrySink, Item, ManifestEntry};
-use super::names;
 use crate::words::digest::hex;
 use crate::words::{Algorithm, Digests, RelPath, Result};
 
@@ -70,24 +70,24 @@ fn parse(line: &[u8], manner: SumsDialect, is_reversed: &mut Option<bool>) -> Pa
     };
     let named = |name: &[u8]| {
         let name = match is_escaped {
-            true => names::gnu_unescape(name).ok_or("an escape other than \\\\, \\n and \\r")?,
+            true => escaping::gnu_unescape(name).ok_or("an escape other than \\\\, \\n and \\r")?,
             false => name.to_vec(),
         };
-        names::path(&name)
+        escaping::path(&name)
     };
     if let Some((tag, name, digest)) = tagged(line) {
         let path = named(name)?;
         return Ok((
             path,
-            match names::algorithm(tag) {
-                Some(algorithm) => Some(one(algorithm, &names::digest(algorithm, digest)?)),
+            match escaping::algorithm(tag) {
+                Some(algorithm) => Some(one(algorithm, &escaping::digest(algorithm, digest)?)),
                 None => None,
             },
         ));
     }
     let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
     let (digest, rest) = line.split_at(digits);
-    let value = names::from_hex(digest).filter(|value| value.len() >= 4);
+    let value = escaping::from_hex(digest).filter(|value| value.len() >= 4);
     let value = value.ok_or("neither 'DIGEST  NAME' nor 'ALGORITHM (NAME) = DIGEST'")?;
     let name = match rest {
         [b' ' | b'\t', b' ' | b'*', name @ ..]
@@ -141,8 +141,8 @@ fn one(algorithm: Algorithm, value: &[u8]) -> Digests {
 /// `sha512sum` and `b3sum` all take. They read standard input for a file `-`.
 pub(super) fn write(out: &mut dyn Write, digest: &[u8], path: &RelPath) -> io::Result<()> {
     let name = if path.as_bytes() == b"-" { b"./-" } else { path.as_bytes() };
-    let is_escaped = names::needs_gnu_escape(name);
-    let escaped = if is_escaped { names::gnu_escape(name) } else { name.to_vec() };
+    let is_escaped = escaping::needs_gnu_escape(name);
+    let escaped = if is_escaped { escaping::gnu_escape(name) } else { name.to_vec() };
     write!(out, "{}{}  ", if is_escaped { "\\" } else { "" }, hex(digest))?;
     out.write_all(&escaped)?;
     out.write_all(b"\n")

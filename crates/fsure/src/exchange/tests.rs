@@ -293,11 +293,11 @@ fn a_bag_s_names_may_be_meant_in_several_ways() {
     let entry = &listed(ManifestFormat::Bagit, manifest.as_bytes())[0];
     assert_eq!(entry.path.as_bytes(), b"data/a%");
     assert_eq!(entry.others, [RelPath::from_bytes(*b"data/a%25")]);
-    assert_eq!(bagit::algorithm_of(b"manifest-sha256.txt"), Some(Some(Algorithm::Sha256)));
-    assert_eq!(bagit::algorithm_of(b"tagmanifest-whirlpool.txt"), Some(None));
-    assert_eq!(bagit::algorithm_of(b"bagit.txt"), None);
-    assert!(bagit::is_encoded(b"BagIt-Version: 1.0\n"));
-    assert!(!bagit::is_encoded(b"BagIt-Version: 0.97\n"));
+    assert_eq!(bagit_manifest::algorithm_of(b"manifest-sha256.txt"), Some(Some(Algorithm::Sha256)));
+    assert_eq!(bagit_manifest::algorithm_of(b"tagmanifest-whirlpool.txt"), Some(None));
+    assert_eq!(bagit_manifest::algorithm_of(b"bagit.txt"), None);
+    assert!(bagit_manifest::is_encoded(b"BagIt-Version: 1.0\n"));
+    assert!(!bagit_manifest::is_encoded(b"BagIt-Version: 0.97\n"));
 }
 
 /// An index of chkbit with those entries, and with the MD5 of `hashed`.
@@ -450,12 +450,15 @@ fn what_other_programs_take_otherwise_is_written_otherwise() {
 #[test]
 fn the_mark_of_md5sum_is_taken_off_in_any_manifest() {
     let manifest = |is_of_tags, text: &str| {
-        let manifest =
-            bagit::Manifest { algorithm: Some(Algorithm::Md5), is_encoded: true, is_of_tags };
+        let manifest = bagit_manifest::Manifest {
+            algorithm: Some(Algorithm::Md5),
+            is_encoded: true,
+            is_of_tags,
+        };
         let mut input = text.as_bytes();
         let mut found = Vec::new();
         let lines = &mut lines::Lines::new(&mut input, Path::new("list"), b'\n');
-        bagit::read(lines, manifest, &mut |item| {
+        bagit_manifest::read(lines, manifest, &mut |item| {
             let Item::Listed(entry) = item else { panic!("{item:?}") };
             found.push([&[entry.path][..], &entry.others].concat());
             Ok(())

@@ -4,9 +4,9 @@ use std::io::{self, Write};
 
 use sha2::{Digest as _, Sha512};
 
+use super::entry::ManifestEntry;
 use super::formats::ManifestFormat;
-use super::listed::ManifestEntry;
-use super::{bagit, hashdeep, json, mhl, mtree, sums};
+use super::{bagit_manifest, hashdeep, json, mhl, mtree, sums};
 use crate::words::RelPath;
 use crate::words::digest::hex;
 
@@ -58,7 +58,7 @@ impl ListWriter<'_> {
             }
             ManifestFormat::Bagit => {
                 let path = [b"data/", listed.path.as_bytes()].concat();
-                bagit::write(self.out, digest, &path)
+                bagit_manifest::write(self.out, digest, &path)
             }
             ManifestFormat::Mtree => {
                 mtree::write_folders(self.out, &mut self.folder, &listed.path)?;

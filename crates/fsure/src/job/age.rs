@@ -1,7 +1,7 @@
 //! Sorts the recorded files of a root by the time since they were verified. Only
 //! the record is read and not the tree, so that it works while the medium is elsewhere.
 
-use super::opening::require_record;
+use super::open_root::require_record;
 use crate::catalog::{Catalog, PageStart, RootLocation, StoredRow};
 use crate::words::{AgeHistogram, Clock, Error, Monitor, Result};
 

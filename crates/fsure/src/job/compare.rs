@@ -7,10 +7,10 @@ use std::cmp::Ordering;
 use std::path::PathBuf;
 
 use super::Options;
-use super::side::{CompareInput, Item, Opened, SideRecord};
+use super::compare_side::{CompareInput, Item, Opened, SideRecord};
 use crate::catalog::MoveCandidates;
 use crate::exchange::ManifestFormat;
-use crate::scan::hash::of_nothing;
+use crate::scan::block_hash::of_nothing;
 use crate::words::{
     Algorithm, AlgorithmSet, ComparedPath, Comparison, Difference, Entry, EntryKind, Error,
     Monitor, Record, RelPath, Result,

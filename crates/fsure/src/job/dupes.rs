@@ -6,8 +6,8 @@ use fsure_os::folder::Root;
 use fsure_os::{Kind, Stat};
 
 use super::Options;
-use super::look::{TreeSnapshot, look};
-use super::opening::{detect_offline, open_root, require_scope};
+use super::open_root::{detect_offline, open_root, require_scope};
+use super::snapshot::{TreeSnapshot, look};
 use crate::catalog::{Catalog, RootLocation, StoredRow};
 use crate::words::{
     Algorithm, AlgorithmSet, Duplicate, Duplicates, Entry, Monitor, RelPath, Result,

@@ -12,9 +12,9 @@ use fsure_os::plain::{self, AtomicFile};
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha512};
 
-use super::look::warn_of_known_damage;
-use super::opening::require_record;
+use super::open_root::require_record;
 use super::output::{is_reader_gone, open_output, unless_reader_left, unless_stopped};
+use super::snapshot::warn_of_known_damage;
 use super::{Options, UpdateOptions, update};
 use crate::catalog::{Catalog, PageStart, RootLocation, StoredRow};
 use crate::exchange::{

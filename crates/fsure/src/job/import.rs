@@ -9,9 +9,9 @@ use fsure_os::Kind;
 use fsure_os::path as os_path;
 
 use super::Options;
-use super::expected::broken_rules;
-use super::listing::{self, ListProblems, Refusal, named, record};
-use super::opening::{OpenRoot, keep_backup, lock, open_root, root_identity};
+use super::list_catalog::broken_rules;
+use super::list_records::{self, ListProblems, Refusal, named, record};
+use super::open_root::{OpenRoot, keep_backup, lock, open_root, root_identity};
 use crate::catalog::{Catalog, OWN_FOLDER, RootLocation, Row, Settings, StoredRow};
 use crate::exchange::{ManifestEntry, ManifestFormat, ProblemKind, Source};
 use crate::words::{
@@ -76,7 +76,7 @@ pub fn import(
     monitor: &dyn Monitor,
 ) -> Result<Imported> {
     let open = open_root(place)?;
-    if listing::first(source, monitor)?.is_none() {
+    if list_records::first(source, monitor)?.is_none() {
         return nothing(source, monitor);
     }
     let mut catalog = open_or_create(place, &open, monitor)?;
@@ -112,7 +112,7 @@ pub fn import(
 /// was lost in a power cut must not pass for one of an empty folder.
 fn nothing(source: &Source, monitor: &dyn Monitor) -> Result<Imported> {
     let ListProblems { malformed, unusable } =
-        listing::read(source, monitor, true, &mut |_| Ok(Ok(())))?;
+        list_records::read(source, monitor, true, &mut |_| Ok(Ok(())))?;
     let is_empty = unusable == 0;
     if is_empty {
         monitor.warn(&format!("{} names no file", source.label().display()));
@@ -132,11 +132,12 @@ pub(super) struct Import<'a> {
 impl Import<'_> {
     /// Records all entries of the list.
     fn take_all(&mut self, source: &Source, monitor: &dyn Monitor) -> Result<()> {
-        let troubles =
-            listing::read(source, monitor, true, &mut |listed| match monitor.stop_requested() {
-                Some(code) => Err(Error::Interrupted(code)),
-                None => self.take(listed),
-            })?;
+        let troubles = list_records::read(source, monitor, true, &mut |listed| match monitor
+            .stop_requested()
+        {
+            Some(code) => Err(Error::Interrupted(code)),
+            None => self.take(listed),
+        })?;
         let ListProblems { malformed, unusable } = troubles;
         self.imported.unusable = unusable;
         let broken = broken_rules(self.place, self.open, source, monitor)?;
@@ -173,7 +174,7 @@ impl Import<'_> {
                     self.imported.known += 1;
                     let file_system = row.record.entry.file_system;
                     let record = record(named, listed, file_system, true);
-                    listing::join(self.catalog, &row, &record)
+                    list_records::join(self.catalog, &row, &record)
                 }
                 _ => self.compare(&row, &listed.digests),
             },

@@ -1,6 +1,6 @@
 //! `log`: the history of a record. Nothing is read but the catalog.
 
-use super::opening::require_record;
+use super::open_root::require_record;
 use crate::catalog::{Catalog, RootLocation};
 use crate::trust::{Chain, Verifier, check, head, signed, signer_of, statement};
 use crate::words::digest::hex;

@@ -2,46 +2,45 @@
 //! monitor, and returns an outcome; none of them prints or depends on a
 //! command line.
 
-mod against;
 mod age;
-mod attributes;
-mod carried;
-mod carriers;
-mod company;
 mod compare;
+mod compare_side;
 mod config;
 mod crash;
+mod cshatag_source;
 mod defer;
-mod disk;
 pub mod doctor;
 mod dupes;
-mod expected;
+mod environment;
 mod export;
 mod flush;
 mod heal;
 mod hot;
 mod import;
-mod layout;
-mod listing;
+mod import_crc32;
+mod list_catalog;
+mod list_records;
 mod log;
-mod look;
-mod opening;
+mod open_root;
 mod output;
 mod pin;
-mod proving;
 pub mod ram;
+mod ram_disk;
 mod recover;
 mod scrub;
-mod seal;
 mod serve;
-mod side;
+mod sidecar_io;
+mod sign;
+mod snapshot;
 mod speed;
 mod status;
+mod sync_sidecars;
 mod update;
 mod verify;
+mod verify_against;
+mod verify_sidecars;
 pub mod workload;
 
-pub use against::verify_against;
 pub use age::age;
 pub use compare::{CompareSide, compare};
 pub use config::UserConfig;
@@ -50,7 +49,6 @@ pub use crash::{
     fail_a_write, matrix,
 };
 pub use defer::{DeferOptions, defer};
-pub use disk::{DestroyOutcome, create_disk, destroy_disk, disks};
 pub use dupes::dupes;
 pub use export::{ExportTarget, Exported, export};
 pub use flush::{FlushOptions, Measured, Pattern, flush};
@@ -60,14 +58,16 @@ pub use import::{Imported, import};
 pub use log::{History, SignedGeneration, log};
 pub use output::{open_output, unless_reader_left, write_output};
 pub use pin::{Pinned, ReleaseReason, pin, pinned, unpin, word};
+pub use ram_disk::{DestroyOutcome, create_disk, destroy_disk, disks};
 pub use recover::{RecoverOptions, Recovery, locate_backup, recover};
 pub use scrub::{ScrubOptions, scrub};
-pub use seal::{SealOptions, SignOutcome, seal};
 pub use serve::{ServeFront, ServeOptions, serve};
+pub use sign::{SealOptions, SignOutcome, seal};
 pub use speed::{Change, Changes, Data, SpeedOptions, compare_speed, speed};
 pub use status::status;
 pub use update::{UpdateOptions, update};
 pub use verify::verify;
+pub use verify_against::verify_against;
 
 use std::path::PathBuf;
 

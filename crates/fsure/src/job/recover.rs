@@ -9,8 +9,8 @@ use fsure_os::lock::Lock;
 use fsure_os::path::{self as os_path, with_suffix};
 use fsure_os::plain::{self, open_own};
 
-use super::opening::{OpenRoot, keep_backup, lock_any, open_root, plan, root_identity};
-use super::{Options, carried};
+use super::open_root::{OpenRoot, keep_backup, lock_any, open_root, plan, root_identity};
+use super::{Options, verify_sidecars};
 use crate::catalog::{
     Catalog, OWN_CATALOG, PageStart, RECOVERED, ReadSeek, Recovered, RootLocation, Row, Settings,
     Sources, StoredRow, is_recorded,
@@ -252,7 +252,7 @@ fn take_sidecars(
     let mut travelled = Catalog::temporary(&place.catalog, settings, identity)?;
     let options = Options::default();
     let walk = plan(place, open, &travelled, &options, Purpose::Status, false)?.walk;
-    carried::gather(open, &walk, &mut travelled, monitor)?;
+    verify_sidecars::gather(open, &walk, &mut travelled, monitor)?;
     let (mut taken, mut after) = (0, Vec::new());
     loop {
         let page = travelled.page(&PageStart::After(&after), None)?;

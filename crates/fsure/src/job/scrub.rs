@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::opening::{
+use super::open_root::{
     OpenRoot, check_signature, detect_offline, keep_backup, offline_outcome, open_root, plan,
     require_scope, require_trusted_record, warn_of_other_root,
 };

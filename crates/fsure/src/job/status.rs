@@ -2,7 +2,7 @@
 //! nothing is written.
 
 use super::Options;
-use super::opening::{
+use super::open_root::{
     check_signature, detect_offline, offline_outcome, open_root, plan, require_scope,
     require_trusted_record,
 };

@@ -7,12 +7,12 @@ use fsure_os::attribute::{HAS_ACCESS_LISTS, HAS_ATTRIBUTES, HAS_OWNERS};
 use fsure_os::path as os_path;
 
 use super::heal::refresh;
-use super::opening::{
+use super::open_root::{
     OpenRoot, detect_offline, is_empty, is_recorded_root, keep_backup, lock, offline_outcome,
     open_root, plan, reject_interrupted_heal, require_record, require_scope, root_identity,
     warn_interrupted_heal, warn_of_other_root,
 };
-use super::{Options, carried, layout};
+use super::{Options, sync_sidecars, verify_sidecars};
 use crate::catalog::{
     Catalog, OWN_FOLDER, RootLocation, RootOptions, Settings, refuse_irregular_parity,
 };
@@ -104,7 +104,7 @@ pub fn update(
     };
     let plan = plan(place, &open, &catalog, common, Purpose::Update(rules), true)?;
     if catalog.is_empty() {
-        let adopted = carried::adopt(place, &open, &plan.walk, &mut catalog, monitor);
+        let adopted = verify_sidecars::adopt(place, &open, &plan.walk, &mut catalog, monitor);
         if let Err(error) = adopted {
             drop(catalog);
             if is_made {
@@ -120,7 +120,7 @@ pub fn update(
     }
     if outcome.is_whole() && !options.only_completes {
         let decided = (&options.accept, started_ns);
-        layout::bring_in_line(&open.root, &mut catalog, decided, monitor, &mut outcome)?;
+        sync_sidecars::bring_in_line(&open.root, &mut catalog, decided, monitor, &mut outcome)?;
     }
     keep_backup(place, &mut catalog, &common.backup_folders, monitor)?;
     Ok(outcome)

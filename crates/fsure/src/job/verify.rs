@@ -3,11 +3,11 @@
 //! last seen to be as recorded; where even that cannot be written, as on a
 //! read-only medium, it is said and left.
 
-use super::opening::{
+use super::open_root::{
     check_signature, detect_offline, keep_backup, lock, offline_outcome, open_root, plan,
     require_scope, require_trusted_record, warn_interrupted_heal, warn_of_other_root,
 };
-use super::{Options, carried, layout};
+use super::{Options, sync_sidecars, verify_sidecars};
 use crate::catalog::{Catalog, RootLocation};
 use crate::scan::{Purpose, scan};
 use crate::words::{Error, Monitor, Outcome, Result};
@@ -17,7 +17,7 @@ pub fn verify(place: &RootLocation, options: &Options, monitor: &dyn Monitor) ->
     // What travels with the data is not signed.
     if !place.is_recorded()
         && options.signed_by.is_none()
-        && let Some(outcome) = carried::verify(place, options, monitor)?
+        && let Some(outcome) = verify_sidecars::verify(place, options, monitor)?
     {
         return Ok(outcome);
     }
@@ -39,7 +39,7 @@ pub fn verify(place: &RootLocation, options: &Options, monitor: &dyn Monitor) ->
         trusted.conclude(&mut outcome)?;
     }
     if outcome.is_whole() && place.scope.is_root() {
-        layout::look(&open.root, &mut catalog, monitor, &mut outcome)?;
+        sync_sidecars::look(&open.root, &mut catalog, monitor, &mut outcome)?;
     }
     keep_backup(place, &mut catalog, &options.backup_folders, monitor)?;
     Ok(outcome)

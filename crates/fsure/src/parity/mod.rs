@@ -2,16 +2,16 @@
 //! Reed-Solomon code, one file for each. `docs/parity.md` is the format. What is
 //! rebuilt here is a proposal; whoever asked for it holds it against the record.
 
-mod code;
 mod group;
+mod reed_solomon;
 
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use fsure_os::plain::{self, AtomicFile};
 
-pub use code::{encode, restore};
 pub use group::{Group, GroupFile, GroupHeaderInfo, Header, Member, SHARD, read_header, shards};
+pub use reed_solomon::{encode, restore};
 
 use crate::words::{Digests, RelPath};
 

@@ -14,12 +14,12 @@ use fsure_os::read;
 use fsure_os::stack::{self, Stack};
 use fsure_os::{path as os_path, plain};
 
-use super::files;
-use super::frame::{self, Kind, PATIENCE, Secret, broken};
-use super::kept::{self, StoredCut, kept};
-use super::line::{self, DriveHistory, Listener, Message, Method, Summary};
-use super::plan::Way;
-use super::record::{self, Opened, Run, RunInfo, RunQuery};
+use super::messages::{self, DriveHistory, Listener, Message, Method, Summary};
+use super::protocol_records::{self, Opened, Run, RunInfo, RunQuery};
+use super::result_store::{self, StoredCut, kept};
+use super::run_files;
+use super::test_plan::Way;
+use super::wire::{self, Kind, PATIENCE, Secret, broken};
 use super::write::{no_witness, volume_of};
 use super::{Acknowledged, BLOCK, Device, Found, Judge, Judged};
 use crate::words::{Clock, Error, ExitCode, IoContext as _, Result};
@@ -49,9 +49,9 @@ pub fn check(options: &CheckOptions, listener: &dyn Listener) -> Result<ExitCode
         Err(why) => nothing(None, 0, 0, why),
     };
     let code = match summary.state {
-        line::CheckState::Passed => ExitCode::Clean,
-        line::CheckState::Failed => ExitCode::Damage,
-        line::CheckState::NothingShown => ExitCode::Incomplete,
+        messages::CheckState::Passed => ExitCode::Clean,
+        messages::CheckState::Failed => ExitCode::Damage,
+        messages::CheckState::NothingShown => ExitCode::Incomplete,
     };
     listener.told(&Message::Summary(Summary { exit_code: code.number(), ..summary }));
     Ok(code)
@@ -61,7 +61,7 @@ pub fn check(options: &CheckOptions, listener: &dyn Listener) -> Result<ExitCode
 fn nothing(run: Option<String>, acked: u64, heard_ms: u64, why: String) -> Summary {
     Summary {
         run,
-        state: line::CheckState::NothingShown,
+        state: messages::CheckState::NothingShown,
         acked,
         failed: 0,
         heard_ms,
@@ -86,7 +86,7 @@ impl Asking {
     fn ask(options: &CheckOptions, folder: &Path) -> Result<std::result::Result<Self, String>> {
         let unheard = |error: io::Error| no_witness(&options.witness, &error.to_string());
         let stream = Stream::connect(&options.witness, PATIENCE).map_err(unheard)?;
-        let (mut sender, mut receiver) = frame::call(stream, &options.secret).map_err(unheard)?;
+        let (mut sender, mut receiver) = wire::call(stream, &options.secret).map_err(unheard)?;
         let asked = RunQuery {
             run: options.run.clone(),
             host: plain::host(),
@@ -105,13 +105,15 @@ impl Asking {
         };
         let told: RunInfo = serde_json::from_slice(&told)
             .map_err(|_| unheard(broken("what it tells is no JSON of ours")))?;
-        let run = record::run_of(&told.opened.run)
+        let run = protocol_records::run_of(&told.opened.run)
             .ok_or_else(|| unheard(broken("what it tells is of no run")))?;
         let mut owed = Vec::new();
         loop {
             match receiver.receive(Some(Instant::now() + 6 * PATIENCE)).map_err(unheard)? {
-                (Kind::Owed, body) => owed
-                    .extend(record::owed(run, &body).ok_or_else(|| unheard(broken("no writes")))?),
+                (Kind::Owed, body) => owed.extend(
+                    protocol_records::owed(run, &body)
+                        .ok_or_else(|| unheard(broken("no writes")))?,
+                ),
                 (Kind::Done, _) => return Ok(Ok(Self { run, told, owed })),
                 _ => return Err(unheard(broken("a frame out of its turn"))),
             }
@@ -136,21 +138,25 @@ impl Asking {
         }
         let stack = Stack::of(folder).context("ask what is below", folder)?;
         let device = Device::below(&stack);
-        let run_folder = files::folder_of(folder, &self.run);
+        let run_folder = run_files::folder_of(folder, &self.run);
         if let Some(why) = self.elsewhere(folder, &run_folder, device.as_ref().ok()) {
             return nothing(&why);
         }
-        if files::is_ended(&run_folder) {
-            files::mark_checked(&run_folder);
+        if run_files::is_ended(&run_folder) {
+            run_files::mark_checked(&run_folder);
             return nothing("the writer came to its end by itself: no power was cut before");
         }
-        let is_being_written = files::is_being_written(&run_folder);
+        let is_being_written = run_files::is_being_written(&run_folder);
         let (judged, way) = self.read(&run_folder, listener)?;
         let failed = judged.values().map(Judged::faults).sum();
         let why_uncut = why_uncut(opened, stack::life(folder), stack::boot());
         self.tell(&judged, listener);
         let summary = Summary {
-            state: if failed > 0 { line::CheckState::Failed } else { line::CheckState::Passed },
+            state: if failed > 0 {
+                messages::CheckState::Failed
+            } else {
+                messages::CheckState::Passed
+            },
             failed,
             read: way,
             why: None,
@@ -158,14 +164,14 @@ impl Asking {
         };
         let shows_nothing = |why: &str| {
             let why = Some(why.to_owned());
-            Ok(Summary { state: line::CheckState::NothingShown, why, ..summary.clone() })
+            Ok(Summary { state: messages::CheckState::NothingShown, why, ..summary.clone() })
         };
         // What the writer removes meanwhile is not lost, and its cut is still to come.
         if is_being_written {
             return shows_nothing("the run is still being written: no power was cut");
         }
         if let Some(why) = why_uncut.filter(|_| failed == 0) {
-            files::mark_checked(&run_folder);
+            run_files::mark_checked(&run_folder);
             return shows_nothing(why);
         }
         let device = device.and_then(|device| match &opened.device {
@@ -187,7 +193,7 @@ impl Asking {
             }
         };
         // Not before it is kept: the next run removes the evidence.
-        files::mark_checked(&run_folder);
+        run_files::mark_checked(&run_folder);
         Ok(summary)
     }
 
@@ -214,7 +220,7 @@ impl Asking {
         let is_other = |run: &String| !opened.replaces.contains(run);
         // A folder that cannot be listed is not a reason: what is owed is requested by
         // name.
-        let runs = files::earlier(folder).unwrap_or_default().runs;
+        let runs = run_files::earlier(folder).unwrap_or_default().runs;
         runs.into_iter().find(is_other).map(|run| {
             format!("the folder of this run is not there, but that of another: check '--run {run}'")
         })
@@ -238,7 +244,7 @@ impl Asking {
             // A folder that cannot be listed may still know a name.
             let owed = self.owed.iter().map(|write| write.stamp.file);
             let all: BTreeSet<u32> =
-                owed.chain(listed.iter().filter_map(|name| files::file_of(name))).collect();
+                owed.chain(listed.iter().filter_map(|name| run_files::file_of(name))).collect();
             for file in all {
                 if let Some(code) = listener.stop_requested() {
                     return Err(Error::Interrupted(code));
@@ -326,11 +332,11 @@ fn show(
     buffer: &mut Buffer,
     judge: &mut Judge,
 ) -> io::Result<read::ReadMode> {
-    let (source, stat) = opener.open(files::name_of(file).as_bytes(), false)?;
+    let (source, stat) = opener.open(run_files::name_of(file).as_bytes(), false)?;
     let (mut offset, mut worst) = (0, read::ReadMode::Direct);
     // After a cut a file may have any size; beyond the largest that is written nothing is
     // owed.
-    let size = stat.size.min(files::LARGEST);
+    let size = stat.size.min(run_files::LARGEST);
     while offset < size {
         let wanted = buffer.len().min((size - offset) as usize);
         let filled = source.read_at(buffer, offset, wanted)?;
@@ -351,7 +357,7 @@ fn keep(options: &CheckOptions, summary: &Summary, device: &Device) -> Result<Dr
     let run = summary.run.clone().unwrap_or_default();
     let checked = super::timestamp(&options.clock);
     let cut = StoredCut::new(run, checked, device.clone(), summary.acked, summary.failed);
-    kept::keep(&options.results, &cut).context("keep the result in", &options.results)?;
+    result_store::keep(&options.results, &cut).context("keep the result in", &options.results)?;
     kept(&options.results, device).context("read", &options.results)
 }
 

@@ -5,28 +5,28 @@
 
 mod check;
 mod device;
-mod files;
-mod frame;
 mod judge;
-mod kept;
-mod line;
-mod link;
-mod log;
-mod plan;
-mod record;
+mod messages;
+mod protocol_records;
+mod result_store;
+mod run_files;
 mod stamp;
+mod test_plan;
+mod wire;
 mod witness;
+mod witness_link;
+mod witness_log;
 mod write;
 
 pub use check::{CheckOptions, check};
 pub use device::Device;
-pub use frame::{Secret, VERSION};
 pub use judge::{Acknowledged, Fault, Found, Judge, Judged};
-pub use kept::kept;
-pub use line::{CheckState, DriveHistory, Listener, Message, Method, RunBegins, Summary};
-pub use plan::{Pattern, Way};
-pub use record::{Opened, Run, run_name, run_of};
+pub use messages::{CheckState, DriveHistory, Listener, Message, Method, RunBegins, Summary};
+pub use protocol_records::{Opened, Run, run_name, run_of};
+pub use result_store::kept;
 pub use stamp::{BLOCK, Stamp, Unstamped};
+pub use test_plan::{Pattern, Way};
+pub use wire::{Secret, VERSION};
 pub use witness::{WitnessOptions, witness};
 pub use write::{WriteOptions, write};
 

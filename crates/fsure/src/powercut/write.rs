@@ -10,11 +10,11 @@ use fsure_os::shell::Running;
 use fsure_os::stack::{self, Medium, Stack};
 use fsure_os::{path as os_path, plain, volume};
 
-use super::files::{self, Files};
-use super::line::{Listener, Message, RunBegins};
-use super::link::{Link, State};
-use super::plan::{Pattern, Way};
-use super::record::{self, Opened, Record, Run};
+use super::messages::{Listener, Message, RunBegins};
+use super::protocol_records::{self, Opened, Record, Run};
+use super::run_files::{self, Files};
+use super::test_plan::{Pattern, Way};
+use super::witness_link::{Link, State};
 use super::{Device, Secret};
 use crate::drive::Random;
 use crate::words::{Clock, Error, ExitCode, IoContext as _, Result};
@@ -67,7 +67,7 @@ pub fn write(options: &WriteOptions, listener: &dyn Listener) -> Result<ExitCode
     let folder = os_path::without_links(&options.folder).context("find", &options.folder)?;
     let stack = Stack::of(&folder).context("ask what is below", &folder)?;
     refuse_memory(&folder, &stack)?;
-    let earlier = files::earlier(&folder).context("list", &folder)?;
+    let earlier = run_files::earlier(&folder).context("list", &folder)?;
     refuse_unchecked(&folder, &earlier)?;
     let options = &WriteOptions { ways: ways_on(options, &stack, listener), ..options.clone() };
     let run = random_run()?;
@@ -94,7 +94,7 @@ fn refuse_memory(folder: &Path, stack: &Stack) -> Result<()> {
 }
 
 /// Fails if the folder holds a run that was not checked: it is evidence.
-fn refuse_unchecked(folder: &Path, earlier: &files::Earlier) -> Result<()> {
+fn refuse_unchecked(folder: &Path, earlier: &run_files::Earlier) -> Result<()> {
     if let Some(other) = earlier.others.first() {
         return Err(Error::Usage {
             message: format!(
@@ -104,8 +104,8 @@ fn refuse_unchecked(folder: &Path, earlier: &files::Earlier) -> Result<()> {
             hint: Some("give it another name, or name another folder".to_owned()),
         });
     }
-    let mut folders = earlier.runs.iter().map(|run| files::folder_named(folder, run));
-    let Some(unchecked) = folders.find(|run| !files::is_checked(run)) else { return Ok(()) };
+    let mut folders = earlier.runs.iter().map(|run| run_files::folder_named(folder, run));
+    let Some(unchecked) = folders.find(|run| !run_files::is_checked(run)) else { return Ok(()) };
     Err(Error::Usage {
         message: format!("{} is of a run that was not checked", unchecked.display()),
         hint: Some("'fsure powercut check' it, or remove that folder".to_owned()),
@@ -133,7 +133,7 @@ fn random_run() -> Result<Run> {
 
 fn opened(options: &WriteOptions, folder: &Path, run: &Run, device: Option<&Device>) -> Opened {
     Opened {
-        run: record::run_name(run),
+        run: protocol_records::run_name(run),
         program: concat!("fsure ", env!("CARGO_PKG_VERSION")).to_owned(),
         host: plain::host(),
         folder: folder.to_string_lossy().into_owned(),
@@ -163,8 +163,8 @@ fn begin(
     wait_for_witness(options, listener, link)?;
     // The witness knows by now that nothing is owed of these.
     for run in &link.opened.replaces {
-        let earlier = files::folder_named(folder, run);
-        files::remove(&earlier).context("remove", &earlier)?;
+        let earlier = run_files::folder_named(folder, run);
+        run_files::remove(&earlier).context("remove", &earlier)?;
     }
     let seed = options.seed.unwrap_or_else(|| u64::from_le_bytes(*run.first_chunk().expect("16")));
     let mut files =
@@ -183,14 +183,14 @@ fn begin(
         listener.warn("this system cannot flush names: create and rename are left out");
     }
     if files.ways() == 0 || patterns.is_empty() {
-        files::remove(files.folder()).context("remove", files.folder())?;
+        run_files::remove(files.folder()).context("remove", files.folder())?;
         return Err(Error::Usage {
             message: "of what was asked for nothing is to be had here".to_owned(),
             hint: Some("'--methods' and '--patterns' say what to try".to_owned()),
         });
     }
     listener.told(&Message::Run(RunBegins {
-        run: record::run_name(&run),
+        run: protocol_records::run_name(&run),
         folder: files.folder().to_string_lossy().into_owned(),
         unknown: device.as_ref().err().cloned(),
         device: device.ok(),
@@ -204,7 +204,7 @@ fn begin(
     let mut writer =
         Writer { options, listener, link, files, patterns, random, cutter, began, looked: began };
     let ended = writer.write();
-    writer.end(&record::run_name(&run), ended)
+    writer.end(&protocol_records::run_name(&run), ended)
 }
 
 fn wait_for_witness(
@@ -399,11 +399,11 @@ impl Writer<'_> {
             is_ended,
         });
         if is_ended {
-            files::remove(self.files.folder()).context("remove", self.files.folder())?;
+            run_files::remove(self.files.folder()).context("remove", self.files.folder())?;
         } else if !is_recorded {
             self.listener.warn("the witness has not recorded the end: the files stay");
             if !may_be_cut {
-                files::mark_ended(self.files.folder());
+                run_files::mark_ended(self.files.folder());
             }
         }
         match ended {

@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 
 use fsure_os::mirror::{CopyStat, Side};
 
+use super::activity::Activity;
 use super::changes::{Changes, FirstScanTracker, Tracker};
-use super::doing::Activity;
-use super::draft::GenerationBuilder;
+use super::disk_side::{DiskSide, OWN, trash};
+use super::generation_builder::GenerationBuilder;
 use super::index::Index;
 use super::journal::{Done, Journal};
-use super::own::{DiskSide, OWN, trash};
+use super::missed_names::MissedNames;
 use super::plan::PlannedGeneration;
-use super::restore::MissedNames;
-use super::rounds::{RoundsResult, Start, rounds};
-use super::turns::RehashRotation;
+use super::rehash_rotation::RehashRotation;
+use super::scan_rounds::{RoundsResult, Start, rounds};
 use crate::words::{IoContext as _, RelPath, Result};
 
 /// A RAM side that can be made to hold still: its writers wait.

@@ -6,8 +6,8 @@ use std::ops::Bound;
 
 use fsure_os::mirror::{Attributes, CopyStat, Kind};
 
-use super::content::Digest;
-use super::step::Meta;
+use super::content_digest::Digest;
+use super::journal_step::Meta;
 use crate::words::RelPath;
 
 /// In the place of a digest: of what is no file, and of a file that could not be read,

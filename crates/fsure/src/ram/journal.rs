@@ -10,8 +10,8 @@ use fsure_os::folder::{is_denied, is_gone, is_other_kind};
 use fsure_os::mirror::{Kind, Side};
 use serde::{Deserialize, Serialize};
 
-use super::own::{DiskSide, JOURNAL, JOURNAL_NEW, LAST, OWN, staged, trash};
-use super::step::JournalStep;
+use super::disk_side::{DiskSide, JOURNAL, JOURNAL_NEW, LAST, OWN, staged, trash};
+use super::journal_step::JournalStep;
 use crate::words::digest::hex;
 use crate::words::{Error, IoContext as _, RelPath, Result};
 
@@ -146,7 +146,7 @@ impl Journal {
                 Err(error) if is_gone(&error) => continue,
                 other => other.context("read", &disk.path.join(staged(stage)))?,
             };
-            let found = super::content::digest(&file, size);
+            let found = super::content_digest::digest(&file, size);
             if found.context("read", &disk.path.join(staged(stage)))? != Some(*digest) {
                 return Err(Error::Io {
                     doing: "complete the last generation of",
@@ -272,7 +272,7 @@ impl Journal {
                 if !(*from..=*size).contains(&file.metadata()?.len()) {
                     return Err(io::ErrorKind::NotFound.into());
                 }
-                super::content::append(&tail, size - from, &file, *from)?;
+                super::content_digest::append(&tail, size - from, &file, *from)?;
                 file.set_len(*size)?;
             }
             JournalStep::Make { path, kind: Kind::Folder, .. } => {

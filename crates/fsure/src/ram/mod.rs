@@ -5,33 +5,33 @@
 //! mounts them, and who sees which, is a matter of `job::ram`. The formats and the
 //! promise are in `docs/ram.md`.
 
+mod activity;
 mod changes;
-mod content;
-mod doing;
-mod draft;
+mod content_digest;
+mod disk_capability;
+mod disk_side;
 mod engine;
-mod fill;
-mod hold;
+mod generation_builder;
 mod index;
 mod journal;
-mod look;
-mod own;
-mod pace;
+mod journal_step;
+mod missed_names;
 mod plan;
-mod read;
+mod populate;
+mod ram_scan;
 mod recover;
-mod restore;
-mod rounds;
+mod rehash_rotation;
+mod scan_rounds;
+mod side_reader;
 mod stage;
-mod step;
-mod turns;
+mod sync_schedule;
 mod verify;
 
+pub use activity::Activity;
 pub use changes::{Changes, NoTracker, Paths, Tracker};
-pub use doing::Activity;
+pub use disk_side::OWN;
 pub use engine::{CompareDepth, Engine, Freeze, Generation};
-pub use fill::Filling;
-pub use own::OWN;
-pub use pace::SyncSchedule;
+pub use populate::Filling;
 pub use recover::{Recovered, Recovery, recover};
+pub use sync_schedule::SyncSchedule;
 pub use verify::{Comparison, DifferenceKind, LastGenerationEntries, LookupFn, SideDifference};

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use fsure_os::mirror::Kind;
 
-use super::draft::GenerationBuilder;
+use super::generation_builder::GenerationBuilder;
 use super::index::Entry;
+use super::journal_step::JournalStep;
 use super::stage::{Staged, StagedKind};
-use super::step::JournalStep;
 use crate::words::{RelPath, Result};
 
 /// A generation that removes more files than this is one that somebody may regret.

@@ -7,8 +7,8 @@ use std::time::Duration;
 use fsure_os::folder::is_gone;
 use fsure_os::mirror::Side;
 
+use super::disk_side::{DiskSide, JOURNAL_NEW, OWN};
 use super::journal::Journal;
-use super::own::{DiskSide, JOURNAL_NEW, OWN};
 use crate::words::{IoContext as _, Result};
 
 /// The state of a disk side after recovery.
@@ -75,7 +75,7 @@ pub(super) fn settle(disk: &DiskSide) -> Result<Recovered> {
     };
     disk.clear_stage()?;
     disk.forget(JOURNAL_NEW)?;
-    disk.forget(super::own::JOURNAL)?;
+    disk.forget(super::disk_side::JOURNAL)?;
     Ok(found)
 }
 
@@ -86,12 +86,12 @@ mod tests {
 
     use super::*;
     use crate::ram::changes::NoTracker;
-    use crate::ram::draft::GenerationBuilder;
     use crate::ram::engine::{CompareDepth, Engine};
+    use crate::ram::generation_builder::GenerationBuilder;
     use crate::ram::index::Entry;
-    use crate::ram::look::everything;
-    use crate::ram::read::in_ram;
-    use crate::ram::step::JournalStep;
+    use crate::ram::journal_step::JournalStep;
+    use crate::ram::ram_scan::everything;
+    use crate::ram::side_reader::in_ram;
     use crate::words::RelPath;
 
     /// Two sides, filled; `None` on a system without RAM folders.
@@ -190,7 +190,7 @@ mod tests {
         let is_told = matches!(&recovered.found, Recovered::Completed { changed_outside, .. }
             if !changed_outside.is_empty());
         assert!(is_told, "{recovered:?}");
-        engine.disk.forget(super::super::own::JOURNAL).unwrap();
+        engine.disk.forget(super::super::disk_side::JOURNAL).unwrap();
         let done = engine.sync(&mut NoTracker, CompareDepth::Dates, None).unwrap();
         assert!(!done.changed_outside.is_empty());
         assert_eq!(engine.verify().unwrap(), []);

@@ -8,11 +8,11 @@ use std::io;
 
 use fsure_os::mirror::File;
 
-use super::content::{self, Digest};
-use super::draft::GenerationBuilder;
+use super::content_digest::{self, Digest};
+use super::disk_side::staged;
+use super::generation_builder::GenerationBuilder;
 use super::index::Entry;
 use super::journal::path_of;
-use super::own::staged;
 use crate::words::{IoContext as _, RelPath, Result};
 
 /// Readings of a file until two readings in a row are the same.
@@ -147,7 +147,7 @@ impl GenerationBuilder<'_> {
         let linked = self.link(entry, &name)?;
         if linked.is_none() {
             let target = self.disk.side.create(staged(&name).as_bytes())?;
-            content::put(bytes, &target)?;
+            content_digest::put(bytes, &target)?;
             self.staging.written += bytes.len() as u64;
         }
         let what = linked.unwrap_or(StagedKind::Whole);
@@ -238,7 +238,7 @@ impl GenerationBuilder<'_> {
         // Where the whole is too large, that is known before it counts.
         target.set_len(size)?;
         target.set_len(0)?;
-        if let Some([head, digest, all]) = content::split(file, from, size, &target)?
+        if let Some([head, digest, all]) = content_digest::split(file, from, size, &target)?
             && head == known
             && all == entry.digest
         {
@@ -265,7 +265,8 @@ impl GenerationBuilder<'_> {
         if let Some(old) = old
             && self.disk.side.share(&old, &target)?
         {
-            let patched = content::patch(file, size, &old, &target, &mut self.staging.written);
+            let patched =
+                content_digest::patch(file, size, &old, &target, &mut self.staging.written);
             if patched.is_ok() {
                 return patched;
             }
@@ -273,6 +274,6 @@ impl GenerationBuilder<'_> {
             target.set_len(0)?;
         }
         self.staging.written += size;
-        content::copy(file, size, &target)
+        content_digest::copy(file, size, &target)
     }
 }

@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fsure_os::mirror::{CopyStat, Kind, Side};
 
+use super::disk_side::trash;
 use super::engine::Engine;
 use super::index::Entry;
 use super::journal::{forget, make_trash, path_of};
-use super::own::trash;
-use super::read::{Entries, Reader, in_ram, on_disk};
+use super::side_reader::{Entries, Reader, in_ram, on_disk};
 use crate::words::{Error, IoContext as _, RelPath, Result};
 
 /// Maximum number of readings of what differs, if it changes meanwhile.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::closing::why_offline;
+use super::conclusion::why_offline;
 use super::json::{json_path_and_bytes, line};
 use super::{RootPaths, number};
 use crate::words::digest::hex;

@@ -7,9 +7,9 @@
 
 use serde::Serialize;
 
-use super::meta_line::MetaLine;
+use super::metadata_line::MetaLine;
+use super::summary_totals::Totals;
 use super::timestamp;
-use super::totals::Totals;
 pub(super) use crate::words::json_path_and_bytes;
 use crate::words::{
     Basis, ByteRange, Entry, Error, ExitCode, Finding, KnownDamage, NameMismatch, Outcome,

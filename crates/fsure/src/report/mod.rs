@@ -4,8 +4,8 @@
 
 pub mod age;
 pub mod chart;
-mod closing;
 pub mod compare;
+mod conclusion;
 pub mod crash;
 pub mod defer;
 pub mod disk;
@@ -15,12 +15,12 @@ pub mod flush;
 pub mod fold;
 pub mod heal;
 pub mod hot;
+pub mod import_export;
 pub mod json;
 pub mod last_word;
-pub mod listing;
 pub mod log;
 pub mod matrix;
-mod meta_line;
+mod metadata_line;
 pub mod metrics;
 pub mod page;
 mod paths;
@@ -30,10 +30,10 @@ pub mod protect;
 pub mod ram;
 mod rank;
 pub mod recover;
-mod scrubbed;
+mod scrub;
 pub mod speed;
+mod summary_totals;
 pub mod text;
-mod totals;
 
 pub use paths::RootPaths;
 

@@ -7,7 +7,7 @@
 
 use jiff::tz::TimeZone;
 
-use super::closing::{by_kind, closing, unfinished, untrusted};
+use super::conclusion::{by_kind, closing, unfinished, untrusted};
 use super::{RootPaths, count, date_and_time, number, safe, timestamp};
 use crate::words::{
     Basis, ByteRange, BytesByReadMode, Entry, EntryKind, Finding, KnownDamage, MetadataChange,

@@ -3,7 +3,7 @@
 
 use std::io::{self, BufRead, Write};
 
-use super::lines::Lines;
+use super::bounded_lines::Lines;
 use super::{Header, ResultLine, Summary, VERSION};
 
 /// A result as it was stored.

@@ -9,16 +9,16 @@
 //! What `verify` and its relatives print is read here, too, for the page that
 //! shows it; `report::json` writes it.
 
-mod checked;
+mod bounded_lines;
 mod crash;
 mod file;
 mod flush;
-mod lines;
 mod listener;
 mod machine;
 mod speed;
 #[cfg(test)]
 mod tests;
+mod verify_output;
 
 use std::io::BufRead;
 use std::path::Path;
@@ -26,7 +26,6 @@ use std::path::Path;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use serde::{Deserialize, Serialize};
 
-pub use checked::{Age, Bar, Failure, FindingRow, Oldest, Reason, Stat, Totals, VerifyOutput};
 pub use crash::{
     Call, ContentSeen, CrashCell, CrashLine, CrashSummary, CutMade, CutState, DriveTried,
     FlushAfterError, MissingSync,
@@ -36,6 +35,9 @@ pub use flush::{Claim, Curve, Layer, Method, Point, Profile};
 pub use listener::{Listener, Step};
 pub use machine::{Machine, Noise};
 pub use speed::{Eviction, Limit, NotRun, Rung, Series};
+pub use verify_output::{
+    Age, Bar, Failure, FindingRow, Oldest, Reason, Stat, Totals, VerifyOutput,
+};
 
 /// Content of a file of results.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,13 +50,13 @@ pub enum Content {
 
 /// Reads whatever a file of results holds; its first line says what that is.
 pub fn read_any(input: impl BufRead) -> Result<Content, ReadError> {
-    let mut lines = lines::Lines::new(input);
+    let mut lines = bounded_lines::Lines::new(input);
     let first = lines.next()?.ok_or(ReadError::Empty)?;
     let first: serde_json::Value = first.parse().ok().flatten().ok_or(ReadError::NotAResult)?;
     if first["type"] == "result" {
         return file::read_on(first, lines).map(|stored| Content::Measured(Box::new(stored)));
     }
-    checked::read_on(first, lines).map(|found| Content::Checked(Box::new(found)))
+    verify_output::read_on(first, lines).map(|found| Content::Checked(Box::new(found)))
 }
 
 /// The version of the format. It grows when a line changes its meaning; a

@@ -238,7 +238,7 @@ fn a_line_without_an_end_is_left_early() {
     let mut endless = Endless(0);
     let mut input = BufReader::new(&mut endless);
     assert!(read_any(&mut input).unwrap_err().to_string().starts_with("line 1: longer than"));
-    assert!(endless.0 < 2 * lines::LINE_MAX, "{} bytes", endless.0);
+    assert!(endless.0 < 2 * bounded_lines::LINE_MAX, "{} bytes", endless.0);
     let mut later = BufReader::new(Cursor::new(b"{\"type\":\"summary\"}\n").chain(Endless(0)));
     assert!(read_any(&mut later).unwrap_err().to_string().starts_with("line 2: longer than"));
 }

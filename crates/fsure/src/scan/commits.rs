@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::ledger::ResultRecorder;
+use super::result_recorder::ResultRecorder;
 use crate::words::{Error, Result, StopReason};
 
 /// Time between commits, which is the most work that a kill or a power failure can cost.

@@ -1,7 +1,7 @@
 //! Damage that runs remember: noted when it is found, reported by runs that do
 //! not read the file, and settled by the recorded content or by the user alone.
 
-use super::ledger::{PathResult, ResultRecorder};
+use super::result_recorder::{PathResult, ResultRecorder};
 use crate::catalog::{RecheckPriority, StoredRow};
 use crate::words::{Basis, EntryKind, KnownDamage, RelPath, Result, Verdict};
 

@@ -2,50 +2,50 @@
 //! what has to be read goes to the readers; what comes back is judged, reported
 //! and recorded.
 //!
-//! One thread decides (this file and its neighbours `weigh` and `ledger`); the
+//! One thread decides (this file and its neighbours `handle_read_outcome` and `ledger`); the
 //! readers (`pool`, `worker`, `reader`, `span`) read and hash and decide nothing.
 
-mod alias;
-mod annals;
-mod aside;
-mod beside;
+pub mod block_hash;
+mod case_alias;
 mod commits;
-mod compare;
-mod decide;
-mod effort;
-mod entries;
-mod estimate;
-mod failure;
-mod gate;
-mod hands;
-pub mod hash;
+mod compare_blocks;
+mod device_queue;
+mod entry_builder;
+mod evaluate_content;
+mod evaluator;
+mod excluded;
+mod file_read;
+mod hard_links;
+mod history;
+mod io_options;
 mod known_damage;
-mod lane;
-mod ledger;
-mod links;
-mod look;
-mod looks;
 mod merge;
+mod metadata;
 mod mounted_over;
 mod moves;
-mod obeyed;
-mod parts;
-mod pool;
-mod post;
-mod purse;
-mod reader;
+mod partial_read;
+mod precheck;
+mod progress_estimate;
+mod range_read;
+mod reader_context;
+mod reader_pool;
+mod reader_thread;
+mod record_verified;
 mod redated;
+mod result_recorder;
 mod retries;
+mod retry;
 mod rules;
+mod scrub_budget;
+mod scrub_queue;
 mod segments;
-mod sizes;
-mod span;
+mod signed_excludes;
+mod size_filter;
+mod stat_only;
+mod stat_thread;
 mod tombstones;
-mod turns;
-mod unread;
-mod verified;
-mod weigh;
-mod worker;
+mod update_rules;
+mod watchdog;
 
 use std::sync::Arc;
 use std::task::Poll;
@@ -61,21 +61,21 @@ use crate::tree::{Walk, WalkOptions};
 use crate::words::{
     Clock, MetadataFields, Monitor, Offline, Outcome, Progress, RelPath, Result, StopReason,
 };
-pub use compare::are_proven;
-pub use effort::{DEPTH_MAX, IoOptions, RateLimiter, THREADS_MAX};
-pub use entries::EntryBuilder;
-use estimate::Estimate;
-use hands::ReadCounters;
-use ledger::ResultRecorder;
+pub use compare_blocks::are_proven;
+pub use entry_builder::EntryBuilder;
+use evaluator::Evaluator;
+pub use io_options::{DEPTH_MAX, IoOptions, RateLimiter, THREADS_MAX};
 use merge::Merge;
-use pool::{AbandonedRead, IN_FLIGHT_MAX, Pool};
-use purse::Deadline;
-pub use purse::{Budget, ScrubRules};
+use progress_estimate::Estimate;
+use reader_context::ReadCounters;
+use reader_pool::{AbandonedRead, IN_FLIGHT_MAX, Pool};
+use reader_thread::ReaderEvent;
+use result_recorder::ResultRecorder;
 pub use rules::{Accept, Forget, TOMBSTONE_AGE, UpdateRules};
-pub use sizes::SizeFilter;
-use turns::{ScrubNext, ScrubQueue};
-use weigh::Evaluator;
-use worker::ReaderEvent;
+use scrub_budget::Deadline;
+pub use scrub_budget::{Budget, ScrubRules};
+use scrub_queue::{ScrubNext, ScrubQueue};
+pub use size_filter::SizeFilter;
 
 /// The purpose of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -170,7 +170,7 @@ const TAKEN_AT_ONCE: usize = 64;
 /// a catalog that cannot be written, is in the outcome.
 pub fn scan(plan: &ScanPlan, catalog: &mut Catalog, monitor: &dyn Monitor) -> Result<Outcome> {
     let started = Instant::now();
-    beside::warn_unreadable_xattrs(plan.meta, monitor);
+    metadata::warn_unreadable_xattrs(plan.meta, monitor);
     let meter = Arc::new(ReadCounters::default());
     let estimate = Arc::new(Estimate::new(plan, catalog));
     let ending = Deadline::new(plan.scrub.as_ref(), &plan.clock);
@@ -193,7 +193,7 @@ pub fn scan(plan: &ScanPlan, catalog: &mut Catalog, monitor: &dyn Monitor) -> Re
     let (_run, run_is_over) = bounded(0);
     if plan.scrub.is_none() && plan.purpose != Purpose::Status && !estimate.is_final() {
         let (plan, estimate, meter) = (plan.clone(), Arc::clone(&estimate), Arc::clone(&meter));
-        let count = move || estimate::count_ahead(&plan, &run_is_over, &estimate, &meter);
+        let count = move || progress_estimate::count_ahead(&plan, &run_is_over, &estimate, &meter);
         // Not waited for: it might be stuck if the storage does not respond.
         // Without it the time left is not known, and that is all.
         let _ = std::thread::Builder::new().name("count".into()).spawn(count);

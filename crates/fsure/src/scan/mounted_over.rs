@@ -7,7 +7,7 @@
 use fsure_os::{Kind, volume};
 
 use super::ScanPlan;
-use super::entries::EntryBuilder;
+use super::entry_builder::EntryBuilder;
 use crate::catalog::{Catalog, StoredRow};
 use crate::words::{EntryKind, RelPath, Result};
 

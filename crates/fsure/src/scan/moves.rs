@@ -19,9 +19,9 @@ use fsure_os::Kind;
 use fsure_os::folder::{is_denied, is_gone};
 
 use super::Purpose;
-use super::entries::known;
-use super::ledger::PathResult;
-use super::weigh::Evaluator;
+use super::entry_builder::known;
+use super::evaluator::Evaluator;
+use super::result_recorder::PathResult;
 use crate::catalog::{
     Ambiguity, AppearedName, Catalog, MissingName, MoveCandidates, PageStart, StoredRow,
     content_key, is_same_inode,
@@ -146,7 +146,8 @@ impl Evaluator<'_> {
         entry: &Entry,
         device: u64,
     ) -> Result<bool> {
-        let granularity_ns = super::entries::granularity_ns(self.ledger.catalog, stored, entry);
+        let granularity_ns =
+            super::entry_builder::granularity_ns(self.ledger.catalog, stored, entry);
         if !matches!(known(stored, entry, granularity_ns), RecordState::Nothing) {
             return Ok(false);
         }
@@ -227,7 +228,7 @@ impl Evaluator<'_> {
         let is_moved = moved.is_some();
         let stored = if is_moved { moved } else { self.catalog().get(&path)? };
         let granularity_ns =
-            super::entries::granularity_ns(self.ledger.catalog, stored.as_ref(), &entry);
+            super::entry_builder::granularity_ns(self.ledger.catalog, stored.as_ref(), &entry);
         if !is_moved
             && !matches!(known(stored.as_ref(), &entry, granularity_ns), RecordState::Nothing)
         {

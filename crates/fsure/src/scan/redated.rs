@@ -5,13 +5,13 @@
 
 use std::rc::Rc;
 
-use super::compare::{Comparison, FirstRead};
-use super::entries::granularity_ns;
-use super::hash::BlockValue;
+use super::block_hash::BlockValue;
+use super::compare_blocks::{Comparison, FirstRead};
+use super::entry_builder::granularity_ns;
+use super::evaluator::{Evaluator, PendingRead};
+use super::file_read::ReadContent;
 use super::known_damage::known_damage;
-use super::ledger::{PathResult, ResultRecorder};
-use super::reader::ReadContent;
-use super::weigh::{Evaluator, PendingRead};
+use super::result_recorder::{PathResult, ResultRecorder};
 use crate::catalog::{RedatedFiles, StoredRow};
 use crate::words::{DateRules, Entry, EntryKind, Result, Verdict};
 

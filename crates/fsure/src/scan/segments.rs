@@ -4,8 +4,8 @@
 
 use std::ops::Range;
 
-use super::hash::{BLOCK, BlockValue, SequentialDigests, block_count};
-use super::reader::ReadRequest;
+use super::block_hash::{BLOCK, BlockValue, SequentialDigests, block_count};
+use super::file_read::ReadRequest;
 use crate::catalog::UnfinishedBlocks;
 use crate::words::push_range;
 

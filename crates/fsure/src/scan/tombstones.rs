@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::ledger::ResultRecorder;
+use super::result_recorder::ResultRecorder;
 use super::{Forget, Purpose};
 use crate::catalog::Row;
 use crate::words::Result;

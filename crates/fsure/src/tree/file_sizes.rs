@@ -7,8 +7,8 @@ use std::io;
 use fsure_os::Kind;
 use fsure_os::folder::Root;
 
-use super::list::ListingItem;
-use super::list::{ListTask, What, what, with_pattern_file};
+use super::list_folder::ListingItem;
+use super::list_folder::{ListTask, What, what, with_pattern_file};
 use super::walk::{WalkBounds, WalkEvent, WalkOptions, first_items};
 
 /// Names whose stats are asked for at once, in the order of their inodes.

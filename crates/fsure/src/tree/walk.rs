@@ -12,9 +12,9 @@ use fsure_os::folder::Root;
 use fsure_os::place::LocateFiles;
 use fsure_os::{Kind, Stat};
 
-use super::list::{FolderListing, ListTask, ListingItem, with_pattern_file};
-use super::listers::ListerPool;
-use super::patterns::Patterns;
+use super::excludes::Patterns;
+use super::list_folder::{FolderListing, ListTask, ListingItem, with_pattern_file};
+use super::lister_pool::ListerPool;
 use crate::words::{RelPath, Result, is_carrier};
 
 /// Threads that list folders. Measured cold: 1 thread 1.0-1.8 s, 2: 0.57,
@@ -291,7 +291,7 @@ impl Iterator for Walk {
 
 #[cfg(test)]
 mod tests {
-    use super::super::listers::WAITING_MAX;
+    use super::super::lister_pool::WAITING_MAX;
     use super::*;
     use std::path::Path;
 

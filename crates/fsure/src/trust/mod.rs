@@ -3,7 +3,7 @@
 
 mod chain;
 mod key;
-mod memory;
+mod seen_chains;
 mod statement;
 
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ pub use chain::told;
 pub(crate) use chain::{Chain, check};
 pub(crate) use key::signer_of;
 pub use key::{LockedKey, Signer, Verifier};
-pub(crate) use memory::SeenChains;
+pub(crate) use seen_chains::SeenChains;
 pub(crate) use statement::{Statement, head, statement, unhex};
 
 use crate::catalog::{Catalog, RootLocation};

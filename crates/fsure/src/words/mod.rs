@@ -1,64 +1,64 @@
 //! Floor 1: plain data and pure functions, each word with one meaning.
 
-pub mod advice;
-mod ages;
+mod age_histogram;
 mod clock;
-mod difference;
+mod comparison;
 pub mod digest;
-mod duplicate;
+mod duplicates;
 pub mod durability;
 mod entry;
 mod error;
-mod exit;
+mod exit_code;
 mod finding;
-mod generation;
+mod heal_result;
+mod history;
 mod known_damage;
-mod layout;
 mod metadata;
 mod monitor;
+mod normalization;
 mod outcome;
+mod parity_outcome;
 mod path;
-mod protected;
+pub mod placement_advice;
 mod record;
-mod remedy;
-mod scrubbed;
+mod scrub_summary;
 mod shell;
-mod silence;
-mod spelling;
+mod sidecar;
+mod stall;
 pub mod units;
 pub mod verdict;
 
-pub use ages::{AgeBucket, AgeHistogram, FilesAndBytes};
+pub use age_histogram::{AgeBucket, AgeHistogram, FilesAndBytes};
 pub use clock::Clock;
 pub(crate) use clock::ElapsedTimer;
-pub use difference::{ComparedPath, Comparison, Difference};
+pub use comparison::{ComparedPath, Comparison, Difference};
 pub use digest::{Algorithm, AlgorithmSet, Digests};
-pub use duplicate::{Duplicate, Duplicates};
+pub use duplicates::{Duplicate, Duplicates};
 pub use entry::{Entry, EntryKind, FileSystemId, UNDATED};
 pub(crate) use error::timeout_error;
 pub use error::{Error, IoContext, Result};
-pub use exit::ExitCode;
+pub use exit_code::ExitCode;
 pub use finding::{Basis, ByteRange, Finding, merge_ranges, push_range};
-pub use generation::{Changes, Generation, SignatureInfo, SignedStatement, Verification};
+pub use heal_result::{HealResult, HealSource, HealStatus, HealSummary};
+pub use history::{Changes, Generation, SignatureInfo, SignedStatement, Verification};
 pub use known_damage::KnownDamage;
-pub use layout::{
-    FILE_ATTRIBUTE, FOLDER_FILE, FOLDER_FILE_MAKING, SidecarCounts, SidecarKind, SidecarKinds,
-    is_carrier,
-};
 pub use metadata::{
     Metadata, MetadataChange, MetadataField, MetadataFields, MetadataValue, RecordedValue,
 };
 pub use monitor::{Monitor, NullMonitor, Progress};
+pub use normalization::{NameMismatch, folded, nfc};
 pub use outcome::{
     BytesByReadMode, CountsByKind, ExcludedRecords, GRAVE_FINDINGS_MAX, Offline, Outcome,
     StopReason, ToAccept, VerdictCounts,
 };
+pub use parity_outcome::{ParityUpdate, ProtectOutcome};
 pub use path::{DisplayPath, RelPath, escape, json_path, json_path_and_bytes};
-pub use protected::{ParityUpdate, ProtectOutcome};
 pub use record::{Record, is_in_the_future};
-pub use remedy::{HealResult, HealSource, HealStatus, HealSummary};
-pub use scrubbed::ScrubSummary;
+pub use scrub_summary::ScrubSummary;
 pub use shell::{shell_command, shell_quoted};
-pub(crate) use silence::StallDetector;
-pub use spelling::{NameMismatch, folded, nfc};
+pub use sidecar::{
+    FILE_ATTRIBUTE, FOLDER_FILE, FOLDER_FILE_MAKING, SidecarCounts, SidecarKind, SidecarKinds,
+    is_carrier,
+};
+pub(crate) use stall::StallDetector;
 pub use verdict::{DateRules, Evidence, Observation, RecordState, Verdict, is_same_date, judge};

@@ -9,9 +9,9 @@ use fsure::report::{RootPaths, compare as report, last_word};
 use fsure::words::ExitCode;
 
 use super::OutputArgs;
-use super::effort::EffortArgs;
 use super::export::any_format;
-use super::trust::NOBODY;
+use super::io_args::EffortArgs;
+use super::signed_by_args::NOBODY;
 
 /// Compare two trees by content: the same, different, only here or there, moved
 ///

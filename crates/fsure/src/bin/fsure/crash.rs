@@ -22,7 +22,7 @@ use super::OutputArgs;
 use super::crash_serve::ServeArgs;
 use super::screen::progress::step_line;
 use super::screen::{Live, Screen};
-use super::{matrix, workload};
+use super::{crash_matrix, workload};
 
 /// Run a program on a simulated drive, cut its power, and check what is left
 ///
@@ -186,7 +186,7 @@ fn try_it(args: &CrashArgs, output: &OutputArgs, screen: &Screen) -> Result<Exit
         return args.serve.run(screen, output.json, drive);
     }
     if args.matrix {
-        return matrix::run(&args.matrix(options), output, screen);
+        return crash_matrix::run(&args.matrix(options), output, screen);
     }
     let telling = Telling {
         screen,

@@ -9,7 +9,7 @@ use fsure::report::dupes as report;
 use fsure::words::{Duplicates, ExitCode, Result};
 
 use super::OutputArgs;
-use super::effort::EffortArgs;
+use super::io_args::EffortArgs;
 use super::screen::Screen;
 
 /// Show files of equal content; nothing is changed, and nothing recorded

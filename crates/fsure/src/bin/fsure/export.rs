@@ -6,12 +6,12 @@ use clap::Args;
 use fsure::catalog::locate;
 use fsure::exchange::ManifestFormat;
 use fsure::job::{ExportTarget, Exported, Options, export};
-use fsure::report::listing;
+use fsure::report::import_export;
 use fsure::words::{ExitCode, Result};
 use fsure_os::output::Destination;
 
 use super::OutputArgs;
-use super::effort::EffortArgs;
+use super::io_args::EffortArgs;
 use super::screen::Screen;
 
 /// Write the record as a list that other programs read
@@ -88,8 +88,8 @@ impl ExportArgs {
     /// Reports what was done, unless standard output is the list itself.
     fn report(&self, exported: &Exported, output: &OutputArgs, screen: &Screen) {
         match self.file() {
-            Some(_) if output.json => screen.print(&listing::exported_json(exported)),
-            Some(to) if !output.quiet => screen.print(&listing::exported(exported, to)),
+            Some(_) if output.json => screen.print(&import_export::exported_json(exported)),
+            Some(to) if !output.quiet => screen.print(&import_export::exported(exported, to)),
             _ => {}
         }
     }

@@ -8,9 +8,9 @@ use fsure::job::{FlushOptions, Pattern, flush};
 use fsure::report::flush as report;
 use fsure::words::{ExitCode, Result, units};
 
-use super::measuring::Measuring;
+use super::measurement_screen::Measuring;
 use super::screen::Screen;
-use super::{OutputArgs, places};
+use super::{OutputArgs, user_dirs};
 
 /// Measure what a durable write costs, and whether the drive can be believed
 ///
@@ -106,7 +106,7 @@ impl FlushArgs {
             threads: usize::from(self.threads),
             profiles: self.profile.iter().map(pattern).collect(),
             guard: std::env::current_exe().ok(),
-            cuts: places::cuts_if_any(),
+            cuts: user_dirs::cuts_if_any(),
             ..defaults
         }
     }

@@ -11,10 +11,10 @@ use fsure::report::last_word::RootEnd;
 use fsure::words::{Error, ExitCode, Outcome, Result, Verdict};
 
 use super::OutputArgs;
-use super::effort::EffortArgs;
-use super::roots::{print_last_word, report};
+use super::io_args::EffortArgs;
+use super::root_runner::{print_last_word, report};
 use super::screen::Screen;
-use super::trust::SignedByArgs;
+use super::signed_by_args::SignedByArgs;
 
 /// Put back what is damaged or missing from copies that the record proves
 ///

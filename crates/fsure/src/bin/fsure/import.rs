@@ -6,7 +6,7 @@ use clap::Args;
 use fsure::catalog::locate;
 use fsure::exchange::{ManifestFormat, Source};
 use fsure::job::{Imported, Options, import};
-use fsure::report::{RootPaths, listing};
+use fsure::report::{RootPaths, import_export};
 use fsure::words::{ExitCode, Result};
 
 use super::OutputArgs;
@@ -44,9 +44,9 @@ pub(crate) fn run(args: &ImportArgs, output: &OutputArgs) -> ExitCode {
         Ok((paths, imported)) => {
             if output.json {
                 let root = paths.root().to_string_lossy();
-                screen.print(&listing::imported_json(&root, &imported));
+                screen.print(&import_export::imported_json(&root, &imported));
             } else if !output.quiet {
-                screen.print(&listing::imported(&paths, &imported));
+                screen.print(&import_export::imported(&paths, &imported));
             }
             screen.end(imported.exit_code())
         }

@@ -9,7 +9,7 @@ use fsure::report::log as report;
 use fsure::words::{ExitCode, Result};
 
 use super::OutputArgs;
-use super::trust::public_key;
+use super::signed_by_args::public_key;
 
 /// Show how a record came to be: what changed when, what was verified, who
 /// signed

@@ -3,38 +3,38 @@
 
 mod compare;
 mod crash;
+mod crash_matrix;
 mod crash_serve;
 mod defer;
 mod dupes;
-mod effort;
 mod export;
-mod family;
 mod flush;
-mod flush_again;
+mod flush_loop;
 mod generate;
 mod heal;
 mod hot;
 mod import;
+mod io_args;
 mod log;
 mod loop_keeper;
-mod matrix;
-mod measuring;
+mod measurement_screen;
 mod pass_through;
-mod places;
 mod powercut;
+mod process_tree;
 mod protect;
 mod ram;
 mod recover;
 mod report;
-mod roots;
+mod root_runner;
+mod scratch_guard;
 mod screen;
 mod scrub;
 mod seal;
+mod signed_by_args;
 mod speed;
 mod status;
-mod sweep;
-mod trust;
 mod update;
+mod user_dirs;
 mod verify;
 mod workload;
 
@@ -93,9 +93,9 @@ enum Command {
     Hot(hot::HotArgs),
     Report(report::ReportArgs),
     #[command(hide = true)]
-    Family(family::FamilyArgs),
+    Family(process_tree::FamilyArgs),
     #[command(hide = true)]
-    FlushAgain(flush_again::FlushAgainArgs),
+    FlushAgain(flush_loop::FlushAgainArgs),
     #[command(hide = true)]
     Generate(generate::GenerateArgs),
     #[command(hide = true)]
@@ -105,7 +105,7 @@ enum Command {
     #[command(hide = true)]
     PassThrough(pass_through::PassThroughArgs),
     #[command(hide = true)]
-    Sweep(sweep::SweepArgs),
+    Sweep(scratch_guard::SweepArgs),
     #[command(hide = true)]
     Workload(workload::WorkloadArgs),
 }
@@ -195,7 +195,7 @@ fn run() -> ExitCode {
             return if error.use_stderr() { ExitCode::Usage } else { ExitCode::Clean };
         }
     };
-    match places::config() {
+    match user_dirs::config() {
         Ok(user) => cli.output.user = user,
         Err(error) => {
             cli.output.screen(false, &[]).error(&error);
@@ -224,13 +224,13 @@ fn run() -> ExitCode {
         Command::Ram(args) => ram::run(args, &cli.output),
         Command::Hot(args) => hot::run(args, &cli.output),
         Command::Report(args) => report::run(args, &cli.output),
-        Command::Family(args) => family::run(args),
-        Command::FlushAgain(args) => flush_again::run(args),
+        Command::Family(args) => process_tree::run(args),
+        Command::FlushAgain(args) => flush_loop::run(args),
         Command::Generate(args) => generate::run(args),
         Command::LoopKeeper(args) => loop_keeper::run(args),
         Command::Outlive(args) => defer::outlive(args),
         Command::PassThrough(args) => pass_through::run(args),
-        Command::Sweep(args) => sweep::run(args),
+        Command::Sweep(args) => scratch_guard::run(args),
         Command::Workload(args) => workload::run(args),
     }
 }

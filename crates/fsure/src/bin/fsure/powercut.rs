@@ -13,7 +13,7 @@ use fsure::report::{powercut as report, safe};
 use fsure::words::{Clock, Error, ExitCode, Monitor, Result, units};
 
 use super::screen::{Live, Screen};
-use super::{OutputArgs, places};
+use super::{OutputArgs, user_dirs};
 
 /// Test whether a drive keeps acknowledged writes when its power is cut
 ///
@@ -107,7 +107,7 @@ const TOKEN_MIN: usize = 16;
 impl TokenArgs {
     fn secret(&self) -> Result<Option<Secret>> {
         let Some(file) = &self.token_file else { return Ok(None) };
-        let text = places::text(file)?;
+        let text = user_dirs::text(file)?;
         let token = text.trim();
         if token.len() < TOKEN_MIN {
             return Err(Error::Usage {
@@ -209,7 +209,7 @@ fn check(args: &CheckArgs, told: &Telling<'_>) -> Result<ExitCode> {
         witness: args.witness.clone(),
         secret: args.token.secret_or_none()?,
         run: args.run.clone(),
-        results: places::cuts()?,
+        results: user_dirs::cuts()?,
         clock: Clock::default(),
     };
     cut::check(&options, told)

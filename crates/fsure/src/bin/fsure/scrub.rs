@@ -12,10 +12,10 @@ use fsure_os::folder::Root;
 use fsure_os::priority;
 
 use super::OutputArgs;
-use super::effort::EffortArgs;
-use super::roots::{MetricsArgs, RootArgs, RootRunner};
+use super::io_args::EffortArgs;
+use super::root_runner::{MetricsArgs, RootArgs, RootRunner};
 use super::screen::Screen;
-use super::trust::SignedByArgs;
+use super::signed_by_args::SignedByArgs;
 
 /// Verify what was not verified for longest, as far as a budget goes
 ///

@@ -10,7 +10,7 @@ use fsure::trust::{LockedKey, Signer};
 use fsure::words::{Error, ExitCode, Result};
 
 use super::screen::Screen;
-use super::{OutputArgs, places};
+use super::{OutputArgs, user_dirs};
 
 /// Sign what the record contains, so that no one else can change it unnoticed
 ///
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &SealArgs, output: &OutputArgs) -> ExitCode {
 
 impl SealArgs {
     fn run(&self, output: &OutputArgs, screen: &Screen) -> Result<()> {
-        let (signer, memory) = (self.signer()?, places::memory()?);
+        let (signer, memory) = (self.signer()?, user_dirs::memory()?);
         let options = SealOptions {
             signer,
             memory,
@@ -78,11 +78,13 @@ impl SealArgs {
     fn signer(&self) -> Result<Signer> {
         let shown = self.sign.display();
         let bad = |why: &str| Error::Usage { message: format!("{shown}: {why}"), hint: None };
-        let key = LockedKey::read(places::text(&self.sign)?);
+        let key = LockedKey::read(user_dirs::text(&self.sign)?);
         let key = key.ok_or_else(|| bad("no secret key of minisign"))?;
         let password = match &self.password_file {
             _ if !key.needs_password => None,
-            Some(file) => Some(places::text(file)?.lines().next().unwrap_or_default().to_owned()),
+            Some(file) => {
+                Some(user_dirs::text(file)?.lines().next().unwrap_or_default().to_owned())
+            }
             None => Some(
                 rpassword::prompt_password(format!("Password of {shown}: "))
                     .map_err(|error| bad(&format!("its password cannot be asked for: {error}")))?,

@@ -11,7 +11,7 @@ use fsure::results::{self, StoredResult};
 use fsure::words::{Clock, Error, ExitCode, IoContext as _, Result, units};
 
 use super::OutputArgs;
-use super::measuring::Measuring;
+use super::measurement_screen::Measuring;
 use super::screen::Screen;
 
 /// Measure how fast storage is, step by step, and how far verify is from it

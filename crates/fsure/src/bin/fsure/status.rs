@@ -11,9 +11,9 @@ use fsure::scan::IoOptions;
 use fsure::words::{AgeHistogram, Clock, ExitCode, Monitor, Verdict};
 
 use super::OutputArgs;
-use super::roots::{MetricsArgs, RootArgs, RootRunner, find, print_last_word};
+use super::root_runner::{MetricsArgs, RootArgs, RootRunner, find, print_last_word};
 use super::screen::Screen;
-use super::trust::SignedByArgs;
+use super::signed_by_args::SignedByArgs;
 
 /// Compare names, sizes and dates only; no data is read
 ///

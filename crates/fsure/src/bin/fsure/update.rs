@@ -14,8 +14,8 @@ use fsure::words::{
 use fsure_os::path::resolve;
 
 use super::OutputArgs;
-use super::effort::EffortArgs;
-use super::roots::{MetricsArgs, RootArgs, RootRunner};
+use super::io_args::EffortArgs;
+use super::root_runner::{MetricsArgs, RootArgs, RootRunner};
 
 /// Record new and changed files
 ///

@@ -9,11 +9,11 @@ use fsure::job::{Options, verify, verify_against};
 use fsure::words::{ExitCode, Monitor, Verdict};
 
 use super::OutputArgs;
-use super::effort::EffortArgs;
 use super::export::any_format;
-use super::roots::{MetricsArgs, RootArgs, RootRunner};
+use super::io_args::EffortArgs;
+use super::root_runner::{MetricsArgs, RootArgs, RootRunner};
 use super::screen::Screen;
-use super::trust::SignedByArgs;
+use super::signed_by_args::SignedByArgs;
 
 /// Read everything again, from the medium, and judge it against the record
 ///

@@ -8,7 +8,7 @@ use fsure_os::append::AppendFile;
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension as _, Row as SqlRow, params};
 
-use super::super::seal::RowChecksum;
+use super::super::row_checksum::RowChecksum;
 use super::super::tables::{Table, encode};
 use super::frame::{HEAD, HEAD_BYTES, PLAIN_MAX, write as write_frame};
 use super::{Entry, Replayed};

@@ -5,8 +5,8 @@
 //! the changes that are acknowledged and not durable. A sync of a file covers that file,
 //! a sync of a folder covers its names. The [`Mode`] decides what else a sync does.
 
-mod change;
 mod origin;
+mod pending_changes;
 mod requests;
 mod view;
 
@@ -17,8 +17,8 @@ use std::time::{Duration, SystemTime};
 use fsure_os::files::{FsResult, New, ROOT, Refusal, Sort};
 
 use super::{Behavior, CACHE, CutVariant, Latency, Random};
-use change::{Change, ChangeLog, PendingChange};
 pub use origin::{Origin, Unsynced};
+use pending_changes::{Change, ChangeLog, PendingChange};
 use view::{Inode, View};
 
 /// Promises of a sync beyond the file or folder that it was requested for.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use fsure_os::files::ROOT;
 
-use super::change::{Change, PendingChange};
+use super::pending_changes::{Change, PendingChange};
 use super::{CutVariant, FileDrive, Random};
 
 /// A drive as it was when it was cut, and how it was.

@@ -8,7 +8,7 @@ use fsure_os::files::{
     When,
 };
 
-use super::change::{Change, InodeInfo};
+use super::pending_changes::{Change, InodeInfo};
 use super::view::Inode;
 use super::{Behavior, FileDrive};
 

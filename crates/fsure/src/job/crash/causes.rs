@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::examine::examine;
-use super::medium::OfflineDrive;
+use super::backend::OfflineDrive;
+use super::check_image::examine;
 use super::run::Run;
 use crate::drive::files::{Origin, Unsynced};
 use crate::results::{CutState, MissingSync};

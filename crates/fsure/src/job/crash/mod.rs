@@ -1,15 +1,15 @@
 //! `crash`: a program on a simulated drive, cut while it runs, and each time
 //! what is left is mounted and checked. `docs/crash.md` is the contract.
 
-mod acknowledged;
-mod boundaries;
+mod acks;
+mod backend;
 mod causes;
-mod examine;
-mod failing;
+mod check_image;
+mod every_flush;
 mod matrix;
-mod medium;
 mod program;
 mod run;
+mod write_error;
 
 use std::ffi::OsString;
 use std::io;
@@ -25,13 +25,13 @@ use crate::crash::SYNCFS;
 use crate::drive::{Behavior, CutVariant, Latency, Random};
 use crate::results::{CrashLine, CrashSummary, CutMade, CutState, DriveTried};
 use crate::words::{Clock, Error, ExitCode, IoContext as _, Monitor, Result};
-use boundaries::every_flush;
-pub use failing::{ask_again_and_again, fail_a_write};
+pub use backend::AccessMode;
+use backend::{DriveConfig, Mounted, OfflineDrive};
+use every_flush::every_flush;
 pub use matrix::{MatrixOptions, matrix};
-pub use medium::AccessMode;
-use medium::{DriveConfig, Mounted, OfflineDrive};
 use program::{Command, Program};
 use run::Run;
+pub use write_error::{ask_again_and_again, fail_a_write};
 
 /// Attempts at something that another process disturbs each time.
 const ATTEMPTS_MAX: u32 = 20;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use fsure_os::family::{Ended, Lines, ProcessTree, Task};
 use fsure_os::path;
 
-use super::medium::Mounted;
+use super::backend::Mounted;
 use crate::words::Monitor;
 
 /// Interval at which a program is polled for its end.

@@ -9,10 +9,10 @@ use fsure_os::family::Ended;
 use fsure_os::loop_device::Reliance;
 use fsure_os::stand::MountArea;
 
-use super::acknowledged::Acknowledged;
+use super::acks::Acknowledged;
+use super::backend::{AccessMode, Drive, DriveConfig, Mounted, OfflineDrive};
 use super::causes::{Known, missing_syncs};
-use super::examine::examine;
-use super::medium::{AccessMode, Drive, DriveConfig, Mounted, OfflineDrive};
+use super::check_image::examine;
 use super::program::{Command, LOOK, Program};
 use super::{CrashListener, CrashOptions, told, twin_found_no_loss, undisturbed, unmounted};
 use crate::drive::{Behavior, CutVariant, Random};

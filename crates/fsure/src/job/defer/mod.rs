@@ -1,14 +1,14 @@
 //! `defer`: a command whose `fsync` returns at once, on file systems whose order was
 //! checked before.
 
-mod order;
+mod write_ordering;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fsure_os::defer::{Backend, Deferred, Mounted, mount_of, run};
-use order::Order;
+use write_ordering::Order;
 
 use crate::words::{Error, Result};
 
@@ -69,7 +69,7 @@ fn refused(folder: &Path, error: &std::io::Error) -> Error {
 /// Refuses a file system that does not keep the order, unless that was forced.
 fn accept(mounted: &Mounted, force: bool, warn: &dyn Fn(&str)) -> Result<()> {
     let (kind, point) = (&mounted.kind, &mounted.point);
-    match order::order(mounted) {
+    match write_ordering::order(mounted) {
         Order::Kept => Ok(()),
         Order::NotKept { why, .. } if force => {
             warn(&format!(

@@ -2,7 +2,7 @@
 //! those that are there. First all facts are gathered, then they are judged, so
 //! that each judgement can be tried without the machine that deserves it.
 
-mod stale;
+mod stale_mounts;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -145,7 +145,7 @@ pub fn gather(registry: &Registry, runtime: Option<&Path>, asked: &[PathBuf]) ->
         memory: memory::memory(),
         pressure: memory::pressure(),
         writers: writers(&mounts),
-        stale: stale::stale(&all, &known),
+        stale: stale_mounts::stale(&all, &known),
         dead_pins,
         mounts,
         folders,

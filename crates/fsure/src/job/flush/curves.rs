@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use fsure_os::durable::{Method, Writer};
 
 use super::operations::{self, Data, Overwrite};
-use super::site::{FlushWorkspace, MeasuredOperation};
-use super::slice::{Done, Operation, SliceStats};
+use super::time_slice::{Done, Operation, SliceStats};
+use super::workspace::{FlushWorkspace, MeasuredOperation};
 use crate::results::{Curve, Point, ResultLine};
 use crate::sample::Spread;
 use crate::words::{Result, units};

@@ -4,8 +4,8 @@
 use fsure_os::durable::Method;
 
 use super::operations::{Append, Create, Idle, Overwrite};
-use super::site::{FlushWorkspace, MeasuredOperation};
-use super::slice::SliceStats;
+use super::time_slice::SliceStats;
+use super::workspace::{FlushWorkspace, MeasuredOperation};
 use crate::results::{self, ResultLine};
 use crate::words::durability::thresholds::NO_FLUSHES;
 use crate::words::{Result, units};

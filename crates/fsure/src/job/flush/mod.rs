@@ -2,12 +2,12 @@
 //! this system has, and what of it the device was really sent.
 
 mod curves;
-mod facts;
 mod methods;
 mod operations;
 mod profiles;
-mod site;
-mod slice;
+mod time_slice;
+mod verdict_facts;
+mod workspace;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use std::time::Duration;
 use fsure_os::durable::Method;
 use fsure_os::stack::Stack;
 
-use super::company::{self, NoiseMeter};
+use super::environment::{self, NoiseMeter};
 use crate::powercut::{self, Device};
 use crate::results::{
     Claim, Header, Listener, Machine, Measurement, ResultLine, Summary, Target, VERSION,
@@ -23,7 +23,7 @@ use crate::results::{
 use crate::words::durability::{self, FlushFacts, PowerCutHistory};
 use crate::words::{Clock, Error, ExitCode, IoContext as _, Result, units};
 pub use profiles::Pattern;
-use site::FlushWorkspace;
+use workspace::FlushWorkspace;
 
 /// Options of `flush`.
 #[derive(Clone, Debug)]
@@ -82,7 +82,7 @@ pub struct Measured {
 pub fn flush(options: &FlushOptions, listener: &dyn Listener) -> Result<Measured> {
     check(options)?;
     let (began, company) = (options.clock.watch(), NoiseMeter::begin());
-    let machine = company::machine();
+    let machine = environment::machine();
     let cores = machine.cores;
     listener.measured(&ResultLine::Result(header(options, machine)));
     let mut rows = Rows::default();
@@ -95,7 +95,7 @@ pub fn flush(options: &FlushOptions, listener: &dyn Listener) -> Result<Measured
         measured.ended_by = Some(error);
     }
     let noise = company.end();
-    let advice = (rows.measured > 0).then(|| company::advice(&noise, cores));
+    let advice = (rows.measured > 0).then(|| environment::advice(&noise, cores));
     for words in advice.into_iter().flatten() {
         listener.warn(&words);
         listener.measured(&ResultLine::Warning { words });
@@ -145,7 +145,7 @@ fn each(
 fn measure(site: &FlushWorkspace<'_>) -> Result<FlushFacts> {
     let (options, span) = (site.options, site.options.span);
     let stack = Stack::of(site.folder()).context("ask what is below", site.folder())?;
-    for layer in facts::layers(&site.target, &stack) {
+    for layer in verdict_facts::layers(&site.target, &stack) {
         site.say(&ResultLine::Layer(layer));
     }
     let methods = operations::room(Method::all().len(), options.size);
@@ -158,7 +158,7 @@ fn measure(site: &FlushWorkspace<'_>) -> Result<FlushFacts> {
     let cuts = cuts(site, &stack);
     Ok(FlushFacts {
         cuts,
-        ..facts::of((&stack, &after), &site.file_system, &table, options.size, slope)
+        ..verdict_facts::of((&stack, &after), &site.file_system, &table, options.size, slope)
     })
 }
 
@@ -219,7 +219,7 @@ fn planned(options: &FlushOptions) -> Duration {
     let methods = options.span * count(methods::count());
     let curves = options.span / 2 * count(curves::count(options.threads));
     let profiles = options.span * 2 * count(profiles::count(&options.profiles));
-    site::time(methods + curves + profiles)
+    workspace::time(methods + curves + profiles)
 }
 
 fn header(options: &FlushOptions, machine: Machine) -> Header {
@@ -227,7 +227,7 @@ fn header(options: &FlushOptions, machine: Machine) -> Header {
         kind: Measurement::Flush,
         version: VERSION,
         program: concat!("fsure ", env!("CARGO_PKG_VERSION")).to_owned(),
-        started: company::timestamp(&options.clock),
+        started: environment::timestamp(&options.clock),
         machine,
         targets: options.paths.iter().map(|path| Target::of(path)).collect(),
         setup: vec![

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use fsure_os::buffer::Buffer;
 use fsure_os::durable::{self, Method, Writer};
 
-use super::site::{FlushWorkspace, noise};
-use super::slice::{Done, Operation};
+use super::time_slice::{Done, Operation};
+use super::workspace::{FlushWorkspace, noise};
 
 /// Bytes that are written over and over: enough that a disk with heads does not
 /// wait for the same place again, little enough to fit anywhere.

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use fsure_os::durable::{self, Method, Writer};
 
 use super::operations::{Append, Data, Overwrite};
-use super::site::{FlushWorkspace, MeasuredOperation};
-use super::slice::{Done, Operation, SliceStats};
+use super::time_slice::{Done, Operation, SliceStats};
+use super::workspace::{FlushWorkspace, MeasuredOperation};
 use crate::results::{Profile, ResultLine};
 use crate::words::Result;
 

@@ -10,13 +10,13 @@ use fsure_os::opener::Opener;
 use fsure_os::read::ReadMode;
 use fsure_os::{DATE_NS_MAX, Stat};
 
+use super::parity_rebuild::Parity;
 use super::plan::Plan;
 use super::proof::RecordProof;
-use super::reader::{
+use super::replica::Replica;
+use super::source_reader::{
     Failure, HealAttempt, OrUnhealed as _, Reader, SourceErrors, SourceFile, reader,
 };
-use super::rebuild::Parity;
-use super::replica::Replica;
 use super::{HEAL, HealOptions, OpenRoot};
 use crate::catalog::{Catalog, OWN_FOLDER, RootLocation, Row, StoredRow};
 use crate::scan::EntryBuilder;
@@ -218,7 +218,7 @@ impl<'a> Healer<'a> {
         let plan = self.plan(finding, &recorded, &candidates, &mut troubles, remedy)?;
         let work = HealTask { finding, recorded, candidates, plan, damaged };
         if !self.options.does {
-            remedy.reason = self.must_keep_original(finding).then(super::kept::would_be);
+            remedy.reason = self.must_keep_original(finding).then(super::keep_replaced::would_be);
             return Ok(());
         }
         if work.damaged.is_some() && self.options.in_place {
@@ -267,7 +267,7 @@ impl<'a> Healer<'a> {
                     .to_owned(),
             ));
         }
-        if self.options.in_place && !super::patch::can_patch(recorded) {
+        if self.options.in_place && !super::in_place::can_patch(recorded) {
             return Err(Failure::Unhealed(
                 "it cannot be healed in place: its blocks are not recorded".to_owned(),
             ));

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use fsure_os::plain::{self, AtomicFile};
 
-use crate::scan::hash::BLOCK;
+use crate::scan::block_hash::BLOCK;
 use crate::words::RelPath;
 
 const MAGIC: &[u8; 13] = b"fsure heal 1\n";

@@ -2,27 +2,27 @@
 //! proves. A run judges as `verify` does, and what it finds is then healed as a
 //! whole, or left as it was. `docs/heal.md` says by which rules.
 
-mod draft;
-mod gauge;
+mod finding_filter;
 mod healer;
+mod in_place;
 mod journal;
-mod kept;
-mod leftover;
-mod lost;
-mod patch;
+mod keep_replaced;
+mod parity_pools;
+mod parity_rebuild;
 mod plan;
-mod pools;
+mod progress;
 mod proof;
 mod protect;
-mod reader;
-mod rebuild;
+mod replacement;
 mod replica;
-mod ward;
+mod restore_entries;
+mod resume;
+mod source_reader;
 
 use std::path::PathBuf;
 
 use super::Options;
-use super::opening::{
+use super::open_root::{
     OpenRoot, check_signature, detect_offline, is_surely_the_root, keep_backup, lock,
     offline_outcome, open_root, plan, require_scope, require_trusted_record, warn_of_other_root,
 };
@@ -32,14 +32,14 @@ use crate::words::{
     Clock, EntryKind, Error, Finding, HealSummary, IoContext as _, Monitor, Outcome, Result,
     StopReason, Verification,
 };
-pub(in crate::job) use draft::is_draft_name;
+use finding_filter::FindingFilter;
 use healer::Healer;
+use parity_rebuild::Parity;
 pub(in crate::job) use protect::refresh;
 pub use protect::{ProtectOptions, protect};
-use reader::Failure;
-use rebuild::Parity;
+pub(in crate::job) use replacement::is_draft_name;
 use replica::Replica;
-use ward::FindingFilter;
+use source_reader::Failure;
 
 /// Name of a heal in the history of a record.
 const HEAL: &str = "heal";
@@ -197,7 +197,7 @@ fn open_replicas(
     options: &HealOptions,
     has_parity: bool,
 ) -> Result<Vec<Replica>> {
-    let is_cut_off = leftover::is_any(place, catalog)?;
+    let is_cut_off = resume::is_any(place, catalog)?;
     if options.replicas.is_empty() && !has_parity && !is_cut_off {
         return Err(Error::Usage {
             message: "there is nothing to heal from: no '--from' and no recovery data".to_owned(),

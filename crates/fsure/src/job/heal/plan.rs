@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::healer::Healer;
 use super::proof::RecordProof;
-use super::reader::{Failure, HealAttempt, SourceErrors, SourceFile};
-use crate::scan::hash::SequentialDigests;
+use super::source_reader::{Failure, HealAttempt, SourceErrors, SourceFile};
+use crate::scan::block_hash::SequentialDigests;
 use crate::words::{
     Algorithm, ByteRange, Digests, Entry, Finding, HealResult, HealSource, push_range,
 };

@@ -2,7 +2,7 @@
 
 use crate::catalog::{Catalog, Row};
 use crate::scan::are_proven;
-use crate::scan::hash::{BLOCK, BlockValue, block_count, block_value};
+use crate::scan::block_hash::{BLOCK, BlockValue, block_count, block_value};
 use crate::words::{ByteRange, Digests, Result};
 
 /// The recorded proof of a content.

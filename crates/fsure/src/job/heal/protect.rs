@@ -12,16 +12,16 @@ use fsure_os::path as os_path;
 use fsure_os::plain;
 use fsure_os::read::ReadMode;
 
-use super::pools::Pools;
+use super::parity_pools::Pools;
 use super::proof::RecordProof;
-use super::reader::{Failure, HealAttempt, OrUnhealed as _, Reader, SourceFile, reader};
+use super::source_reader::{Failure, HealAttempt, OrUnhealed as _, Reader, SourceFile, reader};
 use crate::catalog::{Catalog, PageStart, RootLocation, Row, StoredRow, refuse_irregular_parity};
 use crate::job::Options;
-use crate::job::opening::{
+use crate::job::open_root::{
     detect_offline, lock, open_root, reject_interrupted_heal, require_record,
 };
 use crate::parity::{self, Group, GroupFile, GroupHeaderInfo, Header, Member, SHARD};
-use crate::scan::hash::BLOCK;
+use crate::scan::block_hash::BLOCK;
 use crate::words::{Error, HealSource, Monitor, ProtectOutcome, RelPath, Result};
 
 /// Redundancy if none is given, per mille.

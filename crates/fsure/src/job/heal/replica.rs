@@ -11,7 +11,7 @@ use fsure_os::path as os_path;
 use fsure_os::read::ReadMode;
 use fsure_os::{Kind, Stat};
 
-use super::reader::SourceFile;
+use super::source_reader::SourceFile;
 use crate::words::{Error, HealSource, IoContext as _, RelPath, Result};
 
 /// One replica.

@@ -1,21 +1,21 @@
 //! `hot`: which folders programs wait for, and what memory would save them.
 //! Nothing is written anywhere, and nobody is held up.
 
-mod contents;
-mod tree;
+mod folder_contents;
+mod folder_tree;
 
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use fsure_os::tracing::{Folder, Source, TracedFolder, Tracer, is_in_memory};
 
-use contents::FolderContents;
+use folder_contents::FolderContents;
 
 use crate::ram::OWN;
 use crate::results::{Listener, Step};
-use crate::words::advice::{self as words, Advice, FolderUse, WORTH};
+use crate::words::placement_advice::{self as words, Advice, FolderUse, WORTH};
 use crate::words::{Clock, Error, ExitCode, IoContext as _, Result};
-pub use tree::{Node, durable_ns, waited_ns};
+pub use folder_tree::{Node, durable_ns, waited_ns};
 
 /// Options of [`hot`].
 #[derive(Clone, Debug)]
@@ -118,7 +118,7 @@ pub fn hot(options: &HotOptions, listener: &dyn Listener) -> Result<Hot> {
     let seen = tracer.end().context("watch", place)?;
     let (seen_at, unseen): (Vec<_>, Vec<_>) =
         seen.folders.into_iter().partition(|folder| matches!(folder.place, TracedFolder::At(_)));
-    let tree = tree::tree(&only(seen_at, &below));
+    let tree = folder_tree::tree(&only(seen_at, &below));
     let (blind, lost) = (seen.blind, seen.lost);
     let advised = Vec::new();
     let mut hot = Hot { source, fell_back, seconds, tree, unseen, advised, blind, lost, ended_by };
@@ -132,9 +132,9 @@ pub fn hot(options: &HotOptions, listener: &dyn Listener) -> Result<Hot> {
 /// follow: that nothing is to be done with them is news to many.
 fn advice(hot: &Hot) -> Vec<Advised> {
     let least = (WORTH / 3600.0 * hot.seconds * 1e9) as u64;
-    let candidates = tree::candidates(&hot.tree, least);
+    let candidates = folder_tree::candidates(&hot.tree, least);
     let mut advised: Vec<_> = candidates.into_iter().map(|node| advised_on(hot, node)).collect();
-    let busiest = tree::busiest(&hot.tree).into_iter();
+    let busiest = folder_tree::busiest(&hot.tree).into_iter();
     let others = busiest.filter(|node| !advised.iter().any(|one| node.path.starts_with(&one.path)));
     let others: Vec<_> = others.take(OTHERS).map(|node| advised_on(hot, node)).collect();
     advised.extend(others);
@@ -193,7 +193,7 @@ fn advised_on(hot: &Hot, node: &Node) -> Advised {
     // Of what is left as it is nobody wants to know how large it is.
     let is_worth = durable + missed >= WORTH;
     let contents =
-        if is_worth { contents::contents(&node.path) } else { FolderContents::default() };
+        if is_worth { folder_contents::contents(&node.path) } else { FolderContents::default() };
     let seen = FolderUse {
         durable,
         missed,

@@ -1,7 +1,7 @@
 //! `ram pin`: the files of a folder held in memory by a process of its own, one
 //! for each folder.
 
-mod door;
+mod control_socket;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,8 +12,8 @@ use fsure_os::memory::{self, Group, Memory, Pressure};
 use fsure_os::pin::{Held, Pin, Refused};
 use serde::{Deserialize, Serialize};
 
-use self::door::{PinSocket, leave_word, real};
-pub use self::door::{pinned, unpin, word};
+use self::control_socket::{PinSocket, leave_word, real};
+pub use self::control_socket::{pinned, unpin, word};
 use crate::words::{Error, Result, json_path, json_path_and_bytes, units};
 
 /// Part of the available memory that can be held: one of so many.

@@ -10,12 +10,12 @@ use fsure_os::control::{AT_ONCE, ask};
 use fsure_os::path as os_path;
 
 use super::backend::Backend;
-use super::keeper::{CallerContext, SelfExec};
-use super::left::{clear_if_unmounted, refuse_unseen};
+use super::cleanup::{clear_if_unmounted, refuse_unseen};
 use super::preflight::{Facts, Plan, gather, judge};
+use super::protocol::{DaemonEvent, FolderState, Request, Response, line};
 use super::registry::{Entry, FolderIdentity, Registry, Role};
 use super::session::is_mounted;
-use super::told::{DaemonEvent, FolderState, Request, Response, line};
+use super::supervisor::{CallerContext, SelfExec};
 use crate::ram::{OWN, Recovered, Recovery, recover};
 use crate::words::{Clock, Error, IoContext as _, Result, shell_command};
 

@@ -8,12 +8,12 @@ use fsure_os::ramfs::{self, AlternatePaths, HoldKind, Holder, Mounted, Survey};
 use fsure_os::stack::Stack;
 use fsure_os::{machine, path as os_path};
 
+use super::allowed_paths::{place, unsuitable};
 use super::backend::Backend;
 use super::others::Others;
-use super::place::{place, unsuitable};
 use super::registry::Registry;
 use super::size::{NAMES_MIN, Use};
-use super::{kin, ways};
+use super::{alternate_paths, overlapping};
 use crate::ram::OWN;
 use crate::words::units::{MIB, size};
 use crate::words::{Error, IoContext as _, Result};
@@ -120,7 +120,7 @@ pub fn gather(given: &Path, registry: &Registry) -> Result<Facts> {
         others: Others::of(registry, None),
         free: machine::free_bytes(path).context("look what is free below", path)?,
         has_own: os_path::exists(&own),
-        kin: kin::find(path, &survey),
+        kin: overlapping::find(path, &survey),
         held_flushes: Stack::of(path)
             .ok()
             .and_then(|stack| stack.held_flushes().map(str::to_owned)),
@@ -155,8 +155,8 @@ pub fn judge(facts: &Facts, wanted: Option<u64>) -> Plan {
         memory(facts, need, least),
         disk(facts),
         content(&facts.survey),
-        ways::refusal(&facts.ways.here),
-        kin::refusal(facts.kin.as_deref()),
+        alternate_paths::refusal(&facts.ways.here),
+        overlapping::refusal(facts.kin.as_deref()),
         facts.is_foreign.then(|| {
             refuse(format!("{OWN} in it is not of fsure's making"), "look what it is, and move it")
         }),
@@ -316,7 +316,7 @@ fn warnings(facts: &Facts) -> Vec<String> {
             "{count} open for reading stay on the disk side and see no changes: {first}"
         ));
     }
-    warnings.extend(facts.ways.elsewhere.iter().take(NAMED).map(ways::warning));
+    warnings.extend(facts.ways.elsewhere.iter().take(NAMED).map(alternate_paths::warning));
     if !facts.survey.sockets.is_empty() {
         warnings.push(format!(
             "who listens at these sockets is not reached until it is started again: {}",

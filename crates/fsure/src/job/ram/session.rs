@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use fsure_os::ramfs::{self, Detached, DetachedView, HoldKind, Holder, Mounted};
 
-use super::asked::Reply;
 use super::backend::{self, FreezeControl};
-use super::left::clear;
+use super::change_tracker::ChangeTracker;
+use super::cleanup::clear;
 use super::registry::{Entry, Registry};
-use super::tracker::ChangeTracker;
+use super::request_handler::Reply;
 use crate::ram::{
     Activity, CompareDepth, Engine, Freeze, Generation, NoTracker, OWN, SideDifference,
 };

@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 use fsure_os::control::Control;
 use fsure_os::daemon;
 
-use super::asked::{Ask, PendingRequest, PublishedState, Reply, RequestHandler, ms};
-use super::keeper::{SelfExec, restart_supervisor};
-use super::left::clear_if_unmounted;
-use super::memory::{self, Need};
+use super::cleanup::clear_if_unmounted;
+use super::memory_pressure::{self, Need};
 use super::others::{LastCount, Others};
-use super::registry::{Entry, Registry, Role};
-use super::session::{Session, is_mounted, place};
-use super::size::{Place, follow};
-use super::told::{
+use super::protocol::{
     DaemonEvent, Failed, FolderState, Request, Response, SyncReport, UnbindReport, line,
 };
+use super::registry::{Entry, Registry, Role};
+use super::request_handler::{Ask, PendingRequest, PublishedState, Reply, RequestHandler, ms};
+use super::session::{Session, is_mounted, place};
+use super::size::{Place, follow};
+use super::supervisor::{SelfExec, restart_supervisor};
 use crate::ram::{CompareDepth, SyncSchedule};
 use crate::words::{Error, IoContext as _, Result};
 
@@ -193,7 +193,7 @@ struct Worker<'a> {
     keepers: Vec<daemon::DetachedProcess>,
     /// Told once.
     warned: Option<String>,
-    told_needs: memory::Told,
+    told_needs: memory_pressure::Told,
 }
 
 impl<'a> Worker<'a> {
@@ -224,7 +224,7 @@ impl<'a> Worker<'a> {
             ending: now,
             keepers: Vec::new(),
             warned: None,
-            told_needs: memory::Told::default(),
+            told_needs: memory_pressure::Told::default(),
         }
     }
 
@@ -420,7 +420,7 @@ impl<'a> Worker<'a> {
         if mount.is_err() {
             return None;
         }
-        let need = memory::need(registry, &self.session.entry, self.others.get());
+        let need = memory_pressure::need(registry, &self.session.entry, self.others.get());
         if let Some(words) = self.told_needs.words(&need) {
             self.say(words);
         }

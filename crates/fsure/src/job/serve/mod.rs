@@ -1,8 +1,8 @@
 //! `serve`: a simulated drive by itself, for users who want to run their own programs on
 //! it: as a file or a folder, and by a control socket. `docs/crash.md` is the contract.
 
-mod ask;
-mod told;
+mod requests;
+mod responses;
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::crash::{LiveDrive, LiveFolder, SYNCFS};
 use crate::drive::files::Mode;
 use crate::drive::{Behavior, Image, Latency, Traits};
 use crate::words::{Error, IoContext as _, Monitor, Result};
-use ask::{Drive, answer, forgotten};
+use requests::{Drive, answer, forgotten};
 
 /// Options of the service: the drive, and the paths at which it is served.
 #[derive(Clone, Debug)]

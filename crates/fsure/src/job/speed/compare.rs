@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use super::super::company;
+use super::super::environment;
 use crate::results::{Header, Measurement, ResultLine, Rung, StoredResult};
 use crate::sample::{Difference, difference};
 use crate::words::{Error, ExitCode, Result, units};
@@ -187,7 +187,7 @@ fn unlike(before: &StoredResult, after: &StoredResult) -> Vec<String> {
         match &stored.summary {
             None => unlike.push(format!("the {which} result was cut off before its end")),
             Some(summary) => {
-                let trouble = company::describe_noise(&summary.noise);
+                let trouble = environment::describe_noise(&summary.noise);
                 unlike.extend(trouble.map(|trouble| format!("during the {which}, {trouble}")));
             }
         }

@@ -7,17 +7,17 @@
 //! `verifying`. Each gives its rungs to [`ladder`]; the schedule knows no more
 //! of them than [`rung::Rung`].
 
-mod caching;
+mod cache_experiment;
 mod compare;
-mod memory;
-mod mounted;
-mod pool;
+mod data_pool;
+mod large_file;
+mod memory_rungs;
+mod mounted_rungs;
 mod rung;
 mod schedule;
-mod site;
-mod small;
-mod stream;
-mod verifying;
+mod small_files;
+mod verify_rung;
+mod workspace;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 use fsure_os::scratch::Scratch;
 use fsure_os::{machine, path as os_path};
 
-use super::company::{self, NoiseMeter};
+use super::environment::{self, NoiseMeter};
 use crate::results::{
     Header, Listener, Measurement, ResultLine, Rung as RungLine, Step, Summary, Target, VERSION,
 };
@@ -34,9 +34,9 @@ use crate::words::{Clock, Error, ExitCode, IoContext as _, Monitor, Result, unit
 
 pub use compare::{Change, Changes, compare_speed};
 
-use pool::DataPool;
+use data_pool::DataPool;
 use rung::{RunContext, Rung};
-use site::SpeedWorkspace;
+use workspace::SpeedWorkspace;
 
 /// Content that is written and hashed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -105,7 +105,7 @@ pub fn speed(options: &SpeedOptions, listener: &dyn Listener) -> Result<ExitCode
     let pool = Arc::new(DataPool::new(options.data).context("have memory for", "data".as_ref())?);
     let sites = sites(options, &pool)?;
     let rungs = chosen(ladder(options, &pool, &sites), &options.rungs)?;
-    let machine = company::machine();
+    let machine = environment::machine();
     let cores = machine.cores;
     told.measured(&ResultLine::Result(header(options, machine, &sites)));
     for words in sites.iter().filter_map(|site| site.bounded.clone()) {
@@ -115,12 +115,12 @@ pub fn speed(options: &SpeedOptions, listener: &dyn Listener) -> Result<ExitCode
     let go = RunContext { now: &|| began.elapsed(), end: options.budget, stop: &stop };
     let caching = sites.iter().zip(options.cache.iter().cycle());
     let left_out: u64 =
-        caching.map(|(site, cache)| caching::measure(site, *cache, &go, &told)).sum();
+        caching.map(|(site, cache)| cache_experiment::measure(site, *cache, &go, &told)).sum();
     let mut climbed = schedule::climb(rungs, options.runs, &go, &told);
     climbed.not_run += left_out;
     let lines = told.rungs.lock().unwrap_or_else(PoisonError::into_inner).clone();
     for site in &sites {
-        if let Some(limit) = verifying::limit(&site.target, &lines) {
+        if let Some(limit) = verify_rung::limit(&site.target, &lines) {
             told.measured(&ResultLine::Limit(limit));
         }
     }
@@ -128,7 +128,7 @@ pub fn speed(options: &SpeedOptions, listener: &dyn Listener) -> Result<ExitCode
         warn(&told, cut_short(&climbed.cut_short, options));
     }
     let noise = company.end();
-    for words in company::advice(&noise, cores) {
+    for words in environment::advice(&noise, cores) {
         warn(&told, words);
     }
     let code = match listener.stop_requested() {
@@ -202,9 +202,9 @@ fn cut_short(names: &[String], options: &SpeedOptions) -> String {
 
 /// Refuses options that make no sense.
 fn check(options: &SpeedOptions) -> Result<()> {
-    if options.cache.is_some_and(|cache| cache < caching::CACHE_MIN) {
+    if options.cache.is_some_and(|cache| cache < cache_experiment::CACHE_MIN) {
         return Err(Error::Usage {
-            message: format!("a cache has at least {}", units::size(caching::CACHE_MIN)),
+            message: format!("a cache has at least {}", units::size(cache_experiment::CACHE_MIN)),
             hint: Some("less than that does not hold this program and what it reads".to_owned()),
         });
     }
@@ -248,18 +248,18 @@ fn ladder(
     pool: &Arc<DataPool>,
     sites: &[Arc<SpeedWorkspace>],
 ) -> Vec<Box<dyn Rung>> {
-    let mut rungs = memory::rungs(pool, options.size);
+    let mut rungs = memory_rungs::rungs(pool, options.size);
     // Anywhere: nothing of what is measured lies there.
     if let Some(site) = sites.first() {
-        rungs.extend(mounted::rungs(site, options.size, options.guard.clone()));
+        rungs.extend(mounted_rungs::rungs(site, options.size, options.guard.clone()));
     }
     for site in sites {
         if options.pv {
-            rungs.push(Box::new(mounted::Pv { site: Arc::clone(site) }));
+            rungs.push(Box::new(mounted_rungs::Pv { site: Arc::clone(site) }));
         }
-        rungs.extend(stream::rungs(site));
-        rungs.extend(small::rungs(site));
-        rungs.push(Box::new(verifying::Verify::new(site)));
+        rungs.extend(large_file::rungs(site));
+        rungs.extend(small_files::rungs(site));
+        rungs.push(Box::new(verify_rung::Verify::new(site)));
     }
     rungs
 }
@@ -315,7 +315,7 @@ fn header(
         kind: Measurement::Speed,
         version: VERSION,
         program: options.program.clone(),
-        started: company::timestamp(&options.clock),
+        started: environment::timestamp(&options.clock),
         machine,
         targets: sites.iter().map(|site| Target::of(&site.folder)).collect(),
         setup,

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use fsure_os::durable::{Method, Names, Writer};
 
-use super::numbered::{self, Content};
+use super::payload::{self, Content};
 use super::{AckWriter, LastIntact, read};
 use crate::words::{IoContext as _, Result};
 
@@ -22,7 +22,7 @@ pub(super) fn run(method: Method, folder: &Path, acks: &mut AckWriter<'_>) -> Re
     names.context("flush the folder", folder)?;
     let mut record = [0; RECORD];
     for number in 1.. {
-        numbered::fill(&mut record, number);
+        payload::fill(&mut record, number);
         let at = (number - 1) * RECORD as u64;
         writer.commit(&record, at).context("write to", &path)?;
         if acks.say(number).is_break() {
@@ -34,7 +34,7 @@ pub(super) fn run(method: Method, folder: &Path, acks: &mut AckWriter<'_>) -> Re
 
 pub(super) fn check(folder: &Path) -> LastIntact {
     let log = read(&folder.join(FILE))?.unwrap_or_default();
-    let found = log.chunks(RECORD).map(|record| numbered::look(record, RECORD));
+    let found = log.chunks(RECORD).map(|record| payload::look(record, RECORD));
     let mut bad = None;
     let mut last = 0;
     for (number, content) in (1..).zip(found) {

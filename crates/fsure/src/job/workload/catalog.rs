@@ -23,7 +23,7 @@ use std::time::Duration;
 use fsure_os::durable::{Method, Names, Writer};
 use fsure_os::path as os_path;
 
-use super::{AckWriter, LastIntact, numbered, sqlite};
+use super::{AckWriter, LastIntact, payload, sqlite};
 use crate::catalog::{Catalog, OWN_CATALOG, RootLocation};
 use crate::job::{Options, UpdateOptions, update, verify};
 use crate::scan::{IoOptions, RateLimiter};
@@ -116,7 +116,7 @@ fn add_files(root: &Path, round: u64, numbers: std::ops::Range<u64>) -> Result<(
         let path = folder.join(format!("{number:06}"));
         // Of many sizes, some of them more than a block.
         let mut data = vec![0; 100 + (number * 997 % 9000) as usize];
-        numbered::fill(&mut data, number);
+        payload::fill(&mut data, number);
         let written = Writer::create(&path, Method::Fsync).and_then(|writer| {
             writer.write(&data, 0)?;
             Ok(writer)

@@ -7,12 +7,12 @@
 
 mod append;
 mod catalog;
-mod numbered;
+mod catalogue;
 mod overwrite;
+mod payload;
 mod ram;
 mod rename;
 mod sqlite;
-mod table;
 
 use std::io::{self, Read as _};
 use std::ops::ControlFlow;
@@ -23,8 +23,8 @@ use fsure_os::durable::Method;
 use fsure_os::plain;
 
 use crate::words::{Error, Result};
+pub use catalogue::{Expect, WORKLOADS, Workload, workload};
 pub use ram::write_generation;
-pub use table::{Expect, WORKLOADS, Workload, workload};
 
 /// Work that a workload does.
 #[derive(Clone, Copy, Debug)]

@@ -15,7 +15,7 @@ use fsure_os::durable::{self, Method, Names, Writer};
 use fsure_os::ramfs::{Detached, Ram};
 use fsure_os::{path as os_path, plain};
 
-use super::numbered::{self, Content};
+use super::payload::{self, Content};
 use super::{AckWriter, LastIntact, read};
 use crate::ram::{CompareDepth, Engine, Freeze, NoTracker, OWN, SyncSchedule, recover};
 use crate::words::{IoContext as _, Result};
@@ -128,7 +128,7 @@ fn write_file(folder: &Path, number: u64, at: usize) -> Result<()> {
     };
     let (new, path) = (folder.join(NEW), folder.join(name));
     let mut data = vec![0; size(number, at)];
-    numbered::fill(&mut data, number);
+    payload::fill(&mut data, number);
     let written =
         Writer::create(&new, Method::WriteOnly).and_then(|writer| writer.commit(&data, 0));
     written.context("write", &new)?;
@@ -168,7 +168,7 @@ fn numbers(disk: &Path) -> std::result::Result<Vec<u64>, String> {
     for (at, name) in FILES.iter().enumerate() {
         let number = match read(&disk.join(name))? {
             None => 0,
-            Some(data) => match numbered::look(&data, data.len()) {
+            Some(data) => match payload::look(&data, data.len()) {
                 Content::Whole(number) if data.len() == size(number, at) => number,
                 other => return Err(format!("{name} is not whole: {other:?}")),
             },

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use fsure_os::durable::{self, Method, Names, Writer};
 
-use super::numbered::{self, Content};
+use super::payload::{self, Content};
 use super::{AckWriter, LastIntact, read};
 use crate::words::{IoContext as _, Result};
 
@@ -40,7 +40,7 @@ pub(super) fn run(steps: Steps, folder: &Path, acks: &mut AckWriter<'_>) -> Resu
     let new = folder.join(NEW);
     let mut data = [0; FILE_SIZE];
     for number in 1.. {
-        numbered::fill(&mut data, number);
+        payload::fill(&mut data, number);
         let written = Writer::create(&new, method).and_then(|writer| writer.commit(&data, 0));
         written.context("write", &new)?;
         let path = folder.join(name((number - 1) % steps.names));
@@ -63,7 +63,7 @@ pub(super) fn check(steps: Steps, folder: &Path) -> LastIntact {
             next = next.min(slot + 1);
             continue;
         };
-        let what = match numbered::look(&data, FILE_SIZE) {
+        let what = match payload::look(&data, FILE_SIZE) {
             Content::Whole(found) if found > 0 && (found - 1) % steps.names == slot => {
                 next = next.min(found + steps.names);
                 continue;

@@ -19,9 +19,9 @@ use std::time::{Duration, Instant};
 use fsure_os::net::{self, Stream};
 use fsure_os::path as os_path;
 
-use super::frame::{self, Kind, PATIENCE, Receiver, Secret, Sender, broken};
-use super::line::{Listener, Message};
-use super::record::{Opened, Run, RunQuery};
+use super::messages::{Listener, Message};
+use super::protocol_records::{Opened, Run, RunQuery};
+use super::wire::{self, Kind, PATIENCE, Receiver, Secret, Sender, broken};
 use crate::words::{Clock, Error, ExitCode, IoContext as _, Result};
 
 /// Options of a witness.
@@ -184,7 +184,7 @@ impl Witness<'_> {
     fn serve(&self, id: u64, stream: Stream) {
         let until = Instant::now() + PATIENCE;
         let (peer, Ok(second)) = (stream.peer(), stream.second()) else { return };
-        let Ok((mut sender, receiver)) = frame::answer(stream, &self.secret, until) else { return };
+        let Ok((mut sender, receiver)) = wire::answer(stream, &self.secret, until) else { return };
         if !locked(&self.present).is_known(id) {
             return;
         }

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use fsure_os::path as os_path;
 
-use super::super::frame::{BODY_MAX, Kind, PATIENCE, Receiver, Sender, broken, refused};
-use super::super::log::{self, Log};
-use super::super::record::{self, OWED, Opened, Record, Run, RunInfo, RunQuery};
+use super::super::protocol_records::{self, OWED, Opened, Record, Run, RunInfo, RunQuery};
+use super::super::wire::{BODY_MAX, Kind, PATIENCE, Receiver, Sender, broken, refused};
+use super::super::witness_log::{self, Log};
 use super::{AuthenticatedPeer, Message, Witness, is_gone, locked};
 
 /// Time for which received records can be missing on the medium.
@@ -26,7 +26,8 @@ impl Witness<'_> {
         opened: &Opened,
         sender: &mut Sender,
     ) -> io::Result<()> {
-        let run = record::run_of(&opened.run).ok_or_else(|| broken("a run without a name"))?;
+        let run =
+            protocol_records::run_of(&opened.run).ok_or_else(|| broken("a run without a name"))?;
         let stream = caller.stream.second()?;
         self.take_over(run, stream)?;
         let listened = self.record(run, caller, opened, sender);
@@ -102,8 +103,8 @@ impl Witness<'_> {
     /// would find that all is lost. The connection of one whose power was cut is
     /// there still, as far as this machine knows.
     fn end_replaced(&self, opened: &Opened, stream: &fsure_os::net::Stream) -> io::Result<()> {
-        for run in opened.replaces.iter().filter_map(|name| record::run_of(name)) {
-            if !os_path::exists(&log::path_of(&self.options.folder, &run)) {
+        for run in opened.replaces.iter().filter_map(|name| protocol_records::run_of(name)) {
+            if !os_path::exists(&witness_log::path_of(&self.options.folder, &run)) {
                 continue;
             }
             self.take_over(run, stream.second()?)?;
@@ -118,7 +119,7 @@ impl Witness<'_> {
     fn end_run(&self, run: Run) -> io::Result<()> {
         let Self { options, .. } = self;
         // By a log that is damaged nothing is judged.
-        let Ok((first, memory)) = log::read(&options.folder, &run) else { return Ok(()) };
+        let Ok((first, memory)) = witness_log::read(&options.folder, &run) else { return Ok(()) };
         if memory.is_ended {
             return Ok(());
         }
@@ -144,7 +145,7 @@ impl Witness<'_> {
     /// Sends all of a run to a checker.
     pub(super) fn tell(&self, asked: &RunQuery, sender: &mut Sender) -> io::Result<()> {
         let run = self.find(asked)?;
-        let (opened, memory) = log::read(&self.options.folder, &run)?;
+        let (opened, memory) = witness_log::read(&self.options.folder, &run)?;
         self.listener.told(&Message::Asked { run: opened.run.clone() });
         let told = RunInfo {
             opened,
@@ -155,7 +156,7 @@ impl Witness<'_> {
         sender.send(Kind::Run, &serde_json::to_vec(&told).expect("plain text"))?;
         let mut body = Vec::with_capacity(BODY_MAX);
         for write in memory.owed(run) {
-            record::put_owed(&write, &mut body);
+            protocol_records::put_owed(&write, &mut body);
             if body.len() + OWED > BODY_MAX {
                 sender.send(Kind::Owed, &body)?;
                 body.clear();
@@ -168,12 +169,12 @@ impl Witness<'_> {
     /// Finds the requested run: by its name, else the last of that folder of that
     /// machine.
     fn find(&self, asked: &RunQuery) -> io::Result<Run> {
-        let runs = log::runs(&self.options.folder)?;
+        let runs = witness_log::runs(&self.options.folder)?;
         let found = runs.iter().rfind(|opened| match &asked.run {
             Some(name) => opened.run == *name,
             None => (&opened.host, &opened.folder) == (&asked.host, &asked.folder),
         });
-        if let Some(run) = found.and_then(|opened| record::run_of(&opened.run)) {
+        if let Some(run) = found.and_then(|opened| protocol_records::run_of(&opened.run)) {
             return Ok(run);
         }
         let what = match &asked.run {
@@ -212,7 +213,7 @@ impl WriterSession {
     }
 
     fn records(&self, body: &[u8]) -> io::Result<()> {
-        let (first, body) = record::numbered(body).ok_or_else(|| broken("no number"))?;
+        let (first, body) = protocol_records::numbered(body).ok_or_else(|| broken("no number"))?;
         let records = Record::all(body).ok_or_else(|| broken("no records"))?;
         let mut state = locked(&self.state);
         if !state.log.memory.can_take(first) {

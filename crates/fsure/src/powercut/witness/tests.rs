@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver as Heard, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use super::super::frame::{BODY_MAX, call};
-use super::super::record::{self, Record, RunInfo, Write, run_name};
+use super::super::protocol_records::{self, Record, RunInfo, Write, run_name};
+use super::super::wire::{BODY_MAX, call};
 use super::*;
 use crate::words::Monitor;
 
@@ -90,7 +90,7 @@ fn open(address: &str, run: u8) -> io::Result<(Halves, u64)> {
     let (mut sender, mut receiver) = known(address);
     sender.send(Kind::Open, &serde_json::to_vec(&opened(run)).unwrap())?;
     let next = receiver.expect(Kind::Welcome, soon())?;
-    Ok(((sender, receiver), record::numbered(&next).unwrap().0))
+    Ok(((sender, receiver), protocol_records::numbered(&next).unwrap().0))
 }
 
 fn body(first: u64, records: &[Record]) -> Vec<u8> {
@@ -109,7 +109,7 @@ fn done(number: u64) -> [Record; 2] {
 fn recorded(receiver: &mut Receiver, next: u64) -> io::Result<()> {
     loop {
         let body = receiver.expect(Kind::Recorded, soon())?;
-        if record::numbered(&body).unwrap().0 == next {
+        if protocol_records::numbered(&body).unwrap().0 == next {
             return Ok(());
         }
     }
@@ -125,7 +125,7 @@ fn ask(address: &str, run: u8) -> io::Result<(RunInfo, usize)> {
     let mut owed = 0;
     loop {
         match receiver.receive(soon())? {
-            (Kind::Owed, body) => owed += record::owed([run; 16], &body).unwrap().len(),
+            (Kind::Owed, body) => owed += protocol_records::owed([run; 16], &body).unwrap().len(),
             (kind, _) => {
                 assert_eq!(kind, Kind::Done);
                 return Ok((told, owed));
@@ -215,7 +215,7 @@ fn who_does_not_read_holds_up_nobody() {
         let (mut next, mut number) = (0, 0);
         while number < 400_000 {
             let mut records = Vec::new();
-            while 8 + (records.len() + 2) * record::RECORD_MAX <= BODY_MAX {
+            while 8 + (records.len() + 2) * protocol_records::RECORD_MAX <= BODY_MAX {
                 number += 1;
                 records.extend(done(number));
             }

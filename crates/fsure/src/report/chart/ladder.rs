@@ -3,7 +3,7 @@
 
 use super::Chart;
 use super::axis::Axis;
-use super::figures::figure;
+use super::number_format::figure;
 use super::svg::{CHARACTER, Canvas, WIDTH, clipped};
 use crate::report::rank::{Rank, longest, ranks};
 use crate::results::Rung;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::Chart;
 use super::axis::Axis;
-use super::figures::microseconds;
+use super::number_format::microseconds;
 use super::svg::{CHARACTER, Canvas, WIDTH, clipped};
 use crate::results::Method;
 

@@ -3,18 +3,18 @@
 //! was stored, says in words what it shows, can be read without colours, and
 //! serves as a part of the page and as a file of its own.
 
-mod amounts;
 mod axis;
-mod figures;
+mod bars;
 mod ladder;
 mod latency;
+mod number_format;
 mod plot;
 mod svg;
 
-pub use amounts::{Amount, amounts};
-pub use figures::{figure, microseconds};
+pub use bars::{Amount, amounts};
 pub use ladder::{ladder, sorted};
 pub use latency::latency;
+pub use number_format::{figure, microseconds};
 pub use plot::{curve, throughput};
 
 use svg::escaped;

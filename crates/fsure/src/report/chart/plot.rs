@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::Chart;
 use super::axis::Axis;
-use super::figures::{figure, microseconds};
+use super::number_format::{figure, microseconds};
 use super::svg::{Canvas, WIDTH, clipped};
 use crate::results::{Curve, Series};
 use crate::words::units;

@@ -98,7 +98,7 @@ fn of_node(hot: &Hot, node: &Node) -> String {
         own: Figures::of(&node.own, hot.source),
         processes: node.own_processes.len(),
         names: names(&node.own_processes),
-        advice: hot.advice_on(&node.path).map(crate::words::advice::Advice::name),
+        advice: hot.advice_on(&node.path).map(crate::words::placement_advice::Advice::name),
         below: Some(Figures::of(&node.all, hot.source)),
     })
 }

@@ -12,8 +12,8 @@ pub use json::{advice_lines, folder_lines, summary_line};
 
 use super::{count, figure, safe};
 use crate::job::{Advised, Hot, Node, durable_ns, waited_ns};
-use crate::words::advice::Advice;
 use crate::words::escape;
+use crate::words::placement_advice::Advice;
 use crate::words::units::size;
 
 /// The measure by which a folder is hot.

@@ -3,7 +3,7 @@
 use fsure_os::tracing::Process;
 
 use super::*;
-use crate::words::advice::{self, FolderUse};
+use crate::words::placement_advice::{self, FolderUse};
 
 fn node(path: &str, own: Counts, children: Vec<Node>) -> Node {
     let mut all = own;
@@ -20,7 +20,7 @@ fn hot(source: Source) -> Hot {
     let db = node("/srv/db", Counts::default(), vec![node("/srv/db/log", log, vec![]), far]);
     let tree = node("/", Counts::default(), vec![node("/srv", Counts::default(), vec![db])]);
     let seen = FolderUse { durable: 180.0, size: Some(1 << 20), ..FolderUse::default() };
-    let said = advice::advise(&seen);
+    let said = placement_advice::advise(&seen);
     let unseen = Folder {
         place: TracedFolder::Unseen { device: (254, 0), ino: 12 },
         counts: Counts { writes: 1, bytes_written: 4096, ..Counts::default() },

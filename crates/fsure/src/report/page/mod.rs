@@ -4,8 +4,8 @@
 //! goes through one formatter, which escapes what would be obeyed by a reader's
 //! eye (direction marks) before what would be obeyed by a browser.
 
-mod checked;
-mod measured;
+mod measure_section;
+mod verify_section;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -45,8 +45,8 @@ pub struct Report {
 #[derive(Serialize)]
 #[serde(tag = "is", rename_all = "kebab-case")]
 enum Section {
-    Measured(Box<measured::Measured>),
-    Checked(Box<checked::Checked>),
+    Measured(Box<measure_section::Measured>),
+    Checked(Box<verify_section::Checked>),
 }
 
 /// A chart in its place on the page.
@@ -84,11 +84,13 @@ pub fn page(results: &[Named]) -> Result<Report, minijinja::Error> {
     let sections: Vec<_> = results
         .iter()
         .map(|named| match &named.content {
-            Content::Measured(stored) => {
-                Section::Measured(Box::new(measured::section(&named.file, stored, &mut charts)))
-            }
+            Content::Measured(stored) => Section::Measured(Box::new(measure_section::section(
+                &named.file,
+                stored,
+                &mut charts,
+            ))),
             Content::Checked(found) => {
-                Section::Checked(Box::new(checked::section(&named.file, found, &mut charts)))
+                Section::Checked(Box::new(verify_section::section(&named.file, found, &mut charts)))
             }
         })
         .collect();

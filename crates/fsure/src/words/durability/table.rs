@@ -450,7 +450,9 @@ prop_compose! {
     ) -> FlushFacts {
         let [flush_us, direct_us, dsync_us, weak_us] = times;
         let [flushes_per_op, foreign_ratio] = ratios;
-        let cuts = cuts.map(|(made, acknowledged, lost)| PowerCutHistory { made, acknowledged, lost });
+        let cuts = cuts.map(|(made, acknowledged, lost)| {
+            PowerCutHistory { made, acknowledged, lost }
+        });
         let file_system = file_system.to_owned();
         FlushFacts {
             medium, file_system, write_cache, write_cache_changed, held_by_loop, drive_cache_on,

@@ -8,7 +8,7 @@ use fsure::report::doctor as report;
 use fsure::words::{ExitCode, Result};
 
 use super::super::screen::Screen;
-use super::super::{OutputArgs, places};
+use super::super::{OutputArgs, user_dirs};
 
 /// Report what this machine lacks for RAM folders, what is wrong with those that are
 /// there, and what to do
@@ -23,7 +23,7 @@ pub(super) struct DoctorArgs {
 
 /// Runs the command.
 pub(super) fn run(args: &DoctorArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
-    let runtime = places::runtime().ok();
+    let runtime = user_dirs::runtime().ok();
     let facts = doctor::gather(&super::registry(), runtime.as_deref(), &args.folders)?;
     let mut findings = doctor::judge(&facts);
     if output.quiet {

@@ -13,7 +13,7 @@ use fsure_os::daemon::{DetachedProcess, begun, terminate};
 use signal_hook::consts::SIGINT;
 
 use super::super::screen::Screen;
-use super::super::{OutputArgs, places};
+use super::super::{OutputArgs, user_dirs};
 
 /// Interval at which signals are checked, to pass them on.
 const LOOK: Duration = Duration::from_millis(50);
@@ -54,7 +54,7 @@ pub(super) fn run(args: &PinArgs, output: &OutputArgs, screen: &Screen) -> Resul
     };
     let stop = super::signals();
     let is_over = || stop.load(Ordering::Relaxed) > 0;
-    Ok(match job::pin(&args.folder, &places::runtime()?, &pinned, &is_over)? {
+    Ok(match job::pin(&args.folder, &user_dirs::runtime()?, &pinned, &is_over)? {
         ReleaseReason::Asked => ExitCode::Clean,
         ReleaseReason::Gone => {
             screen.note(&format!("{} is gone", args.folder.display()));
@@ -89,7 +89,7 @@ fn in_background(folder: &Path, output: &OutputArgs, screen: &Screen) -> Result<
         _ => return Err(Error::Interrupted(ExitCode::Terminated)),
     }
     let said = heard.unwrap_or_default();
-    let word = job::word(&folder, &places::runtime()?);
+    let word = job::word(&folder, &user_dirs::runtime()?);
     if let Some(word) = word {
         screen.note(&format!("the last time it was {word}"));
     }
@@ -150,7 +150,7 @@ fn refused(said: &str, folder: &Path) -> Error {
 /// Runs `unpin`.
 pub(super) fn let_go(args: &UnpinArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
     let folder = &args.folder;
-    let runtime = places::runtime()?;
+    let runtime = user_dirs::runtime()?;
     let Some(pinned) = job::unpin(folder, &runtime)? else {
         return Err(Error::Usage {
             message: format!("{} is not pinned", folder.display()),

@@ -12,7 +12,7 @@ use fsure::words::{Error, ExitCode, Result};
 use fsure_os::family::{Ended, NOT_STARTED};
 
 use super::super::screen::Screen;
-use super::super::{OutputArgs, places};
+use super::super::{OutputArgs, user_dirs};
 use super::bind::{Size, size, time};
 
 /// Run a command that sees folders in memory, without root
@@ -61,7 +61,7 @@ fn run_on(args: &RunArgs, screen: &Screen) -> Result<ExitCode> {
             Size::Auto => None,
             Size::Bytes(bytes) => Some(bytes),
         },
-        runtime: places::runtime().ok(),
+        runtime: user_dirs::runtime().ok(),
         keeper: vec![own.into(), "ram".into(), "keep-run".into()],
     };
     let RunOutcome { command, lost } = job(&options, &|words| screen.warn(words))?;

@@ -5,8 +5,8 @@
 //! As long as the keeper or this process lives, nothing is lost: the keeper outlives
 //! this one, and this one starts another when the keeper is killed.
 
-mod check;
-mod keeper;
+mod preflight;
+mod syncer;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use fsure_os::inside::{Ended, MountSandbox, Overlay};
 
-pub use keeper::{KeepOptions, SyncerEvent, keep};
+pub use syncer::{KeepOptions, SyncerEvent, keep};
 
 use super::client::check_loss;
 use crate::words::{Error, IoContext as _, Result};
@@ -66,7 +66,7 @@ const SOON: Duration = Duration::from_secs(2);
 /// where the command was not started because of us: then nothing has changed.
 pub fn run(options: &RunOptions, warn: &(dyn Fn(&str) + Sync)) -> Result<RunOutcome> {
     check_loss(options.max_loss)?;
-    let plans = check::check(&options.folders, options.bytes, options.runtime.as_deref(), warn)
+    let plans = preflight::check(&options.folders, options.bytes, options.runtime.as_deref(), warn)
         .map_err(not_started)?;
     for warning in plans.iter().flat_map(|plan| &plan.warnings) {
         warn(warning);

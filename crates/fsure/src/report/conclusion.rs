@@ -1,0 +1,585 @@
+//! The end of the report for a person: what the counts mean, in plain words,
+//! and what to do now. It claims no more than the run has looked at.
+
+use super::log::signature;
+use super::{RootPaths, count, number, protect, safe, scrub};
+use crate::words::{Offline, Outcome, RelPath, StopReason, Verdict, units};
+
+/// Returns sentences on what the results mean and what to do now: one for everything that
+/// needs one, the gravest first.
+pub(super) fn closing(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
+    let healing = outcome.healing.iter();
+    let healing = healing.flat_map(|one| super::heal::closing(paths, one, &outcome.replicas));
+    let mut sentences = healing.collect::<Vec<_>>();
+    sentences.extend(untrusted(paths, outcome));
+    sentences.extend(damage(paths, outcome));
+    sentences.extend(unread(outcome));
+    sentences.extend(beside(paths, outcome));
+    sentences.extend(unfinished(paths, outcome));
+    let not_looked_at = not_looked_at(paths, outcome);
+    let left_out = not_looked_at.len();
+    sentences.extend(not_looked_at);
+    sentences.extend(outcome.parity.as_ref().and_then(protect::sentence));
+    let is_sound = outcome.record_untrusted.is_none() && outcome.offline.is_none();
+    if outcome.is_update
+        && is_sound
+        && !matches!(outcome.stopped, Some(StopReason::RecordFailed(_)))
+    {
+        sentences.extend(recorded(paths, outcome));
+    } else if !outcome.is_update && outcome.offline.is_none() {
+        sentences.extend(differences(paths, outcome));
+    }
+    let only_left_out = sentences.len() == left_out;
+    if let Some(scrub) = &outcome.scrub {
+        sentences.extend(scrub::sentences(paths, scrub, outcome));
+    } else if only_left_out && outcome.offline.is_none() {
+        sentences.push(all_is_well(outcome));
+    }
+    sentences.extend(outcome.signed.as_ref().map(signature));
+    if outcome.forgotten > 0 {
+        let records = number(outcome.forgotten, "record", "records");
+        sentences.push(format!("Forgot {records} of what had been gone for long enough."));
+    }
+    // Recording from memory is what `update` may do; proving from it is not.
+    if outcome.bytes.cached > 0 && !outcome.is_update {
+        let cached = units::size(outcome.bytes.cached);
+        sentences.push(format!(
+            "Warning: {cached} came through the page cache, possibly not from the medium: \
+             they prove nothing about it."
+        ));
+    }
+    if outcome.bytes.remote > 0 && !outcome.is_update {
+        let remote = units::size(outcome.bytes.remote);
+        sentences.push(format!(
+            "Note: {remote} came from a server or a program, which may have had them in memory: \
+             for the medium behind it, verify there."
+        ));
+    }
+    sentences
+}
+
+/// `record it: 'fsure update photos --accept photos/a'`; of several, the command
+/// is that for the first.
+fn record_it(paths: &RootPaths, first: Option<&RelPath>, of_several: bool) -> String {
+    let command = match first {
+        Some(path) => paths.accept(path),
+        None => format!("{} --accept PATH", paths.command("update")),
+    };
+    let record_it = if of_several { "record it, the first with" } else { "record it:" };
+    format!("{record_it} '{command}'")
+}
+
+pub(super) fn untrusted(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
+    let whole = outcome.record_untrusted.as_ref().map(|why| {
+        if outcome.is_against_list {
+            return format!("The list CANNOT BE TRUSTED as a whole: {}.", safe(why));
+        }
+        format!(
+            "The record CANNOT BE TRUSTED: {}. '{}' puts it together from what is sound of it and \
+             from its backup.",
+            safe(why),
+            paths.command_on("recover", &RelPath::root())
+        )
+    });
+    let is_bad = |verdict: Verdict| verdict == Verdict::RecordBad;
+    let rows = subject(outcome, is_bad).map(|(who, is)| {
+        let first = outcome.to_accept.verdict(is_bad);
+        format!(
+            "RECORD BAD for {who}: the record fails its own seal, which says nothing of the \
+             data. '{}' looks for it in the backup; only if the data is known to be good, {}.",
+            paths.command_on("recover", &RelPath::root()),
+            record_it(paths, first, is == "are")
+        )
+    });
+    whole.into_iter().chain(rows).collect()
+}
+
+fn damage(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
+    let mismatch = subject(outcome, |verdict| verdict == Verdict::Mismatch).map(|(who, is)| {
+        format!("{who} {is} a MISMATCH: other content than the list says. Put back good copies.")
+    });
+    let is_dated = |verdict: Verdict| verdict.is_suspicious() && verdict != Verdict::Mismatch;
+    let suspicious = subject(outcome, is_dated).map(|(who, is)| {
+        format!(
+            "{who} {is} SUSPICIOUS: other content than recorded, and no date that explains it. \
+             Put back good copies; only if the content is known to be right, {}.",
+            record_it(paths, outcome.to_accept.verdict(is_dated), is == "are")
+        )
+    });
+    let flaky = subject(outcome, |verdict| verdict == Verdict::Flaky).map(|(who, is)| {
+        format!(
+            "{who} {is} FLAKY: a first read failed or differed, a second gave the recorded \
+             content. Copy the data while it can be read, then check medium, cable and memory."
+        )
+    });
+    let open = outcome.known_damage.total();
+    let known = (open > 0).then(|| {
+        let (who, it) = match open {
+            1 => ("1 file was".to_owned(), "it was"),
+            _ => (format!("{} files were", count(open)), "they were"),
+        };
+        format!(
+            "{who} DAMAGED when last read as recorded, and nothing shows that {it} put right. \
+             Restore good copies with their dates; only if the content is known to be right, {}.",
+            record_it(paths, outcome.to_accept.known_damage.as_ref(), open > 1)
+        )
+    });
+    mismatch.into_iter().chain(suspicious).chain(flaky).chain(known).collect()
+}
+
+fn unread(outcome: &Outcome) -> Option<String> {
+    let (who, _) = subject(outcome, Verdict::is_unread)?;
+    let advice = [
+        (Verdict::Unreadable, "unreadable: try again, then copy what can be read off the medium"),
+        (Verdict::Denied, "denied: run again as a user who may read it"),
+        (Verdict::Busy, "busy: run again when nobody writes to it"),
+    ];
+    let advice = advice.into_iter().filter_map(|(verdict, text)| {
+        let there: u64 = by_kind(outcome, |other| other == verdict).iter().sum();
+        (there > 0).then(|| format!("{} {text}", count(there)))
+    });
+    let advice = advice.collect::<Vec<_>>().join("; ");
+    Some(format!("{who} could NOT BE READ in full ({advice})."))
+}
+
+/// Returns the reason why a root cannot be the recorded one, for the user.
+pub(super) fn why_offline(offline: &Offline) -> String {
+    match offline {
+        Offline::OtherFileSystem { recorded, found } if recorded == found => format!(
+            "this is not the folder that was recorded, though it lies on the same kind of file \
+             system ({}): another disk is mounted here, or it is a copy",
+            safe(found)
+        ),
+        Offline::OtherFileSystem { recorded, found } => format!(
+            "this is another file system than the recorded one (recorded: {}; here: {})",
+            safe(recorded),
+            safe(found)
+        ),
+        Offline::Empty => "nothing is here, while the record is not empty".to_owned(),
+        Offline::MostlyMissing { missing, recorded } => {
+            format!("{} of {} recorded files are gone", count(*missing), count(*recorded))
+        }
+    }
+}
+
+/// Returns sentences on what is wrong with the metadata, or with the record of it.
+fn beside(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
+    let bad = rest_of(outcome.meta_bad).map(|who| {
+        format!(
+            "RECORD BAD for the metadata of {who}: it fails its own seal, which says nothing of \
+             the data. If what is there is right, {}.",
+            record_it(paths, outcome.to_accept.metadata.as_ref(), outcome.meta_bad > 1)
+        )
+    });
+    let unread = rest_of(outcome.meta_unread)
+        .map(|who| format!("The metadata of {who} could NOT BE READ in full."));
+    let carriers = &outcome.carriers;
+    let count = |records: u64| (records > 0).then(|| number(records, "record", "records"));
+    let update = paths.command("update");
+    let travelling = [
+        (
+            carriers.damaged + carriers.conflicts,
+            "that travel with the data CANNOT BE TRUSTED; what they are is told above.",
+        ),
+        (
+            carriers.refused,
+            "that are to travel with the data COULD NOT BE BROUGHT IN LINE; why is told above.",
+        ),
+        (
+            if outcome.is_update { 0 } else { carriers.behind },
+            &*format!(
+                "that should travel with the data found behind the catalog; '{update}' helps."
+            ),
+        ),
+    ];
+    let travelling =
+        travelling.into_iter().filter_map(|(n, what)| Some(format!("{} {what}", count(n)?)));
+    bad.into_iter().chain(unread).chain(travelling).collect()
+}
+
+pub(super) fn unfinished(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
+    let offline = outcome.offline.as_ref().map(|offline| {
+        format!(
+            "OFFLINE: {}. Nothing was changed. Is the medium mounted? If this is as it \
+             should be, run again with --force.",
+            why_offline(offline)
+        )
+    });
+    let stopped = outcome.stopped.as_ref().map(|stop| match stop {
+        StopReason::Interrupted(_) => interrupted(paths, outcome),
+        StopReason::StorageSilent(patience) => format!(
+            "GIVEN UP before the end: again and again the storage did not answer for {} s. Check \
+             medium, cable and network; '--timeout' waits longer.",
+            patience.as_secs_f64()
+        ),
+        StopReason::RecordFailed(why) => format!(
+            "The record COULD NOT BE WRITTEN: {}. It holds what was saved before. Remove the \
+             cause and run the same command again.",
+            safe(why)
+        ),
+    });
+    offline.into_iter().chain(stopped).collect()
+}
+
+/// Tells how far a run came that was asked to end, and how it goes on.
+fn interrupted(paths: &RootPaths, outcome: &Outcome) -> String {
+    if outcome.is_update || outcome.scrub.is_some() {
+        return "INTERRUPTED before the end; what was done is saved. Run the same command again \
+                to go on."
+            .to_owned();
+    }
+    let judged = number(outcome.files.total(), "file was", "files were");
+    let rest = match outcome.unjudged_files {
+        Some(1) => "1 recorded file was not, and nothing is said of it".to_owned(),
+        Some(left) => {
+            format!("{} recorded files were not, and nothing is said of them", count(left))
+        }
+        None => "nothing is said of the rest".to_owned(),
+    };
+    let mut text = format!("INTERRUPTED before the end: {judged} judged; {rest}.");
+    if outcome.hashed > 0 && !outcome.is_against_list && outcome.healing.is_none() {
+        text += &format!(
+            " The same command begins anew; '{}' begins with what was verified longest ago.",
+            paths.command("scrub")
+        );
+    }
+    text
+}
+
+/// Returns sentences on what is in the record and was not checked: it must not be taken
+/// for undamaged.
+fn not_looked_at(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
+    let left_out = outcome.recorded_left_out;
+    let record_it = record_it(paths, outcome.to_accept.left_out.as_ref(), left_out.by_pattern > 1);
+    let parts = [
+        (left_out.by_command_line, "by --exclude", String::new()),
+        (left_out.by_pattern, "by a pattern", format!(" If that is meant, {record_it}.")),
+        (
+            left_out.by_border,
+            "because another file system or another root is in their place",
+            " Is something mounted over them?".to_owned(),
+        ),
+    ];
+    let left_out = parts.into_iter().filter(|(files, ..)| *files > 0).map(|(files, why, hint)| {
+        let who = number(files, "recorded file was", "recorded files were");
+        format!("{who} LEFT OUT {why}, and so not judged.{hint}")
+    });
+    let absent = outcome.absent_roots.iter().map(|path| {
+        format!(
+            "{} had a record of its own and is NOT THERE: is its medium mounted? If it is gone \
+             for good, '{}' forgets it.",
+            paths.shown(path),
+            paths.accept(path)
+        )
+    });
+    let unusable = (outcome.unusable_entries > 0).then(|| {
+        let who = number(outcome.unusable_entries, "entry", "entries");
+        format!("{who} of the list COULD NOT BE USED, and so nothing is said of them.")
+    });
+    left_out.chain(absent).chain(unusable).collect()
+}
+
+/// Returns sentences on what `update` recorded, and on what it does not record unless the
+/// user requests it.
+fn recorded(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
+    let of = |condition: fn(Verdict) -> bool| subject(outcome, condition).map(|(who, _)| who);
+    let parts = [
+        ("new", of(|verdict| verdict == Verdict::New)),
+        ("changed", settled_edits(outcome).map(|(who, _)| who)),
+        ("with another date", of(|verdict| verdict == Verdict::Touched)),
+        ("moved", of(|verdict| verdict == Verdict::Moved)),
+        ("in another spelling", respelled(outcome)),
+        ("with other metadata", rest_of(outcome.meta_changed)),
+        ("gone", of(|verdict| verdict == Verdict::Missing)),
+    ];
+    let parts: Vec<_> =
+        parts.into_iter().filter_map(|(what, who)| Some(format!("{} {what}", who?))).collect();
+    let recorded = (!parts.is_empty()).then(|| format!("Recorded: {}.", parts.join("; ")));
+    let accepted = (outcome.accepted.total() > 0).then(|| {
+        let who = number(outcome.accepted.total(), "finding was", "findings were");
+        format!("{who} accepted: the record now holds what is there.")
+    });
+    let retyped = subject(outcome, |verdict| verdict == Verdict::TypeChanged).map(|(who, is)| {
+        let first = outcome.to_accept.verdict(|verdict| verdict == Verdict::TypeChanged);
+        let record_it = record_it(paths, first, is == "are");
+        format!("{who} {is} of another type than recorded; if that is meant, {record_it}.")
+    });
+    [recorded, accepted, retyped].into_iter().flatten().collect()
+}
+
+fn differences(paths: &RootPaths, outcome: &Outcome) -> Option<String> {
+    let of = |condition: fn(Verdict) -> bool, what: &str| {
+        subject(outcome, condition).map(|(who, is)| format!("{who} {is} {what}"))
+    };
+    let parts = [
+        settled_edits(outcome)
+            .map(|(who, is)| format!("{who} {is} changed, with another date to show for it")),
+        (outcome.redated_unread > 0).then(|| {
+            let who = number(outcome.redated_unread, "file has", "files have");
+            let verify = paths.command("verify");
+            format!("{who} another date (no content was read: '{verify}' reads it)")
+        }),
+        of(|verdict| verdict == Verdict::TypeChanged, "of another type"),
+        of(|verdict| verdict == Verdict::Moved, "under another name"),
+        respelled(outcome).map(|who| {
+            let are = if outcome.respelled == 1 { "is" } else { "are" };
+            format!("{who} {are} spelled otherwise than recorded")
+        }),
+        rest_of(outcome.meta_changed).map(|who| format!("{who} with other metadata")),
+        of(|verdict| verdict == Verdict::Missing, "missing"),
+        of(|verdict| verdict == Verdict::New, "new"),
+    ];
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| {
+        let parts = parts.join("; ");
+        if outcome.is_against_list {
+            return format!("{parts}.");
+        }
+        let update = paths.command("update");
+        format!("{parts}. If that is as it should be, '{update}' records it.")
+    })
+}
+
+/// Names that are the recorded ones in another spelling.
+fn respelled(outcome: &Outcome) -> Option<String> {
+    rest_of(outcome.respelled)
+}
+
+fn rest_of(names: u64) -> Option<String> {
+    (names > 0).then(|| number(names, "name", "names"))
+}
+
+/// Says no more than was looked at: a stat is no proof of a content.
+fn all_is_well(outcome: &Outcome) -> String {
+    let files = outcome.files.count(|verdict| matches!(verdict, Verdict::Ok | Verdict::Touched));
+    let (all, are) = match files {
+        0 => return "There was no file to judge.".to_owned(),
+        1 => ("1 file".to_owned(), "is"),
+        _ if outcome.recorded_left_out.total() > 0 => (format!("{} files", count(files)), "are"),
+        _ => (format!("All {} files", count(files)), "are"),
+    };
+    let touched = match outcome.files.of(Verdict::Touched) {
+        0 => String::new(),
+        touched => format!(", {} under another date", count(touched)),
+    };
+    match outcome.hashed {
+        0 => format!("{all} {are} as recorded by name, size and date; no content was read."),
+        hashed if hashed >= files => format!("{all} {are} as recorded{touched}."),
+        hashed => format!("{all} {are} as recorded{touched}; {} of them read.", count(hashed)),
+    }
+}
+
+fn is_edit(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Modified | Verdict::Reverted)
+}
+
+/// Returns the edited files, links and folders, without files of known damage: an edit
+/// explains its own content, and `update` records it only if it is accepted.
+fn settled_edits(outcome: &Outcome) -> Option<(String, &'static str)> {
+    let [files, links, folders] = outcome.troubles(is_edit);
+    let files = files.saturating_sub(outcome.unsettled_edits.total());
+    who([files, links, folders])
+}
+
+/// Files, links and folders with such a verdict. A folder that could not be
+/// listed is counted among the files too, and here only once.
+pub(super) fn by_kind(outcome: &Outcome, condition: impl Fn(Verdict) -> bool) -> [u64; 3] {
+    let folders = outcome.folders.count(&condition);
+    let twice = outcome.folders.count(|verdict| verdict.is_unread() && condition(verdict));
+    let files = outcome.files.count(&condition).saturating_sub(twice);
+    [files, outcome.links.count(&condition), folders]
+}
+
+/// Returns the files, links and folders with such a verdict (`2 files and 1 link`), with
+/// the verb they take; `None` if there are none.
+fn subject(
+    outcome: &Outcome,
+    condition: impl Fn(Verdict) -> bool,
+) -> Option<(String, &'static str)> {
+    // What was accepted or healed is no trouble any more.
+    let [files, links, folders] = outcome.troubles(&condition);
+    let twice = outcome.folders.count(|verdict| verdict.is_unread() && condition(verdict));
+    who([files.saturating_sub(twice), links, folders])
+}
+
+/// `2 files and 1 link`, with the verb it takes.
+fn who([files, links, folders]: [u64; 3]) -> Option<(String, &'static str)> {
+    let kinds =
+        [(files, "file", "files"), (links, "link", "links"), (folders, "folder", "folders")];
+    let there: Vec<_> = kinds.into_iter().filter(|kind| kind.0 > 0).collect();
+    let named: Vec<_> = there.iter().map(|(n, one, many)| number(*n, one, many)).collect();
+    let verb = if files + links + folders == 1 { "is" } else { "are" };
+    (!named.is_empty()).then(|| (listed(&named), verb))
+}
+
+/// `a, b and c`.
+fn listed(parts: &[String]) -> String {
+    match parts {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        _ => parts.concat(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::finding;
+    use super::*;
+    use crate::words::{EntryKind, ExitCode, Finding};
+    use EntryKind::{File, Folder, Link};
+
+    type Change = fn(&mut Outcome);
+
+    const TWO_OK: &[(Verdict, EntryKind, u64)] = &[(Verdict::Ok, File, 2)];
+    const EDITED: &[(Verdict, EntryKind, u64)] =
+        &[(Verdict::Modified, File, 3), (Verdict::New, Folder, 1), (Verdict::New, Link, 2)];
+
+    /// The sentences on so many findings of each verdict, all files hashed.
+    fn said(verdicts: &[(Verdict, EntryKind, u64)], change: impl FnOnce(&mut Outcome)) -> String {
+        let mut outcome = Outcome::default();
+        for (verdict, kind, times) in verdicts {
+            for _ in 0..*times {
+                outcome.add(Finding { kind: *kind, ..finding(b"f", *verdict) });
+            }
+        }
+        outcome.hashed = outcome.files.total();
+        change(&mut outcome);
+        closing(&RootPaths::in_root(), &outcome).join("\n")
+    }
+
+    #[test]
+    fn nothing_to_report_claims_no_more_than_was_looked_at() {
+        for (verdicts, hashed, sentence) in [
+            (&[][..], 0, "There was no file to judge."),
+            (&[(Verdict::Ok, File, 1)], 1, "1 file is as recorded."),
+            (&[(Verdict::Ok, File, 1_234)], 1_234, "All 1,234 files are as recorded."),
+            (TWO_OK, 1, "All 2 files are as recorded; 1 of them read."),
+            (TWO_OK, 0, "All 2 files are as recorded by name, size and date; no content was read."),
+            (
+                &[(Verdict::Ok, File, 1), (Verdict::Touched, File, 1)],
+                2,
+                "All 2 files are as recorded, 1 under another date.",
+            ),
+        ] {
+            assert_eq!(said(verdicts, |outcome| outcome.hashed = hashed), sentence);
+        }
+        let warned = said(TWO_OK, |outcome| outcome.bytes.cached = 2 << 30);
+        let warning = "All 2 files are as recorded.\nWarning: 2.0 GiB came through the page \
+             cache, possibly not from the medium: they prove nothing about it.";
+        assert_eq!(warned, warning);
+    }
+
+    #[test]
+    fn differences_are_named_and_update_says_what_it_wrote() {
+        let differing = "3 files are changed, with another date to show for it; 2 links and 1 \
+             folder are new. If that is as it should be, 'fsure update .' records it.";
+        assert_eq!(said(EDITED, |_| ()), differing);
+        let recorded = "Recorded: 2 links and 1 folder new; 3 files changed.";
+        assert_eq!(said(EDITED, |outcome| outcome.is_update = true), recorded);
+        let nothing_written: [(Change, &str); 3] = [
+            (
+                |o| o.stopped = Some(StopReason::RecordFailed("disk full".to_owned())),
+                "The record COULD NOT BE WRITTEN: disk full. ",
+            ),
+            (|o| o.record_untrusted = Some("cut short".to_owned()), "The record CANNOT BE "),
+            (|o| o.offline = Some(Offline::Empty), "OFFLINE: nothing is here, "),
+        ];
+        for (change, head) in nothing_written {
+            let text = said(EDITED, |outcome| {
+                outcome.is_update = true;
+                change(outcome);
+            });
+            assert!(text.starts_with(head), "{text}");
+            assert!(!text.contains("Recorded:"), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_unfinished_run_says_so_and_never_that_all_is_well() {
+        let interrupted = |is_update| {
+            said(TWO_OK, |o| {
+                o.is_update = is_update;
+                o.stopped = Some(StopReason::Interrupted(ExitCode::Interrupted));
+            })
+        };
+        let expected = "INTERRUPTED before the end; what was done is saved. Run the same command \
+             again to go on.";
+        assert_eq!(interrupted(true), expected);
+        let expected = "INTERRUPTED before the end: 2 files were judged; nothing is said of the \
+             rest. The same command begins anew; 'fsure scrub .' begins with what was verified \
+             longest ago.";
+        assert_eq!(interrupted(false), expected);
+        let one_left = said(&[(Verdict::Ok, File, 1)], |o| {
+            o.stopped = Some(StopReason::Interrupted(ExitCode::Terminated));
+            (o.hashed, o.unjudged_files) = (0, Some(1));
+        });
+        let expected = "INTERRUPTED before the end: 1 file was judged; 1 recorded file was not, and \
+             nothing is said of it.";
+        assert_eq!(one_left, expected);
+        let offline = said(&[(Verdict::Missing, File, 3)], |outcome| {
+            outcome.offline = Some(Offline::MostlyMissing { missing: 3, recorded: 5 });
+        });
+        let expected = "OFFLINE: 3 of 5 recorded files are gone. Nothing was changed. Is the \
+             medium mounted? If this is as it should be, run again with --force.";
+        assert_eq!(offline, expected);
+        let unread = said(&[(Verdict::Denied, Folder, 1), (Verdict::Busy, Link, 2)], |_| ());
+        let expected = "2 links and 1 folder could NOT BE READ in full (1 denied: run again as a \
+             user who may read it; 2 busy: run again when nobody writes to it).";
+        assert_eq!(unread, expected);
+    }
+
+    #[test]
+    fn the_gravest_comes_first() {
+        let grave = [Verdict::Unreadable, Verdict::Flaky, Verdict::Rotten, Verdict::RecordBad];
+        let text = said(&grave.map(|verdict| (verdict, File, 1)), |outcome| {
+            outcome.record_untrusted = Some("root digest\x1b differs".to_owned());
+        });
+        let heads = [
+            "The record CANNOT BE TRUSTED: root digest\\x1b differs. ",
+            "RECORD BAD for 1 file: ",
+            "1 file is SUSPICIOUS: ",
+            "1 file is FLAKY: ",
+            "1 file could NOT BE READ in full (1 unreadable: ",
+        ];
+        assert_eq!(text.lines().count(), heads.len(), "{text}");
+        for (sentence, head) in text.lines().zip(heads) {
+            assert!(sentence.starts_with(head), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_looked_at_is_said_and_never_called_well() {
+        let text = said(&[(Verdict::Ok, File, 3)], |outcome| {
+            outcome.hashed = 3;
+            outcome.recorded_left_out.by_pattern = 1;
+            outcome.recorded_left_out.by_border = 20;
+            outcome.absent_roots = vec![crate::words::RelPath::from_bytes(*b"inner")];
+        });
+        for part in [
+            "1 recorded file was LEFT OUT by a pattern",
+            "20 recorded files were LEFT OUT because another file system",
+            "inner had a record of its own and is NOT THERE",
+            "\n3 files are as recorded.",
+        ] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+    }
+
+    #[test]
+    fn what_was_accepted_is_said() {
+        let text = said(&[(Verdict::Rotten, File, 1)], |outcome| {
+            outcome.is_update = true;
+            outcome.accepted.files.add(Verdict::Altered);
+            outcome.files.add(Verdict::Altered);
+        });
+        let accepted = "\n1 finding was accepted: the record now holds what is there.";
+        assert!(text.ends_with(accepted), "{text}");
+    }
+
+    #[test]
+    fn a_list_ends_with_and() {
+        let parts = ["a", "b", "c"].map(str::to_owned);
+        for (length, text) in [(0, ""), (1, "a"), (2, "a and b"), (3, "a, b and c")] {
+            assert_eq!(listed(&parts[..length]), text);
+        }
+    }
+}
