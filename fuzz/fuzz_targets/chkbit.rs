@@ -1,2 +1,5 @@
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fsure_fuzz::list(fsure::exchange::Format::Chkbit, data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fsure_fuzz::list(
+    fsure::manifest::ManifestFormat::Chkbit,
+    data
+));

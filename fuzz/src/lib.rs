@@ -5,14 +5,14 @@
 
 use std::path::Path;
 
-use fsure::exchange::{About, Format, Item, Listed, read, writer};
-use fsure::words::{Algorithm, RelPath};
+use fsure::manifest::{Item, ManifestEntry, ManifestFormat, ManifestHeader, read, writer};
+use fsure::model::{Algorithm, RelPath};
 
 /// Reads bytes as a list of that form.
 ///
 /// # Panics
 /// If the reader does not keep its promises.
-pub fn list(format: Format, data: &[u8]) {
+pub fn list(format: ManifestFormat, data: &[u8]) {
     let mut entries = Vec::new();
     let mut take = |item| {
         if let Item::Listed(listed) = item {
@@ -36,17 +36,18 @@ fn assert_plain(path: &RelPath) {
     assert!(!path.as_bytes().contains(&0));
 }
 
-type Essence = (RelPath, fsure::words::Digests, Option<u64>, Option<i64>);
+type Essence = (RelPath, fsure::model::Digests, Option<u64>, Option<i64>);
 
-fn essence(listed: Listed) -> Essence {
+fn essence(listed: ManifestEntry) -> Essence {
     let modified = listed.modified.map(|modified| modified.time_ns);
     (listed.path, listed.digests, listed.size, modified)
 }
 
 /// The entries, written in the form that holds all, and read again.
-fn again(entries: &[Listed]) -> Vec<Essence> {
+fn again(entries: &[ManifestEntry]) -> Vec<Essence> {
     let mut text = Vec::new();
-    let mut out = writer(Format::Json, &About::default(), &mut text).expect("memory");
+    let mut out =
+        writer(ManifestFormat::Json, &ManifestHeader::default(), &mut text).expect("memory");
     for entry in entries {
         out.put(entry).expect("memory");
     }
@@ -59,6 +60,6 @@ fn again(entries: &[Listed]) -> Vec<Essence> {
         }
         Ok(())
     };
-    read(Format::Json, Path::new("list"), &mut &text[..], &mut take).expect("memory");
+    read(ManifestFormat::Json, Path::new("list"), &mut &text[..], &mut take).expect("memory");
     again
 }

@@ -4,7 +4,7 @@
 //!
 //! Between the file and the mount is a loop device, which other processes can change
 //! ([`crate::loop_device`]). So a write and a flush have to arrive at the disk before it
-//! is mounted, and [`Stand::check`] says whether all flushes since then must have arrived.
+//! is mounted, and [`LoopMount::check`] says whether all flushes since then must have arrived.
 //!
 //! All that touches the file system is another process: a thread of ours that
 //! waits for the disk could not be killed, since the disk is ours, too. Whatever

@@ -8,16 +8,16 @@
 //! is the command in `src/bin/fsure/`. `docs/architecture.md` describes them.
 #![forbid(unsafe_code)]
 
-// Floor 1: words
-pub mod words;
+// Floor 1: the domain model
+pub mod model;
 
 // Floor 2: machines
 pub mod catalog;
-pub mod drive;
-pub mod exchange;
+pub mod manifest;
 pub mod parity;
 pub mod results;
-pub mod sample;
+pub mod simdrive;
+pub mod stats;
 pub mod tree;
 
 // Floor 3: the pipeline, drives in use, what a cut shows, RAM folders, whom a record believes

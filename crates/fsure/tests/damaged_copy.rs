@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use fsure::catalog::locate;
 use fsure::job::{Options, UpdateOptions, update, verify};
-use fsure::words::{ExitCode, Finding, Monitor, Progress, RelPath, Verdict};
+use fsure::model::{ExitCode, Finding, Monitor, Progress, RelPath, Verdict};
 use proptest::prelude::*;
 use support::{EXT4, Image, Recorded, Tree, content, mtime_ns, or_skip, set_mtime_ns};
 

@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use fsure::drive::Image;
+use fsure::simdrive::Image;
 use fsure_os::block::VirtualDisk;
 use fsure_os::family::{Ended, ProcessTree, Task};
 use fsure_os::stand::{FileSystem, LoopMount, MountArea, format};

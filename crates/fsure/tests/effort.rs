@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use fsure::catalog::locate;
 use fsure::job::{Options, scrub, verify};
+use fsure::model::{Monitor, Progress, RelPath};
 use fsure::scan::{IoOptions, RateLimiter};
-use fsure::words::{Monitor, Progress, RelPath};
 use support::{Recorded, Tree, content, fsure, told};
 
 const MIB: usize = 1 << 20;

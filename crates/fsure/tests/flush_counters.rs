@@ -10,10 +10,10 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use fsure::job::{FlushOptions, Measured, Pattern, flush};
+use fsure::model::flush_verdict::{FlushFacts, Medium, WriteCache};
+use fsure::model::{Error, ExitCode, Monitor};
 use fsure::report::flush::text;
 use fsure::results::{Curve, Listener, Method, Profile, ResultLine, Step};
-use fsure::words::durability::{FlushFacts, Medium, WriteCache};
-use fsure::words::{Error, ExitCode, Monitor};
 use rustix::mount::MountFlags;
 use support::noise::undisturbed;
 use support::{BTRFS, EXT4, Format, Image, XFS, or_skip};

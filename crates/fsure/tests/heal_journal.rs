@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use fsure::catalog::locate;
 use fsure::job::{HealOptions, heal};
-use fsure::words::{ExitCode, HealResult, Monitor};
+use fsure::model::{ExitCode, HealResult, Monitor};
 use serde_json::json;
 use support::{Recorded, Report, Tree, content, or_skip, skip, traced};
 

@@ -12,7 +12,7 @@ use std::sync::Mutex;
 
 use fsure::catalog::locate;
 use fsure::job::{HealOptions, ProtectOptions, UpdateOptions, heal, protect, update, verify};
-use fsure::words::{ExitCode, HealResult, HealSource, HealStatus, Monitor, NullMonitor, Verdict};
+use fsure::model::{ExitCode, HealResult, HealSource, HealStatus, Monitor, NullMonitor, Verdict};
 use support::{content, mtime_ns, set_mtime_ns};
 use tempfile::TempDir;
 
@@ -274,7 +274,7 @@ fn assert_clean(case: &Case, seed: u64, left: usize, edited: usize, code: &ExitC
     if left + edited == 0 {
         assert_eq!(outcome.exit_code(), ExitCode::Clean, "seed {seed}");
     }
-    assert_eq!(outcome.files.of(fsure::words::Verdict::New), 0, "seed {seed}: a draft is left");
+    assert_eq!(outcome.files.of(fsure::model::Verdict::New), 0, "seed {seed}: a draft is left");
     let own: Vec<_> = std::fs::read_dir(tree.join(".fsure"))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fsure::catalog::{Catalog, Settings};
+use fsure::model::{Algorithm, AlgorithmSet, BytesByReadMode, Clock, NullMonitor, RelPath};
 use fsure::scan::{Accept, ContentSource, Forget, IoOptions, Purpose, ScanPlan, UpdateRules, scan};
 use fsure::tree::{LISTERS, Patterns, WalkBounds, WalkOptions};
-use fsure::words::{Algorithm, AlgorithmSet, BytesByReadMode, Clock, NullMonitor, RelPath};
 use fsure_os::folder::Root;
 use fsure_os::place::LocateFiles;
 use fsure_os::read::{ReadMode, WAYS};

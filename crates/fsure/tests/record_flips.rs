@@ -16,8 +16,8 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use fsure::catalog::{Catalog, PageStart, StoredRow};
+use fsure::model::RelPath;
 use fsure::scan::are_proven;
-use fsure::words::RelPath;
 use support::{Recorded, Tree, content, fsure};
 
 /// Bits between two that the commands are tried with, unless `FSURE_FLIPS` says otherwise.
@@ -56,7 +56,7 @@ fn sample() -> (Tree, Recorded) {
 
 /// All that a catalog says, or why it says nothing.
 fn content_of(file: &Path) -> Result<String, String> {
-    let read = || -> fsure::words::Result<Result<String, String>> {
+    let read = || -> fsure::model::Result<Result<String, String>> {
         let mut catalog = Catalog::open(file, None)?;
         let audit = catalog.audit()?;
         if !audit.is_clean() {

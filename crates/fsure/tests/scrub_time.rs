@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use fsure::catalog::locate;
 use fsure::job::{Options, ScrubOptions, UpdateOptions, scrub, update};
+use fsure::model::{Algorithm, AlgorithmSet, Clock, NullMonitor, Outcome, ScrubSummary};
 use fsure::scan::Budget;
-use fsure::words::{Algorithm, AlgorithmSet, Clock, NullMonitor, Outcome, ScrubSummary};
 use support::scrub::{all, at};
 use support::{Fault, FaultyFs, Meanwhile, Moment, Recorded, Tree, content, or_skip};
 

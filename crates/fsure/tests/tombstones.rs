@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use fsure::catalog::locate;
 use fsure::job::{UpdateOptions, update};
-use fsure::words::{NullMonitor, Outcome};
+use fsure::model::{NullMonitor, Outcome};
 use rusqlite::types::Value;
 use rustix::process::{Pid, Signal, kill_process};
 use support::scrub::{DAY_S, at};

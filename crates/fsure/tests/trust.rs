@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fsure::catalog::locate;
 use fsure::job::{Options, verify};
+use fsure::model::{ExitCode, Finding, Monitor, Outcome, Verdict};
 use fsure::trust::{NotBefore, SignedBy, Verifier};
-use fsure::words::{ExitCode, Finding, Monitor, Outcome, Verdict};
 use rusqlite::Connection;
 use support::forger::forge;
 use support::signable::{Signable, assert_clean, assert_refused, copy};

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 
 use fsure::catalog::locate;
 use fsure::job::{Options, verify};
+use fsure::model::{ExitCode, Finding, Monitor};
 use fsure::trust::{NotBefore, SignedBy, Verifier};
-use fsure::words::{ExitCode, Finding, Monitor};
 use support::forger::forge;
 use support::signable::{Signable, assert_clean, assert_refused};
 use support::{Report, fsure_of};

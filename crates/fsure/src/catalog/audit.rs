@@ -3,7 +3,7 @@
 use super::root_row::Totals;
 use super::row::{self, StoredRow};
 use super::store::Catalog;
-use crate::words::{Entry, RelPath, Result};
+use crate::model::{Entry, RelPath, Result};
 
 /// Number of paths that an audit samples; they are used to check that the root is present.
 const SAMPLES: u64 = 1_000;

@@ -8,7 +8,7 @@ use super::row::Row;
 use super::row_checksum::RowChecksum;
 use super::store::Catalog;
 use super::tables::Table;
-use crate::words::{Entry, RelPath, Result};
+use crate::model::{Entry, RelPath, Result};
 
 /// Block values in one stored part: 256 KiB, 8 GiB of a file.
 const VALUES_PER_PART: usize = 8192;

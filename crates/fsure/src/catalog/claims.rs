@@ -7,7 +7,7 @@ use super::root_options::RootOptions;
 use super::row::{Row, StoredRow, kind_code};
 use super::row_checksum::RowChecksum;
 use super::store::{Catalog, PageStart};
-use crate::words::{Algorithm, AlgorithmSet, EntryKind, RelPath, Result};
+use crate::model::{Algorithm, AlgorithmSet, EntryKind, RelPath, Result};
 
 /// The claims of a record, on the way to their digest.
 pub struct Claims {

@@ -6,7 +6,7 @@ use rusqlite::{OptionalExtension as _, params};
 
 use super::row::StoredRow;
 use super::store::Catalog;
-use crate::words::{Algorithm, Record, Result};
+use crate::model::{Algorithm, Record, Result};
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS crc32 \
                      (path BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID";

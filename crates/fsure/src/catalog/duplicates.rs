@@ -7,7 +7,7 @@ use rusqlite::params;
 use super::row::{self, StoredRow};
 use super::row_checksum::RowChecksum;
 use super::store::Catalog;
-use crate::words::{Algorithm, RelPath, Result};
+use crate::model::{Algorithm, RelPath, Result};
 
 impl Catalog {
     /// Calls `each` for every recorded file in `scope` that has the size and

@@ -8,7 +8,7 @@ use super::row::StoredRow;
 use super::row_checksum::RowChecksum;
 use super::store::{Catalog, PAGE_ROWS};
 use super::table_total::Counted;
-use crate::words::{KnownDamage, RelPath, Result, Verdict};
+use crate::model::{KnownDamage, RelPath, Result, Verdict};
 
 /// The turn of a file that was not well when last looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

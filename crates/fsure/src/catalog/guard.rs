@@ -12,7 +12,7 @@ use fsure_os::path::{self as os_path, FileKind};
 use fsure_os::plain;
 
 use super::location::{OWN_CATALOG, OWN_FOLDER, RECOVERED};
-use crate::words::{Error, IoContext as _, Result, shell_quoted};
+use crate::model::{Error, IoContext as _, Result, shell_quoted};
 
 /// The end of the name of the folder with the recovery data.
 const PARITY: &str = ".parity";

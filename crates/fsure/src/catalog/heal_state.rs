@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::params;
 
 use super::store::Catalog;
-use crate::words::{RelPath, Result};
+use crate::model::{RelPath, Result};
 
 /// In no catalog before its first heal: what does not know of it loses nothing.
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS healing (

@@ -6,7 +6,7 @@ use rusqlite::{OptionalExtension as _, Row as SqlRow, params};
 use super::row_checksum::RowChecksum;
 use super::store::{Catalog, MADE_BY, draw};
 use super::table_total::Counted;
-use crate::words::{Changes, Generation, Result, SignedStatement, Verification};
+use crate::model::{Changes, Generation, Result, SignedStatement, Verification};
 
 /// Maximum number of kept generations that no signature binds: without a limit, a record
 /// that is updated every minute would grow for ever.
@@ -232,7 +232,7 @@ mod tests {
 
     use super::*;
     use crate::catalog::Settings;
-    use crate::words::AlgorithmSet;
+    use crate::model::AlgorithmSet;
 
     fn empty() -> Catalog {
         let settings = Settings { digests: AlgorithmSet::default(), cross_file_systems: false };

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use fsure_os::path as os_path;
 
 use super::guard::refuse_irregular;
-use crate::words::{Error, IoContext as _, RelPath, Result, shell_quoted};
+use crate::model::{Error, IoContext as _, RelPath, Result, shell_quoted};
 
 /// The folder in a root that belongs to fsure.
 pub const OWN_FOLDER: &str = ".fsure";

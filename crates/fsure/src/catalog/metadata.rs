@@ -7,7 +7,7 @@ use super::row::StoredRow;
 use super::row_checksum::RowChecksum;
 use super::store::Catalog;
 use super::table_total::Counted;
-use crate::words::{Metadata, RelPath, Result};
+use crate::model::{Metadata, RelPath, Result};
 
 /// Recorded metadata of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,7 +119,7 @@ impl Catalog {
 mod tests {
     use super::super::{RootOptions, Settings};
     use super::*;
-    use crate::words::{
+    use crate::model::{
         Algorithm, AlgorithmSet, Digests, Entry, EntryKind, FileSystemId, MetadataField,
         MetadataFields, MetadataValue, Record,
     };

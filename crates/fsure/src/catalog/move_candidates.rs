@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use super::row::kind_code;
 use super::sqlite_error::map_sqlite_error;
 use super::store::PAGE_ROWS;
-use crate::words::{Algorithm, Digests, Entry, EntryKind, Record, RelPath, Result, folded, nfc};
+use crate::model::{Algorithm, Digests, Entry, EntryKind, Record, RelPath, Result, folded, nfc};
 
 const SETTINGS: &str = "
 PRAGMA journal_mode = OFF;
@@ -333,6 +333,6 @@ pub fn content_key(entry: &Entry, digests: &Digests, algorithm: Algorithm) -> Op
     Some([&entry.size.to_be_bytes()[..], digest].concat())
 }
 
-pub(super) fn fault(error: &rusqlite::Error) -> crate::words::Error {
+pub(super) fn fault(error: &rusqlite::Error) -> crate::model::Error {
     map_sqlite_error(Path::new("the temporary table of moved files"), error)
 }

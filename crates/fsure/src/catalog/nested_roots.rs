@@ -3,7 +3,7 @@
 
 use super::store::Catalog;
 use super::table_total::Counted;
-use crate::words::{RelPath, Result};
+use crate::model::{RelPath, Result};
 
 impl Catalog {
     /// Folders below the root that had a record of their own when last seen.

@@ -6,7 +6,7 @@
 use rusqlite::{OptionalExtension as _, params};
 
 use super::move_candidates::{MoveCandidates, fault};
-use crate::words::{RelPath, Result, folded, nfc};
+use crate::model::{RelPath, Result, folded, nfc};
 
 impl MoveCandidates {
     /// Makes pairs of names that differ in spelling only. Whether there are
@@ -74,7 +74,7 @@ mod tests {
 
     use super::*;
     use crate::catalog::Ambiguity;
-    use crate::words::{Digests, Entry, EntryKind, FileSystemId, Record};
+    use crate::model::{Digests, Entry, EntryKind, FileSystemId, Record};
 
     fn path(name: &str) -> RelPath {
         RelPath::from_bytes(name.as_bytes())

@@ -5,7 +5,7 @@
 use rusqlite::{OptionalExtension as _, params};
 
 use super::store::Catalog;
-use crate::words::{Entry, RelPath, Result};
+use crate::model::{Entry, RelPath, Result};
 
 impl Catalog {
     /// Records that fsure itself caused this change time of a name.

@@ -20,7 +20,7 @@ use super::store::{Catalog, MADE_BY, draw};
 use super::table_total::{Counted, TableTotal, TableTotals};
 use super::tables::Table;
 use super::unreadable::{ReadSeek, Unreadable};
-use crate::words::{AlgorithmSet, FileSystemId, IoContext as _, Result};
+use crate::model::{AlgorithmSet, FileSystemId, IoContext as _, Result};
 use fsure_os::volume::Volume;
 
 /// The files that a catalog is put together from.

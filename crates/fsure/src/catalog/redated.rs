@@ -6,7 +6,7 @@ use rusqlite::{OptionalExtension as _, params};
 
 use super::store::Catalog;
 use super::table_total::Counted;
-use crate::words::{RelPath, Result};
+use crate::model::{RelPath, Result};
 
 /// Files with their recorded content under another date, recorded by updates that were
 /// cut off.

@@ -2,7 +2,7 @@
 
 use super::row::{self, Row, StoredRow};
 use super::store::Catalog;
-use crate::words::{Record, Result};
+use crate::model::{Record, Result};
 
 impl Catalog {
     /// Writes a record under another path than the row `before` it comes from,

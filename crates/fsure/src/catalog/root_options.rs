@@ -6,7 +6,7 @@ use rusqlite::{Connection, params};
 use super::row_checksum::RowChecksum;
 use super::store::Catalog;
 use super::table_total::Counted;
-use crate::words::{MetadataFields, Result, SidecarKind, SidecarKinds};
+use crate::model::{MetadataFields, Result, SidecarKind, SidecarKinds};
 
 const META: &str = "meta";
 const LAYOUT: &str = "layout";

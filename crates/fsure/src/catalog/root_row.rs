@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row as SqlRow, params};
 
 use super::row::Row;
 use super::row_checksum::RowChecksum;
-use crate::words::{Algorithm, AlgorithmSet, FileSystemId};
+use crate::model::{Algorithm, AlgorithmSet, FileSystemId};
 
 /// Settings of a root that were last given to `update`, and that it keeps to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use rusqlite::{CachedStatement, Row as SqlRow, ToSql, params_from_iter};
 
 use super::metadata::StoredMetadata;
 use super::row_checksum::RowChecksum;
-use crate::words::{
+use crate::model::{
     Algorithm, Digests, Entry, EntryKind, FileSystemId, KnownDamage, Record, RelPath,
 };
 

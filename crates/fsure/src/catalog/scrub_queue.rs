@@ -8,7 +8,7 @@ use rusqlite::params;
 use super::findings::{CUT_OFF, RecheckPriority};
 use super::row::{self, StoredRow};
 use super::store::{Catalog, PAGE_ROWS};
-use crate::words::{RelPath, Result, Verdict};
+use crate::model::{RelPath, Result, Verdict};
 
 /// A recorded file that is due.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use fsure_os::path as os_path;
 use super::guard::refuse_irregular;
 use super::location::OWN_CATALOG;
 use super::schema::FOREIGN;
-use crate::words::{Error, Result, shell_quoted};
+use crate::model::{Error, Result, shell_quoted};
 
 /// Memory for pages, as SQLite takes it: KiB, negative. Rows are read from one
 /// end to the other, so that a page that was left behind is not wanted again;

@@ -25,7 +25,7 @@ use super::sqlite_error::{
 };
 use super::table_total::{Counted, TableTotals};
 use super::tables::Table;
-use crate::words::{Algorithm, Error, FileSystemId, IoContext as _, Record, RelPath, Result};
+use crate::model::{Algorithm, Error, FileSystemId, IoContext as _, Record, RelPath, Result};
 
 /// Rows fetched at once: enough to make the call cheap, few enough to stay in
 /// the processor's cache until they are looked at. 2048 rows took memory from

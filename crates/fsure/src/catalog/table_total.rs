@@ -11,7 +11,7 @@ use super::row_checksum::RowChecksum;
 use super::sqlite_error::untrusted;
 use super::store::Catalog;
 use super::tables::{Table, encode};
-use crate::words::Result;
+use crate::model::Result;
 
 /// A table whose rows are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use super::schema;
 use super::sqlite_error::{connect, map_sqlite_error};
 use super::store::Catalog;
 use super::table_total::TableTotals;
-use crate::words::Result;
+use crate::model::Result;
 
 /// SQLite's name for a database without a name.
 const NAMELESS: &str = "";

@@ -4,7 +4,7 @@ use rusqlite::params;
 
 use super::row::{self, StoredRow};
 use super::store::{Catalog, PAGE_ROWS};
-use crate::words::{RelPath, Result};
+use crate::model::{RelPath, Result};
 
 /// The file is made smaller if more than one of so many of its pages is free:
 /// what is left is used again, and a file is not written anew for little.

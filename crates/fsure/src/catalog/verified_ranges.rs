@@ -6,7 +6,7 @@ use rusqlite::params;
 
 use super::row_checksum::RowChecksum;
 use super::store::Catalog;
-use crate::words::{Entry, RelPath, Result};
+use crate::model::{Entry, RelPath, Result};
 
 /// Consecutive blocks of a file that were seen to be as recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

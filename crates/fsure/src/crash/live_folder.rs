@@ -13,8 +13,8 @@ use fsure_os::family::{Lines, ProcessTree, Task};
 use fsure_os::files::{self, Clocked, ServedFs};
 use fsure_os::stand::MountArea;
 
-use crate::drive::files::{FileCounts, FileDrive, FileTraits, Mode, Origin};
-use crate::drive::{Behavior, CutVariant, Latency, Random};
+use crate::simdrive::files::{FileCounts, FileDrive, FileTraits, Mode, Origin};
+use crate::simdrive::{Behavior, CutVariant, Latency, Random};
 
 /// Warning for users of a folder: programs must not rely on `syncfs()` and `sync()` in
 /// it.

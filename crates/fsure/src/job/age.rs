@@ -3,7 +3,7 @@
 
 use super::open_root::require_record;
 use crate::catalog::{Catalog, PageStart, RootLocation, StoredRow};
-use crate::words::{AgeHistogram, Clock, Error, Monitor, Result};
+use crate::model::{AgeHistogram, Clock, Error, Monitor, Result};
 
 /// Sorts the recorded files of a place by when they were verified.
 pub fn age(place: &RootLocation, clock: &Clock, monitor: &dyn Monitor) -> Result<AgeHistogram> {

@@ -9,12 +9,12 @@ use std::path::PathBuf;
 use super::Options;
 use super::compare_side::{CompareInput, Item, Opened, SideRecord};
 use crate::catalog::MoveCandidates;
-use crate::exchange::ManifestFormat;
-use crate::scan::block_hash::of_nothing;
-use crate::words::{
+use crate::manifest::ManifestFormat;
+use crate::model::{
     Algorithm, AlgorithmSet, ComparedPath, Comparison, Difference, Entry, EntryKind, Error,
     Monitor, Record, RelPath, Result,
 };
+use crate::scan::block_hash::of_nothing;
 
 /// One of the two.
 #[derive(Clone, Debug)]

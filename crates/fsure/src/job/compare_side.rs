@@ -15,8 +15,8 @@ use super::open_root::{open_root, require_record};
 use super::snapshot::{look, warn_of_known_damage};
 use super::{Options, list_records};
 use crate::catalog::{Catalog, PageStart, RootLocation, StoredRow, locate};
-use crate::exchange::{ManifestEntry, Source};
-use crate::words::{
+use crate::manifest::{ManifestEntry, Source};
+use crate::model::{
     Algorithm, AlgorithmSet, IoContext as _, KnownDamage, Monitor, NullMonitor, Record, RelPath,
     Result, VerdictCounts,
 };

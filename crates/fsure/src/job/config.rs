@@ -12,8 +12,8 @@ use std::time::Duration;
 use fsure_os::folder::Root;
 use toml::de::{DeTable, DeValue};
 
+use crate::model::{Algorithm, AlgorithmSet, Error, Result};
 use crate::scan::{DEPTH_MAX, IoOptions, RateLimiter, THREADS_MAX};
-use crate::words::{Algorithm, AlgorithmSet, Error, Result};
 
 const FILE: &str = ".fsure/config.toml";
 const FILE_MAX: usize = 1 << 20;

@@ -10,9 +10,9 @@ use fsure_os::{Kind, Stat};
 
 use super::Options;
 use crate::catalog::OWN_FOLDER;
-use crate::exchange::{Item, Problem, ProblemKind, Source, cshatag};
+use crate::manifest::{Item, Problem, ProblemKind, Source, cshatag};
+use crate::model::{Error, IoContext as _, Monitor, RelPath, Result};
 use crate::tree::{LISTERS, Patterns, Walk, WalkBounds, WalkEvent, WalkOptions};
-use crate::words::{Error, IoContext as _, Monitor, RelPath, Result};
 
 /// More than either attribute has in it.
 const VALUE_MAX: usize = 256;

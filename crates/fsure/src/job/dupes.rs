@@ -9,7 +9,7 @@ use super::Options;
 use super::open_root::{detect_offline, open_root, require_scope};
 use super::snapshot::{TreeSnapshot, look};
 use crate::catalog::{Catalog, RootLocation, StoredRow};
-use crate::words::{
+use crate::model::{
     Algorithm, AlgorithmSet, Duplicate, Duplicates, Entry, Monitor, RelPath, Result,
 };
 

@@ -3,8 +3,8 @@
 
 use fsure_os::machine::{self, LoadSample};
 
+use crate::model::Clock;
 use crate::results::{Machine, Noise};
-use crate::words::Clock;
 
 /// Returns the current time as text, as the first line of a result has it.
 pub(super) fn timestamp(clock: &Clock) -> String {

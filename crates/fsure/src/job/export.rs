@@ -17,10 +17,10 @@ use super::output::{is_reader_gone, open_output, unless_reader_left, unless_stop
 use super::snapshot::warn_of_known_damage;
 use super::{Options, UpdateOptions, update};
 use crate::catalog::{Catalog, PageStart, RootLocation, StoredRow};
-use crate::exchange::{
+use crate::manifest::{
     ListedMtime, ManifestEntry, ManifestFormat, ManifestHeader, bag_files, mhl_chain, writer,
 };
-use crate::words::{
+use crate::model::{
     Error, ExitCode, Finding, IoContext as _, Monitor, Outcome, Progress, Record, RelPath, Result,
     Verdict, VerdictCounts,
 };

@@ -13,8 +13,8 @@ use super::list_catalog::broken_rules;
 use super::list_records::{self, ListProblems, Refusal, named, record};
 use super::open_root::{OpenRoot, keep_backup, lock, open_root, root_identity};
 use crate::catalog::{Catalog, OWN_FOLDER, RootLocation, Row, Settings, StoredRow};
-use crate::exchange::{ManifestEntry, ManifestFormat, ProblemKind, Source};
-use crate::words::{
+use crate::manifest::{ManifestEntry, ManifestFormat, ProblemKind, Source};
+use crate::model::{
     Algorithm, AlgorithmSet, Changes, Clock, Digests, Entry, EntryKind, Error, ExitCode, Monitor,
     Record, RelPath, Result,
 };

@@ -13,12 +13,12 @@ use super::list_catalog::{ListCatalog, expected};
 use super::list_records::Refusal;
 use super::open_root::plan;
 use crate::catalog::{Catalog, PageStart, Row, StoredRow};
-use crate::exchange::Source;
-use crate::scan::{Accept, Forget, Purpose, UpdateRules, scan};
-use crate::words::{
+use crate::manifest::Source;
+use crate::model::{
     Algorithm, Digests, Error, ExitCode, FileSystemId, Finding, Monitor, Progress, Record, RelPath,
     Result, StopReason, Verdict, timeout_error,
 };
+use crate::scan::{Accept, Forget, Purpose, UpdateRules, scan};
 
 impl Import<'_> {
     /// Reads every file that the list names and records those that are as it

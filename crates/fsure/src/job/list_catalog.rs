@@ -6,9 +6,9 @@ use fsure_os::volume::Volume;
 use super::list_records::{self, ListProblems, Refusal, ResolvedEntry, named, record};
 use super::open_root::OpenRoot;
 use crate::catalog::{Catalog, RootLocation, Settings, StoredRow};
-use crate::exchange::{ManifestEntry, ManifestFormat, ProblemKind, Source};
+use crate::manifest::{ManifestEntry, ManifestFormat, ProblemKind, Source};
+use crate::model::{AlgorithmSet, FileSystemId, Monitor, Record, RelPath, Result};
 use crate::scan::LISTED_SIZE;
-use crate::words::{AlgorithmSet, FileSystemId, Monitor, Record, RelPath, Result};
 
 /// Set in `verified_s` of the record of a file that has the name in another spelling than
 /// the list; beside it, [`LISTED_SIZE`].

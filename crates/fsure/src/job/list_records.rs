@@ -7,11 +7,11 @@ use fsure_os::folder::Root;
 
 use super::cshatag_source;
 use crate::catalog::{Catalog, PageStart, StoredRow};
-use crate::exchange::{Item, ListedMtime, ManifestEntry, ManifestFormat, ProblemKind, Source};
-use crate::scan::LISTED_SIZE;
-use crate::words::{
+use crate::manifest::{Item, ListedMtime, ManifestEntry, ManifestFormat, ProblemKind, Source};
+use crate::model::{
     Entry, EntryKind, Error, FileSystemId, Monitor, Record, RelPath, Result, UNDATED,
 };
+use crate::scan::LISTED_SIZE;
 
 /// Number of problems that are reported one by one: a file that is not a list can have
 /// a billion lines, each with a problem.

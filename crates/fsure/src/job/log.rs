@@ -2,12 +2,12 @@
 
 use super::open_root::require_record;
 use crate::catalog::{Catalog, RootLocation};
-use crate::trust::{Chain, Verifier, check, head, signed, signer_of, statement};
-use crate::words::digest::hex;
-use crate::words::{
+use crate::model::digest::hex;
+use crate::model::{
     ExitCode, GRAVE_FINDINGS_MAX, Generation, KnownDamage, RelPath, Result, SignatureInfo,
     VerdictCounts, Verification,
 };
+use crate::trust::{Chain, Verifier, check, head, signed, signer_of, statement};
 
 /// The history of a record.
 #[derive(Clone, Debug)]

@@ -72,9 +72,9 @@ pub use verify_against::verify_against;
 use std::path::PathBuf;
 
 use crate::catalog::{OWN_CATALOG, RootLocation};
+use crate::model::{Clock, RelPath};
 use crate::scan::{ContentSource, IoOptions};
 use crate::trust::SignedBy;
-use crate::words::{Clock, RelPath};
 
 /// Options that all jobs over a root have in common.
 #[derive(Clone, Debug, Default)]

@@ -18,10 +18,10 @@ use super::recover::damaged_names;
 use crate::catalog::{
     Catalog, OWN_CATALOG, OWN_FOLDER, PageStart, RECOVERED, RootLocation, StoredRow,
 };
+use crate::model::{Error, IoContext as _, Monitor, Offline, Outcome, RelPath, Result, is_carrier};
 use crate::scan::{ContentSource, Purpose, ScanPlan};
 use crate::tree::{LISTERS, Patterns, WalkBounds, WalkOptions};
 use crate::trust::Trusted;
-use crate::words::{Error, IoContext as _, Monitor, Offline, Outcome, RelPath, Result, is_carrier};
 
 /// A root folder as it is now.
 pub(super) struct OpenRoot {

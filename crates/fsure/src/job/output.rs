@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use fsure_os::output::Output;
 
-use crate::words::{Error, ExitCode, IoContext as _, Monitor, Result};
+use crate::model::{Error, ExitCode, IoContext as _, Monitor, Result};
 
 /// The time that a FIFO is waited for before the user is warned.
 const WARNING_DELAY: Duration = Duration::from_secs(1);

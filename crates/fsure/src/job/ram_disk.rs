@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use fsure_os::ramdisk::{self, Disk};
 use fsure_os::{machine, path as os_path, plain, ramfs};
 
-use crate::words::{Error, IoContext as _, Result, units};
+use crate::model::{Error, IoContext as _, Result, units};
 
 /// Less is no disk to speak of.
 const LEAST: u64 = 64 << 10;

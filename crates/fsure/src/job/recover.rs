@@ -15,11 +15,11 @@ use crate::catalog::{
     Catalog, OWN_CATALOG, PageStart, RECOVERED, ReadSeek, Recovered, RootLocation, Row, Settings,
     Sources, StoredRow, is_recorded,
 };
-use crate::scan::{Purpose, are_proven};
-use crate::words::{
+use crate::model::{
     AlgorithmSet, Changes, Clock, Error, ExitCode, Generation, IoContext as _, Monitor, RelPath,
     Result, Verdict,
 };
+use crate::scan::{Purpose, are_proven};
 
 /// The end of the name of a catalog that is being put together.
 const RECOVERING: &str = ".recovering";

@@ -10,8 +10,8 @@ use super::open_root::{
 use super::verify::open_catalog;
 use super::{Options, nested_place};
 use crate::catalog::{Catalog, RootLocation};
+use crate::model::{Monitor, Outcome, RelPath, Result};
 use crate::scan::{Budget, Purpose, ScrubRules, scan};
-use crate::words::{Monitor, Outcome, RelPath, Result};
 
 /// Options of [`scrub`].
 #[derive(Clone, Debug)]

@@ -8,8 +8,8 @@ use std::io;
 use fsure_os::folder::{Root, is_gone};
 
 use crate::catalog::{Catalog, PageStart, StoredRow};
-use crate::exchange::{ManifestEntry, carried};
-use crate::words::{EntryKind, FOLDER_FILE, Monitor, RelPath, Result};
+use crate::manifest::{ManifestEntry, carried};
+use crate::model::{EntryKind, FOLDER_FILE, Monitor, RelPath, Result};
 
 /// Number of problems that are reported one by one.
 const TOLD_MAX: u64 = 1_000;

@@ -9,12 +9,12 @@ use fsure_os::plain::AtomicFile;
 
 use super::open_root::{keep_backup, lock, open_root, require_record};
 use crate::catalog::{Catalog, MADE_BY, RootLocation, digest_of};
-use crate::trust::{
-    Chain, SeenChains, Signer, Statement, forgetful, head, place_of, remember, signed, weak,
-};
-use crate::words::{
+use crate::model::{
     Changes, Clock, Error, Generation, IoContext as _, Monitor, RelPath, Result, SignatureInfo,
     SignedStatement, escape,
+};
+use crate::trust::{
+    Chain, SeenChains, Signer, Statement, forgetful, head, place_of, remember, signed, weak,
 };
 
 /// Options of [`seal`].

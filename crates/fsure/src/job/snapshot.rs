@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::Options;
 use super::open_root::{OpenRoot, plan};
 use crate::catalog::{Catalog, RootLocation, Settings};
-use crate::scan::{Accept, Forget, Purpose, SizeFilter, UpdateRules, scan};
-use crate::words::{
+use crate::model::{
     AlgorithmSet, Error, ExitCode, Finding, Monitor, Progress, RelPath, Result, StopReason,
     Verdict, VerdictCounts, timeout_error,
 };
+use crate::scan::{Accept, Forget, Purpose, SizeFilter, UpdateRules, scan};
 
 /// A tree that was scanned.
 pub(super) struct TreeSnapshot {

@@ -7,8 +7,8 @@ use super::open_root::{
     require_trusted_record,
 };
 use crate::catalog::{Catalog, RootLocation};
+use crate::model::{Monitor, Outcome, Result};
 use crate::scan::{Purpose, scan};
-use crate::words::{Monitor, Outcome, Result};
 
 /// Compares the tree with its record by stat alone.
 pub fn status(place: &RootLocation, options: &Options, monitor: &dyn Monitor) -> Result<Outcome> {

@@ -12,15 +12,15 @@ use super::sidecar_io::{
     FOLDER_FILE_MAX, ProblemReporter, each_folder, read_carrier, read_folder_file,
 };
 use crate::catalog::{Catalog, PageStart, RootOptions, Row, StoredRow};
-use crate::exchange::{
+use crate::manifest::{
     ManifestEntry, carried, contradicts, is_cut_off_folder_file, is_folder_file, read_attribute,
     read_folder, says_more, write_attribute, write_folder,
 };
-use crate::scan::Accept;
-use crate::words::{
+use crate::model::{
     Error, FILE_ATTRIBUTE, FOLDER_FILE, FOLDER_FILE_MAKING, Monitor, Outcome, Record, RelPath,
     Result, SidecarCounts, SidecarKind, StopReason,
 };
+use crate::scan::Accept;
 
 /// Interval between commits: the work that a kill or a power cut can cost.
 const COMMIT_EVERY: Duration = Duration::from_secs(1);

@@ -16,11 +16,11 @@ use super::{Options, sync_sidecars, verify_sidecars};
 use crate::catalog::{
     Catalog, OWN_FOLDER, RootLocation, RootOptions, Settings, refuse_irregular_parity,
 };
-use crate::scan::{Accept, Forget, Purpose, TOMBSTONE_AGE, UpdateRules, scan};
-use crate::words::{
+use crate::model::{
     Algorithm, AlgorithmSet, Error, MetadataField, MetadataFields, Monitor, Outcome, ParityUpdate,
     Result, SidecarKind,
 };
+use crate::scan::{Accept, Forget, Purpose, TOMBSTONE_AGE, UpdateRules, scan};
 
 /// Options of [`update`].
 #[derive(Clone, Debug, Default)]

@@ -9,8 +9,8 @@ use super::open_root::{
 };
 use super::{Options, sync_sidecars, verify_sidecars};
 use crate::catalog::{Catalog, RootLocation};
+use crate::model::{Error, Monitor, Outcome, Result};
 use crate::scan::{Purpose, scan};
-use crate::words::{Error, Monitor, Outcome, Result};
 
 /// Reads and judges every recorded file.
 pub fn verify(place: &RootLocation, options: &Options, monitor: &dyn Monitor) -> Result<Outcome> {

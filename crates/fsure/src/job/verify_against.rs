@@ -11,9 +11,9 @@ use super::Options;
 use super::list_catalog::{ListCatalog, expected};
 use super::open_root::{open_root, plan};
 use crate::catalog::{Catalog, PageStart, RootLocation};
-use crate::exchange::Source;
+use crate::manifest::Source;
+use crate::model::{Algorithm, AlgorithmSet, IoContext as _, Monitor, Outcome, RelPath, Result};
 use crate::scan::{Purpose, scan};
-use crate::words::{Algorithm, AlgorithmSet, IoContext as _, Monitor, Outcome, RelPath, Result};
 
 /// Reads and judges every file of a list. `place` is a folder without a catalog.
 pub fn verify_against(

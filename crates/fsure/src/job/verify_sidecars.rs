@@ -13,13 +13,13 @@ use super::open_root::{OpenRoot, open_root, plan};
 use super::sidecar_io::{ProblemReporter, read_folder_file};
 use super::{Options, list_records};
 use crate::catalog::{Catalog, OWN_CATALOG, OWN_FOLDER, RootLocation, Settings, StoredRow};
-use crate::exchange::{ManifestEntry, contradicts, read_attribute, read_folder};
-use crate::scan::{Purpose, scan};
-use crate::tree::{Walk, WalkEvent, WalkOptions};
-use crate::words::{
+use crate::manifest::{ManifestEntry, contradicts, read_attribute, read_folder};
+use crate::model::{
     Algorithm, AlgorithmSet, Changes, Clock, Error, FILE_ATTRIBUTE, FOLDER_FILE, Monitor, Outcome,
     RelPath, Result, SidecarCounts,
 };
+use crate::scan::{Purpose, scan};
+use crate::tree::{Walk, WalkEvent, WalkOptions};
 
 /// Files that are looked at before a tree is taken for one without carriers.
 const PROBED: u64 = 100;
@@ -184,7 +184,7 @@ impl Gatherer<'_> {
         let Some(StoredRow::Sound(row)) = self.catalog.get(path)? else {
             return self.take(path.clone(), carrier);
         };
-        let other = crate::exchange::carried(&row.record);
+        let other = crate::manifest::carried(&row.record);
         if contradicts(&carrier, &other) {
             self.found.conflicts += 1;
             self.found.used -= 1;

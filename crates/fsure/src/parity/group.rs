@@ -7,7 +7,7 @@ use std::path::Path;
 use fsure_os::plain::{self, AtomicFile};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::words::RelPath;
+use crate::model::RelPath;
 
 /// Bytes of a shard.
 pub const SHARD: usize = 16 << 10;

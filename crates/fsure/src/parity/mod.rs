@@ -13,7 +13,7 @@ use fsure_os::plain::{self, AtomicFile};
 pub use group::{Group, GroupFile, GroupHeaderInfo, Header, Member, SHARD, read_header, shards};
 pub use reed_solomon::{encode, restore};
 
-use crate::words::{Digests, RelPath};
+use crate::model::{Digests, RelPath};
 
 /// Bytes of a large file in one group.
 pub const OWN_MAX: u64 = 64 << 20;
@@ -34,7 +34,7 @@ pub fn folder(catalog: &Path) -> PathBuf {
 
 /// The name of a group of a large file.
 pub fn own_name(path: &RelPath, number: u64) -> String {
-    let digits = crate::words::digest::hex(&blake3::hash(path.as_bytes()).as_bytes()[..16]);
+    let digits = crate::model::digest::hex(&blake3::hash(path.as_bytes()).as_bytes()[..16]);
     format!("{digits}-{number}.own")
 }
 

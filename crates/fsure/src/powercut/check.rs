@@ -22,7 +22,7 @@ use super::test_plan::Way;
 use super::wire::{self, Kind, PATIENCE, Secret, broken};
 use super::write::{no_witness, volume_of};
 use super::{Acknowledged, BLOCK, Device, Found, Judge, Judged};
-use crate::words::{Clock, Error, ExitCode, IoContext as _, Result};
+use crate::model::{Clock, Error, ExitCode, IoContext as _, Result};
 
 /// Options of a check.
 #[derive(Clone, Debug)]

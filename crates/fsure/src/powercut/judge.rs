@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::{BLOCK, Stamp, Unstamped};
-use crate::drive::SECTOR;
+use crate::simdrive::SECTOR;
 
 /// A write that was acknowledged, as the witness remembers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use super::{Device, Judged};
-use crate::words::Monitor;
+use crate::model::Monitor;
 
 /// A listener to any of the three commands; warnings and stop requests are those of
 /// [`Monitor`]. Calls must not block for long.
@@ -16,7 +16,7 @@ pub trait Listener: Monitor {
     fn under_way(&self, _words: &str) {}
 }
 
-impl Listener for crate::words::NullMonitor {}
+impl Listener for crate::model::NullMonitor {}
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Serialize)]

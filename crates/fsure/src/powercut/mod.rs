@@ -30,7 +30,7 @@ pub use wire::{Secret, VERSION};
 pub use witness::{WitnessOptions, witness};
 pub use write::{WriteOptions, write};
 
-use crate::words::Clock;
+use crate::model::Clock;
 
 /// Now, to the millisecond.
 fn timestamp(clock: &Clock) -> String {

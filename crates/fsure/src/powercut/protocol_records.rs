@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde::{Deserialize, Serialize};
 
 use super::{Acknowledged, Stamp};
-use crate::words::digest::hex;
+use crate::model::digest::hex;
 
 /// A run, by 16 random bytes.
 pub type Run = [u8; 16];

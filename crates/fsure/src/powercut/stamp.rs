@@ -7,7 +7,7 @@
 //! itself (4), then filling that is derived from these, so that no drive can compress or
 //! leave out anything.
 
-use crate::drive::{Random, SECTOR};
+use crate::simdrive::{Random, SECTOR};
 
 /// Bytes of a block, which is what one write writes.
 pub const BLOCK: usize = 4096;

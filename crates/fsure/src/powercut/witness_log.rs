@@ -9,7 +9,7 @@ use fsure_os::append::{self, AppendFile};
 use fsure_os::plain;
 
 use super::protocol_records::{self, AckedWrites, Opened, Record, Run};
-use crate::words::Clock;
+use crate::model::Clock;
 
 const MAGIC: [u8; 8] = *b"fsurelog";
 const VERSION: u32 = 1;

@@ -16,8 +16,8 @@ use super::run_files::{self, Files};
 use super::test_plan::{Pattern, Way};
 use super::witness_link::{Link, State};
 use super::{Device, Secret};
-use crate::drive::Random;
-use crate::words::{Clock, Error, ExitCode, IoContext as _, Result};
+use crate::model::{Clock, Error, ExitCode, IoContext as _, Result};
+use crate::simdrive::Random;
 
 /// Options of a writer.
 #[derive(Clone, Debug)]

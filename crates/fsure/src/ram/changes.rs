@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::words::RelPath;
+use crate::model::RelPath;
 
 /// Changes since a tracker was asked last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use super::generation_builder::GenerationBuilder;
 use super::index::Entry;
 use super::journal::path_of;
 use super::journal_step::Meta;
-use crate::words::{IoContext as _, RelPath, Result};
+use crate::model::{IoContext as _, RelPath, Result};
 
 /// Staged name under which an object is made to test whether the disk side can hold it.
 const PROBE: &str = "probe";

@@ -8,7 +8,7 @@ use fsure_os::folder::is_gone;
 use fsure_os::lock::{self, Attempt, Lock};
 use fsure_os::mirror::{CopyStat, Kind, Side};
 
-use crate::words::{Error, IoContext as _, RelPath, Result};
+use crate::model::{Error, IoContext as _, RelPath, Result};
 
 /// Our folder on the disk side, and a name that the RAM side cannot have.
 pub const OWN: &str = ".fsure-ram";

@@ -18,7 +18,7 @@ use super::missed_names::MissedNames;
 use super::plan::PlannedGeneration;
 use super::rehash_rotation::RehashRotation;
 use super::scan_rounds::{RoundsResult, Start, rounds};
-use crate::words::{IoContext as _, RelPath, Result};
+use crate::model::{IoContext as _, RelPath, Result};
 
 /// A RAM side that can be made to hold still: its writers wait.
 pub trait Freeze {

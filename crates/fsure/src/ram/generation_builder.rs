@@ -15,7 +15,7 @@ use super::index::{Entry, Index};
 use super::journal::path_of;
 use super::ram_scan::ScanResult;
 use super::stage::{READINGS_MAX, Source, Staging};
-use crate::words::{IoContext as _, RelPath, Result};
+use crate::model::{IoContext as _, RelPath, Result};
 
 /// Result of taking a name into the draft.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use fsure_os::mirror::{Attributes, CopyStat, Kind};
 
 use super::content_digest::Digest;
 use super::journal_step::Meta;
-use crate::words::RelPath;
+use crate::model::RelPath;
 
 /// In the place of a digest: of what is no file, and of a file that could not be read,
 /// which is equal to nothing.

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use super::disk_side::{DiskSide, JOURNAL, JOURNAL_NEW, LAST, OWN, staged, trash};
 use super::journal_step::JournalStep;
-use crate::words::digest::hex;
-use crate::words::{Error, IoContext as _, RelPath, Result};
+use crate::model::digest::hex;
+use crate::model::{Error, IoContext as _, RelPath, Result};
 
 const VERSION: u32 = 1;
 /// Staged name under which an object that is not a regular file is made before it gets

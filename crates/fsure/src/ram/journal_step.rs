@@ -6,8 +6,8 @@ use fsure_os::mirror::{Attributes, Kind};
 use serde::{Deserialize, Serialize};
 
 use super::content_digest::Digest;
-use crate::words::RelPath;
-use crate::words::digest::hex;
+use crate::model::RelPath;
+use crate::model::digest::hex;
 
 /// Metadata of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::generation_builder::GenerationBuilder;
 use super::index::Entry;
-use crate::words::RelPath;
+use crate::model::RelPath;
 
 /// A name that is kept although it was not found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use super::generation_builder::GenerationBuilder;
 use super::index::Entry;
 use super::journal_step::JournalStep;
 use super::stage::{Staged, StagedKind};
-use crate::words::{RelPath, Result};
+use crate::model::{RelPath, Result};
 
 /// A generation that removes more files than this is one that somebody may regret.
 const REMOVED_MAX: usize = 1000;

@@ -16,7 +16,7 @@ use super::journal::{Journal, path_of};
 use super::ram_scan::everything;
 use super::recover::settle;
 use super::side_reader::{in_ram, on_disk};
-use crate::words::{Error, ExitCode, IoContext as _, RelPath, Result};
+use crate::model::{Error, ExitCode, IoContext as _, RelPath, Result};
 
 /// Attempts to copy a file that another process writes meanwhile.
 const ATTEMPTS: u32 = 5;

@@ -8,7 +8,7 @@ use fsure_os::mirror::{CopyStat, Kind, Side};
 use super::changes::Paths;
 use super::disk_side::{OWN, is_own};
 use super::journal::path_of;
-use crate::words::{IoContext as _, RelPath, Result};
+use crate::model::{IoContext as _, RelPath, Result};
 
 /// Names, and how they were found.
 #[derive(Debug, Default)]

@@ -9,7 +9,7 @@ use fsure_os::mirror::Side;
 
 use super::disk_side::{DiskSide, JOURNAL_NEW, OWN};
 use super::journal::Journal;
-use crate::words::{IoContext as _, Result};
+use crate::model::{IoContext as _, Result};
 
 /// The state of a disk side after recovery.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub enum Recovered {
         steps: usize,
         /// Names that somebody else had changed meanwhile: what was in the way is in
         /// the trash.
-        changed_outside: Vec<crate::words::RelPath>,
+        changed_outside: Vec<crate::model::RelPath>,
     },
 }
 
@@ -85,6 +85,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
+    use crate::model::RelPath;
     use crate::ram::changes::NoTracker;
     use crate::ram::engine::{CompareDepth, Engine};
     use crate::ram::generation_builder::GenerationBuilder;
@@ -92,7 +93,6 @@ mod tests {
     use crate::ram::journal_step::JournalStep;
     use crate::ram::ram_scan::everything;
     use crate::ram::side_reader::in_ram;
-    use crate::words::RelPath;
 
     /// Two sides, filled; `None` on a system without RAM folders.
     fn filled(folder: &Path) -> Option<(Engine, PathBuf, PathBuf)> {

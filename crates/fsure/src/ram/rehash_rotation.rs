@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use super::index::Index;
-use crate::words::RelPath;
+use crate::model::RelPath;
 
 /// Bytes hashed in a second: about a twentieth of a core's time.
 const RATE: f64 = (50 << 20) as f64;

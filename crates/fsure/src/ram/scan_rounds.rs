@@ -15,7 +15,7 @@ use super::engine::{CompareDepth, Freeze};
 use super::generation_builder::{GenerationBuilder, NameChange};
 use super::missed_names::MissedNames;
 use super::ram_scan::{ScanResult, everything, look};
-use crate::words::{IoContext as _, RelPath, Result};
+use crate::model::{IoContext as _, RelPath, Result};
 
 /// Looks at everything, where nothing is reported, before a generation is
 /// taken that is of no single moment.

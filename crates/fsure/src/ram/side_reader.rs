@@ -10,7 +10,7 @@ use super::content_digest;
 use super::index::{Entry, UNREAD};
 use super::journal::path_of;
 use super::ram_scan::everything;
-use crate::words::{IoContext as _, RelPath, Result};
+use crate::model::{IoContext as _, RelPath, Result};
 
 /// Names, and what they are.
 pub(super) type Entries = BTreeMap<RelPath, Entry>;

@@ -13,7 +13,7 @@ use super::disk_side::staged;
 use super::generation_builder::GenerationBuilder;
 use super::index::Entry;
 use super::journal::path_of;
-use crate::words::{IoContext as _, RelPath, Result};
+use crate::model::{IoContext as _, RelPath, Result};
 
 /// Readings of a file until two readings in a row are the same.
 pub(super) const READINGS_MAX: u32 = 4;

@@ -13,7 +13,7 @@ use super::engine::Engine;
 use super::index::Entry;
 use super::journal::{forget, make_trash, path_of};
 use super::side_reader::{Entries, Reader, in_ram, on_disk};
-use crate::words::{Error, IoContext as _, RelPath, Result};
+use crate::model::{Error, IoContext as _, RelPath, Result};
 
 /// Maximum number of readings of what differs, if it changes meanwhile.
 const READINGS: u32 = 5;

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::json::{json_path_and_bytes, line, rfc3339};
 use super::{RootPaths, count, date_and_time, number};
-use crate::words::{AgeBucket, AgeHistogram, ExitCode, escape, units};
+use crate::model::{AgeBucket, AgeHistogram, ExitCode, escape, units};
 
 /// Characters of a bar that is everything.
 const BAR: u64 = 30;
@@ -136,7 +136,7 @@ impl AgeLine<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::words::RelPath;
+    use crate::model::RelPath;
 
     #[test]
     fn bars_are_exactly_so() {

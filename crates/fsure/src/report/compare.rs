@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::json::{json_path_and_bytes, line};
 use super::{count, number};
-use crate::words::{ComparedPath, Comparison, EntryKind, units};
+use crate::model::{ComparedPath, Comparison, EntryKind, units};
 
 /// One path that is not the same, for a person; no line end.
 pub fn text_line(compared: &ComparedPath) -> String {

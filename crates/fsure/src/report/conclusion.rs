@@ -3,7 +3,7 @@
 
 use super::log::signature;
 use super::{RootPaths, count, number, protect, safe, scrub};
-use crate::words::{Offline, Outcome, RelPath, StopReason, Verdict, units};
+use crate::model::{Offline, Outcome, RelPath, StopReason, Verdict, units};
 
 /// Returns sentences on what the results mean and what to do now: one for everything that
 /// needs one, the gravest first.
@@ -424,7 +424,7 @@ fn listed(parts: &[String]) -> String {
 mod tests {
     use super::super::samples::finding;
     use super::*;
-    use crate::words::{EntryKind, ExitCode, Finding};
+    use crate::model::{EntryKind, ExitCode, Finding};
     use EntryKind::{File, Folder, Link};
 
     type Change = fn(&mut Outcome);
@@ -552,7 +552,7 @@ mod tests {
             outcome.hashed = 3;
             outcome.recorded_left_out.by_pattern = 1;
             outcome.recorded_left_out.by_border = 20;
-            outcome.absent_roots = vec![crate::words::RelPath::from_bytes(*b"inner")];
+            outcome.absent_roots = vec![crate::model::RelPath::from_bytes(*b"inner")];
         });
         for part in [
             "1 recorded file was LEFT OUT by a pattern",

@@ -4,12 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{count, number, safe};
+use crate::model::ExitCode;
+use crate::model::units::{microseconds, span};
 use crate::results::{
     Call, ContentSeen, CrashLine, CrashSummary, CutMade, CutState, DriveTried, FlushAfterError,
     MissingSync,
 };
-use crate::words::ExitCode;
-use crate::words::units::{microseconds, span};
 
 /// Losses that are told one by one, and causes of one.
 const TOLD: usize = 5;

@@ -6,8 +6,8 @@ use fsure_os::defer::{Backend, Deferred};
 use serde::Serialize;
 
 use super::{count, number};
-use crate::words::ExitCode;
-use crate::words::units::microseconds;
+use crate::model::ExitCode;
+use crate::model::units::microseconds;
 
 /// Returns the exit code of the run, see `docs/defer.md`.
 pub fn exit_code(done: &Deferred) -> ExitCode {

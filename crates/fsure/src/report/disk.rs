@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::json::{json_path_and_bytes, line};
 use super::number;
 use crate::job::DestroyOutcome;
-use crate::words::{escape, units};
+use crate::model::{escape, units};
 
 /// That one was made.
 pub fn made(disk: &Disk) -> String {

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::json::line;
 use crate::job::doctor::{Finding, State};
-use crate::words::{ExitCode, escape};
+use crate::model::{ExitCode, escape};
 
 /// Returns exit code 1 if something has to be done.
 pub fn exit_code(findings: &[Finding]) -> ExitCode {

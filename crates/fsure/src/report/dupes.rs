@@ -5,8 +5,8 @@ use serde::Serialize;
 use super::conclusion::why_offline;
 use super::json::{json_path_and_bytes, line};
 use super::{RootPaths, number};
-use crate::words::digest::hex;
-use crate::words::{Duplicate, Duplicates, units};
+use crate::model::digest::hex;
+use crate::model::{Duplicate, Duplicates, units};
 
 /// One file for a person; the first of a group after a line with its size.
 pub fn text_line(paths: &RootPaths, duplicate: &Duplicate, is_first: bool) -> String {

@@ -3,8 +3,8 @@
 //! are what is still on the terminal.
 
 use super::{count, figure, safe};
+use crate::model::units::size;
 use crate::results::{Claim, Curve, Layer, Method, NotRun, Profile, ResultLine};
-use crate::words::units::size;
 
 /// Columns of a line, but for names and sentences that have no place to break.
 const WIDTH: usize = 96;

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::number;
-use crate::words::{
+use crate::model::{
     EntryKind, Finding, HealResult, HealSource, HealStatus, RelPath, Verdict, units,
 };
 

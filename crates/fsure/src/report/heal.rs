@@ -9,7 +9,7 @@ use super::json::{json_path_and_bytes, line, pairs};
 use super::text::ranges;
 use super::{RootPaths, count, number, safe};
 use crate::catalog::REPLACED;
-use crate::words::{
+use crate::model::{
     ByteRange, CountsByKind, EntryKind, HealResult, HealSource, HealStatus, HealSummary, RelPath,
     Verdict, escape, merge_ranges, shell_quoted, units,
 };

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{RootPaths, number, safe};
 use crate::job::{Exported, Imported};
-use crate::words::units;
+use crate::model::units;
 
 /// Returns the result of an export to a file or a folder, for the user.
 pub fn exported(done: &Exported, to: &Path) -> String {

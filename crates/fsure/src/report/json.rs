@@ -10,8 +10,8 @@ use serde::Serialize;
 use super::metadata_line::MetaLine;
 use super::summary_totals::Totals;
 use super::timestamp;
-pub(super) use crate::words::json_path_and_bytes;
-use crate::words::{
+pub(super) use crate::model::json_path_and_bytes;
+use crate::model::{
     Basis, ByteRange, Entry, Error, ExitCode, Finding, KnownDamage, NameMismatch, Outcome,
     merge_ranges,
 };
@@ -217,7 +217,7 @@ pub(super) fn pairs(ranges: &[ByteRange]) -> Vec<[u64; 2]> {
 mod tests {
     use super::super::samples::finding;
     use super::*;
-    use crate::words::{
+    use crate::model::{
         BytesByReadMode, CountsByKind, EntryKind, ExcludedRecords, Offline, RelPath, ScrubSummary,
         SidecarCounts, StopReason, Verdict,
     };

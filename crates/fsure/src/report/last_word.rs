@@ -3,7 +3,7 @@
 //! what the exit code means.
 
 use super::{RootPaths, count, number};
-use crate::words::{AgeHistogram, Error, ExitCode, Outcome, StopReason, Verdict};
+use crate::model::{AgeHistogram, Error, ExitCode, Outcome, StopReason, Verdict};
 
 /// Roots that are named; the worst come first.
 const ROOTS_SHOWN_MAX: usize = 20;
@@ -172,7 +172,7 @@ fn counts(of: &[(u64, &str)]) -> Vec<String> {
 mod tests {
     use super::super::samples::finding;
     use super::*;
-    use crate::words::{EntryKind, Finding};
+    use crate::model::{EntryKind, Finding};
 
     fn end(root: &str, verdicts: &[Verdict], change: fn(&mut Outcome)) -> RootEnd {
         let mut outcome = Outcome::default();

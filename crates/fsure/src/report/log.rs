@@ -6,8 +6,8 @@ use serde::Serialize;
 use super::json::{KnownLine, json_path_and_bytes, line};
 use super::{RootPaths, count, date_and_time, number, safe, timestamp};
 use crate::job::{History, SignOutcome, SignedGeneration};
+use crate::model::{Basis, Changes, Generation, SignatureInfo, Verification, escape, units};
 use crate::trust::told;
-use crate::words::{Basis, Changes, Generation, SignatureInfo, Verification, escape, units};
 
 /// The history for a person.
 pub fn text(paths: &RootPaths, history: &History) -> String {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::json::json_path_and_bytes;
-use crate::words::{MetadataChange, MetadataValue, RecordedValue};
+use crate::model::{MetadataChange, MetadataValue, RecordedValue};
 
 #[derive(Serialize)]
 pub(super) struct MetaLine {

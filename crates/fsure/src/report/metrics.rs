@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::words::{AgeBucket, AgeHistogram, ExitCode, Outcome, ScrubSummary, Verdict};
+use crate::model::{AgeBucket, AgeHistogram, ExitCode, Outcome, ScrubSummary, Verdict};
 
 /// The data that is reported of one root.
 #[derive(Clone, Debug)]
@@ -172,7 +172,7 @@ fn escape(value: &str) -> String {
 mod tests {
     use super::super::samples::finding;
     use super::*;
-    use crate::words::{BytesByReadMode, RelPath};
+    use crate::model::{BytesByReadMode, RelPath};
 
     fn roots() -> Vec<RootMetrics> {
         let mut outcome = Outcome { seconds: 1.5, ..Outcome::default() };

@@ -40,7 +40,7 @@ pub use paths::RootPaths;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::words::escape;
+use crate::model::escape;
 
 /// A date of an entry. Nanoseconds in an `i64` reach from 1677 to 2262.
 fn timestamp(time_ns: i64) -> Timestamp {
@@ -91,7 +91,7 @@ fn figure(value: f64) -> String {
 mod samples {
     //! Findings and entries for the tests of this floor.
 
-    use crate::words::{Basis, Entry, EntryKind, FileSystemId, Finding, RelPath, Verdict};
+    use crate::model::{Basis, Entry, EntryKind, FileSystemId, Finding, RelPath, Verdict};
 
     /// 2024-05-01 12:00:00.123456789 UTC.
     pub(super) const NOON_NS: i64 = 1_714_564_800_123_456_789;

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::catalog::RootLocation;
-use crate::words::{RelPath, escape, shell_quoted};
+use crate::model::{RelPath, escape, shell_quoted};
 
 /// The names that a report gives to files of one root.
 #[derive(Clone, Debug)]

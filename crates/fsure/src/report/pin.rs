@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::number;
 use crate::job::Pinned;
-use crate::words::{escape, units};
+use crate::model::{escape, units};
 
 /// Names of files that are shown where files are left out; the rest is counted.
 const SHOWN: usize = 5;

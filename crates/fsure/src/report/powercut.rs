@@ -2,8 +2,8 @@
 //! comes to.
 
 use super::{count, safe};
+use crate::model::flush_verdict::thresholds::CUTS_MIN;
 use crate::powercut::{CheckState, Message, Method, RunBegins, Summary};
-use crate::words::durability::thresholds::CUTS_MIN;
 
 /// The words of a line; no line end. The methods of a check make a table, of
 /// which `is_first` gets the head.

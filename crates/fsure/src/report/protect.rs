@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::json::line;
 use super::{RootPaths, number, safe};
-use crate::words::{ParityUpdate, ProtectOutcome, units};
+use crate::model::{ParityUpdate, ProtectOutcome, units};
 
 /// For a person, several lines.
 pub fn text_summary(root: &str, paths: &RootPaths, done: &ProtectOutcome) -> String {

@@ -12,9 +12,9 @@ use super::{number, safe, timestamp};
 use crate::job::ram::{
     Difference, Event, FolderState, FolderStatus, Plan, RecoverOutcome, SyncReport, UnbindReport,
 };
+use crate::model::units::size;
+use crate::model::{ExitCode, shell_command};
 use crate::ram::Recovered;
-use crate::words::units::size;
-use crate::words::{ExitCode, shell_command};
 
 /// Returns a sentence on what `fsync` is worth inside a folder in RAM. It is shown
 /// whenever a folder is put into RAM.
@@ -35,7 +35,7 @@ fn span(ms: u64) -> String {
 }
 
 fn shown(path: &Path) -> String {
-    crate::words::escape(&fsure_os::path::bytes(path))
+    crate::model::escape(&fsure_os::path::bytes(path))
 }
 
 /// Returns what would be done, for `--plan`.

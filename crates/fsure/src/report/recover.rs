@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::json::line;
 use super::{RootPaths, count, number, safe};
 use crate::job::Recovery;
-use crate::words::escape;
+use crate::model::escape;
 
 /// The report for a person.
 pub fn text(paths: &RootPaths, recovery: &Recovery) -> String {

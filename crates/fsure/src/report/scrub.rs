@@ -2,7 +2,7 @@
 //! come to by itself.
 
 use super::{RootPaths, count, number};
-use crate::words::{Outcome, ScrubSummary, Verdict, units};
+use crate::model::{Outcome, ScrubSummary, Verdict, units};
 
 /// The sentences of a scrub, the gravest first.
 pub(super) fn sentences(paths: &RootPaths, scrub: &ScrubSummary, outcome: &Outcome) -> Vec<String> {
@@ -66,7 +66,7 @@ fn how_far(scrub: &ScrubSummary, outcome: &Outcome) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::words::RelPath;
+    use crate::model::RelPath;
 
     #[test]
     fn what_is_left_and_what_never_fits_is_said() {

@@ -9,8 +9,8 @@ use serde_json::json;
 use super::rank::{MEANING, longest, ranks};
 use super::{figure, number, safe};
 use crate::job::Changes;
+use crate::model::units;
 use crate::results::{Limit, ResultLine, Rung, Series, Summary};
-use crate::words::units;
 
 /// Columns of the longest bar.
 const BAR: usize = 24;

@@ -4,7 +4,7 @@
 use serde::{Serialize, Serializer};
 
 use super::log::SignedLine;
-use crate::words::{
+use crate::model::{
     BytesByReadMode, Offline, Outcome, ParityUpdate, ProtectOutcome, ScrubSummary, SidecarCounts,
     StopReason, Verdict, VerdictCounts,
 };

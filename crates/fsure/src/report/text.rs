@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 
 use super::conclusion::{by_kind, closing, unfinished, untrusted};
 use super::{RootPaths, count, date_and_time, number, safe, timestamp};
-use crate::words::{
+use crate::model::{
     Basis, ByteRange, BytesByReadMode, Entry, EntryKind, Finding, KnownDamage, MetadataChange,
     MetadataValue, NameMismatch, Outcome, RecordedValue, Verdict, escape, merge_ranges, units,
 };
@@ -250,7 +250,7 @@ fn how_it_was_read(outcome: &Outcome) -> String {
 mod tests {
     use super::super::samples::{NOON_NS, finding};
     use super::*;
-    use crate::words::RelPath;
+    use crate::model::RelPath;
 
     const MIB: u64 = 1 << 20;
 

@@ -1,7 +1,7 @@
 //! The interface for listening to a measurement.
 
 use super::ResultLine;
-use crate::words::Monitor;
+use crate::model::Monitor;
 
 /// Progress of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,4 +22,4 @@ pub trait Listener: Monitor {
     fn under_way(&self, _step: &Step<'_>) {}
 }
 
-impl Listener for crate::words::NullMonitor {}
+impl Listener for crate::model::NullMonitor {}

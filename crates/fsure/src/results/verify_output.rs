@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::ReadError;
 use super::bounded_lines::Lines;
-use crate::words::Verdict;
+use crate::model::Verdict;
 
 /// Findings that are kept. A table of more is nothing that a person reads.
 const FOUND_MAX: usize = 10_000;

@@ -6,7 +6,7 @@ use blake3::hazmat::{HasherExt as _, Mode, merge_subtrees_non_root, merge_subtre
 use sha2::digest::DynDigest;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::words::{Algorithm, AlgorithmSet, Digests};
+use crate::model::{Algorithm, AlgorithmSet, Digests};
 
 /// Bytes in a block.
 pub const BLOCK: u64 = 1 << 20;
@@ -114,7 +114,7 @@ impl SequentialDigests {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::words::digest::hex;
+    use crate::model::digest::hex;
 
     #[test]
     fn merged_blocks_are_the_ordinary_digest() {

@@ -9,7 +9,7 @@ use fsure_os::Stat;
 use fsure_os::folder::Root;
 use fsure_os::place::LocateFiles;
 
-use crate::words::RelPath;
+use crate::model::RelPath;
 
 /// The listing of the folder that was queried last: queries come in order.
 #[derive(Default)]

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use super::result_recorder::ResultRecorder;
-use crate::words::{Error, Result, StopReason};
+use crate::model::{Error, Result, StopReason};
 
 /// Time between commits, which is the most work that a kill or a power failure can cost.
 const COMMIT_EVERY: Duration = Duration::from_secs(1);

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::block_hash::{BLOCK, BlockValue, block_count, merge_blocks};
 use super::file_read::ReadContent;
-use crate::words::{ByteRange, Evidence, Record, merge_ranges, push_range};
+use crate::model::{ByteRange, Evidence, Record, merge_ranges, push_range};
 
 /// The result of comparing a content with its record.
 #[derive(Clone, Debug, PartialEq, Eq)]

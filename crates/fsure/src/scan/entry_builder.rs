@@ -6,7 +6,7 @@ use fsure_os::volume::{self, Volume};
 use fsure_os::{Kind, Stat};
 
 use crate::catalog::{Catalog, Row, StoredRow};
-use crate::words::{Entry, EntryKind, FileSystemId, RecordState, RelPath, Result, is_same_date};
+use crate::model::{Entry, EntryKind, FileSystemId, RecordState, RelPath, Result, is_same_date};
 
 /// A file system that was met.
 struct KnownFileSystem {

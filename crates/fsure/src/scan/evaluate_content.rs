@@ -14,7 +14,7 @@ use super::evaluator::{Evaluator, PendingRead};
 use super::file_read::{ReadContent, ReadOutcome};
 use super::result_recorder::PathResult;
 use crate::catalog::StoredRow;
-use crate::words::{Basis, Evidence, Observation, RecordState, Result, Verdict, judge};
+use crate::model::{Basis, Evidence, Observation, RecordState, Result, Verdict, judge};
 
 impl Evaluator<'_> {
     /// Evaluates a content that was read.

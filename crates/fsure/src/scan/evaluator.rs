@@ -23,7 +23,7 @@ use super::retries::Retries;
 use super::scrub_budget::{BudgetTracker, Deadline};
 use super::{ContentSource, Purpose, ScanPlan, UpdateRules};
 use crate::catalog::{Catalog, Claims, StoredRow, UnfinishedBlocks};
-use crate::words::{
+use crate::model::{
     AlgorithmSet, Entry, EntryKind, Error, Evidence, Observation, Outcome, RecordState, RelPath,
     Result, StopReason, Verdict, judge, timeout_error,
 };

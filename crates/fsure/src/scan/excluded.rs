@@ -4,10 +4,10 @@
 use super::Purpose;
 use super::result_recorder::{PathResult, ResultRecorder};
 use crate::catalog::StoredRow;
-use crate::tree::ExcludeReason;
-use crate::words::{
+use crate::model::{
     DateRules, EntryKind, Finding, Observation, RecordState, RelPath, Result, Verdict, judge,
 };
+use crate::tree::ExcludeReason;
 
 impl ResultRecorder<'_> {
     /// Reports a path that is left out and not recorded.

@@ -17,7 +17,7 @@ use super::range_read::{RangeRead, RangeReport, ReadAbort};
 use super::reader_context::{ReaderContext, ReaderShared};
 use super::segments::Segments;
 use crate::catalog::UnfinishedBlocks;
-use crate::words::{Algorithm, AlgorithmSet, ByteRange, Digests, RelPath, merge_ranges, units};
+use crate::model::{Algorithm, AlgorithmSet, ByteRange, Digests, RelPath, merge_ranges, units};
 
 /// Bytes of holes up to which a file is read. Every digest takes all of its
 /// zeros: these take some hours, and those of the largest size that a file system

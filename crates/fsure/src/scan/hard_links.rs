@@ -6,7 +6,7 @@ use std::rc::Rc;
 use fsure_os::Stat;
 
 use super::file_read::ReadContent;
-use crate::words::AlgorithmSet;
+use crate::model::AlgorithmSet;
 
 /// Contents kept for further names, and the block values of all of them. A
 /// tree of backups made of hard links has far more; those beyond it are read

@@ -5,7 +5,7 @@
 
 use super::Purpose;
 use super::result_recorder::ResultRecorder;
-use crate::words::{Result, Verification};
+use crate::model::{Result, Verification};
 
 impl ResultRecorder<'_> {
     /// Writes the generation that this run makes, if it makes one.

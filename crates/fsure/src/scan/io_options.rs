@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use fsure_os::device::DeviceClass;
 use fsure_os::ring::RING_READS_MAX;
 
-use crate::words::units;
+use crate::model::units;
 
 use super::block_hash::BLOCK;
 use super::range_read::CHUNK;

@@ -3,7 +3,7 @@
 
 use super::result_recorder::{PathResult, ResultRecorder};
 use crate::catalog::{RecheckPriority, StoredRow};
-use crate::words::{Basis, EntryKind, KnownDamage, RelPath, Result, Verdict};
+use crate::model::{Basis, EntryKind, KnownDamage, RelPath, Result, Verdict};
 
 /// Damage that an earlier run found in the file of a row.
 pub(super) fn known_damage(stored: Option<&StoredRow>) -> Option<KnownDamage> {

@@ -10,8 +10,8 @@ use fsure_os::folder::is_denied;
 use fsure_os::{Kind, Stat};
 
 use crate::catalog::{Catalog, Claims, PAGE_ROWS, PageStart, StoredRow};
+use crate::model::{RelPath, Result};
 use crate::tree::{ExcludeReason, Walk, WalkEvent};
-use crate::words::{RelPath, Result};
 
 /// The state of a path, as the walk found it.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use fsure_os::folder::{Root, is_gone};
 use super::Purpose;
 use super::result_recorder::{PathResult, ResultRecorder};
 use crate::catalog::{Row, StoredMetadata};
-use crate::words::{
+use crate::model::{
     EntryKind, Metadata, MetadataChange, MetadataField, MetadataFields, MetadataValue, Monitor,
     RecordedValue, RelPath, Result, Verdict,
 };

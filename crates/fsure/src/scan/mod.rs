@@ -57,10 +57,10 @@ use fsure_os::folder::Root;
 use fsure_os::read::ReadMode;
 
 use crate::catalog::{Catalog, Claims};
-use crate::tree::{Walk, WalkOptions};
-use crate::words::{
+use crate::model::{
     Clock, MetadataFields, Monitor, Offline, Outcome, Progress, RelPath, Result, StopReason,
 };
+use crate::tree::{Walk, WalkOptions};
 pub use compare_blocks::are_proven;
 pub use entry_builder::EntryBuilder;
 use evaluator::Evaluator;

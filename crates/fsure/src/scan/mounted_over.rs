@@ -9,7 +9,7 @@ use fsure_os::{Kind, volume};
 use super::ScanPlan;
 use super::entry_builder::EntryBuilder;
 use crate::catalog::{Catalog, StoredRow};
-use crate::words::{EntryKind, RelPath, Result};
+use crate::model::{EntryKind, RelPath, Result};
 
 /// The recorded folders over which another one is mounted.
 pub(super) fn folders(plan: &ScanPlan, catalog: &mut Catalog) -> Result<Vec<RelPath>> {

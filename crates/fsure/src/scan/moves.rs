@@ -26,7 +26,7 @@ use crate::catalog::{
     Ambiguity, AppearedName, Catalog, MissingName, MoveCandidates, PageStart, StoredRow,
     content_key, is_same_inode,
 };
-use crate::words::{
+use crate::model::{
     Algorithm, AlgorithmSet, Entry, EntryKind, Evidence, Finding, NameMismatch, Observation,
     RecordState, RelPath, Result, StopReason, Verdict,
 };

@@ -12,7 +12,7 @@ use super::result_recorder::PathResult;
 use crate::catalog::{
     DueFile, RecheckPriority, Row, StoredRow, UnfinishedBlocks, VerifiedRange, add_part,
 };
-use crate::words::{
+use crate::model::{
     Algorithm, AlgorithmSet, Entry, Evidence, Record, RelPath, Result, ScrubSummary, Verdict,
 };
 

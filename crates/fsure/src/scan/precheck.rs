@@ -12,8 +12,8 @@ use super::moves::pair_by_spelling;
 use super::result_recorder::{PathResult, ResultRecorder};
 use super::{AbortReason, Accept, Purpose};
 use crate::catalog::{Audit, MoveCandidates, PageStart, SampledFile, StoredRow};
+use crate::model::{Record, RecordState, RelPath, Result, Verdict, is_same_date};
 use crate::tree::{Walk, WalkEvent};
-use crate::words::{Record, RecordState, RelPath, Result, Verdict, is_same_date};
 
 /// The state of a thousand evenly spread files.
 #[derive(Default)]

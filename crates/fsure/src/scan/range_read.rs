@@ -8,7 +8,7 @@ use fsure_os::read::OpenFile;
 
 use super::block_hash::BLOCK;
 use super::reader_context::ReaderContext;
-use crate::words::{ByteRange, push_range};
+use crate::model::{ByteRange, push_range};
 
 /// Bytes asked for at once: what saturates a fast disk with one request in
 /// flight, and what uncached reads need to come without reading twice.

@@ -17,7 +17,7 @@ use super::io_options::RateLimiter;
 use super::range_read::{CHUNK, ReadAbort};
 use super::scrub_budget::Deadline;
 use super::watchdog::Heartbeat;
-use crate::words::{BytesByReadMode, Clock};
+use crate::model::{BytesByReadMode, Clock};
 
 /// The counters of all readers, and the flag that stops them.
 #[derive(Debug, Default)]

@@ -24,7 +24,7 @@ use super::reader_context::{ReadCounters, ReaderShared};
 use super::reader_thread::{ReaderEvent, Worker};
 use super::scrub_budget::Deadline;
 use super::watchdog::{Heartbeat, InProgress};
-use crate::words::{Error, RelPath, Result};
+use crate::model::{Error, RelPath, Result};
 
 /// Orders under way at once. Far more than are being read: the more there are
 /// to choose from, the better is their order on the disk.

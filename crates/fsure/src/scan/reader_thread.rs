@@ -14,7 +14,7 @@ use super::file_read::{FileRead, ReadOutcome, ReadRequest, SegmentResult};
 use super::reader_context::{ReaderContext, ReaderShared};
 use super::watchdog::Heartbeat;
 use crate::catalog::UnfinishedBlocks;
-use crate::words::{Error, IoContext as _};
+use crate::model::{Error, IoContext as _};
 
 /// A reader's news.
 #[derive(Debug)]

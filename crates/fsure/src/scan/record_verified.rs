@@ -4,7 +4,7 @@
 use super::Purpose;
 use super::result_recorder::{PathResult, ResultRecorder, seconds};
 use crate::catalog::{UnfinishedBlocks, VerifiedRange};
-use crate::words::{Entry, Record, RelPath, Result, Verdict};
+use crate::model::{Entry, Record, RelPath, Result, Verdict};
 
 impl ResultRecorder<'_> {
     /// Notes a verdict of `verify` or of a scrub for the next run.

@@ -13,7 +13,7 @@ use super::file_read::ReadContent;
 use super::known_damage::known_damage;
 use super::result_recorder::{PathResult, ResultRecorder};
 use crate::catalog::{RedatedFiles, StoredRow};
-use crate::words::{DateRules, Entry, EntryKind, Result, Verdict};
+use crate::model::{DateRules, Entry, EntryKind, Result, Verdict};
 
 /// Memory for edits whose verdict waits for the end of the run. Beyond it what
 /// was seen so far decides.

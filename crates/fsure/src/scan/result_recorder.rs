@@ -16,7 +16,7 @@ use super::redated::{NewDates, RedatedCount};
 use super::update_rules::CatalogChange;
 use super::{AbortReason, Purpose, ScanPlan};
 use crate::catalog::{Catalog, Claims, Row, StoredRow};
-use crate::words::{
+use crate::model::{
     Basis, ByteRange, Changes, Entry, EntryKind, Error, Finding, KnownDamage, MetadataChange,
     Monitor, NameMismatch, Offline, Outcome, Record, RecordedValue, RelPath, Result, StopReason,
     Verdict, is_in_the_future,

@@ -8,7 +8,7 @@ use fsure_os::Kind;
 use super::evaluator::{ATTEMPTS_MAX, Evaluator, PendingRead};
 use super::file_read::ReadOutcome;
 use super::result_recorder::PathResult;
-use crate::words::{Basis, Evidence, Result, timeout_error};
+use crate::model::{Basis, Evidence, Result, timeout_error};
 
 impl Evaluator<'_> {
     /// Orders a file again, by itself: a reader that had it in hand with

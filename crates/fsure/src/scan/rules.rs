@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::SizeFilter;
-use crate::words::{AlgorithmSet, RelPath};
+use crate::model::{AlgorithmSet, RelPath};
 
 /// The rules for what `update` reads and writes.
 #[derive(Clone, Debug, PartialEq, Eq)]

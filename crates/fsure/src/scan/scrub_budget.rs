@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use crate::words::{Clock, ElapsedTimer, RelPath};
+use crate::model::{Clock, ElapsedTimer, RelPath};
 
 /// The limit on the work of a scrub.
 #[derive(Clone, Copy, Debug, PartialEq)]

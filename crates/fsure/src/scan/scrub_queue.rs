@@ -12,7 +12,7 @@ use super::partial_read::PARTS_MIN;
 use super::stat_thread::{DueStat, StatThread};
 use super::{Budget, ScanPlan, ScrubRules};
 use crate::catalog::{DueFile, StoredRow};
-use crate::words::{RelPath, Result, ScrubSummary};
+use crate::model::{RelPath, Result, ScrubSummary};
 
 /// Files and bytes that are chosen at once: enough for an order of the disk
 /// that is worth having, and few enough for an age to be an age.

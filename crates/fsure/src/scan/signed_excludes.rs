@@ -4,7 +4,7 @@
 
 use super::block_hash::SequentialDigests;
 use super::result_recorder::{PathResult, ResultRecorder};
-use crate::words::{Algorithm, Digests, RelPath, Verdict};
+use crate::model::{Algorithm, Digests, RelPath, Verdict};
 
 impl ResultRecorder<'_> {
     /// Notes a pattern file that the walk obeys.

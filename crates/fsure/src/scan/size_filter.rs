@@ -9,8 +9,8 @@ use fsure_os::Kind;
 use fsure_os::folder::Root;
 use fsure_os::place::LocateFiles;
 
+use crate::model::{Error, Monitor, Result};
 use crate::tree::{Walk, WalkEvent, WalkOptions};
-use crate::words::{Error, Monitor, Result};
 
 const PLACE_BITS: u32 = 25;
 

@@ -10,8 +10,8 @@ use super::entry_builder::words_kind;
 use super::evaluator::Evaluator;
 use super::result_recorder::{PathResult, unlisted_because};
 use crate::catalog::StoredRow;
+use crate::model::{DateRules, Evidence, Observation, RecordState, RelPath, Result, judge};
 use crate::tree::ExcludeReason;
-use crate::words::{DateRules, Evidence, Observation, RecordState, RelPath, Result, judge};
 
 impl Evaluator<'_> {
     /// Settles a folder once its names are known, or why they are not.

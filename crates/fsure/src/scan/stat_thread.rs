@@ -14,8 +14,8 @@ use fsure_os::folder::{Root, is_gone};
 use super::ScanPlan;
 use super::merge::WalkState;
 use crate::catalog::DueFile;
+use crate::model::{Error, RelPath, Result, StallDetector};
 use crate::tree::{ExcludeReason, Patterns};
-use crate::words::{Error, RelPath, Result, StallDetector};
 
 /// Longest time that the control thread waits for a chunk before it attends to others.
 const MOMENT: Duration = Duration::from_millis(10);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::result_recorder::ResultRecorder;
 use super::{Forget, Purpose};
 use crate::catalog::Row;
-use crate::words::Result;
+use crate::model::Result;
 
 impl ResultRecorder<'_> {
     /// Notes a tombstone that nothing came back for.

@@ -5,7 +5,7 @@ use super::block_hash::BlockValue;
 use super::file_read::ReadContent;
 use super::result_recorder::{PathResult, ResultRecorder, seconds};
 use crate::catalog::{Row, StoredRow};
-use crate::words::{Entry, EntryKind, Record, Verdict};
+use crate::model::{Entry, EntryKind, Record, Verdict};
 
 /// A change to the catalog.
 pub(super) enum CatalogChange {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::device_queue::SeekLimiter;
 use super::file_read::FileRead;
-use crate::words::StallDetector;
+use crate::model::StallDetector;
 
 /// One reader's post.
 pub(super) struct Heartbeat(Mutex<State>);

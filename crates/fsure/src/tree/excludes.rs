@@ -9,7 +9,7 @@ use regex_automata::{Anchored, Input, MatchKind, PatternSet, meta};
 
 use super::gitignore::{self, Rule};
 use super::walk::ExcludeReason;
-use crate::words::{Error, RelPath, Result, escape};
+use crate::model::{Error, RelPath, Result, escape};
 
 /// The name of the pattern files.
 pub const IGNORE_FILE: &str = ".fsureignore";

@@ -88,7 +88,7 @@ mod tests {
 
     use super::super::{LISTERS, Patterns, Walk};
     use super::*;
-    use crate::words::RelPath;
+    use crate::model::RelPath;
 
     #[test]
     fn the_sizes_are_those_of_the_walk() {

@@ -9,7 +9,7 @@ use fsure_os::{Kind, Stat};
 
 use super::excludes::{IGNORE_FILE, Patterns};
 use super::walk::{ExcludeReason, WalkBounds, WalkEvent};
-use crate::words::RelPath;
+use crate::model::RelPath;
 
 /// The most a pattern file may hold, in bytes. A tree may come from anybody,
 /// and a megabyte of patterns takes a gigabyte of memory to match.

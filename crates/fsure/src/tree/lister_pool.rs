@@ -16,7 +16,7 @@ use fsure_os::folder::Root;
 
 use super::list_folder::{FolderListing, ListTask, list};
 use super::walk::WalkBounds;
-use crate::words::{Error, RelPath, Result, StallDetector, timeout_error};
+use crate::model::{Error, RelPath, Result, StallDetector, timeout_error};
 
 /// Names that may wait for the reader. Once there are so many, listing stops
 /// until half of them are taken, so that threads do not go to sleep and wake up

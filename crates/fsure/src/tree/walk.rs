@@ -15,7 +15,7 @@ use fsure_os::{Kind, Stat};
 use super::excludes::Patterns;
 use super::list_folder::{FolderListing, ListTask, ListingItem, with_pattern_file};
 use super::lister_pool::ListerPool;
-use crate::words::{RelPath, Result, is_carrier};
+use crate::model::{RelPath, Result, is_carrier};
 
 /// Threads that list folders. Measured cold: 1 thread 1.0-1.8 s, 2: 0.57,
 /// 8: 0.37, 16: 0.35 for 100,000 names in 1,000 folders.

@@ -4,7 +4,7 @@
 use super::key::{SignatureError, Verifier};
 use super::statement::{Statement, head, statement};
 use crate::catalog::digest_of;
-use crate::words::{Changes, Generation, units};
+use crate::model::{Changes, Generation, units};
 
 /// A chain that holds.
 #[derive(Clone, Debug)]

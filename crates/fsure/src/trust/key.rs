@@ -9,7 +9,7 @@ use blake2::digest::consts::U32;
 use blake2::{Blake2b, Digest as _};
 use minisign::{PublicKey, SecretKey, SecretKeyBox, SignatureBox};
 
-use crate::words::SignedStatement;
+use crate::model::SignedStatement;
 
 /// Characters of a public key that is given as text: 42 bytes in base64.
 const KEY_CHARACTERS: usize = 56;

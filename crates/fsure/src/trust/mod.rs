@@ -18,8 +18,8 @@ pub(crate) use seen_chains::SeenChains;
 pub(crate) use statement::{Statement, head, statement, unhex};
 
 use crate::catalog::{Catalog, RootLocation};
-use crate::words::digest::hex;
-use crate::words::{Error, Outcome, Result, SignatureInfo};
+use crate::model::digest::hex;
+use crate::model::{Error, Outcome, Result, SignatureInfo};
 
 /// The key that must have signed a record, and the generation that the record must have.
 #[derive(Clone, Debug)]

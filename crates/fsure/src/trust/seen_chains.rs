@@ -11,7 +11,7 @@ use rusqlite::{Connection, OpenFlags, params};
 use super::chain::{Chain, day};
 use super::key::Verifier;
 use super::statement::unhex;
-use crate::words::digest::hex;
+use crate::model::digest::hex;
 
 /// `fstr` in ASCII: tells it from any other SQLite file.
 const APPLICATION_ID: i64 = 0x6673_7472;

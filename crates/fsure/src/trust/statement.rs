@@ -5,8 +5,8 @@
 use jiff::Timestamp;
 
 use crate::catalog::Claimed;
-use crate::words::digest::hex;
-use crate::words::{Generation, SignedStatement};
+use crate::model::digest::hex;
+use crate::model::{Generation, SignedStatement};
 
 /// The content of a signed message.
 #[derive(Clone, Debug, PartialEq, Eq)]

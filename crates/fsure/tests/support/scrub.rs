@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use fsure::catalog::locate;
 use fsure::job::{Options, ScrubOptions, UpdateOptions, scrub, update};
+use fsure::model::{Clock, NullMonitor, Outcome};
 use fsure::scan::{Budget, IoOptions};
-use fsure::words::{Clock, NullMonitor, Outcome};
 
 /// Seconds in a day.
 pub const DAY_S: i64 = 86_400;

@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use fsure::model::RelPath;
 use fsure::ram::{Changes, CompareDepth, Engine, Generation, NoTracker, OWN, Paths, Tracker};
-use fsure::words::RelPath;
 use tempfile::TempDir;
 
 /// Two folders and the engine between them.

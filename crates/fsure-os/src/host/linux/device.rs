@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 
 use super::folder::stat_descriptor;
-pub(crate) use super::seek::is_slow;
+pub(crate) use super::rotational::is_slow;
 use crate::device::Device;
 use crate::host::folder::Root;
 

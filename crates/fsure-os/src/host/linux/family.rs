@@ -15,7 +15,7 @@ use rustix::process::{
 };
 use rustix::thread::{UnshareFlags, clear_ambient_capability_set, unshare_unsafe};
 
-use super::ready;
+use super::poll;
 use crate::family::NOT_STARTED;
 
 /// As a shell says it, like [`NOT_STARTED`].
@@ -91,7 +91,7 @@ pub fn first(folder: &Path, command: &[OsString]) -> io::Result<u8> {
 /// asked by its descriptor, which is readable once it has ended.
 fn die_with(parent: &OwnedFd) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
-    match ready::is_readable(parent, Duration::ZERO)? {
+    match poll::is_readable(parent, Duration::ZERO)? {
         false => Ok(()),
         true => Err(rustix::io::Errno::SRCH.into()),
     }

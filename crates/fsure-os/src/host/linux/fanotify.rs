@@ -15,7 +15,7 @@ use std::time::Duration;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use super::ready;
+use super::poll;
 
 /// Read at once: some 500 events.
 const BATCH: usize = 64 << 10;
@@ -88,7 +88,7 @@ impl Group {
 
     /// Waits until there are events; whether there are.
     pub(super) fn wait(&self, at_most: Duration) -> io::Result<bool> {
-        ready::is_readable(&self.0, at_most)
+        poll::is_readable(&self.0, at_most)
     }
 
     /// Returns whether nothing waits now.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, StatxFlags};
 
 use super::device::{block_devices, whole};
-use super::drive_cache;
-use super::mount::{self, Mount};
+use super::mountinfo::{self, Mount};
+use super::write_cache;
 use crate::device::Device;
 use crate::host::folder::Root;
 use crate::stack::{HELD, Layer, Medium, Stack};
@@ -35,7 +35,7 @@ pub(crate) fn life(folder: &Path) -> Option<String> {
 
 fn below(folder: &Path, depth: u32) -> io::Result<Stack> {
     let root = Root::open(folder)?;
-    let mount = mount::at(root.descriptor())?;
+    let mount = mountinfo::at(root.descriptor())?;
     let devices = block_devices(&root, b"");
     let upper = mount.option("upperdir").filter(|_| mount.kind == "overlay" && depth > 0);
     let lower = if ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"].contains(&&*mount.kind) {
@@ -193,7 +193,7 @@ fn of_disk(folder: &Path) -> (Layer, Stack) {
     if medium == Medium::Virtual {
         facts.push(("virtual", "what is below is the host's".to_owned()));
     } else if kind == "disk" {
-        let is_on = drive_cache::is_on(folder, transport);
+        let is_on = write_cache::is_on(folder, transport);
         facts.push(("its own word on its cache", own_word(&is_on)));
         stack.drive_cache_on = is_on.ok();
     }

@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 
 use rustix::fs::{AtFlags, OFlags, StatxFlags};
 
-use super::mount;
+use super::mountinfo;
 use crate::host::folder::Root;
 use crate::volume::Volume;
 
@@ -24,7 +24,7 @@ pub(crate) fn of(root: &Root, path: &[u8]) -> io::Result<Volume> {
             .or_else(|_| root.open_at(path, OFlags::PATH | OFlags::DIRECTORY))?;
         opened.as_fd()
     };
-    let kind = match mount::at(folder) {
+    let kind = match mountinfo::at(folder) {
         Ok(mount) => mount.kind,
         Err(_) => format!("{:#x}", rustix::fs::fstatfs(folder)?.f_type),
     };
@@ -42,7 +42,7 @@ pub(crate) fn mount_points(root: &Root) -> io::Result<Vec<Vec<u8>>> {
         above.push(b'/');
     }
     let below = |point: Vec<u8>| point.strip_prefix(&above[..]).map(<[u8]>::to_vec);
-    Ok(mount::points()?.into_iter().filter_map(below).filter(|path| !path.is_empty()).collect())
+    Ok(mountinfo::points()?.into_iter().filter_map(below).filter(|path| !path.is_empty()).collect())
 }
 
 /// `FS_IOC_GETFSUUID` (Linux 6.9): needs no rights and sees through mounts.

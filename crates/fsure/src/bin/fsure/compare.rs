@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use fsure::exchange::ManifestFormat;
 use fsure::job::{CompareSide, Options, compare};
+use fsure::manifest::ManifestFormat;
+use fsure::model::ExitCode;
 use fsure::report::{RootPaths, compare as report, last_word};
-use fsure::words::ExitCode;
 
 use super::OutputArgs;
 use super::export::any_format;

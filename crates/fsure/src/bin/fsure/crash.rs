@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Args, ValueEnum};
-use fsure::drive::files::Mode;
-use fsure::drive::{Behavior, CutVariant, Latency};
 use fsure::job::workload::{WORKLOADS, Workload};
 use fsure::job::{AccessMode, CrashListener, CrashOptions, MatrixOptions, crash, fail_a_write};
+use fsure::model::{Clock, Error, ExitCode, IoContext as _, Monitor, Result, units};
 use fsure::report::crash as report;
 use fsure::results::CrashLine;
-use fsure::words::{Clock, Error, ExitCode, IoContext as _, Monitor, Result, units};
+use fsure::simdrive::files::Mode;
+use fsure::simdrive::{Behavior, CutVariant, Latency};
 use fsure_os::stand::FileSystem;
 
 use super::OutputArgs;

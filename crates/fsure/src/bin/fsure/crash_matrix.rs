@@ -2,12 +2,12 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use fsure::drive::Behavior;
 use fsure::job::workload::workload;
 use fsure::job::{CrashListener, MatrixOptions, matrix};
+use fsure::model::{ExitCode, Monitor, Result};
 use fsure::report::matrix as report;
 use fsure::results::{CrashCell, CrashLine};
-use fsure::words::{ExitCode, Monitor, Result};
+use fsure::simdrive::Behavior;
 
 use super::OutputArgs;
 use super::screen::progress::step_line;

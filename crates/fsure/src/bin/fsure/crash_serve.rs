@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use fsure::drive::files::Mode;
-use fsure::drive::{Behavior, Latency};
 use fsure::job::{ServeFront, ServeOptions, serve};
-use fsure::words::{Error, ExitCode, Monitor, Result};
+use fsure::model::{Error, ExitCode, Monitor, Result};
+use fsure::simdrive::files::Mode;
+use fsure::simdrive::{Behavior, Latency};
 
 use super::screen::Screen;
 

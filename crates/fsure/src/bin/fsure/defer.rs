@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use fsure::job::{DeferOptions, defer};
+use fsure::model::{ExitCode, Result, units};
 use fsure::report::defer as report;
-use fsure::words::{ExitCode, Result, units};
 use fsure_os::defer::Backend;
 
 use super::OutputArgs;

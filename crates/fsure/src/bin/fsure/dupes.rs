@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use fsure::catalog::locate;
 use fsure::job::{Options, dupes};
+use fsure::model::{Duplicates, ExitCode, Result};
 use fsure::report::dupes as report;
-use fsure::words::{Duplicates, ExitCode, Result};
 
 use super::OutputArgs;
 use super::io_args::EffortArgs;

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use fsure::catalog::locate;
-use fsure::exchange::ManifestFormat;
 use fsure::job::{ExportTarget, Exported, Options, export};
+use fsure::manifest::ManifestFormat;
+use fsure::model::{ExitCode, Result};
 use fsure::report::import_export;
-use fsure::words::{ExitCode, Result};
 use fsure_os::output::Destination;
 
 use super::OutputArgs;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use fsure::job::ask_again_and_again;
-use fsure::words::ExitCode;
+use fsure::model::ExitCode;
 
 /// Print what a flush reports after a write that failed
 #[derive(Args)]

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use clap::{Args, CommandFactory as _, ValueEnum};
 use clap_complete::Shell;
 use clap_mangen::Man;
-use fsure::words::ExitCode;
+use fsure::model::ExitCode;
 
 use super::Cli;
 

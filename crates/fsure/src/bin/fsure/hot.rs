@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use fsure::job::{Hot, HotOptions, hot};
+use fsure::model::{ExitCode, Monitor, Result, units};
 use fsure::report::hot as report;
 use fsure::results::{Listener, Step};
-use fsure::words::{ExitCode, Monitor, Result, units};
 use fsure_os::tracing;
 
 use super::OutputArgs;

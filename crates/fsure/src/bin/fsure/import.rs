@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use fsure::catalog::locate;
-use fsure::exchange::{ManifestFormat, Source};
 use fsure::job::{Imported, Options, import};
+use fsure::manifest::{ManifestFormat, Source};
+use fsure::model::{ExitCode, Result};
 use fsure::report::{RootPaths, import_export};
-use fsure::words::{ExitCode, Result};
 
 use super::OutputArgs;
 use super::export::any_format;

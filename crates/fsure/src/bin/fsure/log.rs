@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use fsure::catalog::{RootLocation, locate};
 use fsure::job::{History, log};
+use fsure::model::{ExitCode, Result};
 use fsure::report::log as report;
-use fsure::words::{ExitCode, Result};
 
 use super::OutputArgs;
 use super::signed_by_args::public_key;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fsure::job::open_output;
+use fsure::model::{ExitCode, IoContext as _, Monitor, Result};
 use fsure::results::{Listener, ResultLine, ResultWriter, Step};
-use fsure::words::{ExitCode, IoContext as _, Monitor, Result};
 use fsure_os::output::Destination;
 
 use super::screen::progress::step_line;

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use fsure::model::{Clock, Error, ExitCode, Monitor, Result, units};
 use fsure::powercut::{
     self as cut, CheckOptions, Pattern, Secret, Way, WitnessOptions, WriteOptions,
 };
 use fsure::powercut::{Listener, Message};
 use fsure::report::{powercut as report, safe};
-use fsure::words::{Clock, Error, ExitCode, Monitor, Result, units};
 
 use super::screen::{Live, Screen};
 use super::{OutputArgs, user_dirs};

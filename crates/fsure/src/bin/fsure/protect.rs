@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use fsure::catalog::locate;
 use fsure::job::{Options, ProtectOptions, protect};
+use fsure::model::{ExitCode, ProtectOutcome, Result, escape};
 use fsure::report::{RootPaths, protect as report};
-use fsure::words::{ExitCode, ProtectOutcome, Result, escape};
 
 use super::OutputArgs;
 use super::screen::Screen;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use fsure::catalog::{RootLocation, locate};
 use fsure::job::{RecoverOptions, Recovery, locate_backup, recover};
+use fsure::model::{ExitCode, Result};
 use fsure::report::recover as report;
-use fsure::words::{ExitCode, Result};
 
 use super::OutputArgs;
 

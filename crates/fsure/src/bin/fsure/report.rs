@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use fsure::job::{unless_reader_left, write_output};
+use fsure::model::{Error, ExitCode, IoContext as _, Result};
 use fsure::report::chart::MADE_HERE;
 use fsure::report::page::{Named, page};
 use fsure::results::read_any;
-use fsure::words::{Error, ExitCode, IoContext as _, Result};
 use fsure_os::output::{Destination, STANDARD_OUTPUT};
 use fsure_os::{path, plain};
 

@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fsure::catalog::RootLocation;
+use fsure::model::{Error, ExitCode, Finding, Verdict};
 use fsure::report::{RootPaths, json, safe};
-use fsure::words::{Error, ExitCode, Finding, Verdict};
 use fsure_os::output::standard_output;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -315,7 +315,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fsure::words::{EntryKind, Monitor as _, Progress, RelPath};
+    use fsure::model::{EntryKind, Monitor as _, Progress, RelPath};
 
     const PLAIN: Settings = Settings {
         json: false,

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use fsure::catalog::locate;
 use fsure::job::{SealOptions, seal};
+use fsure::model::{Error, ExitCode, Result};
 use fsure::report::log as report;
 use fsure::trust::{LockedKey, Signer};
-use fsure::words::{Error, ExitCode, Result};
 
 use super::screen::Screen;
 use super::{OutputArgs, user_dirs};

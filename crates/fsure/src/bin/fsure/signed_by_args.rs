@@ -4,8 +4,8 @@ use std::path::Path;
 
 use clap::Args;
 use fsure::job::UserConfig;
+use fsure::model::{Error, Result};
 use fsure::trust::{NotBefore, SignedBy, Verifier};
-use fsure::words::{Error, Result};
 
 use super::user_dirs;
 

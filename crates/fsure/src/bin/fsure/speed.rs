@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use fsure::job::{Data, SpeedOptions, compare_speed, speed};
+use fsure::model::{Clock, Error, ExitCode, IoContext as _, Result, units};
 use fsure::report::speed as report;
 use fsure::results::{self, StoredResult};
-use fsure::words::{Clock, Error, ExitCode, IoContext as _, Result, units};
 
 use super::OutputArgs;
 use super::measurement_screen::Measuring;
@@ -133,7 +133,7 @@ fn measure(args: &SpeedArgs, output: &OutputArgs, screen: &Screen) -> Result<Exi
     let measuring = Measuring::begin(screen, output.json, args.save.as_deref())?;
     let prints_lines = measuring.prints_lines;
     let ended = speed(&options, &measuring);
-    let code = ended.as_ref().map_or_else(fsure::words::Error::exit_code, |code| *code);
+    let code = ended.as_ref().map_or_else(fsure::model::Error::exit_code, |code| *code);
     let (lines, code) = measuring.end(code);
     if !prints_lines {
         screen.print(&report::text(&lines));

@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use clap::Args;
 use fsure::catalog::RootLocation;
 use fsure::job::{age, nested_place, status};
+use fsure::model::{AgeHistogram, Clock, ExitCode, Monitor, Verdict};
 use fsure::report::age as report;
 use fsure::report::last_word::RootEnd;
 use fsure::scan::IoOptions;
-use fsure::words::{AgeHistogram, Clock, ExitCode, Monitor, Verdict};
 
 use super::OutputArgs;
 use super::root_runner::{MetricsArgs, RootArgs, RootRunner, find, print_last_word};

@@ -6,11 +6,11 @@ use std::time::Duration;
 use clap::Args;
 use fsure::catalog::RootLocation;
 use fsure::job::{UpdateOptions, update};
-use fsure::scan::Accept;
-use fsure::words::{
+use fsure::model::{
     Algorithm, AlgorithmSet, Error, ExitCode, MetadataField, MetadataFields, Monitor, RelPath,
     Result, SidecarKind, Verdict, units,
 };
+use fsure::scan::Accept;
 use fsure_os::path::resolve;
 
 use super::OutputArgs;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy as _;
 use fsure::job::UserConfig;
+use fsure::model::{Error, IoContext as _, Result};
 use fsure::trust::Verifier;
-use fsure::words::{Error, IoContext as _, Result};
 use fsure_os::{path as os_path, plain};
 
 use super::signed_by_args::NOBODY;

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use fsure::catalog::RootLocation;
-use fsure::exchange::{ManifestFormat, Source};
 use fsure::job::{Options, verify, verify_against};
-use fsure::words::{ExitCode, Monitor, Verdict};
+use fsure::manifest::{ManifestFormat, Source};
+use fsure::model::{ExitCode, Monitor, Verdict};
 
 use super::OutputArgs;
 use super::export::any_format;

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use fsure::job::workload::{self, Ended, Workload};
-use fsure::words::ExitCode;
+use fsure::model::ExitCode;
 
 /// Run a workload of `fsure crash`, or check what a cut left of it
 #[derive(Args)]

@@ -310,7 +310,7 @@ impl BackupLog {
     /// Brings a copy in another folder in step: what it lacks is appended, and where
     /// it does not end as the backup does there, it is written anew.
     pub(in super::super) fn copy_to(&self, folder: &Path, root: &str) -> io::Result<()> {
-        let id = crate::words::digest::hex(&self.state.catalog[..4]);
+        let id = crate::model::digest::hex(&self.state.catalog[..4]);
         let copy = folder.join(format!("{root}-{id}.fsure-backup"));
         let mut source = AppendFile::open_own(&self.file)?;
         if fsure_os::path::exists(&copy) {

@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 use super::backend::OfflineDrive;
 use super::check_image::examine;
 use super::run::Run;
-use crate::drive::files::{Origin, Unsynced};
+use crate::model::{Error, ExitCode, Result};
 use crate::results::{CutState, MissingSync};
-use crate::words::{Error, ExitCode, Result};
+use crate::simdrive::files::{Origin, Unsynced};
 
 /// The time that is spent on the causes of one cut. The syncs that are found by then are
 /// reported, although fewer might do.

@@ -10,8 +10,8 @@ use fsure_os::stand::{MountArea, MountError};
 use super::backend::{DriveConfig, Mounted, OfflineDrive};
 use super::program::{Command, Program, locked};
 use super::{CrashListener, CrashOptions, undisturbed};
+use crate::model::{Error, Monitor, Result};
 use crate::results::CutState;
-use crate::words::{Error, Monitor, Result};
 
 /// First word of the line in which a check reports the number up to which everything is
 /// there.

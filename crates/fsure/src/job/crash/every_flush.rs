@@ -10,9 +10,9 @@ use super::check_image::examine;
 use super::program::LOOK;
 use super::run::{REMEMBERING, Run};
 use super::{twin_found_no_loss, undisturbed};
-use crate::drive::{Behavior, Boundary, History};
+use crate::model::{Error, IoContext as _, Result};
 use crate::results::{CrashLine, CutMade};
-use crate::words::{Error, IoContext as _, Result};
+use crate::simdrive::{Behavior, Boundary, History};
 
 /// Name of the variant in results.
 const VARIANT: &str = "flush";

@@ -8,10 +8,10 @@ use std::ffi::OsString;
 use std::sync::{Mutex, PoisonError};
 
 use super::{AccessMode, CrashListener, CrashOptions, crash};
-use crate::drive::Behavior;
 use crate::job::workload::{Expect, Workload};
+use crate::model::{ExitCode, Monitor, Result};
 use crate::results::{CrashCell, CrashLine, CrashSummary, DriveTried};
-use crate::words::{ExitCode, Monitor, Result};
+use crate::simdrive::Behavior;
 
 /// The cells to fill.
 #[derive(Clone, Debug)]

@@ -22,9 +22,9 @@ use fsure_os::loop_device::Reliance;
 use fsure_os::stand::{MountArea, MountError};
 
 use crate::crash::SYNCFS;
-use crate::drive::{Behavior, CutVariant, Latency, Random};
+use crate::model::{Clock, Error, ExitCode, IoContext as _, Monitor, Result};
 use crate::results::{CrashLine, CrashSummary, CutMade, CutState, DriveTried};
-use crate::words::{Clock, Error, ExitCode, IoContext as _, Monitor, Result};
+use crate::simdrive::{Behavior, CutVariant, Latency, Random};
 pub use backend::AccessMode;
 use backend::{DriveConfig, Mounted, OfflineDrive};
 use every_flush::every_flush;

@@ -9,7 +9,7 @@ use fsure_os::family::{Ended, Lines, ProcessTree, Task};
 use fsure_os::path;
 
 use super::backend::Mounted;
-use crate::words::Monitor;
+use crate::model::Monitor;
 
 /// Interval at which a program is polled for its end.
 pub(super) const LOOK: Duration = Duration::from_millis(5);

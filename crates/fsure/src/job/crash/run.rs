@@ -15,9 +15,9 @@ use super::causes::{Known, missing_syncs};
 use super::check_image::examine;
 use super::program::{Command, LOOK, Program};
 use super::{CrashListener, CrashOptions, told, twin_found_no_loss, undisturbed, unmounted};
-use crate::drive::{Behavior, CutVariant, Random};
+use crate::model::{Error, IoContext as _, Result};
 use crate::results::{CrashLine, CutMade, CutState};
-use crate::words::{Error, IoContext as _, Result};
+use crate::simdrive::{Behavior, CutVariant, Random};
 
 /// Timeout for a program's first acknowledgement, after which it is cut without one: a
 /// database may take a while to start.

@@ -22,9 +22,9 @@ use super::backend::{Drive, DriveConfig, Mounted};
 use super::check_image::examine;
 use super::program::{Command, LOOK, Program, locked};
 use super::{CrashListener, CrashOptions, prepared, site, told, undisturbed, unmounted};
-use crate::drive::{CutVariant, Random};
+use crate::model::{Error, ExitCode, IoContext as _, Result};
 use crate::results::{Call, ContentSeen, CrashLine, CrashSummary, CutState, FlushAfterError};
-use crate::words::{Error, ExitCode, IoContext as _, Result};
+use crate::simdrive::{CutVariant, Random};
 
 const FILE: &str = "file";
 const LENGTH: usize = 4096;

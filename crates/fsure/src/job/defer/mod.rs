@@ -10,7 +10,7 @@ use std::time::Duration;
 use fsure_os::defer::{Backend, Deferred, Mounted, mount_of, run};
 use write_ordering::Order;
 
-use crate::words::{Error, Result};
+use crate::model::{Error, Result};
 
 /// Options of `defer`.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use fsure_os::defer::Mounted;
 
-use crate::words::shell_quoted;
+use crate::model::shell_quoted;
 
 /// The treatment of the order by a file system, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,8 +14,8 @@ use fsure_os::ramfs::{self, Mounted};
 use fsure_os::{path as os_path, plain};
 
 use super::ram::{Entry, Registry, Role};
+use crate::model::{Error, IoContext as _, Result, shell_command, units};
 use crate::ram::OWN;
-use crate::words::{Error, IoContext as _, Result, shell_command, units};
 
 /// Prefix of the sources of fsure's own mounts in the mount table.
 const OURS: &str = "fsure:";

@@ -11,9 +11,9 @@ use fsure_os::durable::{Method, Writer};
 use super::operations::{self, Data, Overwrite};
 use super::time_slice::{Done, Operation, SliceStats};
 use super::workspace::{FlushWorkspace, MeasuredOperation};
+use crate::model::{Result, units};
 use crate::results::{Curve, Point, ResultLine};
-use crate::sample::Spread;
-use crate::words::{Result, units};
+use crate::stats::Spread;
 
 /// Commits that one flush makes durable.
 const BATCHES: [u64; 7] = [1, 2, 4, 8, 16, 32, 64];

@@ -6,9 +6,9 @@ use fsure_os::durable::Method;
 use super::operations::{Append, Create, Idle, Overwrite};
 use super::time_slice::SliceStats;
 use super::workspace::{FlushWorkspace, MeasuredOperation};
+use crate::model::flush_verdict::thresholds::NO_FLUSHES;
+use crate::model::{Result, units};
 use crate::results::{self, ResultLine};
-use crate::words::durability::thresholds::NO_FLUSHES;
-use crate::words::{Result, units};
 
 /// Other processes are reported if they write more than this share of what the
 /// strongest flush writes: from there on the counters are theirs, too.

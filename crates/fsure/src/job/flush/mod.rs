@@ -16,12 +16,12 @@ use fsure_os::durable::Method;
 use fsure_os::stack::Stack;
 
 use super::environment::{self, NoiseMeter};
+use crate::model::flush_verdict::{self, FlushFacts, PowerCutHistory};
+use crate::model::{Clock, Error, ExitCode, IoContext as _, Result, units};
 use crate::powercut::{self, Device};
 use crate::results::{
     Claim, Header, Listener, Machine, Measurement, ResultLine, Summary, Target, VERSION,
 };
-use crate::words::durability::{self, FlushFacts, PowerCutHistory};
-use crate::words::{Clock, Error, ExitCode, IoContext as _, Result, units};
 pub use profiles::Pattern;
 use workspace::FlushWorkspace;
 
@@ -177,7 +177,7 @@ fn cuts(site: &FlushWorkspace<'_>, stack: &Stack) -> Option<PowerCutHistory> {
 
 /// Reports what is to be believed, and returns the exit code for it.
 fn judge(site: &FlushWorkspace<'_>, facts: &FlushFacts) -> ExitCode {
-    let judgements = durability::judge(facts);
+    let judgements = flush_verdict::judge(facts);
     for judgement in &judgements {
         site.say(&ResultLine::Verdict(Claim {
             target: site.target.clone(),
@@ -186,7 +186,7 @@ fn judge(site: &FlushWorkspace<'_>, facts: &FlushFacts) -> ExitCode {
             words: judgement.words.clone(),
         }));
     }
-    durability::exit_code(&judgements)
+    flush_verdict::exit_code(&judgements)
 }
 
 /// Refuses options that make no sense.

@@ -10,8 +10,8 @@ use fsure_os::durable::{self, Method, Writer};
 use super::operations::{Append, Data, Overwrite};
 use super::time_slice::{Done, Operation, SliceStats};
 use super::workspace::{FlushWorkspace, MeasuredOperation};
+use crate::model::Result;
 use crate::results::{Profile, ResultLine};
-use crate::words::Result;
 
 /// A database's way of committing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use fsure_os::counters::{Counters, DeviceCounters};
 
-use crate::sample::{Latency, Spread};
+use crate::stats::{Latency, Spread};
 
 /// Something to be measured.
 pub(super) trait Operation {

@@ -5,8 +5,8 @@ use fsure_os::stack::{self, Stack};
 
 use super::methods::Table;
 use super::time_slice::SliceStats;
+use crate::model::flush_verdict::{FlushFacts, Medium, WriteCache};
 use crate::results::Layer;
-use crate::words::durability::{FlushFacts, Medium, WriteCache};
 
 /// All facts about a place, given the layers below it before it was measured and
 /// after.

@@ -16,8 +16,8 @@ use fsure_os::volume;
 
 use super::FlushOptions;
 use super::time_slice::{Operation, SliceStats};
+use crate::model::{Error, IoContext as _, Result, units};
 use crate::results::{Listener, NotRun, ResultLine, Step};
-use crate::words::{Error, IoContext as _, Result, units};
 
 /// Turns that each operation has, beside the first, which warms up and is not
 /// counted.

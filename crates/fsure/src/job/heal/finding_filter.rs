@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::words::{ExitCode, Finding, HealResult, Monitor, Progress, RelPath, Verdict};
+use crate::model::{ExitCode, Finding, HealResult, Monitor, Progress, RelPath, Verdict};
 
 /// A monitor that passes on everything, and keeps the findings that may be healed.
 pub(super) struct FindingFilter<'a> {

@@ -19,11 +19,11 @@ use super::source_reader::{
 };
 use super::{HEAL, HealOptions, OpenRoot};
 use crate::catalog::{Catalog, OWN_FOLDER, RootLocation, Row, StoredRow};
-use crate::scan::EntryBuilder;
-use crate::words::{
+use crate::model::{
     Changes, Clock, Entry, EntryKind, Finding, HealResult, HealSource, HealStatus, HealSummary,
     Monitor, Record, RelPath, Result, Verdict, is_same_date,
 };
+use crate::scan::EntryBuilder;
 
 /// Heals the findings of one root, one at a time.
 pub(super) struct Healer<'a> {

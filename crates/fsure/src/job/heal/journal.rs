@@ -6,8 +6,8 @@ use std::path::Path;
 
 use fsure_os::plain::{self, AtomicFile};
 
+use crate::model::RelPath;
 use crate::scan::block_hash::BLOCK;
-use crate::words::RelPath;
 
 const MAGIC: &[u8; 13] = b"fsure heal 1\n";
 

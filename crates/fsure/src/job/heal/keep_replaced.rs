@@ -15,7 +15,7 @@ use fsure_os::{Kind, Stat};
 use super::healer::Healer;
 use super::source_reader::{Failure, HealAttempt};
 use crate::catalog::REPLACED;
-use crate::words::{Finding, HealResult, RelPath, Verdict, shell_quoted};
+use crate::model::{Finding, HealResult, RelPath, Verdict, shell_quoted};
 
 /// The reason that a dry run reports for a file that would be kept.
 pub(super) fn would_be() -> String {

@@ -27,11 +27,11 @@ use super::open_root::{
     offline_outcome, open_root, plan, require_scope, require_trusted_record, warn_of_other_root,
 };
 use crate::catalog::{Catalog, RootLocation, StoredRow, refuse_irregular_parity};
-use crate::scan::{Purpose, scan};
-use crate::words::{
+use crate::model::{
     Clock, EntryKind, Error, Finding, HealSummary, IoContext as _, Monitor, Outcome, Result,
     StopReason, Verification,
 };
+use crate::scan::{Purpose, scan};
 use finding_filter::FindingFilter;
 use healer::Healer;
 use parity_rebuild::Parity;

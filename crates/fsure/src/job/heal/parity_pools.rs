@@ -9,8 +9,8 @@ use super::proof::RecordProof;
 use super::protect::ParityWriter;
 use super::source_reader::{Failure, HealAttempt, OrUnhealed as _};
 use crate::catalog::Row;
+use crate::model::RelPath;
 use crate::parity::{self, GroupHeaderInfo, Member, POOL_FILES_MAX, POOL_MAX, SHARD};
-use crate::words::RelPath;
 
 /// Pools and the stretch of the record that is being compared with one.
 pub(super) struct Pools {

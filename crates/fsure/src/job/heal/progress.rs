@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::words::{Monitor, Progress, RelPath};
+use crate::model::{Monitor, Progress, RelPath};
 
 const TELL_EVERY: Duration = Duration::from_millis(100);
 

@@ -20,9 +20,9 @@ use crate::job::Options;
 use crate::job::open_root::{
     detect_offline, lock, open_root, reject_interrupted_heal, require_record,
 };
+use crate::model::{Error, HealSource, Monitor, ProtectOutcome, RelPath, Result};
 use crate::parity::{self, Group, GroupFile, GroupHeaderInfo, Header, Member, SHARD};
 use crate::scan::block_hash::BLOCK;
-use crate::words::{Error, HealSource, Monitor, ProtectOutcome, RelPath, Result};
 
 /// Redundancy if none is given, per mille.
 const USUAL: u32 = 50;

@@ -11,7 +11,7 @@ use fsure_os::write::{AttributesCopied, Draft, Model};
 use super::healer::{HealTask, Healer, require_as_found};
 use super::keep_replaced::Kept;
 use super::source_reader::{Failure, HealAttempt, OrUnhealed as _, SourceErrors, SourceFile};
-use crate::words::{Clock, HealResult, HealSource, RelPath};
+use crate::model::{Clock, HealResult, HealSource, RelPath};
 
 /// Prefix of the name of a draft; 32 hexadecimal digits follow.
 const DRAFT: &[u8] = b".fsure-heal-";

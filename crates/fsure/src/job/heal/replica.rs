@@ -12,7 +12,7 @@ use fsure_os::read::ReadMode;
 use fsure_os::{Kind, Stat};
 
 use super::source_reader::SourceFile;
-use crate::words::{Error, HealSource, IoContext as _, RelPath, Result};
+use crate::model::{Error, HealSource, IoContext as _, RelPath, Result};
 
 /// One replica.
 pub(super) struct Replica {

@@ -9,7 +9,7 @@ use fsure_os::write::{AttributesCopied, Model, make_folder, make_link, set_folde
 use super::healer::Healer;
 use super::source_reader::{Failure, HealAttempt, OrUnhealed as _};
 use crate::catalog::{Row, StoredRow};
-use crate::words::{Clock, EntryKind, Finding, HealResult, HealSource, RelPath};
+use crate::model::{Clock, EntryKind, Finding, HealResult, HealSource, RelPath};
 
 impl Healer<'_> {
     /// Makes a link or a folder again.

@@ -10,7 +10,7 @@ use super::healer::Healer;
 use super::replacement::is_draft_name;
 use super::source_reader::Failure;
 use crate::catalog::{Catalog, RootLocation};
-use crate::words::{Error, Result};
+use crate::model::{Error, Result};
 
 /// Returns true if there is anything to be cleared up.
 pub(super) fn is_any(place: &RootLocation, catalog: &Catalog) -> Result<bool> {

@@ -16,10 +16,10 @@ use super::parity_rebuild::Rebuilder;
 use super::progress::HealProgress;
 use super::proof::RecordProof;
 use crate::catalog::Row;
-use crate::scan::block_hash::{BLOCK, SequentialDigests};
-use crate::words::{
+use crate::model::{
     Algorithm, AlgorithmSet, Digests, Error, ExitCode, HealSource, Monitor, Result,
 };
+use crate::scan::block_hash::{BLOCK, SequentialDigests};
 
 /// Reads from one place before it is passed over.
 const LOOKS: usize = 2;
@@ -120,7 +120,7 @@ impl SourceErrors {
     pub(super) fn told(&self) -> String {
         let told = |(origin, what): (&HealSource, &String)| match origin {
             HealSource::Itself => format!("the file itself: {what}"),
-            HealSource::Replica(path) => format!("{}: {what}", crate::words::escape(path)),
+            HealSource::Replica(path) => format!("{}: {what}", crate::model::escape(path)),
             HealSource::Parity => format!("recovery data: {what}"),
             HealSource::Record => what.clone(),
         };

@@ -7,7 +7,7 @@ use fsure_os::folder::{Root, is_gone};
 use fsure_os::place::LocateFiles;
 use fsure_os::{Kind, Stat};
 
-use crate::words::placement_advice::Risk;
+use crate::model::placement_advice::Risk;
 
 /// More names are not looked at: what has them takes longer to be copied than
 /// anybody wants to wait.

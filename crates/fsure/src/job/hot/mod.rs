@@ -11,10 +11,10 @@ use fsure_os::tracing::{Folder, Source, TracedFolder, Tracer, is_in_memory};
 
 use folder_contents::FolderContents;
 
+use crate::model::placement_advice::{self as words, Advice, FolderUse, WORTH};
+use crate::model::{Clock, Error, ExitCode, IoContext as _, Result};
 use crate::ram::OWN;
 use crate::results::{Listener, Step};
-use crate::words::placement_advice::{self as words, Advice, FolderUse, WORTH};
-use crate::words::{Clock, Error, ExitCode, IoContext as _, Result};
 pub use folder_tree::{Node, durable_ns, waited_ns};
 
 /// Options of [`hot`].
@@ -241,7 +241,7 @@ fn is_of_the_system(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::words::NullMonitor;
+    use crate::model::NullMonitor;
 
     #[test]
     fn folders_of_the_system_are_known() {

@@ -12,7 +12,7 @@ use fsure_os::control::{self, Control};
 use fsure_os::lock::{self, Attempt, Lock};
 
 use super::Pinned;
-use crate::words::{Error, IoContext as _, Result, escape};
+use crate::model::{Error, IoContext as _, Result, escape};
 
 /// File name extension of a message that was left.
 const WORD: &str = "word";
@@ -72,7 +72,7 @@ impl PinSocket {
             message: format!("{} is pinned already", folder.display()),
             hint: Some(format!(
                 "to let go of it, run {}",
-                crate::words::shell_command("fsure ram unpin", folder)
+                crate::model::shell_command("fsure ram unpin", folder)
             )),
         })
     }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use self::control_socket::{PinSocket, leave_word, real};
 pub use self::control_socket::{pinned, unpin, word};
-use crate::words::{Error, Result, json_path, json_path_and_bytes, units};
+use crate::model::{Error, Result, json_path, json_path_and_bytes, units};
 
 /// Part of the available memory that can be held: one of so many.
 const SHARE: u64 = 2;

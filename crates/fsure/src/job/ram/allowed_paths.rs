@@ -7,7 +7,7 @@ use std::path::Path;
 use fsure_os::ramfs::{self, Mounted};
 
 use super::preflight::{Facts, Refusal, refuse};
-use crate::words::shell_command;
+use crate::model::shell_command;
 
 /// Folders without which the machine does not run; alone, and with all below.
 const ALONE: [&str; 4] = ["/usr", "/var", "/run", "/home"];

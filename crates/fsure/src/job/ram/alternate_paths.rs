@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use fsure_os::ramfs::Elsewhere;
 
 use super::preflight::{Refusal, refuse, some};
-use crate::words::shell_command;
+use crate::model::shell_command;
 
 /// Of ways among our mounts: whoever made them can take them away.
 pub(super) fn refusal(here: &[PathBuf]) -> Option<Refusal> {

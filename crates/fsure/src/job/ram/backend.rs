@@ -12,9 +12,9 @@ use fsure_os::zram;
 use serde::{Deserialize, Serialize};
 
 use super::registry::{Entry, Registry};
+use crate::model::units::MIB;
+use crate::model::{Error, IoContext as _, Result};
 use crate::ram::Freeze;
-use crate::words::units::MIB;
-use crate::words::{Error, IoContext as _, Result};
 
 /// File system that the RAM side is made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

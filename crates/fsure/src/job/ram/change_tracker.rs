@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use fsure_os::path as os_path;
 use fsure_os::watch::{Changed, Watch};
 
+use crate::model::RelPath;
 use crate::ram::{Changes, Paths, Tracker};
-use crate::words::RelPath;
 
 /// Changes since it was begun.
 #[derive(Debug)]

@@ -6,8 +6,8 @@ use fsure_os::ramfs;
 
 use super::backend;
 use super::registry::{Entry, Registry};
+use crate::model::{Error, IoContext as _, Result};
 use crate::ram::recover;
-use crate::words::{Error, IoContext as _, Result};
 
 /// Takes away what is left of a folder whose RAM side is gone.
 pub(super) fn clear_if_unmounted(registry: &Registry, entry: &Entry) -> Result<()> {

@@ -16,8 +16,8 @@ use super::protocol::{DaemonEvent, FolderState, Request, Response, line};
 use super::registry::{Entry, FolderIdentity, Registry, Role};
 use super::session::is_mounted;
 use super::supervisor::{CallerContext, SelfExec};
+use crate::model::{Clock, Error, IoContext as _, Result, shell_command};
 use crate::ram::{OWN, Recovered, Recovery, recover};
-use crate::words::{Clock, Error, IoContext as _, Result, shell_command};
 
 /// Options for putting a folder into RAM.
 #[derive(Clone, Debug)]

@@ -11,7 +11,7 @@ use fsure_os::path as os_path;
 use serde::{Deserialize, Serialize};
 
 use super::registry::{Entry, Registry};
-use crate::words::Clock;
+use crate::model::Clock;
 
 const NOW: &str = "told";
 const BEFORE: &str = "told.old";

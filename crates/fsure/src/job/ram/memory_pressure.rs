@@ -11,7 +11,7 @@ use super::preflight::reserve;
 use super::protocol::{Request, Response, line};
 use super::registry::{Entry, Registry, Role};
 use super::size::Use;
-use crate::words::units::size;
+use crate::model::units::size;
 
 /// Action that a folder needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -146,7 +146,7 @@ fn is_least(registry: &Registry, entry: &Entry) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::words::units::MIB;
+    use crate::model::units::MIB;
     use fsure_os::ramfs::Room;
 
     #[test]

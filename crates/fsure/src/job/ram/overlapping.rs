@@ -7,8 +7,8 @@ use fsure_os::path as os_path;
 use fsure_os::ramfs::Survey;
 
 use super::preflight::{Refusal, refuse};
+use crate::model::shell_command;
 use crate::ram::OWN;
-use crate::words::shell_command;
 
 /// One that a folder is in, or that is in it.
 pub(super) fn find(path: &Path, survey: &Survey) -> Option<PathBuf> {

@@ -14,9 +14,9 @@ use super::others::Others;
 use super::registry::Registry;
 use super::size::{NAMES_MIN, Use};
 use super::{alternate_paths, overlapping};
+use crate::model::units::{MIB, size};
+use crate::model::{Error, IoContext as _, Result};
 use crate::ram::OWN;
-use crate::words::units::{MIB, size};
-use crate::words::{Error, IoContext as _, Result};
 
 /// Facts about a folder and the machine.
 #[derive(Clone, Debug, Default)]

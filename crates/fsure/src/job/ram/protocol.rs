@@ -5,8 +5,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
 
+use crate::model::{Error, ExitCode, RelPath};
 use crate::ram::Generation;
-use crate::words::{Error, ExitCode, RelPath};
 
 /// Messages that a worker writes to its standard output, and that a keeper passes on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

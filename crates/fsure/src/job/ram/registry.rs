@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::backend::{Backend, label};
 use super::runs::Runs;
-use crate::words::{Error, IoContext as _, Result};
+use crate::model::{Error, IoContext as _, Result};
 
 /// Path of the registry, except in tests.
 pub const RUNTIME: &str = "/run/fsure/ram";

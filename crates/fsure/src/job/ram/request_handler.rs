@@ -9,8 +9,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::protocol::{Difference, Failed, FolderState, Name, Request, Response};
+use crate::model::{Error, RelPath, Result};
 use crate::ram::{Activity, Comparison, DifferenceKind, LastGenerationEntries, SideDifference};
-use crate::words::{Error, RelPath, Result};
 
 /// So many may wait at once: who only wants to know must find a place.
 const WAITING_MAX: usize = 32;

@@ -16,10 +16,10 @@ use super::change_tracker::ChangeTracker;
 use super::cleanup::clear;
 use super::registry::{Entry, Registry};
 use super::request_handler::Reply;
+use crate::model::{Error, ExitCode, IoContext as _, RelPath, Result};
 use crate::ram::{
     Activity, CompareDepth, Engine, Freeze, Generation, NoTracker, OWN, SideDifference,
 };
-use crate::words::{Error, ExitCode, IoContext as _, RelPath, Result};
 
 /// Attempts to copy a folder that is written to meanwhile.
 const ATTEMPTS: u32 = 3;

@@ -14,7 +14,7 @@ use fsure_os::ramfs::{Mounted, Room, Top};
 use super::others::{LastCount, Others};
 use super::preflight::reserve;
 use super::registry::Entry;
-use crate::words::units::GIB;
+use crate::model::units::GIB;
 
 /// All RAM folders together are to take no more than one part of so many of the memory that
 /// would be available without them.

@@ -13,7 +13,7 @@ use fsure_os::daemon::{DetachedProcess, begun, terminate};
 use super::protocol::{DaemonEvent, Failed};
 use super::registry::{Registry, Role};
 use super::worker::already_running_error;
-use crate::words::{Error, ExitCode, IoContext as _, Result};
+use crate::model::{Error, ExitCode, IoContext as _, Result};
 
 /// Interval between checks of the worker and of signals.
 const LOOK: Duration = Duration::from_millis(50);

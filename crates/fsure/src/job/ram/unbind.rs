@@ -14,8 +14,8 @@ use fsure_os::ramfs::{self, HoldKind, Holder};
 use super::cleanup::clear;
 use super::protocol::UnbindReport;
 use super::session::{NAMED, PAUSE, Session, is_mounted};
+use crate::model::{Error, IoContext as _, Result, shell_command};
 use crate::ram::{CompareDepth, DifferenceKind as Differs, Generation, NoTracker, SideDifference};
-use crate::words::{Error, IoContext as _, Result, shell_command};
 
 impl Session {
     /// Takes the folder out of RAM: read-only, the last generation with every file

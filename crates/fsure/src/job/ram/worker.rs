@@ -20,8 +20,8 @@ use super::request_handler::{Ask, PendingRequest, PublishedState, Reply, Request
 use super::session::{Session, is_mounted, place};
 use super::size::{Place, follow};
 use super::supervisor::{SelfExec, restart_supervisor};
+use crate::model::{Error, IoContext as _, Result};
 use crate::ram::{CompareDepth, SyncSchedule};
-use crate::words::{Error, IoContext as _, Result};
 
 /// Longest delay before a signal is noticed.
 const LOOK: Duration = Duration::from_millis(50);

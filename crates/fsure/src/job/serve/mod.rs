@@ -14,9 +14,9 @@ use fsure_os::control::Control;
 use fsure_os::files::ServedFs;
 
 use crate::crash::{LiveDrive, LiveFolder, SYNCFS};
-use crate::drive::files::Mode;
-use crate::drive::{Behavior, Image, Latency, Traits};
-use crate::words::{Error, IoContext as _, Monitor, Result};
+use crate::model::{Error, IoContext as _, Monitor, Result};
+use crate::simdrive::files::Mode;
+use crate::simdrive::{Behavior, Image, Latency, Traits};
 use requests::{Drive, answer, forgotten};
 
 /// Options of the service: the drive, and the paths at which it is served.

@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::responses::{ControlResponse, ResponseData};
 use crate::crash::{LiveDrive, LiveFolder};
-use crate::drive::{Behavior, CutVariant, History, Image, Random};
+use crate::simdrive::{Behavior, CutVariant, History, Image, Random};
 
 /// Maximum bytes of data in one request.
 const DATA_MAX: u64 = 8 << 20;
@@ -197,11 +197,11 @@ fn of_files(folder: &LiveFolder, place: Option<&Path>, ask: ControlRequest) -> A
 }
 
 fn variant_of(name: &str) -> Result<CutVariant, String> {
-    name.parse().map_err(|error: crate::drive::UnknownCut| error.to_string())
+    name.parse().map_err(|error: crate::simdrive::UnknownCut| error.to_string())
 }
 
 fn personality(name: &str) -> Result<Behavior, String> {
-    name.parse().map_err(|error: crate::drive::UnknownDrive| error.to_string())
+    name.parse().map_err(|error: crate::simdrive::UnknownDrive| error.to_string())
 }
 
 fn fits(length: usize) -> Result<usize, String> {

@@ -17,8 +17,8 @@ use fsure_os::read::{OpenFile, ReadMode};
 
 use super::rung::{Refusal, RunContext, RunResult, Stopwatch};
 use super::workspace::{REQUEST, SpeedWorkspace};
+use crate::model::units::{self, GIB};
 use crate::results::{Eviction, Listener, NotRun, ResultLine, Series};
-use crate::words::units::{self, GIB};
 
 /// The set is so many times the cache.
 const SET: u64 = 2;

@@ -5,9 +5,9 @@
 use serde::Serialize;
 
 use super::super::environment;
+use crate::model::{Error, ExitCode, Result, units};
 use crate::results::{Header, Measurement, ResultLine, Rung, StoredResult};
-use crate::sample::{Difference, difference};
-use crate::words::{Error, ExitCode, Result, units};
+use crate::stats::{Difference, difference};
 
 /// Probability of any false change over all rungs together.
 const CHANCE: f64 = 0.05;

@@ -14,7 +14,7 @@ use fsure_os::read::{OpenFile, ReadMode};
 use super::memory_rungs::PV_BLOCK;
 use super::rung::{MIB_PER_S, Refusal, Run, RunContext, RunResult, Rung, Spec, Stopwatch};
 use super::workspace::{REQUEST, SpeedWorkspace};
-use crate::words::units;
+use crate::model::units;
 
 /// Bytes of one request of a plain reader: larger ones gain nothing.
 const CACHED_REQUEST: u64 = 512 << 10;

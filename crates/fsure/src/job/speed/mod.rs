@@ -27,10 +27,10 @@ use fsure_os::scratch::Scratch;
 use fsure_os::{machine, path as os_path};
 
 use super::environment::{self, NoiseMeter};
+use crate::model::{Clock, Error, ExitCode, IoContext as _, Monitor, Result, units};
 use crate::results::{
     Header, Listener, Measurement, ResultLine, Rung as RungLine, Step, Summary, Target, VERSION,
 };
-use crate::words::{Clock, Error, ExitCode, IoContext as _, Monitor, Result, units};
 
 pub use compare::{Change, Changes, compare_speed};
 

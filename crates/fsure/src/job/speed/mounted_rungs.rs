@@ -14,7 +14,7 @@ use fsure_os::{machine, path as os_path, plain, pv};
 use super::memory_rungs::PV_BLOCK;
 use super::rung::{MEMORY, MIB_PER_S, Refusal, Run, RunContext, RunResult, Rung, Spec, Stopwatch};
 use super::workspace::SpeedWorkspace;
-use crate::words::units;
+use crate::model::units;
 
 /// Files of the stream's size that are in memory at the same time, on the two
 /// RAM disks that keep one and on the one that is written, with as much free

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use fsure_os::counters::{Counters, DeviceCounters};
 use fsure_os::machine;
 
-use crate::words::ExitCode;
+use crate::model::ExitCode;
 
 /// Bytes per second, in MiB.
 pub(super) const MIB_PER_S: &str = "MiB/s";

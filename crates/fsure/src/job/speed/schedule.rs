@@ -8,9 +8,9 @@
 use std::time::Duration;
 
 use super::rung::{FILES_PER_S, Refusal, Run, RunContext, Rung};
+use crate::model::units::{GIB, MIB};
 use crate::results::{self, Listener, NotRun, ResultLine, Step};
-use crate::sample::Spread;
-use crate::words::units::{GIB, MIB};
+use crate::stats::Spread;
 
 /// Below six runs the interval is less sure than 95 %.
 const RUNS_MIN: usize = 6;

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::*;
+use crate::model::{ExitCode, Monitor};
 use crate::results::ResultLine;
-use crate::words::{ExitCode, Monitor};
 
 /// Milliseconds since the beginning, and whose turns there were.
 #[derive(Default)]

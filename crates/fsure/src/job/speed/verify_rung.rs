@@ -8,8 +8,8 @@ use super::rung::{MIB_PER_S, Refusal, Run, RunContext, RunResult, Rung, Spec, St
 use super::workspace::SpeedWorkspace;
 use crate::catalog::RootLocation;
 use crate::job::{Options, UpdateOptions, update, verify};
+use crate::model::{BytesByReadMode, Error, ExitCode, Monitor, Outcome, RelPath, Result, units};
 use crate::results::{Limit, Rung as Line};
-use crate::words::{BytesByReadMode, Error, ExitCode, Monitor, Outcome, RelPath, Result, units};
 
 /// The rung's name.
 pub(super) const VERIFY: &str = "verify";

@@ -18,8 +18,8 @@ use fsure_os::{limit, path as os_path, volume};
 
 use super::data_pool::DataPool;
 use super::rung::{RunContext, RunResult, Spec};
+use crate::model::{IoContext as _, Result, units};
 use crate::scan::IoOptions;
-use crate::words::{IoContext as _, Result, units};
 
 /// Direct requests: what saturates a fast disk from huge pages
 /// (`docs/method.md`).

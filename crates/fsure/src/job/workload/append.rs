@@ -10,7 +10,7 @@ use fsure_os::durable::{Method, Names, Writer};
 
 use super::payload::{self, Content};
 use super::{AckWriter, LastIntact, read};
-use crate::words::{IoContext as _, Result};
+use crate::model::{IoContext as _, Result};
 
 const RECORD: usize = 100;
 const FILE: &str = "log";

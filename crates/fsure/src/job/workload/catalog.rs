@@ -26,11 +26,11 @@ use fsure_os::path as os_path;
 use super::{AckWriter, LastIntact, payload, sqlite};
 use crate::catalog::{Catalog, OWN_CATALOG, RootLocation};
 use crate::job::{Options, UpdateOptions, update, verify};
-use crate::scan::{IoOptions, RateLimiter};
-use crate::words::{
+use crate::model::{
     Error, ExitCode, Finding, IoContext as _, Monitor, Outcome, RelPath, Result, StopReason,
     Verdict,
 };
+use crate::scan::{IoOptions, RateLimiter};
 
 const TREE: &str = "tree";
 const FILES: u64 = 20;

@@ -11,7 +11,7 @@ use super::catalog::Acknowledges;
 use super::ram;
 use super::rename::Steps;
 use super::sqlite::Pragmas;
-use crate::drive::Behavior;
+use crate::simdrive::Behavior;
 
 /// Expected result of the cuts of a workload on a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use fsure_os::durable::Method;
 use fsure_os::plain;
 
-use crate::words::{Error, Result};
+use crate::model::{Error, Result};
 pub use catalogue::{Expect, WORKLOADS, Workload, workload};
 pub use ram::write_generation;
 

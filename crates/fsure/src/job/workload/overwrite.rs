@@ -11,9 +11,9 @@ use std::path::Path;
 use fsure_os::durable::{Method, Names, Writer};
 
 use super::{AckWriter, LastIntact, read};
-use crate::drive::SECTOR;
+use crate::model::{IoContext as _, Result};
 use crate::powercut::{BLOCK, Stamp, Unstamped};
-use crate::words::{IoContext as _, Result};
+use crate::simdrive::SECTOR;
 
 const SLOTS: u64 = 256;
 const FILE: &str = "slots";

@@ -17,8 +17,8 @@ use fsure_os::{path as os_path, plain};
 
 use super::payload::{self, Content};
 use super::{AckWriter, LastIntact, read};
+use crate::model::{IoContext as _, Result};
 use crate::ram::{CompareDepth, Engine, Freeze, NoTracker, OWN, SyncSchedule, recover};
-use crate::words::{IoContext as _, Result};
 
 /// The disk side.
 const DISK: &str = "disk";

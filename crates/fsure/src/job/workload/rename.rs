@@ -13,7 +13,7 @@ use fsure_os::durable::{self, Method, Names, Writer};
 
 use super::payload::{self, Content};
 use super::{AckWriter, LastIntact, read};
-use crate::words::{IoContext as _, Result};
+use crate::model::{IoContext as _, Result};
 
 /// Not a whole number of sectors, as hardly any file is.
 const FILE_SIZE: usize = 4012;

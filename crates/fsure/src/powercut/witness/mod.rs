@@ -22,7 +22,7 @@ use fsure_os::path as os_path;
 use super::messages::{Listener, Message};
 use super::protocol_records::{Opened, Run, RunQuery};
 use super::wire::{self, Kind, PATIENCE, Receiver, Secret, Sender, broken};
-use crate::words::{Clock, Error, ExitCode, IoContext as _, Result};
+use crate::model::{Clock, Error, ExitCode, IoContext as _, Result};
 
 /// Options of a witness.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::super::protocol_records::{self, Record, RunInfo, Write, run_name};
 use super::super::wire::{BODY_MAX, call};
 use super::*;
-use crate::words::Monitor;
+use crate::model::Monitor;
 
 struct Ear {
     address: SyncSender<String>,
@@ -291,7 +291,7 @@ fn without_a_token_it_listens_to_its_own_machine_only() {
         secret: None,
         clock: Clock::default(),
     };
-    let error = witness(&options, &crate::words::NullMonitor).unwrap_err();
+    let error = witness(&options, &crate::model::NullMonitor).unwrap_err();
     assert_eq!(error.exit_code(), ExitCode::Usage);
     assert!(error.to_string().starts_with("without a token"), "{error}");
 }

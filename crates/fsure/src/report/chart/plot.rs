@@ -7,8 +7,8 @@ use super::Chart;
 use super::axis::Axis;
 use super::number_format::{figure, microseconds};
 use super::svg::{Canvas, WIDTH, clipped};
+use crate::model::units;
 use crate::results::{Curve, Series};
-use crate::words::units;
 
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 262.0;

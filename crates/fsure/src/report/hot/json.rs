@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use super::{By, name_of};
 use crate::job::{Advised, Hot, Node, waited_ns};
+use crate::model::ExitCode;
 use crate::report::json::{json_path_and_bytes, line};
-use crate::words::ExitCode;
 
 /// A folder in which something was done directly: `fsync_ms` and its neighbours
 /// are its own, `below` has them with all that is below it.
@@ -98,7 +98,7 @@ fn of_node(hot: &Hot, node: &Node) -> String {
         own: Figures::of(&node.own, hot.source),
         processes: node.own_processes.len(),
         names: names(&node.own_processes),
-        advice: hot.advice_on(&node.path).map(crate::words::placement_advice::Advice::name),
+        advice: hot.advice_on(&node.path).map(crate::model::placement_advice::Advice::name),
         below: Some(Figures::of(&node.all, hot.source)),
     })
 }

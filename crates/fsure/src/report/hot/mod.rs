@@ -12,9 +12,9 @@ pub use json::{advice_lines, folder_lines, summary_line};
 
 use super::{count, figure, safe};
 use crate::job::{Advised, Hot, Node, durable_ns, waited_ns};
-use crate::words::escape;
-use crate::words::placement_advice::Advice;
-use crate::words::units::size;
+use crate::model::escape;
+use crate::model::placement_advice::Advice;
+use crate::model::units::size;
 
 /// The measure by which a folder is hot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

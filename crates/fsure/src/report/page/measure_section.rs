@@ -3,13 +3,13 @@
 use serde::Serialize;
 
 use super::{Charts, Figure};
+use crate::model::units;
 use crate::report::chart::{curve, figure, ladder, latency, microseconds, sorted, throughput};
 use crate::report::rank::{Rank, ranks};
 use crate::results::{
     Claim, Layer, Limit, Machine, Measurement, Noise, NotRun, Profile, ResultLine,
 };
 use crate::results::{Method, Rung, Series, StoredResult};
-use crate::words::units;
 
 /// A result of `speed` or `flush`.
 #[derive(Serialize)]

@@ -5,10 +5,10 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Serialize;
 
 use super::{Charts, Figure};
+use crate::model::{escape, units};
 use crate::report::chart::{Amount, amounts, figure};
 use crate::report::count;
 use crate::results::{Bar, Failure, FindingRow, Totals};
-use crate::words::{escape, units};
 
 /// A report of `verify`, `update`, `scrub` or `status`.
 #[derive(Serialize)]

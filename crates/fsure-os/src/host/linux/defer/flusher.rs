@@ -13,8 +13,8 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::page::{FAILED, OPEN, REAL};
 use super::shared::{Shared, now};
+use super::shared_page::{FAILED, OPEN, REAL};
 use super::storage::Storage;
 
 /// Number of last flushes that predict the duration of the next one.
@@ -222,7 +222,7 @@ mod tests {
     use std::sync::atomic::AtomicU64;
 
     use super::*;
-    use crate::host::linux::defer::page::{Answer, Page};
+    use crate::host::linux::defer::shared_page::{Answer, Page};
 
     const MS: u64 = 1_000_000;
     const DEVICE: u64 = 7;
@@ -300,7 +300,7 @@ mod tests {
         assert_eq!(shared.call(DEVICE, now), Answer::Acknowledged { first: false });
         assert_eq!(shared.call(DEVICE + 1, now), Answer::Real, "another file system");
         assert_eq!(shared.passed.load(SeqCst), 1);
-        shared.owner.store(super::super::page::OWNER_DIED, SeqCst);
+        shared.owner.store(super::super::shared_page::OWNER_DIED, SeqCst);
         assert_eq!(shared.call(DEVICE, now), Answer::Real, "nobody would flush");
         shared.owner.store(1, SeqCst);
         shared.become_(REAL);
@@ -418,7 +418,7 @@ mod tests {
         let shared = Arc::new(page(1_000));
         let own_page = Arc::clone(&shared);
         std::thread::spawn(move || own(&own_page)).join().unwrap();
-        assert_ne!(shared.owner.load(SeqCst) & super::super::page::OWNER_DIED, 0);
+        assert_ne!(shared.owner.load(SeqCst) & super::super::shared_page::OWNER_DIED, 0);
         assert_eq!(shared.call(DEVICE, 1), Answer::Real);
     }
 }

@@ -2,10 +2,10 @@
 //! the two ways of meeting its calls. See [`crate::defer`].
 
 mod flusher;
-mod page;
 mod program;
 mod seccomp;
 mod shared;
+mod shared_page;
 mod shim;
 mod storage;
 
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Instant;
 
-use super::relay::Relay;
+use super::signal_forward::Relay;
 use crate::defer::{Backend, Deferred, Options};
 use flusher::Flusher;
 use seccomp::Listener;

@@ -20,8 +20,8 @@ use std::time::Duration;
 use libc::{seccomp_data, seccomp_notif, seccomp_notif_resp, sock_filter, sock_fprog};
 use rustix::fs::{AtFlags, CWD, StatxFlags};
 
-use super::page::{Answer, device};
 use super::shared::{Shared, now};
+use super::shared_page::{Answer, device};
 
 #[cfg(target_arch = "x86_64")]
 const ARCHITECTURE: Option<u32> = Some(0xC000_003E);

@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 
-use super::page::{DEVICES, DIGITS, FAILED, MAGIC, Page, REAL, SEALS};
+use super::shared_page::{DEVICES, DIGITS, FAILED, MAGIC, Page, REAL, SEALS};
 
 /// The page, and the file without a name that it is in.
 pub(super) struct Shared {

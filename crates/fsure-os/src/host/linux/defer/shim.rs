@@ -137,8 +137,8 @@ mod tests {
     use std::sync::atomic::Ordering::SeqCst;
     use std::time::Duration;
 
-    use super::super::page::{FAILED, OPEN, OWNER_DIED};
     use super::super::shared::Shared;
+    use super::super::shared_page::{FAILED, OPEN, OWNER_DIED};
     use super::super::{PAGE, PRELOAD};
     use super::*;
 
@@ -221,12 +221,12 @@ mod tests {
         let magic = page.magic.swap(7, SeqCst);
         assert_eq!(met(&shim, &place, &page), 0, "of another version");
         page.magic.store(magic, SeqCst);
-        let plain = &place.to_str().unwrap()[super::super::page::DIGITS..];
+        let plain = &place.to_str().unwrap()[super::super::shared_page::DIGITS..];
         assert_eq!(met(&shim, plain.as_ref(), &page), 0, "without a number");
         // A file with the same content, which somebody could make shorter.
         let copy = folder.path().join("copy");
         std::fs::copy(plain, &copy).unwrap();
-        let mut named = place.to_str().unwrap()[..super::super::page::DIGITS].to_owned();
+        let mut named = place.to_str().unwrap()[..super::super::shared_page::DIGITS].to_owned();
         named.push_str(copy.to_str().unwrap());
         let before = std::fs::read(&copy).unwrap();
         assert_eq!(met(&shim, named.as_ref(), &page), 0);

@@ -9,9 +9,9 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, IFlags, Mode, OFlags, StatVfsMountFlags, StatxFlags};
 
-use super::page;
+use super::shared_page;
 use crate::defer::Mounted;
-use crate::host::linux::mount;
+use crate::host::linux::mountinfo;
 use crate::stack::Stack;
 
 /// `FS_ENCRYPT_FL`, which rustix has no name for.
@@ -35,9 +35,9 @@ impl Storage {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let open = rustix::fs::open(folder, flags, Mode::empty())?;
         let stat = rustix::fs::statx(&open, c"", AtFlags::EMPTY_PATH, StatxFlags::TYPE)?;
-        let is_xfs = mount::at(open.as_fd())?.kind == "xfs";
+        let is_xfs = mountinfo::at(open.as_fd())?.kind == "xfs";
         let file = if is_xfs { Some(nameless(folder)?) } else { None };
-        let device = page::device(stat.stx_mode, stat.stx_dev_major, stat.stx_dev_minor);
+        let device = shared_page::device(stat.stx_mode, stat.stx_dev_major, stat.stx_dev_minor);
         let is_read_only = is_read_only(&open)?;
         Ok(Self { folder: open, device, file, is_read_only })
     }
@@ -76,7 +76,7 @@ fn nameless(folder: &Path) -> io::Result<File> {
 pub(crate) fn mount_of(folder: &Path) -> io::Result<Mounted> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let open = rustix::fs::open(folder, flags, Mode::empty())?;
-    let mount = mount::at(open.as_fd())?;
+    let mount = mountinfo::at(open.as_fd())?;
     let mut options: Vec<String> = mount.all_options().split(',').map(str::to_owned).collect();
     if mount.kind == "ext4" {
         // The mount table leaves out what is the default of this very file system

@@ -11,7 +11,7 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::mount::{MountFlags, mount};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
-use super::space::receive;
+use super::namespace::receive;
 
 /// The kind of a mount, as the mount table names it.
 #[derive(Clone, Copy, Debug)]

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::Pid;
 
-use super::space::{in_child, wait_for};
+use super::namespace::{in_child, wait_for};
 
 #[derive(Debug)]
 pub(super) struct Guard {

@@ -3,9 +3,9 @@
 
 mod copy;
 mod fuse;
+mod global_mount;
 mod guard;
-mod public;
-mod space;
+mod namespace;
 mod view;
 
 use std::fmt;
@@ -20,9 +20,9 @@ use fuser::{BackgroundSession, Config, Session, SessionACL};
 use crate::files::{Clocked, VirtualFs};
 pub(crate) use copy::copy_out;
 pub(super) use fuse::{Kind, mount_by_right};
+pub(super) use global_mount::{Public, require_unused};
 pub(super) use guard::keep_only;
-pub(super) use public::{Public, require_unused};
-use space::{Space, enter};
+use namespace::{Space, enter};
 use view::View;
 
 const REMEDY: &str = "a front needs /dev/fuse, and root, or user name spaces and a /dev/fuse that \

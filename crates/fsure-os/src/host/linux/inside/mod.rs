@@ -1,6 +1,6 @@
 //! A command in name spaces of its own. See [`crate::inside`].
 
-mod first;
+mod init;
 
 use std::ffi::OsString;
 use std::io::{self, IoSliceMut};
@@ -25,11 +25,11 @@ use rustix::process::{
 };
 use rustix::termios::{isatty, tcgetpgrp, tcsetpgrp};
 
-use super::ready;
-use super::relay::Relay;
+use super::poll;
+use super::signal_forward::Relay;
 use crate::inside::{Ended, Overlay};
-use first::{Plan, Word};
-pub(super) use first::{copy, put};
+use init::{Plan, Word};
+pub(super) use init::{copy, put};
 
 /// Maximum delay until a job takes the terminal that a shell has given it.
 const LOOK: Duration = Duration::from_millis(100);
@@ -67,7 +67,7 @@ impl MountSandbox {
         let (words, firsts) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
         let not_its: Vec<_> =
             disks.iter().map(OwnedFd::as_raw_fd).chain([words.as_raw_fd()]).collect();
-        let first = first::start(&plan, &firsts, &not_its)?;
+        let first = init::start(&plan, &firsts, &not_its)?;
         drop(firsts);
         let alive = pidfd_open(first, PidfdFlags::empty())?;
         let [is_kept, is_in_front] = [false, has_terminal].map(AtomicBool::new);
@@ -95,7 +95,7 @@ impl MountSandbox {
             }
         }
         match Word::read(&word[..got.bytes]) {
-            Some(Word::Failed { step, errno }) => Err(first::failure(step, errno)),
+            Some(Word::Failed { step, errno }) => Err(init::failure(step, errno)),
             _ => Err(io::Error::other("the first process has ended")),
         }
     }
@@ -153,7 +153,7 @@ impl MountSandbox {
             match self.hear()? {
                 Some(Word::Stopped) => self.stop()?,
                 Some(Word::Ended { status }) => return Ok(ended(status)),
-                Some(Word::Failed { step, errno }) => return Err(first::failure(step, errno)),
+                Some(Word::Failed { step, errno }) => return Err(init::failure(step, errno)),
                 Some(Word::Begin | Word::Continue { .. }) => {}
                 // It was killed, and all with it.
                 None => return Ok(Ended::Signal(libc::SIGKILL)),
@@ -167,7 +167,7 @@ impl MountSandbox {
             // Nobody tells a job that it is in front again.
             while self.has_terminal
                 && !self.is_in_front.load(SeqCst)
-                && !ready::is_readable(&self.words, LOOK)?
+                && !poll::is_readable(&self.words, LOOK)?
             {
                 self.come_to_front()?;
             }
@@ -295,7 +295,7 @@ impl Alive {
     }
 
     pub(crate) fn has_ended(&self, at_most: Duration) -> io::Result<bool> {
-        ready::is_readable(&self.0, at_most)
+        poll::is_readable(&self.0, at_most)
     }
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init};
 
-use super::mount::{self, Mount};
+use super::mountinfo::{self, Mount};
 use crate::buffer::Buffer;
 use crate::loop_device::{LoopError, Reliance};
 pub(super) use settings::file_of;
@@ -167,7 +167,7 @@ impl Attached {
     /// Mounts of the device that this process sees.
     fn mounts(&self) -> io::Result<Vec<Mount>> {
         let node = self.node.to_string_lossy();
-        Ok(mount::all()?.into_iter().filter(|mount| mount.source == node).collect())
+        Ok(mountinfo::all()?.into_iter().filter(|mount| mount.source == node).collect())
     }
 }
 

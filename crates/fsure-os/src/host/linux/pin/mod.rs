@@ -22,7 +22,7 @@ use rustix::process::Resource;
 
 use self::mapping::{Mapping, Trouble};
 use super::folder::open_in_one_piece;
-use super::ready;
+use super::poll;
 use crate::pin::{Held, Refused};
 
 /// Events that change the names in a folder, or the length of a file in it.
@@ -161,7 +161,7 @@ impl Pin {
     /// Waits until something changes in the folder, and no longer than that: says
     /// whether it did.
     pub fn wait(&mut self, longest: Duration) -> io::Result<bool> {
-        ready::is_readable(&self.queue, longest)?;
+        poll::is_readable(&self.queue, longest)?;
         self.collect()?;
         Ok(!self.changed.is_empty())
     }

@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
 use super::super::loop_device;
-use super::super::mount::unescape_bytes;
+use super::super::mountinfo::unescape_bytes;
 use super::holders::{entries, identity};
 
 /// Files for which `is_meant`, given the number of the file system and the inode, that a

@@ -1,11 +1,11 @@
 //! Mounts that are made where nobody sees them and put in their place at one
 //! stroke. See [`crate::ramfs`].
 
+mod alternate_paths;
 mod disks;
 mod holders;
 mod survey;
 mod table;
-mod ways;
 mod zram;
 
 use std::fmt::Display;
@@ -22,12 +22,12 @@ use rustix::mount::{
     fsconfig_set_string, fsmount, fsopen, fspick, mount_change, move_mount, open_tree,
 };
 
+pub use alternate_paths::ways;
 pub use disks::block_devices_on;
 pub(super) use holders::living;
 pub use holders::{holders, holders_of_mounts, mounted_elsewhere, writable_elsewhere};
 pub use survey::survey;
 pub use table::{mount_at, mounts};
-pub use ways::ways;
 pub use zram::{add_zram, can_make_xfs, is_xfs_of, make_xfs, remove_zram};
 
 use crate::ramfs::{Ram, Room};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, StatxFlags};
 
-use super::super::mount::unescape_bytes;
+use super::super::mountinfo::unescape_bytes;
 use crate::ramfs::Mounted;
 
 /// Lists the mounts that a process sees; `None` means this process. A mount over another

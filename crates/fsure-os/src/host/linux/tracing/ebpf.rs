@@ -15,8 +15,8 @@ use aya::maps::{Array, HashMap as KernelMap, MapData, MapError, RingBuf};
 use aya::programs::{BtfTracePoint, ProgramError};
 use aya::{Btf, Ebpf, EbpfLoader, Pod};
 
-use super::names::{Key, Name, Namer};
-use super::{Folders, calls};
+use super::path_resolver::{Key, Name, Namer};
+use super::{Folders, syscalls};
 use crate::tracing::{Counts, Process, TraceReport};
 
 /// `struct counts` of `hot.bpf.c`.
@@ -205,7 +205,7 @@ fn load(types: &Btf, rooms: &[(&str, u32)]) -> io::Result<Ebpf> {
     // Before Linux 5.11 maps count as locked memory, of which 64 KiB are free.
     let all = rustix::process::Rlimit { current: None, maximum: None };
     let _ = rustix::process::setrlimit(rustix::process::Resource::Memlock, all);
-    let operations = calls::table();
+    let operations = syscalls::table();
     // No program has the number 0.
     let (own, page) = (own_process().unwrap_or(0), rustix::param::page_size() as u32);
     let (direct, synced) = (libc::O_DIRECT as u32, libc::O_DSYNC as u32);

@@ -1,12 +1,12 @@
 //! Traces the operations of all programs on folders, on Linux: with eBPF, or with fanotify
 //! if eBPF is not available.
 
-mod calls;
 mod ebpf;
-mod names;
-mod notify;
+mod fanotify_source;
+mod path_resolver;
 #[cfg(test)]
 mod room_tests;
+mod syscalls;
 #[cfg(test)]
 mod tests;
 
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ebpf::Kernel;
-use notify::Notify;
+use fanotify_source::Notify;
 
 use crate::tracing::{Counts, Folder, Process, Source, TraceReport, TracedFolder};
 

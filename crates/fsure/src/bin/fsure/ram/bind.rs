@@ -10,8 +10,8 @@ use fsure::job::ram::{
     Backend, Bind, BindPlan, CallerContext, DaemonEvent, FolderStatus, Registry, SelfExec,
     SupervisorConfig, WorkerConfig, keep, prepare, status, work,
 };
+use fsure::model::{ExitCode, Result, units};
 use fsure::report::ram as report;
-use fsure::words::{ExitCode, Result, units};
 use fsure_os::daemon;
 
 use super::super::OutputArgs;

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use fsure::job;
+use fsure::model::{ExitCode, Result, units};
 use fsure::report::disk as report;
-use fsure::words::{ExitCode, Result, units};
 
 use super::super::OutputArgs;
 use super::super::screen::Screen;

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use fsure::job::doctor;
+use fsure::model::{ExitCode, Result};
 use fsure::report::doctor as report;
-use fsure::words::{ExitCode, Result};
 
 use super::super::screen::Screen;
 use super::super::{OutputArgs, user_dirs};

@@ -21,7 +21,7 @@ use fsure::job::ram::{
     CallerContext, DaemonEvent, LASTING, RUNTIME, Registry, Request, Response, SelfExec,
     UnbindReport, request,
 };
-use fsure::words::{ExitCode, IoContext as _, Result};
+use fsure::model::{ExitCode, IoContext as _, Result};
 
 use super::OutputArgs;
 use super::screen::Screen;

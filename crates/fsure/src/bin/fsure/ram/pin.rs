@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use clap::Args;
 use fsure::job::{self, ReleaseReason};
+use fsure::model::{Error, ExitCode, IoContext as _, Result};
 use fsure::report::pin as report;
-use fsure::words::{Error, ExitCode, IoContext as _, Result};
 use fsure_os::daemon::{DetachedProcess, begun, terminate};
 use signal_hook::consts::SIGINT;
 

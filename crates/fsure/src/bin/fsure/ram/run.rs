@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 use fsure::job::ram::run::{KeepOptions, RunOptions, RunOutcome, SyncerEvent, keep, run as job};
-use fsure::words::{Error, ExitCode, Result};
+use fsure::model::{Error, ExitCode, Result};
 use fsure_os::family::{Ended, NOT_STARTED};
 
 use super::super::screen::Screen;

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use fsure::job::ram::status;
+use fsure::model::{ExitCode, Result};
 use fsure::report::ram as report;
-use fsure::words::{ExitCode, Result};
 
 use super::super::OutputArgs;
 use super::super::screen::Screen;

@@ -2,8 +2,8 @@
 
 use clap::Args;
 use fsure::job::ram::{Request, Response};
+use fsure::model::{ExitCode, Result};
 use fsure::report::ram as report;
-use fsure::words::{ExitCode, Result};
 
 use super::super::OutputArgs;
 use super::super::screen::Screen;

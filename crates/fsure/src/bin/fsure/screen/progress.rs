@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
+use fsure::model::{Progress, RelPath, units};
 use fsure::report::{count, safe};
-use fsure::words::{Progress, RelPath, units};
 
 /// The state that the progress of one root is measured by.
 pub(super) struct Meter {

@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use fsure::words::{ExitCode, Monitor};
+use fsure::model::{ExitCode, Monitor};
 
 use super::{Screen, locked};
 

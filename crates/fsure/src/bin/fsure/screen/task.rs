@@ -3,9 +3,9 @@
 use std::io::Write as _;
 use std::sync::Mutex;
 
+use fsure::model::{ExitCode, Finding, HealResult, Monitor, Progress, RelPath};
 use fsure::report::fold::Folding;
 use fsure::report::{RootPaths, heal, json, text};
-use fsure::words::{ExitCode, Finding, HealResult, Monitor, Progress, RelPath};
 
 use super::progress::{Meter, live_line, plain_line};
 use super::{Live, Screen, locked};

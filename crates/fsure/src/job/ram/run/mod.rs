@@ -20,7 +20,7 @@ use fsure_os::inside::{Ended, MountSandbox, Overlay};
 pub use syncer::{KeepOptions, SyncerEvent, keep};
 
 use super::client::check_loss;
-use crate::words::{Error, IoContext as _, Result};
+use crate::model::{Error, IoContext as _, Result};
 
 /// Options of [`run`]: the command and its folders.
 #[derive(Clone, Debug)]

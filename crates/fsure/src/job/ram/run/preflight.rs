@@ -10,8 +10,8 @@ use fsure_os::ramfs::{AlternatePaths, HoldKind, is_kin};
 
 use super::super::preflight::{Plan, gather, judge};
 use super::super::registry::Registry;
+use crate::model::{Error, IoContext as _, RelPath, Result};
 use crate::ram::{Recovered, recover};
-use crate::words::{Error, IoContext as _, RelPath, Result};
 
 /// Returns the plan for each folder. Fails with the reason at the first one that is
 /// refused.

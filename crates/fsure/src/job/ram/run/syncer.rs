@@ -16,11 +16,11 @@ use super::super::change_tracker::ChangeTracker;
 use super::super::others::{LastCount, Others};
 use super::super::registry::Registry;
 use super::super::size::{Following, each_interval};
+use crate::model::{Error, ExitCode, IoContext as _, RelPath, Result};
 use crate::ram::{
     CompareDepth, DifferenceKind, Engine, Generation, NoTracker, SideDifference, SyncSchedule,
     recover,
 };
-use crate::words::{Error, ExitCode, IoContext as _, RelPath, Result};
 
 /// Options of a keeper.
 #[derive(Clone, Debug)]
