@@ -53,7 +53,7 @@ impl DerefMut for Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // SAFETY: exactly what `new` mapped, used by nobody after this.
+        // SAFETY: exactly what `new` mapped, used by no thread after this.
         unsafe { memory::unmap(self.start, self.capacity) };
     }
 }

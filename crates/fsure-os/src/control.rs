@@ -43,8 +43,8 @@ impl Control {
 }
 
 /// Asks a program at its socket, and waits for the answer: however long it takes
-/// where there is no `longest`, else fails with `TimedOut` when nothing was heard for
-/// so long. Fails with `ConnectionRefused` or `NotFound` where nobody listens.
+/// if there is no `longest`, else fails with `TimedOut` when nothing was heard for
+/// so long. Fails with `ConnectionRefused` or `NotFound` if no program listens.
 pub fn ask(name: &Path, line: &str, longest: Option<Duration>) -> io::Result<String> {
     host::control::ask(name, line, longest)
 }

@@ -2,7 +2,7 @@
 //! they say to those that look after them.
 //!
 //! A process is known by its number and the time it began: its number alone is
-//! somebody else's some day.
+//! another process's some day.
 //!
 //! Linux only; elsewhere all fails with `Unsupported`.
 

@@ -2,8 +2,8 @@
 //! named after: `sync_all` of the standard library is another call on each
 //! system, and which one it was is what a measurement is about.
 //!
-//! Files are made anew and never opened where something has the name: whoever
-//! measures writes over nobody's data.
+//! Files are made anew and never opened if something has the name: a measurement
+//! writes over no data of the user or of another program.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -242,7 +242,7 @@ impl DurableFolder {
 
 impl Drop for DurableFolder {
     fn drop(&mut self) {
-        // Where that fails, there is nobody left to tell.
+        // If that fails, there is no caller left to tell.
         let _ = std::fs::remove_dir_all(&self.path);
     }
 }

@@ -260,8 +260,8 @@ impl<F> Clocked<F> {
 }
 
 /// A file system that is being served in a folder, until this is dropped: then
-/// nobody sees it any more, and who has something of it open gets errors, of one
-/// that all have seen when this process ends at the latest.
+/// no process sees it any more. A process that has something of it open gets errors; if
+/// all processes have seen the file system, when this process ends at the latest.
 #[derive(Debug)]
 pub struct ServedFs(host::files::ServedFs);
 

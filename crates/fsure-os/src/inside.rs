@@ -1,17 +1,17 @@
-//! A command that sees folders in memory in the place of folders on a disk, and
-//! nobody else does. It needs no root: where we may not mount, we have a user name
-//! space of our own, in which the command is who it was.
+//! A command that sees folders in memory in the place of folders on a disk, and no
+//! process outside does. It needs no root: if this process is not permitted to mount, it
+//! makes a user name space, in which the command is the user that it was.
 //!
 //! ```text
-//! we                        the process that the user sees
-//!  ├─ first                 process 1 of a process name space; dies with us
+//! this process              the process that the user sees
+//!  ├─ first                 process 1 of a process name space; dies with this process
 //!  │   └─ the command       ... and all that it starts, which die with the first
-//!  └─ a keeper              outlives us: holds both sides by descriptor
+//!  └─ a keeper              outlives this process: holds both sides by descriptor
 //! ```
 //!
 //! The mounts are gone with the first process, and what was in memory with the last
 //! descriptor of it. So a keeper that finds the first process ended has both sides
-//! for itself: nobody writes any more. Ctrl-C and Ctrl-Z are the command's.
+//! for itself: no process writes any more. Ctrl-C and Ctrl-Z are the command's.
 //!
 //! Linux only; elsewhere [`MountSandbox::enter`] fails with `Unsupported`.
 

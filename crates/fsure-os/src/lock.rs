@@ -43,8 +43,8 @@ const LONGEST: usize = MARK.len() + 10;
 /// Tries to lock the file at `path`, which is made where it does not exist
 /// and stays behind afterwards.
 ///
-/// A tree may come from anybody: the file is not opened through a link, and
-/// one that is not ours is refused with `InvalidData`.
+/// A tree can come from any user: the file is not opened through a link, and
+/// one that is not a lock file of fsure is refused with `InvalidData`.
 pub fn try_lock(path: &Path) -> io::Result<Attempt> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
@@ -52,8 +52,8 @@ pub fn try_lock(path: &Path) -> io::Result<Attempt> {
     take(file, path, &|| stat_path(path).map(|there| there.inode).ok())
 }
 
-/// As [`try_lock`], of a path in a folder: no part of it is a link, whoever changes
-/// it meanwhile.
+/// Does the same as [`try_lock`] for a path in a folder: no part of it is a link,
+/// whichever process changes it meanwhile.
 pub fn attempt_in(side: &Side, path: &str) -> io::Result<Attempt> {
     let file = side.open_or_create(path.as_bytes())?;
     take(file, Path::new(path), &|| side.facts(path.as_bytes()).map(|there| there.inode).ok())

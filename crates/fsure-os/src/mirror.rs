@@ -3,8 +3,8 @@
 //!
 //! A side is held by its descriptor and nothing below it is reached through a
 //! link: a RAM folder belongs to its users, who may put a link in the place of a
-//! folder at any moment, and the one who copies is root. The descriptor also leads
-//! to what is covered by a mount, and to a mount that nobody else can see yet.
+//! folder at any moment, and the process that copies is root. The descriptor also leads
+//! to what is covered by a mount, and to a mount that no other process can see yet.
 //!
 //! Linux only; elsewhere [`Side::open`] fails with `Unsupported`.
 

@@ -1,4 +1,4 @@
-//! Mounts of our own that nobody else sees, and that are gone with the process,
+//! Mounts of this process that no other process sees, and that are gone with this one,
 //! however it ends.
 //!
 //! A mount namespace belongs to a thread and to those that it starts. So one

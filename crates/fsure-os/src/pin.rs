@@ -174,7 +174,7 @@ mod tests {
         }
     }
 
-    /// As somebody to whom the file system does not open everything.
+    /// Does `work` as a user to whom the file system does not open everything.
     fn as_nobody<T>(work: impl FnOnce() -> T) -> T {
         let become_user = |user: libc::uid_t| {
             // SAFETY: a call with a number, which is about this thread alone.

@@ -1,5 +1,5 @@
 //! Plain files that the user names outside any tree: lists to be read, and
-//! lists to be written so that nobody ever finds half of one.
+//! lists to be written so that no process ever finds half of one.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};

@@ -14,7 +14,7 @@ use super::*;
 use crate::host::did_not_run;
 use crate::mirror::Side;
 
-/// Runs a test where nobody sees what it mounts. Says so where it cannot.
+/// Runs a test where no other process sees what it mounts. Says so if it cannot.
 fn alone(name: &'static str, test: fn(&Path)) {
     let thread = std::thread::spawn(move || {
         // SAFETY: the thread is the test's own, and no descriptors are unshared.

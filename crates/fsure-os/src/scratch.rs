@@ -293,7 +293,7 @@ mod tests {
         symlink(outside.path(), scratch.path().join("link")).unwrap();
         symlink(outside.path().join("precious"), scratch.path().join("file")).unwrap();
         drop(scratch);
-        // Nor by the sweep: a link in the place of a folder is nobody's.
+        // Nor by the sweep: a link in the place of a folder belongs to no process.
         let planted = folder.path().join(format!("{PREFIX}77-0123456789abcdef"));
         symlink(outside.path(), &planted).unwrap();
         drop(Scratch::create(folder.path(), None).unwrap());

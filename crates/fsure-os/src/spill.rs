@@ -1,5 +1,5 @@
-//! Files without a name, for what is too much for memory. Nobody else can open
-//! one, and it is gone with the last who holds it, however that ends.
+//! Files without a name, for what is too much for memory. No other process can open
+//! one, and it is gone with the last process that holds it, however that ends.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write as _};

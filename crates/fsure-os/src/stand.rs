@@ -1,6 +1,6 @@
-//! A real file system on a disk of ours, where nobody else sees it: made by
-//! `mkfs`, mounted by `mount` from the file that FUSE shows, and used by
-//! programs that end with it ([`crate::family`]).
+//! A real file system on a disk of this process, where no process outside its mount
+//! namespace sees it: made by `mkfs`, mounted by `mount` from the file that FUSE shows,
+//! and used by programs that end with it ([`crate::family`]).
 //!
 //! Between the file and the mount is a loop device, which other processes can change
 //! ([`crate::loop_device`]). So a write and a flush have to arrive at the disk before it

@@ -1,10 +1,10 @@
 //! A file system made to hold still: its writers wait, and what is read from it is of
 //! one moment. Only one with a device can (xfs, ext4, btrfs), a folder in memory not.
 //!
-//! Whoever freezes a file system and dies leaves every program that writes to it
+//! A process that freezes a file system and dies leaves every program that writes to it
 //! waiting for ever. So a guard process is there before anything is frozen: it thaws
-//! when we have ended, in whatever way. What was left frozen without one is thawed by
-//! [`FreezeGuard::of`], and by [`thaw`].
+//! when this process has ended, in whatever way. What was left frozen without a guard is
+//! thawed by [`FreezeGuard::of`], and by [`thaw`].
 //!
 //! Linux only; elsewhere [`FreezeGuard::of`] fails with `Unsupported`.
 
@@ -20,8 +20,8 @@ pub struct FreezeGuard(host::still::FreezeGuard);
 impl FreezeGuard {
     /// The file system of a folder, thawed if it is frozen, and a guard for it. Waits
     /// until the guard of one before it has ended, which has the same file locked: one
-    /// that nobody else can open, and that is made where it is not there. Fails with
-    /// `TimedOut` where it stays locked.
+    /// that no other user can open, and that is made if it is not there. Fails with
+    /// `TimedOut` if it stays locked.
     pub fn of(folder: &Path, lock: &Path) -> io::Result<Self> {
         host::still::FreezeGuard::of(folder, lock).map(Self)
     }

@@ -1,5 +1,5 @@
-//! Files that somebody writes to while they are read. What was read is then no
-//! content that ever was: the verdict is `busy` and not damage, and nothing of
+//! Files that another process writes to while they are read. What was read then is
+//! not a content that ever was: the verdict is `busy` and not damage, and nothing of
 //! it is recorded. When the writer is done, all is as usual.
 #![cfg(target_os = "linux")]
 

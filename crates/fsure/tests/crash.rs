@@ -1,6 +1,6 @@
 //! `fsure crash` as its users meet it: an honest drive keeps what was
-//! acknowledged, a lying one does not, and nothing is left behind, whoever ends
-//! it and how.
+//! acknowledged, a lying one does not, and nothing is left behind, whichever process
+//! ends it and how.
 #![cfg(target_os = "linux")]
 
 mod support;

@@ -1,5 +1,5 @@
-//! `fsure crash --serve`: a drive that other programs use, and what is asked of it
-//! on its socket, whoever asks.
+//! `fsure crash --serve`: a drive that other programs use, and what any client asks of
+//! it on its socket.
 #![cfg(target_os = "linux")]
 
 mod support;
@@ -308,8 +308,8 @@ fn a_folder_is_cut_into_a_folder() {
         at("left").display()
     ));
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
-    // The folder 'sub' was synced after it was made, what is in it was not; and nobody's
-    // file comes to run in the name of who asked for the cut.
+    // The folder 'sub' was synced after it was made, what is in it was not. No
+    // user's file comes to run in the name of the user who asked for the cut.
     assert_eq!(listed, "again\nhole\nkept\nlink\nlost\nsub\nkept\nkept\n2 640\n9437184\n");
     assert_eq!(std::fs::read_dir(at("left/sub")).unwrap().count(), 0);
     let twice = serving.ask(&cut("none", &at("left")));

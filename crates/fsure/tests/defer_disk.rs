@@ -344,8 +344,8 @@ fn nothing_is_acknowledged_into_the_void() {
     });
 }
 
-/// Daemons that go on when all is over, and what they start then: neither is answered
-/// by anybody, and nothing in their environment gets in the way.
+/// Daemons that go on when all is over, and what they start then: no process of fsure
+/// answers either, and nothing in their environment gets in the way.
 #[test]
 fn what_outlives_it_makes_real_calls() {
     undisturbed("what outlives it makes real calls", || {

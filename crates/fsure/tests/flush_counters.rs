@@ -345,7 +345,7 @@ fn where_there_is_too_little_room_nothing_is_begun() {
     assert!(error.to_string().contains("/none"), "{error}");
 }
 
-/// Somebody else fills the disk while it is measured.
+/// Fills the disk while it is measured, as another process would.
 #[test]
 fn a_disk_that_fills_up_ends_the_run_with_its_place_and_leaves_nothing() {
     let image = or_skip("flush on a disk that fills up", Image::new(&EXT4, 64));

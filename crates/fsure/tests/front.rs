@@ -1,5 +1,5 @@
-//! A folder that is served by us and cut while real programs use it, as root and
-//! as a user who is nobody.
+//! A folder that is served by fsure and cut while real programs use it, as root and
+//! as the user `nobody`.
 #![cfg(target_os = "linux")]
 
 mod support;
@@ -153,7 +153,7 @@ fn programs_lose_what_their_protocols_are_known_to_lose() {
             let lost = lying(program, look);
             assert!(lost[0] >= 5, "{program} on a liar, {}: {lost:?}", mode.name());
         }
-        // Nobody has promised the name, but a journal has nearly all of them.
+        // No sync has promised the name, but a journal has nearly all of them.
         let lost = honest(RENAME, RENAMED);
         let is_known = if mode == Mode::Strict { lost[0] >= 5 } else { lost[0] <= 1 };
         assert!(is_known, "rename without the folder, {}: {lost:?}", mode.name());
@@ -220,7 +220,7 @@ fn programs_work_in_it() {
     }
 }
 
-/// Nobody else sees the folder, and nothing of it is left.
+/// No process sees the folder but those that are started in it, and nothing of it is left.
 #[test]
 fn nobody_else_sees_it_and_nothing_is_left() {
     const TEST: &str = "nobody_else_sees_it_and_nothing_is_left";
@@ -241,8 +241,8 @@ fn nobody_else_sees_it_and_nothing_is_left() {
     assert_eq!(std::fs::read_dir(temp.path()).unwrap().count(), 0);
 }
 
-/// All of it again, as a user who is nobody: in a name space in which everybody
-/// may open `/dev/fuse`, as on most systems.
+/// All of it again, as the user `nobody`: in a name space in which every user may open
+/// `/dev/fuse`, as on most systems.
 #[test]
 fn a_user_who_is_nobody_can_do_all_of_it() {
     const TEST: &str = "a_user_who_is_nobody_can_do_all_of_it";

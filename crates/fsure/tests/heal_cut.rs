@@ -1,6 +1,6 @@
 //! A heal that is cut off, by a kill, a full disk, a medium that fails or
-//! somebody who writes meanwhile: nothing that was there before is lost, and the
-//! next heal completes it.
+//! another process that writes meanwhile: nothing that was there before is lost,
+//! and the next heal completes it.
 #![cfg(target_os = "linux")]
 
 mod support;
@@ -395,7 +395,7 @@ fn a_journal_is_carried_out_unless_somebody_wrote_meanwhile() {
         }
         let place = beside.path("catalog.db.healing");
         std::fs::write(&place, &journal).unwrap();
-        // Half of it is written, or somebody wrote something else.
+        // Half of it is written, or another process wrote something else.
         old[MIB as usize..MIB as usize + 512].copy_from_slice(&whole[MIB as usize..][..512]);
         if !half {
             old[MIB as usize + 100] = 0;

@@ -143,7 +143,7 @@ fn a_journal_of_another_record_is_not_carried_out() {
     for is_recorded in [true, false] {
         let set = Setting::new(&["f", "g"]);
         let (half, journal) = set.cut_off();
-        // Somebody made the record anew, and this is what is right now.
+        // The user makes the record anew, and this is what is right now.
         set.recorded.forget();
         std::fs::remove_file(set.journal()).unwrap();
         let hidden = set.beside.path("hidden");

@@ -373,7 +373,7 @@ fn a_run_that_was_cut_off_there_is_completed() {
     std::fs::hard_link(set.tree.path("dir/f"), &kept).unwrap();
     let verdict = set.recorded.verify().verdict("dir/f");
     assert_eq!(verdict.as_deref(), Some("altered"));
-    // A name of somebody else's is still one that would be split.
+    // A name that is not fsure's own is still one that would be split.
     let other = set.beside.path("other");
     if std::fs::hard_link(set.tree.path("dir/f"), &other).is_ok() {
         let report = set.heal(&["--yes"]);

@@ -222,7 +222,7 @@ fn notifications_tell_less_and_say_so() {
     }
 }
 
-/// Somebody who may do nothing.
+/// Makes a command run as the user `nobody`, who has no rights, if the test runs as root.
 fn as_nobody(command: &mut Command) {
     use std::os::unix::process::CommandExt as _;
     if rustix::process::geteuid().is_root() {

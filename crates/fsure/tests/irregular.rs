@@ -1,5 +1,5 @@
 //! Links, FIFOs, sockets and folders where fsure keeps files of its own, as a tree by
-//! somebody else may have them: refused before anything opens them, with a way out that
+//! another user may have them: refused before anything opens them, with a way out that
 //! works as it is printed. Nothing hangs, and nothing outside of the tree is touched.
 #![cfg(target_os = "linux")]
 

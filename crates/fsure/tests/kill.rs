@@ -35,7 +35,7 @@ fn tree() -> (Tree, Recorded) {
     (tree, recorded)
 }
 
-/// Starts an update that tells little: nobody reads its pipe before it ends.
+/// Starts an update that tells little: no process reads its pipe before it ends.
 fn start(recorded: &Recorded) -> Child {
     start_with(recorded, &[], Stdio::piped())
 }
@@ -168,7 +168,7 @@ fn a_killed_update_of_a_renamed_folder_leaves_each_record_under_one_name() {
     };
     let before = digests();
     std::fs::rename(tree.path("old"), tree.path("new")).expect("rename");
-    // Tells of every file, and nobody reads it.
+    // Tells of every file, and no process reads it.
     let child = start_with(&recorded, &[], Stdio::null());
     let has_ended = || !Path::new(&format!("/proc/{}/exe", child.id())).exists();
     let count = |name: &str| {
@@ -214,7 +214,7 @@ fn a_large_file_is_not_begun_anew() {
     let (reads, killed) = (AtomicU64::new(0), Arc::new(AtomicBool::new(false)));
     let is_killed = Arc::clone(&killed);
     // One part takes a fifth of a second at least, a commit comes every second
-    // or so, and nobody gets beyond the middle before the plug is pulled.
+    // or so, and the update does not get beyond the middle before the plug is pulled.
     let meanwhile = Meanwhile::new(move |_, moment| {
         let read = reads.fetch_add((moment == Moment::Read).into(), Ordering::Relaxed);
         sleep(Duration::from_millis(if moment == Moment::Read { 3 } else { 0 }));

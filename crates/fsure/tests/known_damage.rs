@@ -145,7 +145,7 @@ fn it_ends_when_it_is_healed_accepted_or_gone() {
     drop(tree);
 }
 
-/// An edit explains its own content and not the damage before it: whoever edits
+/// An edit explains its own content and not the damage before it: a user who edits
 /// the tags of a damaged photograph keeps the damage.
 #[test]
 fn an_edit_does_not_end_it() {

@@ -160,7 +160,7 @@ fn a_conflict_is_told_and_left_until_somebody_decides() {
         );
     }
     assert_eq!(fs::read(&path).expect("read"), forged, "left as it is");
-    // The word of somebody who has not had it read settles nothing.
+    // The word of a user who has not had it read settles nothing.
     let accept = ["--accept".into(), tree.path("sub/b")];
     let report = recorded.run("update", &accept);
     assert_eq!((report.code, seen(&report).2), (6, counts(&[("conflicts", 1)])), "{report:?}");

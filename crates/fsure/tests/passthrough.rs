@@ -1,5 +1,5 @@
-//! A folder seen through FUSE is the same folder, whoever serves it, and what
-//! is said of the kernel's part in it is true.
+//! A folder seen through FUSE is the same folder, whichever server serves it, and
+//! what fsure says of the kernel's part in it is true.
 
 #![cfg(target_os = "linux")]
 

@@ -1,6 +1,6 @@
 //! `fsure powercut` over loopback, on folders that are spoilt by hand: each fault
 //! is told from the others, and neither the end of the writer nor of the witness
-//! nor anybody on the network makes a judgement wrong.
+//! nor another program on the network makes a judgement wrong.
 #![cfg(target_os = "linux")]
 
 mod support;

@@ -1,5 +1,5 @@
 //! `fsure ram bind` and all of its daemon, on a disk of the test's own and among
-//! mounts that nobody else sees.
+//! mounts that no process outside of the test sees.
 #![cfg(target_os = "linux")]
 
 mod support;

@@ -157,7 +157,7 @@ fn one_who_takes_over_goes_on_where_the_other_was() {
     write(both.ram().join("a"), "changed");
     both.brings();
     both.engine = None;
-    // Nobody synced this.
+    // No engine has synced this.
     write(both.ram().join("d/b"), "while nobody looked");
     std::fs::remove_file(both.ram().join("empty")).unwrap();
     write(both.ram().join("new"), "n");
@@ -184,7 +184,7 @@ fn of_a_log_that_grows_only_the_new_lines_are_written() {
     append();
     std::fs::File::options().write(true).open(&ram).unwrap().write_all_at(b"x", 5).unwrap();
     assert!(both.brings().written > 400_000);
-    // Appended to as another file, whose old name somebody else keeps.
+    // Appended to as another file, while the old one stays under another name.
     std::fs::hard_link(&ram, both.ram().join("old")).unwrap();
     both.brings();
     std::fs::copy(&ram, both.ram().join("new")).unwrap();
@@ -243,7 +243,7 @@ fn our_own_name_is_nobody_else_s() {
     let done = both.sync();
     assert_eq!(done.unsettled, [RelPath::from_bytes(OWN.as_bytes())]);
     assert!(!both.disk().join(OWN).join("x").exists());
-    // Nor where somebody tells of what was changed in there.
+    // Nor if a tracker tells of what was changed in there.
     let mode = |of: &Path| of.metadata().unwrap().permissions().mode();
     let (ours, below) = (both.disk().join(OWN), format!("{OWN}/below"));
     let before = mode(&ours);

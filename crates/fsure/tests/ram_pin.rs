@@ -157,7 +157,7 @@ fn folders_that_cannot_be_watched_are_refused_by_the_limit() {
     for name in ["a", "b", "c", "d"] {
         fs::create_dir(folder.path().join(name)).unwrap();
     }
-    // In a user namespace of its own the limit is nobody else's.
+    // In a user namespace of its own the limit applies to no other process.
     let script = "echo 3 > /proc/sys/user/max_inotify_watches && exec \"$0\" ram pin \"$1\"";
     let output = Command::new("unshare")
         .args(["--user", "--map-root-user", "sh", "-c", script, env!("CARGO_BIN_EXE_fsure")])

@@ -39,7 +39,7 @@ fn a_folder_that_is_moved_is_kept_where_it_is_by_then() {
         let run = ram(&["bind"], &old);
         assert!(run.code == 2 && run.stderr.contains("by now"), "{run:?}");
         fs::remove_dir(&old).and_then(|()| fs::remove_dir(&one)).expect("remove");
-        // Moved while nobody keeps it.
+        // Moved while no process keeps it.
         kill_daemons();
         fs::write(new.join("file"), "last").expect("write");
         fs::rename(&other, &one).expect("rename");
@@ -103,7 +103,7 @@ fn a_daemon_that_cannot_take_over_is_not_said_to_keep_it() {
     alone("a_daemon_that_cannot_take_over_is_not_said_to_keep_it", 64, |disk| {
         let folder = disk.folder();
         bind(&folder);
-        // Whoever takes it over would have to lay hands on what is not ours.
+        // A daemon that takes it over would have to lay hands on what is not fsure's.
         let own = home().join("disk/.fsure-ram");
         sh(&format!("chmod 777 {}", own.display()));
         kill(&[process("worker", 0)]);

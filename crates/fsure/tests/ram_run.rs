@@ -1,5 +1,5 @@
-//! `fsure ram run`, as root and as a user who is nobody: the command sees memory,
-//! the disk gets all of it, whoever is killed.
+//! `fsure ram run`, as root and as the user `nobody`: the command sees memory, and the
+//! disk gets all of it, whichever process is killed.
 #![cfg(target_os = "linux")]
 
 mod support;
@@ -89,7 +89,7 @@ fn others_see_the_disk_and_changes_come_to_it_meanwhile() {
         {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
-        // Somebody else may not have it too, nor what is in it.
+        // A second run cannot have it too, nor what is in it.
         for folder in [place.folder(), place.folder().join("deep")] {
             let mut second = place.run_in(&[&folder], &[], "true");
             let output = second.output().unwrap();

@@ -123,7 +123,8 @@ impl Run {
             Victim::Keeper => vec![keeper],
             Victim::First => vec![first],
             Victim::Command => vec![command],
-            // The keeper first: nobody may start another or hear of the others' end.
+            // The keeper is killed first: the wrapper must not start another, and no keeper
+            // must hear of the others' end.
             Victim::All => {
                 let _ = wrapper.map(|wrapper| kill_process(wrapper, Signal::STOP));
                 let now = self.processes();

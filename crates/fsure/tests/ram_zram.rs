@@ -1,6 +1,6 @@
 //! `fsure ram bind --backend zram-xfs`: each generation is one moment, whatever is written
-//! meanwhile; whoever dies while it is frozen leaves nobody waiting; and nothing is left
-//! of the zram device, which is one of the whole machine.
+//! meanwhile. A daemon that dies while the folder is frozen leaves no writer waiting.
+//! Nothing is left of the zram device, which is one of the whole machine.
 #![cfg(target_os = "linux")]
 
 mod support;
@@ -253,7 +253,8 @@ fn databases_are_whole_after_a_crash() {
     });
 }
 
-/// Stops the worker while it holds the folder still; somebody waits to write then.
+/// Stops the worker while it holds the folder still; a thread of the test waits to write
+/// then.
 fn stop_frozen(folder: &Path, worker: u64) -> std::sync::mpsc::Receiver<()> {
     loop {
         sh(&format!("kill -STOP {worker}"));
@@ -267,7 +268,7 @@ fn stop_frozen(folder: &Path, worker: u64) -> std::sync::mpsc::Receiver<()> {
         });
         let stat = Path::new("/proc").join(name.recv().expect("a name")).join("stat");
         // On a busy machine a write may be late as well: one that is frozen sleeps where
-        // no signal wakes it, and somebody watches over the worker.
+        // no signal wakes it, and a guard process watches over the worker.
         let is_frozen = || {
             let sleeps = fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") D "));
             sleeps && guard(worker).is_some()
@@ -366,7 +367,7 @@ fn a_full_one_refuses_writers_and_goes_back_to_the_disk() {
         };
         assert_eq!(error.kind(), std::io::ErrorKind::StorageFull, "{error}");
         assert!(written > 200 << 20);
-        // The file system is well, and as long as somebody writes it stays.
+        // The file system is well. It stays as long as a process has a file open for writing.
         file.sync_all().expect("all of it is in memory");
         fs::remove_file(folder.join("one")).expect("remove");
         assert!(is_bound(&folder));
@@ -389,7 +390,7 @@ fn what_became_of_others_is_left_alone() {
         bind(&folder, "1s");
         let number = device();
         kill(&[process("keeper", 0), process("worker", 0)]);
-        // It may have been frozen: whoever thaws it then has to hear of the kill first.
+        // It may have been frozen: the guard that thaws it then has to hear of the kill first.
         let path = folder.display();
         sh(&format!("until umount {path}; do sleep 0.02; done"));
         sh(&format!("mkfs.xfs -q -f -L another {}", fsure_os::zram::node(number).display()));

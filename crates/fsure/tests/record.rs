@@ -1,7 +1,7 @@
 //! The record itself in trouble: flipped bytes, rows edited, lost or put back,
 //! a newer format. A damaged record is exit code 6 and never a damaged, new
 //! or missing file; and what cannot be believed is not written to, so that
-//! nothing is lost that somebody could still rescue.
+//! nothing is lost that the user could still rescue.
 #![cfg(target_os = "linux")]
 
 mod support;

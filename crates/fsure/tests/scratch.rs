@@ -193,7 +193,7 @@ fn the_next_run_sweeps_where_the_guard_was_killed_too() {
     wait_for(|| is_over(victim.guard));
     victim.kill();
     assert_eq!(names(folder.path()).len(), 1);
-    // What the kernel takes down by itself is down when nobody has it mounted.
+    // What the kernel takes down by itself is down when no process has it mounted.
     wait_for(|| !victim.left(folder.path()).iter().any(|left| left.starts_with("/proc")));
     drop(Scratch::create(folder.path(), None).unwrap());
     assert_eq!(names(folder.path()), Vec::<PathBuf>::new());

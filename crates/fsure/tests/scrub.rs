@@ -293,8 +293,8 @@ fn a_part_of_another_record_is_no_ok() {
     assert_eq!(report.finding("0").expect("told")["blocks"], json!([[2 * MIB, 3 * MIB]]));
 }
 
-/// Between the look at a file that is verified in part and its opening somebody
-/// rewrites what was verified.
+/// Rewrites what was verified, as another process would, between the look at a file that
+/// is verified in part and its opening.
 #[test]
 fn a_change_behind_the_back_of_a_part_is_no_ok() {
     let (tree, beside) = (Tree::new(), Tree::new());

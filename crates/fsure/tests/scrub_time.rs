@@ -1,6 +1,6 @@
 //! A scrub that has a time, by a clock that every read moves on: it ends in
 //! time, what it has read is not read again, and what takes longer than any
-//! run is said and keeps nobody else from its turn.
+//! run is said and keeps no other file from its turn.
 #![cfg(target_os = "linux")]
 
 mod support;

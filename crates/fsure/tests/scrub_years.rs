@@ -175,7 +175,7 @@ fn what_was_verified_since_is_not_due_and_a_date_in_the_future_is_none() {
     assert_eq!(scrub(FIRST_DAY + 20, 15), (FILES, FILES));
     assert_eq!(scrub(FIRST_DAY + 20, 10), (1, HUGE_MIB));
     assert_eq!(scrub(FIRST_DAY + 20, 0), (2 * FILES + 1, ALL_MIB));
-    // Whoever set the clock back has files from the future.
+    // A user who has set the clock back has files from the future.
     assert_eq!(scrub(FIRST_DAY + 19, 90), (2 * FILES + 1, ALL_MIB));
     assert_eq!(scrub(FIRST_DAY + 19, 90), (0, 0));
     // That does not keep a large one from being verified in parts.

@@ -295,7 +295,7 @@ fn what_is_not_there_is_a_wrong_command_line() {
     let (_, report) = measure(&folder.path().join("."), "void", &[here]);
     assert_eq!(report.code, 2, "{report:?}");
     assert!(report.stderr.contains("is given twice"), "{report:?}");
-    // A result that never began is in nobody's way.
+    // A result that never began is not in the way of the next attempt.
     let (saved, none) = (folder.path().join("saved"), folder.path().join("none"));
     let (_, report) = measure(&none, "void", &["--save", saved.to_str().expect("UTF-8")]);
     assert_eq!(report.code, 2, "{report:?}");

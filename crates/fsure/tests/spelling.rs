@@ -227,7 +227,7 @@ fn two_names_that_fold_together_both_stay_protected() {
     for (then, now, verdicts) in PAIRS {
         let original = Tree::new();
         let copy = Tree::new();
-        // Enough that stays for nobody to think of an unplugged disk.
+        // Enough that stays for fsure not to think of an unplugged disk.
         for number in 0..5_u64 {
             for tree in [&original, &copy] {
                 tree.write(format!("keep{number}"), content(20, number));

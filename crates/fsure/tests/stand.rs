@@ -1,5 +1,5 @@
 //! A real file system on a simulated drive: what is flushed is on the medium,
-//! a cut leaves what its kind says, and nothing is left mounted, whoever ends.
+//! a cut leaves what its kind says, and nothing is left mounted, whichever process ends.
 #![cfg(target_os = "linux")]
 
 mod support;

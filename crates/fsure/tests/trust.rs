@@ -1,6 +1,6 @@
-//! Somebody who can write the data and the catalog, and has no key, must not
+//! A forger who can write the data and the catalog, and has no key, must not
 //! get `verify --signed-by` to say 0. Each of his ways is tried here, with all
-//! seals and digests put right that anybody can compute.
+//! seals and digests put right that any program can compute.
 #![cfg(target_os = "linux")]
 
 mod support;
@@ -256,7 +256,7 @@ fn a_row_that_is_forged_meanwhile_takes_the_verdict_back() {
 #[test]
 fn a_name_that_waits_is_not_forged_meanwhile() {
     for (name, sql) in [
-        // A file that is gone: nobody would miss it.
+        // A file that is gone: `verify` would not miss it.
         ("", "DELETE FROM record WHERE path = x'61'"),
         ("", "UPDATE record SET gone_s = 1 WHERE path = x'61'"),
         // A file that came: it would be as recorded.

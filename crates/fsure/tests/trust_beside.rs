@@ -195,7 +195,7 @@ fn a_pattern_file_for_a_moment_hides_nothing() {
     assert!(outcome.signed.is_none());
 }
 
-/// By its stat it is as recorded, and nobody reads it but the walk.
+/// The pattern file is as recorded by its stat, and only the walk reads it.
 #[test]
 fn status_keeps_to_no_patterns_but_the_signed_ones() {
     let sample = Signable::new();

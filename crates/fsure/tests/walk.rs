@@ -201,7 +201,7 @@ fn holes_cost_no_reading() {
     }
     let island = blake3::hash(&tree.read("island"));
     assert_eq!(support::bytes(&recorded.row("island")["blake3"]), island.as_bytes());
-    // Zeros are zeros, whether somebody wrote them or not.
+    // Zeros are zeros, whether a program wrote them or not.
     let date = tree.mtime("island");
     file.write_all_at(&[0; 4096], 10 * MIB).expect("write zeros");
     tree.set_mtime("island", date);
@@ -217,7 +217,7 @@ fn special_files_are_counted_and_never_opened() {
         mknodat(CWD, tree.path(name), kind, Mode::RWXU, 0).expect("make a FIFO");
     }
     let _socket = std::os::unix::net::UnixListener::bind(tree.path("socket")).expect("bind");
-    // 1:5 is /dev/zero, whose end nobody would see.
+    // 1:5 is /dev/zero, whose end no reader would see.
     let zero = rustix::fs::makedev(1, 5);
     let device = mknodat(CWD, tree.path("zero"), FileType::CharacterDevice, Mode::RWXU, zero);
     let special = 3 + u64::from(device.is_ok());

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::counters::Counters;
 
-/// Nobody makes one.
+/// The counters of a device: none are ever made.
 #[derive(Debug)]
 pub(crate) struct DeviceCounters(std::convert::Infallible);
 

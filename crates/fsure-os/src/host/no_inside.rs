@@ -52,12 +52,12 @@ impl Alive {
     }
 }
 
-/// Nothing is given to anybody.
+/// Returns `None`: no keeper is given anything.
 pub(crate) fn named(_: i32) -> Option<PathBuf> {
     None
 }
 
-/// Nobody asks where nothing is covered.
+/// Returns none: no caller asks if nothing is covered.
 pub(crate) fn outputs() -> Vec<PathBuf> {
     Vec::new()
 }
@@ -66,7 +66,7 @@ pub(crate) fn enter_mounts(_: i32) -> io::Result<()> {
     unsupported()
 }
 
-/// Nobody asks where nothing is covered.
+/// Returns false: no caller asks if nothing is covered.
 pub(crate) fn knows_one_user() -> bool {
     false
 }

@@ -1,5 +1,5 @@
-//! Memory where nobody tells who has it: what there is and what is available,
-//! where one call says so.
+//! Memory on systems that do not tell which process has it: what there is and what is
+//! available, if one call says so.
 
 use crate::memory::{Group, Memory, Pressure};
 
@@ -10,7 +10,7 @@ pub(crate) fn memory() -> Memory {
     Memory { total: machine.memory_bytes, available, ..Memory::default() }
 }
 
-/// Nobody counts it.
+/// Returns `None`: the system does not count it.
 pub(crate) fn pressure() -> Option<Pressure> {
     None
 }

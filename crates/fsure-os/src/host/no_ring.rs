@@ -9,7 +9,7 @@ use crate::read::{OpenFile, ReadResult};
 /// Reads one call could carry.
 pub const RING_READS_MAX: usize = 128;
 
-/// A queue of reads, which nobody can have here.
+/// A queue of reads, which no caller can have here.
 pub enum Ring {}
 
 impl Ring {

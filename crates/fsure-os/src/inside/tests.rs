@@ -1,5 +1,5 @@
-//! A command in name spaces of its own, as whoever runs the tests: root needs no user
-//! name space, others do. They take turns, since each is a copy of this process.
+//! A command in name spaces of its own, as the user who runs the tests: root needs no user
+//! name space, other users do. They take turns, since each is a copy of this process.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -132,7 +132,7 @@ fn falls_one_rung_where_a_way_fails_in_the_middle() {
     for (fails, lacks, resident, ends_on, told) in [
         (vec![], vec![], None, Direct, Direct),
         (vec![Direct], vec![], Some(0), DontCache, DontCache),
-        // Nobody knows what was there before: then it is not called uncached.
+        // The system does not tell what was there before: then it is not called uncached.
         (vec![Direct], vec![], None, DontCache, Cached),
         (vec![Direct], vec![], Some(4096), DontCache, Cached),
         (vec![Direct, DontCache], vec![], Some(0), Dropped, Dropped),

@@ -222,7 +222,7 @@ impl Dice {
     }
 }
 
-/// One thing that a program might do; most fail, and nobody minds.
+/// Does one thing that a program might do. Most fail, which the test ignores.
 fn act(top: &Path, dice: &mut Dice, links: bool, open: &mut Option<fs::File>) {
     let (path, other) = (dice.path(top), dice.path(top));
     let number = dice.below(1 << 30).to_string();

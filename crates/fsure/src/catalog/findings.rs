@@ -25,7 +25,7 @@ impl RecheckPriority {
     pub fn of(verdict: Verdict) -> Option<Self> {
         match verdict {
             Verdict::Ok | Verdict::Touched | Verdict::Moved => None,
-            // Nobody looked, or there is no record to come back to.
+            // The run did not look at the file, or there is no record to come back to.
             Verdict::Ignored | Verdict::New => None,
             Verdict::Modified | Verdict::Reverted | Verdict::Busy => Some(Self::ByAge),
             _ => Some(Self::First),

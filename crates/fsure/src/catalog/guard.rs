@@ -1,10 +1,11 @@
 //! Files beside a catalog and below `.fsure`, looked at before anything opens it. A
-//! tree may come from anybody: behind a link of such a name lies a file of another place,
-//! which would be read, written or removed, and a FIFO keeps whoever opens it for ever.
+//! tree can come from any user: behind a link of such a name lies a file of another place,
+//! which would be read, written or removed, and a FIFO blocks the process that opens it
+//! for ever.
 //!
-//! What fsure opens itself is looked at again when it is open. SQLite opens by name: one
-//! who replaces a name between this look and SQLite's own gains a wait without end, or
-//! an error; SQLite follows no link.
+//! The files that fsure opens itself are looked at again when they are open. SQLite opens
+//! by name: a process that replaces a name between this look and SQLite's own gains a wait
+//! without end, or an error; SQLite follows no link.
 
 use std::path::Path;
 

@@ -448,8 +448,8 @@ impl Catalog {
         self.keep_crc32(&record)?;
         let row = Row::new(record, blocks, &mut self.sealer);
         self.has_changed |= before.is_none_or(|before| !claims_the_same(before, &row));
-        // A row nobody knew of is no row to replace: it would be lost, and the
-        // totals with it.
+        // A row that the caller does not know of is not replaced: it would be
+        // lost, and the totals with it.
         let sql = if before.is_some() { row::REPLACE } else { row::INSERT };
         self.write_row(sql, &row)?;
         match before {
@@ -521,8 +521,8 @@ impl Catalog {
     }
 
     /// Holds the file open for reading until [`Catalog::release`], so that many
-    /// single rows need not each take and give back its locks. Whoever wants to
-    /// write waits meanwhile.
+    /// single rows need not each take and give back its locks. Another process
+    /// that wants to write waits meanwhile.
     pub fn pin_snapshot(&mut self) -> Result<()> {
         if !self.is_writing && self.connection.is_autocommit() {
             self.connection.execute_batch("BEGIN").map_err(|e| self.blame(&e))?;

@@ -130,7 +130,7 @@ impl Import<'_> {
     }
 }
 
-/// Hears of files in the list only: the others are nobody's business here.
+/// Passes on findings about files in the list only: the user did not ask about others.
 struct ListedFilesMonitor<'a>(&'a dyn Monitor);
 
 impl Monitor for ListedFilesMonitor<'_> {

@@ -1,5 +1,5 @@
 //! `ram disk`: a plain RAM disk. What is in it is in no other place: it is made
-//! over an empty folder only, and taken away only when it is empty or somebody
+//! over an empty folder only, and taken away only when it is empty or the user
 //! says that its files may go.
 
 use std::io;
@@ -73,7 +73,7 @@ pub fn destroy_disk(what: &Path, home: &Path, discard: bool) -> Result<DestroyOu
         return Err(usage(message, "end those, or let them finish"));
     }
     if !discard {
-        // From here on nobody puts a file there that would go unseen.
+        // From here on no process puts a file there that would go unseen.
         ramdisk::set_read_only(&disk, true).map_err(|error| match error.kind() {
             io::ErrorKind::ResourceBusy => {
                 let message = format!("{shown} is in use: a file in it is open for writing");
@@ -159,7 +159,7 @@ fn free(place: &Path) -> Result<()> {
         let hint = "'fsure ram bind' puts a folder into memory with what is in it";
         return Err(usage(message, hint));
     }
-    // Where that is not told, nobody is known to be in the way.
+    // If the mount is not known, no process is known to be in the way.
     let Ok(mount) = ramfs::mount_at(place) else { return Ok(()) };
     if mount.point == place {
         let message = format!("{} is mounted on {shown} already", mount.source);

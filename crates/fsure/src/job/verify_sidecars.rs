@@ -170,7 +170,7 @@ impl Gatherer<'_> {
         let value = Node::at(&self.open.root, path.as_bytes())
             .and_then(|node| node.attribute(FILE_ATTRIBUTE));
         let carrier = match value {
-            // Whoever comes to read the file tells what is wrong with it.
+            // The run that reads the file reports what is wrong with it.
             Ok(None) | Err(_) => return Ok(()),
             Ok(Some(value)) => read_attribute(path.name(), &value),
         };

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::model::{IoContext as _, Result};
 
-/// The longest line. The longest path anybody was seen to have is 10 kB, and
+/// The longest line. The longest path that any user was seen to have is 10 kB, and
 /// mtree takes four characters for a byte.
 pub(super) const LINE_MAX: usize = 1 << 20;
 

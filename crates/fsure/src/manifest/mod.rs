@@ -4,7 +4,7 @@
 //! `docs/exchange.md` says of each form what is read, what is written and what
 //! it cannot express.
 //!
-//! A list may come from anybody. Nothing but a plain relative path gets
+//! A list can come from any user. Nothing but a plain relative path gets
 //! through to what comes after, and a line that says something else is told
 //! with its number, never dropped.
 

@@ -83,7 +83,7 @@ impl BufRead for Utf16<'_> {
                 if let Some(high) = self.high.take() {
                     self.push_alone(high);
                 }
-                // Half a unit: something is cut off, and nobody may overlook it.
+                // Half a unit: something is cut off, and the parser must not overlook it.
                 if !rest.is_empty() {
                     self.push_char(char::REPLACEMENT_CHARACTER);
                 }

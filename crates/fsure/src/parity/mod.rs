@@ -1,6 +1,6 @@
 //! Recovery data for files without a second copy: groups of shards and their
-//! Reed-Solomon code, one file for each. `docs/parity.md` is the format. What is
-//! rebuilt here is a proposal; whoever asked for it holds it against the record.
+//! Reed-Solomon code, one file for each. `docs/parity.md` is the format. Rebuilt
+//! data is a proposal: the caller compares it with the record.
 
 mod group;
 mod reed_solomon;

@@ -102,8 +102,8 @@ pub(super) fn is_too_large(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::FileTooLarge
 }
 
-/// A folder that cannot be as it is, and yet must be there for what is in it: nobody but
-/// its owner sees that until it can.
+/// Returns the entry of a folder that cannot be as it is, and yet must be there for what is
+/// in it: no user but its owner sees that until it can.
 pub(super) fn private(entry: Entry) -> Entry {
     let mut facts = entry.facts;
     facts.ownership.mode &= 0o700;

@@ -40,7 +40,7 @@ impl DiskSide {
             other => other.context("make", &own),
         };
         make(OWN)?;
-        // Whoever may write there decides what becomes of the folder.
+        // A user who can write there decides what becomes of the folder.
         let facts = side.facts(OWN.as_bytes()).context("look at", &own)?;
         let user = facts.ownership.user;
         if facts.kind == Kind::Folder && user != side_user() {

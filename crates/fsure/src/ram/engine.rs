@@ -78,9 +78,9 @@ pub struct Engine {
     /// The disk side, as far as it counts.
     pub(super) index: Index,
     pub(super) generation: u64,
-    /// Nobody has told what changed since the last generation.
+    /// True if no tracker has told what changed since the last generation.
     pub(super) is_blind: bool,
-    /// The disk side is not what the index says: somebody else has been there.
+    /// True if the disk side is not what the index says: another process has changed it.
     pub(super) is_adrift: bool,
     /// Looked at again, whatever their dates say.
     pub(super) again: BTreeSet<RelPath>,
@@ -319,9 +319,9 @@ impl Engine {
         Ok(done)
     }
 
-    /// Files of the disk side that somebody has written since they were copied into
-    /// RAM: through a descriptor that was open before. What is written there now is
-    /// seen by nobody.
+    /// Returns the files of the disk side that another process has written since they
+    /// were copied into RAM: through a descriptor that was open before. No program that
+    /// uses the folder in RAM sees what is written there now.
     pub fn files_written_behind(&mut self) -> Result<Vec<RelPath>> {
         let mut strays = Vec::new();
         for (path, then) in std::mem::take(&mut self.filled) {

@@ -26,7 +26,8 @@ pub(super) enum NameChange {
     Differs,
     /// It was written whenever it was read.
     Unsettled,
-    /// We may not read it, and nobody is told what it holds; or the disk cannot hold it.
+    /// This process has no permission to read it, and does not know what it holds; or the
+    /// disk cannot hold it.
     Denied,
 }
 

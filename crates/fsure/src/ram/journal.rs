@@ -32,7 +32,7 @@ pub(super) struct Journal {
 /// Result of applying a journal.
 #[derive(Debug, Default)]
 pub(super) struct Done {
-    /// Folders that could not be removed because somebody else put something there, and
+    /// Folders that could not be removed because another process put something there, and
     /// names whose file is not there any more.
     pub(super) kept: Vec<RelPath>,
     /// Names that were not as the last generation left them: whatever is known of the
@@ -63,7 +63,7 @@ impl Journal {
     }
 
     /// Gives it its name: when this returns, the generation is on the medium and
-    /// counts. After an error nobody knows, and it is to be done again.
+    /// counts. After an error it is not known if it counts, and the caller must do it again.
     pub(super) fn publish(&self, disk: &DiskSide) -> Result<()> {
         let path = disk.path.join(JOURNAL_NEW);
         match disk.side.rename(JOURNAL_NEW.as_bytes(), JOURNAL.as_bytes()) {
@@ -174,7 +174,7 @@ impl Journal {
         Ok(done)
     }
 
-    /// Does all of it, whether or not some of it was done before. What somebody else
+    /// Does all of it, whether or not some of it was done before. What another process
     /// has put in the way is moved to the trash: a generation that counts must be one
     /// that can be done.
     pub(super) fn do_all(&self, disk: &DiskSide) -> Result<Done> {

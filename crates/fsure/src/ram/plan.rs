@@ -10,7 +10,7 @@ use super::journal_step::JournalStep;
 use super::stage::{Staged, StagedKind};
 use crate::model::{RelPath, Result};
 
-/// A generation that removes more files than this is one that somebody may regret.
+/// A generation that removes more files than this is one that the user might regret.
 const REMOVED_MAX: usize = 1000;
 /// So is one that removes more than half of at least this many.
 const FEW: usize = 10;

@@ -36,7 +36,7 @@ pub enum Recovered {
         generation: u64,
         /// Changes.
         steps: usize,
-        /// Names that somebody else had changed meanwhile: what was in the way is in
+        /// Names that another process had changed meanwhile: what was in the way is in
         /// the trash.
         changed_outside: Vec<crate::model::RelPath>,
     },
@@ -174,7 +174,7 @@ mod tests {
         }
     }
 
-    /// Changes in RAM, and others on the disk side by somebody who sees that.
+    /// Makes changes in RAM, and others on the disk side, as a process does that sees it.
     fn both_change(inside: &dyn Fn(&Path), outside: &dyn Fn(&Path)) {
         let folder = tempfile::tempdir().unwrap();
         let Some((mut engine, disk, ram)) = filled(folder.path()) else { return };
@@ -258,7 +258,7 @@ mod tests {
         assert_eq!(engine.verify().unwrap(), []);
     }
 
-    /// Shows something only where it is run by somebody who is not root.
+    /// Shows something only if it is run by a user other than root.
     #[test]
     fn what_is_appended_and_then_protected_can_be_done_again() {
         use std::fs;

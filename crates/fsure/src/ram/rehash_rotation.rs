@@ -38,7 +38,7 @@ impl RehashRotation {
         let mut behind = index.behind(&self.at);
         loop {
             let Some((path, entry)) = behind.next() else {
-                // From the beginning next time: nobody has two turns at once.
+                // From the beginning next time: no file has two turns at once.
                 self.at = RelPath::root();
                 return taken;
             };

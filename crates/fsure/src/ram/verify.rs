@@ -110,7 +110,8 @@ pub type LookupFn<'a> =
     &'a mut dyn FnMut(&BTreeSet<RelPath>, bool) -> Result<LastGenerationEntries>;
 
 impl Comparison {
-    /// Fails once it is stopped; whoever answers [`LookupFn`] looks, too, while it waits.
+    /// Fails once it is stopped. The caller that answers [`LookupFn`] checks this, too,
+    /// while it waits.
     pub fn go_on(&self) -> Result<()> {
         match self.stop.load(Ordering::Relaxed) {
             false => Ok(()),
@@ -266,7 +267,7 @@ mod tests {
         };
         let only_c = |_: &Path, ram: &Path| number(ram, "d/c", 0);
         assert_eq!(compared(only_c, made_and_removed).0, []);
-        // What somebody has done to the disk side.
+        // What another process has done to the disk side.
         let stray = |disk: &Path, _: &Path| {
             fs::write(disk.join("b"), "B").unwrap();
             fs::write(disk.join("stray"), "").unwrap();

@@ -20,8 +20,8 @@ fn word(state: State) -> &'static str {
     }
 }
 
-/// One line for each, and what to do below it. Paths in them may be anybody's, so
-/// that a terminal gets none of it as it is.
+/// Returns one line for each finding, and what to do below it. Paths in them can be any
+/// user's, so that a terminal gets none of it as it is.
 pub fn text(findings: &[Finding]) -> String {
     let mut text = String::new();
     for Finding { about, state, words, remedy } in findings {

@@ -11,7 +11,7 @@ use super::excludes::{IGNORE_FILE, Patterns};
 use super::walk::{ExcludeReason, WalkBounds, WalkEvent};
 use crate::model::RelPath;
 
-/// The most a pattern file may hold, in bytes. A tree may come from anybody,
+/// Maximum size of a pattern file, in bytes. A tree can come from any user,
 /// and a megabyte of patterns takes a gigabyte of memory to match.
 const IGNORE_FILE_MAX: usize = 32 << 10;
 

@@ -1,5 +1,5 @@
 //! A forger who has read `docs/catalog.md`: he edits a catalog by SQL and puts
-//! every seal and the root digest right, as anybody can.
+//! every seal and the root digest right, as any program can.
 
 use rusqlite::Connection;
 use rusqlite::types::Value;

@@ -49,7 +49,7 @@ pub const EXT4: Format = Format {
     inline_max: 0,
 };
 
-/// ext4 that writes data to its journal first, and lets nobody read directly.
+/// ext4 that writes data to its journal first, and lets no process read directly.
 pub const EXT4_JOURNALED: Format = Format { options: "data=journal", ..EXT4 };
 
 /// ext4 as `mke2fs` makes small ones, and made them all once: inodes of 128 bytes,
@@ -211,7 +211,7 @@ impl Image {
 
 impl Drop for Image {
     fn drop(&mut self) {
-        // Whoever still uses it keeps it until they are done; the loop device
+        // Processes that still use it keep it until they are done; the loop device
         // goes with the last of them. EINVAL: it is not mounted.
         match unmount(&self.root, UnmountFlags::DETACH) {
             Ok(()) | Err(Errno::INVAL) => {}

@@ -1,4 +1,4 @@
-//! Folders for `fsure ram run`, of whoever runs the tests and of nobody.
+//! Folders for `fsure ram run`, of the user that runs the tests and of the user `nobody`.
 
 use std::fs;
 use std::io::ErrorKind;

@@ -62,7 +62,7 @@ pub fn witness(home: &Path, listen: &str) -> (Talking, String) {
     try_witness(home, listen).expect("a first line")
 }
 
-/// One where another was: somebody may have its port for a moment.
+/// Starts a witness where another was: another process may have its port for a moment.
 pub fn witness_again(home: &Path, listen: &str) -> Talking {
     loop {
         if let Some((talking, _)) = try_witness(home, listen) {

@@ -78,7 +78,7 @@ impl Both {
         self.engine().sync(&mut NoTracker, CompareDepth::Dates, None).unwrap()
     }
 
-    /// One generation, after which both are the same to whoever looks.
+    /// Brings one generation, after which both sides are the same to any program that looks.
     pub fn brings(&mut self) -> Generation {
         let done = self.sync();
         assert_eq!(view(&self.disk()), view(&self.ram()));

@@ -17,7 +17,7 @@ pub(crate) struct DeviceCounters {
     takes_forced: bool,
 }
 
-/// Volumes on RAID on partitions: deeper than anybody builds.
+/// Volumes on RAID on partitions: deeper than any user builds.
 const DEPTH_MAX: u32 = 8;
 
 impl DeviceCounters {

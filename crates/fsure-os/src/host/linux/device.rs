@@ -37,7 +37,7 @@ pub(super) fn block_devices(root: &Root, path: &[u8]) -> Vec<PathBuf> {
 }
 
 /// Disks below partitions below RAID below encryption below volumes: deeper
-/// than anybody builds, and an end where a loop device lies on itself.
+/// than any user builds, and an end if a loop device lies on itself.
 const DEPTH_MAX: u32 = 8;
 
 /// The folder in sysfs of a block device; of one that is none it does not exist.
@@ -105,7 +105,7 @@ fn btrfs_members(root: &Root, path: &[u8]) -> Vec<PathBuf> {
     std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
-/// `BTRFS_IOC_FS_INFO`, which any kernel answers to anybody, as
+/// `BTRFS_IOC_FS_INFO`, which any kernel answers to any user, as
 /// `FS_IOC_GETFSUUID` is not for a btrfs.
 fn btrfs_uuid(folder: &OwnedFd) -> Option<String> {
     /// `struct btrfs_ioctl_fs_info_args` of `linux/btrfs.h`.

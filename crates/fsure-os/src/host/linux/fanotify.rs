@@ -60,7 +60,7 @@ impl Group {
     pub(super) fn new(flags: c_uint) -> io::Result<Self> {
         let flags = libc::FAN_CLASS_NOTIF | libc::FAN_CLOEXEC | libc::FAN_NONBLOCK | flags;
         let files = (libc::O_RDONLY | libc::O_CLOEXEC).cast_unsigned();
-        // SAFETY: two numbers; what is opened is nobody else's.
+        // SAFETY: two numbers; what is opened has no other owner.
         unsafe { owned(libc::fanotify_init(flags, files)) }.map(Self)
     }
 
@@ -194,7 +194,7 @@ impl Handle {
         let flags = (flags | OFlags::CLOEXEC).bits().cast_signed();
         let root = root.as_fd().as_raw_fd();
         // SAFETY: an open file, and an aligned handle in no less room than it says, which
-        // the kernel checks; what is opened is nobody else's.
+        // the kernel checks; what is opened has no other owner.
         unsafe { owned(libc::open_by_handle_at(root, (&raw mut room).cast(), flags)) }
     }
 
@@ -213,7 +213,7 @@ impl Handle {
 }
 
 /// Goes through what stands one after the other, and ends behind what cannot be read:
-/// where the next begins nobody knows then.
+/// the program cannot know then where the next begins.
 fn each<'a, T>(
     mut bytes: &'a [u8],
     first: impl Fn(&'a [u8]) -> Option<(T, &'a [u8])>,
@@ -244,7 +244,7 @@ unsafe fn owned(descriptor: c_int) -> io::Result<OwnedFd> {
     if descriptor < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: it is open and nobody else's, as the caller says.
+    // SAFETY: it is open and has no other owner, as the caller says.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 

@@ -46,8 +46,8 @@ pub(crate) fn open_in_one_piece(
         match rustix::fs::openat2(at, &*path, flags, Mode::empty(), resolve) {
             Err(Errno::INTR) => {}
             // The tree was renamed while the kernel walked it, and its advice
-            // is to ask again (openat2(2)); or somebody holds a lease on the
-            // file, and is being asked to give it up.
+            // is to ask again (openat2(2)); or another process holds a lease on
+            // the file, and is being asked to give it up.
             Err(Errno::AGAIN) if attempts < OPEN_ATTEMPTS_MAX => {
                 attempts += 1;
                 std::thread::sleep(std::time::Duration::from_millis(attempts));

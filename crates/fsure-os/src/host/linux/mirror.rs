@@ -29,8 +29,8 @@ const LABEL: &[u8] = b"security.selinux";
 /// One side of a copy.
 pub struct Side {
     root: Root,
-    /// Its file system and its mount: what is in another is somebody else's, and covers
-    /// what is ours.
+    /// Its file system and its mount: what is in another does not belong to this side, and
+    /// covers what does.
     device: u64,
     mount: Option<u64>,
 }
@@ -300,7 +300,7 @@ impl Side {
             if !process.file_name().as_encoded_bytes().iter().all(u8::is_ascii_digit) {
                 continue;
             }
-            // One that ended meanwhile, or that is somebody else's.
+            // A process that ended meanwhile, or that is another user's.
             let Ok(maps) = std::fs::read(living(process.path()).join("maps")) else { continue };
             let lines = maps.split(|byte| *byte == b'\n');
             inodes.extend(lines.filter_map(|line| mapped_for_writing(line, number)));

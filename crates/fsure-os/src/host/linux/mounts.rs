@@ -134,7 +134,7 @@ impl Namespace {
         let gone = || io::Error::other("the thread that mounts has ended");
         let works = thread.work.lock().unwrap_or_else(PoisonError::into_inner);
         let sent = works.as_ref().ok_or_else(gone)?.send(Box::new(move || {
-            // Nobody waits any more only where the process ends.
+            // The caller waits no more only if the process ends.
             let _ = answer.send(work());
         }));
         sent.map_err(|_| gone())?;

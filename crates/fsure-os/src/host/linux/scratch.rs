@@ -10,8 +10,8 @@ pub(crate) fn boot() -> io::Result<String> {
     Ok(std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
 }
 
-/// Releases what somebody dead had. What is not there is no error; what is in
-/// use is.
+/// Releases what a dead process had. What is not there is not an error; what is in
+/// use is one.
 pub(crate) fn release(resource: &Resource) -> io::Result<()> {
     let released = match resource {
         Resource::Zram(number) => {

@@ -61,7 +61,7 @@ impl Relay {
     /// Waits for the command, and passes on what comes.
     pub(super) fn wait(&self, child: &mut Child) -> io::Result<ExitStatus> {
         self.tell(i32::try_from(child.id()).map_err(io::Error::other)?);
-        // Its number is somebody else's once it was waited for.
+        // Its number can be another process's once it was waited for.
         let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
         let waited = loop {
             let flags = libc::WEXITED | libc::WNOWAIT;

@@ -14,7 +14,7 @@ use crate::host::folder::Root;
 use crate::stack::{HELD, Layer, Medium, Stack};
 
 /// File systems on images on volumes on arrays on partitions: deeper than
-/// anybody builds, and an end where a loop device lies on itself.
+/// any user builds, and an end if a loop device lies on itself.
 const DEPTH_MAX: u32 = 12;
 
 pub(crate) fn of(folder: &Path) -> io::Result<Stack> {

@@ -1,11 +1,12 @@
 //! Freezing by `FIFREEZE`, and the guard. See [`crate::still`].
 //!
 //! The guard is a copy of this process that makes system calls only. It holds the
-//! folder, the lock and one end of a pair of sockets, whose other end nobody has
-//! but us: when that is closed, it thaws and ends, and with it the lock is free. It is
-//! closed when we are killed, unless a thread of ours waits for the thaw itself: who
-//! freezes a file system must not write to it. The lock is a file of our own: whoever may
-//! open the folder could lock that, and would keep us from ever freezing it.
+//! folder, the lock and one end of a pair of sockets, whose other end only this process
+//! has: when that is closed, the guard thaws and ends, and with it the lock is free. It is
+//! closed when this process is killed, unless one of its threads waits for the thaw itself:
+//! a process that freezes a file system must not write to it. The lock is a file of this
+//! user alone: another user who may open the folder could lock the folder, and would keep
+//! this process from ever freezing it.
 
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};

@@ -59,7 +59,7 @@ fn uuid_by_ioctl(folder: impl AsFd) -> Option<String> {
     let done =
         unsafe { libc::ioctl(folder.as_fd().as_raw_fd(), FS_IOC_GETFSUUID, &raw mut answer) };
     let uuid = answer.uuid.get(..answer.length.into())?;
-    // All zeros is how a file system says that nobody gave it one.
+    // All zeros is how a file system says that no program gave it one.
     let is_known = done == 0 && uuid.iter().any(|byte| *byte != 0);
     is_known.then(|| uuid.iter().map(|byte| format!("{byte:02x}")).collect())
 }

@@ -1,5 +1,5 @@
 //! A drive's own word on its volatile write cache, which the kernel's
-//! `queue/write_cache` may contradict: anybody with root may write there. Only
+//! `queue/write_cache` may contradict: any process with root may write there. Only
 //! questions are sent, and only root may send them.
 
 use std::fs::{File, OpenOptions};
@@ -25,8 +25,8 @@ pub(super) fn is_on(folder: &Path, transport: &str) -> io::Result<bool> {
     }
 }
 
-/// The node of a disk. It is looked at before it is opened, as a name in `/dev`
-/// may be anybody's.
+/// The node of a disk. It is looked at before it is opened, as another program can have
+/// made the name in `/dev`.
 fn open(folder: &Path) -> io::Result<File> {
     let number = std::fs::read_to_string(folder.join("dev"))?;
     let name = folder.file_name().unwrap_or_default().to_string_lossy().replace('!', "/");

@@ -96,7 +96,7 @@ impl Drop for Device {
             std::thread::sleep(Duration::from_millis(10));
             released = release(&self.resource);
         }
-        // What is still in use is left to whoever removes the scratch folder.
+        // What is still in use is left to the process that removes the scratch folder.
         if released.is_ok() {
             let _ = self.scratch.released(&self.resource);
         }

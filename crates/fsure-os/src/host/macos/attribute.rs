@@ -20,7 +20,7 @@ impl Reach {
         folder: Option<OwnedFd>,
         name: CString,
     ) -> io::Result<Self> {
-        // Does not wait for whoever writes into a FIFO.
+        // Does not wait for a process that writes into a FIFO.
         let flags =
             OFlags::from_bits_retain(libc::O_SYMLINK as u32) | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let at = folder.as_ref().map_or(root, |folder| folder.as_fd());

@@ -29,7 +29,7 @@ pub(crate) fn lowest() -> Vec<String> {
 /// See [`crate::priority::highest`]. Nothing here has a size that follows use.
 pub(crate) fn highest() {}
 
-/// See [`crate::priority::is_heeded_by`]. Nobody is asked.
+/// See [`crate::priority::is_heeded_by`]. The system is not asked.
 pub(crate) fn is_heeded_by(_: &Device) -> Option<bool> {
     None
 }

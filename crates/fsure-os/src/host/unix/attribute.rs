@@ -70,8 +70,8 @@ impl Node {
     }
 }
 
-/// An answer of a length that nobody knows before, and that may change between
-/// two questions; `None` where there is nothing to be asked for.
+/// An answer of a length that the caller does not know before, and that may change
+/// between two questions; `None` if there is nothing to be asked for.
 pub(crate) fn whole(
     ask: impl Fn(&mut [u8]) -> rustix::io::Result<usize>,
 ) -> io::Result<Option<Vec<u8>>> {

@@ -48,7 +48,7 @@ impl Control {
         std::thread::scope(|scope| {
             while !is_over() {
                 let Ok((mut client, _)) = self.listener.accept() else {
-                    // Nobody is there, or the system is short of something.
+                    // No client is there, or the system is short of something.
                     std::thread::sleep(LOOK);
                     continue;
                 };
@@ -149,7 +149,7 @@ fn talk(
     Ok(())
 }
 
-/// Sends all of it, as long as somebody is to get it.
+/// Sends all of it, as long as there is a client to get it.
 fn send(client: &mut UnixStream, mut text: &[u8], is_over: &dyn Fn() -> bool) -> io::Result<()> {
     let mut waited = Duration::ZERO;
     while !text.is_empty() {

@@ -143,8 +143,8 @@ impl Root {
     }
 
     /// The content of a small file such as a list of patterns: at most `max`
-    /// bytes, `None` where there is no such file. Never follows a link, so
-    /// that a tree cannot point us at somebody else's file.
+    /// bytes, `None` if there is no such file. Never follows a link, so that
+    /// a tree cannot point this process at another user's file.
     pub fn read_small(&self, path: &[u8], max: usize) -> io::Result<Option<Vec<u8>>> {
         let descriptor =
             match self.open_at(path, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK) {

@@ -41,7 +41,7 @@ pub(crate) fn map(capacity: usize, alignment: usize) -> io::Result<NonNull<u8>> 
 ///
 /// # Safety
 ///
-/// `start` and `capacity` are those of one [`map`], and nobody uses it any more.
+/// `start` and `capacity` are those of one [`map`], and no thread uses it any more.
 pub(crate) unsafe fn unmap(start: NonNull<u8>, capacity: usize) {
     // SAFETY: as promised by the caller.
     let unmapped = unsafe { rustix::mm::munmap(start.as_ptr().cast(), capacity) };

@@ -36,7 +36,7 @@ pub(super) fn next_data(
     offset: u64,
     size: u64,
 ) -> std::io::Result<Option<(u64, u64)>> {
-    // `seek` moves the descriptor's own position, which nobody uses.
+    // `seek` moves the descriptor's own position, which no caller uses.
     let start = match rustix::fs::seek(file, SeekFrom::Data(offset)) {
         Ok(start) => start,
         Err(Errno::NXIO) => return Ok(None),

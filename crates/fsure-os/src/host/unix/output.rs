@@ -20,7 +20,7 @@ const LINKS_MAX: usize = 40;
 /// See [`Destination::of`].
 pub(crate) fn destination(path: &Path) -> io::Result<Destination> {
     // The system's own answer first: it refuses loops, and links that other users have
-    // planted in a folder that is everybody's. Reading links by hand would follow those.
+    // planted in a folder that all users share. Reading links by hand would follow those.
     let there = match std::fs::metadata(path) {
         Ok(there) => Some((there.dev(), there.ino())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,

@@ -53,7 +53,7 @@ impl Place {
             Err(Errno::WOULDBLOCK) => return Ok(None),
             other => other?,
         }
-        // Somebody who had the lock before may have removed it.
+        // A process that had the lock before may have removed it.
         let now = stat_at(place.folder.as_fd(), &c_string(LOCK.as_bytes())?)?;
         let is_it = now.inode == stat_descriptor(&lock)?.inode;
         Ok(is_it.then_some(Self { lock: Mutex::new(Some(lock)), ..place }))
@@ -156,6 +156,6 @@ fn unlink(folder: BorrowedFd<'_>, name: &CStr, flags: AtFlags) -> io::Result<()>
 /// that session does not end this.
 pub(crate) fn leave_session() -> io::Result<()> {
     rustix::process::setsid()?;
-    // A folder that somebody wants to unmount is not kept busy.
+    // A folder that the user wants to unmount is not kept busy.
     std::env::set_current_dir("/")
 }

@@ -79,7 +79,7 @@ impl Model {
     }
 }
 
-/// A file that has no name of anybody's yet. One that is dropped is gone.
+/// A file that does not have a name of the user's yet. One that is dropped is gone.
 #[derive(Debug)]
 pub struct Draft {
     folder: OwnedFd,
@@ -289,8 +289,8 @@ fn timestamps(last_access: Timespec, mtime_ns: i64) -> Timestamps {
     Timestamps { last_access, last_modification }
 }
 
-/// Owner and mode of a model. Where some of it is refused, nobody gets a right by
-/// what is left: neither to run it as somebody else nor as a member of a group.
+/// Copies the owner and the mode of a model. If some of it is refused, no user gets a
+/// right by what is left: neither to run it as another user nor as a member of a group.
 pub(crate) fn copy_owner_and_mode(
     model: BorrowedFd<'_>,
     file: BorrowedFd<'_>,

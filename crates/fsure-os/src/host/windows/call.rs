@@ -84,7 +84,7 @@ pub(super) fn open_below(
         // SAFETY: a function from numbers to numbers.
         return Err(error_of(unsafe { RtlNtStatusToDosError(status) }));
     }
-    // SAFETY: just opened, and nobody else's.
+    // SAFETY: just opened, with no other owner.
     Ok(unsafe { OwnedHandle::from_raw_handle(handle) })
 }
 
@@ -187,7 +187,7 @@ fn event() -> io::Result<OwnedHandle> {
     if event.is_null() {
         return Err(last_error());
     }
-    // SAFETY: just made, and nobody else's.
+    // SAFETY: just made, with no other owner.
     Ok(unsafe { OwnedHandle::from_raw_handle(event) })
 }
 

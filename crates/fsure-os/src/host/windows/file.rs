@@ -60,7 +60,7 @@ impl Handle for File {
                 if handle == INVALID_HANDLE_VALUE {
                     return Err(last_error());
                 }
-                // SAFETY: just opened, and nobody else's.
+                // SAFETY: just opened, with no other owner.
                 let handle = unsafe { OwnedHandle::from_raw_handle(handle) };
                 // Already there: then it is as good as this one.
                 let _ = self.buffered.set(handle);

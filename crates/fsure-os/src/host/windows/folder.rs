@@ -133,8 +133,8 @@ impl Root {
     }
 
     /// The content of a small file such as a list of patterns: at most `max`
-    /// bytes, `None` where there is no such file. Never follows a link, so
-    /// that a tree cannot point us at somebody else's file.
+    /// bytes, `None` if there is no such file. Never follows a link, so that
+    /// a tree cannot point this process at another user's file.
     pub fn read_small(&self, path: &[u8], max: usize) -> io::Result<Option<Vec<u8>>> {
         let path = system_path(path)?;
         let file = match open_below(self.handle(), &path, LOOKING | FILE_READ_DATA, 0) {

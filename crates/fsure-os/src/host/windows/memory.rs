@@ -27,7 +27,7 @@ pub(crate) fn map(capacity: usize, alignment: usize) -> io::Result<NonNull<u8>> 
         return Ok(start);
     }
     let error = last_error();
-    // SAFETY: what was reserved above, and nobody has it.
+    // SAFETY: what was reserved above, and no caller has it.
     unsafe { VirtualFree(base, 0, MEM_RELEASE) };
     Err(error)
 }
@@ -36,7 +36,7 @@ pub(crate) fn map(capacity: usize, alignment: usize) -> io::Result<NonNull<u8>> 
 ///
 /// # Safety
 ///
-/// `start` is that of one [`map`], and nobody uses it any more.
+/// `start` is that of one [`map`], and no thread uses it any more.
 pub(crate) unsafe fn unmap(start: NonNull<u8>, _capacity: usize) {
     let mut about = MEMORY_BASIC_INFORMATION::default();
     // SAFETY: the address is mapped, as promised by the caller; where it was

@@ -35,7 +35,7 @@ pub(crate) fn is_root() -> bool {
     false
 }
 
-/// The name of this host; empty where nobody says.
+/// The name of this host; empty if the environment does not say.
 pub(crate) fn name() -> String {
     std::env::var("COMPUTERNAME").unwrap_or_default()
 }

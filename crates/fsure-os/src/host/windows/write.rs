@@ -1,6 +1,6 @@
 //! Writing below a root is not there on Windows yet: names can be replaced
 //! there, but what of a file's security a repair has to keep, and how to see
-//! that it did, nobody has tried. So all of it says that it cannot.
+//! that it did, is untried. So all of it says that it cannot.
 
 use std::io;
 
@@ -54,7 +54,7 @@ impl Model {
     }
 }
 
-/// A file that has no name of anybody's yet; there is none.
+/// A file that does not have a name of the user's yet; there is none.
 #[derive(Debug)]
 pub struct Draft(Writing);
 

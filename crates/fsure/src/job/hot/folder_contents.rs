@@ -9,8 +9,8 @@ use fsure_os::{Kind, Stat};
 
 use crate::model::placement_advice::Risk;
 
-/// More names are not looked at: what has them takes longer to be copied than
-/// anybody wants to wait.
+/// Maximum number of names that are looked at: a folder with more takes longer to
+/// be copied than a user wants to wait.
 const MOST: u64 = 200_000;
 
 /// Size and risk of a folder.
@@ -114,7 +114,7 @@ const DATABASE_DEPTH: usize = 4;
 
 const LOG: [&str; 3] = [".log", ".journal", "syslog"];
 
-/// Names at the top of somebody's work.
+/// Names at the top of a user's work.
 const SOURCE: [&str; 9] = [
     ".git",
     ".hg",

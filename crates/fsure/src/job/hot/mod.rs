@@ -1,5 +1,5 @@
 //! `hot`: which folders programs wait for, and what memory would save them.
-//! Nothing is written anywhere, and nobody is held up.
+//! Nothing is written anywhere, and no program is held up.
 
 mod folder_contents;
 mod folder_tree;
@@ -190,7 +190,7 @@ fn only(folders: Vec<Folder>, below: &[PathBuf]) -> Vec<Folder> {
 
 fn advised_on(hot: &Hot, node: &Node) -> Advised {
     let (durable, missed) = (hot.per_hour(durable_ns(&node.all)), hot.per_hour(node.all.missed_ns));
-    // Of what is left as it is nobody wants to know how large it is.
+    // The size of a folder that is left as it is interests no user.
     let is_worth = durable + missed >= WORTH;
     let contents =
         if is_worth { folder_contents::contents(&node.path) } else { FolderContents::default() };

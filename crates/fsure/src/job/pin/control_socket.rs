@@ -42,7 +42,7 @@ impl Drop for LockFile {
 }
 
 impl PinSocket {
-    /// Fails where somebody else holds the folder.
+    /// Opens the socket of a folder. Fails if another process holds the folder.
     pub(super) fn open(folder: &Path, runtime: &Path) -> Result<Self> {
         for made in [runtime, &runtime.join("pin")] {
             fsure_os::path::make_folder(made).context("make", made)?;
@@ -86,8 +86,8 @@ impl PinSocket {
     }
 }
 
-/// Has the one that holds a folder let go of it, and waits until it has. `None`
-/// where nobody holds it.
+/// Has the process that holds a folder let go of it, and waits until it has. `None`
+/// if no process holds it.
 pub fn unpin(folder: &Path, runtime: &Path) -> Result<Option<Pinned>> {
     let folder = real(folder)?;
     let socket = socket(&folder, runtime);
@@ -131,7 +131,8 @@ pub fn pinned(runtime: &Path) -> Result<(Vec<Pinned>, Vec<PathBuf>)> {
     Ok((living, dead))
 }
 
-/// Nobody may be there to be told. Where this fails there is nothing to read.
+/// Leaves a message: there might be no process to be told. If this fails, there is
+/// nothing to read.
 pub(super) fn leave_word(folder: &Path, runtime: &Path, how: &str) {
     let file = socket(folder, runtime).with_extension(WORD);
     let shown = escape(&fsure_os::path::bytes(folder));

@@ -167,7 +167,7 @@ pub fn pin(
         Ok(ReleaseReason::Asked | ReleaseReason::Gone) => None,
         Ok(ReleaseReason::Moved) => Some("it is not the folder of that path any more".to_owned()),
         Ok(ReleaseReason::Short(how)) => Some(how.clone()),
-        // Until all was held, somebody is there who hears the error.
+        // Until all is held, the process that started this one hears the error.
         Err(_) if locked(&now).is_filling => None,
         Err(error) => Some(error.to_string()),
     };

@@ -9,7 +9,8 @@ use fsure_os::ramfs::Elsewhere;
 use super::preflight::{Refusal, refuse, some};
 use crate::model::shell_command;
 
-/// Of ways among our mounts: whoever made them can take them away.
+/// Refuses ways among the mounts of this process: the user who made them can take them
+/// away.
 pub(super) fn refusal(here: &[PathBuf]) -> Option<Refusal> {
     let read_only = shell_command("mount -o remount,bind,ro", here.first()?);
     let why = format!(

@@ -96,7 +96,8 @@ pub(super) fn label(entry: &Entry) -> String {
     format!("fs{}", &entry.id[..10])
 }
 
-/// An empty RAM side that nobody sees. What it takes is entered before it is made.
+/// Makes an empty RAM side that no other process sees. What it takes is entered before it
+/// is made.
 pub(super) fn make(registry: &Registry, entry: &mut Entry, disk: &Path) -> Result<Detached> {
     let path = entry.path.clone();
     let doing = "make a folder in memory for";

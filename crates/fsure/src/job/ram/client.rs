@@ -43,7 +43,8 @@ pub enum BindPlan {
     Orphan(Entry),
 }
 
-/// Shorter, most of the time would be generations; longer is no bound for anybody.
+/// The least and the greatest loss. If it were shorter, most of the time would be
+/// generations; if it were longer, it would not be a bound for any user.
 const LOSS: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(3600)];
 
 /// Refuses a loss that is no bound, or that cannot be kept.
@@ -178,7 +179,7 @@ fn answer(registry: &Registry, entry: &Entry, request: Request) -> Result<Respon
     serde_json::from_str(&text).map_err(|why| Error::Internal(format!("an answer: {why}")))
 }
 
-/// Nobody waits for longer without a word.
+/// Longest time for which the user waits without a message.
 const WORDLESS: Duration = Duration::from_secs(5);
 
 /// The same for what may take long, with a word for who waits, where that is long.

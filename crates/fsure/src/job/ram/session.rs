@@ -36,8 +36,8 @@ pub(super) struct Session {
     pub(super) entry: Entry,
     /// `None` after a failure, until it could be taken over again.
     pub(super) engine: Option<Engine>,
-    /// The RAM side as the engine sees it: what somebody mounts in it is not there, and
-    /// what that covers is kept.
+    /// The RAM side as the engine sees it: what another process mounts in it is not there,
+    /// and what that covers is kept.
     pub(super) bare: Option<DetachedView>,
     /// `None` where all is to be looked at with the next generation.
     pub(super) tracker: Option<ChangeTracker>,
@@ -149,7 +149,7 @@ impl Session {
         filled
     }
 
-    /// Copies until nobody has written meanwhile.
+    /// Copies until no process has written meanwhile.
     fn populate_without_changes(&mut self, stop: &AtomicUsize) -> Result<()> {
         let (disk, path) = (self.disk(), self.entry.path.clone());
         let survey = || ramfs::survey(&disk, OWN).context("look through", &path);
@@ -177,7 +177,7 @@ impl Session {
             engine.tell(&self.doing);
             engine.suit(self.entry.max_loss);
             self.engine = Some(engine);
-            // Between the last look and the mount somebody may have begun.
+            // Between the last look and the mount another process might have begun.
             let published = survey()?;
             changed = published.differences(&after, NAMED);
             let held = refuse_holders(&path, &published);
@@ -279,8 +279,8 @@ impl Session {
         Ok(Reply::Known(self.engine()?.known(paths)))
     }
 
-    /// Makes the RAM side read-only or writable, for all who see it anywhere. Fails
-    /// with `ResourceBusy` while somebody has a file open for writing.
+    /// Makes the RAM side read-only or writable, for all processes that see it anywhere.
+    /// Fails with `ResourceBusy` while a process has a file open for writing.
     pub(super) fn set_read_only(&self, is: bool) -> Result<()> {
         self.mount()?;
         let path = &self.entry.path;
@@ -305,7 +305,7 @@ pub(super) fn place(entry: &Entry) -> Result<Option<PathBuf>> {
     Ok(entry.place(&mounts))
 }
 
-/// Refuses where somebody would go on with the disk side unseen.
+/// Refuses if another process would go on with the disk side unseen.
 fn refuse_holders(path: &Path, survey: &ramfs::Survey) -> Result<()> {
     let is_meant =
         |device: u64, inode: u64| device == survey.device && survey.inodes.contains(&inode);

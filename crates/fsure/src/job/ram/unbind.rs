@@ -92,8 +92,8 @@ impl Session {
         Error::Usage { message: format!("{path} is in use: {who}"), hint: Some(hint.to_owned()) }
     }
 
-    /// Makes it read-only as soon as nobody writes. Who is waited for goes on writing, and
-    /// that comes to the disk in time.
+    /// Makes it read-only as soon as no process writes. A process that is waited for goes
+    /// on writing, and that comes to the disk in time.
     fn hold_still(&mut self, patience: Duration, heard: &mut dyn FnMut(&Generation)) -> Result<()> {
         let (began, mut safe) = (Instant::now(), Instant::now());
         loop {
@@ -188,7 +188,7 @@ impl Session {
         path.replace(&*self.disk().to_string_lossy(), &self.entry.path.to_string_lossy())
     }
 
-    /// Waits until nobody has the sides in use to compare them.
+    /// Ends comparisons: waits until no thread has the sides in use to compare them.
     fn end_comparisons(&mut self) {
         self.no_comparison.store(true, Ordering::Relaxed);
         self.doing.begin("wait for a comparison to end");
@@ -224,8 +224,8 @@ impl Session {
         Ok(ended)
     }
 
-    /// Somebody has unmounted it, lazily: what programs still write there is brought
-    /// to the disk once more, and that was all.
+    /// Gives up a folder that another process has unmounted, lazily: what programs still
+    /// write there is brought to the disk once more, and that was all.
     pub(super) fn give_up_unmounted(&mut self) -> UnbindReport {
         let mut ended = UnbindReport { generation: self.generation(), ..UnbindReport::default() };
         ended.warnings.push(format!(

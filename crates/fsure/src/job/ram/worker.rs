@@ -85,7 +85,7 @@ pub fn work(work: &WorkerConfig<'_>) -> Result<()> {
     let answer = |text: Option<&str>| line(&answers.answer(text));
     let mut worker = Worker::new(work, session, &state, &place, &others);
     if adopted {
-        // Nobody knows for how long nothing was brought to the disk. Where this fails
+        // It is not known for how long nothing was brought to the disk. If this fails,
         // it is tried again, and told.
         let _ = worker.sync();
     }
@@ -118,7 +118,7 @@ impl WorkerConfig<'_> {
         (self.tell)(told);
     }
 
-    /// Notes what a person should know: nobody need be listening.
+    /// Notes what the user should know, even if no process is listening.
     fn note(&self, entry: &Entry, words: &str) {
         self.registry.tell(entry, words);
         if self.program.is_alone {
@@ -136,8 +136,8 @@ pub(super) fn already_running_error(entry: &Entry) -> Error {
     }
 }
 
-/// It was in RAM and is not any more: a worker was killed while it was about to
-/// end, or somebody has unmounted it while there was none.
+/// Reports on a folder that was in RAM and is not any more: a worker was killed while it
+/// was about to end, or another process has unmounted the folder while there was none.
 fn unmounted_report(registry: &Registry, entry: &Entry) -> UnbindReport {
     let words = format!(
         "{} is not in RAM any more: the disk has the last generation that was brought to it",
@@ -328,12 +328,13 @@ impl<'a> Worker<'a> {
         Ok(synced)
     }
 
-    /// More than was agreed on can be lost, and grows: nobody is to add to it.
+    /// Makes the folder read-only if more than was agreed on can be lost. The loss grows,
+    /// and no process is to add to it.
     fn fence(&mut self) {
         if self.fenced || !self.pace.is_broken(Instant::now()) {
             return;
         }
-        // As long as somebody has a file open for writing this fails.
+        // As long as a process has a file open for writing, this fails.
         if self.session.set_read_only(true).is_ok() {
             self.fenced = true;
             let error = self.error.clone().unwrap_or_default();
@@ -360,8 +361,8 @@ impl<'a> Worker<'a> {
         ended
     }
 
-    /// A signal: tries until it is out of RAM, and brings the disk up to date in
-    /// between. Whoever is impatient loses no more than was agreed on.
+    /// After a signal, tries until the folder is out of RAM, and brings the disk up to
+    /// date in between. An impatient user loses no more than was agreed on.
     fn end_if_asked(&mut self) -> Option<UnbindReport> {
         if self.work.stop.load(Ordering::Relaxed) == 0 || Instant::now() < self.ending {
             return None;

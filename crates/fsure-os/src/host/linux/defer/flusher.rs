@@ -3,7 +3,7 @@
 //!
 //! It is the owner of a robust futex in the shared page: the kernel itself marks
 //! that when the thread ends, by `kill -9` too, so that no process acknowledges
-//! anything that nobody will flush.
+//! anything that no thread will flush.
 
 use std::collections::VecDeque;
 use std::ptr::null_mut;
@@ -361,7 +361,7 @@ mod tests {
         for _ in 0..300_000 {
             shared.began.store(1, SeqCst);
             shared.take_oldest();
-            // Whoever was about to answer has, but for one that does not run just now.
+            // A caller that was about to answer has, unless it does not run just now.
             pause();
             let oldest = shared.oldest.load(SeqCst);
             late += u64::from(oldest != 0 && acknowledged.load(SeqCst) == oldest);

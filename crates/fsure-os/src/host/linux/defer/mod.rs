@@ -57,7 +57,7 @@ pub(crate) fn run(options: &Options, warn: &dyn Fn(&str)) -> io::Result<Deferred
     let mut child = command.spawn().map_err(|error| not_started(name, &error))?;
     let listener = socket.map(|socket| Listener::begin(&socket, &shared)).transpose();
     if listener.is_err() {
-        // Nobody answers it.
+        // No thread answers it.
         let _ = child.kill();
     }
     let status = relay.wait(&mut child)?;
@@ -69,8 +69,8 @@ pub(crate) fn run(options: &Options, warn: &dyn Fn(&str)) -> io::Result<Deferred
     Ok(outcome(backend, status, relay.asked(), &shared, tally))
 }
 
-/// The library to preload, where the command's calls are to be met by it. Where
-/// there is no place for that, and nobody has asked for it, they are met by seccomp.
+/// The library to preload, if the command's calls are to be met by it. If there is
+/// no place for that, and the user has not asked for it, they are met by seccomp.
 fn shim_for(wanted: Option<Backend>, name: &OsStr) -> io::Result<Option<PathBuf>> {
     match wanted {
         Some(Backend::Preload) => shim::file().map(Some),
@@ -231,7 +231,7 @@ impl Heir {
     /// It has nothing to do, unless the last flush is not known to have been done.
     fn dismiss(mut self, is_done: bool) -> io::Result<()> {
         if let Some(mut input) = self.0.stdin.take().filter(|_| is_done) {
-            // Where it is gone already, nobody has been killed either.
+            // If the heir is gone already, this process has not been killed either.
             let _ = io::Write::write_all(&mut input, DISMISSED);
         }
         self.0.wait().map(|_| ())

@@ -231,8 +231,8 @@ fn answer_all(listener: &OwnedFd, shared: &Shared) {
             Answer::Real => answer.flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32,
             Answer::Failed => answer.error = -libc::EIO,
         }
-        // SAFETY: the structure lives through the call. It fails where nobody waits
-        // for it any more.
+        // SAFETY: the structure lives through the call. It fails if no process waits
+        // for the answer any more.
         unsafe {
             let request = libc::SECCOMP_IOCTL_NOTIF_SEND;
             libc::ioctl(listener.as_raw_fd(), request, &raw mut answer);
@@ -249,7 +249,7 @@ fn of_call(listener: &OwnedFd, asked: &seccomp_notif, shared: &Shared) -> Answer
     if !link.is_ok_and(|link| link.st_mode & 0o600 != 0) {
         return Answer::Real;
     }
-    // What another file system would have to ask its server for holds up nobody.
+    // What another file system would have to ask its server for holds up no process.
     let flags = AtFlags::STATX_DONT_SYNC;
     let Ok(stat) = rustix::fs::statx(CWD, path, flags, StatxFlags::TYPE) else {
         return Answer::Real;

@@ -75,14 +75,15 @@ impl Shared {
         let _ = self.state.fetch_update(SeqCst, SeqCst, |now| (now != FAILED).then_some(state));
     }
 
-    /// Wakes whoever flushes.
+    /// Wakes the thread that flushes.
     pub(super) fn wake(&self) {
         self.wake.fetch_add(1, SeqCst);
         // SAFETY: the futex lies in memory that stays mapped.
         unsafe { libc::syscall(libc::SYS_futex, self.wake.as_ptr(), libc::FUTEX_WAKE, 1) };
     }
 
-    /// Waits until somebody has woken since `seen` was read, or for so long.
+    /// Waits until another thread or process has woken this one since `seen` was read,
+    /// or for so long.
     pub(super) fn wait(&self, seen: u32, most: Duration) {
         let most = libc::timespec {
             tv_sec: i64::try_from(most.as_secs()).unwrap_or(i64::MAX),

@@ -70,7 +70,7 @@ pub(crate) struct Page {
 /// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// It is acknowledged; `first` says that whoever flushes is to be woken.
+    /// It is acknowledged; `first` says that the thread that flushes is to be woken.
     Acknowledged { first: bool },
     /// The real call is to be made.
     Real,

@@ -197,7 +197,7 @@ mod tests {
         page.passed.load(SeqCst) - before
     }
 
-    /// The path to the page outlives the process in it, whose number somebody else
+    /// The path to the page outlives the process in it, whose number another process
     /// gets: what is found there then is not believed.
     #[test]
     fn only_the_page_of_this_run_and_of_this_user_is_believed() {
@@ -223,7 +223,7 @@ mod tests {
         page.magic.store(magic, SeqCst);
         let plain = &place.to_str().unwrap()[super::super::shared_page::DIGITS..];
         assert_eq!(met(&shim, plain.as_ref(), &page), 0, "without a number");
-        // A file with the same content, which somebody could make shorter.
+        // A file with the same content, which another process could make shorter.
         let copy = folder.path().join("copy");
         std::fs::copy(plain, &copy).unwrap();
         let mut named = place.to_str().unwrap()[..super::super::shared_page::DIGITS].to_owned();

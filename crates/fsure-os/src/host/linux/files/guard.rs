@@ -1,7 +1,7 @@
 //! A child that unmounts what all processes see when this one lets go of it or is
-//! killed: the mount would stay otherwise, and answer with errors to whoever looks
-//! at it. It unmounts our mount and no other, whatever has come over it or has
-//! taken its place meanwhile.
+//! killed: the mount would stay otherwise, and answer with errors to every process that
+//! looks at it. It unmounts the mount of this process and no other, whatever has come
+//! over it or has taken its place meanwhile.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -45,8 +45,8 @@ impl Guard {
                 (Some(own), Ok(top)) => own == top,
                 (None, Ok(top)) => top != below,
             };
-            // Lazily, or whoever is in it would keep a mount that is dead. That is
-            // right only because nothing that matters outlives its server: a
+            // Lazily, or a process that is in it would keep a mount that is dead. That
+            // is right only because nothing that matters outlives its server: a
             // simulated drive is gone with the process.
             if is_own && unmount(&*place, UnmountFlags::DETACH).is_err() {
                 // SAFETY: the words and the list end with zero and live in this

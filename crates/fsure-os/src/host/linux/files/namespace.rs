@@ -92,7 +92,7 @@ impl Space {
         [self.user.as_ref().map(OwnedFd::as_raw_fd), Some(self.mounts.as_raw_fd())]
     }
 
-    /// Takes the mount away from whoever still uses it.
+    /// Takes the mount away from the processes that still use it.
     pub(super) fn end(self) -> io::Result<()> {
         let Self { place, mounts, user } = self;
         let spaces = [user.as_ref().map(OwnedFd::as_raw_fd), Some(mounts.as_raw_fd())];

@@ -164,7 +164,7 @@ impl MountSandbox {
     fn hear(&self) -> io::Result<Option<Word>> {
         let mut word = [0; Word::LENGTH];
         loop {
-            // Nobody tells a job that it is in front again.
+            // No process tells a job that it is in front again.
             while self.has_terminal
                 && !self.is_in_front.load(SeqCst)
                 && !poll::is_readable(&self.words, LOOK)?
@@ -187,8 +187,9 @@ impl MountSandbox {
         }
     }
 
-    /// The command was stopped: so are we, until somebody continues us. If it was stopped
-    /// for want of the terminal, which is ours by now, it gets that and goes on.
+    /// Stops this process, as the command was stopped, until another process continues it.
+    /// If the command was stopped for want of the terminal, which this process has by now,
+    /// the command gets that and goes on.
     fn stop(&self) -> io::Result<()> {
         if self.come_to_front()? {
             return Ok(());
@@ -235,7 +236,7 @@ impl Drop for MountSandbox {
 }
 
 /// Makes this process one that may read and write all files of its user whatever
-/// their modes say, as root may, in the command's user name space: one file that nobody
+/// their modes say, as root may, in the command's user name space: one file that no user
 /// may read must not keep the others from the disk. Kept when it runs a program.
 fn own_all(first: BorrowedFd<'_>) -> io::Result<()> {
     use rustix::thread::{

@@ -117,8 +117,8 @@ fn bindfs(source: &Path, at: &Path) -> Command {
     unsafe {
         command.pre_exec(move || {
             use rustix::process::{Signal, getppid, set_parent_process_death_signal};
-            // bindfs does not end with anybody: the thread that mounts is its
-            // parent, and it goes with that.
+            // By itself bindfs does not end with any other process: the thread that
+            // mounts is its parent, and bindfs goes with that.
             set_parent_process_death_signal(Some(Signal::KILL))?;
             match getppid() == Some(parent) {
                 true => Ok(()),

@@ -71,7 +71,7 @@ impl View {
             let kind = match name.file_type() {
                 Kind::Directory => FileType::Directory,
                 Kind::Symlink => FileType::Symlink,
-                // Only a hint: whoever wants to know asks for the stat.
+                // Only a hint: a program that wants to know asks for the stat.
                 _ => FileType::RegularFile,
             };
             let bytes = OsStr::from_bytes(name.file_name().to_bytes()).to_owned();

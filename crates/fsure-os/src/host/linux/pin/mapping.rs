@@ -35,7 +35,7 @@ pub(super) struct Mapping {
     length: usize,
 }
 
-// SAFETY: nobody reads or writes through the address.
+// SAFETY: no thread reads or writes through the address.
 unsafe impl Send for Mapping {}
 
 impl Mapping {
@@ -68,9 +68,9 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// Reads what of it is not there: for the first time, or since somebody took
-    /// pages away, as who cuts a file short does, punches a hole into it, or writes
-    /// past the page cache.
+    /// Reads what of it is not there: for the first time, or since another process took
+    /// pages away. A process does that if it cuts a file short, punches a hole into it, or
+    /// writes past the page cache.
     pub(super) fn fill(&self, is_over: &dyn Fn() -> bool) -> Result<(), Trouble> {
         for from in (0..self.length).step_by(PIECE) {
             if is_over() {

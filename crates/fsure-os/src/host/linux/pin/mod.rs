@@ -148,7 +148,7 @@ impl Pin {
                 _ => {}
             }
             if let Some(folder) = self.folders.get_mut(&folder) {
-                // Of what is half in memory nobody can say that it is held.
+                // The program cannot say of what is half in memory that it is held.
                 let had = folder.files.remove(&name);
                 self.bytes -= had.map_or(0, |file| file.is.bytes());
                 folder.left_out.insert(name, trouble.to_string());

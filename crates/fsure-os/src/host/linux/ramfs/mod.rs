@@ -1,4 +1,4 @@
-//! Mounts that are made where nobody sees them and put in their place at one
+//! Mounts that are made where no process sees them and put in their place at one
 //! stroke. See [`crate::ramfs`].
 
 mod alternate_paths;
@@ -39,8 +39,8 @@ pub struct Detached(OwnedFd);
 impl Detached {
     /// An empty folder in memory, of the owner and mode of the folder `like`, and
     /// with what the mount below that forbids: a folder with programs that run as
-    /// somebody else must work as it did. Never swapped out where the kernel can
-    /// promise that.
+    /// another user must work as it did. Never swapped out if the kernel can promise
+    /// that.
     pub fn ram(ram: &Ram, like: &Path) -> io::Result<Self> {
         let is = std::fs::metadata(like)?;
         let context = fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC).map_err(unprivileged)?;
@@ -76,8 +76,8 @@ impl Detached {
         by_descriptor(&self.0)
     }
 
-    /// From now on nothing is mounted in it because somebody mounts it where this was
-    /// cloned from.
+    /// Makes it private: from now on nothing is mounted in it because another process
+    /// mounts that where this was cloned from.
     fn hear_of_no_mount(&self) -> io::Result<()> {
         // SAFETY: plain numbers, for which zeros are to change nothing.
         let mut change: libc::mount_attr = unsafe { std::mem::zeroed() };

@@ -51,7 +51,7 @@ const LOST: [&str; 4] = [
     "calls of programs of 32 bits",
 ];
 
-/// Of a folder without a path nobody knows whether it was asked about.
+/// A loss, too: the program cannot know whether it was asked about a folder without a path.
 const NOWHERE: &str = "folders whose path is too long, or for whose name there was no room";
 
 /// Must be there; the first to be attached is what ends a call, so that none

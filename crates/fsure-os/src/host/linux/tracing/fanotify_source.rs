@@ -136,7 +136,7 @@ impl Notify {
         let mut folders = Folders::default();
         for (id, told) in self.told {
             let place = self.marked.place(&id);
-            // Where it was nobody knows any more.
+            // Without a path the program cannot know any more where the folder was.
             if self.is_of_all || matches!(place, TracedFolder::At(_)) {
                 folders.add(place, &told.counts, told.processes);
             }

@@ -132,7 +132,7 @@ fn check_times_and_pages(counts: &dyn Fn(&str) -> Counts) {
     let direct = counts("direct");
     assert_eq!(direct.synced_write_ns, direct.write_ns);
     assert_eq!((direct.missed_ns, direct.bytes_missed), (direct.read_ns, direct.bytes_read));
-    // Of a hole that is mapped nobody knows before the disk is asked.
+    // The kernel does not know of a hole that is mapped before it asks the disk.
     assert!(counts("mapped").bytes_missed <= 64 * page);
     for name in ["copied", "ring", "aio"] {
         assert_eq!(counts(name).bytes_missed, 0, "{name}: what is new was never on the disk");
@@ -429,8 +429,8 @@ fn mapped(folder: &Path) {
     let file = new_file(folder);
     file.set_len(64 * PAGE as u64).unwrap();
     let (read, shared) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
-    // SAFETY: a new mapping of a file of ours, of its own length, which nobody
-    // else changes.
+    // SAFETY: a new mapping of a file of this test, of its own length, which no
+    // other process changes.
     unsafe {
         let at = rustix::mm::mmap(std::ptr::null_mut(), 64 * PAGE, read, shared, &file, 0).unwrap();
         for page in 0..40 {

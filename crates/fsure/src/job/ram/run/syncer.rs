@@ -1,6 +1,6 @@
 //! The process that brings the disk sides of `ram run` up to date. It holds both
-//! sides by descriptor and outlives the command and who started it, so that the last
-//! generation is written whoever was killed.
+//! sides by descriptor and outlives the command and the process that started it, so that
+//! the last generation is written whichever of them was killed.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -327,7 +327,7 @@ impl Folder<'_> {
         // At once what has a date: to hash everything can take minutes.
         let generation = engine.sync(&mut NoTracker, CompareDepth::Dates, None)?;
         self.remark(&generation);
-        // Nobody writes any more; what was stored through a mapping has none.
+        // No process writes any more; what was stored through a mapping has no date.
         let generation = engine.sync(&mut NoTracker, CompareDepth::Everything, None)?;
         self.remark(&generation);
         Ok(apart(engine.verify()?))
