@@ -11,7 +11,7 @@ const KNOWN: [&str; 4] = ["x86_64", "aarch64", "riscv64", "loongarch64"];
 
 fn main() {
     println!("cargo::rerun-if-changed=shim/shim.rs");
-    println!("cargo::rerun-if-changed=src/host/linux/defer/page.rs");
+    println!("cargo::rerun-if-changed=src/host/linux/defer/shared_page.rs");
     let variable = |name: &str| env::var(name).unwrap_or_default();
     if variable("CARGO_CFG_TARGET_OS") != "linux" {
         return;

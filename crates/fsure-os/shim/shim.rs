@@ -1,6 +1,6 @@
 //! The library that `fsure defer` has loaded into the programs that it runs:
 //! `fsync` and its kin, answered from the memory that is shared with it
-//! ([`page`]). Without that memory, for files elsewhere, and when in doubt, the
+//! ([`shared_page`]). Without that memory, for files elsewhere, and when in doubt, the
 //! real call is made.
 //!
 //! No standard library, no allocation, no thread: it runs in other people's
@@ -9,16 +9,16 @@
 //! and musl, and whichever the program has is taken. Built by `build.rs`.
 #![no_std]
 
-#[path = "../src/host/linux/defer/page.rs"]
+#[path = "../src/host/linux/defer/shared_page.rs"]
 #[allow(dead_code)]
-mod page;
+mod shared_page;
 
 use core::ffi::{c_char, c_int, c_long, c_void};
 use core::ptr::null_mut;
 use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::SeqCst;
 
-use page::{Answer, DIGITS, FAILED, MAGIC, OWNER_DIED, Page, SEALS};
+use shared_page::{Answer, DIGITS, FAILED, MAGIC, OWNER_DIED, Page, SEALS};
 
 #[cfg(target_arch = "x86_64")]
 mod number {
@@ -258,7 +258,7 @@ fn answer(file: c_int) -> Answer {
     if told != 0 {
         return Answer::Real;
     }
-    let answer = page.call(page::device(stat.mode, stat.major, stat.minor), now());
+    let answer = page.call(shared_page::device(stat.mode, stat.major, stat.minor), now());
     if answer == (Answer::Acknowledged { first: true }) {
         page.wake.fetch_add(1, SeqCst);
         // SAFETY: the futex lies in memory that stays mapped.
