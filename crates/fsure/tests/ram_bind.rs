@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use support::bound::{
+use support::ram_machine::{
     FSURE, Shell, alone, bind, home, is_bound, kill, kill_daemons, process, ram, sh, status,
     unbind, until, wait_while,
 };

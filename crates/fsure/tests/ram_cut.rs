@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
-use support::slow::slowest;
+use support::slowness::slowest;
 use support::{is_torn_superblock, skip};
 
 /// The loss that the workload agrees to.

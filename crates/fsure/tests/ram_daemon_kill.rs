@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use fsure::job::workload::{check, workload, write_generation};
 use serde_json::Value;
-use support::bound::{
+use support::ram_machine::{
     Disk, FSURE, alone, bind, is_bound, kill, kill_daemons, process, ram, unbind,
 };
 

@@ -12,7 +12,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use support::bound::{
+use support::ram_machine::{
     FSURE, Shell, alone, bind, home, is_bound, pause, ram, sh, status, unbind, until, wait_while,
 };
 use support::skip;

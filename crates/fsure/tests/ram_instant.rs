@@ -16,9 +16,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use support::bound::{Disk, FSURE, alone, ram, sh, status, unbind};
 use support::history::{History, Judgement, Moment, Tree, now, tree};
-use support::placed::{NOBODY, User, users};
+use support::ram_machine::{Disk, FSURE, alone, ram, sh, status, unbind};
+use support::ram_run_folders::{NOBODY, User, users};
 
 const TEST: &str = "every_generation_is_a_state_that_the_folder_had";
 /// Cuts of all file systems and programs together. By hand with more: `FSURE_CUTS=1000`.

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use fsure::job::workload::{Checked, check, workload, write_generation};
-use support::slow::slowest;
+use support::slowness::slowest;
 use support::{or_skip, skip};
 use tempfile::TempDir;
 

@@ -8,7 +8,7 @@ mod support;
 use std::fs;
 use std::path::Path;
 
-use support::bound::{alone, available, bind, is_bound, ram, sh, until, wait_while};
+use support::ram_machine::{alone, available, bind, is_bound, ram, sh, until, wait_while};
 use support::{Run, fsure};
 
 /// Runs `ram status`, which reports recent events.

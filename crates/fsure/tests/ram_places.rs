@@ -8,11 +8,11 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use support::bound::{
+use support::fsure;
+use support::ram_machine::{
     Disk, alone, bind, home, is_bound, is_there, kill, kill_daemons, process, ram, sh, status,
     unbind, until, wait_while,
 };
-use support::fsure;
 
 /// Above `work`, which is what is bound.
 fn folders(disk: &Path) -> [std::path::PathBuf; 2] {

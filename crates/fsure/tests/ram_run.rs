@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use support::noise::undisturbed;
-use support::placed::{NOBODY, Place, User, users, words};
+use support::ram_run_folders::{NOBODY, Place, User, users, words};
 use support::{EXT4, Image, or_skip, skip};
 
 #[test]

@@ -9,8 +9,8 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 
-use support::bound::{Disk, alone, available, ram, status, until};
-use support::placed::{Place, users, words};
+use support::ram_machine::{Disk, alone, available, ram, status, until};
+use support::ram_run_folders::{Place, users, words};
 
 const MIB: usize = 1 << 20;
 /// Returns the reserve of the machine in KiB: a twentieth of its memory, at least 128 MiB.
@@ -109,7 +109,7 @@ fn a_size_that_was_stated_is_kept() {
         assert_eq!(limit_mib(&folder), 32);
         assert_eq!(fill(&folder.join("much"), 40), Err(ErrorKind::StorageFull));
         let full = "32.0 MiB of 32.0 MiB are taken, and that size was stated";
-        support::bound::wait_while(|| !ram(&["status"], &folder).stdout.contains(full));
+        support::ram_machine::wait_while(|| !ram(&["status"], &folder).stdout.contains(full));
         assert_eq!(limit_mib(&folder), 32);
     });
 }
@@ -135,7 +135,7 @@ fn a_folder_that_is_nearly_full_is_told_of_once() {
         assert_eq!(fill(&much, 20), Ok(()));
         changes(10);
         assert_eq!(fill(&much, 30), Ok(()));
-        support::bound::wait_while(|| {
+        support::ram_machine::wait_while(|| {
             changes(1);
             count() < 2
         });
@@ -171,13 +171,13 @@ fn what_a_command_takes_is_taken_of_the_share() {
             let plan: serde_json::Value = serde_json::from_str(line).expect("JSON");
             plan["ram_bytes"].as_u64().expect("a size") / MIB as u64
         };
-        let (place, before) = (Place::new(support::placed::User::Own), planned());
+        let (place, before) = (Place::new(support::ram_run_folders::User::Own), planned());
         let mut command =
             place.run(&["--max-loss", "1h"], "head -c 1000M /dev/zero > much; read x");
         let mut command = command.stdin(std::process::Stdio::piped()).spawn().expect("start");
         // The table does not change, so that the share is less by half of what these take.
         let expected = before - 300;
-        support::bound::wait_while(|| planned() > expected);
+        support::ram_machine::wait_while(|| planned() > expected);
         drop(command.stdin.take());
         command.wait().expect("wait");
         assert_eq!(planned(), before, "the note is gone with the command");

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
-use support::bound::{
+use support::ram_machine::{
     Disk, alone, home, is_bound, kill, pause, process, ram, sh, status, unbind, until, wait_while,
 };
 use support::skip;

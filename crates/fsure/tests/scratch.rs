@@ -172,7 +172,7 @@ fn names(folder: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn the_guard_cleans_up_behind_a_process_that_was_killed() {
-    let _turn = support::turn::zram();
+    let _turn = support::serial::zram();
     let folder = tempfile::tempdir().unwrap();
     let mut victim = Victim::new("the_guard_cleans_up", folder.path());
     assert_eq!(names(folder.path()).len(), 1);
@@ -185,7 +185,7 @@ fn the_guard_cleans_up_behind_a_process_that_was_killed() {
 
 #[test]
 fn the_next_run_sweeps_where_the_guard_was_killed_too() {
-    let _turn = support::turn::zram();
+    let _turn = support::serial::zram();
     let folder = tempfile::tempdir().unwrap();
     let mut victim = Victim::new("the_next_run_sweeps", folder.path());
     let killed = Command::new("kill").args(["-9", &victim.guard.to_string()]).status().unwrap();
@@ -202,7 +202,7 @@ fn the_next_run_sweeps_where_the_guard_was_killed_too() {
 
 #[test]
 fn the_guard_goes_when_all_is_removed() {
-    let _turn = support::turn::zram();
+    let _turn = support::serial::zram();
     let folder = tempfile::tempdir().unwrap();
     let mut victim = Victim::new("the_guard_goes", folder.path());
     drop(victim.process.stdin.take());

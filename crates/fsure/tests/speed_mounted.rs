@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
-use support::{fsure_json, skip, turn};
+use support::{fsure_json, serial, skip};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_fsure");
 /// Both that FUSE serves have its name in front.
@@ -30,7 +30,7 @@ fn of_type<'a>(lines: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a Va
 
 #[test]
 fn each_runs_or_says_why_not_and_leaves_nothing() {
-    let _turn = turn::zram();
+    let _turn = serial::zram();
     let test = "each_runs_or_says_why_not";
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();
@@ -92,7 +92,7 @@ fn without_root_memory_is_measured_and_the_rest_says_what_is_missing() {
 
 #[test]
 fn nothing_is_left_of_a_run_that_was_killed() {
-    let _turn = turn::zram();
+    let _turn = serial::zram();
     let folder = tempfile::tempdir().unwrap();
     let mut run = Command::new(PROGRAM)
         .arg("speed")

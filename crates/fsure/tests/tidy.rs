@@ -4,15 +4,15 @@
 //! replaced by a bad one; the library neither prints nor exits, since its
 //! caller may be Python. One pass over the tokens of each file is enough.
 
-#[path = "support/code.rs"]
-mod code;
-#[path = "support/planted.rs"]
-mod planted;
+#[path = "support/rust_paths.rs"]
+mod rust_paths;
+#[path = "support/tidy_faults.rs"]
+mod tidy_faults;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use code::Found;
+use rust_paths::Found;
 
 /// Reads the floors from `lib.rs`: `// Floor n: name`, then its modules.
 fn floors(lib: &str) -> BTreeMap<&str, u8> {
@@ -134,7 +134,7 @@ fn question_docs(source: &str) -> impl Iterator<Item = usize> {
 /// Returns all that is wrong with a file of `crates/fsure/src`.
 fn check(floors: &BTreeMap<&str, u8>, file: &str, source: &str) -> Vec<String> {
     let mut faults = shape(source);
-    for found in code::paths(source) {
+    for found in rust_paths::paths(source) {
         let in_house = !file.starts_with("bin/") && file != "lib.rs";
         let climbs = in_house.then(|| climbs(floors, file, &found)).flatten();
         let oversteps = oversteps(file, &found).filter(|_| !found.is_test);

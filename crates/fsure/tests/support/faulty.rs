@@ -31,7 +31,7 @@ use fuser::{
 use rustix::mount::{UnmountFlags, unmount};
 use tempfile::TempDir;
 
-use super::meanwhile::{Meanwhile, Moment};
+use super::concurrent_edit::{Meanwhile, Moment};
 
 /// The effect of a fault on a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,11 +11,11 @@
 #![allow(dead_code, unused_imports, unreachable_pub)]
 
 #[cfg(target_os = "linux")]
-pub mod bound;
-#[cfg(target_os = "linux")]
 pub mod cache;
 #[cfg(target_os = "linux")]
 pub mod committer;
+#[cfg(target_os = "linux")]
+mod concurrent_edit;
 #[cfg(target_os = "linux")]
 mod faulty;
 #[cfg(target_os = "linux")]
@@ -27,36 +27,36 @@ mod image;
 #[cfg(target_os = "linux")]
 pub mod layout;
 #[cfg(target_os = "linux")]
-mod meanwhile;
-#[cfg(target_os = "linux")]
 mod mounted;
 #[cfg(target_os = "linux")]
 pub mod noise;
-#[cfg(target_os = "linux")]
-pub mod placed;
 pub mod powercut;
+#[cfg(target_os = "linux")]
+pub mod ram_machine;
+#[cfg(target_os = "linux")]
+pub mod ram_run_folders;
 mod record;
 mod run;
 pub mod scrub;
+pub mod serial;
 #[cfg(target_os = "linux")]
 pub mod sides;
 #[cfg(target_os = "linux")]
 pub mod signable;
 #[cfg(target_os = "linux")]
-pub mod slow;
+pub mod slowness;
 #[cfg(target_os = "linux")]
 mod traced;
 mod tree;
-pub mod turn;
 
+#[cfg(target_os = "linux")]
+pub use concurrent_edit::{Meanwhile, Moment};
 #[cfg(target_os = "linux")]
 pub use faulty::{Fault, Faults, FaultyFs, How, Request};
 #[cfg(target_os = "linux")]
 pub use image::{
     BTRFS, BTRFS_PACKED, EXT3, EXT4, EXT4_JOURNALED, EXT4_SMALL_INODES, Format, Image, XFS,
 };
-#[cfg(target_os = "linux")]
-pub use meanwhile::{Meanwhile, Moment};
 #[cfg(target_os = "linux")]
 pub use mounted::Mounted;
 pub use record::{Recorded, Row, bytes, content};
