@@ -8,7 +8,7 @@ use crate::host::Handle;
 /// Bytes that are checked, and dropped, as one piece: no fewer than the largest
 /// folio has, since a part of one is not dropped (measured by the MiB: 99 %
 /// stayed).
-const PIECE: u64 = 4 << 20;
+const RANGE_GRANULE_BYTES: u64 = 4 << 20;
 
 /// The parts of a file of which nothing was in the page cache.
 pub(crate) enum NonResident {
@@ -41,8 +41,8 @@ impl NonResident {
 fn absent_pieces<H: Handle>(file: &H) -> Vec<Range<u64>> {
     let size = file.stat().map_or(0, |stat| stat.size);
     let mut absent: Vec<Range<u64>> = Vec::new();
-    for start in (0..size).step_by(PIECE as usize) {
-        let piece = start..start + PIECE;
+    for start in (0..size).step_by(RANGE_GRANULE_BYTES as usize) {
+        let piece = start..start + RANGE_GRANULE_BYTES;
         if file.resident_bytes(true, piece.clone()) != Some(0) {
             continue;
         }

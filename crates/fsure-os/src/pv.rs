@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// The bytes that `-s450m` means to `pv`.
 pub const BYTES: u64 = 450 << 20;
 /// The pause between two checks for its end: the end is seen this much late at most.
-const PAUSE: Duration = Duration::from_millis(1);
+const END_POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Lets `pv` write a new file, and returns the time that it took; `None` if
 /// `go_on` became false, and the file is not whole.
@@ -38,7 +38,7 @@ pub fn write(file: &Path, go_on: &dyn Fn() -> bool) -> io::Result<Option<Duratio
             pv.wait()?;
             return Ok(None);
         }
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(END_POLL_INTERVAL);
     }
 }
 

@@ -38,11 +38,11 @@ pub(crate) const LOCK: &str = "lock";
 const READY: &str = "ready\n";
 /// The timeout for the release of what a killed process had: the kernel takes
 /// down its mounts after its descriptors, and a device is busy until then.
-const PATIENCE: Duration = Duration::from_secs(60);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
 /// The same timeout if no process has just been killed.
-const SHORT_PATIENCE: Duration = Duration::from_secs(2);
+const BUSY_TIMEOUT_SHORT: Duration = Duration::from_secs(2);
 /// The pause between two attempts.
-const PAUSE: Duration = Duration::from_millis(20);
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A resource that the system keeps when its user has died, and a guard releases.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,7 +112,7 @@ impl Drop for Scratch {
         // What cannot be removed now is left to the guard, or the next sweep. On a
         // device that is gone the guard goes on trying, and this process does not
         // wait for that.
-        let is_clear = clear(&self.place, SHORT_PATIENCE).is_ok();
+        let is_clear = clear(&self.place, BUSY_TIMEOUT_SHORT).is_ok();
         if let Some(mut guard) = self.guard.take() {
             drop(guard.stdin.take());
             if is_clear {
@@ -161,7 +161,7 @@ pub fn guard(folder: &Path, name: &str, mut output: impl io::Write) -> io::Resul
     output.flush()?;
     // Nothing is ever written: this returns when the other end is closed.
     let _ = io::stdin().read_to_end(&mut Vec::new());
-    clear(&place, PATIENCE)
+    clear(&place, BUSY_TIMEOUT)
 }
 
 fn start(program: &Path, folder: &Path, name: &str) -> io::Result<Child> {
@@ -193,7 +193,7 @@ fn sweep(folder: &Path) -> io::Result<()> {
         if let Some(name) = name.to_str().filter(|name| is_ours(name))
             && let Ok(Some(dead)) = host::Place::take(folder, name)
         {
-            let _ = clear(&dead, SHORT_PATIENCE);
+            let _ = clear(&dead, BUSY_TIMEOUT_SHORT);
         }
     }
     Ok(())
@@ -229,7 +229,7 @@ fn clear(place: &host::Place, patience: Duration) -> io::Result<()> {
         if cleared.is_ok() || begun.elapsed() >= patience {
             return cleared;
         }
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(RETRY_INTERVAL);
     }
 }
 

@@ -61,7 +61,7 @@ mod tests {
     use crate::zram::tests::turn;
 
     /// The timeout of the tests: an event that takes longer never comes.
-    const LONG: Duration = Duration::from_secs(60);
+    const EVENT_TIMEOUT: Duration = Duration::from_secs(60);
     /// The environment variable with the folder that the test program is to
     /// freeze, before it is killed.
     const FROZEN: &str = "FSURE_TEST_FREEZE";
@@ -107,11 +107,11 @@ mod tests {
             written.recv_timeout(Duration::from_millis(100)).unwrap_err();
             assert!(!file.exists(), "it is frozen");
             still.thaw().unwrap();
-            written.recv_timeout(LONG).expect("it was thawed");
+            written.recv_timeout(EVENT_TIMEOUT).expect("it was thawed");
         }
         still.freeze().unwrap();
         drop(still);
-        writer(zram.path().join("last")).recv_timeout(LONG).expect("it was thawed");
+        writer(zram.path().join("last")).recv_timeout(EVENT_TIMEOUT).expect("it was thawed");
     }
 
     #[test]
@@ -142,14 +142,14 @@ mod tests {
             let began = Instant::now();
             while !said.exists() {
                 assert!(child.try_wait().unwrap().is_none(), "it ended");
-                assert!(began.elapsed() < LONG, "it was never frozen");
+                assert!(began.elapsed() < EVENT_TIMEOUT, "it was never frozen");
                 std::thread::sleep(Duration::from_millis(1));
             }
             let written = writer(zram.path().join("file"));
             written.recv_timeout(Duration::from_millis(50)).unwrap_err();
             child.kill().unwrap();
             child.wait().unwrap();
-            written.recv_timeout(LONG).expect("its guard thaws");
+            written.recv_timeout(EVENT_TIMEOUT).expect("its guard thaws");
             fs::remove_file(&said).unwrap();
             // The next one waits for the guard.
             let still = FreezeGuard::of(&zram.path(), &lock).unwrap();
@@ -177,7 +177,7 @@ mod tests {
             drop(still);
             let _ = done.send(());
         });
-        is_done.recv_timeout(LONG).expect("it waits for who has the folder locked");
+        is_done.recv_timeout(EVENT_TIMEOUT).expect("it waits for who has the folder locked");
         drop(theirs);
         let held = fs::File::open(&lock).unwrap();
         held.lock().unwrap();

@@ -6,7 +6,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 /// Bytes that are read at once, and given up at once: a page of a catalog, and what the
 /// kernel asks a disk for.
-const PIECE: u64 = 4096;
+const READ_UNIT_BYTES: u64 = 4096;
 
 /// A file that can be read at any place.
 pub trait ReadSeek: Read + Seek {}
@@ -47,7 +47,8 @@ impl Unreadable {
         let mut done = 0;
         while done < within {
             let place = offset + done as u64;
-            let piece = (PIECE - place % PIECE).min((within - done) as u64) as usize;
+            let piece =
+                (READ_UNIT_BYTES - place % READ_UNIT_BYTES).min((within - done) as u64) as usize;
             let bytes = &mut bytes[done..done + piece];
             if self.read_piece(place, bytes).is_err() {
                 bytes.fill(0);

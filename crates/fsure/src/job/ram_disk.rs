@@ -11,7 +11,7 @@ use fsure_os::{machine, path as os_path, plain, ramfs};
 use crate::model::{Error, IoContext as _, Result, units};
 
 /// Less is no disk to speak of.
-const LEAST: u64 = 64 << 10;
+const SIZE_MIN_BYTES: u64 = 64 << 10;
 /// Names of those in the way that are shown.
 const SHOWN: usize = 5;
 
@@ -115,7 +115,7 @@ fn all() -> Result<Vec<Disk>> {
 }
 
 fn room(bytes: u64, available: Option<u64>) -> Result<()> {
-    if bytes < LEAST {
+    if bytes < SIZE_MIN_BYTES {
         let message = format!("a RAM disk of {}", units::size(bytes));
         return Err(usage(message, "64K is the least"));
     }

@@ -6,7 +6,7 @@
 use std::io::{self, BufRead, Read};
 
 /// Number of bytes that are converted at once.
-const PIECE: usize = 1 << 14;
+const CONVERT_CHUNK_BYTES: usize = 1 << 14;
 
 /// A list in UTF-16, as UTF-8.
 pub(super) struct Utf16<'a> {
@@ -71,7 +71,7 @@ impl BufRead for Utf16<'_> {
             self.ready.clear();
             self.used = 0;
             let mut piece = Vec::new();
-            (&mut *self.input).take(PIECE as u64).read_to_end(&mut piece)?;
+            (&mut *self.input).take(CONVERT_CHUNK_BYTES as u64).read_to_end(&mut piece)?;
             let (units, rest) = piece.as_chunks::<2>();
             for unit in units {
                 self.push(match self.is_big_endian {
@@ -79,7 +79,7 @@ impl BufRead for Utf16<'_> {
                     false => u16::from_le_bytes(*unit),
                 });
             }
-            if piece.len() < PIECE {
+            if piece.len() < CONVERT_CHUNK_BYTES {
                 if let Some(high) = self.high.take() {
                     self.push_alone(high);
                 }
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn both_orders_and_what_is_no_text() {
-        let text = "\u{e4} b\n\u{1f40e}".repeat(PIECE / 8);
+        let text = "\u{e4} b\n\u{1f40e}".repeat(CONVERT_CHUNK_BYTES / 8);
         for (mark, is_big_endian) in [(b"\xff\xfe", false), (b"\xfe\xff", true)] {
             let units = text.encode_utf16();
             let bytes = units.flat_map(|unit| match is_big_endian {

@@ -100,7 +100,7 @@ pub const WORTH: f64 = 10.0;
 
 /// Divisor of the free memory that gives the most that a folder may take: the rest
 /// is the page cache of all other folders.
-const SHARE: u64 = 2;
+const FOLDER_SHARE_DIVISOR: u64 = 2;
 
 /// Returns the advice on a folder, with the reason.
 pub fn advise(seen: &FolderUse) -> Recommendation {
@@ -145,7 +145,7 @@ fn no_room(seen: &FolderUse) -> Option<String> {
         return Some("it is too large to be counted in a moment, and so for memory".to_owned());
     };
     let available = seen.available?;
-    (size > available / SHARE).then(|| {
+    (size > available / FOLDER_SHARE_DIVISOR).then(|| {
         let (size, available) = (units::size(size), units::size(available));
         format!("it needs {size}; {available} of memory are free, of which half is the most")
     })

@@ -19,7 +19,7 @@ use super::protocol_records::{self, Opened, Run, RunInfo, RunQuery};
 use super::result_store::{self, StoredCut, kept};
 use super::run_files;
 use super::test_plan::Way;
-use super::wire::{self, Kind, PATIENCE, Secret, broken};
+use super::wire::{self, Kind, RESPONSE_TIMEOUT, Secret, broken};
 use super::write::{no_witness, volume_of};
 use super::{Acknowledged, BLOCK, Device, Found, Judge, Judged};
 use crate::model::{Clock, Error, ExitCode, IoContext as _, Result};
@@ -85,7 +85,7 @@ impl Asking {
     /// no such run.
     fn ask(options: &CheckOptions, folder: &Path) -> Result<std::result::Result<Self, String>> {
         let unheard = |error: io::Error| no_witness(&options.witness, &error.to_string());
-        let stream = Stream::connect(&options.witness, PATIENCE).map_err(unheard)?;
+        let stream = Stream::connect(&options.witness, RESPONSE_TIMEOUT).map_err(unheard)?;
         let (mut sender, mut receiver) = wire::call(stream, &options.secret).map_err(unheard)?;
         let asked = RunQuery {
             run: options.run.clone(),
@@ -96,7 +96,7 @@ impl Asking {
             serde_json::to_vec(&asked).map_err(|error| Error::Internal(error.to_string()))?;
         sender.send(Kind::Ask, &asked).map_err(unheard)?;
         // A long log takes a while to be read.
-        let told = receiver.expect(Kind::Run, Some(Instant::now() + 60 * PATIENCE));
+        let told = receiver.expect(Kind::Run, Some(Instant::now() + 60 * RESPONSE_TIMEOUT));
         let told = match told {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 return Ok(Err(error.to_string()));
@@ -109,7 +109,7 @@ impl Asking {
             .ok_or_else(|| unheard(broken("what it tells is of no run")))?;
         let mut owed = Vec::new();
         loop {
-            match receiver.receive(Some(Instant::now() + 6 * PATIENCE)).map_err(unheard)? {
+            match receiver.receive(Some(Instant::now() + 6 * RESPONSE_TIMEOUT)).map_err(unheard)? {
                 (Kind::Owed, body) => owed.extend(
                     protocol_records::owed(run, &body)
                         .ok_or_else(|| unheard(broken("no writes")))?,

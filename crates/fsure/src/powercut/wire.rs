@@ -18,7 +18,7 @@ pub(super) const BODY_MAX: usize = LENGTH_MAX - 1 - MAC;
 const MAC: usize = 16;
 const MAGIC: [u8; 8] = *b"fsurecut";
 /// Timeout for what the other side does at once.
-pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Type of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +108,7 @@ impl Sender {
     pub(super) fn send(&mut self, kind: Kind, body: &[u8]) -> io::Result<()> {
         let mac = self.0.mac(kind as u8, body);
         self.0.number += 1;
-        put(&self.0.stream, kind, body, &mac, Instant::now() + PATIENCE)
+        put(&self.0.stream, kind, body, &mac, Instant::now() + RESPONSE_TIMEOUT)
     }
 
     /// Sends a refusal with the reason. If that fails, the other side has gone.
@@ -159,7 +159,7 @@ fn blake3_of(mac: [u8; MAC]) -> blake3::Hash {
 /// Returns the two halves of a connection, once each side has proved that it knows the
 /// secret: for the side that has called.
 pub(super) fn call(stream: Stream, secret: &Secret) -> io::Result<(Sender, Receiver)> {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + RESPONSE_TIMEOUT;
     let nonce = nonce()?;
     put(&stream, Kind::Hello, &greeting(nonce), &[], until)?;
     let theirs = greeted(&stream, Kind::Challenge, until)?;
@@ -295,7 +295,7 @@ mod tests {
 
     fn pair() -> (Stream, Stream) {
         let listener = Listener::bind("127.0.0.1:0").unwrap();
-        let ours = Stream::connect(&listener.address().unwrap(), PATIENCE).unwrap();
+        let ours = Stream::connect(&listener.address().unwrap(), RESPONSE_TIMEOUT).unwrap();
         loop {
             if let Some(theirs) = listener.accept().unwrap() {
                 return (ours, theirs);
@@ -305,7 +305,7 @@ mod tests {
     }
 
     fn soon() -> Option<Instant> {
-        Some(Instant::now() + PATIENCE)
+        Some(Instant::now() + RESPONSE_TIMEOUT)
     }
 
     type Halves = io::Result<(Sender, Receiver)>;

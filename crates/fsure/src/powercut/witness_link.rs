@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use fsure_os::net::Stream;
 
 use super::protocol_records::{self, Opened, RECORD_MAX, Record};
-use super::wire::{self, BODY_MAX, Kind, PATIENCE, Receiver, Secret, Sender, broken};
+use super::wire::{self, BODY_MAX, Kind, RESPONSE_TIMEOUT, Receiver, Secret, Sender, broken};
 
 /// Interval at which the writer sends a sign of life to the witness.
 const PING: Duration = Duration::from_millis(100);
 /// Pause before another connection is tried.
-const PAUSE: Duration = Duration::from_millis(500);
+const RECONNECT_INTERVAL: Duration = Duration::from_millis(500);
 /// Timeout after which a witness that has recorded nothing is called again: it responds
 /// to every ping.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -163,18 +163,19 @@ impl<'a> Link<'a> {
             }
             let closes = |queue: &mut Queue| !queue.is_closing;
             // Whether it was woken or not, it is time to try again.
-            drop(self.changed.wait_timeout_while(queue, PAUSE, closes));
+            drop(self.changed.wait_timeout_while(queue, RECONNECT_INTERVAL, closes));
         }
     }
 
     /// One connection, from its beginning to its end.
     fn connect(&self) -> io::Result<()> {
-        let stream = Stream::connect(self.address, PATIENCE)?;
+        let stream = Stream::connect(self.address, RESPONSE_TIMEOUT)?;
         let second = stream.second()?;
         let (mut sender, mut receiver) = wire::call(stream, self.secret)?;
         let opened = serde_json::to_vec(self.opened).map_err(io::Error::other)?;
         sender.send(Kind::Open, &opened)?;
-        let welcome = receiver.expect(Kind::Welcome, Some(Instant::now() + 2 * PATIENCE))?;
+        let welcome =
+            receiver.expect(Kind::Welcome, Some(Instant::now() + 2 * RESPONSE_TIMEOUT))?;
         let mut queue = self.queue();
         queue.unsent = queue.first;
         queue.recorded(number(&welcome)?)?;

@@ -52,10 +52,10 @@ const FIRST_WAIT: Duration = Duration::from_secs(10);
 const LAST_WAIT: Duration = Duration::from_secs(30);
 const LAST_WAIT_ASKED: Duration = Duration::from_secs(4);
 /// Interval between two checks of everything but the drive.
-const LOOK: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// Rest before a cut, and after the start of a command that cuts. Then the milliseconds
 /// of a turn and of a rest in between.
-const REST: Duration = Duration::from_secs(5);
+const REST_BEFORE_CUT: Duration = Duration::from_secs(5);
 const TURN_MS: (u64, u64) = (100, 3_000);
 const REST_MS: (u64, u64) = (1_000, 5_000);
 /// One turn in so many is followed by a rest, one cut in so many comes in one.
@@ -225,7 +225,7 @@ fn wait_for_witness(
             return Err(Error::Interrupted(code));
         }
         listener.under_way(&format!("waiting for the witness: {why}"));
-        std::thread::sleep(LOOK / 5);
+        std::thread::sleep(CHECK_INTERVAL / 5);
     }
 }
 
@@ -280,10 +280,10 @@ impl Writer<'_> {
     fn turn(&mut self, way: usize, span: Duration) -> std::result::Result<(), WriteEnd> {
         let until = Instant::now() + span;
         while Instant::now() < until {
-            if self.looked.elapsed() >= LOOK {
+            if self.looked.elapsed() >= CHECK_INTERVAL {
                 self.look()?;
             }
-            while !self.link.wait(WINDOW, LOOK) {
+            while !self.link.wait(WINDOW, CHECK_INTERVAL) {
                 self.look()?;
             }
             let pattern = self.random.below(self.patterns.len() as u64) as usize;
@@ -293,7 +293,7 @@ impl Writer<'_> {
             if forgotten.is_empty() {
                 continue;
             }
-            while !self.link.wait(0, LOOK) {
+            while !self.link.wait(0, CHECK_INTERVAL) {
                 self.look()?;
             }
             self.files.drop(&forgotten).map_err(|error| self.failed("remove a file of", error))?;
@@ -309,7 +309,7 @@ impl Writer<'_> {
     fn rest(&mut self, until: Instant) -> std::result::Result<(), WriteEnd> {
         while Instant::now() < until {
             self.look()?;
-            std::thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
+            std::thread::sleep(CHECK_INTERVAL.min(until.saturating_duration_since(Instant::now())));
         }
         Ok(())
     }
@@ -366,10 +366,10 @@ impl Writer<'_> {
             };
         }
         let now = Instant::now();
-        if rests && !cutter.is_resting && now + REST >= at {
+        if rests && !cutter.is_resting && now + REST_BEFORE_CUT >= at {
             cutter.is_resting = true;
             // The command is started in there, and has time to work.
-            return self.rest(at + REST);
+            return self.rest(at + REST_BEFORE_CUT);
         }
         if now >= at {
             let seconds = self.began.elapsed().as_secs_f64();

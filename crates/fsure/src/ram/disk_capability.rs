@@ -18,7 +18,7 @@ use crate::model::{IoContext as _, RelPath, Result};
 /// Staged name under which an object is made to test whether the disk side can hold it.
 const PROBE: &str = "probe";
 /// Every file system takes links of so many bytes; xfs takes 1,024.
-const SHORT: usize = 255;
+const LINK_BYTES_SAFE: usize = 255;
 
 impl GenerationBuilder<'_> {
     /// Returns true if the disk side can hold the entry under this name. All that is not
@@ -28,7 +28,7 @@ impl GenerationBuilder<'_> {
             known.facts.kind == entry.facts.kind && known.attributes == entry.attributes
         });
         let is_plain = entry.attributes.is_empty() || is_known;
-        if is_plain && entry.target.len() <= SHORT {
+        if is_plain && entry.target.len() <= LINK_BYTES_SAFE {
             return Ok(true);
         }
         self.probe(entry).context("try what the disk takes for", path_of(path).as_ref())

@@ -13,7 +13,7 @@ use crate::model::{RelPath, Result};
 /// A generation that removes more files than this is one that the user might regret.
 const REMOVED_MAX: usize = 1000;
 /// So is one that removes more than half of at least this many.
-const FEW: usize = 10;
+const REMOVED_SHARE_MIN_NAMES: usize = 10;
 
 /// The steps that a draft comes to.
 pub(super) struct PlannedGeneration {
@@ -103,7 +103,9 @@ impl GenerationBuilder<'_> {
             .map(|old| old.facts.inode)
             .collect();
         let files = self.index.files();
-        let is_much = |gone: usize| gone > REMOVED_MAX || files >= FEW && gone * 2 > files;
+        let is_much = |gone: usize| {
+            gone > REMOVED_MAX || files >= REMOVED_SHARE_MIN_NAMES && gone * 2 > files
+        };
         // What was only renamed is not gone.
         is_much(gone.len()) && {
             let left: HashSet<_> = self

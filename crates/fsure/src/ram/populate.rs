@@ -19,7 +19,7 @@ use super::side_reader::{in_ram, on_disk};
 use crate::model::{Error, ExitCode, IoContext as _, RelPath, Result};
 
 /// Attempts to copy a file that another process writes meanwhile.
-const ATTEMPTS: u32 = 5;
+const COPY_ATTEMPTS_MAX: u32 = 5;
 
 /// Hears of every name that is copied, with the bytes it holds; may end it all.
 pub type Filling<'a> = &'a mut dyn FnMut(&RelPath, u64) -> ControlFlow<ExitCode>;
@@ -153,7 +153,7 @@ impl Engine {
             self.filled.insert(path.clone(), facts.clone());
             return self.note(path, digest);
         }
-        for _ in 0..ATTEMPTS {
+        for _ in 0..COPY_ATTEMPTS_MAX {
             let before = self.disk.side.facts(at)?;
             let from = self.disk.side.read(at)?;
             let to = self.ram.create(at)?;

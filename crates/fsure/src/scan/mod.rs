@@ -157,7 +157,7 @@ pub(crate) enum AbortReason {
 }
 
 /// Longest time that readers may take to hand over what they have when a scrub ends.
-const GATHER: Duration = Duration::from_secs(1);
+const READER_DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Paths taken before the clock, the news and the stop request are checked,
 /// which together cost as much as a path of which nothing has changed.
@@ -376,7 +376,7 @@ impl ScanDriver<'_> {
             return Ok(());
         }
         self.meter.stop();
-        let until = Instant::now() + GATHER;
+        let until = Instant::now() + READER_DRAIN_TIMEOUT;
         while self.weigher.awaits_readers()
             && let Ok(news) = self.pool.news.recv_deadline(until)
         {

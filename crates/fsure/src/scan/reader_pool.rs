@@ -45,7 +45,7 @@ const LOST_MAX: usize = 32;
 const CLASS_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Longest time that readers may take to end when the run has ended.
-const LEAVE: Duration = Duration::from_secs(1);
+const READER_EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The readers at work.
 pub(super) struct Pool {
@@ -224,7 +224,7 @@ impl Pool {
         let (alive, is_over) = self.alive;
         // They wait for room to send their news, or for orders: that ends now.
         drop((alive, self.news, self.outgoing, self.lanes));
-        let _ = is_over.recv_timeout(LEAVE);
+        let _ = is_over.recv_timeout(READER_EXIT_TIMEOUT);
     }
 }
 

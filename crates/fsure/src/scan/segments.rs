@@ -107,9 +107,11 @@ impl Segments {
 /// A stretch in pieces that are kept one by one: a second's worth of reading
 /// by all readers on a disk of middling speed.
 fn in_pieces(range: Range<u64>) -> impl Iterator<Item = Range<u64>> {
-    const PIECE: u64 = 8 << 20;
+    const SEGMENT_SHARE_BYTES: u64 = 8 << 20;
     let end = range.end;
-    range.step_by(PIECE as usize).map(move |start| start..(start + PIECE).min(end))
+    range
+        .step_by(SEGMENT_SHARE_BYTES as usize)
+        .map(move |start| start..(start + SEGMENT_SHARE_BYTES).min(end))
 }
 
 /// Returns true if kept values are those of exactly one segment.

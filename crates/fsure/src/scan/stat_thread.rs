@@ -18,7 +18,7 @@ use crate::model::{Error, RelPath, Result, StallDetector};
 use crate::tree::{ExcludeReason, Patterns};
 
 /// Longest time that the control thread waits for a chunk before it attends to others.
-const MOMENT: Duration = Duration::from_millis(10);
+const CHUNK_WAIT_MAX: Duration = Duration::from_millis(10);
 
 /// A file that is due, as it is now.
 pub(super) struct DueStat {
@@ -90,7 +90,7 @@ impl StatThread {
 
     /// Receives the response, in the order of the disk.
     pub(super) fn answer(&mut self) -> Result<Poll<Vec<DueStat>>> {
-        match self.answers.recv_timeout(MOMENT) {
+        match self.answers.recv_timeout(CHUNK_WAIT_MAX) {
             Ok(looked) => {
                 self.is_asked = false;
                 Ok(Poll::Ready(looked))

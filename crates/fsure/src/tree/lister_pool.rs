@@ -31,13 +31,13 @@ const WAKE_AT: usize = 4_096;
 const WAKE_AFTER: Duration = Duration::from_millis(2);
 
 /// Time that the reader waits for a folder before it does something else.
-const PAUSE: Duration = Duration::from_millis(20);
+const FOLDER_WAIT_MAX: Duration = Duration::from_millis(20);
 
 /// Folders that may get stuck before the walk is given up.
 const LOST_MAX: usize = 32;
 
 /// Time that the threads may take to end after the end of the walk.
-const LEAVE: Duration = Duration::from_secs(1);
+const LISTER_EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The threads, and what they have found.
 pub(super) struct ListerPool {
@@ -135,7 +135,7 @@ impl ListerPool {
                 }
                 return Poll::Ready(listed);
             }
-            if begun.get_or_insert_with(Instant::now).elapsed() >= PAUSE {
+            if begun.get_or_insert_with(Instant::now).elapsed() >= FOLDER_WAIT_MAX {
                 return match self.give_up_stuck(&mut board) {
                     Ok(()) => Poll::Pending,
                     Err(error) => Poll::Ready(Err(error)),
@@ -180,7 +180,7 @@ impl Drop for ListerPool {
         // So that the root can be unmounted when the walk is over; but one that
         // is stuck is not waited for.
         let are_left = |board: &mut Board| board.ended + board.lost < board.started;
-        drop(self.shared.left.wait_timeout_while(board, LEAVE, are_left));
+        drop(self.shared.left.wait_timeout_while(board, LISTER_EXIT_TIMEOUT, are_left));
     }
 }
 

@@ -17,7 +17,7 @@ use crate::model::digest::hex;
 const APPLICATION_ID: i64 = 0x6673_7472;
 
 /// Maximum time to wait for another process.
-const PATIENCE: Duration = Duration::from_secs(60);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 
 const TABLE: &str = "
 CREATE TABLE seen (
@@ -113,7 +113,7 @@ impl SeenChains {
 fn connect(file: &Path, more: OpenFlags) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
     let connection = Connection::open_with_flags(file, flags)?;
-    connection.busy_timeout(PATIENCE)?;
+    connection.busy_timeout(LOCK_TIMEOUT)?;
     connection.pragma_update(None, "synchronous", "EXTRA")?;
     connection.pragma_update(None, "fullfsync", true)?;
     connection.pragma_update(None, "trusted_schema", false)?;
@@ -129,7 +129,7 @@ fn make(file: &Path) -> Result<(), String> {
             .map_err(|error| error.to_string())?
         {
             Attempt::Locked(lock) => break lock,
-            Attempt::HeldBy(holder) if begun.elapsed() > PATIENCE => {
+            Attempt::HeldBy(holder) if begun.elapsed() > LOCK_TIMEOUT => {
                 return Err(format!("{holder} has been making it for too long"));
             }
             Attempt::HeldBy(_) => std::thread::sleep(Duration::from_millis(20)),

@@ -18,7 +18,7 @@ use rustix::io::Errno;
 use super::poll;
 
 /// Read at once: some 500 events.
-const BATCH: usize = 64 << 10;
+const EVENT_BUFFER_BYTES: usize = 64 << 10;
 
 /// `fanotify_event_metadata`: with what each event begins.
 const EVENT: usize = 24;
@@ -103,7 +103,7 @@ impl Group {
         // The kernel counts the heads of the events that wait, and none of what follows
         // them: bytes that were read say nothing of what is left.
         let mut left = rustix::io::ioctl_fionread(&self.0)?.div_ceil(EVENT as u64);
-        let mut batch = vec![0; BATCH];
+        let mut batch = vec![0; EVENT_BUFFER_BYTES];
         while left > 0 {
             match rustix::io::read(&self.0, &mut batch) {
                 Ok(0) | Err(Errno::AGAIN) => break,

@@ -26,8 +26,8 @@ const FIFREEZE: libc::c_ulong = 0xc004_5877;
 const FITHAW: libc::c_ulong = 0xc004_5878;
 
 /// Timeout for the guard of an earlier freeze to thaw.
-const PATIENCE: Duration = Duration::from_secs(5);
-const LOOK: Duration = Duration::from_millis(1);
+const THAW_TIMEOUT: Duration = Duration::from_secs(5);
+const THAW_POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// A file system that can be frozen.
 #[derive(Debug)]
@@ -92,7 +92,9 @@ fn take(lock: &Path) -> io::Result<OwnedFd> {
     loop {
         match flock(&locked, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(locked),
-            Err(Errno::AGAIN | Errno::INTR) if began.elapsed() < PATIENCE => sleep(LOOK),
+            Err(Errno::AGAIN | Errno::INTR) if began.elapsed() < THAW_TIMEOUT => {
+                sleep(THAW_POLL_INTERVAL)
+            }
             Err(Errno::AGAIN) => {
                 let why = format!("another process has {} locked: end it", lock.display());
                 return Err(io::Error::new(io::ErrorKind::TimedOut, why));

@@ -59,7 +59,7 @@ fn attribute_names(list: &[u8]) -> impl Iterator<Item = &CStr> {
 /// Calls something that fills a buffer with ever larger ones until it fits.
 fn fill(ask: impl Fn(&mut Vec<u8>) -> rustix::io::Result<usize>) -> io::Result<Vec<u8>> {
     /// The kernel limits both a list and a value to 64 KiB (`XATTR_SIZE_MAX`).
-    const MOST: usize = 1 << 20;
+    const XATTR_BYTES_MAX: usize = 1 << 20;
     let mut buffer = vec![0; 1024];
     loop {
         match ask(&mut buffer) {
@@ -67,7 +67,9 @@ fn fill(ask: impl Fn(&mut Vec<u8>) -> rustix::io::Result<usize>) -> io::Result<V
                 buffer.truncate(length);
                 return Ok(buffer);
             }
-            Err(Errno::RANGE) if buffer.len() < MOST => buffer = vec![0; buffer.len() * 8],
+            Err(Errno::RANGE) if buffer.len() < XATTR_BYTES_MAX => {
+                buffer = vec![0; buffer.len() * 8]
+            }
             Err(error) => return Err(error.into()),
         }
     }

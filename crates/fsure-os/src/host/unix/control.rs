@@ -11,8 +11,8 @@ use std::time::Duration;
 use crate::control::{CLIENTS_MAX, LINE_MAX};
 
 /// Interval of the calls of `is_over`.
-const LOOK: Duration = Duration::from_millis(20);
-const FULL: &[u8] =
+const END_POLL_INTERVAL: Duration = Duration::from_millis(20);
+const BUSY_RESPONSE: &[u8] =
     b"{\"ok\":false,\"error\":\"too many clients: close one, and connect again\"}\n";
 
 #[derive(Debug)]
@@ -49,11 +49,11 @@ impl Control {
             while !is_over() {
                 let Ok((mut client, _)) = self.listener.accept() else {
                     // No client is there, or the system is short of something.
-                    std::thread::sleep(LOOK);
+                    std::thread::sleep(END_POLL_INTERVAL);
                     continue;
                 };
                 if clients.load(Ordering::Relaxed) >= CLIENTS_MAX {
-                    let _ = client.write_all(FULL);
+                    let _ = client.write_all(BUSY_RESPONSE);
                     continue;
                 }
                 clients.fetch_add(1, Ordering::Relaxed);
@@ -116,8 +116,8 @@ fn talk(
 ) -> io::Result<()> {
     // Accepted sockets are blocking on Linux and not on macOS.
     client.set_nonblocking(false)?;
-    client.set_read_timeout(Some(LOOK))?;
-    client.set_write_timeout(Some(LOOK))?;
+    client.set_read_timeout(Some(END_POLL_INTERVAL))?;
+    client.set_write_timeout(Some(END_POLL_INTERVAL))?;
     let (mut line, mut is_too_long) = (Vec::new(), false);
     let mut piece = vec![0; 64 << 10];
     while !is_over() {
@@ -156,7 +156,7 @@ fn send(client: &mut UnixStream, mut text: &[u8], is_over: &dyn Fn() -> bool) ->
         match client.write(text) {
             Ok(sent) => text = &text[sent..],
             Err(error) if is_patient(&error) && (!is_over() || waited < LAST_WAIT) => {
-                waited += LOOK;
+                waited += END_POLL_INTERVAL;
             }
             Err(error) => return Err(error),
         }

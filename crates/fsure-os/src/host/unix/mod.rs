@@ -64,10 +64,12 @@ pub(crate) fn long_queue(listener: &std::net::TcpListener) {
 pub(crate) fn open_files() -> usize {
     use rustix::process::{Resource, getrlimit, setrlimit};
     /// macOS refuses more than its `OPEN_MAX` where it names no limit.
-    const ENOUGH: u64 = 10_240;
+    const OPEN_FILES_WANTED: u64 = 10_240;
     let mut limit = getrlimit(Resource::Nofile);
     let before = limit.current;
-    limit.current = Some(limit.maximum.unwrap_or(ENOUGH).min(ENOUGH).max(before.unwrap_or(0)));
+    limit.current = Some(
+        limit.maximum.unwrap_or(OPEN_FILES_WANTED).min(OPEN_FILES_WANTED).max(before.unwrap_or(0)),
+    );
     let granted = if setrlimit(Resource::Nofile, limit).is_ok() { limit.current } else { before };
-    granted.and_then(|files| usize::try_from(files).ok()).unwrap_or(ENOUGH as usize)
+    granted.and_then(|files| usize::try_from(files).ok()).unwrap_or(OPEN_FILES_WANTED as usize)
 }

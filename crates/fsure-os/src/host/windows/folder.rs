@@ -24,8 +24,8 @@ use crate::place::LocateFiles;
 use crate::wide::{self, link_target};
 use crate::{Kind, Stat};
 
-const LOOKING: u32 = FILE_READ_ATTRIBUTES | SYNCHRONIZE;
-const LISTING: u32 = LOOKING | FILE_LIST_DIRECTORY | FILE_TRAVERSE;
+const STAT_ACCESS: u32 = FILE_READ_ATTRIBUTES | SYNCHRONIZE;
+const LISTING: u32 = STAT_ACCESS | FILE_LIST_DIRECTORY | FILE_TRAVERSE;
 
 /// An open root folder.
 pub struct Root {
@@ -137,7 +137,7 @@ impl Root {
     /// a tree cannot point this process at another user's file.
     pub fn read_small(&self, path: &[u8], max: usize) -> io::Result<Option<Vec<u8>>> {
         let path = system_path(path)?;
-        let file = match open_below(self.handle(), &path, LOOKING | FILE_READ_DATA, 0) {
+        let file = match open_below(self.handle(), &path, STAT_ACCESS | FILE_READ_DATA, 0) {
             Ok(file) => file,
             Err(error) if is_gone(&error) => return Ok(None),
             Err(error) => return Err(error),
@@ -165,7 +165,7 @@ impl Root {
 
     /// Opens a name below the root, or the root anew, to be asked what it is.
     pub(super) fn open_name(&self, path: &[u8]) -> io::Result<OwnedHandle> {
-        open_below(self.handle(), &system_path(path)?, LOOKING, 0)
+        open_below(self.handle(), &system_path(path)?, STAT_ACCESS, 0)
     }
 
     /// Opens a folder below the root, or the root anew: listing one handle
@@ -193,7 +193,7 @@ pub(super) fn system_path(path: &[u8]) -> io::Result<Vec<u16>> {
 }
 
 fn stat_below(folder: BorrowedHandle<'_>, path: &[u16]) -> io::Result<Stat> {
-    Ok(stat::of(open_below(folder, path, LOOKING, 0)?.as_handle())?.stat)
+    Ok(stat::of(open_below(folder, path, STAT_ACCESS, 0)?.as_handle())?.stat)
 }
 
 /// Gives `take` every name in a folder but `.` and `..`, until it returns false.

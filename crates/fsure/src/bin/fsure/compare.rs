@@ -11,7 +11,7 @@ use fsure::report::{RootPaths, compare as report, last_word};
 use super::OutputArgs;
 use super::export::any_format;
 use super::io_args::EffortArgs;
-use super::signed_by_args::NOBODY;
+use super::signed_by_args::ACCEPT_UNSIGNED;
 
 /// Compare two trees by content: the same, different, only here or there, moved
 ///
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &CompareArgs, output: &OutputArgs) -> ExitCode {
         exclude_always: output.user.exclude.clone(),
         ..Options::default()
     };
-    if output.user.signed_by.as_ref().is_some_and(|key| key != NOBODY) {
+    if output.user.signed_by.as_ref().is_some_and(|key| key != ACCEPT_UNSIGNED) {
         screen.warn(
             "compare checks no signature, whatever signed_by in your config.toml says; 'fsure \
              verify' does",

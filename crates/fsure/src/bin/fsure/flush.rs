@@ -51,7 +51,7 @@ enum Database {
     Sqlite,
 }
 
-const QUICK: Duration = Duration::from_millis(200);
+const TRIAL_TIME: Duration = Duration::from_millis(200);
 
 fn time(text: &str) -> std::result::Result<Duration, String> {
     units::parse_span(text).ok_or_else(|| "a time such as 1s or 0.5s".to_owned())
@@ -102,7 +102,7 @@ impl FlushArgs {
         };
         FlushOptions {
             paths: paths.iter().map(|path| folder_of(path)).collect(),
-            span: self.time.unwrap_or(if self.quick { QUICK } else { defaults.span }),
+            span: self.time.unwrap_or(if self.quick { TRIAL_TIME } else { defaults.span }),
             threads: usize::from(self.threads),
             profiles: self.profile.iter().map(pattern).collect(),
             guard: std::env::current_exe().ok(),

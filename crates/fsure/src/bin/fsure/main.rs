@@ -146,7 +146,7 @@ const LONG_WAIT: Duration = Duration::from_secs(120);
 /// The number of the signal that asks to stop, once there is one.
 static STOP: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
 /// Time limit for the run to end after a signal, if it is not [`LAST_WAIT`].
-static WAIT: OnceLock<Duration> = OnceLock::new();
+static END_TIMEOUT: OnceLock<Duration> = OnceLock::new();
 
 /// Runs the command on a thread of its own: one that waits in the kernel for
 /// storage that does not answer could take no signal.
@@ -166,7 +166,7 @@ fn main() -> std::process::ExitCode {
             return std::process::ExitCode::from(code.number());
         }
         let signal = STOP.get().map_or(0, |stop| stop.load(Ordering::Relaxed));
-        let most = *WAIT.get().unwrap_or(&LAST_WAIT);
+        let most = *END_TIMEOUT.get().unwrap_or(&LAST_WAIT);
         if signal > 0 && asked_at.get_or_insert_with(Instant::now).elapsed() >= most {
             let why = match () {
                 () if is_waiting_for_reader() => {
@@ -244,7 +244,7 @@ impl OutputArgs {
 
     /// The screen for a command that has something to clear away when it stops.
     fn patient_screen(&self) -> Screen {
-        let _ = WAIT.set(LONG_WAIT);
+        let _ = END_TIMEOUT.set(LONG_WAIT);
         self.screen(false, &[])
     }
 

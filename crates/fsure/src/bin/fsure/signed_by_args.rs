@@ -10,7 +10,7 @@ use fsure::trust::{NotBefore, SignedBy, Verifier};
 use super::user_dirs;
 
 /// The value of `--signed-by` that accepts any record, signed or not.
-pub(crate) const NOBODY: &str = "none";
+pub(crate) const ACCEPT_UNSIGNED: &str = "none";
 
 /// Options for the signature that the record must bear.
 #[derive(Args)]
@@ -33,7 +33,7 @@ impl SignedByArgs {
     /// The same as plain data.
     pub(crate) fn signed_by(&self, user: &UserConfig) -> Result<Option<SignedBy>> {
         let key = self.signed_by.as_ref().or(user.signed_by.as_ref());
-        let Some(key) = key.filter(|key| *key != NOBODY) else {
+        let Some(key) = key.filter(|key| *key != ACCEPT_UNSIGNED) else {
             let is_asked = self.head.is_some() || self.at_least.is_some();
             return if is_asked { Err(no_key()) } else { Ok(None) };
         };

@@ -10,7 +10,7 @@ use fsure::model::{Error, IoContext as _, Result};
 use fsure::trust::Verifier;
 use fsure_os::{path as os_path, plain};
 
-use super::signed_by_args::NOBODY;
+use super::signed_by_args::ACCEPT_UNSIGNED;
 
 /// Maximum length of a key or a configuration file, in bytes; a longer file is
 /// neither.
@@ -76,7 +76,7 @@ pub(crate) fn config() -> Result<UserConfig> {
     }
     let mut user = UserConfig::parse(&file.to_string_lossy(), &text(&file)?)?;
     // From wherever it is called: a file is named beside this one.
-    let is_file = |key: &String| !Verifier::is_text(key) && key != NOBODY;
+    let is_file = |key: &String| !Verifier::is_text(key) && key != ACCEPT_UNSIGNED;
     if let Some(key) = user.signed_by.take_if(|key| is_file(key)) {
         user.signed_by = Some(folder.join(key).to_string_lossy().into_owned());
     }

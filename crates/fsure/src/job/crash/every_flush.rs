@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::backend::OfflineDrive;
 use super::check_image::examine;
-use super::program::LOOK;
+use super::program::PROGRAM_POLL_INTERVAL;
 use super::run::{REMEMBERING, Run};
 use super::{twin_found_no_loss, undisturbed};
 use crate::model::{Error, IoContext as _, Result};
@@ -59,7 +59,7 @@ fn record(run: &Run<'_>) -> Result<Option<History>> {
             going.may_have_ended(ended, &run.options.front)?;
             break;
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(PROGRAM_POLL_INTERVAL);
     }
     let history = going.drive.history();
     // Either all flushes up to the end of the history are in it, or nothing is shown.

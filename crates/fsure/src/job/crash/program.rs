@@ -12,7 +12,7 @@ use super::backend::Mounted;
 use crate::model::Monitor;
 
 /// Interval at which a program is polled for its end.
-pub(super) const LOOK: Duration = Duration::from_millis(5);
+pub(super) const PROGRAM_POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Number of lines that are kept of a program's standard error.
 const LAST_WORDS: usize = 4;
 
@@ -77,7 +77,7 @@ impl Program {
             if monitor.stop_requested().is_some() {
                 return Ok(None);
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(PROGRAM_POLL_INTERVAL);
         }
     }
 

@@ -13,7 +13,7 @@ use super::acks::Acknowledged;
 use super::backend::{AccessMode, Drive, DriveConfig, Mounted, OfflineDrive};
 use super::causes::{Known, missing_syncs};
 use super::check_image::examine;
-use super::program::{Command, LOOK, Program};
+use super::program::{Command, PROGRAM_POLL_INTERVAL, Program};
 use super::{CrashListener, CrashOptions, told, twin_found_no_loss, undisturbed, unmounted};
 use crate::model::{Error, IoContext as _, Result};
 use crate::results::{CrashLine, CutMade, CutState};
@@ -21,7 +21,7 @@ use crate::simdrive::{Behavior, CutVariant, Random};
 
 /// Timeout for a program's first acknowledgement, after which it is cut without one: a
 /// database may take a while to start.
-const PATIENCE: Duration = Duration::from_secs(60);
+const FIRST_ACK_TIMEOUT: Duration = Duration::from_secs(60);
 /// Timeout for a program that has acknowledged nothing before.
 const NO_PATIENCE: Duration = Duration::from_secs(10);
 /// The remedy for a program that fails at once.
@@ -115,7 +115,7 @@ impl Run<'_> {
 
     /// Makes the cuts of a plan, as long as `each` wants more.
     fn make(&self, plan: &Plan<'_>, each: &mut dyn FnMut(&CutMade) -> bool) -> Result<()> {
-        let (mut random, mut patience) = (Random::new(self.options.seed), PATIENCE);
+        let (mut random, mut patience) = (Random::new(self.options.seed), FIRST_ACK_TIMEOUT);
         let mut going = None;
         for number in 1..=plan.cuts {
             if self.listener.stop_requested().is_some() {
@@ -240,8 +240,8 @@ impl Run<'_> {
             }
             match due {
                 Some(due) if due <= Instant::now() => return Ok(None),
-                Some(due) => std::thread::sleep(LOOK.min(due - Instant::now())),
-                None => going.acknowledged.wait_for_first(LOOK),
+                Some(due) => std::thread::sleep(PROGRAM_POLL_INTERVAL.min(due - Instant::now())),
+                None => going.acknowledged.wait_for_first(PROGRAM_POLL_INTERVAL),
             }
         }
     }

@@ -20,7 +20,7 @@ use fsure_os::{path, plain};
 
 use super::backend::{Drive, DriveConfig, Mounted};
 use super::check_image::examine;
-use super::program::{Command, LOOK, Program, locked};
+use super::program::{Command, PROGRAM_POLL_INTERVAL, Program, locked};
 use super::{CrashListener, CrashOptions, prepared, site, told, undisturbed, unmounted};
 use crate::model::{Error, ExitCode, IoContext as _, Result};
 use crate::results::{Call, ContentSeen, CrashLine, CrashSummary, CutState, FlushAfterError};
@@ -29,7 +29,7 @@ use crate::simdrive::{CutVariant, Random};
 const FILE: &str = "file";
 const LENGTH: usize = 4096;
 /// Byte that fills the file before the failure, and the byte that is written then.
-const OLD: u8 = b'A';
+const OLD_BYTE: u8 = b'A';
 const NEW: u8 = b'B';
 /// Line that the child prints when the next write is to fail.
 const READY: &[u8] = b"READY";
@@ -46,7 +46,7 @@ pub fn ask_again_and_again(folder: &Path, armed: &Path, say: &mut dyn FnMut(&str
     let (mut writer, other) = (open()?, open()?);
     say("READY");
     while !path::exists(armed) {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(PROGRAM_POLL_INTERVAL);
     }
     let mut told = |who: &str, call: &str, result: std::io::Result<()>| {
         let result = match result {
@@ -106,7 +106,7 @@ fn fail(
     site: &Arc<MountArea>,
     listener: &dyn CrashListener,
 ) -> Result<FlushAfterError> {
-    let text = char::from(OLD).to_string().repeat(LENGTH);
+    let text = char::from(OLD_BYTE).to_string().repeat(LENGTH);
     let prepare = format!("printf %s {text} > {FILE} && sync {FILE} .");
     let prepare = ["sh", "-c", &prepare].map(Into::into).to_vec();
     let options = &CrashOptions { prepare, ..options.clone() };
@@ -145,7 +145,7 @@ impl Said {
 fn of(byte: Option<u8>) -> ContentSeen {
     match byte {
         Some(NEW) => ContentSeen::New,
-        Some(OLD) => ContentSeen::Old,
+        Some(OLD_BYTE) => ContentSeen::Old,
         _ => ContentSeen::Neither,
     }
 }
@@ -197,7 +197,8 @@ fn after_cut(
 ) -> Result<ContentSeen> {
     let left = drive.cut(CutVariant::None, &mut Random::new(options.seed));
     let line = format!("head -c 1 {FILE} | grep -q {} && echo LAST 1", char::from(NEW));
-    let line = format!("{line}; head -c 1 {FILE} | grep -q {} && echo LAST 2", char::from(OLD));
+    let line =
+        format!("{line}; head -c 1 {FILE} | grep -q {} && echo LAST 2", char::from(OLD_BYTE));
     let check = ["sh", "-c", &format!("{line}; exit 0")].map(Into::into).to_vec();
     let found = examine(&CrashOptions { check, ..options.clone() }, site, &left, 0, listener)?;
     match (found.state, found.last) {

@@ -22,9 +22,9 @@ const DIRTY: [u64; 6] = [0, 4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20];
 /// The largest of them may take one part in this many of the free space.
 const DIRTY_SHARE: u64 = 4;
 /// Time that may always be taken for a point.
-const BRIEF: Duration = Duration::from_secs(1);
+const POINT_TIME_MIN: Duration = Duration::from_secs(1);
 /// Bytes written at once where there are many.
-const PIECE: usize = 1 << 20;
+const WRITE_CHUNK_BYTES: usize = 1 << 20;
 
 /// Returns the number of points of all curves, for so many threads.
 pub(super) fn count(threads: usize) -> usize {
@@ -170,8 +170,8 @@ impl Flushing {
         span: Duration,
     ) -> io::Result<Self> {
         let (mut data, begun) = (Data::new()?, Instant::now());
-        let writer = site.filled(method, data.next(PIECE), bytes)?;
-        if begun.elapsed() > span.max(BRIEF) {
+        let writer = site.filled(method, data.next(WRITE_CHUNK_BYTES), bytes)?;
+        if begun.elapsed() > span.max(POINT_TIME_MIN) {
             let took = begun.elapsed().as_secs_f64();
             let why = format!("{} take {took:.1} s to write", units::size(bytes));
             return Err(io::Error::new(io::ErrorKind::Unsupported, why));
@@ -184,7 +184,7 @@ impl Operation for Flushing {
     fn operate(&mut self) -> io::Result<Option<Done>> {
         let mut at = 0;
         while at < self.bytes {
-            let piece = (self.bytes - at).min(PIECE as u64);
+            let piece = (self.bytes - at).min(WRITE_CHUNK_BYTES as u64);
             self.writer.write(self.data.next(piece as usize), at)?;
             at += piece;
         }
@@ -215,7 +215,8 @@ impl<'a> Threads<'a> {
     fn together(site: &FlushWorkspace<'_>, count: u64) -> io::Result<Self> {
         let size = site.options.size;
         let mut data = Data::new()?;
-        let file = site.filled(Method::strongest(), data.next(PIECE), size as u64 * count)?;
+        let file =
+            site.filled(Method::strongest(), data.next(WRITE_CHUNK_BYTES), size as u64 * count)?;
         let group = Arc::new(Group::new(file));
         let hand = |place: u64| {
             let (group, mut data) = (Arc::clone(&group), Data::new()?);

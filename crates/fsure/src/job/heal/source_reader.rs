@@ -22,7 +22,7 @@ use crate::model::{
 use crate::scan::block_hash::{BLOCK, SequentialDigests};
 
 /// Reads from one place before it is passed over.
-const LOOKS: usize = 2;
+const READS_PER_SOURCE_MAX: usize = 2;
 
 /// A reason why something was not healed.
 #[derive(Debug)]
@@ -181,7 +181,7 @@ impl<'a> Reader<'a> {
         let range = recorded.range(block, recorded.row.record.entry.size);
         let length = range.end - range.start;
         let mut trouble = String::new();
-        for _ in 0..LOOKS {
+        for _ in 0..READS_PER_SOURCE_MAX {
             match self.read(candidate, range.start, length) {
                 Ok(content) if (content.len() as u64) < length => trouble = "too short".to_owned(),
                 Ok(content) if recorded.proves_block(block, content) => return true,
@@ -204,7 +204,7 @@ impl<'a> Reader<'a> {
         let size = recorded.size().unwrap_or(candidate.stat.size);
         let wanted = recorded.row.record.digests.algorithms();
         let mut trouble = "not the recorded content".to_owned();
-        for _ in 0..LOOKS {
+        for _ in 0..READS_PER_SOURCE_MAX {
             match self.digests(candidate, size, wanted, &mut |_, _| Ok(()))? {
                 Ok(Some(digests)) if recorded.proves(&digests) => return Ok(true),
                 Ok(Some(_)) => {}

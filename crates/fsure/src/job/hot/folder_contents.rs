@@ -11,7 +11,7 @@ use crate::model::placement_advice::Risk;
 
 /// Maximum number of names that are looked at: a folder with more takes longer to
 /// be copied than a user wants to wait.
-const MOST: u64 = 200_000;
+const NAMES_EXAMINED_MAX: u64 = 200_000;
 
 /// Size and risk of a folder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(super) fn contents(path: &Path) -> FolderContents {
                     left.push([&folder, slash, name].concat());
                 }
             }
-            if listing.error.is_some() || sum.names > MOST {
+            if listing.error.is_some() || sum.names > NAMES_EXAMINED_MAX {
                 return Ok(false);
             }
         }

@@ -19,8 +19,8 @@ const WORD: &str = "word";
 /// File name extension of a lock.
 const LOCK: &str = "lock";
 /// Timeout for a process to let go of a folder, or to begin.
-const PATIENCE: Duration = Duration::from_secs(30);
-const LOOK: Duration = Duration::from_millis(10);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
+const RESPONSE_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The socket of this process, until it is dropped. The lock goes after the socket:
 /// who has the lock takes over what a killed one has left, and nothing else.
@@ -50,7 +50,7 @@ impl PinSocket {
         let socket = socket(folder, runtime);
         let begun = Instant::now();
         // One that is just beginning, or ending, is there and does not answer.
-        while begun.elapsed() < PATIENCE {
+        while begun.elapsed() < RESPONSE_TIMEOUT {
             let lock = lock(&socket)?;
             let answered = ask(&socket, "status")?;
             if matches!(answered, Answered::By(_)) {
@@ -66,7 +66,7 @@ impl PinSocket {
                     }
                 }
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(RESPONSE_POLL_INTERVAL);
         }
         Err(Error::Usage {
             message: format!("{} is pinned already", folder.display()),
@@ -99,14 +99,14 @@ pub fn unpin(folder: &Path, runtime: &Path) -> Result<Option<Pinned>> {
             Answered::By(answer) => pinned = Some(answer),
             Answered::Silence => {}
         }
-        if begun.elapsed() > PATIENCE {
+        if begun.elapsed() > RESPONSE_TIMEOUT {
             let holder = lock(&socket)?.err().unwrap_or_else(|| "who holds it".to_owned());
             return Err(Error::Usage {
                 message: format!("{holder} does not let go of {}", folder.display()),
                 hint: Some("end it with 'kill -9': nothing can be lost".to_owned()),
             });
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(RESPONSE_POLL_INTERVAL);
     }
 }
 
@@ -225,7 +225,7 @@ mod tests {
         let first = lock(&name).unwrap().unwrap();
         std::thread::scope(|scope| {
             let second = scope.spawn(|| PinSocket::open(folder, runtime.path()).is_ok());
-            std::thread::sleep(10 * LOOK);
+            std::thread::sleep(10 * RESPONSE_POLL_INTERVAL);
             assert!(!second.is_finished(), "it takes the other one's place");
             drop(first);
             assert!(second.join().unwrap());

@@ -17,18 +17,18 @@ pub use self::control_socket::{pinned, unpin, word};
 use crate::model::{Error, Result, json_path, json_path_and_bytes, units};
 
 /// Part of the available memory that can be held: one of so many.
-const SHARE: u64 = 2;
+const PINNED_SHARE_DIVISOR: u64 = 2;
 /// It is let go of when less than this part of the memory is available,
-const LEAST: u64 = 20;
+const AVAILABLE_MIN_DIVISOR: u64 = 20;
 /// or when nothing but waiting for memory was done in this many percent of the
 /// last ten seconds.
-const STILL: f64 = 10.0;
+const STALL_PERCENT_MAX: f64 = 10.0;
 /// Interval between checks of the memory.
-const LOOK: Duration = Duration::from_secs(1);
+const MEMORY_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Longest delay before a signal or a request is noticed.
-const STEP: Duration = Duration::from_millis(100);
+const SIGNAL_POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Changes come in crowds: what follows within this time is taken up together.
-const CROWD: Duration = Duration::from_millis(100);
+const CHANGE_BATCH_TIME: Duration = Duration::from_millis(100);
 /// Names of what is left out that are told; all are counted.
 const TOLD: usize = 100;
 
@@ -194,9 +194,9 @@ fn keep(
     settle(&mut pin)?;
     let mut looked = Instant::now();
     while !is_over() {
-        let is_time = looked.elapsed() >= LOOK;
-        if pin.wait(STEP)? || is_time && pin.has_trouble() {
-            std::thread::sleep(CROWD);
+        let is_time = looked.elapsed() >= MEMORY_CHECK_INTERVAL;
+        if pin.wait(SIGNAL_POLL_INTERVAL)? || is_time && pin.has_trouble() {
+            std::thread::sleep(CHANGE_BATCH_TIME);
             pin.wait(Duration::ZERO)?;
             settle(&mut pin)?;
             if pin.is_gone() {
@@ -237,14 +237,14 @@ fn locked(now: &Mutex<Pinned>) -> MutexGuard<'_, Pinned> {
 /// is read counts for the control group of the process that reads it.
 fn most(memory: &Memory, group: Option<&Group>) -> u64 {
     let available = memory.available.or(memory.total).unwrap_or(0);
-    available.min(group.and_then(Group::room).unwrap_or(u64::MAX)) / SHARE
+    available.min(group.and_then(Group::room).unwrap_or(u64::MAX)) / PINNED_SHARE_DIVISOR
 }
 
 /// Returns the reason, as text, if other processes are short of the memory that is held.
 fn is_short(memory: &Memory, pressure: Option<Pressure>, group: Option<&Group>) -> Option<String> {
     let part = |of: u64, all: u64| {
         let words = || format!("{} of {} are available", units::size(of), units::size(all));
-        (of < all / LEAST).then(words)
+        (of < all / AVAILABLE_MIN_DIVISOR).then(words)
     };
     let by_machine = memory.available.zip(memory.total).and_then(|(of, all)| part(of, all));
     let by_group = || {
@@ -254,7 +254,7 @@ fn is_short(memory: &Memory, pressure: Option<Pressure>, group: Option<&Group>) 
     let by_waiting = || {
         let share = pressure?.full;
         let words = format!("all tasks waited for memory {share:.0} % of the last ten seconds");
-        (share >= STILL).then_some(words)
+        (share >= STALL_PERCENT_MAX).then_some(words)
     };
     by_machine.or_else(by_group).or_else(by_waiting)
 }

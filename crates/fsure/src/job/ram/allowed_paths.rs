@@ -10,13 +10,13 @@ use super::preflight::{Facts, Refusal, refuse};
 use crate::model::shell_command;
 
 /// Folders without which the machine does not run; alone, and with all below.
-const ALONE: [&str; 4] = ["/usr", "/var", "/run", "/home"];
+const SYSTEM_FOLDERS: [&str; 4] = ["/usr", "/var", "/run", "/home"];
 const WHOLE: [&str; 5] = ["/boot", "/etc", "/dev", "/proc", "/sys"];
 
 pub(super) fn place(facts: &Facts) -> Option<Refusal> {
     let (path, shown) = (facts.path.as_path(), facts.path.display());
     let is_system = path == Path::new("/")
-        || ALONE.iter().any(|system| path == Path::new(system))
+        || SYSTEM_FOLDERS.iter().any(|system| path == Path::new(system))
         || WHOLE.iter().any(|system| path.starts_with(system))
         || ["/usr/", "/"].iter().any(|above| is_programs(path, above));
     if is_system {

@@ -180,7 +180,7 @@ fn answer(registry: &Registry, entry: &Entry, request: Request) -> Result<Respon
 }
 
 /// Longest time for which the user waits without a message.
-const WORDLESS: Duration = Duration::from_secs(5);
+const PROGRESS_MESSAGE_DELAY: Duration = Duration::from_secs(5);
 
 /// The same for what may take long, with a word for who waits, where that is long.
 fn request_with_progress(
@@ -194,7 +194,7 @@ fn request_with_progress(
         scope.spawn(move || sender.send(answer(registry, entry, request)));
         let mut said = None;
         loop {
-            match answers.recv_timeout(WORDLESS) {
+            match answers.recv_timeout(PROGRESS_MESSAGE_DELAY) {
                 Ok(answer) => return answer,
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(Error::Internal("the thread that asks has ended".to_owned()));
@@ -216,7 +216,7 @@ fn explain_delay(registry: &Registry, entry: &Entry, request: Request) -> Option
     let path = entry.path.display();
     match answer(registry, entry, Request::Status) {
         Ok(Response::Status(state)) => {
-            let long = u64::try_from(WORDLESS.as_millis()).unwrap_or(u64::MAX);
+            let long = u64::try_from(PROGRESS_MESSAGE_DELAY.as_millis()).unwrap_or(u64::MAX);
             let doing = state.doing.filter(|_| state.doing_ms >= long)?;
             let hint = match request {
                 Request::Unbind => "it stays in RAM until then, and goes out of it afterwards",
@@ -266,7 +266,7 @@ pub fn request(
 }
 
 /// Longer than a keeper waits between two workers.
-const WITHOUT: Duration = Duration::from_secs(40);
+const WORKER_RESTART_TIMEOUT: Duration = Duration::from_secs(40);
 
 /// The worker's answer, once it has one: one that was killed is started again in a
 /// moment, and takes over what may be much. Fails where each of them fails.
@@ -292,7 +292,9 @@ fn answer_in_time(
             Some(_) => None,
             None => Some(since.unwrap_or_else(Instant::now)),
         };
-        if since.is_some_and(|since: Instant| has_failed || since.elapsed() > WITHOUT) {
+        if since
+            .is_some_and(|since: Instant| has_failed || since.elapsed() > WORKER_RESTART_TIMEOUT)
+        {
             let last = last.map_or("it is started in vain".to_owned(), |event| event.words);
             return Err(Error::Io {
                 doing: "reach the daemon of",

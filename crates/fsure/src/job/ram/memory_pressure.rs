@@ -27,10 +27,10 @@ pub(super) enum Need {
 }
 
 /// Fuller than this it is nearly full: nine tenths.
-const FULL: (u64, u64) = (9, 10);
+const NEARLY_FULL_SHARE: (u64, u64) = (9, 10);
 /// A warning that it is nearly full is over below eight tenths: use that goes up and down by
 /// a little would be told again and again.
-const OVER: (u64, u64) = (8, 10);
+const NEARLY_FULL_END_SHARE: (u64, u64) = (8, 10);
 
 /// Returns the action that a folder needs now, given its own room and the memory of the
 /// machine.
@@ -87,11 +87,11 @@ fn judge(room: &ramfs::Room, available: u64, reserve: u64, pressure: Option<Pres
         return Need::Evict { words };
     }
     let is_beyond = |(part, of): (u64, u64), used: u64, all: u64| used > all / of * part;
-    let is_full = |used, all| is_beyond(FULL, used, all);
+    let is_full = |used, all| is_beyond(NEARLY_FULL_SHARE, used, all);
     if !is_full(room.used, room.bytes) && !is_full(room.inodes_used, room.inodes) {
         let is_over = available >= reserve
-            && !is_beyond(OVER, room.used, room.bytes)
-            && !is_beyond(OVER, room.inodes_used, room.inodes);
+            && !is_beyond(NEARLY_FULL_END_SHARE, room.used, room.bytes)
+            && !is_beyond(NEARLY_FULL_END_SHARE, room.inodes_used, room.inodes);
         return if is_over { Need::Nothing } else { Need::Unchanged };
     }
     let words = match is_full(room.used, room.bytes) {

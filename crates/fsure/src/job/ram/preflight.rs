@@ -177,7 +177,7 @@ pub fn judge(facts: &Facts, wanted: Option<u64>) -> Plan {
 /// Memory that the kernel takes for a name and its inode, in bytes, in addition to the
 /// content.
 const INODE: u64 = 1024;
-const LEAST: u64 = 64 * MIB;
+const SIZE_MIN_BYTES: u64 = 64 * MIB;
 /// One that cannot grow has one part of so many of the memory that is available.
 const FIXED_SHARE: u64 = 4;
 
@@ -185,7 +185,7 @@ const FIXED_SHARE: u64 = 4;
 fn auto(facts: &Facts, need: u64) -> u64 {
     let fixed = if facts.backend.grows() { None } else { facts.available };
     let share = fixed.map_or(0, |available| available / FIXED_SHARE);
-    facts.backend.holding((need.saturating_mul(13) / 10).max(LEAST)).max(share)
+    facts.backend.holding((need.saturating_mul(13) / 10).max(SIZE_MIN_BYTES)).max(share)
 }
 
 /// The memory that it takes once it is filled, and that beside it.
@@ -246,11 +246,11 @@ fn disk(facts: &Facts) -> Option<Refusal> {
 }
 
 /// At most so many are named.
-const NAMED: usize = 5;
+const NAMES_SHOWN_MAX: usize = 5;
 
 pub(super) fn some(all: &[impl AsRef<Path>]) -> String {
-    let named = all.iter().take(NAMED).map(|path| path.as_ref().display().to_string());
-    let rest = all.len().saturating_sub(NAMED);
+    let named = all.iter().take(NAMES_SHOWN_MAX).map(|path| path.as_ref().display().to_string());
+    let rest = all.len().saturating_sub(NAMES_SHOWN_MAX);
     let rest = (rest > 0).then(|| format!("and {rest} more"));
     named.chain(rest).collect::<Vec<_>>().join(", ")
 }
@@ -286,8 +286,8 @@ fn users(facts: &Facts) -> Option<Refusal> {
     let in_the_way: Vec<_> =
         facts.holders.iter().filter(|holder| holder.how != HoldKind::Reads).collect();
     let first = in_the_way.first()?;
-    let named: Vec<_> = in_the_way.iter().take(NAMED).map(ToString::to_string).collect();
-    let rest = in_the_way.len().saturating_sub(NAMED);
+    let named: Vec<_> = in_the_way.iter().take(NAMES_SHOWN_MAX).map(ToString::to_string).collect();
+    let rest = in_the_way.len().saturating_sub(NAMES_SHOWN_MAX);
     let rest = if rest > 0 { format!("; and {rest} more") } else { String::new() };
     let why = format!(
         "what these do would go to the covered disk side and be lost: {}{rest}",
@@ -316,7 +316,8 @@ fn warnings(facts: &Facts) -> Vec<String> {
             "{count} open for reading stay on the disk side and see no changes: {first}"
         ));
     }
-    warnings.extend(facts.ways.elsewhere.iter().take(NAMED).map(alternate_paths::warning));
+    warnings
+        .extend(facts.ways.elsewhere.iter().take(NAMES_SHOWN_MAX).map(alternate_paths::warning));
     if !facts.survey.sockets.is_empty() {
         warnings.push(format!(
             "who listens at these sockets is not reached until it is started again: {}",

@@ -36,8 +36,8 @@ const STILL: &str = "still.lock";
 /// Exists once the RAM side was visible to all processes.
 const PUBLISHED: &str = "published";
 /// Longest wait for a process that was killed to end.
-const DYING: Duration = Duration::from_secs(10);
-const LOOK: Duration = Duration::from_millis(10);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
+const EXIT_POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Maximum length of a file in the registry, in bytes.
 const FILE_MAX: u64 = 1 << 20;
 
@@ -389,11 +389,11 @@ impl Registry {
             match lock::try_lock(&name).context("lock", &name)? {
                 Attempt::Locked(lock) => break lock,
                 Attempt::HeldBy(_)
-                    if self.process(id, role).is_some() || began.elapsed() > DYING =>
+                    if self.process(id, role).is_some() || began.elapsed() > EXIT_TIMEOUT =>
                 {
                     return Ok(None);
                 }
-                Attempt::HeldBy(_) => std::thread::sleep(LOOK),
+                Attempt::HeldBy(_) => std::thread::sleep(EXIT_POLL_INTERVAL),
             }
         };
         let began = daemon::begun(number).unwrap_or_default();
@@ -476,7 +476,7 @@ mod tests {
         os_path::remove(&registry.home(id).join(Role::Worker.file()), false);
         std::thread::scope(|scope| {
             let next = scope.spawn(|| registry.take(id, Role::Worker).unwrap().is_some());
-            std::thread::sleep(10 * LOOK);
+            std::thread::sleep(10 * EXIT_POLL_INTERVAL);
             assert!(!next.is_finished(), "one that is just ending is waited for");
             drop(dying);
             assert!(next.join().unwrap());

@@ -15,7 +15,7 @@ use crate::ram::{Activity, Comparison, DifferenceKind, LastGenerationEntries, Si
 /// So many may wait at once: who only wants to know must find a place.
 const WAITING_MAX: usize = 32;
 /// Interval at which a request that waits for the worker checks whether to give up.
-const LOOK: Duration = Duration::from_millis(50);
+const WORKER_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Requests to the worker's own thread.
 pub(super) enum Ask {
@@ -105,7 +105,7 @@ impl<'a> RequestHandler<'a> {
         let sent = self.asked.lock().unwrap_or_else(PoisonError::into_inner).send((ask, sender));
         sent.map_err(|_| over())?;
         loop {
-            match replies.recv_timeout(LOOK) {
+            match replies.recv_timeout(WORKER_POLL_INTERVAL) {
                 Ok(Reply::Answer(Response::Failed(failed))) => return Err(failed.into()),
                 Ok(reply) => return Ok(reply),
                 Err(RecvTimeoutError::Timeout) => go_on()?,
@@ -189,7 +189,7 @@ mod tests {
             stop.store(true, Ordering::Relaxed);
             let began = Instant::now();
             while Arc::strong_count(&stop) > 1 && began.elapsed() < Duration::from_secs(60) {
-                std::thread::sleep(LOOK);
+                std::thread::sleep(WORKER_POLL_INTERVAL);
             }
             let is_over = Arc::strong_count(&stop) == 1;
             drop(to);

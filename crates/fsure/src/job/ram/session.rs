@@ -22,13 +22,13 @@ use crate::ram::{
 };
 
 /// Attempts to copy a folder that is written to meanwhile.
-const ATTEMPTS: u32 = 3;
+const POPULATE_ATTEMPTS_MAX: u32 = 3;
 /// Between two attempts at what is in use.
-pub(super) const PAUSE: Duration = Duration::from_millis(5);
+pub(super) const RETRY_INTERVAL: Duration = Duration::from_millis(5);
 /// Longest wait until no file is open for writing, when a bind that failed is undone.
-const UNMOUNT: Duration = Duration::from_secs(2);
+const UNDO_BIND_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum number of names in a message.
-pub(super) const NAMED: usize = 5;
+pub(super) const NAMES_SHOWN_MAX: usize = 5;
 
 /// A RAM folder, and the engine that has it.
 pub(super) struct Session {
@@ -154,7 +154,7 @@ impl Session {
         let (disk, path) = (self.disk(), self.entry.path.clone());
         let survey = || ramfs::survey(&disk, OWN).context("look through", &path);
         let mut changed = Vec::new();
-        for _ in 0..ATTEMPTS {
+        for _ in 0..POPULATE_ATTEMPTS_MAX {
             let before = survey()?;
             let detached = backend::make(&self.registry, &mut self.entry, &disk)?;
             let mut engine = Engine::fill(&disk, &detached.path(), &mut |_, _| match stop
@@ -164,7 +164,7 @@ impl Session {
                 _ => ControlFlow::Break(ExitCode::Interrupted),
             })?;
             let after = survey()?;
-            changed = after.differences(&before, NAMED);
+            changed = after.differences(&before, NAMES_SHOWN_MAX);
             if !changed.is_empty() {
                 continue;
             }
@@ -179,13 +179,13 @@ impl Session {
             self.engine = Some(engine);
             // Between the last look and the mount another process might have begun.
             let published = survey()?;
-            changed = published.differences(&after, NAMED);
+            changed = published.differences(&after, NAMES_SHOWN_MAX);
             let held = refuse_holders(&path, &published);
             if changed.is_empty() && held.is_ok() {
                 return Ok(());
             }
             // What went either way is on the disk after this.
-            self.unbind(UNMOUNT, false, &mut |_| {})?;
+            self.unbind(UNDO_BIND_TIMEOUT, false, &mut |_| {})?;
             held?;
             break;
         }

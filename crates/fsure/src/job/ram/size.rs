@@ -18,11 +18,11 @@ use crate::model::units::GIB;
 
 /// All RAM folders together are to take no more than one part of so many of the memory that
 /// would be available without them.
-const SHARE: u64 = 2;
+const RAM_SHARE_DIVISOR: u64 = 2;
 /// Beside other RAM folders the limit is this far ahead of use, as long as the share has it.
 /// Programs write some 5 GB/s into memory, and a look that comes every 50 ms may be late by
 /// 150. A folder that is alone has all of the share from the start: then no look can be late.
-const HEAD_MIN: u64 = GIB;
+const HEADROOM_MIN_BYTES: u64 = GIB;
 /// One name for so many bytes: the kernel takes 1 KiB of memory for it, beside its content.
 const BYTES_PER_NAME: u64 = 4096;
 /// A folder that is nearly empty is going to be filled.
@@ -57,7 +57,7 @@ impl Use {
     /// Bytes that are left of the share.
     fn free(&self) -> u64 {
         let taken = self.bytes.saturating_add(self.others.bytes);
-        let share = self.available.saturating_add(taken) / SHARE;
+        let share = self.available.saturating_add(taken) / RAM_SHARE_DIVISOR;
         share.saturating_sub(taken).min(self.available.saturating_sub(self.reserve))
     }
 
@@ -66,7 +66,7 @@ impl Use {
     /// every page that another process takes.
     fn head(&self) -> u64 {
         let free = self.free();
-        let head = free.min(HEAD_MIN.max(free / (self.others.folders + 1)));
+        let head = free.min(HEADROOM_MIN_BYTES.max(free / (self.others.folders + 1)));
         let step = (1 << (u64::BITS - head.leading_zeros()).saturating_sub(5)).max(PAGE);
         head / step * step
     }

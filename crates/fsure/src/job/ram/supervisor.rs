@@ -16,9 +16,9 @@ use super::worker::already_running_error;
 use crate::model::{Error, ExitCode, IoContext as _, Result};
 
 /// Interval between checks of the worker and of signals.
-const LOOK: Duration = Duration::from_millis(50);
+const WORKER_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// A worker that ends sooner than this has met what the next one will, too.
-const QUICK: Duration = Duration::from_secs(5);
+const EARLY_EXIT_TIME: Duration = Duration::from_secs(5);
 /// Between such, at most.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 
@@ -53,7 +53,7 @@ impl SelfExec {
                         let _ = terminate(process, began);
                         return;
                     }
-                    std::thread::sleep(LOOK);
+                    std::thread::sleep(WORKER_POLL_INTERVAL);
                 }
             });
             let heard = self.hear(&mut keeper, call.tell);
@@ -127,8 +127,12 @@ pub fn keep(keep: &SupervisorConfig<'_>) -> Result<()> {
         if let Some(running) = &mut worker {
             running.pass_on(keep.tell, &mut last);
             if running.is_over {
-                let is_quick = running.since.elapsed() < QUICK;
-                pause = if is_quick { (pause * 2).clamp(LOOK, PAUSE_MAX) } else { LOOK };
+                let is_quick = running.since.elapsed() < EARLY_EXIT_TIME;
+                pause = if is_quick {
+                    (pause * 2).clamp(WORKER_POLL_INTERVAL, PAUSE_MAX)
+                } else {
+                    WORKER_POLL_INTERVAL
+                };
                 next = Instant::now() + pause;
                 worker = None;
             }
@@ -139,7 +143,7 @@ pub fn keep(keep: &SupervisorConfig<'_>) -> Result<()> {
         }
         if !is_ours {
             // Its worker is just ending.
-            std::thread::sleep(LOOK);
+            std::thread::sleep(WORKER_POLL_INTERVAL);
             continue;
         }
         let process = registry.process(id, Role::Worker);
@@ -152,10 +156,10 @@ pub fn keep(keep: &SupervisorConfig<'_>) -> Result<()> {
         if process.is_none() && worker.is_none() && Instant::now() >= next {
             // Where there are too many processes now there may be fewer then.
             worker = RunningWorker::start(&keep.program, id).ok();
-            (asked, next) = (0, Instant::now() + QUICK);
+            (asked, next) = (0, Instant::now() + EARLY_EXIT_TIME);
         }
         (keep.beat)();
-        std::thread::sleep(LOOK);
+        std::thread::sleep(WORKER_POLL_INTERVAL);
     }
 }
 

@@ -13,7 +13,7 @@ use fsure_os::ramfs::{self, HoldKind, Holder};
 
 use super::cleanup::clear;
 use super::protocol::UnbindReport;
-use super::session::{NAMED, PAUSE, Session, is_mounted};
+use super::session::{NAMES_SHOWN_MAX, RETRY_INTERVAL, Session, is_mounted};
 use crate::model::{Error, IoContext as _, Result, shell_command};
 use crate::ram::{CompareDepth, DifferenceKind as Differs, Generation, NoTracker, SideDifference};
 
@@ -48,7 +48,7 @@ impl Session {
         let inside = self.mounted_inside()?;
         if let Some(first) = inside.first() {
             let named: Vec<_> =
-                inside.iter().take(NAMED).map(|it| it.display().to_string()).collect();
+                inside.iter().take(NAMES_SHOWN_MAX).map(|it| it.display().to_string()).collect();
             return Err(Error::Usage {
                 message: format!(
                     "{} is in use: something else is mounted in it, on {}",
@@ -80,7 +80,7 @@ impl Session {
     }
 
     fn in_use(&self, users: &[Holder]) -> Error {
-        let named: Vec<_> = users.iter().take(NAMED).map(ToString::to_string).collect();
+        let named: Vec<_> = users.iter().take(NAMES_SHOWN_MAX).map(ToString::to_string).collect();
         let path = self.entry.path.display();
         let (who, hint) = if named.is_empty() {
             let who = "no process is seen that does: a disk made of a file in it (losetup -a), \
@@ -112,7 +112,7 @@ impl Session {
                 safe = done.began;
                 heard(&done);
             }
-            sleep(PAUSE);
+            sleep(RETRY_INTERVAL);
         }
     }
 
@@ -173,7 +173,7 @@ impl Session {
         }
         let trash = engine.keep(&changed)?;
         let named: Vec<_> =
-            changed.iter().take(NAMED).map(|path| path.display().to_string()).collect();
+            changed.iter().take(NAMES_SHOWN_MAX).map(|path| path.display().to_string()).collect();
         Ok(Some(format!(
             "{} changed on the disk side by another than fsure, or rotten: as in memory now, and \
              what was there is kept in {}; {} among them",
@@ -193,7 +193,7 @@ impl Session {
         self.no_comparison.store(true, Ordering::Relaxed);
         self.doing.begin("wait for a comparison to end");
         while Arc::strong_count(&self.no_comparison) > 1 {
-            sleep(PAUSE);
+            sleep(RETRY_INTERVAL);
         }
         self.doing.end();
         self.no_comparison = Arc::default();

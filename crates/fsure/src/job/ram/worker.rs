@@ -24,18 +24,18 @@ use crate::model::{Error, IoContext as _, Result};
 use crate::ram::{CompareDepth, SyncSchedule};
 
 /// Longest delay before a signal is noticed.
-const LOOK: Duration = Duration::from_millis(50);
+const SIGNAL_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Interval between checks of the memory and of the keeper.
-const CARE: Duration = Duration::from_secs(1);
+const HEALTH_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Longest wait until no file is open for writing, when the folder is taken out of RAM.
-const PATIENCE: Duration = Duration::from_secs(5);
+const WRITERS_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum number of names that are reported at once.
-const NAMED: usize = 5;
+const NAMES_SHOWN_MAX: usize = 5;
 /// Between attempts to end that failed.
-const AGAIN: Duration = Duration::from_secs(1);
+const UNBIND_RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// Between attempts at a generation that failed: at once, then more slowly.
-const RETRY: Duration = Duration::from_millis(50);
-const RETRY_MAX: u32 = 20;
+const SYNC_RETRY_INTERVAL: Duration = Duration::from_millis(50);
+const SYNC_RETRY_FACTOR_MAX: u32 = 20;
 
 /// Parameters of [`work`].
 pub struct WorkerConfig<'a> {
@@ -233,7 +233,7 @@ impl<'a> Worker<'a> {
         loop {
             let now = Instant::now();
             let due = self.due().saturating_duration_since(now);
-            match asks.recv_timeout(due.min(LOOK)) {
+            match asks.recv_timeout(due.min(SIGNAL_POLL_INTERVAL)) {
                 Ok((ask, to)) => {
                     let reply = self.reply(ask);
                     let ended = match &reply {
@@ -263,7 +263,7 @@ impl<'a> Worker<'a> {
     fn due(&self) -> Instant {
         match self.pace.failures() {
             0 => self.pace.next(),
-            failures => self.tried + RETRY * failures.min(RETRY_MAX),
+            failures => self.tried + SYNC_RETRY_INTERVAL * failures.min(SYNC_RETRY_FACTOR_MAX),
         }
     }
 
@@ -273,7 +273,7 @@ impl<'a> Worker<'a> {
         let reply = match ask {
             Ask::Request(Request::Sync) => self.sync().map(Response::Synced).and_then(answer),
             Ask::Request(Request::Unbind) => {
-                self.unbind(PATIENCE).map(Response::Ended).and_then(answer)
+                self.unbind(WRITERS_TIMEOUT).map(Response::Ended).and_then(answer)
             }
             // Answered by who was asked.
             Ask::Request(Request::Status | Request::Verify) => {
@@ -313,7 +313,7 @@ impl<'a> Worker<'a> {
                 done.number
             ));
         }
-        for path in done.changed_outside.iter().take(NAMED) {
+        for path in done.changed_outside.iter().take(NAMES_SHOWN_MAX) {
             self.warn(&format!(
                 "somebody else changed {} on the disk side: it is as in RAM again, and what was \
                  in the way is in the trash",
@@ -367,8 +367,8 @@ impl<'a> Worker<'a> {
         if self.work.stop.load(Ordering::Relaxed) == 0 || Instant::now() < self.ending {
             return None;
         }
-        let ended = self.unbind(PATIENCE);
-        self.ending = Instant::now() + AGAIN;
+        let ended = self.unbind(WRITERS_TIMEOUT);
+        self.ending = Instant::now() + UNBIND_RETRY_INTERVAL;
         self.tell_failed(ended)
     }
 
@@ -402,7 +402,7 @@ impl<'a> Worker<'a> {
 
     /// Looks after the memory, and after the keeper.
     fn health_check(&mut self) -> Option<UnbindReport> {
-        if self.cared.elapsed() < CARE {
+        if self.cared.elapsed() < HEALTH_CHECK_INTERVAL {
             return None;
         }
         self.cared = Instant::now();
@@ -429,8 +429,8 @@ impl<'a> Worker<'a> {
             return None;
         }
         // No generation is made while writers are waited for.
-        let ended = self.unbind(PATIENCE.min(self.session.entry.max_loss));
-        self.ending = Instant::now() + AGAIN;
+        let ended = self.unbind(WRITERS_TIMEOUT.min(self.session.entry.max_loss));
+        self.ending = Instant::now() + UNBIND_RETRY_INTERVAL;
         self.tell_failed(ended)
     }
 

@@ -135,10 +135,10 @@ fn drive(options: &ServeOptions) -> Result<Drive> {
 
 /// Reads a file as the content of a drive, which is at least as long as the file.
 fn read(path: &Path, size: u64) -> Result<Image> {
-    const PIECE: usize = 1 << 20;
+    const READ_CHUNK_BYTES: usize = 1 << 20;
     let mut file = fsure_os::plain::open(path).context("open", path)?;
     let mut image = Image::new(size);
-    let (mut piece, mut offset) = (vec![0; PIECE], 0_u64);
+    let (mut piece, mut offset) = (vec![0; READ_CHUNK_BYTES], 0_u64);
     loop {
         let read = file.read(&mut piece).context("read", path)?;
         if read == 0 {

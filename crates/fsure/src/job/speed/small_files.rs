@@ -19,7 +19,7 @@ const FILES: u64 = 1000;
 /// Replacements of a run; each is two flushes.
 const REPLACEMENTS: u64 = 100;
 /// The first run ends here, and the others do as many files.
-const ENOUGH: Duration = Duration::from_millis(500);
+const FIRST_RUN_TIME: Duration = Duration::from_millis(500);
 
 /// Everything of this file, in the order of the ladder.
 pub(super) fn rungs(site: &Arc<SpeedWorkspace>) -> Vec<Box<dyn Rung>> {
@@ -65,7 +65,7 @@ impl Create {
             let writer = Writer::create(&folder.join(file.to_string()), Method::WriteOnly)?;
             writer.write(self.site.pool.at(file * GRAIN, GRAIN), 0)?;
             go.check()?;
-            if self.folders.is_empty() && watch.elapsed() >= ENOUGH {
+            if self.folders.is_empty() && watch.elapsed() >= FIRST_RUN_TIME {
                 return Ok(file + 1);
             }
         }
@@ -130,7 +130,7 @@ impl Rung for Replace {
         let (draft, name) = (folder.path().join("draft"), folder.path().join("file"));
         let watch = Stopwatch::start(self.site.meter.as_ref());
         let mut done = 0;
-        while done < self.files && !(is_first && done > 0 && watch.elapsed() >= ENOUGH) {
+        while done < self.files && !(is_first && done > 0 && watch.elapsed() >= FIRST_RUN_TIME) {
             let writer = Writer::create(&draft, Method::thorough())?;
             writer.write(self.site.pool.at(done * GRAIN, GRAIN), 0)?;
             writer.flush()?;
@@ -173,7 +173,7 @@ impl ReadCold {
         let began = std::time::Instant::now();
         for file in 0..self.files {
             self.site.write_past_cache(&folder.join(file.to_string()), GRAIN, go)?;
-            if began.elapsed() >= 2 * ENOUGH {
+            if began.elapsed() >= 2 * FIRST_RUN_TIME {
                 self.files = file + 1;
                 break;
             }

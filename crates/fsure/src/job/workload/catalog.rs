@@ -39,7 +39,7 @@ const SLOW_FILES: u64 = 150;
 /// Bytes read in a second, then.
 const SLOWNESS: u64 = 230_000;
 /// Interval between two checks for commits.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+const COMMIT_POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Files after which the workload ends, enough for a minute: a check reads them all.
 const FILES_MAX: u64 = 3000;
 
@@ -171,7 +171,7 @@ impl Watch<'_, '_> {
             scope.spawn(|| {
                 while !is_over.load(Ordering::Relaxed) {
                     self.look(place);
-                    std::thread::sleep(LOOK_EVERY);
+                    std::thread::sleep(COMMIT_POLL_INTERVAL);
                 }
                 self.look(place);
             });

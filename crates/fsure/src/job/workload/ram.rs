@@ -33,7 +33,7 @@ const ROOM: (u64, u64) = (64 << 20, 1000);
 /// Longest time whose changes may be lost.
 const MAX_LOSS: Duration = Duration::from_millis(300);
 /// Pause between two files: some 60 generations a second.
-const PAUSE: Duration = Duration::from_millis(3);
+const WRITE_INTERVAL: Duration = Duration::from_millis(3);
 
 /// Moment at which a generation is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +90,7 @@ fn told(engine: &mut Engine, place: &Path, acks: &mut AckWriter<'_>) -> Result<(
         while !writer.is_finished() {
             match pace.next().checked_duration_since(Instant::now()) {
                 // Not at once: the writer may end.
-                Some(early) => std::thread::sleep(early.min(PAUSE)),
+                Some(early) => std::thread::sleep(early.min(WRITE_INTERVAL)),
                 None => {
                     pace.done(&engine.sync(&mut NoTracker, CompareDepth::Dates, Some(&gate))?);
                 }
@@ -110,7 +110,7 @@ pub fn write_generation(folder: &Path, number: u64) -> Result<()> {
 
 fn write(folder: &Path, number: u64, gate: &Gate) -> Result<()> {
     for at in 0..=FILES.len() {
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(WRITE_INTERVAL);
         let _open = gate.pass();
         write_file(folder, number, at)?;
     }

@@ -21,7 +21,7 @@ use fsure_os::path as os_path;
 
 use super::messages::{Listener, Message};
 use super::protocol_records::{Opened, Run, RunQuery};
-use super::wire::{self, Kind, PATIENCE, Receiver, Secret, Sender, broken};
+use super::wire::{self, Kind, RESPONSE_TIMEOUT, Receiver, Secret, Sender, broken};
 use crate::model::{Clock, Error, ExitCode, IoContext as _, Result};
 
 /// Options of a witness.
@@ -40,7 +40,7 @@ pub struct WitnessOptions {
 /// Connections of each kind, at most.
 const CONNECTIONS: usize = 64;
 /// Interval at which the witness checks for new connections.
-const PAUSE: Duration = Duration::from_millis(5);
+const ACCEPT_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Listens until it is asked to stop.
 pub fn witness(options: &WitnessOptions, listener: &dyn Listener) -> Result<ExitCode> {
@@ -155,7 +155,7 @@ impl Witness<'_> {
             }
             match door.accept() {
                 Ok(Some(stream)) => self.enter(stream, scope),
-                Ok(None) => std::thread::sleep(PAUSE),
+                Ok(None) => std::thread::sleep(ACCEPT_POLL_INTERVAL),
                 Err(error) => {
                     // Out of descriptors: those that make way give some back.
                     self.listener.warn(&format!("a connection could not be accepted: {error}"));
@@ -182,7 +182,7 @@ impl Witness<'_> {
     /// garbage would fill the screen. A caller with another token gets the error at its
     /// end.
     fn serve(&self, id: u64, stream: Stream) {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + RESPONSE_TIMEOUT;
         let (peer, Ok(second)) = (stream.peer(), stream.second()) else { return };
         let Ok((mut sender, receiver)) = wire::answer(stream, &self.secret, until) else { return };
         if !locked(&self.present).is_known(id) {

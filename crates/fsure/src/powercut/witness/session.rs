@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use fsure_os::path as os_path;
 
 use super::super::protocol_records::{self, OWED, Opened, Record, Run, RunInfo, RunQuery};
-use super::super::wire::{BODY_MAX, Kind, PATIENCE, Receiver, Sender, broken, refused};
+use super::super::wire::{BODY_MAX, Kind, RESPONSE_TIMEOUT, Receiver, Sender, broken, refused};
 use super::super::witness_log::{self, Log};
 use super::{AuthenticatedPeer, Message, Witness, is_gone, locked};
 
 /// Time for which received records can be missing on the medium.
-const BATCH: Duration = Duration::from_millis(25);
+const SYNC_INTERVAL: Duration = Duration::from_millis(25);
 /// Number of runs to name in the response to a request for a run that does not exist.
-const NAMED: usize = 5;
+const RUNS_SHOWN_MAX: usize = 5;
 
 impl Witness<'_> {
     /// Listens to a writer as long as the connection exists. However long the writer
@@ -44,7 +44,7 @@ impl Witness<'_> {
             earlier.end();
         }
         let is_there = |writers: &mut super::Writers| writers.contains_key(&run);
-        let waited = self.writer_has_gone.wait_timeout_while(writers, PATIENCE, is_there);
+        let waited = self.writer_has_gone.wait_timeout_while(writers, RESPONSE_TIMEOUT, is_there);
         let (mut writers, _) = waited.unwrap_or_else(std::sync::PoisonError::into_inner);
         if is_there(&mut writers) {
             // The earlier connection will not be there for ever: the writer is to call
@@ -181,7 +181,7 @@ impl Witness<'_> {
             Some(run) => format!("the run {run}"),
             None => format!("a run of {} on {}", asked.folder, asked.host),
         };
-        let last = runs.iter().rev().take(NAMED);
+        let last = runs.iter().rev().take(RUNS_SHOWN_MAX);
         let last = last.map(|run| format!("{} ({} on {})", run.run, run.folder, run.host));
         let last: Vec<_> = last.collect();
         let last = if last.is_empty() { "none".to_owned() } else { last.join(", ") };
@@ -258,7 +258,7 @@ impl WriterSession {
                 Err(error) if !is_gone(&error) => return Err(error),
                 Err(_) if !is_over => return Ok(()),
                 _ if is_over => return Ok(()),
-                _ => std::thread::sleep(BATCH.saturating_sub(began.elapsed())),
+                _ => std::thread::sleep(SYNC_INTERVAL.saturating_sub(began.elapsed())),
             }
         }
     }

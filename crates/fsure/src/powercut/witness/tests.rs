@@ -77,12 +77,12 @@ fn opened(run: u8) -> Opened {
 type Halves = (Sender, Receiver);
 
 fn known(address: &str) -> Halves {
-    let stream = Stream::connect(address, PATIENCE).unwrap();
+    let stream = Stream::connect(address, RESPONSE_TIMEOUT).unwrap();
     call(stream, &Secret::new(TOKEN)).unwrap()
 }
 
 fn soon() -> Option<Instant> {
-    Some(Instant::now() + 4 * PATIENCE)
+    Some(Instant::now() + 4 * RESPONSE_TIMEOUT)
 }
 
 /// Opens a run; returns the number of the next record.
@@ -237,7 +237,7 @@ fn who_does_not_read_holds_up_nobody() {
 fn those_who_prove_nothing_make_way_for_those_who_do() {
     with_witness(|address| {
         let began = Instant::now();
-        let connect = |_| Stream::connect(address, PATIENCE).unwrap();
+        let connect = |_| Stream::connect(address, RESPONSE_TIMEOUT).unwrap();
         let strangers: Vec<_> = (0..CONNECTIONS * 4).map(connect).collect();
         let (_halves, next) = open(address, 5).unwrap();
         assert_eq!(next, 0);

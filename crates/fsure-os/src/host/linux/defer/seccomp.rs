@@ -152,7 +152,7 @@ fn receive(socket: &UnixDatagram) -> io::Result<OwnedFd> {
 }
 
 /// Interval at which a thread that waits for the listener checks for a reason to stop.
-const LOOK: Duration = Duration::from_millis(100);
+const STOP_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The thread that answers.
 pub(super) struct Listener {
@@ -175,7 +175,7 @@ impl Listener {
     /// Waits until no process is left that asks, unless there is a reason not to;
     /// whether none is left.
     pub(super) fn wait_unless(&self, reason: impl Fn() -> bool) -> bool {
-        while self.ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+        while self.ended.recv_timeout(STOP_POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
             if reason() {
                 return false;
             }

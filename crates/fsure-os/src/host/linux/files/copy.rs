@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::files::{Attributes, FsResult, ROOT, Sort, VirtualFs};
 
 /// Bytes that are copied at once.
-const PIECE: usize = 1 << 20;
+const COPY_CHUNK_BYTES: usize = 1 << 20;
 /// Mode bits that are copied. The owners are not copied, so running a file as its owner or
 /// group would then mean another one: that of this process.
 const MODE: u32 = 0o777;
@@ -54,8 +54,8 @@ impl<F: VirtualFs> Copy<'_, F> {
     fn file(&self, is: &Attributes, to: &Path) -> io::Result<()> {
         let file = File::create_new(to)?;
         file.set_len(is.size)?;
-        for offset in (0..is.size).step_by(PIECE) {
-            let data = told(self.files.read(is.inode, offset, PIECE))?;
+        for offset in (0..is.size).step_by(COPY_CHUNK_BYTES) {
+            let data = told(self.files.read(is.inode, offset, COPY_CHUNK_BYTES))?;
             if data.iter().any(|byte| *byte != 0) {
                 file.write_all_at(&data, offset)?;
             }

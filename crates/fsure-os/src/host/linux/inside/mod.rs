@@ -32,7 +32,7 @@ use init::{Plan, Word};
 pub(super) use init::{copy, put};
 
 /// Maximum delay until a job takes the terminal that a shell has given it.
-const LOOK: Duration = Duration::from_millis(100);
+const TERMINAL_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Name spaces, and their first process.
 #[derive(Debug)]
@@ -167,7 +167,7 @@ impl MountSandbox {
             // No process tells a job that it is in front again.
             while self.has_terminal
                 && !self.is_in_front.load(SeqCst)
-                && !poll::is_readable(&self.words, LOOK)?
+                && !poll::is_readable(&self.words, TERMINAL_POLL_INTERVAL)?
             {
                 self.come_to_front()?;
             }

@@ -21,8 +21,8 @@ use view::View;
 
 const READY: &str = "ready\n";
 /// bindfs says nothing when it is mounted.
-const BINDFS_PATIENCE: Duration = Duration::from_secs(10);
-const PAUSE: Duration = Duration::from_millis(5);
+const BINDFS_MOUNT_TIMEOUT: Duration = Duration::from_secs(10);
+const MOUNT_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A folder mounted a second time through FUSE. Dropping it ends the server.
 #[derive(Debug)]
@@ -160,10 +160,10 @@ fn wait_for_mount(child: &mut Child, at: &Path) -> io::Result<()> {
         if let Some(status) = child.try_wait()? {
             return Err(io::Error::other(format!("bindfs ended at once: {status}")));
         }
-        if begun.elapsed() > BINDFS_PATIENCE {
+        if begun.elapsed() > BINDFS_MOUNT_TIMEOUT {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "bindfs did not mount"));
         }
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(MOUNT_POLL_INTERVAL);
     }
     Ok(())
 }

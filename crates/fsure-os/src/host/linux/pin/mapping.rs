@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MlockFlags, MremapFlags, ProtFlags};
 
 /// Bytes that are read before `is_over` is called again.
-const PIECE: usize = 64 << 20;
+const READ_CHUNK_BYTES: usize = 64 << 20;
 
 /// The reason why a file is not held.
 #[derive(Debug, thiserror::Error)]
@@ -72,11 +72,11 @@ impl Mapping {
     /// pages away. A process does that if it cuts a file short, punches a hole into it, or
     /// writes past the page cache.
     pub(super) fn fill(&self, is_over: &dyn Fn() -> bool) -> Result<(), Trouble> {
-        for from in (0..self.length).step_by(PIECE) {
+        for from in (0..self.length).step_by(READ_CHUNK_BYTES) {
             if is_over() {
                 return Err(Trouble::Over);
             }
-            let length = PIECE.min(self.length - from);
+            let length = READ_CHUNK_BYTES.min(self.length - from);
             // SAFETY: a part of our mapping.
             while let Err(errno) = unsafe { populate(self.start.byte_add(from), length) } {
                 match errno {

@@ -36,7 +36,7 @@ const CHANGES: WatchFlags = WatchFlags::CREATE
 
 /// Dates as young as this may stay as they are with the next change: file systems
 /// take them from a clock that ticks.
-const YOUNG: Duration = Duration::from_millis(20);
+const CLOCK_TICK_MAX: Duration = Duration::from_millis(20);
 
 /// A folder whose files are held, until this is dropped.
 #[derive(Debug)]
@@ -414,7 +414,7 @@ impl Is {
             inode: stat.st_ino,
             size: u64::try_from(stat.st_size).unwrap_or(0),
             dates,
-            is_young: now < changed + YOUNG,
+            is_young: now < changed + CLOCK_TICK_MAX,
         }
     }
 

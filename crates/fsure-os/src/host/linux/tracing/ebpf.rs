@@ -68,10 +68,10 @@ const OTHERS: [(&[&str], &str, &str); 4] = [
 ];
 
 /// Maximum number of attempts to load a program.
-const ATTEMPTS: u32 = 20;
+const LOAD_ATTEMPTS_MAX: u32 = 20;
 /// Names wait in a ring of 4 MiB, room for some 40,000; where they are long it is less, so
 /// it is emptied often.
-const PAUSE: Duration = Duration::from_millis(50);
+const RING_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Programs in the kernel that count.
 pub(super) struct Kernel {
@@ -129,7 +129,7 @@ impl Kernel {
             if left.is_zero() {
                 return Ok(());
             }
-            std::thread::sleep(left.min(PAUSE));
+            std::thread::sleep(left.min(RING_POLL_INTERVAL));
         }
     }
 
@@ -245,7 +245,7 @@ fn attach(
     while let Err(error) = program.load(point, types) {
         // The kernel leaves off to look through a program when a signal comes.
         attempts += 1;
-        if attempts == ATTEMPTS || told(&error).kind() != io::ErrorKind::WouldBlock {
+        if attempts == LOAD_ATTEMPTS_MAX || told(&error).kind() != io::ErrorKind::WouldBlock {
             return Err(error);
         }
     }

@@ -16,7 +16,7 @@ use super::super::screen::Screen;
 use super::super::{OutputArgs, user_dirs};
 
 /// Interval at which signals are checked, to pass them on.
-const LOOK: Duration = Duration::from_millis(50);
+const SIGNAL_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Hold the files of a folder in memory: read from there, written to the disk
 ///
@@ -111,7 +111,7 @@ fn hear(started: &mut DetachedProcess, stop: &AtomicUsize) -> io::Result<Option<
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) && stop.load(Ordering::Relaxed) == 0 {
-                std::thread::sleep(LOOK);
+                std::thread::sleep(SIGNAL_POLL_INTERVAL);
             }
             if stop.load(Ordering::Relaxed) > 0 {
                 // It may have ended meanwhile.

@@ -59,8 +59,8 @@ pub struct UnsyncedFolder {
 }
 
 /// A keeper that dies so often, so soon, is not started again.
-const DEATHS_MAX: u32 = 5;
-const SOON: Duration = Duration::from_secs(2);
+const EARLY_DEATHS_MAX: u32 = 5;
+const EARLY_DEATH_TIME: Duration = Duration::from_secs(2);
 
 /// Runs the command. `warn` hears what the user should know, while it runs. Fails
 /// where the command was not started because of us: then nothing has changed.
@@ -226,8 +226,8 @@ impl Keeping<'_> {
             if done.len() >= self.folders.len() {
                 return Ok(lost);
             }
-            deaths = if keeper.began.elapsed() < SOON { deaths + 1 } else { 1 };
-            if deaths > DEATHS_MAX {
+            deaths = if keeper.began.elapsed() < EARLY_DEATH_TIME { deaths + 1 } else { 1 };
+            if deaths > EARLY_DEATHS_MAX {
                 let left = (0..self.folders.len()).filter(|number| !done.contains(number));
                 let why = "the process that brings it to the disk died again and again; the last \
                            generation before that is there";

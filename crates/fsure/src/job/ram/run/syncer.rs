@@ -73,13 +73,13 @@ pub enum SyncerEvent {
 
 /// Longest time for which the last generation is tried: the user can make room on a full
 /// disk meanwhile.
-const PATIENCE: Duration = Duration::from_secs(10);
+const LAST_GENERATION_TIMEOUT: Duration = Duration::from_secs(10);
 /// Between two looks at what has been reported: the queue is limited without root.
 const GATHER_INTERVAL: Duration = Duration::from_millis(50);
 /// Between two tries.
-const PAUSE: Duration = Duration::from_millis(200);
+const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 /// So many names are told that are not on the disk.
-const NAMED: usize = 10;
+const NAMES_SHOWN_MAX: usize = 10;
 
 /// Keeps all folders until the command and all that it started have ended and what
 /// they left is on the disk. `tell` hears of it from several threads.
@@ -212,7 +212,7 @@ impl Folder<'_> {
                 Err(error) if self.is_hopeless(&mut ended_at)? => return Err(error),
                 Err(_) => {}
             }
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(RETRY_INTERVAL);
         }
     }
 
@@ -221,7 +221,7 @@ impl Folder<'_> {
         if !self.has_ended(Duration::ZERO)? {
             return Ok(false);
         }
-        Ok(ended_at.get_or_insert_with(Instant::now).elapsed() > PATIENCE)
+        Ok(ended_at.get_or_insert_with(Instant::now).elapsed() > LAST_GENERATION_TIMEOUT)
     }
 
     /// One generation after another, until the command has ended.
@@ -231,7 +231,7 @@ impl Folder<'_> {
         loop {
             let wait = match pace.failures() {
                 0 => pace.next().saturating_duration_since(Instant::now()),
-                _ => PAUSE,
+                _ => RETRY_INTERVAL,
             };
             let due = Instant::now() + wait;
             loop {
@@ -268,7 +268,7 @@ impl Folder<'_> {
 
     /// Before our own first change of the disk side.
     fn warn_of_strays(&self, engine: &mut Engine) -> Result<()> {
-        for path in engine.files_written_behind()?.iter().take(NAMED) {
+        for path in engine.files_written_behind()?.iter().take(NAMES_SHOWN_MAX) {
             let path = path.display();
             self.warn(format!("{path} was written on the disk side while it was copied into RAM"));
         }
@@ -280,7 +280,9 @@ impl Folder<'_> {
         let (began, mut engine, mut strays) = (Instant::now(), Some(engine), BTreeSet::new());
         let finished = loop {
             match self.finish_once(&mut engine, &mut strays, sides) {
-                Err(_) if began.elapsed() <= PATIENCE => std::thread::sleep(PAUSE),
+                Err(_) if began.elapsed() <= LAST_GENERATION_TIMEOUT => {
+                    std::thread::sleep(RETRY_INTERVAL);
+                }
                 other => break other,
             }
         };
@@ -289,7 +291,7 @@ impl Folder<'_> {
             self.say(SyncerEvent::Failed { folder: self.folder, why, is_usage: false });
             return Err(error);
         }
-        for path in strays.iter().take(NAMED) {
+        for path in strays.iter().take(NAMES_SHOWN_MAX) {
             let path = path.display();
             self.warn(format!("{path} was made on the disk side meanwhile, and was left there"));
         }
@@ -338,7 +340,7 @@ impl Folder<'_> {
             let (count, trash) = (generation.removed, trash.display());
             self.warn(format!("{count} names were deleted; what they held is kept in {trash}"));
         }
-        for path in generation.changed_outside.iter().take(NAMED) {
+        for path in generation.changed_outside.iter().take(NAMES_SHOWN_MAX) {
             self.warn(format!(
                 "somebody else changed {} on the disk side: it is as in RAM again, and what was \
                  in the way is in .fsure-ram/trash",
@@ -408,8 +410,8 @@ fn missing(engine: Option<&Engine>) -> String {
     };
     let (_, unequal) = apart(unequal);
     let names: Vec<_> =
-        unequal.iter().take(NAMED).map(|one| one.path.display().to_string()).collect();
-    let rest = unequal.len().saturating_sub(NAMED);
+        unequal.iter().take(NAMES_SHOWN_MAX).map(|one| one.path.display().to_string()).collect();
+    let rest = unequal.len().saturating_sub(NAMES_SHOWN_MAX);
     let rest = if rest > 0 { format!(" and {rest} more") } else { String::new() };
     format!("; not on the disk as it was in RAM: {}{rest}", names.join(", "))
 }
