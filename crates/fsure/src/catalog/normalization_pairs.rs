@@ -1,5 +1,5 @@
 //! Names that came and went and differ in their spelling only, see
-//! `words::spelling`: first in their Unicode form, then in capitals. As with
+//! `model::normalization`: first in their Unicode form, then in capitals. As with
 //! moves, only if there is one of each; and a name that is there as it is
 //! recorded is paired with no other, but its nearness makes the others doubtful.
 

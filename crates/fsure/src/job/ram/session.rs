@@ -1,5 +1,5 @@
 //! One RAM folder, as the process has it that keeps it, until it goes out of RAM
-//! ([`super::ending`]). Whatever fails, the folder stays as it was: in RAM and writable, or on the
+//! ([`super::unbind`]). Whatever fails, the folder stays as it was: in RAM and writable, or on the
 //! disk.
 
 use std::collections::BTreeSet;
