@@ -31,7 +31,7 @@ fn compile(output: &Path) -> bool {
     let mut rustc = Command::new(variable("RUSTC"));
     rustc.args(["--edition=2024", "--crate-type=cdylib", "--crate-name=fsure_shim"]);
     rustc.args(["-Cpanic=abort", "-Copt-level=s", "-Cstrip=symbols"]);
-    // No C library of ours: that of the program is there already.
+    // The shim has no C library of its own: that of the program is there already.
     rustc.args(["-Ctarget-feature=-crt-static", "-Clink-arg=-nostdlib"]);
     rustc.args(["--target", &variable("TARGET"), "-o"]).arg(output).arg("shim/shim.rs");
     if let Ok(linker) = env::var("RUSTC_LINKER") {

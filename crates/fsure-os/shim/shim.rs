@@ -108,7 +108,7 @@ extern "C" fn begin() {
 unsafe fn number_before(text: *const c_char) -> Option<u64> {
     let mut number = 0;
     for place in 0..DIGITS {
-        // SAFETY: what is before is no end.
+        // SAFETY: what is before is not the end.
         let digit = match unsafe { *text.add(place) } as u8 {
             digit @ b'0'..=b'9' => digit - b'0',
             digit @ b'a'..=b'f' => digit - b'a' + 10,

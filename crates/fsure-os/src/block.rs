@@ -1,4 +1,4 @@
-//! A disk made of a program: what is asked of it comes to a [`VirtualDisk`] of ours.
+//! A disk made of a program: what is asked of it comes to a [`VirtualDisk`] of the caller.
 //! It is the only file of a folder of FUSE's, from which a file system is
 //! mounted by a loop device ([`crate::stand`]): a flush of that arrives as a
 //! flush, and a write when it is written and not later.

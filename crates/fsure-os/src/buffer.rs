@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 
 use crate::host::memory;
 
-/// Size and alignment of a huge page on the systems we know.
+/// Size and alignment of a huge page on the known systems.
 const HUGE_PAGE: usize = 2 << 20;
 
 /// A zeroed piece of memory, aligned to a huge page.

@@ -34,7 +34,7 @@ impl DeviceCounters {
     /// The counters of what the file system of a folder lies on: the loop
     /// device itself and not what its file is on, the partition (whose flushes
     /// are those of its whole disk, which is all that is counted), all disks of
-    /// a btrfs. `None` where there is no device with counters: memory, networks,
+    /// a btrfs. `None` if there is no device with counters: memory, networks,
     /// FUSE, overlays, and everywhere but on Linux.
     pub fn of(folder: &Path) -> io::Result<Option<Self>> {
         Ok(host::counters::DeviceCounters::of(folder)?.map(Self))

@@ -1,4 +1,4 @@
-//! Processes of ours that go on when the one that started them ends, and what
+//! Processes of fsure that go on when the one that started them ends, and what
 //! they say to those that look after them.
 //!
 //! A process is known by its number and the time it began: its number alone is

@@ -247,8 +247,8 @@ impl Drop for DurableFolder {
     }
 }
 
-/// Puts a file in the place of another of the same folder, without waiting for
-/// it to be durable where the system lets us.
+/// Puts a file in the place of another of the same folder. If the system allows
+/// that, it does not wait for the change to be durable.
 pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     host::rename(from, to)
 }

@@ -2,14 +2,14 @@
 //! becomes a daemon would otherwise outlive the disk under it, and keep it
 //! mounted.
 //!
-//! They get a process namespace of their own, whose first process is ours:
-//! when that ends, the kernel kills all others. So three processes stand between
-//! us and the program, all of them the hidden command `fsure family`:
+//! They get a process namespace of their own, whose first process is one of fsure:
+//! when that ends, the kernel kills all others. So two processes stand between
+//! this process and the program, both of them the hidden command `fsure family`:
 //!
 //! ```text
-//! we -> outer   dies with us, by the kernel's word, and has the namespace made
-//!        -> first   process 1 in there: reaps orphans, ends with the program
-//!            -> the program
+//! this process -> outer   dies with it, by the kernel's word, and has the namespace made
+//!                  -> first   process 1 in there: reaps orphans, ends with the program
+//!                      -> the program
 //! ```
 //!
 //! Linux only; elsewhere there is no namespace to start one in.
@@ -60,7 +60,7 @@ pub struct ProcessTree {
 
 impl ProcessTree {
     /// Starts a program where `start` starts processes. `program` does as [`outer`]
-    /// when it is called with `family outer` and the number of our process. The
+    /// when it is called with `family outer` and the number of this process. The
     /// lines of the program's standard output and error are told as they come.
     pub fn spawn(
         start: impl FnOnce(Command) -> io::Result<Child>,
@@ -79,7 +79,8 @@ impl ProcessTree {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        // A Ctrl-C is ours alone: we end it when we have read what it said.
+        // A Ctrl-C is for this process alone, which ends the program when it has read
+        // what that said.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut outer = start(command)?;

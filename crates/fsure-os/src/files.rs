@@ -1,10 +1,10 @@
 //! A file system made of a program, file by file: what programs do in a folder
-//! goes to a [`VirtualFs`] of ours through FUSE.
+//! goes to a [`VirtualFs`] of the caller through FUSE.
 //!
-//! It needs no root: where this process may not mount, a child of it enters a
+//! It needs no root: if this process cannot mount, a child of it enters a
 //! user name space with a mount name space, mounts there, and hands both over;
 //! the name spaces live as long as their descriptors here, or a process in them.
-//! Where that is refused, too, `fusermount3` is asked, and all see the folder.
+//! If that is refused, too, `fusermount3` is asked, and all see the folder.
 //!
 //! The process that serves never looks at the folder itself, not even at a path
 //! through it: killed while it waits for its own answer, it would not end. Only

@@ -34,7 +34,7 @@
 //! | [`mapped_write`] | stores into a file that move no date |
 //! | [`memory`] | how much memory there is, who may have it, and how short it is |
 //! | [`mirror`] | a folder of which another is kept a copy |
-//! | [`mounts`] | mounts of our own, which are gone with the process |
+//! | [`mounts`] | mounts of this process, which are gone with it |
 //! | [`passthrough`] | a folder seen through FUSE |
 //! | [`stand`] | a real file system on a disk made of a program |
 //! | [`family`] | a program and all that it starts, which end together |
@@ -44,7 +44,7 @@
 //! | [`spill`] | files without a name, for what is too much for memory |
 //! | [`ramfs`] | a folder in memory over one on a disk, and who holds either |
 //! | [`cgroup`] | a machine with less memory |
-//! | [`scratch`] | folders of our own, of which nothing is left behind |
+//! | [`scratch`] | folders of fsure, of which nothing is left behind |
 //! | [`kernel`] | what this kernel can do of that which RAM folders need |
 //! | [`limit`] | how many files may be open at once |
 //! | [`loop_device`] | a file as a block device, and proof that it still is one |

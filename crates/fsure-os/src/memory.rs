@@ -62,7 +62,7 @@ pub struct Pressure {
 pub struct Group {
     /// Its folder.
     pub folder: PathBuf,
-    /// Bytes that all its processes may have; `None` where there is no limit.
+    /// Bytes that all its processes may have; `None` if there is no limit.
     pub limit: Option<u64>,
     /// Bytes that they have, page cache and RAM folders included.
     pub current: u64,

@@ -54,8 +54,8 @@ impl Opener {
     /// with its stat. With `uses_cache`, a file that is in the page cache is read
     /// from there and stays there, and what is missing of it is not left there.
     ///
-    /// Fails with `InvalidInput` where the name is no regular file (any more),
-    /// or another one than a moment ago; devices and FIFOs are not waited for.
+    /// Fails with `InvalidInput` if the name is not a regular file (any more),
+    /// or is another one than a moment ago. Devices and FIFOs are not waited for.
     pub fn open(&self, path: &[u8], uses_cache: bool) -> io::Result<(OpenFile, Stat)> {
         // If the system does not report what is in the cache, the medium is read.
         let uses_cache = uses_cache && File::TELLS_RESIDENCY;

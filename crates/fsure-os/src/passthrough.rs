@@ -1,5 +1,5 @@
-//! A folder seen through FUSE: a file system of our own that passes everything
-//! on, and `bindfs` where that is installed.
+//! A folder seen through FUSE: a file system of fsure that passes everything
+//! on, and `bindfs` if that is installed.
 //!
 //! The server is a process of its own. A process that waits for an answer of its
 //! own cannot be killed: the kernel waits for the answer, and the thread that

@@ -87,7 +87,7 @@ pub fn make_private_folder(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes a folder in which there is nothing; one that is not there is no error.
+/// Removes a folder in which there is nothing; one that is not there is not an error.
 pub fn remove_empty_folder(path: &Path) -> io::Result<()> {
     match std::fs::remove_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -104,7 +104,7 @@ pub fn make_lasting_folder(path: &Path) -> io::Result<()> {
 }
 
 /// Takes back a file that turned out not to be wanted, and then its folder if
-/// `with_folder` says that it was made for it. What is not there is no error.
+/// `with_folder` says that it was made for it. What is not there is not an error.
 pub fn remove(file: &Path, with_folder: bool) {
     // Nothing hangs on these: what stays behind is empty.
     let _ = std::fs::remove_file(file);

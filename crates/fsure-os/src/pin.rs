@@ -37,7 +37,7 @@ pub enum Refused {
         /// Their bytes, in whole pages.
         bytes: u64,
     },
-    /// The user may not lock that much.
+    /// The user cannot lock that much.
     #[error("RLIMIT_MEMLOCK is {limit} bytes")]
     Limit {
         /// Bytes that the user may lock.
@@ -45,13 +45,13 @@ pub enum Refused {
         /// Bytes to be locked.
         bytes: u64,
     },
-    /// A process may not have that many mappings.
+    /// A process cannot have that many mappings.
     #[error("vm.max_map_count is less than {files} files need")]
     TooManyFiles {
         /// Files to be mapped.
         files: u64,
     },
-    /// The user may not watch that many folders.
+    /// The user cannot watch that many folders.
     #[error("fs.inotify.max_user_watches is {limit:?}")]
     TooManyFolders {
         /// Folders that all programs of the user may watch; `None` if that is not known.

@@ -84,8 +84,8 @@ pub fn names(folder: &Path) -> io::Result<Vec<Vec<u8>>> {
     Ok(names)
 }
 
-/// The first entry of a folder that is not a regular file, and its kind; `None` where there
-/// is no such folder, too.
+/// Returns the first entry of a folder that is not a regular file, and its kind. Returns
+/// `None` also if there is no such folder.
 pub fn irregular_entry(folder: &Path) -> io::Result<Option<(PathBuf, FileKind)>> {
     let entries = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -1,6 +1,6 @@
 //! A plain RAM disk: a folder whose content is in memory, and nowhere else.
 //!
-//! | system | what it is | how ours are known |
+//! | system | what it is | how those of fsure are known |
 //! |---|---|---|
 //! | Linux | tmpfs | the mount table says `fsure:disk:NAME` |
 //! | macOS 11 and later | `mount_tmpfs` | a file `.fsure-disk` in it |

@@ -38,8 +38,8 @@ fn make(folder: &Path, name: &str) -> PathBuf {
     path
 }
 
-/// Unmounts. What another test is just starting has a copy of our descriptors until its
-/// `exec`, and so long it is in use.
+/// Unmounts. A process that another test is just starting has a copy of the descriptors
+/// of this process until its `exec`, and so long the mount is in use.
 fn away(at: &Path) {
     let began = Instant::now();
     while let Err(error) = unmount(at) {
@@ -237,7 +237,7 @@ fn what_is_mounted_in_it_is_not_there() {
         let side = Side::open(&bare.path()).unwrap();
         assert_eq!(side.list(b"").unwrap().len(), 1);
         assert_eq!(side.list(b"below").unwrap()[0].1.size, 4);
-        // Without it, nothing of that is taken for ours.
+        // Without it, nothing of that is taken for the folder's own.
         let error = plain.list(b"").unwrap_err();
         assert!(error.to_string().contains("mounted on below"), "{error}");
         assert!(plain.facts(b"below").is_err() && plain.facts(b"below/file").is_err());
@@ -258,7 +258,7 @@ fn a_file_that_is_a_disk_is_told_whatever_it_is_called() {
         let [dir, other] = ["dir", "other"].map(|name| make(folder, name));
         let tree = make(folder, "tree");
         Detached::ram(&ram(1 << 24), folder).unwrap().publish(&tree).unwrap();
-        // Attached by a name that is no text, and in another place.
+        // Attached by a name that is not text, and in another place.
         rustix::mount::mount_bind(&tree, &dir).unwrap();
         let name = <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"a \xff b");
         for name in [name, "not".as_ref()] {

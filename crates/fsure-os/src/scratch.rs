@@ -1,4 +1,4 @@
-//! Folders of our own for what is measured: nothing of them is left behind, not
+//! Folders of fsure for what is measured: nothing of them is left behind, not
 //! after `kill -9` either.
 //!
 //! Three things see to that, each for what the one before cannot. Who drops a

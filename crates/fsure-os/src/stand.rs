@@ -6,10 +6,10 @@
 //! ([`crate::loop_device`]). So a write and a flush have to arrive at the disk before it
 //! is mounted, and [`LoopMount::check`] says whether all flushes since then must have arrived.
 //!
-//! All that touches the file system is another process: a thread of ours that
-//! waits for the disk could not be killed, since the disk is ours, too. Whatever
-//! ends this process, the kernel then ends the others, and with the last one the
-//! namespace with its mounts, and the loop device with those.
+//! All that touches the file system is another process: a thread of this process that
+//! waits for the disk could not be killed, since the disk is of this process, too.
+//! Whatever ends this process, the kernel then ends the others, and with the last one
+//! the namespace with its mounts, and the loop device with those.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -277,7 +277,7 @@ pub fn format(site: &MountArea, block: Arc<dyn VirtualDisk>, system: FileSystem)
     Err(io::Error::other(format!("{program} failed: {}", words(&output))))
 }
 
-/// A disk of ours with its file system mounted, until this is dropped.
+/// A disk of this process with its file system mounted, until this is dropped.
 pub struct LoopMount {
     site: Arc<MountArea>,
     place: PathBuf,

@@ -37,7 +37,7 @@ impl Source {
 /// The operations in a folder: on the files that are directly in it, and on the folder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Calls that read, and were no failure; requests of `io_uring` and libaio
+    /// Calls that read, and did not fail; requests of `io_uring` and libaio
     /// are calls, here and below.
     pub reads: u64,
     /// Bytes that they read, from memory or not.

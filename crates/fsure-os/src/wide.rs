@@ -20,7 +20,7 @@ pub(crate) fn to_bytes(wide: &[u16]) -> Vec<u8> {
     bytes
 }
 
-/// The name of those bytes; `None` where they are no name's.
+/// Returns the name of those bytes; `None` if they are not those of a name.
 pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Vec<u16>> {
     let mut wide = Vec::with_capacity(bytes.len());
     let mut rest = bytes;
@@ -109,7 +109,7 @@ mod tests {
             assert_eq!(bytes.len(), 5);
             assert_eq!(from_bytes(&bytes).unwrap(), wide);
         }
-        // A low one before a high one is no pair.
+        // A low one before a high one is not a pair.
         let wide = [0xde00, 0xd83d, 0xd83d, 0xde00];
         assert_eq!(to_bytes(&wide), b"\xed\xb8\x80\xed\xa0\xbd\xf0\x9f\x98\x80");
         assert_eq!(from_bytes(&to_bytes(&wide)).unwrap(), wide);

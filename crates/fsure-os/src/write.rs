@@ -72,7 +72,7 @@ pub fn set_folder_date(root: &Root, path: &[u8], mtime_ns: i64) -> io::Result<()
     host::set_folder_date(root, path, mtime_ns)
 }
 
-/// Removes a regular file below a root, durably. What is not there is no error;
+/// Removes a regular file below a root, durably. What is not there is not an error;
 /// anything but a regular file is.
 pub fn remove_file(root: &Root, path: &[u8]) -> io::Result<()> {
     host::remove_file(root, path)

@@ -1,10 +1,10 @@
-//! Compressed disks in memory: a zram device of our own with a file system on it.
+//! Compressed disks in memory: a zram device of fsure with a file system on it.
 //!
 //! It is a device of the whole machine. So [`Zram`], with ext4 and for measuring, is
 //! registered with the guard of the scratch folder before it is used, and nothing is
-//! mounted where others would see it. What is to stay when we end is made by
-//! [`add_zram`], [`make_xfs`] and [`crate::ramfs::Detached::xfs`]; it is known by its
-//! number and by its label, since a number can be another's later.
+//! mounted where others would see it. What is to stay when this process ends is
+//! made by [`add_zram`], [`make_xfs`] and [`crate::ramfs::Detached::xfs`]; it is known by
+//! its number and by its label, since a number can be another's later.
 //!
 //! Linux only; elsewhere everything here fails with `Unsupported`.
 

@@ -285,7 +285,7 @@ fn what_is_worth_a_word_and_no_more() {
     let bag = Bag::plain(OLD);
     let bag = bag.spelled("manifest-sha512.txt", &[("data/a", "data/a"), ("data/A", "data/a")]);
     assert_invalid("another case", &bag, 1, "missing data/A");
-    // A name that is no UTF-8 stands as it is.
+    // A name that is not UTF-8 stands as it is.
     let name = OsStr::from_bytes(b"data/\xff\xfe");
     let line = [digest("md5", b"x").as_bytes(), b"  data/\xff\xfe\n"].concat();
     let bag = Bag::new(OLD).file(name, "x").file("manifest-md5.txt", line);

@@ -302,7 +302,7 @@ fn what_could_not_be_read_is_not_the_same() {
     view.set([Fault::eio("dir/c", 0..4000)]);
     for is_recorded in [false, true] {
         if is_recorded {
-            // A record of another time is no content of now.
+            // A record of another time is not the content of now.
             Recorded::inside(there.root()).record();
             there.write("dir/c", content(4000, 3));
         }

@@ -1,4 +1,4 @@
-//! Our own record under power cuts: what is committed is there, and what an
+//! The record of fsure itself under power cuts: what is committed is there, and what an
 //! update was about is lost for about a second of its work and no more. In small
 //! here; `docs/crash.md` has what hundreds of cuts have shown.
 #![cfg(target_os = "linux")]

@@ -289,7 +289,7 @@ fn nothing_is_left_of_a_run_that_was_killed() {
         .stderr(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    // All that are ours have the folder as an argument.
+    // All processes of the run have the folder as an argument.
     let ours = |word: &str| {
         let processes = std::fs::read_dir("/proc").unwrap().flatten();
         let lines = processes.filter_map(|of| std::fs::read(of.path().join("cmdline")).ok());

@@ -1,4 +1,4 @@
-//! `defer` on a disk of ours, which counts its flushes, takes its time over them
+//! `defer` on a disk of the test, which counts its flushes, takes its time over them
 //! and fails when it is told to: what was really asked of the disk says whether
 //! a call was deferred, and when the bound is in danger.
 #![cfg(target_os = "linux")]

@@ -29,7 +29,7 @@ fn of_type<'a>(lines: &'a [Value], name: &str) -> Vec<&'a Value> {
     lines.iter().filter(|line| line["type"] == name).collect()
 }
 
-/// A tmpfs of so many KiB, where this machine lets us.
+/// Mounts a tmpfs of so many KiB, if this machine allows that.
 fn memory(test: &str, kibibytes: u32) -> Option<(tempfile::TempDir, Mounted)> {
     let folder = tempfile::tempdir().expect("make a folder");
     let mounted = or_skip(test, Mounted::tmpfs(folder.path(), kibibytes))?;

@@ -73,7 +73,7 @@ impl Run {
         assert!(shares.is_sorted() && shares.iter().all(|share| (0.0..=1.0).contains(share)));
         let lines = ear.lines.into_inner().expect("no panic");
         for line in &lines {
-            // What is no number would be written as null, and not read again.
+            // What is not a number would be written as null, and not read again.
             let text = line.to_json();
             assert!(serde_json::from_str::<ResultLine>(&text).is_ok(), "{text}");
         }

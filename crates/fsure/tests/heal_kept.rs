@@ -97,7 +97,7 @@ fn what_was_there_is_kept_byte_for_byte() {
         let mode = std::fs::metadata(set.tree.path(folder)).unwrap().permissions().mode();
         assert_eq!(mode & 0o7777, 0o700, "{folder}");
     }
-    // A folder of ours is no record.
+    // A folder of fsure is not a record.
     let root = set.tree.root().as_os_str();
     assert_eq!(fsure(&["verify".as_ref(), root]).code, 5);
     assert_eq!(fsure(&["update".as_ref(), root]).code, 0);
@@ -206,7 +206,7 @@ fn a_damaged_copy_is_kept_or_left_alone() {
     }
 }
 
-/// A heal in place that was cut off was to keep it, and another one may not drop it.
+/// A heal in place that was cut off was to keep it, and another one must not drop it.
 #[test]
 fn the_journal_of_a_damaged_copy_is_kept_by_the_next_heal() {
     let (set, edited) = copies_and_an_edit();

@@ -130,7 +130,7 @@ fn bagit_python_takes_a_bag() {
     }
     let args = ["--validate".as_ref(), sample.tree.root().as_os_str()];
     sample.check("bagit_python_takes_a_bag", sample.tree.root(), "bagit.py", &args);
-    // And so do we, every file of it.
+    // And so does fsure, every file of it.
     let root = sample.tree.root().as_os_str();
     let report = fsure_json(&["verify".as_ref(), root, "--against".as_ref(), root]);
     assert_eq!((report.code, report.verdicts().len()), (0, 0), "{report:?}");
@@ -162,7 +162,7 @@ fn libarchive_reads_every_name_from_mtree() {
     let args = ["-cf", "-", "--format=mtree"].map(OsStr::new);
     let mut from = OsString::from("@");
     from.push(&list);
-    // Written once more by libarchive, and read by us.
+    // Written once more by libarchive, and read by this test.
     let Some(output) =
         tool(test, &sample.root(), "bsdtar", &[&args[..], &[from.as_os_str()]].concat())
     else {
@@ -224,8 +224,8 @@ fn lists_by_others_are_taken() {
     }
 }
 
-/// Every form that we write we take back, with every name it can hold; and
-/// those it cannot are told.
+/// fsure takes back every form that it writes, with every name that the form can
+/// hold. Those that it cannot are told.
 #[test]
 fn our_own_lists_are_taken_back_and_what_is_left_out_is_told() {
     let sample = Sample::new(|_| true);

@@ -59,7 +59,7 @@ fn run(command: &str, root: &Path) -> Run {
     }
 }
 
-/// Puts something that is no regular file at a path; `elsewhere` is for links.
+/// Puts something that is not a regular file at a path; `elsewhere` is for links.
 fn plant(what: &str, path: &Path, elsewhere: &Path) {
     match what {
         "a symbolic link" => symlink(elsewhere, path).expect("make a link"),

@@ -51,7 +51,7 @@ fn fed(input: &[u8], args: &[&OsStr], folder: &Path) -> Run {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("start fsure");
     let mut stdin = child.stdin.take().expect("a pipe");
-    // Where it is refused before it is read, there is no one to write to.
+    // If it is refused before it is read, there is no one to write to.
     drop(stdin.write_all(input));
     drop(stdin);
     let output = child.wait_with_output().expect("its output");
@@ -297,7 +297,7 @@ fn a_list_may_come_through_a_pipe() {
     let run = fed(list.as_bytes(), &args, beside.root());
     assert_eq!(run.code, 0, "{run:?}");
     assert_eq!(Recorded::inside(tree.root()).verify().count("ok"), 2);
-    // Nothing comes: that is no list.
+    // Nothing comes: that is not a list.
     let run = fed(b"", &args, beside.root());
     assert!(run.code == 6 && run.stderr.contains("standard input names no file"), "{run:?}");
     // A file of that name can be named, too.

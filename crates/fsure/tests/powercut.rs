@@ -137,7 +137,7 @@ fn the_witness_may_die_and_come_back_while_the_writer_writes() {
     let last = std::iter::from_fn(|| writer.next()).last().expect("a last line");
     assert_eq!(last["type"], "written", "{last}");
     assert_eq!(writer.child.wait().expect("wait").code(), Some(130));
-    // On a machine that is very busy the witness may not have recorded the end.
+    // On a machine that is very busy the witness might not have recorded the end.
     let left = place.disk.read_dir().expect("list it").count();
     assert_eq!(left, usize::from(last["is_ended"] == false), "nothing else is left behind");
     assert_eq!(check(place.home(), &place.disk, &address, &[]).1, 5);

@@ -192,7 +192,7 @@ fn try_patterns(test: &str, kind: &str, system: FileSystem, cuts: &[CutVariant],
                     let last = said.last().expect("a summary");
                     assert_eq!((&last["state"], &last["failed"]), (&"passed".into(), &0.into()));
                     assert!(acked(said) >= ENOUGH, "{name}: {said:?}");
-                    // A loop device is no drive, whatever lies below it.
+                    // A loop device is not a drive, whatever lies below it.
                     assert!(last["device"].is_null() && last["cuts"].is_null(), "{name}: {last}");
                 }
                 (Checked::Code(3, said), false) => {

@@ -151,7 +151,7 @@ fn rotten_recovery_data_are_erasures_and_are_made_anew() {
     assert_eq!(report.code, 3, "{report:?}");
     let why = reason(&report, "f");
     assert!(why.contains("15 of 16 recovery shards are good"), "{why}");
-    // What is damaged in the tree is no source for new recovery data.
+    // What is damaged in the tree is not a source for new recovery data.
     let before = std::fs::read(&group).unwrap();
     let report = set.protect(&[]);
     assert_eq!((report.code, &report.summary()["left_out"]), (5, &json!(1)), "{report:?}");

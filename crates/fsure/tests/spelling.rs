@@ -214,7 +214,7 @@ const PAIRS: &[Case] = &[
         &["READ", "read"],
         &[("Read", "missing", Some("ambiguous")), ("read", "new", Some("ambiguous"))],
     ),
-    // A folder is no file.
+    // A folder is not a file.
     (
         &["Read"],
         &["read/x"],

@@ -37,7 +37,7 @@ fn type_all(run: &Run, expected: &[&str]) {
         names.push(command.split(' ').nth(1).expect("a name").to_owned());
         left = &left[end + 1..];
         let done = typed(Path::new("/"), command);
-        // A key that is to be put in is no file.
+        // A key that is to be put in is not a file.
         let is_whole = done.code != 2 && !done.stderr.contains("no record of");
         assert!(is_whole || command.ends_with(" KEY"), "{command}: {done:?}");
     }

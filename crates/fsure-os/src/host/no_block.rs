@@ -1,4 +1,4 @@
-//! A disk of ours, on systems where that is not built yet.
+//! A disk of fsure, on systems where that is not built yet.
 
 use std::io;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! A file system of ours, on systems where that is not built yet.
+//! A file system of fsure, on systems where that is not built yet.
 
 use std::io;
 use std::path::Path;

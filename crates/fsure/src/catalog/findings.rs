@@ -103,7 +103,7 @@ impl Catalog {
         self.put_marker(path, at_s, UNDECIDED)
     }
 
-    /// Writes what is no verdict, unless a verdict of damage says more.
+    /// Writes a marker, which is not a verdict, unless a verdict of damage says more.
     fn put_marker(&mut self, path: &RelPath, at_s: i64, marker: &str) -> Result<()> {
         if self.finding_row(path)?.is_some_and(|row| row.damage().is_some()) {
             return Ok(());

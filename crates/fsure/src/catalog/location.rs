@@ -20,7 +20,7 @@ pub const REPLACED: &str = ".fsure/replaced";
 pub struct RootLocation {
     /// The root folder, absolute.
     pub root: PathBuf,
-    /// The catalog's file; it may not exist yet.
+    /// The catalog's file; it might not exist yet.
     pub catalog: PathBuf,
     /// The requested part: the root itself, or a folder or file below it.
     pub scope: RelPath,
@@ -74,7 +74,7 @@ pub fn is_recorded(catalog: &Path) -> bool {
 /// Finds the root of a path. With `catalog`, a file kept elsewhere, the path
 /// itself is the root.
 ///
-/// Where there is no catalog, a folder is taken as a root to be; anything else
+/// If there is no catalog, a folder is taken as a root to be; anything else
 /// is [`Error::NoRecord`] or, if it does not exist, [`Error::NotThere`].
 pub fn locate(path: &Path, catalog: Option<&Path>) -> Result<RootLocation> {
     let asked = os_path::resolve(path).context("find", path)?;

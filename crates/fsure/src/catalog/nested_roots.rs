@@ -1,5 +1,5 @@
-//! Folders below the root that have a record of their own: where one is gone, a
-//! disk may not be mounted.
+//! Folders below the root that have a record of their own: if one is gone, a
+//! disk might not be mounted.
 
 use super::store::Catalog;
 use super::table_total::Counted;

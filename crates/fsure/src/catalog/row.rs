@@ -115,7 +115,7 @@ impl Row {
     }
 }
 
-/// Reads a row, with the seal that is stored for it (0 where that is no
+/// Reads a row, with the seal that is stored for it (0 if that is not a
 /// number), which counts for the root digest whether it fits or not.
 pub(super) fn read(
     row: &SqlRow<'_>,

@@ -19,7 +19,7 @@ impl Catalog {
     /// A catalog of which nothing stays, with the rows of another but for the
     /// block values.
     pub fn temporary_copy(of: &Path) -> Result<Self> {
-        // Refuses what is no catalog, or one of another version.
+        // Refuses what is not a catalog, and a catalog of another version.
         drop(Self::open(of, None)?);
         let connection = connect(Path::new(NAMELESS), OpenFlags::SQLITE_OPEN_CREATE)?;
         let name = fsure_os::path::bytes(of);

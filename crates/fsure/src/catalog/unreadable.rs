@@ -1,4 +1,4 @@
-//! A file on a medium that may not give all of it: what cannot be read counts as zeros,
+//! A file on a medium that might not give all of it: what cannot be read counts as zeros,
 //! which no checksum fits, so that one bad sector costs what was in it and no more.
 
 use std::cell::{Cell, RefCell};

@@ -10,7 +10,7 @@ use fsure_os::{machine, path as os_path, plain, ramfs};
 
 use crate::model::{Error, IoContext as _, Result, units};
 
-/// Less is no disk to speak of.
+/// Minimum size of a RAM disk: less is not a disk to speak of.
 const SIZE_MIN_BYTES: u64 = 64 << 10;
 /// Names of those in the way that are shown.
 const SHOWN: usize = 5;
@@ -51,7 +51,7 @@ pub fn create_disk(what: &Path, home: &Path, bytes: u64) -> Result<Disk> {
     found.ok_or_else(|| Error::Internal(format!("{} is not in the mount table", place.display())))
 }
 
-/// All RAM disks of ours.
+/// Returns all RAM disks of fsure.
 pub fn disks() -> Result<Vec<Disk>> {
     all()
 }

@@ -1,4 +1,4 @@
-//! A record made of what travelled with the data, where there is no catalog: a
+//! A record made of what travelled with the data, if there is no catalog: a
 //! folder that was moved alone to another disk, a file copied with its
 //! attributes. Carriers are believed as far as their own digests and each other
 //! go, and the files are judged by them as by any record of a copy.

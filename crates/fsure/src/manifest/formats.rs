@@ -21,7 +21,7 @@ pub enum ManifestFormat {
     AscMhl,
     /// mtree(5).
     Mtree,
-    /// Our own: JSON lines, with everything, of any name.
+    /// fsure's own: JSON lines, with everything, of any name.
     Json,
     /// Sums by rclone, which escapes nothing. Read only.
     Rclone,

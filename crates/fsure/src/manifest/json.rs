@@ -1,4 +1,4 @@
-//! Our own form: JSON, one object to a line. Holds any name and every digest,
+//! fsure's own form: JSON, one object to a line. Holds any name and every digest,
 //! and says at its end how many entries there were, so that a list that was
 //! cut off is not taken for a short one.
 

@@ -46,7 +46,7 @@ impl ManifestEntry {
     }
 }
 
-/// A name and its Unicode forms; of one that is no UTF-8, what it says in
+/// A name and its Unicode forms; of one that is not UTF-8, what it says in
 /// Windows-1252, the "ANSI" of Western programs.
 fn spellings(name: &[u8]) -> Vec<Vec<u8>> {
     let decoded = || name.iter().map(|byte| from_1252(*byte)).collect::<Option<String>>();

@@ -10,7 +10,7 @@ use fsure_os::mirror::{CopyStat, Kind, Side};
 
 use crate::model::{Error, IoContext as _, RelPath, Result};
 
-/// Our folder on the disk side, and a name that the RAM side cannot have.
+/// fsure's own folder on the disk side, and a name that the RAM side cannot have.
 pub const OWN: &str = ".fsure-ram";
 const LOCK: &str = ".fsure-ram/lock";
 const STAGE: &str = ".fsure-ram/stage";
@@ -21,7 +21,7 @@ pub(super) const JOURNAL: &str = ".fsure-ram/journal";
 pub(super) const JOURNAL_NEW: &str = ".fsure-ram/journal.new";
 pub(super) const LAST: &str = ".fsure-ram/last";
 
-/// The disk side, and that it is ours alone.
+/// The disk side, and the lock that keeps it for this process alone.
 pub(super) struct DiskSide {
     pub(super) side: Side,
     /// For messages.
@@ -30,7 +30,7 @@ pub(super) struct DiskSide {
 }
 
 impl DiskSide {
-    /// Opens it, makes our folder in it and takes the lock.
+    /// Opens it, makes fsure's own folder in it and takes the lock.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let side = Side::open(path).context("open", path)?;
         let own = path.join(OWN);
@@ -87,7 +87,7 @@ impl DiskSide {
         Ok(!listed.context("list", &self.path.join(STAGE))?.is_empty())
     }
 
-    /// Removes a file of ours; what is not there is no error.
+    /// Removes a file of fsure; one that is not there is not an error.
     pub(super) fn forget(&self, name: &str) -> Result<()> {
         match self.side.remove(name.as_bytes(), false) {
             Err(error) if is_gone(&error) => Ok(()),
@@ -123,7 +123,7 @@ impl DiskSide {
         Ok(())
     }
 
-    /// Removes our folder, durably, but for the trash. Nothing is under way then.
+    /// Removes fsure's own folder, durably, but for the trash. Nothing is under way then.
     pub(super) fn leave(self) -> Result<()> {
         let root = self.side.facts(b"").context("look at", &self.path)?;
         self.clear_stage()?;
@@ -133,7 +133,7 @@ impl DiskSide {
         let own = self.path.join(OWN);
         let has_trash = !self.trashes()?.is_empty();
         if !has_trash {
-            // Gone, or kept by something that is not a number and not ours.
+            // Gone, or kept by something that is not a number and not fsure's.
             let _ = self.side.remove(TRASH.as_bytes(), true);
         }
         self.side.remove(STAGE.as_bytes(), true).context("remove", &own)?;
@@ -147,7 +147,7 @@ impl DiskSide {
     }
 }
 
-/// Removes what is in a folder of ours, and the folder.
+/// Removes what is in a folder of fsure, and the folder.
 fn remove_all(side: &Side, folder: &RelPath) -> io::Result<()> {
     for (name, facts) in side.list(folder.as_bytes())? {
         let path = folder.join(&name);
@@ -159,7 +159,7 @@ fn remove_all(side: &Side, folder: &RelPath) -> io::Result<()> {
     side.remove(folder.as_bytes(), true)
 }
 
-/// Gives the folder back the date it had before our own came into it or went.
+/// Gives the folder back the date that it had before fsure's own came into it or went.
 fn redate(side: &Side, root: &CopyStat) -> io::Result<()> {
     let attributes = side.attributes(b"")?;
     side.set(b"", Kind::Folder, root.ownership, Some(root.mtime_ns), &attributes)

@@ -55,11 +55,12 @@ pub struct Generation {
     pub changed: u64,
     /// Names removed.
     pub removed: u64,
-    /// Files that were written whenever they were read, that may not be read or that the
-    /// disk side cannot have: it keeps their last whole version.
+    /// Files that were written whenever they were read, that fsure has no permission to read
+    /// or that the disk side cannot have: it keeps their last whole version.
     pub unsettled: Vec<RelPath>,
     /// The most that the moments are apart of which its names and files are; `None` if
-    /// all are of one moment, but for what may not be read or the disk side cannot have.
+    /// all are of one moment, but for what fsure has no permission to read or the disk side
+    /// cannot have.
     pub spread: Option<Duration>,
     /// Path of the trash folder with what it removed, if that was suspiciously much.
     pub trash: Option<PathBuf>,
@@ -326,7 +327,7 @@ impl Engine {
         let mut strays = Vec::new();
         for (path, then) in std::mem::take(&mut self.filled) {
             let now = self.disk.side.facts(path.as_bytes());
-            // The number of links may change by what we stage.
+            // Staging can change the number of links.
             let same = now.is_ok_and(|now| (now.size, now.mtime_ns) == (then.size, then.mtime_ns));
             if !same {
                 strays.push(path);
@@ -335,8 +336,8 @@ impl Engine {
         Ok(strays)
     }
 
-    /// Ends it: nothing of ours is left on the disk side but the trash, if there is
-    /// one, which is named.
+    /// Ends it: nothing of fsure is left on the disk side but the trash. Returns the path of
+    /// the trash, if there is one.
     pub fn close(mut self) -> Result<Option<PathBuf>> {
         self.finish_pending()?;
         let has_trash = !self.disk.trashes()?.is_empty();

@@ -163,7 +163,7 @@ impl<'a> GenerationBuilder<'a> {
                 self.remove(path);
                 return Ok(NameChange::Differs);
             }
-            // One file without permission is no reason to keep no other.
+            // One file without permission is not a reason to keep no other.
             Err(error) if is_denied(&error) => return Ok(NameChange::Denied),
             other => other.context("read", path_of(path).as_ref())?,
         };

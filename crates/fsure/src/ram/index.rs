@@ -10,8 +10,8 @@ use super::content_digest::Digest;
 use super::journal_step::Meta;
 use crate::model::RelPath;
 
-/// In the place of a digest: of what is no file, and of a file that could not be read,
-/// which is equal to nothing.
+/// Stands in the place of a digest: of what is not a file, and of a file that could not be
+/// read, which is equal to nothing.
 pub(super) const UNREAD: Digest = [0; 32];
 
 /// One name.

@@ -88,8 +88,8 @@ impl Journal {
         text + &last + "\n"
     }
 
-    /// The journal of a text; `None` where it is not whole. Of a version that we do
-    /// not know, an error: it may well be whole.
+    /// Returns the journal of a text; `None` if it is not whole. Fails if it is of a version
+    /// that this fsure does not know: it may well be whole.
     fn parse(text: &[u8]) -> io::Result<Option<Self>> {
         let Ok(text) = std::str::from_utf8(text) else { return Ok(None) };
         let Some(body) = text.strip_suffix('\n') else { return Ok(None) };

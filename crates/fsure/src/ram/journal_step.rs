@@ -27,7 +27,7 @@ pub(super) enum JournalStep {
     /// Writes what is staged behind the first `from` bytes of a file, which ends with
     /// it.
     Append { path: RelPath, stage: String, from: u64, size: u64, digest: Digest },
-    /// Makes what is no regular file; of a folder, that it is there.
+    /// Makes what is not a regular file; of a folder, makes sure that it is there.
     Make { path: RelPath, kind: Kind, target: Vec<u8>, meta: Meta },
     /// Sets the metadata of a name.
     Meta { path: RelPath, kind: Kind, meta: Meta },

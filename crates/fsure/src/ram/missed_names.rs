@@ -1,6 +1,6 @@
-//! Names that were not found and are kept all the same. What is moved while we look is
-//! seen by neither name, if it comes where we have been: it must not be taken from the
-//! disk side for that, which has its only copy that survives a crash.
+//! Names that were not found and are kept all the same. What is moved during a look is
+//! seen by neither name, if it comes to a place that was already looked at. It must not be
+//! taken from the disk side for that, which has its only copy that survives a crash.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Instant;

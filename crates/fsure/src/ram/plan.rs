@@ -126,7 +126,7 @@ struct Plan {
     removes: Vec<JournalStep>,
     makes: Vec<JournalStep>,
     puts: Vec<JournalStep>,
-    /// Folders whose date our own changes have moved, or that differ themselves.
+    /// Folders whose date fsure's own changes have moved, or that differ themselves.
     touched: BTreeSet<RelPath>,
     changed: u64,
 }

@@ -18,13 +18,13 @@ pub(super) struct ScanResult {
     pub(super) names: BTreeMap<RelPath, CopyStat>,
     /// Names that were asked for, whether they are there or not.
     pub(super) asked: BTreeSet<RelPath>,
-    /// Folders that we may not list: what is in them is as it was.
+    /// Folders that fsure has no permission to list: what is in them is as it was.
     pub(super) denied: BTreeSet<RelPath>,
     /// True if the side has a `.fsure-ram`.
     pub(super) has_own: bool,
 }
 
-/// Everything on a side, without what is ours.
+/// Returns everything on a side, without what is fsure's own.
 pub(super) fn everything(side: &Side) -> Result<ScanResult> {
     let mut seen = ScanResult::default();
     let root = RelPath::root();
@@ -45,7 +45,8 @@ pub(super) fn look(
     let mut seen = ScanResult::default();
     let is_new = |path: &RelPath, facts: &CopyStat| inode_of(path) != Some(facts.inode);
     for folder in folders {
-        // What is by our own name is none of it, and the top folder has that name or not.
+        // fsure's own folder is not a part of the side, and the top folder has its name or
+        // not.
         let mut folder = if is_own(folder) { RelPath::root() } else { folder.clone() };
         // One that is gone is a change of the folder it was in.
         let facts = loop {

@@ -26,7 +26,7 @@ pub struct Recovery {
 /// State in which a disk side was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Recovered {
-    /// Nothing of ours, or nothing under way.
+    /// Nothing of fsure, or nothing under way.
     Nothing,
     /// A generation that never counted.
     Discarded,
@@ -42,7 +42,7 @@ pub enum Recovered {
     },
 }
 
-/// Settles what a crash has left on a folder's disk side, and removes what is ours
+/// Settles what a crash has left on a folder's disk side, and removes what is fsure's own
 /// from it. Refuses while a process has it in RAM.
 pub fn recover(folder: &Path) -> Result<Recovery> {
     let side = Side::open(folder).context("open", folder)?;

@@ -51,7 +51,7 @@ pub(super) struct Start<'a> {
 pub(super) struct RoundsResult {
     /// Changes that are of after the moment of this generation.
     pub(super) changes: Changes,
-    /// Files that may not be read or that the disk cannot have.
+    /// Files that fsure has no permission to read or that the disk cannot have.
     pub(super) denied: BTreeSet<RelPath>,
     /// Files that were written whenever they were read; since when at most.
     pub(super) stale: BTreeMap<RelPath, Instant>,
@@ -227,8 +227,8 @@ impl Findings {
         is_one_moment: bool,
         start: &Start<'_>,
     ) -> RoundsResult {
-        // Where names moved meanwhile, one that was not found may be where we had
-        // looked before.
+        // If names moved meanwhile, one that was not found may be in a place that was looked
+        // at before.
         let missed = match (self.hides, is_one_moment || self.are_names_still) {
             (true, _) => draft.keep_missed(start.missed, u32::MAX, start.before),
             (false, true) => MissedNames::new(),

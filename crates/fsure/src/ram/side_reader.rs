@@ -41,7 +41,7 @@ impl<'a> Reader<'a> {
         Self { side, is_medium: true, may_fail: |error| !is_out_of_means(error), go_on }
     }
 
-    /// The RAM side; what we may not read is equal to nothing.
+    /// The RAM side; what fsure has no permission to read is equal to nothing.
     pub(super) fn of_ram(side: &'a Side, go_on: &'a dyn Fn() -> Result<()>) -> Self {
         Self { side, is_medium: false, may_fail: is_denied, go_on }
     }

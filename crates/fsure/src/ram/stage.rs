@@ -226,8 +226,8 @@ impl GenerationBuilder<'_> {
         };
         let Some(old) = self.index.get(path).filter(is_grown) else { return Ok(None) };
         let (from, known, size) = (old.facts.size, old.digest, entry.facts.size);
-        // Where we could not write later on, it is replaced as a whole; and where it is
-        // not, or not only, the file that we know.
+        // If fsure could not write to it later on, it is replaced as a whole. So it is if it
+        // is not, or not only, the file that the index knows.
         let is_ours = self.disk.side.facts(path.as_bytes()).is_ok_and(|there| {
             (there.links, there.size, there.mtime_ns) == (1, from, old.facts.mtime_ns)
         });

@@ -349,7 +349,7 @@ fn rest_of(names: u64) -> Option<String> {
     (names > 0).then(|| number(names, "name", "names"))
 }
 
-/// Says no more than was looked at: a stat is no proof of a content.
+/// Says no more than was looked at: a stat is not a proof of a content.
 fn all_is_well(outcome: &Outcome) -> String {
     let files = outcome.files.count(|verdict| matches!(verdict, Verdict::Ok | Verdict::Touched));
     let (all, are) = match files {
@@ -396,7 +396,7 @@ fn subject(
     outcome: &Outcome,
     condition: impl Fn(Verdict) -> bool,
 ) -> Option<(String, &'static str)> {
-    // What was accepted or healed is no trouble any more.
+    // What was accepted or healed is not trouble any more.
     let [files, links, folders] = outcome.troubles(&condition);
     let twice = outcome.folders.count(|verdict| verdict.is_unread() && condition(verdict));
     who([files.saturating_sub(twice), links, folders])

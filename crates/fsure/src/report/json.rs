@@ -2,8 +2,8 @@
 //! interface that outlives the types inside, so they have types of their own:
 //! renaming a field of a word must not rename one on the wire.
 //!
-//! Names are exact: `path` holds the text, and where the bytes are no valid
-//! UTF-8, `path_bytes` holds them in base64 and `path` is only for the eye.
+//! Names are exact: `path` holds the text. If the bytes are not valid UTF-8,
+//! `path_bytes` holds them in base64 and `path` is only for the eye.
 
 use serde::Serialize;
 

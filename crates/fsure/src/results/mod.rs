@@ -130,7 +130,7 @@ pub struct Header {
 pub struct Target {
     /// As text.
     pub path: String,
-    /// Its bytes in base64, where they are no valid UTF-8.
+    /// Its bytes in base64, if they are not valid UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path_bytes: Option<String>,
 }

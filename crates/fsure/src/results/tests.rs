@@ -161,7 +161,7 @@ fn every_line_comes_back() {
 const NOT_A_RESULT: &str =
     "line 1 does not begin a result of speed, flush, verify, update, scrub or status";
 
-/// Wherever a kill cuts a result after its first line, it is read, and is no
+/// A result that a kill cuts anywhere after its first line is read, and is not a
 /// whole one.
 #[test]
 fn a_result_cut_anywhere_is_read() {

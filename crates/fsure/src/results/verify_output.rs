@@ -48,7 +48,7 @@ pub struct FindingRow {
     pub root: String,
     /// The path in it, as text.
     pub path: String,
-    /// Its bytes in base64, where they are no valid UTF-8.
+    /// Its bytes in base64, if they are not valid UTF-8.
     pub path_bytes: Option<String>,
     /// `file`, `folder`, `link`.
     pub kind: String,
@@ -56,7 +56,7 @@ pub struct FindingRow {
     pub verdict: String,
     /// Path at which it was recorded, if that is another one.
     pub moved_from: Option<String>,
-    /// The bytes of that in base64, where they are no valid UTF-8.
+    /// The bytes of that in base64, if they are not valid UTF-8.
     pub moved_from_bytes: Option<String>,
     /// Size and date of what is there, or else of what is recorded.
     #[serde(flatten)]
@@ -180,7 +180,7 @@ pub struct Bar {
 pub struct Oldest {
     /// Its path, as text.
     pub path: String,
-    /// The bytes of that in base64, where they are no valid UTF-8.
+    /// The bytes of that in base64, if they are not valid UTF-8.
     pub path_bytes: Option<String>,
     /// Time of that verification, RFC 3339.
     pub verified: String,

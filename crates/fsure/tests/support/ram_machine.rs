@@ -1,5 +1,5 @@
 //! A machine of a test's own, on which folders are put into RAM. The test starts itself
-//! once more below a process of ours that takes everything with it when the test ends
+//! once more below a process of fsure that takes everything with it when the test ends
 //! in any way: no mount, no loop device and no daemon is left.
 
 use std::collections::BTreeSet;

@@ -103,7 +103,7 @@ impl Place {
         fs::read_to_string(self.folder().join(name)).ok()
     }
 
-    /// Nothing of ours is left.
+    /// Asserts that nothing of fsure is left.
     pub fn assert_clean(&self) {
         assert!(!self.folder().join(".fsure-ram").exists(), "something of ours is left");
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();

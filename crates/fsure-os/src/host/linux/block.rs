@@ -1,4 +1,4 @@
-//! A disk of ours behind a file of FUSE's.
+//! A disk of fsure behind a file of FUSE's.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -23,7 +23,7 @@ use crate::block::VirtualDisk;
 const NAME: &str = "disk";
 const FOLDER: INodeNo = INodeNo(1);
 const DISK: INodeNo = INodeNo(2);
-/// Nothing changes here but content, and that only through us.
+/// Nothing changes here but content, and that only through this process.
 const FOR_EVER: Duration = Duration::from_secs(1 << 30);
 
 const KIND: Kind = Kind { name: "drive", options: "" };

@@ -96,7 +96,7 @@ fn hierarchy() -> io::Result<Hierarchy> {
 }
 
 /// A group with processes in it has none below it that limit memory, so that a
-/// new one stands beside our own, and below it only at the root.
+/// new one stands beside that of this process, and below it only at the root.
 fn second(own: &str, mounts: &str) -> Option<Hierarchy> {
     let path = own.lines().find_map(|line| line.strip_prefix("0::"))?;
     let top = mounted(mounts, |kind, _| kind == "cgroup2")?;

@@ -10,7 +10,7 @@ use crate::host::folder::Root;
 /// The files to read.
 #[derive(Debug)]
 pub(crate) struct DeviceCounters {
-    /// Of what the file system is on: its bytes and requests are all ours.
+    /// Of what the file system is on: its bytes and requests are all the file system's.
     devices: Vec<PathBuf>,
     /// Of what counts the flushes that it sends; empty where nothing does.
     flushed: Vec<PathBuf>,

@@ -25,8 +25,8 @@ pub struct DetachedProcess {
 
 impl DetachedProcess {
     /// Starts a process in a session of its own, so that no terminal ends it, with
-    /// the root as its working folder, so that it holds none. What it says on
-    /// standard error goes where ours goes if `is_heard`.
+    /// the root as its working folder, so that it holds none. Its standard error goes
+    /// where that of this process goes if `is_heard`.
     pub fn spawn(program: &Path, arguments: &[OsString], is_heard: bool) -> io::Result<Self> {
         let mut command = Command::new(program);
         command.args(arguments).current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped());

@@ -1,4 +1,4 @@
-//! The two processes between us and a program. See [`crate::family`].
+//! The two processes between fsure and a program. See [`crate::family`].
 
 use std::ffi::OsString;
 use std::io;
@@ -60,7 +60,7 @@ pub fn first(folder: &Path, command: &[OsString]) -> io::Result<u8> {
     let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(program);
     command.args(arguments).current_dir(folder);
-    // SAFETY: between fork and exec only a system call is made. What let us make
+    // SAFETY: between fork and exec only a system call is made. What let fsure make
     // the name spaces is not the program's.
     unsafe { command.pre_exec(|| Ok(clear_ambient_capability_set()?)) };
     let started = command.spawn();

@@ -132,9 +132,9 @@ pub(crate) fn resident_pages(file: impl AsFd, is_told: bool, range: Range<u64>) 
 }
 
 impl Root {
-    /// Opens a file to read it, with `O_DIRECT` at once where it is wanted and
-    /// taken. `keeps_access_times` is cleared once they may not be kept back
-    /// (files of others).
+    /// Opens a file to read it, with `O_DIRECT` at once if it is wanted and
+    /// taken. `keeps_access_times` is cleared once access times cannot be kept
+    /// back (files of others).
     pub(crate) fn open_file(
         &self,
         path: &[u8],

@@ -285,13 +285,13 @@ impl Side {
     }
 
     /// Waits until all of the file system is written. An error of any file since the
-    /// last call is one of ours, too (`syncfs`, Linux 5.8).
+    /// last call is an error of this call, too (`syncfs`, Linux 5.8).
     pub fn flush_all(&self) -> io::Result<()> {
         Ok(rustix::fs::syncfs(self.root.descriptor())?)
     }
 
     /// The inodes of this file system that some process has mapped to write: what
-    /// is stored there leaves no date. Only of processes that we may look at.
+    /// is stored there leaves no date. Only of processes that this process may look at.
     pub fn mapped(&self) -> io::Result<BTreeSet<u64>> {
         let number = (rustix::fs::major(self.device), rustix::fs::minor(self.device));
         let mut inodes = BTreeSet::new();
@@ -352,8 +352,8 @@ fn covered(path: &[&[u8]]) -> io::Error {
     io::Error::other(format!("something is mounted on {path}, or above that: unmount it"))
 }
 
-/// The mode of a name that is no link. Not by `fchmodat`, which follows one that
-/// took the name's place.
+/// Sets the mode of a name that is not a link. Not by `fchmodat`, which follows a link
+/// that took the name's place.
 fn set_mode(folder: BorrowedFd<'_>, name: &std::ffi::CStr, mode: u32) -> io::Result<()> {
     use std::os::fd::AsRawFd as _;
     let there = open_in_one_piece(folder, name.to_bytes(), OFlags::PATH | OFlags::NOFOLLOW)?;

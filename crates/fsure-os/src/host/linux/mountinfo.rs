@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 
 use rustix::fs::{AtFlags, StatxFlags};
 
-/// One mount, with the table's escapes undone. Bytes that are no text are
+/// One mount, with the table's escapes undone. Bytes that are not text are
 /// replaced: this is shown, and nothing is opened by it but what overlays name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mount {

@@ -46,7 +46,7 @@ struct Thread {
     thread: Mutex<Option<JoinHandle<()>>>,
     /// The namespace itself. When this process is killed, the kernel closes this
     /// together with the other descriptors and unmounts only then, when a disk
-    /// of ours has been given up ([`crate::block`]). Held by threads alone, the
+    /// of fsure has been given up ([`crate::block`]). Held by threads alone, the
     /// last of them would unmount first, and wait for that disk for ever.
     _held: OwnedFd,
 }

@@ -7,7 +7,7 @@ use super::ramfs::{self, Detached};
 use crate::ramdisk::{Disk, SOURCE};
 use crate::ramfs::{Elsewhere, Holder, Ram};
 
-/// Names in a RAM disk that are ours.
+/// Names in a RAM disk that belong to fsure.
 pub const OWN: [&str; 0] = [];
 
 /// Puts a RAM disk over a folder, whose owner and mode it gets.
@@ -16,7 +16,7 @@ pub fn create(name: &str, place: &Path, bytes: u64) -> io::Result<()> {
     Detached::ram(&ram, place)?.publish(place)
 }
 
-/// All RAM disks of ours, by their places.
+/// All RAM disks of fsure, by their places.
 pub fn disks() -> io::Result<Vec<Disk>> {
     let mut disks = Vec::new();
     for mount in ramfs::mounts(None)? {

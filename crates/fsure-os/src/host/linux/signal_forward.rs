@@ -1,10 +1,10 @@
-//! Signals that ask us to end, or for something that only it knows, are the command's:
-//! it is told, and we go on until it has ended, since what it acknowledged is still to
-//! be made durable.
+//! Signals that ask this process to end, or for something that only the command knows,
+//! are the command's: it is told. This process goes on until the command has ended,
+//! since what the command acknowledged is still to be made durable.
 //!
 //! What a terminal sends goes to all processes of a group, so that the command
 //! has it already: a second Ctrl-C means something else to many programs. Only
-//! what another process sent to us alone is passed on.
+//! what another process sent to this process alone is passed on.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -92,7 +92,7 @@ impl Relay {
         CHILD.store(0, SeqCst);
     }
 
-    /// The first signal that asked us to end.
+    /// The first signal that asked this process to end.
     pub(super) fn asked(&self) -> Option<i32> {
         Some(ASKED.load(SeqCst)).filter(|signal| *signal != 0)
     }

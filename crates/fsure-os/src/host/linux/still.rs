@@ -116,8 +116,8 @@ fn refused(errno: Errno) -> io::Error {
 
 /// The life of the guard.
 fn watch(folder: &OwnedFd, locked: &OwnedFd, words: &OwnedFd, ours: &OwnedFd) -> ! {
-    // SAFETY: plain system calls. What is ours would otherwise stay open with it, and
-    // it is not to be ended by what ends us: a terminal, or a signal to a group.
+    // SAFETY: plain system calls. The parent's end would otherwise stay open in the guard.
+    // What ends the parent, a terminal or a signal to a group, must not end the guard.
     unsafe {
         libc::setsid();
         for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT] {
@@ -154,7 +154,7 @@ fn close(range: std::ops::Range<u32>) {
 }
 
 fn ask(folder: &OwnedFd, what: libc::c_ulong) -> Result<(), Errno> {
-    // SAFETY: neither reads nor writes memory of ours.
+    // SAFETY: neither reads nor writes memory of this process.
     match unsafe { libc::ioctl(folder.as_raw_fd(), what as _, 0) } {
         0 => Ok(()),
         _ => Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)),

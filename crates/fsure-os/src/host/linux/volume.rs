@@ -18,7 +18,7 @@ pub(crate) fn of(root: &Root, path: &[u8]) -> io::Result<Volume> {
     let folder = if path.is_empty() {
         root.descriptor()
     } else {
-        // What may not be listed can still be asked what it is.
+        // A folder that cannot be listed can still be asked what it is.
         opened = root
             .open_at(path, OFlags::RDONLY | OFlags::DIRECTORY)
             .or_else(|_| root.open_at(path, OFlags::PATH | OFlags::DIRECTORY))?;
@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(of(&root, b"self").ok(), None, "never through a link");
     }
 
-    /// A line of the table that is no UTF-8 says nothing of the others.
+    /// A line of the table that is not UTF-8 says nothing of the others.
     #[test]
     fn a_mount_with_a_name_that_is_no_text_hides_no_kind() {
         let test = "a_mount_with_a_name_that_is_no_text_hides_no_kind";

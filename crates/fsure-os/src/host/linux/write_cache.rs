@@ -86,7 +86,8 @@ fn nvme(device: &File) -> io::Result<bool> {
 ///
 /// # Safety
 ///
-/// What the command names must be memory of ours, and as long as it says.
+/// The memory that the command names must belong to this process, and be as long as the
+/// command says.
 unsafe fn admin(device: &File, mut command: NvmeCommand) -> io::Result<u32> {
     // SAFETY: the request reads and writes one `NvmeCommand`; the rest is the
     // caller's word.

@@ -14,7 +14,7 @@ use crate::ramfs::{Elsewhere, Holder};
 const MARK: &str = ".fsure-disk";
 /// Spotlight would read all of it.
 const UNINDEXED: &str = ".metadata_never_index";
-/// Names in a RAM disk that are ours.
+/// Names in a RAM disk that belong to fsure.
 pub const OWN: [&str; 2] = [MARK, UNINDEXED];
 /// macOS 11 has it.
 const TMPFS: &str = "/sbin/mount_tmpfs";
@@ -49,7 +49,7 @@ pub fn create(name: &str, place: &Path, bytes: u64) -> io::Result<()> {
     finish().inspect_err(|_| drop(run("umount", &[place.as_ref()])))
 }
 
-/// All RAM disks of ours, by their places.
+/// All RAM disks of fsure, by their places.
 pub fn disks() -> io::Result<Vec<Disk>> {
     let mut disks = Vec::new();
     for (place, _) in places(&run("mount", &[])?) {

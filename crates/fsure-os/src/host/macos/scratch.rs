@@ -1,4 +1,4 @@
-//! macOS keeps nothing of ours beyond the process that made it.
+//! macOS keeps nothing of fsure beyond the process that made it.
 
 use std::io;
 

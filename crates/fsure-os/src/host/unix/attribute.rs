@@ -60,7 +60,7 @@ impl Node {
         Ok(self.reach.set(&c_string(name)?, value, XattrFlags::empty())?)
     }
 
-    /// Takes an attribute away. What is not there is no error.
+    /// Takes an attribute away. It is not an error if the attribute is not there.
     pub fn remove_attribute(&self, name: &[u8]) -> io::Result<()> {
         let name: CString = c_string(name)?;
         match self.reach.remove(&name) {

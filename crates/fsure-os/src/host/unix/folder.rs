@@ -184,8 +184,8 @@ impl Root {
         named.inspect_err(|_| _ = unlink())
     }
 
-    /// Takes a small file away that [`Root::write_small`] has written. What is
-    /// not there is no error.
+    /// Takes a small file away that [`Root::write_small`] has written. It is not an
+    /// error if the file is not there.
     pub fn remove_small(&self, path: &[u8]) -> io::Result<()> {
         let (parent, name) = self.parent(path)?;
         let at = parent.as_ref().map_or(self.folder.as_fd(), AsFd::as_fd);

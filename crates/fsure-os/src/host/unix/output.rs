@@ -61,7 +61,7 @@ fn is(entry: &Path, there: Option<(u64, u64)>) -> bool {
     entry.map(|entry| (entry.dev(), entry.ino())) == there
 }
 
-/// The number of the descriptor that a name in a folder stands for: these names are no
+/// The number of the descriptor that a name in a folder stands for: these names are not
 /// files, and what they seem to link to may have no name any more.
 fn descriptor(folder: &Path, name: &[u8]) -> Option<i32> {
     let process = PathBuf::from(format!("/proc/{}", std::process::id()));

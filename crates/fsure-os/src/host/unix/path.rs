@@ -27,7 +27,7 @@ pub(crate) fn canonical(path: &Path) -> io::Result<PathBuf> {
     std::fs::canonicalize(path)
 }
 
-/// The kind of what is no file, folder or link.
+/// The kind of what is not a file, folder or link.
 pub(crate) fn special_kind(kind: std::fs::FileType) -> FileKind {
     match () {
         () if kind.is_fifo() => FileKind::Fifo,

@@ -365,7 +365,7 @@ mod tests {
         for root in ["", "root"].map(|root| Root::open(&tree.path().join(root)).unwrap()) {
             for path in [&b"way/file"[..], b"../file", b"..", b"file", b"", b"."] {
                 assert!(patch(&root, path).is_err(), "{}", path.escape_ascii());
-                // A link is no file of ours, and what is behind one is not there.
+                // A link is not a file that it removes, and what is behind one is not there.
                 let _ = remove_file(&root, path);
             }
             for path in [&b"way/x"[..], b"../x", b".."] {

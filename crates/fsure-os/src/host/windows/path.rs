@@ -76,7 +76,7 @@ pub(crate) fn canonical(path: &Path) -> io::Result<PathBuf> {
     Ok(PathBuf::from(start).join(rest.strip_prefix("\\").unwrap_or(rest)))
 }
 
-/// The kind of what is no file, folder or link.
+/// The kind of what is not a file, folder or link.
 pub(crate) fn special_kind(_: std::fs::FileType) -> FileKind {
     FileKind::Other
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::ramdisk::Disk;
 use crate::ramfs::{Elsewhere, Holder};
 
-/// Names in a RAM disk that are ours.
+/// Names in a RAM disk that belong to fsure.
 pub const OWN: [&str; 0] = [];
 
 /// Fails, with what to do.
@@ -19,7 +19,7 @@ pub fn create(_: &str, place: &Path, bytes: u64) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::Unsupported, why))
 }
 
-/// There are none of ours.
+/// Returns none: fsure has none here.
 pub fn disks() -> io::Result<Vec<Disk>> {
     Ok(Vec::new())
 }

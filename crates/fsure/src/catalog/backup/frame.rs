@@ -47,7 +47,7 @@ pub(super) struct Frames<R> {
 pub(super) enum Frame {
     /// One that fits its checksum.
     Sound(SoundFrame),
-    /// Something is there that is no sound frame; what follows may be.
+    /// Something is there that is not a sound frame; what follows might be one.
     Damaged,
 }
 

@@ -25,8 +25,8 @@ pub(in super::super) struct Replayed {
     pub(in super::super) damaged_frames: u64,
 }
 
-/// Carries out a backup in a database with the tables of a catalog. `None` where it
-/// is no backup, or has no commit.
+/// Carries out a backup in a database with the tables of a catalog. `None` if it
+/// is not a backup, or has no commit.
 pub(in super::super) fn replay(
     connection: &Connection,
     mut from: impl Read,

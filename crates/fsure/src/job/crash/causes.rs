@@ -41,9 +41,9 @@ struct Search<'a> {
     slowest: Cell<Duration>,
 }
 
-/// Finds the fewest syncs with which nothing would have been lost; none where
-/// no sync helps, and `None` where there was no time to find out: the check of the cut itself
-/// `took` too long, or those of the search did. Fails with [`Error::Interrupted`] where the
+/// Finds the fewest syncs with which nothing would have been lost; none if
+/// no sync helps, and `None` if there was no time to find out: the check of the cut itself
+/// `took` too long, or those of the search did. Fails with [`Error::Interrupted`] if the
 /// run is to end.
 pub(super) fn missing_syncs(
     run: &Run<'_>,
@@ -109,7 +109,7 @@ impl Search<'_> {
     }
 
     /// Finds the fewest of some syncs that are enough, as far as that can be found by halving
-    /// (Zeller's ddmin); none where all of them are not, `None` where there was no time to
+    /// (Zeller's ddmin); none if all of them are not, `None` if there was no time to
     /// find that out.
     fn fewest<'a>(&self, all: Vec<&'a Unsynced>) -> Result<Option<Vec<&'a Unsynced>>> {
         if !self.is_enough(&all)? {

@@ -85,7 +85,7 @@ pub struct Facts {
     pub folders: Vec<Folder>,
     /// Folders that were asked about and have something under way in them.
     pub journals: Vec<PathBuf>,
-    /// Groups of processes that write into what is ours, and where.
+    /// Groups of processes that write into mounts of fsure, and where.
     pub writers: Vec<(PathBuf, Group)>,
     /// Processes elsewhere.
     pub stale: Vec<Stale>,
@@ -94,7 +94,7 @@ pub struct Facts {
 }
 
 /// Gathers the facts. `asked` are folders that are in no registry; `runtime` is where
-/// the sockets of pinned folders are, `None` where there is no such place.
+/// the sockets of pinned folders are, `None` if there is no such place.
 pub fn gather(registry: &Registry, runtime: Option<&Path>, asked: &[PathBuf]) -> Result<Facts> {
     let all = ramfs::mounts(None).unwrap_or_default();
     // A FUSE file system is called what its user likes.

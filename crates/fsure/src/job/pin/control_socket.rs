@@ -118,7 +118,7 @@ pub fn pinned(runtime: &Path) -> Result<(Vec<Pinned>, Vec<PathBuf>)> {
         return Ok((living, dead));
     }
     let names = fsure_os::plain::names(&folder).context("list", &folder)?;
-    // Of a socket's name there is no end.
+    // The name of a socket has no extension.
     for name in names.iter().filter(|name| !name.contains(&b'.')) {
         let socket = folder.join(fsure_os::path::from_bytes(name));
         match ask(&socket, "status")? {

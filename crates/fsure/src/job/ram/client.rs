@@ -47,7 +47,7 @@ pub enum BindPlan {
 /// generations; if it were longer, it would not be a bound for any user.
 const LOSS: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(3600)];
 
-/// Refuses a loss that is no bound, or that cannot be kept.
+/// Refuses a loss that is not a bound, or that cannot be kept.
 pub(super) fn check_loss(max_loss: Duration) -> Result<()> {
     let [least, most] = LOSS;
     if (least..=most).contains(&max_loss) {
@@ -86,7 +86,7 @@ pub fn prepare(registry: &Registry, bind: &Bind) -> Result<BindPlan> {
     }
     let own = path.join(OWN);
     if !bind.plan && os_path::is_folder(&own) && !os_path::is_link(&own) {
-        // A crash may have left files of ours that are names of theirs, too.
+        // A crash may have left files of fsure's that are also names of the user's files.
         recover(&path)?;
     }
     let (backend, lacks) = (bind.backend, bind.backend.hindrance());

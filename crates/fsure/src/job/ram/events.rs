@@ -96,7 +96,7 @@ mod tests {
         let registry = Registry::new(&folder.path().join("run"), &folder.path().join("var"));
         let [one, other] = ["/srv/a", "/srv/b"]
             .map(|path| Entry::new(Path::new(path), Duration::from_secs(1), (1, 1)));
-        // Where there is no folder for it, nothing is made and nothing fails.
+        // If there is no folder for it, nothing is made and nothing fails.
         registry.tell(&one, "unheard");
         assert_eq!(registry.told(None, 10), []);
         drop(registry.lock().unwrap());

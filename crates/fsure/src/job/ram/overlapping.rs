@@ -1,5 +1,5 @@
-//! Folders of 'ram run', of which no registry tells: each has what is ours on its disk side,
-//! as one has that was in RAM when the machine crashed.
+//! Folders of 'ram run', of which no registry tells: each has fsure's own folder on its disk
+//! side, as one has that was in RAM when the machine crashed.
 
 use std::path::{Path, PathBuf};
 

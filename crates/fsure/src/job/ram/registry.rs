@@ -112,7 +112,7 @@ struct Stored {
     which: Option<FolderIdentity>,
 }
 
-/// A process of ours, and what it does for a RAM folder.
+/// The role of a process of fsure for a RAM folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Starts the worker again when it was killed.
@@ -243,8 +243,8 @@ impl Registry {
         }
     }
 
-    /// All entries, with where they are by now. What cannot be read is no entry of ours,
-    /// and is not touched.
+    /// Returns all entries, with their current places. What cannot be read is not an entry
+    /// of fsure, and is not touched.
     pub fn entries(&self) -> Result<Vec<Entry>> {
         if !os_path::exists(&self.folder) {
             return Ok(Vec::new());
@@ -321,8 +321,8 @@ impl Registry {
         store(&home.join(BOUND), &stored)
     }
 
-    /// Takes an entry back. Only what is ours by name; the place of the disk side
-    /// must be unmounted, or this fails.
+    /// Takes an entry back. Removes only the names that fsure makes. The place of the disk
+    /// side must be unmounted, or this fails.
     pub fn remove(&self, id: &str) -> Result<()> {
         let (home, disk) = (self.home(id), self.disk(id));
         // First what is a mount, so that a failure leaves an entry.
@@ -374,7 +374,7 @@ impl Registry {
         let name = self.home(id).join(role.file());
         match load::<Process>(&name) {
             Some(process) => process.number == std::process::id(),
-            // What only cannot be read just now is no other's.
+            // A file that only cannot be read just now is not another process's.
             None => os_path::exists(&name),
         }
     }

@@ -171,7 +171,7 @@ mod tests {
         let [disk, ram] = ["disk", "ram"].map(|side| folder.path().join(side));
         fs::create_dir(&ram).and_then(|()| fs::create_dir(&disk)).unwrap();
         let go_on = &mut |_: &_, _| ControlFlow::Continue(());
-        // Where there is no other side at all.
+        // Skipped if there is no other side at all.
         let Ok(engine) = Engine::fill(&disk, &ram, go_on) else { return };
         fs::write(ram.join("not on the disk yet"), "").unwrap();
         let (shown, (sender, asked)) = (Mutex::default(), channel());

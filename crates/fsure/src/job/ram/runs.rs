@@ -13,7 +13,7 @@ use super::registry::{Process, load, store};
 /// The folder of the notes, in the runtime folder.
 const RUNS: &str = "runs";
 
-/// The notes of one user's runs; none where there is no runtime folder.
+/// The notes of one user's runs; none if there is no runtime folder.
 #[derive(Clone, Debug)]
 pub(super) struct Runs(Option<PathBuf>);
 

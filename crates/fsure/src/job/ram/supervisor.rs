@@ -73,7 +73,7 @@ impl SelfExec {
                 Ok(DaemonEvent::Ready { .. }) => return Ok(()),
                 Ok(DaemonEvent::Failed(failed)) => return Err(failed.into()),
                 Ok(told) => tell(&told),
-                // Not of ours: a loader's warning.
+                // Not a message of fsure: a loader's warning.
                 Err(_) => {}
             }
         }

@@ -161,8 +161,9 @@ impl Session {
         })
     }
 
-    /// The disk side was changed behind our back, or has rotted: what is in memory is what
-    /// programs saw, and is to be brought to it once more. What was there is kept, and said.
+    /// Keeps files of the disk side that another process has changed there or that have
+    /// rotted, and says so. What is in memory is what programs saw, and is to be brought to
+    /// the disk side once more.
     fn keep_changed(&mut self, different: &[SideDifference]) -> Result<Option<String>> {
         (self.engine, self.tracker) = (None, None);
         let changed = different.iter().filter(|one| one.how == Differs::Content);
@@ -244,7 +245,7 @@ impl Session {
         ended
     }
 
-    /// Nothing is in RAM any more: what is ours goes, too.
+    /// Removes what is fsure's own, because nothing is in RAM any more.
     fn leave(&self) -> Result<()> {
         clear(&self.registry, &self.entry)
     }

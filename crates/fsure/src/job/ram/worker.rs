@@ -415,7 +415,7 @@ impl<'a> Worker<'a> {
             return Some(self.session.give_up_unmounted());
         }
         self.session.look_for_disks();
-        // What is mounted over it is another's: neither its room nor its size is ours.
+        // What is mounted over it is not the RAM side: neither its room nor its size counts.
         let mount = self.session.mount();
         self.place.set(mount.as_ref().ok());
         if mount.is_err() {

@@ -2,7 +2,7 @@
 //! keeps them few.
 
 /// A number with three digits that count, or all before the point: `13,824`,
-/// `305`, `1.38`, `0.0123`. What is no number is a dash.
+/// `305`, `1.38`, `0.0123`. What is not a number is a dash.
 pub fn figure(value: f64) -> String {
     if !value.is_finite() {
         return "–".to_owned();

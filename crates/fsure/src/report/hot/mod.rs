@@ -150,7 +150,7 @@ fn name_of(folder: &Folder) -> String {
 }
 
 fn row(hot: &Hot, counts: &Counts, programs: usize, advice: &str, name: String) -> Vec<String> {
-    // What a source cannot tell is no zero.
+    // What a source cannot tell is not zero.
     let told = |text: String| if hot.source == Source::Ebpf { text } else { "?".to_owned() };
     vec![
         told(figure(hot.per_hour(waited_ns(counts)))),

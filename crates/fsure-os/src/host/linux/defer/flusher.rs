@@ -151,7 +151,7 @@ impl<'a> Work<'a> {
             let (oldest, now) = (page.oldest.load(SeqCst), now());
             if oldest != 0 {
                 let due = oldest.saturating_add(page.delay.load(SeqCst));
-                // Who is ahead of us has another clock (a time namespace).
+                // A process that is ahead of this one has another clock (a time namespace).
                 if due <= now || oldest > now {
                     self.flush();
                 } else {
@@ -161,11 +161,12 @@ impl<'a> Work<'a> {
                 looked = now;
                 let before = std::mem::replace(&mut waited, page.waited.load(SeqCst));
                 if waited != before {
-                    // Flushes were too slow to defer for, and may not be any more.
+                    // Flushes were too slow to defer for, and might not be any more.
                     self.flush();
                 }
             } else {
-                // Who was killed or stopped before it could wake us is seen in time.
+                // A process that was killed or stopped before it could wake this thread is
+                // seen in time.
                 let most = page.delay.load(SeqCst).max(longest / 10);
                 page.wait(seen, Duration::from_nanos(most));
             }
@@ -233,8 +234,8 @@ mod tests {
         shared
     }
 
-    /// Calls every `gap` ms, in milliseconds of our own, while flushes take what
-    /// they say; the largest lag, and how many calls were acknowledged.
+    /// Calls every `gap` ms, in milliseconds of its own, while flushes take what
+    /// they say. Returns the largest lag, and the number of calls acknowledged.
     fn simulated(longest_ms: u64, gap: u64, first: u64, flushes: &[u64]) -> (u64, u64) {
         let shared = page(longest_ms);
         let mut work = Work::new(&shared, &[], Duration::from_millis(first));

@@ -82,7 +82,7 @@ fn shim_for(wanted: Option<Backend>, name: &OsStr) -> io::Result<Option<PathBuf>
     }
 }
 
-/// Has the calls of a command come to us: by the library, or else by the filter,
+/// Has the calls of a command come to fsure: by the library, or else by the filter,
 /// whose listener comes through what is returned.
 fn prepare(
     command: &mut Command,
@@ -101,8 +101,8 @@ fn prepare(
 }
 
 /// Answers those that the command has left behind, to whom a call without an answer
-/// would be a failed one, until the last has ended. A signal that asks us to end has
-/// their calls real from then on, and a second one does not wait for them.
+/// would be a failed one, until the last has ended. A signal that asks fsure to end has
+/// their calls real from then on. After a second one fsure does not wait for them.
 fn attend(
     listener: &Listener,
     flusher: Flusher,
@@ -121,14 +121,15 @@ fn attend(
         Some(why) => format!("a background flush failed ({why}), and their fsync fails"),
     };
     warn(&format!(
-        "asked to end, and what the command has left behind still runs: {}. From now on {state}.          A second signal ends this; what they call without it fails",
+        "asked to end, and what the command has left behind still runs: {}. From now on {state}. \
+         A second signal ends this; what they call without it fails",
         left_behind(&shared.place())
     ));
     listener.wait_unless(|| relay.times() > seen);
     tally
 }
 
-/// Those with our mark in their environment, in words.
+/// Those with the mark of this process in their environment, in words.
 fn left_behind(mark: &OsStr) -> String {
     const TOLD: usize = 8;
     let mark = [PAGE.as_bytes(), b"=", mark.as_bytes()].concat();
@@ -150,7 +151,8 @@ fn left_behind(mark: &OsStr) -> String {
     }
 }
 
-/// Both backends go by the numbers of processes, ours and others'.
+/// Fails unless `/proc` shows this process by its own number. Both backends go by the
+/// numbers of processes, that of this one and those of others.
 fn is_shown() -> io::Result<()> {
     let shown = std::fs::read_link("/proc/self").unwrap_or_default();
     if shown == Path::new(&std::process::id().to_string()) {

@@ -1,9 +1,9 @@
 //! Calls met by the kernel: a filter in the command and all its children hands
-//! `fsync` and its kin to us, and waits for what we say. It meets programs
+//! `fsync` and its kin to fsure, and waits for its answer. It meets programs
 //! without a loader, too. Each call costs two changes of process, where the shim
 //! costs none.
 //!
-//! We say 0, or an error, or "go on", and then the kernel makes the call: with a
+//! fsure says 0, or an error, or "go on", and then the kernel makes the call: with a
 //! descriptor that may have been changed in between, but that is so with every
 //! descriptor that two threads share.
 
@@ -34,7 +34,7 @@ const ARCHITECTURE: Option<u32> = None;
 
 const CALLS: [libc::c_long; 3] = [libc::SYS_fsync, libc::SYS_fdatasync, libc::SYS_syncfs];
 
-/// The filter: calls of another architecture, and all others, are none of ours.
+/// The filter: calls of another architecture, and all but [`CALLS`], do not go to fsure.
 fn filter(architecture: u32) -> Vec<sock_filter> {
     let step = |code: u32, jt: usize, jf: usize, k: u32| sock_filter {
         code: code as u16,
@@ -58,8 +58,8 @@ fn filter(architecture: u32) -> Vec<sock_filter> {
     steps
 }
 
-/// Has a command hand its calls to us. The listener comes through what is
-/// returned, once it was started.
+/// Has a command hand its calls to fsure. The listener comes through what is
+/// returned, once the command was started.
 pub(super) fn prepare(command: &mut Command) -> io::Result<UnixDatagram> {
     let architecture = ARCHITECTURE.ok_or_else(|| {
         io::Error::new(io::ErrorKind::Unsupported, "no filter for this kind of processor")
@@ -78,7 +78,7 @@ pub(super) fn prepare(command: &mut Command) -> io::Result<UnixDatagram> {
 
 fn install(filter: &[sock_filter]) -> io::Result<RawFd> {
     let program = sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
-    // A signal that comes while we think must not restart the call (Linux 5.19).
+    // A signal that comes while fsure decides must not restart the call (Linux 5.19).
     let killable = libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
     let listening = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
     let mut last = io::Error::from(io::ErrorKind::Unsupported);
@@ -132,7 +132,7 @@ fn receive(socket: &UnixDatagram) -> io::Result<OwnedFd> {
     let mut byte = 0_u8;
     let mut vector = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
     let mut control = Control([0; 24]);
-    // SAFETY: as in `send`; the descriptor is a new one of ours.
+    // SAFETY: as in `send`; the descriptor is a new one of this process.
     unsafe {
         let mut message: libc::msghdr = std::mem::zeroed();
         message.msg_iov = &raw mut vector;
@@ -254,8 +254,8 @@ fn of_call(listener: &OwnedFd, asked: &seccomp_notif, shared: &Shared) -> Answer
     let Ok(stat) = rustix::fs::statx(CWD, path, flags, StatxFlags::TYPE) else {
         return Answer::Real;
     };
-    // SAFETY: a number that the kernel has given us. It says whether the process
-    // still waits, and was not another one of that number.
+    // SAFETY: a number that the kernel has given this process. The call says whether the
+    // asking process still waits, and was not another one of that number.
     let waits = unsafe {
         let request = libc::SECCOMP_IOCTL_NOTIF_ID_VALID;
         libc::ioctl(listener.as_raw_fd(), request, &raw const asked.id) == 0

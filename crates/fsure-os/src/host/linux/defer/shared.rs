@@ -1,4 +1,4 @@
-//! Our side of the memory that is shared, and the clock that goes with it.
+//! The side of `fsure defer` of the memory that is shared, and the clock that goes with it.
 
 use std::ffi::OsString;
 use std::io;

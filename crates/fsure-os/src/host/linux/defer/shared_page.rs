@@ -78,8 +78,8 @@ pub(crate) enum Answer {
     Failed,
 }
 
-/// The device of a file as the page lists it. What is no file or folder is on no
-/// device of ours, whatever file system its name is on.
+/// The device of a file as the page lists it. A name of neither a file nor a folder
+/// is on no device that the page lists, whatever file system the name is on.
 pub(crate) fn device(mode: u16, major: u32, minor: u32) -> u64 {
     const FOLDER: u16 = 0o040_000;
     const FILE: u16 = 0o100_000;
@@ -149,7 +149,7 @@ impl Page {
         let (mut takes, began) = (self.takes.load(SeqCst), self.began.load(SeqCst));
         let oldest = match self.oldest.load(SeqCst) {
             0 => now,
-            // Another may be ahead of what we took for now.
+            // Another may be ahead of what the caller took for now.
             oldest => oldest.min(now),
         };
         let mut rest = 0;

@@ -1,5 +1,5 @@
 //! The library to preload, as a file. Its path stays in the environment of
-//! daemons that outlive us, and of all that they start, as root too: so it must
+//! daemons that outlive fsure, and of all that they start, as root too: so it must
 //! never come to mean another file. It lies where only root or the user whose
 //! command it is can put one, for as long as the system runs.
 
@@ -22,7 +22,7 @@ const HOMES_OF_ROOT: [&str; 2] = ["/run/fsure", "/var/lib/fsure"];
 const RUNTIME: &str = "XDG_RUNTIME_DIR";
 
 const OF_OTHERS: u32 = 0o022;
-/// Programs of other users load it, too, where ours starts them.
+/// Programs of other users load it, too, if the command starts them.
 const FOLDER_MODE: u32 = 0o755;
 const FILE_MODE: u32 = 0o644;
 
@@ -60,8 +60,8 @@ fn homes() -> Vec<PathBuf> {
     runtime.filter(|path| path.is_absolute()).map(|path| path.join("fsure")).into_iter().collect()
 }
 
-/// Makes a folder, and makes sure that it is the right one: the way to it is ours
-/// alone, a loader can be told of it, and what is in it can be executed.
+/// Makes a folder, and makes sure that it is the right one: only root and this user can
+/// change the way to it, a loader can be told of it, and what is in it can be executed.
 fn prepare(home: &Path) -> io::Result<PathBuf> {
     let refused = |why: String| io::Error::new(io::ErrorKind::PermissionDenied, why);
     let mut builder = std::fs::DirBuilder::new();
@@ -94,8 +94,8 @@ fn is_ours_alone(it: &Metadata, user: u32) -> bool {
     (it.uid() == 0 || it.uid() == user) && it.mode() & OF_OTHERS == 0
 }
 
-/// The file in its folder, which is ours alone: so what is not as it should be was
-/// left half made.
+/// The file in its folder, which only root and this user can change: so what is not as it
+/// should be was left half made.
 fn file_in(home: &Path) -> io::Result<PathBuf> {
     let mut hasher = DefaultHasher::new();
     SHIM.hash(&mut hasher);

@@ -46,7 +46,7 @@ impl<F: VirtualFs> Copy<'_, F> {
                 Sort::Fifo | Sort::Socket => {}
             }
         }
-        // Last: a folder that may not be written may still be filled.
+        // Last: until then, a folder that must not be written can still be filled.
         let is = told(self.files.attributes(inode))?;
         fs::set_permissions(to, Permissions::from_mode(is.mode & MODE))
     }

@@ -19,7 +19,7 @@ use super::namespace::{in_child, wait_for};
 #[derive(Debug)]
 pub(super) struct Guard {
     place: CString,
-    /// Read by the child; closed by the kernel where we are killed.
+    /// Read by the child; closed by the kernel if this process is killed.
     pipe: Option<OwnedFd>,
     child: Pid,
 }
@@ -35,7 +35,7 @@ impl Guard {
         let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         let below = mount_id(&place)?;
         let child = in_child(|| {
-            // Of what ends our group of processes, and of all that we have open.
+            // Free of what ends the parent's group of processes, and of all that it has open.
             let _ = rustix::process::setsid();
             keep_only(&read);
             let (own, top) = (told(&read), mount_id(&place));
@@ -50,7 +50,7 @@ impl Guard {
             // simulated drive is gone with the process.
             if is_own && unmount(&*place, UnmountFlags::DETACH).is_err() {
                 // SAFETY: the words and the list end with zero and live in this
-                // copy of our memory.
+                // copy of the parent's memory.
                 unsafe { libc::execvp(arguments[0], arguments.as_ptr()) };
             }
             0

@@ -1,4 +1,4 @@
-//! A file system of ours in a folder: who serves it, and who sees it. See
+//! A file system of fsure in a folder: who serves it, and who sees it. See
 //! [`crate::files`].
 
 mod copy;
@@ -90,8 +90,8 @@ impl ServedFs {
 
     pub(crate) fn start(&self, mut command: Command) -> io::Result<Child> {
         // Not in the folder yet: until its exec the child has a copy of the descriptor
-        // by which that is served. Should we be killed then, it would wait for ever for
-        // what it alone could answer.
+        // by which that is served. If this process were killed then, the child would wait
+        // for ever for what it alone could answer.
         if let Seen::By(Some(space), _) = &self.seen {
             let spaces = space.spaces();
             // SAFETY: between fork and exec only system calls are made, on
@@ -117,7 +117,7 @@ impl Drop for ServedFs {
         let Seen::By(space, session) = &mut self.seen else { return };
         let is_ended = space.take().is_none_or(|space| space.end().is_ok());
         if let Some(session) = session.take().filter(|_| is_ended) {
-            // Where it is in use it is served as long as we live.
+            // If it is in use, it is served as long as this process lives.
             let _ = session.join();
         }
     }

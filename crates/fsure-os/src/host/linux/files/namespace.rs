@@ -1,5 +1,5 @@
 //! A mount that only some processes see. A child makes the name spaces and
-//! mounts in them, because a process with threads may not change its user name
+//! mounts in them, because a process with threads cannot change its user name
 //! space; the descriptors that it hands over keep them. Between fork and end it
 //! makes system calls and nothing else: another thread may hold any lock.
 

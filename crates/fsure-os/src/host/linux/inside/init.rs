@@ -1,4 +1,4 @@
-//! The first process of the name spaces. It is a copy of one of our threads, so
+//! The first process of the name spaces. It is a copy of one of fsure's threads, so
 //! that another may have held any lock when it was made: it makes system calls on
 //! what was prepared before, and nothing else. It cannot become another program,
 //! since where no user is root that would end its right to mount.
@@ -165,7 +165,7 @@ fn pointers(texts: &[CString]) -> Vec<*const libc::c_char> {
 }
 
 /// Starts it; without a user name space where that can be. `not_its` are descriptors
-/// that it may not keep.
+/// that it must not keep.
 pub(super) fn start(plan: &Plan, words: &OwnedFd, not_its: &[RawFd]) -> io::Result<Pid> {
     let pointers = (pointers(&plan.arguments), pointers(&plan.environment));
     let own = libc::CLONE_NEWNS | libc::CLONE_NEWPID;
@@ -252,7 +252,7 @@ impl First<'_> {
             self.cover(place, options)?;
         }
         let plain = MountFlags::NODEV | MountFlags::NOSUID | MountFlags::NOEXEC;
-        // A container may not be let: then processes have other numbers in there.
+        // A container might not be permitted to: then processes have other numbers in there.
         let _ = mount(c"proc", c"/proc", c"proc", plain, None::<&CStr>);
         self.wait_for_word().map_err(at(HAND))?;
         rustix::process::chdir(&*self.plan.folder).map_err(at(FOLDER))?;
@@ -291,7 +291,7 @@ impl First<'_> {
     fn wait_for_word(&self) -> Result<Option<Word>, Errno> {
         let mut word = [0; Word::LENGTH];
         match rustix::io::read(self.words, &mut word)? {
-            // We are gone, and so is it.
+            // The process that started this one is gone, and this one ends, too.
             0 => end(NOT_STARTED),
             length => Ok(Word::read(&word[..length])),
         }
@@ -396,8 +396,8 @@ fn hold_signals() -> Result<OwnedFd, Errno> {
     }
 }
 
-/// Passes on what we have sent, who are outside and so have no number. What a
-/// terminal sends the command has by itself.
+/// Passes on the signals of fsure, which is outside and so has no number. The command
+/// has by itself what a terminal sends.
 fn pass_on(signals: &OwnedFd, command: Pid) -> Result<(), Errno> {
     const LENGTH: usize = size_of::<libc::signalfd_siginfo>();
     let mut bytes = [0; LENGTH];
@@ -425,7 +425,7 @@ fn pass_on(signals: &OwnedFd, command: Pid) -> Result<(), Errno> {
 fn bare(place: &CStr) -> Result<OwnedFd, Errno> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
     match open_tree(CWD, place, flags) {
-        // Before Linux 5.2, or where a container may not.
+        // Before Linux 5.2, or in a container that is not permitted to.
         Err(Errno::NOSYS | Errno::PERM) => {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
             openat(CWD, place, flags, Mode::empty())

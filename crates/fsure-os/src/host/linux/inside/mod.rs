@@ -110,7 +110,7 @@ impl MountSandbox {
         let prepare = move || {
             // SAFETY: open until this process has run another program.
             let first = unsafe { BorrowedFd::borrow_raw(first) };
-            // Without a user name space, or without the first process: as who we are.
+            // Without a user name space, or without the first process: as the user that it is.
             let _ = own_all(first);
             // No terminal is told of it, and none ends it.
             rustix::process::setsid()?;
@@ -207,7 +207,8 @@ impl MountSandbox {
         }
     }
 
-    /// Hands the terminal on where a shell has given it to us since; says whether.
+    /// Hands the terminal on if a shell has given it to this process since. Returns true
+    /// if it has.
     fn come_to_front(&self) -> io::Result<bool> {
         let is_given = self.has_terminal
             && !self.is_in_front.load(SeqCst)

@@ -171,7 +171,7 @@ fn wait_for_mount(child: &mut Child, at: &Path) -> io::Result<()> {
 /// The duty of the server: mounts `source` over `at` and says so on `output`,
 /// answers for as long as its input lasts, and unmounts.
 pub fn serve(source: &Path, at: &Path, kernel: bool, mut output: impl Write) -> io::Result<()> {
-    // Each name that the kernel knows of is a descriptor of ours.
+    // Each name that the kernel knows of is a descriptor of this process.
     crate::limit::open_files();
     let counts = Arc::new(Counts::default());
     let mut config = Config::default();

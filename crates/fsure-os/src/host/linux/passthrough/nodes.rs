@@ -59,7 +59,7 @@ impl Node {
     pub(super) fn open(&self, flags: i32) -> io::Result<File> {
         let flags = OFlags::from_bits_retain(flags.cast_unsigned());
         // The kernel knows where the end is, and what is aligned for it is not
-        // for us.
+        // for this process.
         let no = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::APPEND | OFlags::DIRECT;
         let flags = flags.difference(no) | OFlags::CLOEXEC;
         Ok(rustix::fs::openat(CWD, self.path(), flags, Mode::empty())?.into())

@@ -372,7 +372,7 @@ impl Filesystem for View {
     }
 
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
-        // Closing a descriptor of ours would tell nothing more than `write` did.
+        // Closing a descriptor of this process would tell nothing more than `write` did.
         reply.ok();
     }
 

@@ -77,7 +77,7 @@ impl Mapping {
                 return Err(Trouble::Over);
             }
             let length = READ_CHUNK_BYTES.min(self.length - from);
-            // SAFETY: a part of our mapping.
+            // SAFETY: a part of this mapping.
             while let Err(errno) = unsafe { populate(self.start.byte_add(from), length) } {
                 match errno {
                     Errno::INTR if !is_over() => {}
@@ -100,7 +100,7 @@ impl Mapping {
         if length == self.length {
             return Ok(());
         }
-        // SAFETY: a whole mapping of ours, to which nothing points.
+        // SAFETY: a whole mapping of this process, to which nothing points.
         let start =
             unsafe { rustix::mm::mremap(self.start, self.length, length, MremapFlags::MAYMOVE) };
         self.start = start.map_err(|errno| match errno {
@@ -128,7 +128,7 @@ unsafe fn populate(start: *mut c_void, length: usize) -> rustix::io::Result<()> 
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: a whole mapping of ours, to which nothing points.
+        // SAFETY: a whole mapping of this process, to which nothing points.
         let unmapped = unsafe { rustix::mm::munmap(self.start, self.length) };
         debug_assert!(unmapped.is_ok(), "a whole mapping can always be unmapped");
     }

@@ -48,7 +48,7 @@ fn attached(node: &Path, name: &Path) -> io::Result<Option<(u64, u64)>> {
         Err(error) => error,
         found => return found.map(Some),
     };
-    // Others than root may not ask it, and a container may have no node.
+    // Others than root might not be permitted to ask it, and a container may have no node.
     match identity(name) {
         Ok(found) => Ok(Some(found)),
         Err(why) if is_hidden(&why) && !rustix::process::geteuid().is_root() => Ok(None),

@@ -70,8 +70,8 @@ pub fn holders_of_mounts(except: &[u32], device: u64) -> io::Result<Vec<Holder>>
     holders(except, &|of, _| of == device)
 }
 
-/// Mount namespaces other than ours in which a file system is mounted, by one of
-/// the processes that are in each.
+/// Mount namespaces other than that of this process in which a file system is mounted,
+/// by one of the processes that are in each.
 pub fn mounted_elsewhere(device: u64) -> io::Result<Vec<Elsewhere>> {
     elsewhere(&|mount| mount.device == device)
 }

@@ -102,7 +102,7 @@ impl Detached {
         move_mount(self.0.as_fd(), c"", CWD, at, flags).map_err(|errno| said(errno, at.display()))
     }
 
-    /// The same in a place of ours, whence it spreads to no other mount.
+    /// Does the same in a place of fsure, from which it spreads to no other mount.
     pub fn publish_privately(self, at: &Path) -> io::Result<()> {
         self.publish(at)?;
         Ok(mount_change(at, MountPropagationFlags::PRIVATE)?)

@@ -21,7 +21,7 @@ use crate::tracing::{Counts, Process, TraceReport, TracedFolder};
 
 const EVENTS: u64 = libc::FAN_ACCESS | libc::FAN_MODIFY;
 
-/// File systems that are no storage.
+/// File systems that are not storage.
 const PSEUDO: [&str; 18] = [
     "autofs",
     "binfmt_misc",
@@ -220,7 +220,7 @@ fn mark_file_systems(
     }
     let mut marked = HashMap::new();
     for point in points {
-        // A mount point that is hidden, or that we may not enter.
+        // A mount point that is hidden, or that this process cannot enter.
         let Ok(system) = system_of(&point) else { continue };
         if marked.contains_key(&system) {
             continue;

@@ -17,7 +17,7 @@ enum Operation {
     Copies = 5,
     Ring = 6,
     Aio = 7,
-    /// Not counted: pages that become dirty in it are no stores through a mapping.
+    /// Not counted: pages that become dirty in it are not stores through a mapping.
     Changes = 8,
     /// A write with flags of its own.
     WritesFlagged = 9,

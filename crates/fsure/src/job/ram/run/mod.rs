@@ -63,7 +63,7 @@ const EARLY_DEATHS_MAX: u32 = 5;
 const EARLY_DEATH_TIME: Duration = Duration::from_secs(2);
 
 /// Runs the command. `warn` hears what the user should know, while it runs. Fails
-/// where the command was not started because of us: then nothing has changed.
+/// if fsure is the reason that the command was not started: then nothing has changed.
 pub fn run(options: &RunOptions, warn: &(dyn Fn(&str) + Sync)) -> Result<RunOutcome> {
     check_loss(options.max_loss)?;
     let plans = preflight::check(&options.folders, options.bytes, options.runtime.as_deref(), warn)

@@ -28,7 +28,7 @@ pub(super) fn check(
             let message = format!("{} is not a folder", folder.display());
             return Err(usage(message, "name a folder that is there"));
         }
-        // A crash may have left files of ours that are names of theirs, too.
+        // A crash may have left files of fsure's that are also names of the user's files.
         if let Recovered::Completed { generation, .. } = recover(folder)?.found {
             let folder = folder.display();
             warn(&format!("{folder}: generation {generation} was completed after a crash"));

@@ -189,15 +189,15 @@ impl Folder<'_> {
 
     fn fill(&self, disk: &Path, ram: &Path) -> Result<Engine> {
         let filled = Engine::fill(disk, ram, &mut |_, _| {
-            // Who started us was interrupted.
+            // The process that started this one was interrupted.
             match self.alive.has_ended(Duration::ZERO) {
                 Ok(false) => ControlFlow::Continue(()),
                 _ => ControlFlow::Break(ExitCode::Interrupted),
             }
         });
         if filled.is_err() {
-            // Nothing has changed, and nothing of ours stays. Where another holds it, all
-            // of it is that one's.
+            // Nothing has changed, and nothing of fsure stays. If another process holds the
+            // folder, all of that belongs to that process.
             let _ = recover(disk);
         }
         filled
@@ -266,7 +266,8 @@ impl Folder<'_> {
         }
     }
 
-    /// Before our own first change of the disk side.
+    /// Warns of files that another process has written on the disk side. Called before fsure
+    /// itself first changes that side.
     fn warn_of_strays(&self, engine: &mut Engine) -> Result<()> {
         for path in engine.files_written_behind()?.iter().take(NAMES_SHOWN_MAX) {
             let path = path.display();
@@ -313,8 +314,8 @@ impl Folder<'_> {
         let mut behind;
         (*strays, behind) = self.last(held(engine, strays, sides)?)?;
         if !behind.is_empty() {
-            // The disk side was changed behind our back: what is in memory is what the
-            // command saw, and is brought to it once more.
+            // Another process has changed the disk side: what is in memory is what the
+            // command saw, and is brought to the disk side once more.
             *engine = None;
             (*strays, behind) = self.last(held(engine, strays, sides)?)?;
         }
