@@ -127,7 +127,7 @@ pub fn is_root() -> bool {
 /// A file that comes to its name only when it is whole and on its medium. One
 /// that is dropped before leaves nothing behind, and what had the name stays. Only a
 /// regular file is ever replaced: a link, a FIFO or a device of that name is refused.
-/// Who may read and write what is replaced may do so afterwards, and no other user.
+/// The users who can read and write the replaced file can do so afterwards, and no others.
 #[derive(Debug)]
 pub struct AtomicFile {
     file: File,

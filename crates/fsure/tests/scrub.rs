@@ -187,7 +187,7 @@ fn a_flaky_part_comes_again() {
     assert_eq!((said(&report), report.code), ((1, 0, 10 * MIB), 0), "{report:?}");
 }
 
-/// Of a large bad file only the bad blocks are read again, so that it does
+/// Checks that only the bad blocks of a large bad file are read again, so that it does
 /// not use up every budget; the rest of it is verified in its turn like other files.
 #[test]
 fn of_a_large_bad_file_only_the_bad_block_comes_again() {

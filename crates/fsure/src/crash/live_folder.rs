@@ -1,7 +1,7 @@
 //! A simulated drive of files that other programs use while it is cut, as a folder and
 //! without root.
 //!
-//! What a cut leaves is a drive of its own and is always mounted again: a mount whose
+//! The result of a cut is a drive of its own and is always mounted again: a mount whose
 //! content changed under it would show what its kernel has cached.
 
 use std::io;

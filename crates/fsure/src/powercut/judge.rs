@@ -48,9 +48,9 @@ pub enum Fault {
 pub struct Judged {
     /// Blocks for which a write was acknowledged.
     pub acknowledged: u64,
-    /// Of these, blocks with an older version.
+    /// Acknowledged blocks with an older version.
     pub old: u64,
-    /// Blocks with nothing there.
+    /// Acknowledged blocks with nothing there.
     pub lost: u64,
     /// Blocks that are torn.
     pub torn: u64,

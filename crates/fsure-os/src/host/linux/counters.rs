@@ -10,9 +10,10 @@ use crate::host::folder::Root;
 /// The files to read.
 #[derive(Debug)]
 pub(crate) struct DeviceCounters {
-    /// Of what the file system is on: its bytes and requests are all the file system's.
+    /// The devices that the file system is on: all their bytes and requests are of the file
+    /// system.
     devices: Vec<PathBuf>,
-    /// Of what counts the flushes that it sends; empty where nothing does.
+    /// The devices that count the flushes sent to them; empty if none does.
     flushed: Vec<PathBuf>,
     takes_forced: bool,
 }

@@ -11,7 +11,7 @@ use fsure_os::tracing::{Folder, Source, TracedFolder, Tracer, is_in_memory};
 
 use folder_contents::FolderContents;
 
-use crate::model::placement_advice::{self as words, Advice, FolderUse, WORTH};
+use crate::model::placement_advice::{self, Advice, FolderUse, WORTH};
 use crate::model::{Clock, Error, ExitCode, IoContext as _, Result};
 use crate::ram::OWN;
 use crate::results::{Listener, Step};
@@ -75,7 +75,7 @@ pub struct Advised {
     /// Figures that the advice is based on.
     pub seen: FolderUse,
     /// The advice and the reason.
-    pub said: words::Recommendation,
+    pub said: placement_advice::Recommendation,
 }
 
 impl Hot {
@@ -205,7 +205,7 @@ fn advised_on(hot: &Hot, node: &Node) -> Advised {
         available: fsure_os::machine::available_memory(),
         risk: contents.risk,
     };
-    let said = words::advise(&seen);
+    let said = placement_advice::advise(&seen);
     Advised { path: node.path.clone(), seen, said }
 }
 

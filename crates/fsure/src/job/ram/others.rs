@@ -12,7 +12,7 @@ use super::registry::{Entry, Registry};
 
 const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 /// Longest delay before the end is noticed.
-const END_INTERVAL: Duration = Duration::from_millis(50);
+const END_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The number of other RAM folders, and the memory that they take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl LastCount {
             *self.0.lock().unwrap_or_else(PoisonError::into_inner) = counted;
             let begun = Instant::now();
             while begun.elapsed() < COUNT_INTERVAL && !is_over.load(Ordering::Relaxed) {
-                std::thread::sleep(END_INTERVAL);
+                std::thread::sleep(END_POLL_INTERVAL);
             }
         }
     }
