@@ -32,3 +32,4 @@ pub mod job;
 
 // Floor 5: report
 pub mod report;
+pub mod verify_rung;

@@ -10,8 +10,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use fsure::crash::{LiveFolder, MountedFolder};
+use fsure::model::Random;
 use fsure::simdrive::files::{FileDrive, Mode};
-use fsure::simdrive::{Behavior, CutVariant, Latency, Random};
+use fsure::simdrive::{Behavior, CutVariant, Latency};
 use fsure_os::family::{Ended, ProcessTree, Task};
 use fsure_os::stand::MountArea;
 use rustix::process::{Pid, Signal, kill_process};

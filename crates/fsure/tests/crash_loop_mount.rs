@@ -8,7 +8,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use fsure::crash::LiveDrive;
-use fsure::simdrive::{Behavior, CutVariant, Image, Random, Traits};
+use fsure::model::Random;
+use fsure::simdrive::{Behavior, CutVariant, Image, Traits};
 use fsure_os::family::{Ended, ProcessTree, Task};
 use fsure_os::loop_device::Reliance;
 use fsure_os::stand::{FileSystem, LoopMount, MountArea, MountError, format};

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use fsure::catalog::locate;
 use fsure::job::{Options, UpdateOptions, update, verify};
-use fsure::model::{ExitCode, Finding, Monitor, Progress, RelPath, Verdict};
+use fsure::model::{ExitCode, Finding, Monitor, Progress, RelPath, ScanMonitor, Verdict};
 use proptest::prelude::*;
 use support::{EXT4, Image, Recorded, Tree, content, mtime_ns, or_skip, set_mtime_ns};
 
@@ -298,19 +298,21 @@ struct Ear {
 }
 
 impl Monitor for Ear {
+    fn warn(&self, _: &str) {}
+
+    fn stop_requested(&self) -> Option<ExitCode> {
+        let heard = self.heard.load(Ordering::Relaxed);
+        self.stop_after.is_some_and(|most| heard >= most).then_some(ExitCode::Interrupted)
+    }
+}
+
+impl ScanMonitor for Ear {
     fn progress(&self, _: &Progress, _: Option<&RelPath>) {}
 
     fn finding(&self, finding: &Finding) {
         self.heard.fetch_add(1, Ordering::Relaxed);
         let path = finding.path.as_text().expect("text").to_owned();
         self.findings.lock().expect("no panic").insert(path, finding.verdict);
-    }
-
-    fn warn(&self, _: &str) {}
-
-    fn stop_requested(&self) -> Option<ExitCode> {
-        let heard = self.heard.load(Ordering::Relaxed);
-        self.stop_after.is_some_and(|most| heard >= most).then_some(ExitCode::Interrupted)
     }
 }
 

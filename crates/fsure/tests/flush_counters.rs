@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use fsure::job::{FlushOptions, Measured, Pattern, flush};
 use fsure::model::flush_verdict::{FlushFacts, Medium, WriteCache};
-use fsure::model::{Error, ExitCode, Monitor};
+use fsure::model::{Error, ExitCode, Monitor, Step, StepMonitor};
 use fsure::report::flush::text;
-use fsure::results::{Curve, Listener, Method, Profile, ResultLine, Step};
+use fsure::results::{Curve, MeasurementMonitor, Method, Profile, ResultLine};
 use rustix::mount::MountFlags;
 use support::noise::undisturbed;
 use support::{BTRFS, EXT4, Format, Image, XFS, or_skip};
@@ -35,16 +35,18 @@ impl Monitor for Ear<'_> {
     }
 }
 
-impl Listener for Ear<'_> {
-    fn measured(&self, line: &ResultLine) {
-        self.lines.lock().expect("no panic").push(line.clone());
-    }
-
+impl StepMonitor for Ear<'_> {
     fn under_way(&self, step: &Step<'_>) {
         self.shares.lock().expect("no panic").push(step.share);
         if let Some((_, act)) = self.at_step.filter(|(what, _)| *what == step.what) {
             *self.stops.lock().expect("no panic") = act();
         }
+    }
+}
+
+impl MeasurementMonitor for Ear<'_> {
+    fn measured(&self, line: &ResultLine) {
+        self.lines.lock().expect("no panic").push(line.clone());
     }
 }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use fsure::catalog::locate;
 use fsure::job::{HealOptions, heal};
-use fsure::model::{ExitCode, HealResult, Monitor};
+use fsure::model::{ExitCode, HealResult, Monitor, ScanMonitor};
 use serde_json::json;
 use support::{Recorded, Report, Tree, content, or_skip, skip, traced};
 
@@ -214,7 +214,9 @@ impl Monitor for Editor {
         }
         None
     }
+}
 
+impl ScanMonitor for Editor {
     fn remedy(&self, remedy: &HealResult) {
         self.told.lock().unwrap().push(remedy.clone());
     }

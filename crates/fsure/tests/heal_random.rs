@@ -12,7 +12,9 @@ use std::sync::Mutex;
 
 use fsure::catalog::locate;
 use fsure::job::{HealOptions, ProtectOptions, UpdateOptions, heal, protect, update, verify};
-use fsure::model::{ExitCode, HealResult, HealSource, HealStatus, Monitor, NullMonitor, Verdict};
+use fsure::model::{
+    ExitCode, HealResult, HealSource, HealStatus, Monitor, NullMonitor, ScanMonitor, Verdict,
+};
 use support::{content, mtime_ns, set_mtime_ns};
 use tempfile::TempDir;
 
@@ -40,7 +42,9 @@ impl Dice {
 #[derive(Default)]
 struct Ear(Mutex<Vec<HealResult>>);
 
-impl Monitor for Ear {
+impl Monitor for Ear {}
+
+impl ScanMonitor for Ear {
     fn remedy(&self, remedy: &HealResult) {
         self.0.lock().unwrap().push(remedy.clone());
     }

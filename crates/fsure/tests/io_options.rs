@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use fsure::catalog::locate;
 use fsure::job::{Options, scrub, verify};
-use fsure::model::{Monitor, Progress, RelPath};
+use fsure::model::{Monitor, Progress, RelPath, ScanMonitor};
 use fsure::scan::{IoOptions, RateLimiter};
 use support::{Recorded, Tree, content, fsure, told};
 
@@ -122,7 +122,9 @@ fn roots_on_different_disks_are_read_at_the_same_time() {
 #[derive(Default)]
 struct Heard(Mutex<Vec<Progress>>);
 
-impl Monitor for Heard {
+impl Monitor for Heard {}
+
+impl ScanMonitor for Heard {
     fn progress(&self, progress: &Progress, _: Option<&RelPath>) {
         self.0.lock().expect("lock").push(*progress);
     }

@@ -233,7 +233,7 @@ fn garbage_replays_and_other_tokens_change_nothing() {
     send(&said);
     send(&said[49..]);
     send(b"GET / HTTP/1.1\r\nHost: witness\r\n\r\n");
-    let mut noise = fsure::simdrive::Random::new(1);
+    let mut noise = fsure::model::Random::new(1);
     for length in 0..200 {
         let garbage: Vec<_> = (0..length * 7).map(|_| noise.next_bits() as u8).collect();
         send(&garbage);

@@ -12,7 +12,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fsure::crash::LiveDrive;
-use fsure::simdrive::{Behavior, CutVariant, Image, Random, Traits};
+use fsure::model::Random;
+use fsure::simdrive::{Behavior, CutVariant, Image, Traits};
 use fsure_os::block::VirtualDisk;
 use fsure_os::family::{Ended, ProcessTree, Task};
 use fsure_os::stand::{FileSystem, LoopMount, MountArea, format};

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fsure::catalog::locate;
 use fsure::job::{Options, verify};
-use fsure::model::{ExitCode, Finding, Monitor, Outcome, Verdict};
+use fsure::model::{ExitCode, Finding, Monitor, Outcome, ScanMonitor, Verdict};
 use fsure::trust::{NotBefore, SignedBy, Verifier};
 use rusqlite::Connection;
 use support::forger::forge;
@@ -203,7 +203,9 @@ struct Forger<'a> {
     has_forged: AtomicBool,
 }
 
-impl Monitor for Forger<'_> {
+impl Monitor for Forger<'_> {}
+
+impl ScanMonitor for Forger<'_> {
     fn finding(&self, _: &Finding) {
         if !self.has_forged.swap(true, Ordering::Relaxed) {
             let catalog = Connection::open(self.catalog).expect("open");

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use fsure::catalog::locate;
 use fsure::job::{Options, verify};
-use fsure::model::{ExitCode, Finding, Monitor};
+use fsure::model::{ExitCode, Finding, Monitor, ScanMonitor};
 use fsure::trust::{NotBefore, SignedBy, Verifier};
 use support::forger::forge;
 use support::signable::{Signable, assert_clean, assert_refused};
@@ -174,7 +174,9 @@ fn whoever_judges_asks_who_signed() {
 /// Takes a file away when the first verdict is told.
 struct TakesAway(PathBuf);
 
-impl Monitor for TakesAway {
+impl Monitor for TakesAway {}
+
+impl ScanMonitor for TakesAway {
     fn finding(&self, _: &Finding) {
         let _ = std::fs::remove_file(&self.0);
     }

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use fsure_os::block::VirtualDisk;
 
-use crate::simdrive::{Counts, CutVariant, Drive, DriveError, Image, Random, Traits};
+use crate::model::Random;
+use crate::simdrive::{Counts, CutVariant, Drive, DriveError, Image, Traits};
 
 /// Approximate overshoot of a sleep of the system; shorter times are spent in a busy
 /// loop.

@@ -13,8 +13,9 @@ use fsure_os::family::{Lines, ProcessTree, Task};
 use fsure_os::files::{self, Clocked, ServedFs};
 use fsure_os::stand::MountArea;
 
+use crate::model::Random;
 use crate::simdrive::files::{FileCounts, FileDrive, FileTraits, Mode, Origin};
-use crate::simdrive::{Behavior, CutVariant, Latency, Random};
+use crate::simdrive::{Behavior, CutVariant, Latency};
 
 /// Warning for users of a folder: programs must not rely on `syncfs()` and `sync()` in
 /// it.

@@ -3,10 +3,10 @@
 
 use super::open_root::require_record;
 use crate::catalog::{Catalog, PageStart, RootLocation, StoredRow};
-use crate::model::{AgeHistogram, Clock, Error, Monitor, Result};
+use crate::model::{AgeHistogram, Clock, Error, Result, ScanMonitor};
 
 /// Sorts the recorded files of a place by when they were verified.
-pub fn age(place: &RootLocation, clock: &Clock, monitor: &dyn Monitor) -> Result<AgeHistogram> {
+pub fn age(place: &RootLocation, clock: &Clock, monitor: &dyn ScanMonitor) -> Result<AgeHistogram> {
     require_record(place)?;
     let mut catalog = Catalog::open(&place.catalog, None)?;
     let now_s = clock.now_s();

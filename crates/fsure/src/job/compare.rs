@@ -10,11 +10,11 @@ use super::Options;
 use super::compare_side::{CompareInput, Item, Opened, SideRecord};
 use crate::catalog::MoveCandidates;
 use crate::manifest::ManifestFormat;
+use crate::model::block_hash::of_nothing;
 use crate::model::{
-    Algorithm, AlgorithmSet, ComparedPath, Comparison, Difference, Entry, EntryKind, Error,
-    Monitor, Record, RelPath, Result,
+    Algorithm, AlgorithmSet, ComparedPath, Comparison, Difference, Entry, EntryKind, Error, Record,
+    RelPath, Result, ScanMonitor,
 };
-use crate::scan::block_hash::of_nothing;
 
 /// One of the two.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ pub fn compare(
     there: &CompareSide,
     by_records: bool,
     options: &Options,
-    monitor: &dyn Monitor,
+    monitor: &dyn ScanMonitor,
     tell: &mut dyn FnMut(&ComparedPath),
 ) -> Result<Comparison> {
     let (here, there) = (CompareInput::of(here, monitor)?, CompareInput::of(there, monitor)?);
@@ -109,7 +109,7 @@ struct Merge<'a> {
     only_files: bool,
     /// The digest of an empty file.
     of_nothing: Vec<u8>,
-    monitor: &'a dyn Monitor,
+    monitor: &'a dyn ScanMonitor,
     tell: &'a mut dyn FnMut(&ComparedPath),
 }
 

@@ -17,8 +17,8 @@ use super::{Options, list_records};
 use crate::catalog::{Catalog, PageStart, RootLocation, StoredRow, locate};
 use crate::manifest::{ManifestEntry, Source};
 use crate::model::{
-    Algorithm, AlgorithmSet, IoContext as _, KnownDamage, Monitor, NullMonitor, Record, RelPath,
-    Result, VerdictCounts,
+    Algorithm, AlgorithmSet, IoContext as _, KnownDamage, NullMonitor, Record, RelPath, Result,
+    ScanMonitor, VerdictCounts,
 };
 
 /// The first bytes of every SQLite file.
@@ -32,7 +32,7 @@ pub(super) enum CompareInput {
 }
 
 impl CompareInput {
-    pub(super) fn of(side: &CompareSide, monitor: &dyn Monitor) -> Result<Self> {
+    pub(super) fn of(side: &CompareSide, monitor: &dyn ScanMonitor) -> Result<Self> {
         if os_path::is_folder(&side.path) {
             return locate(&side.path, None).map(Self::Folder);
         }
@@ -87,7 +87,7 @@ impl CompareInput {
         by_records: bool,
         other: Option<&mut Opened>,
         options: &Options,
-        monitor: &dyn Monitor,
+        monitor: &dyn ScanMonitor,
     ) -> Result<Opened> {
         match self {
             Self::Folder(place) if by_records => {
@@ -151,7 +151,7 @@ impl Opened {
     }
 
     /// Opens the tree as a catalog has it, whatever is there now.
-    fn recorded(place: RootLocation, monitor: &dyn Monitor) -> Result<Self> {
+    fn recorded(place: RootLocation, monitor: &dyn ScanMonitor) -> Result<Self> {
         let mut catalog = Catalog::open(&place.catalog, None)?;
         let faults = catalog.audit()?.faults();
         let mut known_damage = VerdictCounts::default();
@@ -166,7 +166,7 @@ impl Opened {
         place: &RootLocation,
         wanted: Algorithm,
         options: &Options,
-        monitor: &dyn Monitor,
+        monitor: &dyn ScanMonitor,
     ) -> Result<Self> {
         let open = open_root(place)?;
         let digests = AlgorithmSet::of(&[wanted]);
@@ -185,7 +185,7 @@ impl Opened {
         source: &Source,
         wanted: Algorithm,
         mut other: Option<&mut Self>,
-        monitor: &dyn Monitor,
+        monitor: &dyn ScanMonitor,
     ) -> Result<Self> {
         let mut find = |listed: &ManifestEntry| match &mut other {
             Some(other) => other.named(listed),

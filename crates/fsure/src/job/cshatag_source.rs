@@ -11,7 +11,7 @@ use fsure_os::{Kind, Stat};
 use super::Options;
 use crate::catalog::OWN_FOLDER;
 use crate::manifest::{Item, Problem, ProblemKind, Source, cshatag};
-use crate::model::{Error, IoContext as _, Monitor, RelPath, Result};
+use crate::model::{Error, IoContext as _, RelPath, Result, ScanMonitor};
 use crate::tree::{LISTERS, Patterns, Walk, WalkBounds, WalkEvent, WalkOptions};
 
 /// More than either attribute has in it.
@@ -20,7 +20,7 @@ const VALUE_MAX: usize = 256;
 /// Passes the items that the attributes of the files below a folder give to `each`.
 pub(super) fn read(
     source: &Source,
-    monitor: &dyn Monitor,
+    monitor: &dyn ScanMonitor,
     each: &mut dyn FnMut(&Path, Item) -> Result<()>,
 ) -> Result<()> {
     let folder = &source.folder;

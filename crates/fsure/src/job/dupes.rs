@@ -10,7 +10,7 @@ use super::open_root::{detect_offline, open_root, require_scope};
 use super::snapshot::{TreeSnapshot, look};
 use crate::catalog::{Catalog, RootLocation, StoredRow};
 use crate::model::{
-    Algorithm, AlgorithmSet, Duplicate, Duplicates, Entry, Monitor, RelPath, Result,
+    Algorithm, AlgorithmSet, Duplicate, Duplicates, Entry, RelPath, Result, ScanMonitor,
 };
 
 /// Finds files of equal content in a folder, recorded or not, and passes each to
@@ -18,7 +18,7 @@ use crate::model::{
 pub fn dupes(
     place: &RootLocation,
     options: &Options,
-    monitor: &dyn Monitor,
+    monitor: &dyn ScanMonitor,
     tell: &mut dyn FnMut(&Duplicate),
 ) -> Result<Duplicates> {
     let open = open_root(place)?;

@@ -22,7 +22,7 @@ use crate::manifest::{
 };
 use crate::model::{
     Error, ExitCode, Finding, IoContext as _, Monitor, Outcome, Progress, Record, RelPath, Result,
-    Verdict, VerdictCounts,
+    ScanMonitor, Verdict, VerdictCounts,
 };
 
 /// The destination of a list.
@@ -77,7 +77,7 @@ pub fn export(
     format: ManifestFormat,
     options: &Options,
     target: ExportTarget<'_>,
-    monitor: &dyn Monitor,
+    monitor: &dyn ScanMonitor,
 ) -> Result<Exported> {
     require_record(place)?;
     let completing = complete(place, format, options, monitor)?;
@@ -156,7 +156,7 @@ fn complete(
     place: &RootLocation,
     format: ManifestFormat,
     options: &Options,
-    monitor: &dyn Monitor,
+    monitor: &dyn ScanMonitor,
 ) -> Result<ExitCode> {
     if format.needs().is_none() || !is_lacking(place, format)? {
         return Ok(ExitCode::Clean);
@@ -189,9 +189,19 @@ fn is_lacking(place: &RootLocation, format: ManifestFormat) -> Result<bool> {
 
 /// A listener to the pass that computes digests: its findings are not part of
 /// the list, and only those that keep a file out of it are reported.
-struct CompletionMonitor<'a>(&'a dyn Monitor);
+struct CompletionMonitor<'a>(&'a dyn ScanMonitor);
 
 impl Monitor for CompletionMonitor<'_> {
+    fn warn(&self, message: &str) {
+        self.0.warn(message);
+    }
+
+    fn stop_requested(&self) -> Option<ExitCode> {
+        self.0.stop_requested()
+    }
+}
+
+impl ScanMonitor for CompletionMonitor<'_> {
     fn progress(&self, progress: &Progress, current: Option<&RelPath>) {
         self.0.progress(progress, current);
     }
@@ -202,14 +212,6 @@ impl Monitor for CompletionMonitor<'_> {
         if is_grave {
             self.0.warn(&format!("{}: {}", finding.path.display(), verdict.name()));
         }
-    }
-
-    fn warn(&self, message: &str) {
-        self.0.warn(message);
-    }
-
-    fn stop_requested(&self) -> Option<ExitCode> {
-        self.0.stop_requested()
     }
 }
 
@@ -241,7 +243,7 @@ fn each_row(
 struct Export<'a> {
     scope: &'a RelPath,
     format: ManifestFormat,
-    monitor: &'a dyn Monitor,
+    monitor: &'a dyn ScanMonitor,
     exported: Exported,
 }
 

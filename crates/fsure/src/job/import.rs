@@ -15,8 +15,8 @@ use super::open_root::{OpenRoot, keep_backup, lock, open_root, root_identity};
 use crate::catalog::{Catalog, OWN_FOLDER, RootLocation, Row, Settings, StoredRow};
 use crate::manifest::{ManifestEntry, ManifestFormat, ProblemKind, Source};
 use crate::model::{
-    Algorithm, AlgorithmSet, Changes, Clock, Digests, Entry, EntryKind, Error, ExitCode, Monitor,
-    Record, RelPath, Result,
+    Algorithm, AlgorithmSet, Changes, Clock, Digests, Entry, EntryKind, Error, ExitCode, Record,
+    RelPath, Result, ScanMonitor,
 };
 
 /// The result of an import.
@@ -73,7 +73,7 @@ pub fn import(
     place: &RootLocation,
     source: &Source,
     options: &Options,
-    monitor: &dyn Monitor,
+    monitor: &dyn ScanMonitor,
 ) -> Result<Imported> {
     let open = open_root(place)?;
     if list_records::first(source, monitor)?.is_none() {
@@ -110,7 +110,7 @@ pub fn import(
 
 /// Reports the problems of a list that has no entry. No record is made for it: a list that
 /// was lost in a power cut must not pass for one of an empty folder.
-fn nothing(source: &Source, monitor: &dyn Monitor) -> Result<Imported> {
+fn nothing(source: &Source, monitor: &dyn ScanMonitor) -> Result<Imported> {
     let ListProblems { malformed, unusable } =
         list_records::read(source, monitor, true, &mut |_| Ok(Ok(())))?;
     let is_empty = unusable == 0;
@@ -131,7 +131,7 @@ pub(super) struct Import<'a> {
 
 impl Import<'_> {
     /// Records all entries of the list.
-    fn take_all(&mut self, source: &Source, monitor: &dyn Monitor) -> Result<()> {
+    fn take_all(&mut self, source: &Source, monitor: &dyn ScanMonitor) -> Result<()> {
         let troubles = list_records::read(source, monitor, true, &mut |listed| match monitor
             .stop_requested()
         {
@@ -253,7 +253,11 @@ impl Import<'_> {
     }
 }
 
-fn open_or_create(place: &RootLocation, open: &OpenRoot, monitor: &dyn Monitor) -> Result<Catalog> {
+fn open_or_create(
+    place: &RootLocation,
+    open: &OpenRoot,
+    monitor: &dyn ScanMonitor,
+) -> Result<Catalog> {
     let own_folder = place.root.join(OWN_FOLDER);
     if place.is_inside() && !os_path::exists(&own_folder) {
         os_path::make_lasting_folder(&own_folder).map_err(|error| Error::RecordNotWritten {

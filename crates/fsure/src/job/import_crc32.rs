@@ -16,7 +16,7 @@ use crate::catalog::{Catalog, PageStart, Row, StoredRow};
 use crate::manifest::Source;
 use crate::model::{
     Algorithm, Digests, Error, ExitCode, FileSystemId, Finding, Monitor, Progress, Record, RelPath,
-    Result, StopReason, Verdict, timeout_error,
+    Result, ScanMonitor, StopReason, Verdict, timeout_error,
 };
 use crate::scan::{Accept, Forget, Purpose, UpdateRules, scan};
 
@@ -27,7 +27,7 @@ impl Import<'_> {
         &mut self,
         source: &Source,
         options: &Options,
-        monitor: &dyn Monitor,
+        monitor: &dyn ScanMonitor,
     ) -> Result<()> {
         let digests = self.catalog.settings().digests;
         let ListCatalog { catalog: mut proven, troubles, .. } =
@@ -71,7 +71,7 @@ impl Import<'_> {
     }
 
     /// Records what was proven.
-    fn take_over(&mut self, proven: &mut Catalog, monitor: &dyn Monitor) -> Result<()> {
+    fn take_over(&mut self, proven: &mut Catalog, monitor: &dyn ScanMonitor) -> Result<()> {
         let mut file_systems = HashMap::new();
         let mut after: Option<RelPath> = None;
         loop {
@@ -131,9 +131,19 @@ impl Import<'_> {
 }
 
 /// Passes on findings about files in the list only: the user did not ask about others.
-struct ListedFilesMonitor<'a>(&'a dyn Monitor);
+struct ListedFilesMonitor<'a>(&'a dyn ScanMonitor);
 
 impl Monitor for ListedFilesMonitor<'_> {
+    fn warn(&self, message: &str) {
+        self.0.warn(message);
+    }
+
+    fn stop_requested(&self) -> Option<ExitCode> {
+        self.0.stop_requested()
+    }
+}
+
+impl ScanMonitor for ListedFilesMonitor<'_> {
     fn progress(&self, progress: &Progress, current: Option<&RelPath>) {
         self.0.progress(progress, current);
     }
@@ -142,13 +152,5 @@ impl Monitor for ListedFilesMonitor<'_> {
         if finding.verdict != Verdict::New {
             self.0.finding(finding);
         }
-    }
-
-    fn warn(&self, message: &str) {
-        self.0.warn(message);
-    }
-
-    fn stop_requested(&self) -> Option<ExitCode> {
-        self.0.stop_requested()
     }
 }

@@ -7,7 +7,7 @@ use super::list_records::{self, ListProblems, Refusal, ResolvedEntry, named, rec
 use super::open_root::OpenRoot;
 use crate::catalog::{Catalog, RootLocation, Settings, StoredRow};
 use crate::manifest::{ManifestEntry, ManifestFormat, ProblemKind, Source};
-use crate::model::{AlgorithmSet, FileSystemId, Monitor, Record, RelPath, Result};
+use crate::model::{AlgorithmSet, FileSystemId, Record, RelPath, Result, ScanMonitor};
 use crate::scan::LISTED_SIZE;
 
 /// Set in `verified_s` of the record of a file that has the name in another spelling than
@@ -28,7 +28,7 @@ pub(super) fn expected(
     open: &OpenRoot,
     source: &Source,
     digests: AlgorithmSet,
-    monitor: &dyn Monitor,
+    monitor: &dyn ScanMonitor,
 ) -> Result<ListCatalog> {
     let root = (open.volume.clone(), open.inode);
     let mut find = |listed: &ManifestEntry| Ok(named(&open.root, &place.scope, listed));
@@ -41,7 +41,7 @@ pub(super) fn expected_where(
     source: &Source,
     digests: AlgorithmSet,
     find: &mut dyn FnMut(&ManifestEntry) -> Result<ResolvedEntry>,
-    monitor: &dyn Monitor,
+    monitor: &dyn ScanMonitor,
 ) -> Result<ListCatalog> {
     let settings = Settings { digests, cross_file_systems: false };
     let mut catalog = Catalog::temporary(source.label(), settings, root)?;
@@ -108,7 +108,7 @@ pub(super) fn broken_rules(
     place: &RootLocation,
     open: &OpenRoot,
     source: &Source,
-    monitor: &dyn Monitor,
+    monitor: &dyn ScanMonitor,
 ) -> Result<u64> {
     if source.bag.is_none() {
         return Ok(0);

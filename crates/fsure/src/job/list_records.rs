@@ -9,7 +9,7 @@ use super::cshatag_source;
 use crate::catalog::{Catalog, PageStart, StoredRow};
 use crate::manifest::{Item, ListedMtime, ManifestEntry, ManifestFormat, ProblemKind, Source};
 use crate::model::{
-    Entry, EntryKind, Error, FileSystemId, Monitor, Record, RelPath, Result, UNDATED,
+    Entry, EntryKind, Error, FileSystemId, Record, RelPath, Result, ScanMonitor, UNDATED,
 };
 use crate::scan::LISTED_SIZE;
 
@@ -49,7 +49,7 @@ impl Refusal {
 /// only.
 pub(super) fn read(
     source: &Source,
-    monitor: &dyn Monitor,
+    monitor: &dyn ScanMonitor,
     is_first_time: bool,
     each: &mut dyn FnMut(ManifestEntry) -> Result<std::result::Result<(), Refusal>>,
 ) -> Result<ListProblems> {
@@ -86,7 +86,7 @@ pub(super) fn read(
 /// Passes every item of a list to `each`, with the file that it is in.
 fn each_item(
     source: &Source,
-    monitor: &dyn Monitor,
+    monitor: &dyn ScanMonitor,
     each: &mut dyn FnMut(&Path, Item) -> Result<()>,
 ) -> Result<()> {
     match source.format {
@@ -97,7 +97,7 @@ fn each_item(
 
 /// Returns the first entry of a list that can be used, if it has any. Problems with the
 /// list are not reported.
-pub(super) fn first(source: &Source, monitor: &dyn Monitor) -> Result<Option<ManifestEntry>> {
+pub(super) fn first(source: &Source, monitor: &dyn ScanMonitor) -> Result<Option<ManifestEntry>> {
     let mut found = None;
     let read = each_item(source, monitor, &mut |_, item| match item {
         Item::Listed(listed) => {
@@ -196,7 +196,7 @@ pub(super) fn require_all_manifests(
     source: &Source,
     below: &RelPath,
     catalog: &mut Catalog,
-    monitor: &dyn Monitor,
+    monitor: &dyn ScanMonitor,
 ) -> Result<u64> {
     let Some(bag) = source.bag.as_ref().filter(|bag| bag.is_strict) else { return Ok(0) };
     let (first, end) = below.join(b"data").below();

@@ -18,7 +18,9 @@ use super::recover::damaged_names;
 use crate::catalog::{
     Catalog, OWN_CATALOG, OWN_FOLDER, PageStart, RECOVERED, RootLocation, StoredRow,
 };
-use crate::model::{Error, IoContext as _, Monitor, Offline, Outcome, RelPath, Result, is_carrier};
+use crate::model::{
+    Error, IoContext as _, Offline, Outcome, RelPath, Result, ScanMonitor, is_carrier,
+};
 use crate::scan::{ContentSource, Purpose, ScanPlan};
 use crate::tree::{LISTERS, Patterns, WalkBounds, WalkOptions};
 use crate::trust::Trusted;
@@ -57,7 +59,7 @@ pub(super) fn keep_backup(
     place: &RootLocation,
     catalog: &mut Catalog,
     folders: &[PathBuf],
-    monitor: &dyn Monitor,
+    monitor: &dyn ScanMonitor,
 ) -> Result<()> {
     let warn = |error: &std::io::Error| {
         monitor.warn(&format!(
@@ -79,14 +81,14 @@ pub(super) fn keep_backup(
 }
 
 /// Waits for the right to write the catalog.
-pub(super) fn lock(file: &Path, monitor: &dyn Monitor) -> Result<Lock> {
+pub(super) fn lock(file: &Path, monitor: &dyn ScanMonitor) -> Result<Lock> {
     // A file that the user has named by mistake gets no lock beside it.
     Catalog::refuse_foreign(file)?;
     lock_any(file, monitor)
 }
 
 /// The same for a file that may be too damaged to be known as a catalog.
-pub(super) fn lock_any(file: &Path, monitor: &dyn Monitor) -> Result<Lock> {
+pub(super) fn lock_any(file: &Path, monitor: &dyn ScanMonitor) -> Result<Lock> {
     let mut has_told = false;
     Catalog::lock(file, |holder| {
         if !has_told {
@@ -234,7 +236,7 @@ pub(super) fn warn_of_other_root(
     open: &OpenRoot,
     catalog: &Catalog,
     consequence: &str,
-    monitor: &dyn Monitor,
+    monitor: &dyn ScanMonitor,
 ) {
     if is_recorded_root(open, catalog) {
         return;
@@ -339,7 +341,7 @@ pub(super) fn reject_interrupted_heal(place: &RootLocation) -> Result<()> {
 pub(super) fn warn_interrupted_heal(
     place: &RootLocation,
     catalog: &Catalog,
-    monitor: &dyn Monitor,
+    monitor: &dyn ScanMonitor,
 ) -> Result<()> {
     let has_journal = os_path::exists(&Catalog::journal_file(&place.catalog));
     if has_journal || !catalog.drafts()?.is_empty() {

@@ -16,8 +16,8 @@ use crate::catalog::{
     Sources, StoredRow, is_recorded,
 };
 use crate::model::{
-    AlgorithmSet, Changes, Clock, Error, ExitCode, Generation, IoContext as _, Monitor, RelPath,
-    Result, Verdict,
+    AlgorithmSet, Changes, Clock, Error, ExitCode, Generation, IoContext as _, RelPath, Result,
+    ScanMonitor, Verdict,
 };
 use crate::scan::{Purpose, are_proven};
 
@@ -97,7 +97,7 @@ pub fn locate_backup(path: &Path) -> Result<Option<RootLocation>> {
 pub fn recover(
     place: &RootLocation,
     options: &RecoverOptions,
-    monitor: &dyn Monitor,
+    monitor: &dyn ScanMonitor,
 ) -> Result<Recovery> {
     let open = open_root(place)?;
     let lock_file = Catalog::lock_file(&place.catalog);
@@ -116,7 +116,7 @@ fn recover_locked(
     open: &OpenRoot,
     lock: Lock,
     options: &RecoverOptions,
-    monitor: &dyn Monitor,
+    monitor: &dyn ScanMonitor,
 ) -> Result<Recovery> {
     let Some(damage) = damage(place)? else {
         return Ok(Recovery::default());
@@ -169,7 +169,7 @@ fn put_together(
     (making, kept): (&Path, &Path),
     options: &RecoverOptions,
     recovery: &mut Recovery,
-    monitor: &dyn Monitor,
+    monitor: &dyn ScanMonitor,
 ) -> Result<()> {
     let present = |file: &dyn Fn(&Path) -> PathBuf| {
         let (own, kept) = (file(&place.catalog), file(kept));
@@ -245,7 +245,7 @@ fn take_sidecars(
     place: &RootLocation,
     open: &OpenRoot,
     catalog: &mut Catalog,
-    monitor: &dyn Monitor,
+    monitor: &dyn ScanMonitor,
 ) -> Result<u64> {
     let settings = Settings { digests: AlgorithmSet::default(), ..catalog.settings() };
     let identity = (open.volume.clone(), open.inode);
@@ -354,7 +354,7 @@ fn renew_backup(
     place: &RootLocation,
     lock: Lock,
     folders: &[PathBuf],
-    monitor: &dyn Monitor,
+    monitor: &dyn ScanMonitor,
 ) -> Result<()> {
     let mut catalog = Catalog::open(&place.catalog, Some(lock))?;
     catalog.commit()?;

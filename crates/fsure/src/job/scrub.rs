@@ -10,7 +10,7 @@ use super::open_root::{
 use super::verify::open_catalog;
 use super::{Options, nested_place};
 use crate::catalog::{Catalog, RootLocation};
-use crate::model::{Monitor, Outcome, RelPath, Result};
+use crate::model::{Outcome, RelPath, Result, ScanMonitor};
 use crate::scan::{Budget, Purpose, ScrubRules, scan};
 
 /// Options of [`scrub`].
@@ -32,7 +32,7 @@ pub struct ScrubOptions {
 pub fn scrub(
     place: &RootLocation,
     options: &ScrubOptions,
-    monitor: &dyn Monitor,
+    monitor: &dyn ScanMonitor,
 ) -> Result<Outcome> {
     let common = &options.common;
     require_trusted_record(place, common)?;

@@ -9,7 +9,7 @@ use fsure_os::folder::{Root, is_gone};
 
 use crate::catalog::{Catalog, PageStart, StoredRow};
 use crate::manifest::{ManifestEntry, carried};
-use crate::model::{EntryKind, FOLDER_FILE, Monitor, RelPath, Result};
+use crate::model::{EntryKind, FOLDER_FILE, RelPath, Result, ScanMonitor};
 
 /// Number of problems that are reported one by one.
 const TOLD_MAX: u64 = 1_000;
@@ -23,12 +23,12 @@ const GROWTH: u64 = 1 << 16;
 
 /// Reports problems with carriers.
 pub(super) struct ProblemReporter<'a> {
-    pub(super) monitor: &'a dyn Monitor,
+    pub(super) monitor: &'a dyn ScanMonitor,
     told: u64,
 }
 
 impl<'a> ProblemReporter<'a> {
-    pub(super) fn new(monitor: &'a dyn Monitor) -> Self {
+    pub(super) fn new(monitor: &'a dyn ScanMonitor) -> Self {
         Self { monitor, told: 0 }
     }
 

@@ -10,7 +10,7 @@ use fsure_os::plain::AtomicFile;
 use super::open_root::{keep_backup, lock, open_root, require_record};
 use crate::catalog::{Catalog, MADE_BY, RootLocation, digest_of};
 use crate::model::{
-    Changes, Clock, Error, Generation, IoContext as _, Monitor, RelPath, Result, SignatureInfo,
+    Changes, Clock, Error, Generation, IoContext as _, RelPath, Result, ScanMonitor, SignatureInfo,
     SignedStatement, escape,
 };
 use crate::trust::{
@@ -50,7 +50,7 @@ pub struct SignOutcome {
 pub fn seal(
     place: &RootLocation,
     options: &SealOptions,
-    monitor: &dyn Monitor,
+    monitor: &dyn ScanMonitor,
 ) -> Result<SignOutcome> {
     require_record(place)?;
     if !place.scope.is_root() {

@@ -11,8 +11,8 @@ use super::Options;
 use super::open_root::{OpenRoot, plan};
 use crate::catalog::{Catalog, RootLocation, Settings};
 use crate::model::{
-    AlgorithmSet, Error, ExitCode, Finding, Monitor, Progress, RelPath, Result, StopReason,
-    Verdict, VerdictCounts, timeout_error,
+    AlgorithmSet, Error, ExitCode, Finding, Monitor, Progress, RelPath, Result, ScanMonitor,
+    StopReason, Verdict, VerdictCounts, timeout_error,
 };
 use crate::scan::{Accept, Forget, Purpose, SizeFilter, UpdateRules, scan};
 
@@ -43,7 +43,7 @@ pub(super) fn look(
     digests: AlgorithmSet,
     only_equal_sizes: bool,
     options: &Options,
-    monitor: &dyn Monitor,
+    monitor: &dyn ScanMonitor,
 ) -> Result<TreeSnapshot> {
     // The share of missing files does not matter if nothing is written.
     let options = &Options { force: true, ..options.clone() };
@@ -95,7 +95,7 @@ pub(super) fn look(
 pub(super) fn warn_of_known_damage(
     place: &RootLocation,
     files: &VerdictCounts,
-    monitor: &dyn Monitor,
+    monitor: &dyn ScanMonitor,
 ) {
     let are = match files.total() {
         0 => return,
@@ -128,11 +128,21 @@ struct SnapshotErrors {
 
 /// Collects the paths that could not be read, and does not pass findings on.
 struct Listener<'a> {
-    inner: &'a dyn Monitor,
+    inner: &'a dyn ScanMonitor,
     heard: Mutex<SnapshotErrors>,
 }
 
 impl Monitor for Listener<'_> {
+    fn warn(&self, message: &str) {
+        self.inner.warn(message);
+    }
+
+    fn stop_requested(&self) -> Option<ExitCode> {
+        self.inner.stop_requested()
+    }
+}
+
+impl ScanMonitor for Listener<'_> {
     fn progress(&self, progress: &Progress, current: Option<&RelPath>) {
         self.inner.progress(progress, current);
     }
@@ -146,13 +156,5 @@ impl Monitor for Listener<'_> {
         if let Some(known) = finding.known_damage {
             heard.known_damage.add(known.verdict);
         }
-    }
-
-    fn warn(&self, message: &str) {
-        self.inner.warn(message);
-    }
-
-    fn stop_requested(&self) -> Option<ExitCode> {
-        self.inner.stop_requested()
     }
 }

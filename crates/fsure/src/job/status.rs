@@ -7,11 +7,15 @@ use super::open_root::{
     require_trusted_record,
 };
 use crate::catalog::{Catalog, RootLocation};
-use crate::model::{Monitor, Outcome, Result};
+use crate::model::{Outcome, Result, ScanMonitor};
 use crate::scan::{Purpose, scan};
 
 /// Compares the tree with its record by stat alone.
-pub fn status(place: &RootLocation, options: &Options, monitor: &dyn Monitor) -> Result<Outcome> {
+pub fn status(
+    place: &RootLocation,
+    options: &Options,
+    monitor: &dyn ScanMonitor,
+) -> Result<Outcome> {
     require_trusted_record(place, options)?;
     let open = open_root(place)?;
     let mut catalog = Catalog::open(&place.catalog, None)?;

@@ -17,8 +17,8 @@ use crate::manifest::{
     read_folder, says_more, write_attribute, write_folder,
 };
 use crate::model::{
-    Error, FILE_ATTRIBUTE, FOLDER_FILE, FOLDER_FILE_MAKING, Monitor, Outcome, Record, RelPath,
-    Result, SidecarCounts, SidecarKind, StopReason,
+    Error, FILE_ATTRIBUTE, FOLDER_FILE, FOLDER_FILE_MAKING, Outcome, Record, RelPath, Result,
+    ScanMonitor, SidecarCounts, SidecarKind, StopReason,
 };
 use crate::scan::Accept;
 
@@ -40,7 +40,7 @@ pub(super) fn bring_in_line(
     root: &Root,
     catalog: &mut Catalog,
     (accept, started_ns): (&Accept, i64),
-    monitor: &dyn Monitor,
+    monitor: &dyn ScanMonitor,
     outcome: &mut Outcome,
 ) -> Result<()> {
     let RootOptions { layout, leaving, .. } = catalog.choices();
@@ -68,7 +68,7 @@ pub(super) fn bring_in_line(
 pub(super) fn look(
     root: &Root,
     catalog: &mut Catalog,
-    monitor: &dyn Monitor,
+    monitor: &dyn ScanMonitor,
     outcome: &mut Outcome,
 ) -> Result<()> {
     let layout = catalog.choices().layout;
@@ -105,7 +105,11 @@ struct SidecarSync<'a> {
 }
 
 impl<'a> SidecarSync<'a> {
-    fn new(root: &'a Root, writes: Option<(&'a Accept, i64)>, monitor: &'a dyn Monitor) -> Self {
+    fn new(
+        root: &'a Root,
+        writes: Option<(&'a Accept, i64)>,
+        monitor: &'a dyn ScanMonitor,
+    ) -> Self {
         Self {
             root,
             writes,

@@ -17,8 +17,8 @@ use crate::catalog::{
     Catalog, OWN_FOLDER, RootLocation, RootOptions, Settings, refuse_irregular_parity,
 };
 use crate::model::{
-    Algorithm, AlgorithmSet, Error, MetadataField, MetadataFields, Monitor, Outcome, ParityUpdate,
-    Result, SidecarKind,
+    Algorithm, AlgorithmSet, Error, MetadataField, MetadataFields, Outcome, ParityUpdate, Result,
+    ScanMonitor, SidecarKind,
 };
 use crate::scan::{Accept, Forget, Purpose, TOMBSTONE_AGE, UpdateRules, scan};
 
@@ -54,7 +54,7 @@ pub struct UpdateOptions {
 pub fn update(
     place: &RootLocation,
     options: &UpdateOptions,
-    monitor: &dyn Monitor,
+    monitor: &dyn ScanMonitor,
 ) -> Result<Outcome> {
     reject_unsupported_options(options)?;
     if options.only_completes {
@@ -167,7 +167,7 @@ fn keep_parity(
     place: &RootLocation,
     open: &OpenRoot,
     catalog: &mut Catalog,
-    monitor: &dyn Monitor,
+    monitor: &dyn ScanMonitor,
 ) -> Result<Option<ParityUpdate>> {
     match refresh(place, &open.root, catalog, monitor) {
         Ok(kept) => Ok(kept.map(ParityUpdate::Kept)),
@@ -195,7 +195,7 @@ fn open_or_create(
     place: &RootLocation,
     open: &OpenRoot,
     options: &UpdateOptions,
-    monitor: &dyn Monitor,
+    monitor: &dyn ScanMonitor,
 ) -> Result<Catalog> {
     if !place.is_recorded() && !options.common.force && is_empty(place, open)? {
         return Err(Error::EmptyRoot { path: place.root.clone() });

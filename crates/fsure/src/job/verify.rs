@@ -9,11 +9,15 @@ use super::open_root::{
 };
 use super::{Options, sync_sidecars, verify_sidecars};
 use crate::catalog::{Catalog, RootLocation};
-use crate::model::{Error, Monitor, Outcome, Result};
+use crate::model::{Error, Outcome, Result, ScanMonitor};
 use crate::scan::{Purpose, scan};
 
 /// Reads and judges every recorded file.
-pub fn verify(place: &RootLocation, options: &Options, monitor: &dyn Monitor) -> Result<Outcome> {
+pub fn verify(
+    place: &RootLocation,
+    options: &Options,
+    monitor: &dyn ScanMonitor,
+) -> Result<Outcome> {
     // What travels with the data is not signed.
     if !place.is_recorded()
         && options.signed_by.is_none()
@@ -45,7 +49,10 @@ pub fn verify(place: &RootLocation, options: &Options, monitor: &dyn Monitor) ->
     Ok(outcome)
 }
 
-pub(super) fn open_catalog(place: &RootLocation, monitor: &dyn Monitor) -> Result<(Catalog, bool)> {
+pub(super) fn open_catalog(
+    place: &RootLocation,
+    monitor: &dyn ScanMonitor,
+) -> Result<(Catalog, bool)> {
     let (lock, why) = match lock(&place.catalog, monitor) {
         Ok(lock) => (Some(lock), String::new()),
         Err(Error::RecordNotWritten { why, .. }) => (None, why),

@@ -12,7 +12,9 @@ use super::list_catalog::{ListCatalog, expected};
 use super::open_root::{open_root, plan};
 use crate::catalog::{Catalog, PageStart, RootLocation};
 use crate::manifest::Source;
-use crate::model::{Algorithm, AlgorithmSet, IoContext as _, Monitor, Outcome, RelPath, Result};
+use crate::model::{
+    Algorithm, AlgorithmSet, IoContext as _, Outcome, RelPath, Result, ScanMonitor,
+};
 use crate::scan::{Purpose, scan};
 
 /// Reads and judges every file of a list. `place` is a folder without a catalog.
@@ -20,7 +22,7 @@ pub fn verify_against(
     place: &RootLocation,
     source: &Source,
     options: &Options,
-    monitor: &dyn Monitor,
+    monitor: &dyn ScanMonitor,
 ) -> Result<Outcome> {
     let open = open_root(place)?;
     // Names are relative to the folder that was named, whatever it belongs to.

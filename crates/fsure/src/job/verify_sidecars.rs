@@ -15,8 +15,8 @@ use super::{Options, list_records};
 use crate::catalog::{Catalog, OWN_CATALOG, OWN_FOLDER, RootLocation, Settings, StoredRow};
 use crate::manifest::{ManifestEntry, contradicts, read_attribute, read_folder};
 use crate::model::{
-    Algorithm, AlgorithmSet, Changes, Clock, Error, FILE_ATTRIBUTE, FOLDER_FILE, Monitor, Outcome,
-    RelPath, Result, SidecarCounts,
+    Algorithm, AlgorithmSet, Changes, Clock, Error, FILE_ATTRIBUTE, FOLDER_FILE, Outcome, RelPath,
+    Result, ScanMonitor, SidecarCounts,
 };
 use crate::scan::{Purpose, scan};
 use crate::tree::{Walk, WalkEvent, WalkOptions};
@@ -29,7 +29,7 @@ const PROBED: u64 = 100;
 pub(super) fn verify(
     place: &RootLocation,
     options: &Options,
-    monitor: &dyn Monitor,
+    monitor: &dyn ScanMonitor,
 ) -> Result<Option<Outcome>> {
     let open = open_root(place)?;
     let settings = Settings {
@@ -58,7 +58,7 @@ pub(super) fn adopt(
     open: &OpenRoot,
     walk: &WalkOptions,
     catalog: &mut Catalog,
-    monitor: &dyn Monitor,
+    monitor: &dyn ScanMonitor,
 ) -> Result<SidecarCounts> {
     let carriers = gather(open, walk, catalog, monitor)?;
     if carriers.damaged + carriers.conflicts > 0 {
@@ -86,7 +86,7 @@ pub(super) fn gather(
     open: &OpenRoot,
     walk: &WalkOptions,
     catalog: &mut Catalog,
-    monitor: &dyn Monitor,
+    monitor: &dyn ScanMonitor,
 ) -> Result<SidecarCounts> {
     let mut gatherer = Gatherer {
         open,

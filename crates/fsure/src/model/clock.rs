@@ -33,7 +33,7 @@ impl Clock {
 
     /// Starts a measurement. It is not affected if the system's clock is set
     /// meanwhile.
-    pub(crate) fn watch(&self) -> ElapsedTimer {
+    pub fn watch(&self) -> ElapsedTimer {
         ElapsedTimer { clock: self.clone(), began: Instant::now(), began_ns: self.now_ns() }
     }
 }
@@ -46,7 +46,7 @@ impl fmt::Debug for Clock {
 
 /// Measures how long something lasts.
 #[derive(Clone, Debug)]
-pub(crate) struct ElapsedTimer {
+pub struct ElapsedTimer {
     clock: Clock,
     began: Instant,
     began_ns: i64,
@@ -54,7 +54,7 @@ pub(crate) struct ElapsedTimer {
 
 impl ElapsedTimer {
     /// Returns the time since the start.
-    pub(crate) fn elapsed(&self) -> Duration {
+    pub fn elapsed(&self) -> Duration {
         if self.clock.0.is_none() {
             return self.began.elapsed();
         }

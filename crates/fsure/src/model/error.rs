@@ -195,7 +195,7 @@ impl<T> IoContext<T> for io::Result<T> {
 }
 
 /// Returns the error for an operation that the storage did not complete before the timeout.
-pub(crate) fn timeout_error(patience: Duration) -> io::Error {
+pub fn timeout_error(patience: Duration) -> io::Error {
     let why = format!("the storage did not answer for {} s", patience.as_secs_f64());
     io::Error::new(io::ErrorKind::TimedOut, why)
 }

@@ -1,39 +1,11 @@
 //! The listener to a run: the terminal, a test, another language. The library
 //! calls it, and never prints.
 
-use std::time::Duration;
-
-use super::{ExitCode, Finding, HealResult, RelPath};
-
-/// The progress of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// Files judged.
-    pub files: u64,
-    /// Bytes of file content judged, by size: holes and unchanged files too.
-    pub bytes_judged: u64,
-    /// Bytes of file content hashed.
-    pub bytes_hashed: u64,
-    /// Bytes to be judged, as far as is known so far.
-    pub bytes_total: u64,
-    /// True if `bytes_total` is final.
-    pub total_is_known: bool,
-    /// Time that the run has left; `None` if its time is not limited.
-    pub time_left: Option<Duration>,
-}
+use super::ExitCode;
 
 /// A listener. Calls come from several threads; none must block for long.
 pub trait Monitor: Sync {
-    /// Receives the progress of a run and the current path; called several times a second.
-    fn progress(&self, _progress: &Progress, _current: Option<&RelPath>) {}
-
-    /// Receives a verdict. Verdicts come in the order in which they are reached.
-    fn finding(&self, _finding: &Finding) {}
-
-    /// Receives what was done about a finding, once that is known.
-    fn remedy(&self, _remedy: &HealResult) {}
-
-    /// Receives a message to the user that is not a verdict on a path.
+    /// Receives a message to the user.
     fn warn(&self, _message: &str) {}
 
     /// Returns the exit code to end with if the run should save its state and
@@ -43,8 +15,25 @@ pub trait Monitor: Sync {
     }
 }
 
+/// The step that a long run is at.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step<'a> {
+    /// The step, in words.
+    pub what: &'a str,
+    /// Share of the run that is done, 0 to 1, by the time it may take.
+    pub share: f64,
+}
+
+/// A listener to a run that has steps. None of the calls may block for long.
+pub trait StepMonitor: Monitor {
+    /// Receives the step that is under way; never called while a clock runs.
+    fn under_way(&self, _step: &Step<'_>) {}
+}
+
 /// A monitor that ignores every call.
 #[derive(Clone, Copy, Debug)]
 pub struct NullMonitor;
 
 impl Monitor for NullMonitor {}
+
+impl StepMonitor for NullMonitor {}

@@ -8,21 +8,27 @@ const STEP_MAX: Duration = Duration::from_secs(1);
 
 /// The time since a thread that counts its steps last made one.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct StallDetector {
+pub struct StallDetector {
     moves: u64,
     silent: Duration,
     looked: Instant,
 }
 
+impl Default for StallDetector {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl StallDetector {
     /// Starts at the current time.
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self { moves: 0, silent: Duration::ZERO, looked: Instant::now() }
     }
 
     /// Checks the progress and returns the time without any; `moves` is the number
     /// of steps made in all.
-    pub(crate) fn look(&mut self, moves: u64) -> Duration {
+    pub fn look(&mut self, moves: u64) -> Duration {
         let since = self.looked.elapsed().min(STEP_MAX);
         self.looked = Instant::now();
         self.silent = if moves == self.moves { self.silent + since } else { Duration::ZERO };

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+/// Bytes that a drive writes atomically.
+pub const SECTOR_BYTES: usize = 512;
 /// Bytes in one MiB.
 pub const MIB: u64 = 1 << 20;
 /// Bytes in one GiB.

@@ -14,7 +14,7 @@ use fsure_os::read;
 use fsure_os::stack::{self, Stack};
 use fsure_os::{path as os_path, plain};
 
-use super::messages::{self, DriveHistory, Listener, Message, Method, Summary};
+use super::messages::{self, DriveHistory, Message, Method, PowercutMonitor, Summary};
 use super::protocol_records::{self, Opened, Run, RunInfo, RunQuery};
 use super::result_store::{self, StoredCut, kept};
 use super::run_files;
@@ -42,7 +42,7 @@ pub struct CheckOptions {
 }
 
 /// Checks a run.
-pub fn check(options: &CheckOptions, listener: &dyn Listener) -> Result<ExitCode> {
+pub fn check(options: &CheckOptions, listener: &dyn PowercutMonitor) -> Result<ExitCode> {
     let folder = os_path::without_links(&options.folder).context("find", &options.folder)?;
     let summary = match Asking::ask(options, &folder)? {
         Ok(asking) => asking.check(options, listener, &folder)?,
@@ -123,7 +123,7 @@ impl Asking {
     fn check(
         self,
         options: &CheckOptions,
-        listener: &dyn Listener,
+        listener: &dyn PowercutMonitor,
         folder: &Path,
     ) -> Result<Summary> {
         let acked = self.told.acked.values().sum();
@@ -230,7 +230,7 @@ impl Asking {
     fn read(
         &self,
         folder: &Path,
-        listener: &dyn Listener,
+        listener: &dyn PowercutMonitor,
     ) -> Result<(BTreeMap<u32, Judged>, &'static str)> {
         let mut judge = Judge::new(self.run, self.owed.iter().copied());
         let mut worst = read::ReadMode::Direct;
@@ -265,7 +265,7 @@ impl Asking {
         Ok((judge.judged(), way))
     }
 
-    fn tell(&self, judged: &BTreeMap<u32, Judged>, listener: &dyn Listener) {
+    fn tell(&self, judged: &BTreeMap<u32, Judged>, listener: &dyn PowercutMonitor) {
         for (number, acked) in &self.told.acked {
             let judged = judged.get(number).copied().unwrap_or_default();
             let method = Method::new(Way::name_of(*number), *acked, &judged);
@@ -312,7 +312,11 @@ fn why_uncut(opened: &Opened, life: Option<String>, boot: Option<String>) -> Opt
 
 /// Returns what is there. After a cut, it is a result if something is missing or cannot
 /// be read (`None`). It is an error if this process lacks a permission or a resource.
-fn there<T>(read: io::Result<T>, what: &str, listener: &dyn Listener) -> io::Result<Option<T>> {
+fn there<T>(
+    read: io::Result<T>,
+    what: &str,
+    listener: &dyn PowercutMonitor,
+) -> io::Result<Option<T>> {
     match read {
         Ok(read) => Ok(Some(read)),
         Err(error) if !is_lost(&error) => Err(error),
@@ -355,7 +359,7 @@ fn show(
 /// Keeps the result; returns everything that is kept of the drive.
 fn keep(options: &CheckOptions, summary: &Summary, device: &Device) -> Result<DriveHistory> {
     let run = summary.run.clone().unwrap_or_default();
-    let checked = super::timestamp(&options.clock);
+    let checked = super::messages::timestamp(&options.clock);
     let cut = StoredCut::new(run, checked, device.clone(), summary.acked, summary.failed);
     result_store::keep(&options.results, &cut).context("keep the result in", &options.results)?;
     kept(&options.results, device).context("read", &options.results)

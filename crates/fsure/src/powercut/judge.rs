@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::{BLOCK, Stamp, Unstamped};
-use crate::simdrive::SECTOR;
+use crate::model::units::SECTOR_BYTES;
 
 /// A write that was acknowledged, as the witness remembers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,12 +152,12 @@ impl Judged {
 /// Returns the stamp of a block if all of it is of one write that belongs there; `None`
 /// otherwise.
 fn whole(run: [u8; 16], found: Found<'_>) -> Option<Stamp> {
-    let first = Stamp::read(found.block.get(..SECTOR)?).ok()?;
+    let first = Stamp::read(found.block.get(..SECTOR_BYTES)?).ok()?;
     let belongs = Stamp { run, file: found.file, offset: found.offset, ..first };
     let is_whole = found.block.len() == BLOCK && first == belongs;
-    let mut sectors = (0..).zip(found.block.chunks(SECTOR));
+    let mut sectors = (0..).zip(found.block.chunks(SECTOR_BYTES));
     let is_of_first = |(place, sector): (u64, &[u8])| {
-        let offset = first.offset + place * SECTOR as u64;
+        let offset = first.offset + place * SECTOR_BYTES as u64;
         Stamp::read(sector) == Ok(Stamp { offset, ..first })
     };
     (is_whole && sectors.all(is_of_first)).then_some(first)
@@ -165,11 +165,11 @@ fn whole(run: [u8; 16], found: Found<'_>) -> Option<Stamp> {
 
 /// Returns the fault of a block; `None` if there is none.
 fn look(run: [u8; 16], owed: &Acknowledged, found: Found<'_>) -> Option<Fault> {
-    let mut versions = Vec::with_capacity(BLOCK / SECTOR);
+    let mut versions = Vec::with_capacity(BLOCK / SECTOR_BYTES);
     let mut nothing = 0;
-    for place in 0..BLOCK / SECTOR {
-        let sector = found.block.get(place * SECTOR..(place + 1) * SECTOR);
-        let offset = found.offset + (place * SECTOR) as u64;
+    for place in 0..BLOCK / SECTOR_BYTES {
+        let sector = found.block.get(place * SECTOR_BYTES..(place + 1) * SECTOR_BYTES);
+        let offset = found.offset + (place * SECTOR_BYTES) as u64;
         match sector.map_or(Err(Unstamped::Zero), Stamp::read) {
             Err(Unstamped::Zero) => nothing += 1,
             // Half a sector that was not written whole, or one of another run.

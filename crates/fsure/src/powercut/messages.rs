@@ -4,11 +4,11 @@
 use serde::Serialize;
 
 use super::{Device, Judged};
-use crate::model::Monitor;
+use crate::model::{Clock, Monitor};
 
 /// A listener to any of the three commands; warnings and stop requests are those of
 /// [`Monitor`]. Calls must not block for long.
-pub trait Listener: Monitor {
+pub trait PowercutMonitor: Monitor {
     /// Receives a line about an event.
     fn told(&self, _line: &Message) {}
 
@@ -16,7 +16,13 @@ pub trait Listener: Monitor {
     fn under_way(&self, _words: &str) {}
 }
 
-impl Listener for crate::model::NullMonitor {}
+impl PowercutMonitor for crate::model::NullMonitor {}
+
+/// Returns the current time, to the millisecond, as the lines have it.
+pub(super) fn timestamp(clock: &Clock) -> String {
+    let now = jiff::Timestamp::from_millisecond(clock.now_ns() / 1_000_000);
+    format!("{:.3}", now.unwrap_or_default())
+}
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Serialize)]

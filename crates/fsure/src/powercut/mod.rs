@@ -21,7 +21,9 @@ mod write;
 pub use check::{CheckOptions, check};
 pub use device::Device;
 pub use judge::{Acknowledged, Fault, Found, Judge, Judged};
-pub use messages::{CheckState, DriveHistory, Listener, Message, Method, RunBegins, Summary};
+pub use messages::{
+    CheckState, DriveHistory, Message, Method, PowercutMonitor, RunBegins, Summary,
+};
 pub use protocol_records::{Opened, Run, run_name, run_of};
 pub use result_store::kept;
 pub use stamp::{BLOCK, Stamp, Unstamped};
@@ -29,11 +31,3 @@ pub use test_plan::{Pattern, Way};
 pub use wire::{Secret, VERSION};
 pub use witness::{WitnessOptions, witness};
 pub use write::{WriteOptions, write};
-
-use crate::model::Clock;
-
-/// Now, to the millisecond.
-fn timestamp(clock: &Clock) -> String {
-    let now = jiff::Timestamp::from_millisecond(clock.now_ns() / 1_000_000);
-    format!("{:.3}", now.unwrap_or_default())
-}

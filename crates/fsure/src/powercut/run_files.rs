@@ -14,7 +14,7 @@ use super::protocol_records::{self, Record, Run, Write};
 use super::test_plan::{Pattern, Way};
 use super::witness_link::Link;
 use super::{BLOCK, Stamp};
-use crate::simdrive::Random;
+use crate::model::Random;
 
 /// Blocks of a file that is written over.
 const OVERWRITTEN: u64 = 256;

@@ -7,7 +7,8 @@
 //! itself (4), then filling that is derived from these, so that no drive can compress or
 //! leave out anything.
 
-use crate::simdrive::{Random, SECTOR};
+use crate::model::Random;
+use crate::model::units::SECTOR_BYTES;
 
 /// Bytes of a block, which is what one write writes.
 pub const BLOCK: usize = 4096;
@@ -47,9 +48,9 @@ impl Stamp {
     /// # Panics
     /// If the block is not a whole number of sectors.
     pub fn fill(&self, block: &mut [u8]) {
-        assert!(block.len().is_multiple_of(SECTOR), "whole sectors");
-        for (place, sector) in (0..).zip(block.chunks_exact_mut(SECTOR)) {
-            let stamp = Self { offset: self.offset + place * SECTOR as u64, ..*self };
+        assert!(block.len().is_multiple_of(SECTOR_BYTES), "whole sectors");
+        for (place, sector) in (0..).zip(block.chunks_exact_mut(SECTOR_BYTES)) {
+            let stamp = Self { offset: self.offset + place * SECTOR_BYTES as u64, ..*self };
             stamp.fill_sector(sector);
         }
     }
@@ -74,7 +75,10 @@ impl Stamp {
         if sector.iter().all(|byte| *byte == 0) {
             return Err(Unstamped::Zero);
         }
-        if sector.len() != SECTOR || sector[..8] != MAGIC || stored(sector) != checksum(sector) {
+        if sector.len() != SECTOR_BYTES
+            || sector[..8] != MAGIC
+            || stored(sector) != checksum(sector)
+        {
             return Err(Unstamped::Foreign);
         }
         Ok(Self {
@@ -111,7 +115,7 @@ mod tests {
     fn every_sector_says_what_it_is() {
         let mut block = [0; BLOCK];
         stamp().fill(&mut block);
-        for (place, sector) in (0..).zip(block.chunks(SECTOR)) {
+        for (place, sector) in (0..).zip(block.chunks(SECTOR_BYTES)) {
             let expected = Stamp { offset: 8192 + 512 * place, ..stamp() };
             assert_eq!(Stamp::read(sector), Ok(expected));
         }
@@ -119,14 +123,14 @@ mod tests {
 
     #[test]
     fn a_bit_anywhere_is_noticed() {
-        let mut block = [0; SECTOR];
+        let mut block = [0; SECTOR_BYTES];
         stamp().fill(&mut block);
-        for bit in 0..SECTOR * 8 {
+        for bit in 0..SECTOR_BYTES * 8 {
             block[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(Stamp::read(&block), Err(Unstamped::Foreign), "bit {bit}");
             block[bit / 8] ^= 1 << (bit % 8);
         }
-        assert_eq!(Stamp::read(&[0; SECTOR]), Err(Unstamped::Zero));
+        assert_eq!(Stamp::read(&[0; SECTOR_BYTES]), Err(Unstamped::Zero));
         assert_eq!(Stamp::read(b"short"), Err(Unstamped::Foreign));
     }
 }

@@ -10,14 +10,14 @@ use fsure_os::shell::Running;
 use fsure_os::stack::{self, Medium, Stack};
 use fsure_os::{path as os_path, plain, volume};
 
-use super::messages::{Listener, Message, RunBegins};
+use super::messages::{Message, PowercutMonitor, RunBegins};
 use super::protocol_records::{self, Opened, Record, Run};
 use super::run_files::{self, Files};
 use super::test_plan::{Pattern, Way};
 use super::witness_link::{Link, State};
 use super::{Device, Secret};
+use crate::model::Random;
 use crate::model::{Clock, Error, ExitCode, IoContext as _, Result};
-use crate::simdrive::Random;
 
 /// Options of a writer.
 #[derive(Clone, Debug)]
@@ -63,7 +63,7 @@ const RESTS: u64 = 8;
 const RESTING_CUTS: u64 = 4;
 
 /// Writes until the power is cut, or something else ends it.
-pub fn write(options: &WriteOptions, listener: &dyn Listener) -> Result<ExitCode> {
+pub fn write(options: &WriteOptions, listener: &dyn PowercutMonitor) -> Result<ExitCode> {
     let folder = os_path::without_links(&options.folder).context("find", &options.folder)?;
     let stack = Stack::of(&folder).context("ask what is below", &folder)?;
     refuse_memory(&folder, &stack)?;
@@ -114,7 +114,7 @@ fn refuse_unchecked(folder: &Path, earlier: &run_files::Earlier) -> Result<()> {
 
 /// Returns the requested ways, except those whose promise this file system itself does
 /// not keep.
-fn ways_on(options: &WriteOptions, stack: &Stack, listener: &dyn Listener) -> Vec<Way> {
+fn ways_on(options: &WriteOptions, stack: &Stack, listener: &dyn PowercutMonitor) -> Vec<Way> {
     let (kept, lost): (Vec<Way>, Vec<_>) =
         options.ways.iter().partition(|way| way.is_kept_on(stack));
     for way in lost {
@@ -141,7 +141,7 @@ fn opened(options: &WriteOptions, folder: &Path, run: &Run, device: Option<&Devi
         volume: volume_of(folder),
         life: stack::life(folder),
         boot: stack::boot(),
-        started: super::timestamp(&options.clock),
+        started: super::messages::timestamp(&options.clock),
         replaces: Vec::new(),
     }
 }
@@ -154,7 +154,7 @@ pub(super) fn volume_of(folder: &Path) -> Option<String> {
 /// Makes the files of the run, and writes.
 fn begin(
     options: &WriteOptions,
-    listener: &dyn Listener,
+    listener: &dyn PowercutMonitor,
     folder: &Path,
     run: Run,
     link: &Link<'_>,
@@ -209,7 +209,7 @@ fn begin(
 
 fn wait_for_witness(
     options: &WriteOptions,
-    listener: &dyn Listener,
+    listener: &dyn PowercutMonitor,
     link: &Link<'_>,
 ) -> Result<()> {
     let began = Instant::now();
@@ -250,7 +250,7 @@ enum WriteEnd {
 
 struct Writer<'a> {
     options: &'a WriteOptions,
-    listener: &'a dyn Listener,
+    listener: &'a dyn PowercutMonitor,
     link: &'a Link<'a>,
     files: Files<'a>,
     patterns: Vec<Pattern>,

@@ -40,7 +40,7 @@ pub use paths::RootPaths;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::model::escape;
+pub use crate::model::{count, safe};
 
 /// A date of an entry. Nanoseconds in an `i64` reach from 1677 to 2262.
 fn timestamp(time_ns: i64) -> Timestamp {
@@ -51,26 +51,6 @@ fn timestamp(time_ns: i64) -> Timestamp {
 fn date_and_time(time_s: i64, zone: &TimeZone) -> String {
     let time = timestamp(time_s.saturating_mul(1_000_000_000));
     time.to_zoned(zone.clone()).strftime("%F %T").to_string()
-}
-
-/// A message of fsure with every control character escaped. Backslashes stay:
-/// the names in it may be escaped already.
-pub fn safe(message: &str) -> String {
-    let parts: Vec<_> = message.split('\\').map(|part| escape(part.as_bytes())).collect();
-    parts.join("\\")
-}
-
-/// A count with thousands separators: `1,234,567`.
-pub fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// `1 file`, `1,234 files`.
@@ -134,13 +114,6 @@ mod samples {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn counts_have_separators() {
-        for (number, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
-            assert_eq!(count(number), text);
-        }
-    }
 
     #[test]
     fn every_stored_date_can_be_shown() {

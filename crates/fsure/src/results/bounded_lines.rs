@@ -1,4 +1,4 @@
-//! Lines of bounded length: what calls itself a result may be a terabyte of
+//! BoundedLines of bounded length: what calls itself a result may be a terabyte of
 //! something else on one line.
 
 use std::io::{BufRead, Read as _};
@@ -10,18 +10,18 @@ use super::ReadError;
 pub(super) const LINE_MAX: u64 = 16 << 20;
 
 /// One line.
-pub(super) struct Text {
+pub struct BoundedLine {
     /// Its number, from 1.
-    pub(super) number: usize,
+    pub number: usize,
     /// Its bytes, without the end of the line.
     bytes: Vec<u8>,
     /// True if the line has an end. The last line of a run that was killed has none.
-    pub(super) has_end: bool,
+    pub has_end: bool,
 }
 
-impl Text {
+impl BoundedLine {
     /// Parses the line; `Ok(None)` if it is not whole, as a kill leaves it.
-    pub(super) fn parse<T: serde::de::DeserializeOwned>(&self) -> Result<Option<T>, ReadError> {
+    pub fn parse<T: serde::de::DeserializeOwned>(&self) -> Result<Option<T>, ReadError> {
         match serde_json::from_slice(&self.bytes) {
             Ok(value) => Ok(Some(value)),
             Err(_) if !self.has_end => Ok(None),
@@ -30,24 +30,25 @@ impl Text {
     }
 
     /// The error of a line in which this is wrong.
-    pub(super) fn damaged(&self, why: String) -> ReadError {
+    pub fn damaged(&self, why: String) -> ReadError {
         ReadError::Damaged { line: self.number, why }
     }
 }
 
 /// The lines of an input.
-pub(super) struct Lines<R> {
+pub struct BoundedLines<R> {
     input: R,
     number: usize,
 }
 
-impl<R: BufRead> Lines<R> {
-    pub(super) fn new(input: R) -> Self {
+impl<R: BufRead> BoundedLines<R> {
+    /// Reads lines from `input`.
+    pub fn new(input: R) -> Self {
         Self { input, number: 0 }
     }
 
     /// The next line; `None` after the last.
-    pub(super) fn next(&mut self) -> Result<Option<Text>, ReadError> {
+    pub fn next(&mut self) -> Result<Option<BoundedLine>, ReadError> {
         let mut bytes = Vec::new();
         let mut limited = (&mut self.input).take(LINE_MAX + 1);
         if limited.read_until(b'\n', &mut bytes)? == 0 {
@@ -61,6 +62,6 @@ impl<R: BufRead> Lines<R> {
             let why = format!("longer than {} MiB", LINE_MAX >> 20);
             return Err(ReadError::Damaged { line: self.number, why });
         }
-        Ok(Some(Text { number: self.number, bytes, has_end }))
+        Ok(Some(BoundedLine { number: self.number, bytes, has_end }))
     }
 }

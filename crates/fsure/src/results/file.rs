@@ -3,7 +3,7 @@
 
 use std::io::{self, BufRead, Write};
 
-use super::bounded_lines::Lines;
+use super::bounded_lines::BoundedLines;
 use super::{Header, ResultLine, Summary, VERSION};
 
 /// A result as it was stored.
@@ -55,16 +55,16 @@ pub enum ReadError {
 /// Reads a result. A last line that is not whole is what a kill leaves, and no
 /// error; types of lines that this version does not know are passed over.
 pub fn read(input: impl BufRead) -> Result<StoredResult, ReadError> {
-    let mut lines = Lines::new(input);
+    let mut lines = BoundedLines::new(input);
     let first = lines.next()?.ok_or(ReadError::Empty)?;
     let first = first.parse().ok().flatten().ok_or(ReadError::NotAResult)?;
     read_on(first, lines)
 }
 
 /// Reads the rest of a result of which this is the first line.
-pub(super) fn read_on(
+pub fn read_on(
     first: serde_json::Value,
-    mut rest: Lines<impl BufRead>,
+    mut rest: BoundedLines<impl BufRead>,
 ) -> Result<StoredResult, ReadError> {
     let header = header(first)?;
     let (mut lines, mut summary) = (Vec::new(), None);

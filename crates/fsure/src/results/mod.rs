@@ -9,55 +9,37 @@
 //! What `verify` and its relatives print is read here, too, for the page that
 //! shows it; `report::json` writes it.
 
+mod any_result;
 mod bounded_lines;
 mod crash;
 mod file;
 mod flush;
-mod listener;
 mod machine;
+mod monitor;
 mod speed;
 #[cfg(test)]
 mod tests;
 mod verify_output;
 
-use std::io::BufRead;
 use std::path::Path;
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use serde::{Deserialize, Serialize};
 
+pub use any_result::{Content, read_any};
+pub use bounded_lines::BoundedLines;
 pub use crash::{
     Call, ContentSeen, CrashCell, CrashLine, CrashSummary, CutMade, CutState, DriveTried,
     FlushAfterError, MissingSync,
 };
-pub use file::{ReadError, ResultWriter, StoredResult, read};
+pub use file::{ReadError, ResultWriter, StoredResult, read, read_on};
 pub use flush::{Claim, Curve, Layer, Method, Point, Profile};
-pub use listener::{Listener, Step};
 pub use machine::{Machine, Noise};
+pub use monitor::MeasurementMonitor;
 pub use speed::{Eviction, Limit, NotRun, Rung, Series};
 pub use verify_output::{
     Age, Bar, Failure, FindingRow, Oldest, Reason, Stat, Totals, VerifyOutput,
 };
-
-/// Content of a file of results.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Content {
-    /// Result of `speed` or `flush`.
-    Measured(Box<StoredResult>),
-    /// Result of `verify`, `update`, `scrub` or `status`.
-    Checked(Box<VerifyOutput>),
-}
-
-/// Reads whatever a file of results holds; its first line says what that is.
-pub fn read_any(input: impl BufRead) -> Result<Content, ReadError> {
-    let mut lines = bounded_lines::Lines::new(input);
-    let first = lines.next()?.ok_or(ReadError::Empty)?;
-    let first: serde_json::Value = first.parse().ok().flatten().ok_or(ReadError::NotAResult)?;
-    if first["type"] == "result" {
-        return file::read_on(first, lines).map(|stored| Content::Measured(Box::new(stored)));
-    }
-    verify_output::read_on(first, lines).map(|found| Content::Checked(Box::new(found)))
-}
 
 /// The version of the format. It grows when a line changes its meaning; a
 /// reader passes over types of lines and fields that it does not know.

@@ -8,8 +8,7 @@ use std::io::BufRead;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::ReadError;
-use super::bounded_lines::Lines;
+use super::{BoundedLines, ReadError};
 use crate::model::Verdict;
 
 /// Findings that are kept. A table of more is nothing that a person reads.
@@ -316,7 +315,7 @@ impl WorstFindings {
 /// Reads the rest of a report of which this is the first line.
 pub(super) fn read_on(
     first: Value,
-    mut rest: Lines<impl BufRead>,
+    mut rest: BoundedLines<impl BufRead>,
 ) -> Result<VerifyOutput, ReadError> {
     let first = serde_json::from_value(first).map_err(|_| ReadError::NotAResult)?;
     if matches!(first, Row::Unknown) {
@@ -335,7 +334,7 @@ pub(super) fn read_on(
 
 /// Names the command of a report that does not begin as one that is shown, from
 /// the lines that say it.
-fn whose(mut rest: Lines<impl BufRead>) -> ReadError {
+fn whose(mut rest: BoundedLines<impl BufRead>) -> ReadError {
     while let Ok(Some(text)) = rest.next() {
         let row = text.parse().ok().flatten();
         if let Some(Row::Root(totals) | Row::Summary(totals)) = row

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use super::block_hash::{BLOCK, BlockValue, block_count, merge_blocks};
 use super::file_read::ReadContent;
+use crate::model::block_hash::{BLOCK, BlockValue, block_count, merge_blocks};
 use crate::model::{ByteRange, Evidence, Record, merge_ranges, push_range};
 
 /// The result of comparing a content with its record.

@@ -10,13 +10,13 @@ use fsure_os::Stat;
 use fsure_os::folder::{is_denied, is_gone, is_other_kind, is_out_of_means};
 use fsure_os::read::OpenFile;
 
-use super::block_hash::{
-    BLOCK, BlockValue, SequentialDigests, block_count, block_value, merge_blocks,
-};
 use super::range_read::{RangeRead, RangeReport, ReadAbort};
 use super::reader_context::{ReaderContext, ReaderShared};
 use super::segments::Segments;
 use crate::catalog::UnfinishedBlocks;
+use crate::model::block_hash::{
+    BLOCK, BlockValue, SequentialDigests, block_count, block_value, merge_blocks,
+};
 use crate::model::{Algorithm, AlgorithmSet, ByteRange, Digests, RelPath, merge_ranges, units};
 
 /// Bytes of holes up to which a file is read. Every digest takes all of its

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use fsure_os::device::DeviceClass;
 use fsure_os::ring::RING_READS_MAX;
 
-use crate::model::units;
+use crate::model::{DeviceReaders, units};
 
-use super::block_hash::BLOCK;
 use super::range_read::CHUNK;
+use crate::model::block_hash::BLOCK;
 
 /// Settings for the load that reading puts on the storage.
 #[derive(Clone, Debug)]
@@ -70,17 +70,7 @@ impl IoOptions {
     /// Returns the share of a device of that class. `open_files` is the number
     /// of files that may be open, which several devices share.
     pub(crate) fn share(&self, class: DeviceClass, open_files: usize) -> DeviceLimits {
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let (threads, heads) = match class {
-            // Measured with direct reads of small files: 1 thread 1.0 GB/s,
-            // 4: 1.0, 8: 1.26, 16: 1.29; more only costs memory.
-            DeviceClass::Solid => ((2 * cores).clamp(8, 16), usize::MAX),
-            // Two readers on one disk with heads are slower than one; the others
-            // hash what is in memory.
-            DeviceClass::Rotational(disks) => (cores.clamp(disks + 1, 16.max(disks + 1)), disks),
-            // Each file costs several waits for the other side.
-            DeviceClass::Remote => (32, usize::MAX),
-        };
+        let DeviceReaders { threads, heads, cores } = DeviceReaders::of(class);
         let threads = self.threads.unwrap_or(threads).clamp(1, THREADS_MAX);
         let batch_max = (open_files / 4 / threads).clamp(1, DEPTH_MAX);
         DeviceLimits {

@@ -12,8 +12,8 @@ use super::Purpose;
 use super::result_recorder::{PathResult, ResultRecorder};
 use crate::catalog::{Row, StoredMetadata};
 use crate::model::{
-    EntryKind, Metadata, MetadataChange, MetadataField, MetadataFields, MetadataValue, Monitor,
-    RecordedValue, RelPath, Result, Verdict,
+    EntryKind, Metadata, MetadataChange, MetadataField, MetadataFields, MetadataValue,
+    RecordedValue, RelPath, Result, ScanMonitor, Verdict,
 };
 
 /// Prefix of the attributes of fsure itself, which belong to the record.
@@ -22,7 +22,7 @@ const OWN: &[u8] = b"user.fsure.";
 const TRUSTED: &[u8] = b"trusted.";
 
 /// Warns of attributes that the user of this process cannot see.
-pub(super) fn warn_unreadable_xattrs(aspects: MetadataFields, monitor: &dyn Monitor) {
+pub(super) fn warn_unreadable_xattrs(aspects: MetadataFields, monitor: &dyn ScanMonitor) {
     if aspects.contains(MetadataField::Xattr) && !sees_trusted() {
         monitor.warn(
             "attributes of the namespace 'trusted' are shown to root only: they are neither \

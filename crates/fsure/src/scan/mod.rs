@@ -5,7 +5,6 @@
 //! One thread decides (this file and its neighbours `handle_read_outcome` and `ledger`); the
 //! readers (`pool`, `worker`, `reader`, `span`) read and hash and decide nothing.
 
-pub mod block_hash;
 mod case_alias;
 mod commits;
 mod compare_blocks;
@@ -58,7 +57,7 @@ use fsure_os::read::ReadMode;
 
 use crate::catalog::{Catalog, Claims};
 use crate::model::{
-    Clock, MetadataFields, Monitor, Offline, Outcome, Progress, RelPath, Result, StopReason,
+    Clock, MetadataFields, Offline, Outcome, Progress, RelPath, Result, ScanMonitor, StopReason,
 };
 use crate::tree::{Walk, WalkOptions};
 pub use compare_blocks::are_proven;
@@ -168,7 +167,7 @@ const TAKEN_AT_ONCE: usize = 64;
 /// An error is what ends the run without a result: a pattern that makes no
 /// sense, a catalog that cannot be read. Whatever is wrong with the data, and
 /// a catalog that cannot be written, is in the outcome.
-pub fn scan(plan: &ScanPlan, catalog: &mut Catalog, monitor: &dyn Monitor) -> Result<Outcome> {
+pub fn scan(plan: &ScanPlan, catalog: &mut Catalog, monitor: &dyn ScanMonitor) -> Result<Outcome> {
     let started = Instant::now();
     metadata::warn_unreadable_xattrs(plan.meta, monitor);
     let meter = Arc::new(ReadCounters::default());
@@ -263,7 +262,7 @@ struct ScanDriver<'a> {
     plan: &'a ScanPlan,
     meter: &'a ReadCounters,
     estimate: &'a Estimate,
-    monitor: &'a dyn Monitor,
+    monitor: &'a dyn ScanMonitor,
     told: Instant,
 }
 

@@ -4,7 +4,6 @@
 
 use std::time::Duration;
 
-use super::block_hash::{BLOCK, BlockValue, block_count};
 use super::compare_blocks::{Comparison, are_proven};
 use super::evaluator::{Evaluator, PendingRead};
 use super::file_read::ReadContent;
@@ -12,6 +11,7 @@ use super::result_recorder::PathResult;
 use crate::catalog::{
     DueFile, RecheckPriority, Row, StoredRow, UnfinishedBlocks, VerifiedRange, add_part,
 };
+use crate::model::block_hash::{BLOCK, BlockValue, block_count};
 use crate::model::{
     Algorithm, AlgorithmSet, Entry, Evidence, Record, RelPath, Result, ScrubSummary, Verdict,
 };

@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use fsure_os::read::OpenFile;
 
-use super::block_hash::BLOCK;
 use super::reader_context::ReaderContext;
+use crate::model::block_hash::BLOCK;
 use crate::model::{ByteRange, push_range};
 
 /// Bytes asked for at once: what saturates a fast disk with one request in

@@ -11,12 +11,12 @@ use fsure_os::opener::Opener;
 use fsure_os::read::ReadMode;
 use fsure_os::ring::Ring;
 
-use super::block_hash::BLOCK;
 use super::device_queue::DeviceQueue;
 use super::io_options::RateLimiter;
 use super::range_read::{CHUNK, ReadAbort};
 use super::scrub_budget::Deadline;
 use super::watchdog::Heartbeat;
+use crate::model::block_hash::BLOCK;
 use crate::model::{BytesByReadMode, Clock};
 
 /// The counters of all readers, and the flag that stops them.

@@ -5,7 +5,6 @@
 
 use std::rc::Rc;
 
-use super::block_hash::BlockValue;
 use super::compare_blocks::{Comparison, FirstRead};
 use super::entry_builder::granularity_ns;
 use super::evaluator::{Evaluator, PendingRead};
@@ -13,6 +12,7 @@ use super::file_read::ReadContent;
 use super::known_damage::known_damage;
 use super::result_recorder::{PathResult, ResultRecorder};
 use crate::catalog::{RedatedFiles, StoredRow};
+use crate::model::block_hash::BlockValue;
 use crate::model::{DateRules, Entry, EntryKind, Result, Verdict};
 
 /// Memory for edits whose verdict waits for the end of the run. Beyond it what

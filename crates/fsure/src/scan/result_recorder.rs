@@ -8,7 +8,6 @@ use std::time::Instant;
 
 use fsure_os::folder::is_denied;
 
-use super::block_hash::BlockValue;
 use super::file_read::ReadContent;
 use super::known_damage::known_damage;
 use super::progress_estimate::judges_all;
@@ -16,10 +15,11 @@ use super::redated::{NewDates, RedatedCount};
 use super::update_rules::CatalogChange;
 use super::{AbortReason, Purpose, ScanPlan};
 use crate::catalog::{Catalog, Claims, Row, StoredRow};
+use crate::model::block_hash::BlockValue;
 use crate::model::{
     Basis, ByteRange, Changes, Entry, EntryKind, Error, Finding, KnownDamage, MetadataChange,
-    Monitor, NameMismatch, Offline, Outcome, Record, RecordedValue, RelPath, Result, StopReason,
-    Verdict, is_in_the_future,
+    NameMismatch, Offline, Outcome, Record, RecordedValue, RelPath, Result, ScanMonitor,
+    StopReason, Verdict, is_in_the_future,
 };
 
 /// A path with its verdict and all that led to it.
@@ -126,7 +126,7 @@ impl PathResult {
 pub(super) struct ResultRecorder<'a> {
     pub(super) plan: &'a ScanPlan,
     pub(super) catalog: &'a mut Catalog,
-    pub(super) monitor: &'a dyn Monitor,
+    pub(super) monitor: &'a dyn ScanMonitor,
     pub(super) outcome: Outcome,
     pub(super) started_ns: i64,
     pub(super) now_s: i64,
@@ -178,7 +178,7 @@ impl<'a> ResultRecorder<'a> {
     pub(super) fn new(
         plan: &'a ScanPlan,
         catalog: &'a mut Catalog,
-        monitor: &'a dyn Monitor,
+        monitor: &'a dyn ScanMonitor,
     ) -> Self {
         let started_ns = plan.clock.now_ns();
         Self {

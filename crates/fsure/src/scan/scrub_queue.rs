@@ -5,13 +5,13 @@
 use std::collections::VecDeque;
 use std::task::Poll;
 
-use super::block_hash::BLOCK;
 use super::evaluator::Evaluator;
 use super::merge::MergedPath;
 use super::partial_read::PARTS_MIN;
 use super::stat_thread::{DueStat, StatThread};
 use super::{Budget, ScanPlan, ScrubRules};
 use crate::catalog::{DueFile, StoredRow};
+use crate::model::block_hash::BLOCK;
 use crate::model::{RelPath, Result, ScrubSummary};
 
 /// Files and bytes that are chosen at once: enough for an order of the disk

@@ -4,9 +4,9 @@
 
 use std::ops::Range;
 
-use super::block_hash::{BLOCK, BlockValue, SequentialDigests, block_count};
 use super::file_read::ReadRequest;
 use crate::catalog::UnfinishedBlocks;
+use crate::model::block_hash::{BLOCK, BlockValue, SequentialDigests, block_count};
 use crate::model::push_range;
 
 /// Bytes of a large file that one reader takes at once: long enough for

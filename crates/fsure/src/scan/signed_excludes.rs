@@ -2,8 +2,8 @@
 //! what they were signed for: one that is another file for a moment, or there
 //! for a moment only, would hide names.
 
-use super::block_hash::SequentialDigests;
 use super::result_recorder::{PathResult, ResultRecorder};
+use crate::model::block_hash::SequentialDigests;
 use crate::model::{Algorithm, Digests, RelPath, Verdict};
 
 impl ResultRecorder<'_> {

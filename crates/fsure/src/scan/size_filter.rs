@@ -9,7 +9,7 @@ use fsure_os::Kind;
 use fsure_os::folder::Root;
 use fsure_os::place::LocateFiles;
 
-use crate::model::{Error, Monitor, Result};
+use crate::model::{Error, Result, ScanMonitor};
 use crate::tree::{Walk, WalkEvent, WalkOptions};
 
 const PLACE_BITS: u32 = 25;
@@ -23,7 +23,7 @@ pub struct SizeFilter {
 
 impl SizeFilter {
     /// Collects the sizes of all files of a walk.
-    pub fn of(root: &Arc<Root>, walk: &WalkOptions, monitor: &dyn Monitor) -> Result<Self> {
+    pub fn of(root: &Arc<Root>, walk: &WalkOptions, monitor: &dyn ScanMonitor) -> Result<Self> {
         let mut options = walk.clone();
         options.borders.places = LocateFiles::No;
         let mut sizes = Self::none();

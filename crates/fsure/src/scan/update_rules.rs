@@ -1,10 +1,10 @@
 //! The rules of `update` for one finding that may be recorded: what the
 //! catalog is to hold afterwards.
 
-use super::block_hash::BlockValue;
 use super::file_read::ReadContent;
 use super::result_recorder::{PathResult, ResultRecorder, seconds};
 use crate::catalog::{Row, StoredRow};
+use crate::model::block_hash::BlockValue;
 use crate::model::{Entry, EntryKind, Record, Verdict};
 
 /// A change to the catalog.

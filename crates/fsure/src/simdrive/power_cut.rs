@@ -3,11 +3,10 @@
 
 use std::str::FromStr;
 
+use super::Image;
 use super::pending_writes::{Change, PendingWrites};
-use super::{Image, Random};
-
-/// Bytes that a drive writes atomically.
-pub const SECTOR: usize = 512;
+use crate::model::Random;
+use crate::model::units::SECTOR_BYTES;
 
 /// Selection of the pending writes that survive a cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +76,7 @@ impl CutVariant {
 
 /// Leaves each sector of a change to chance.
 fn tear(change: &Change, medium: &mut Image, random: &mut Random) {
-    let sector = SECTOR as u64;
+    let sector = SECTOR_BYTES as u64;
     let end = change.offset + change.length();
     let mut from = change.offset;
     while from < end {

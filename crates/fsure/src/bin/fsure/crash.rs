@@ -10,7 +10,9 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Args, ValueEnum};
 use fsure::job::workload::{WORKLOADS, Workload};
-use fsure::job::{AccessMode, CrashListener, CrashOptions, MatrixOptions, crash, fail_a_write};
+use fsure::job::{
+    AccessMode, CrashMonitor, CrashOptions, CrashWorkload, MatrixOptions, crash, fail_a_write,
+};
 use fsure::model::{Clock, Error, ExitCode, IoContext as _, Monitor, Result, units};
 use fsure::report::crash as report;
 use fsure::results::CrashLine;
@@ -249,7 +251,7 @@ impl CrashArgs {
             clock: Clock::default(),
         };
         Ok(match self.workload.first().filter(|_| !self.matrix) {
-            Some(workload) => options.with_workload(workload),
+            Some(workload) => options.with_workload(workload.name),
             None => options,
         })
     }
@@ -280,12 +282,20 @@ impl CrashArgs {
     }
 
     fn matrix(&self, each: CrashOptions) -> MatrixOptions {
-        let all = || WORKLOADS.iter().collect();
-        let workloads = if self.workload.is_empty() { all() } else { self.workload.clone() };
+        let all = || WORKLOADS.iter().map(dynamic).collect();
+        let workloads = if self.workload.is_empty() {
+            all()
+        } else {
+            self.workload.iter().copied().map(dynamic).collect()
+        };
         let systems = if self.fs.is_empty() { &MATRIX_SYSTEMS[..] } else { &self.fs };
         let fronts = systems.iter().map(|system| system.front("")).collect();
         MatrixOptions { workloads, fronts, each }
     }
+}
+
+fn dynamic(workload: &'static Workload) -> &'static dyn CrashWorkload {
+    workload
 }
 
 fn no_file_system() -> Error {
@@ -349,7 +359,7 @@ impl Monitor for Telling<'_> {
     }
 }
 
-impl CrashListener for Telling<'_> {
+impl CrashMonitor for Telling<'_> {
     fn told(&self, line: &CrashLine) {
         if self.json {
             self.screen.print_now(&line.to_json());

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use fsure::job::workload::workload;
-use fsure::job::{CrashListener, MatrixOptions, matrix};
+use fsure::job::{CrashMonitor, CrashWorkload as _, MatrixOptions, matrix};
 use fsure::model::{ExitCode, Monitor, Result};
 use fsure::report::matrix as report;
 use fsure::results::{CrashCell, CrashLine};
@@ -72,7 +72,7 @@ impl Monitor for Filling<'_> {
     }
 }
 
-impl CrashListener for Filling<'_> {
+impl CrashMonitor for Filling<'_> {
     fn told(&self, line: &CrashLine) {
         match line {
             _ if self.json => self.screen.print_now(&line.to_json()),

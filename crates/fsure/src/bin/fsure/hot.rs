@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use fsure::job::{Hot, HotOptions, hot};
 use fsure::model::{ExitCode, Monitor, Result, units};
+use fsure::model::{Step, StepMonitor};
 use fsure::report::hot as report;
-use fsure::results::{Listener, Step};
 use fsure_os::tracing;
 
 use super::OutputArgs;
@@ -159,7 +159,7 @@ impl Monitor for Watching<'_> {
     }
 }
 
-impl Listener for Watching<'_> {
+impl StepMonitor for Watching<'_> {
     fn under_way(&self, step: &Step<'_>) {
         if let Some(live) = &self.live {
             live.say(step_line(step.what, step.share));

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fsure::job::open_output;
-use fsure::model::{ExitCode, IoContext as _, Monitor, Result};
-use fsure::results::{Listener, ResultLine, ResultWriter, Step};
+use fsure::model::{ExitCode, IoContext as _, Monitor, Result, Step, StepMonitor};
+use fsure::results::{MeasurementMonitor, ResultLine, ResultWriter};
 use fsure_os::output::Destination;
 
 use super::screen::progress::step_line;
@@ -93,7 +93,15 @@ impl Monitor for Measuring<'_> {
     }
 }
 
-impl Listener for Measuring<'_> {
+impl StepMonitor for Measuring<'_> {
+    fn under_way(&self, step: &Step<'_>) {
+        if let Some(live) = &self.live {
+            live.say(step_line(step.what, step.share));
+        }
+    }
+}
+
+impl MeasurementMonitor for Measuring<'_> {
     fn measured(&self, line: &ResultLine) {
         if self.prints_lines {
             self.screen.print_now(&line.to_json());
@@ -106,11 +114,5 @@ impl Listener for Measuring<'_> {
             self.screen.warn(&format!("the result is no longer saved: {error}"));
         }
         kept.lines.push(line.clone());
-    }
-
-    fn under_way(&self, step: &Step<'_>) {
-        if let Some(live) = &self.live {
-            live.say(step_line(step.what, step.share));
-        }
     }
 }

@@ -9,7 +9,7 @@ use fsure::model::{Clock, Error, ExitCode, Monitor, Result, units};
 use fsure::powercut::{
     self as cut, CheckOptions, Pattern, Secret, Way, WitnessOptions, WriteOptions,
 };
-use fsure::powercut::{Listener, Message};
+use fsure::powercut::{Message, PowercutMonitor};
 use fsure::report::{powercut as report, safe};
 
 use super::screen::{Live, Screen};
@@ -235,7 +235,7 @@ impl Monitor for Telling<'_> {
     }
 }
 
-impl Listener for Telling<'_> {
+impl PowercutMonitor for Telling<'_> {
     fn told(&self, line: &Message) {
         if self.json {
             return self.screen.print_now(&line.to_json());

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use clap::{Args, ValueEnum};
 use fsure::catalog::{RootLocation, locate, locate_folder};
 use fsure::job::{Options, UserConfig, age, nested_place, unless_reader_left, write_output};
-use fsure::model::{Clock, Error, ExitCode, IoContext as _, Monitor, Outcome, Result};
+use fsure::model::{Clock, Error, ExitCode, IoContext as _, Outcome, Result, ScanMonitor};
 use fsure::report::last_word::{self, RootEnd};
 use fsure::report::metrics::{RootMetrics, metrics};
 use fsure::report::{RootPaths, json, text};
@@ -154,7 +154,8 @@ impl MetricsArgs {
 
 /// The work of a command on one root; its second argument is the number of roots that
 /// the disk still has to serve.
-pub(crate) type Job<'a> = dyn Fn(&RootLocation, usize, &dyn Monitor) -> Result<Outcome> + Sync + 'a;
+pub(crate) type Job<'a> =
+    dyn Fn(&RootLocation, usize, &dyn ScanMonitor) -> Result<Outcome> + Sync + 'a;
 
 /// The roots that are done, each with the order it was asked for in.
 struct Done {
@@ -267,7 +268,7 @@ impl RootRunner<'_> {
         place: &RootLocation,
         root: &str,
         result: &Result<Outcome>,
-        monitor: &dyn Monitor,
+        monitor: &dyn ScanMonitor,
     ) -> Option<RootMetrics> {
         self.metrics.metrics.as_ref()?;
         let code = match result {

@@ -315,7 +315,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fsure::model::{EntryKind, Monitor as _, Progress, RelPath};
+    use fsure::model::{EntryKind, Monitor as _, Progress, RelPath, ScanMonitor as _};
 
     const PLAIN: Settings = Settings {
         json: false,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use fsure::catalog::RootLocation;
 use fsure::job::{ScrubOptions, scrub};
-use fsure::model::{ExitCode, Monitor, Verdict, units};
+use fsure::model::{ExitCode, ScanMonitor, Verdict, units};
 use fsure::scan::Budget;
 use fsure_os::device::Device;
 use fsure_os::folder::Root;
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &ScrubArgs, output: &OutputArgs) -> ExitCode {
             return error.exit_code();
         }
     };
-    let job = |place: &RootLocation, roots: usize, monitor: &dyn Monitor| {
+    let job = |place: &RootLocation, roots: usize, monitor: &dyn ScanMonitor| {
         let budget = match args.budget.unwrap_or(Budget::All) {
             Budget::Time(time) => Budget::Time(time.saturating_sub(began.elapsed())),
             other => other,

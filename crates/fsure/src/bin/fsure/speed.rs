@@ -2,13 +2,15 @@
 
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use fsure::job::{Data, SpeedOptions, compare_speed, speed};
+use fsure::job::{Data, SpeedOptions, Verifier, compare_speed, speed};
 use fsure::model::{Clock, Error, ExitCode, IoContext as _, Result, units};
 use fsure::report::speed as report;
 use fsure::results::{self, StoredResult};
+use fsure::verify_rung::OwnVerifier;
 
 use super::OutputArgs;
 use super::measurement_screen::Measuring;
@@ -132,7 +134,8 @@ fn measure(args: &SpeedArgs, output: &OutputArgs, screen: &Screen) -> Result<Exi
     };
     let measuring = Measuring::begin(screen, output.json, args.save.as_deref())?;
     let prints_lines = measuring.prints_lines;
-    let ended = speed(&options, &measuring);
+    let verifier: Arc<dyn Verifier> = Arc::new(OwnVerifier);
+    let ended = speed(&options, &verifier, &measuring);
     let code = ended.as_ref().map_or_else(fsure::model::Error::exit_code, |code| *code);
     let (lines, code) = measuring.end(code);
     if !prints_lines {

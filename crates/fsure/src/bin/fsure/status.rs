@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use clap::Args;
 use fsure::catalog::RootLocation;
 use fsure::job::{age, nested_place, status};
-use fsure::model::{AgeHistogram, Clock, ExitCode, Monitor, Verdict};
+use fsure::model::{AgeHistogram, Clock, ExitCode, ScanMonitor, Verdict};
 use fsure::report::age as report;
 use fsure::report::last_word::RootEnd;
 use fsure::scan::IoOptions;
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &StatusArgs, output: &OutputArgs) -> ExitCode {
             return error.exit_code();
         }
     };
-    let job = |place: &RootLocation, _, monitor: &dyn Monitor| status(place, &options, monitor);
+    let job = |place: &RootLocation, _, monitor: &dyn ScanMonitor| status(place, &options, monitor);
     let (command, metrics) = ("status", &MetricsArgs::NONE);
     let run =
         RootRunner { command, args: &args.roots, output, screen: &screen, job: &job, metrics };

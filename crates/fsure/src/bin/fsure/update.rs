@@ -7,8 +7,8 @@ use clap::Args;
 use fsure::catalog::RootLocation;
 use fsure::job::{UpdateOptions, update};
 use fsure::model::{
-    Algorithm, AlgorithmSet, Error, ExitCode, MetadataField, MetadataFields, Monitor, RelPath,
-    Result, SidecarKind, Verdict, units,
+    Algorithm, AlgorithmSet, Error, ExitCode, MetadataField, MetadataFields, RelPath, Result,
+    ScanMonitor, SidecarKind, Verdict, units,
 };
 use fsure::scan::Accept;
 use fsure_os::path::resolve;
@@ -98,7 +98,7 @@ const HIDDEN: &[Verdict] = &[Verdict::New, Verdict::Ignored];
 pub(crate) fn run(args: &UpdateArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(args.roots.all, HIDDEN);
     let roots = args.roots.or_those_that_hold(&args.accept);
-    let job = |place: &RootLocation, _, monitor: &dyn Monitor| {
+    let job = |place: &RootLocation, _, monitor: &dyn ScanMonitor| {
         let options = UpdateOptions {
             common: args.roots.options(args.effort.effort(&output.user), &output.user),
             first_digests: output.user.digests,

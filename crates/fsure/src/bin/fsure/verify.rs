@@ -6,7 +6,7 @@ use clap::Args;
 use fsure::catalog::RootLocation;
 use fsure::job::{Options, verify, verify_against};
 use fsure::manifest::{ManifestFormat, Source};
-use fsure::model::{ExitCode, Monitor, Verdict};
+use fsure::model::{ExitCode, ScanMonitor, Verdict};
 
 use super::OutputArgs;
 use super::export::any_format;
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &VerifyArgs, output: &OutputArgs) -> ExitCode {
             return error.exit_code();
         }
     };
-    let job = |place: &RootLocation, _, monitor: &dyn Monitor| verify(place, &options, monitor);
+    let job = |place: &RootLocation, _, monitor: &dyn ScanMonitor| verify(place, &options, monitor);
     let run = RootRunner {
         command: "verify",
         args: &args.roots,
@@ -81,7 +81,7 @@ fn against(
             return error.exit_code();
         }
     };
-    let job = |place: &RootLocation, _, monitor: &dyn Monitor| {
+    let job = |place: &RootLocation, _, monitor: &dyn ScanMonitor| {
         verify_against(place, &source, options, monitor)
     };
     let roots = args.roots.of_folders();

@@ -10,9 +10,10 @@ use fsure_os::loop_device::{LoopError, Reliance};
 use fsure_os::stand::{self, FileSystem, LoopMount, MountArea, MountError};
 
 use crate::crash::{LiveDrive, LiveFolder, MountedFolder};
+use crate::model::Random;
 use crate::model::{Error, Result};
 use crate::simdrive::files::{FileDrive, Mode, Origin};
-use crate::simdrive::{Behavior, CutVariant, History, Image, Latency, Random, Traits};
+use crate::simdrive::{Behavior, CutVariant, History, Image, Latency, Traits};
 
 /// Form in which a program sees the simulated drive.
 #[derive(Clone, Debug, PartialEq, Eq)]

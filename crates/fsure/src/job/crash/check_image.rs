@@ -8,8 +8,9 @@ use fsure_os::loop_device::Reliance;
 use fsure_os::stand::{MountArea, MountError};
 
 use super::backend::{DriveConfig, Mounted, OfflineDrive};
+use super::crash::undisturbed;
 use super::program::{Command, Program, locked};
-use super::{CrashListener, CrashOptions, undisturbed};
+use super::{CrashMonitor, CrashOptions};
 use crate::model::{Error, Monitor, Result};
 use crate::results::CutState;
 
@@ -54,7 +55,7 @@ pub(super) fn examine(
     site: &Arc<MountArea>,
     left: &OfflineDrive,
     acked: u64,
-    listener: &dyn CrashListener,
+    listener: &dyn CrashMonitor,
 ) -> Result<Found> {
     undisturbed(listener, "a check", || {
         let mounted = match mount(options, site, left) {

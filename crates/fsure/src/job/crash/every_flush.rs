@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use super::backend::OfflineDrive;
 use super::check_image::examine;
+use super::crash::{twin_found_no_loss, undisturbed};
 use super::program::PROGRAM_POLL_INTERVAL;
 use super::run::{REMEMBERING, Run};
-use super::{twin_found_no_loss, undisturbed};
 use crate::model::{Error, IoContext as _, Result};
 use crate::results::{CrashLine, CutMade};
 use crate::simdrive::{Behavior, Boundary, History};

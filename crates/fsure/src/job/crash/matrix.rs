@@ -7,8 +7,7 @@
 use std::ffi::OsString;
 use std::sync::{Mutex, PoisonError};
 
-use super::{AccessMode, CrashListener, CrashOptions, crash};
-use crate::job::workload::{Expect, Workload};
+use super::{AccessMode, CrashMonitor, CrashOptions, CrashWorkload, Expect, crash};
 use crate::model::{ExitCode, Monitor, Result};
 use crate::results::{CrashCell, CrashLine, CrashSummary, DriveTried};
 use crate::simdrive::Behavior;
@@ -17,7 +16,7 @@ use crate::simdrive::Behavior;
 #[derive(Clone, Debug)]
 pub struct MatrixOptions {
     /// Workloads, which are the rows.
-    pub workloads: Vec<&'static Workload>,
+    pub workloads: Vec<&'static dyn CrashWorkload>,
     /// File systems on which each workload runs.
     pub fronts: Vec<AccessMode>,
     /// Options with which each cell is filled; their drives are the columns.
@@ -27,20 +26,20 @@ pub struct MatrixOptions {
 impl CrashOptions {
     /// Returns the options with the program of a built-in workload, and its check.
     #[must_use]
-    pub fn with_workload(self, workload: &Workload) -> Self {
+    pub fn with_workload(self, name: &str) -> Self {
         let words = |words: &[&str]| {
             let words = words.iter().map(OsString::from);
             std::iter::once(self.program.clone().into()).chain(words).collect()
         };
-        let command = words(&["workload", "run", workload.name, "."]);
-        let check = words(&["workload", "check", workload.name, "."]);
-        Self { workload: Some(workload.name.to_owned()), command, check, ..self }
+        let command = words(&["workload", "run", name, "."]);
+        let check = words(&["workload", "check", name, "."]);
+        Self { workload: Some(name.to_owned()), command, check, ..self }
     }
 }
 
 /// Fills the table, and reports each cell when it is full. If the run is asked to end,
 /// the cells that are full by then are the result.
-pub fn matrix(options: &MatrixOptions, listener: &dyn CrashListener) -> Result<ExitCode> {
+pub fn matrix(options: &MatrixOptions, listener: &dyn CrashMonitor) -> Result<ExitCode> {
     let began = options.each.clock.watch();
     let rows: Vec<_> = options
         .workloads
@@ -57,14 +56,14 @@ pub fn matrix(options: &MatrixOptions, listener: &dyn CrashListener) -> Result<E
     for (place, (workload, front)) in rows.iter().enumerate() {
         let each = CrashOptions { front: (*front).clone(), ..options.each.clone() };
         let row = Row {
-            workload,
+            workload: *workload,
             drives: &options.each.drives,
             listener,
             from: place as f64 / rows.len() as f64,
             width: 1.0 / rows.len() as f64,
             cells: Mutex::default(),
         };
-        let crashed = crash(&each.with_workload(workload), &row)?;
+        let crashed = crash(&each.with_workload(workload.name()), &row)?;
         let one = &crashed.summary;
         made += one.cuts_per_minute * one.seconds / 60.0;
         summary.cuts += one.cuts;
@@ -101,9 +100,9 @@ fn code(summary: &CrashSummary) -> ExitCode {
 /// One workload on one file system: it listens to the run, and reports the drives as
 /// cells.
 struct Row<'a> {
-    workload: &'static Workload,
+    workload: &'static dyn CrashWorkload,
     drives: &'a [Behavior],
-    listener: &'a dyn CrashListener,
+    listener: &'a dyn CrashMonitor,
     from: f64,
     width: f64,
     cells: Mutex<Vec<CrashCell>>,
@@ -113,7 +112,7 @@ impl Row<'_> {
     fn cell(&self, tried: &DriveTried, drive: Behavior) -> CrashCell {
         let expected = self.workload.expect(drive, &tried.fs);
         CrashCell {
-            workload: self.workload.name.to_owned(),
+            workload: self.workload.name().to_owned(),
             expected: expected.to_string(),
             as_expected: is_as_expected(expected, tried),
             tried: tried.clone(),
@@ -149,7 +148,7 @@ impl Monitor for Row<'_> {
     }
 }
 
-impl CrashListener for Row<'_> {
+impl CrashMonitor for Row<'_> {
     fn told(&self, line: &CrashLine) {
         let mut cells = self.cells.lock().unwrap_or_else(PoisonError::into_inner);
         match line {
@@ -169,7 +168,7 @@ impl CrashListener for Row<'_> {
     }
 
     fn under_way(&self, what: &str, share: f64) {
-        let what = format!("{}: {what}", self.workload.name);
+        let what = format!("{}: {what}", self.workload.name());
         self.listener.under_way(&what, self.from + share * self.width);
     }
 }

@@ -13,11 +13,13 @@ use super::acks::Acknowledged;
 use super::backend::{AccessMode, Drive, DriveConfig, Mounted, OfflineDrive};
 use super::causes::{Known, missing_syncs};
 use super::check_image::examine;
+use super::crash::{told, twin_found_no_loss, undisturbed, unmounted};
 use super::program::{Command, PROGRAM_POLL_INTERVAL, Program};
-use super::{CrashListener, CrashOptions, told, twin_found_no_loss, undisturbed, unmounted};
+use super::{CrashMonitor, CrashOptions};
+use crate::model::Random;
 use crate::model::{Error, IoContext as _, Result};
 use crate::results::{CrashLine, CutMade, CutState};
-use crate::simdrive::{Behavior, CutVariant, Random};
+use crate::simdrive::{Behavior, CutVariant};
 
 /// Timeout for a program's first acknowledgement, after which it is cut without one: a
 /// database may take a while to start.
@@ -44,7 +46,7 @@ pub(super) struct Run<'a> {
     pub(super) site: &'a Arc<MountArea>,
     /// Content of a new drive.
     pub(super) base: &'a OfflineDrive,
-    pub(super) listener: &'a dyn CrashListener,
+    pub(super) listener: &'a dyn CrashMonitor,
     /// Share of the whole run that is done when this part begins, 0 to 1.
     pub(super) from: f64,
 }

@@ -20,11 +20,13 @@ use fsure_os::{path, plain};
 
 use super::backend::{Drive, DriveConfig, Mounted};
 use super::check_image::examine;
+use super::crash::{prepared, site, told, undisturbed, unmounted};
 use super::program::{Command, PROGRAM_POLL_INTERVAL, Program, locked};
-use super::{CrashListener, CrashOptions, prepared, site, told, undisturbed, unmounted};
+use super::{CrashMonitor, CrashOptions};
+use crate::model::Random;
 use crate::model::{Error, ExitCode, IoContext as _, Result};
 use crate::results::{Call, ContentSeen, CrashLine, CrashSummary, CutState, FlushAfterError};
-use crate::simdrive::{CutVariant, Random};
+use crate::simdrive::CutVariant;
 
 const FILE: &str = "file";
 const LENGTH: usize = 4096;
@@ -80,7 +82,7 @@ pub fn ask_again_and_again(folder: &Path, armed: &Path, say: &mut dyn FnMut(&str
 pub fn fail_a_write(
     options: &CrashOptions,
     child: &[OsString],
-    listener: &dyn CrashListener,
+    listener: &dyn CrashMonitor,
 ) -> Result<ExitCode> {
     let began = options.clock.watch();
     let site = site(options)?;
@@ -104,7 +106,7 @@ fn fail(
     options: &CrashOptions,
     child: &[OsString],
     site: &Arc<MountArea>,
-    listener: &dyn CrashListener,
+    listener: &dyn CrashMonitor,
 ) -> Result<FlushAfterError> {
     let text = char::from(OLD_BYTE).to_string().repeat(LENGTH);
     let prepare = format!("printf %s {text} > {FILE} && sync {FILE} .");
@@ -155,7 +157,7 @@ fn said_by(
     options: &CrashOptions,
     child: &[OsString],
     (site, drive): (&MountArea, &Drive),
-    listener: &dyn CrashListener,
+    listener: &dyn CrashMonitor,
 ) -> Result<Said> {
     listener.under_way(&format!("{}: failing a write", options.front.name()), 0.5);
     let armed = site.folder().context("make a folder in", &options.folder)?.join("armed");
@@ -193,7 +195,7 @@ fn after_cut(
     options: &CrashOptions,
     site: &Arc<MountArea>,
     drive: &Drive,
-    listener: &dyn CrashListener,
+    listener: &dyn CrashMonitor,
 ) -> Result<ContentSeen> {
     let left = drive.cut(CutVariant::None, &mut Random::new(options.seed));
     let line = format!("head -c 1 {FILE} | grep -q {} && echo LAST 1", char::from(NEW));

@@ -20,7 +20,7 @@ use crate::model::flush_verdict::{self, FlushFacts, PowerCutHistory};
 use crate::model::{Clock, Error, ExitCode, IoContext as _, Result, units};
 use crate::powercut::{self, Device};
 use crate::results::{
-    Claim, Header, Listener, Machine, Measurement, ResultLine, Summary, Target, VERSION,
+    Claim, Header, Machine, Measurement, MeasurementMonitor, ResultLine, Summary, Target, VERSION,
 };
 pub use profiles::Pattern;
 use workspace::FlushWorkspace;
@@ -79,7 +79,7 @@ pub struct Measured {
 /// If something ends the run early, what was measured until then is reported. Nothing
 /// is left behind, and nothing that is there is written to. Fails if the options make
 /// no sense.
-pub fn flush(options: &FlushOptions, listener: &dyn Listener) -> Result<Measured> {
+pub fn flush(options: &FlushOptions, listener: &dyn MeasurementMonitor) -> Result<Measured> {
     check(options)?;
     let (began, company) = (options.clock.watch(), NoiseMeter::begin());
     let machine = environment::machine();
@@ -121,7 +121,7 @@ struct Rows {
 /// before the first is measured.
 fn each(
     options: &FlushOptions,
-    listener: &dyn Listener,
+    listener: &dyn MeasurementMonitor,
     measured: &mut Measured,
     rows: &mut Rows,
 ) -> Result<()> {

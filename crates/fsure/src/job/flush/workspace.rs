@@ -16,8 +16,8 @@ use fsure_os::volume;
 
 use super::FlushOptions;
 use super::time_slice::{Operation, SliceStats};
-use crate::model::{Error, IoContext as _, Result, units};
-use crate::results::{Listener, NotRun, ResultLine, Step};
+use crate::model::{Error, IoContext as _, Result, Step, units};
+use crate::results::{MeasurementMonitor, NotRun, ResultLine};
 
 /// Turns that each operation has, beside the first, which warms up and is not
 /// counted.
@@ -42,7 +42,7 @@ pub(super) struct FlushWorkspace<'a> {
     /// The file system's type.
     pub(super) file_system: String,
     pub(super) options: &'a FlushOptions,
-    pub(super) listener: &'a dyn Listener,
+    pub(super) listener: &'a dyn MeasurementMonitor,
     files: Cell<u64>,
     rows: Cell<u64>,
     not_run_rows: Cell<u64>,
@@ -78,7 +78,7 @@ impl<'a> FlushWorkspace<'a> {
     pub(super) fn new(
         folder: &Path,
         options: &'a FlushOptions,
-        listener: &'a dyn Listener,
+        listener: &'a dyn MeasurementMonitor,
         used: Duration,
         whole: Duration,
     ) -> Result<Self> {

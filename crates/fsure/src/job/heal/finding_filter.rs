@@ -2,16 +2,18 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::model::{ExitCode, Finding, HealResult, Monitor, Progress, RelPath, Verdict};
+use crate::model::{
+    ExitCode, Finding, HealResult, Monitor, Progress, RelPath, ScanMonitor, Verdict,
+};
 
 /// A monitor that passes on everything, and keeps the findings that may be healed.
 pub(super) struct FindingFilter<'a> {
-    monitor: &'a dyn Monitor,
+    monitor: &'a dyn ScanMonitor,
     findings: Mutex<Vec<Finding>>,
 }
 
 impl<'a> FindingFilter<'a> {
-    pub(super) fn new(monitor: &'a dyn Monitor) -> Self {
+    pub(super) fn new(monitor: &'a dyn ScanMonitor) -> Self {
         Self { monitor, findings: Mutex::default() }
     }
 
@@ -30,6 +32,16 @@ fn is_kept(verdict: Verdict) -> bool {
 }
 
 impl Monitor for FindingFilter<'_> {
+    fn warn(&self, message: &str) {
+        self.monitor.warn(message);
+    }
+
+    fn stop_requested(&self) -> Option<ExitCode> {
+        self.monitor.stop_requested()
+    }
+}
+
+impl ScanMonitor for FindingFilter<'_> {
     fn progress(&self, progress: &Progress, current: Option<&RelPath>) {
         self.monitor.progress(progress, current);
     }
@@ -44,13 +56,5 @@ impl Monitor for FindingFilter<'_> {
 
     fn remedy(&self, remedy: &HealResult) {
         self.monitor.remedy(remedy);
-    }
-
-    fn warn(&self, message: &str) {
-        self.monitor.warn(message);
-    }
-
-    fn stop_requested(&self) -> Option<ExitCode> {
-        self.monitor.stop_requested()
     }
 }

@@ -21,7 +21,7 @@ use super::{HEAL, HealOptions, OpenRoot};
 use crate::catalog::{Catalog, OWN_FOLDER, RootLocation, Row, StoredRow};
 use crate::model::{
     Changes, Clock, Entry, EntryKind, Finding, HealResult, HealSource, HealStatus, HealSummary,
-    Monitor, Record, RelPath, Result, Verdict, is_same_date,
+    Record, RelPath, Result, ScanMonitor, Verdict, is_same_date,
 };
 use crate::scan::EntryBuilder;
 
@@ -34,7 +34,7 @@ pub(super) struct Healer<'a> {
     pub(super) options: &'a HealOptions,
     pub(super) replicas: Rc<Vec<Replica>>,
     parity: Option<Parity>,
-    pub(super) monitor: &'a dyn Monitor,
+    pub(super) monitor: &'a dyn ScanMonitor,
     pub(super) reader: Reader<'a>,
     entries: EntryBuilder,
     pub(super) healing: HealSummary,
@@ -67,7 +67,7 @@ impl<'a> Healer<'a> {
         catalog: &'a mut Catalog,
         options: &'a HealOptions,
         (replicas, parity): (Vec<Replica>, Option<Parity>),
-        monitor: &'a dyn Monitor,
+        monitor: &'a dyn ScanMonitor,
     ) -> Result<Self> {
         Ok(Self {
             place,

@@ -15,8 +15,8 @@ use super::keep_replaced::KeptJournal;
 use super::proof::RecordProof;
 use super::source_reader::{Failure, HealAttempt, OrUnhealed as _, SourceErrors, SourceFile};
 use crate::catalog::{Catalog, PageStart, Row, StoredRow};
+use crate::model::block_hash::BLOCK;
 use crate::model::{Clock, HealResult, HealSource};
-use crate::scan::block_hash::BLOCK;
 
 /// Failed reads spent on what a block was made of before. It is wanted only to
 /// be put back if the medium refuses what is proven.

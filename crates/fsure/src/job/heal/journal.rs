@@ -7,7 +7,7 @@ use std::path::Path;
 use fsure_os::plain::{self, AtomicFile};
 
 use crate::model::RelPath;
-use crate::scan::block_hash::BLOCK;
+use crate::model::block_hash::BLOCK;
 
 const MAGIC: &[u8; 13] = b"fsure heal 1\n";
 

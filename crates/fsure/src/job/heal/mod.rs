@@ -28,7 +28,7 @@ use super::open_root::{
 };
 use crate::catalog::{Catalog, RootLocation, StoredRow, refuse_irregular_parity};
 use crate::model::{
-    Clock, EntryKind, Error, Finding, HealSummary, IoContext as _, Monitor, Outcome, Result,
+    Clock, EntryKind, Error, Finding, HealSummary, IoContext as _, Outcome, Result, ScanMonitor,
     StopReason, Verification,
 };
 use crate::scan::{Purpose, scan};
@@ -60,7 +60,11 @@ pub struct HealOptions {
 }
 
 /// Judges every recorded file below a place, and heals what can be healed.
-pub fn heal(place: &RootLocation, options: &HealOptions, monitor: &dyn Monitor) -> Result<Outcome> {
+pub fn heal(
+    place: &RootLocation,
+    options: &HealOptions,
+    monitor: &dyn ScanMonitor,
+) -> Result<Outcome> {
     require_trusted_record(place, &options.common)?;
     let open = open_root(place)?;
     let mut catalog = open_catalog(place, options, monitor)?;
@@ -163,7 +167,7 @@ fn heal_all(
 fn open_catalog(
     place: &RootLocation,
     options: &HealOptions,
-    monitor: &dyn Monitor,
+    monitor: &dyn ScanMonitor,
 ) -> Result<Catalog> {
     if !options.does {
         return Catalog::open(&place.catalog, None);
@@ -182,7 +186,7 @@ fn open_catalog(
 fn open_parity(
     place: &RootLocation,
     open: &OpenRoot,
-    monitor: &dyn Monitor,
+    monitor: &dyn ScanMonitor,
 ) -> Result<Option<Parity>> {
     refuse_irregular_parity(&place.catalog)?;
     let bad = |what: &str| monitor.warn(&format!("recovery data: {what}"));

@@ -14,9 +14,9 @@ use fsure_os::opener::Opener;
 use fsure_os::read::{OpenFile, ReadMode};
 
 use super::replica::Replica;
+use crate::model::block_hash::BLOCK;
 use crate::model::{Record, RelPath};
 use crate::parity::{self, Group, Header, SHARD};
-use crate::scan::block_hash::BLOCK;
 
 /// Groups that are kept after use. What is healed comes in the order of paths,
 /// and so does what is in a pool: the next file is nearly always in the same

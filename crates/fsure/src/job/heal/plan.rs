@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use super::healer::Healer;
 use super::proof::RecordProof;
 use super::source_reader::{Failure, HealAttempt, SourceErrors, SourceFile};
+use crate::model::block_hash::SequentialDigests;
 use crate::model::{
     Algorithm, ByteRange, Digests, Entry, Finding, HealResult, HealSource, push_range,
 };
-use crate::scan::block_hash::SequentialDigests;
 
 /// The sources from which a file is put together.
 pub(super) struct Plan {

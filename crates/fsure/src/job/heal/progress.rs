@@ -3,13 +3,13 @@
 
 use std::time::{Duration, Instant};
 
-use crate::model::{Monitor, Progress, RelPath};
+use crate::model::{Progress, RelPath, ScanMonitor};
 
 const TELL_EVERY: Duration = Duration::from_millis(100);
 
 /// Counts, and reports the progress at intervals.
 pub(super) struct HealProgress<'a> {
-    monitor: &'a dyn Monitor,
+    monitor: &'a dyn ScanMonitor,
     progress: Progress,
     current: RelPath,
     /// Bytes of the files that are done.
@@ -21,7 +21,7 @@ pub(super) struct HealProgress<'a> {
 }
 
 impl<'a> HealProgress<'a> {
-    pub(super) fn new(monitor: &'a dyn Monitor) -> Self {
+    pub(super) fn new(monitor: &'a dyn ScanMonitor) -> Self {
         Self {
             monitor,
             progress: Progress { total_is_known: true, ..Progress::default() },

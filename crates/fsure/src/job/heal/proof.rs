@@ -1,9 +1,9 @@
 //! Checks content against the record: each of its blocks, or only the whole.
 
 use crate::catalog::{Catalog, Row};
+use crate::model::block_hash::{BLOCK, BlockValue, block_count, block_value};
 use crate::model::{ByteRange, Digests, Result};
 use crate::scan::are_proven;
-use crate::scan::block_hash::{BLOCK, BlockValue, block_count, block_value};
 
 /// The recorded proof of a content.
 enum Proof {

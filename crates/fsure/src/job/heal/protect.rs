@@ -20,9 +20,9 @@ use crate::job::Options;
 use crate::job::open_root::{
     detect_offline, lock, open_root, reject_interrupted_heal, require_record,
 };
-use crate::model::{Error, HealSource, Monitor, ProtectOutcome, RelPath, Result};
+use crate::model::block_hash::BLOCK;
+use crate::model::{Error, HealSource, ProtectOutcome, RelPath, Result, ScanMonitor};
 use crate::parity::{self, Group, GroupFile, GroupHeaderInfo, Header, Member, SHARD};
-use crate::scan::block_hash::BLOCK;
 
 /// Redundancy if none is given, per mille.
 const USUAL: u32 = 50;
@@ -44,7 +44,7 @@ pub struct ProtectOptions {
 pub fn protect(
     place: &RootLocation,
     options: &ProtectOptions,
-    monitor: &dyn Monitor,
+    monitor: &dyn ScanMonitor,
 ) -> Result<ProtectOutcome> {
     require_record(place)?;
     if !place.scope.is_root() {
@@ -88,7 +88,7 @@ pub(in crate::job) fn refresh(
     place: &RootLocation,
     root: &Arc<Root>,
     catalog: &mut Catalog,
-    monitor: &dyn Monitor,
+    monitor: &dyn ScanMonitor,
 ) -> Result<Option<ProtectOutcome>> {
     let folder = parity::folder(&place.catalog);
     match parity::redundancy(&folder) {
@@ -113,7 +113,7 @@ pub(super) struct ParityWriter<'a> {
     pub(super) folder: PathBuf,
     opener: Opener,
     reader: Reader<'a>,
-    monitor: &'a dyn Monitor,
+    monitor: &'a dyn ScanMonitor,
     pub(super) per_mille: u32,
     /// True if all recovery data are read and checked.
     checks: bool,
@@ -128,7 +128,7 @@ impl<'a> ParityWriter<'a> {
         root: &Arc<Root>,
         per_mille: u32,
         checks: bool,
-        monitor: &'a dyn Monitor,
+        monitor: &'a dyn ScanMonitor,
     ) -> Result<Self> {
         Ok(Self {
             folder,

@@ -16,10 +16,10 @@ use super::parity_rebuild::Rebuilder;
 use super::progress::HealProgress;
 use super::proof::RecordProof;
 use crate::catalog::Row;
+use crate::model::block_hash::{BLOCK, SequentialDigests};
 use crate::model::{
-    Algorithm, AlgorithmSet, Digests, Error, ExitCode, HealSource, Monitor, Result,
+    Algorithm, AlgorithmSet, Digests, Error, ExitCode, HealSource, Result, ScanMonitor,
 };
-use crate::scan::block_hash::{BLOCK, SequentialDigests};
 
 /// Reads from one place before it is passed over.
 const READS_PER_SOURCE_MAX: usize = 2;
@@ -131,12 +131,12 @@ impl SourceErrors {
 /// A buffer to read into, and the monitor that may stop it.
 pub(super) struct Reader<'a> {
     buffer: Buffer,
-    monitor: &'a dyn Monitor,
+    monitor: &'a dyn ScanMonitor,
     pub(super) gauge: HealProgress<'a>,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(monitor: &'a dyn Monitor) -> io::Result<Self> {
+    pub(super) fn new(monitor: &'a dyn ScanMonitor) -> io::Result<Self> {
         Ok(Self {
             buffer: Buffer::new(BLOCK as usize)?,
             monitor,
@@ -256,7 +256,7 @@ impl<'a> Reader<'a> {
 }
 
 /// Returns a reader; fails without memory, since nothing can be done then.
-pub(super) fn reader(monitor: &dyn Monitor) -> Result<Reader<'_>> {
+pub(super) fn reader(monitor: &dyn ScanMonitor) -> Result<Reader<'_>> {
     let no_memory = |error| Error::Internal(format!("no memory to read into: {error}"));
     Reader::new(monitor).map_err(no_memory)
 }

@@ -11,7 +11,8 @@ use serde::Deserialize;
 
 use super::responses::{ControlResponse, ResponseData};
 use crate::crash::{LiveDrive, LiveFolder};
-use crate::simdrive::{Behavior, CutVariant, History, Image, Random};
+use crate::model::Random;
+use crate::simdrive::{Behavior, CutVariant, History, Image};
 
 /// Maximum bytes of data in one request.
 const DATA_MAX: u64 = 8 << 20;

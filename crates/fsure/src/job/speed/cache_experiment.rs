@@ -18,7 +18,7 @@ use fsure_os::read::{OpenFile, ReadMode};
 use super::rung::{Refusal, RunContext, RunResult, Stopwatch};
 use super::workspace::{REQUEST, SpeedWorkspace};
 use crate::model::units::{self, GIB};
-use crate::results::{Eviction, Listener, NotRun, ResultLine, Series};
+use crate::results::{Eviction, MeasurementMonitor, NotRun, ResultLine, Series};
 
 /// The set is so many times the cache.
 const SET: u64 = 2;
@@ -35,7 +35,7 @@ pub(super) fn measure(
     site: &SpeedWorkspace,
     cache: u64,
     go: &RunContext<'_>,
-    listener: &dyn Listener,
+    listener: &dyn MeasurementMonitor,
 ) -> u64 {
     let mut left_out = 0;
     for way in [ReadMode::Cached, ReadMode::Direct] {

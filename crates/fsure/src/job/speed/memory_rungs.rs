@@ -11,8 +11,8 @@ use fsure_os::stream;
 
 use super::data_pool::{DataPool, POOL};
 use super::rung::{MEMORY, MIB_PER_S, Run, RunContext, RunResult, Rung, Spec, Stopwatch};
+use crate::model::block_hash::{BLOCK, SequentialDigests, block_value, merge_blocks};
 use crate::model::{Algorithm, AlgorithmSet, Digests, units};
-use crate::scan::block_hash::{BLOCK, SequentialDigests, block_value, merge_blocks};
 
 /// Bytes that `pv` moves at once.
 pub(super) const PV_BLOCK: usize = 400 << 10;

@@ -27,9 +27,11 @@ use fsure_os::scratch::Scratch;
 use fsure_os::{machine, path as os_path};
 
 use super::environment::{self, NoiseMeter};
-use crate::model::{Clock, Error, ExitCode, IoContext as _, Monitor, Result, units};
+use crate::model::{
+    Clock, Error, ExitCode, IoContext as _, Monitor, Result, Step, StepMonitor, units,
+};
 use crate::results::{
-    Header, Listener, Measurement, ResultLine, Rung as RungLine, Step, Summary, Target, VERSION,
+    Header, Measurement, MeasurementMonitor, ResultLine, Rung as RungLine, Summary, Target, VERSION,
 };
 
 pub use compare::{Change, Changes, compare_speed};
@@ -91,20 +93,42 @@ pub struct SpeedOptions {
     pub clock: Clock,
 }
 
+/// What a run of `verify` has read, and how it ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Verified {
+    /// The exit code that the command would have.
+    pub exit_code: ExitCode,
+    /// Bytes that were read past the page cache.
+    pub direct_bytes: u64,
+}
+
+/// The product under measurement: the rung `verify` is a run of it.
+pub trait Verifier: Send + Sync {
+    /// Records all files below `tree` in a catalog.
+    fn record(&self, tree: &Path, catalog: &Path, monitor: &dyn Monitor) -> Result<ExitCode>;
+
+    /// Verifies all files below `tree` against that catalog.
+    fn verify(&self, tree: &Path, catalog: &Path, monitor: &dyn Monitor) -> Result<Verified>;
+}
+
 /// One run takes no longer than one part in this many of the budget, so that
 /// there is time for several rounds.
 const SLICES: f64 = 20.0;
 
 /// Measures, and reports each line to the listener as soon as it is known. Returns
 /// the exit code.
-pub fn speed(options: &SpeedOptions, listener: &dyn Listener) -> Result<ExitCode> {
+pub fn speed(
+    options: &SpeedOptions,
+    verifier: &Arc<dyn Verifier>,
+    listener: &dyn MeasurementMonitor,
+) -> Result<ExitCode> {
     check(options)?;
     let began = Instant::now();
     let company = NoiseMeter::begin();
     let told = RungCollector { listener, rungs: Mutex::default() };
     let pool = Arc::new(DataPool::new(options.data).context("have memory for", "data".as_ref())?);
     let sites = sites(options, &pool)?;
-    let rungs = chosen(ladder(options, &pool, &sites), &options.rungs)?;
+    let rungs = chosen(ladder(options, verifier, &pool, &sites), &options.rungs)?;
     let machine = environment::machine();
     let cores = machine.cores;
     told.measured(&ResultLine::Result(header(options, machine, &sites)));
@@ -149,7 +173,7 @@ pub fn speed(options: &SpeedOptions, listener: &dyn Listener) -> Result<ExitCode
 /// A listener that passes on all lines, and keeps the rungs for the lines that follow
 /// from them.
 struct RungCollector<'a> {
-    listener: &'a dyn Listener,
+    listener: &'a dyn MeasurementMonitor,
     rungs: Mutex<Vec<RungLine>>,
 }
 
@@ -163,20 +187,22 @@ impl Monitor for RungCollector<'_> {
     }
 }
 
-impl Listener for RungCollector<'_> {
+impl StepMonitor for RungCollector<'_> {
+    fn under_way(&self, step: &Step<'_>) {
+        self.listener.under_way(step);
+    }
+}
+
+impl MeasurementMonitor for RungCollector<'_> {
     fn measured(&self, line: &ResultLine) {
         if let ResultLine::Rung(rung) = line {
             self.rungs.lock().unwrap_or_else(PoisonError::into_inner).push(rung.clone());
         }
         self.listener.measured(line);
     }
-
-    fn under_way(&self, step: &Step<'_>) {
-        self.listener.under_way(step);
-    }
 }
 
-fn warn(listener: &dyn Listener, words: String) {
+fn warn(listener: &dyn MeasurementMonitor, words: String) {
     listener.measured(&ResultLine::Warning { words });
 }
 
@@ -245,6 +271,7 @@ fn text(folder: &Path) -> String {
 /// All rungs that there are, in the order of the ladder.
 fn ladder(
     options: &SpeedOptions,
+    verifier: &Arc<dyn Verifier>,
     pool: &Arc<DataPool>,
     sites: &[Arc<SpeedWorkspace>],
 ) -> Vec<Box<dyn Rung>> {
@@ -259,7 +286,7 @@ fn ladder(
         }
         rungs.extend(large_file::rungs(site));
         rungs.extend(small_files::rungs(site));
-        rungs.push(Box::new(verify_rung::Verify::new(site)));
+        rungs.push(Box::new(verify_rung::Verify::new(site, verifier)));
     }
     rungs
 }

@@ -8,8 +8,9 @@
 use std::time::Duration;
 
 use super::rung::{FILES_PER_S, Refusal, Run, RunContext, Rung};
+use crate::model::Step;
 use crate::model::units::{GIB, MIB};
-use crate::results::{self, Listener, NotRun, ResultLine, Step};
+use crate::results::{self, MeasurementMonitor, NotRun, ResultLine};
 use crate::stats::Spread;
 
 /// Below six runs the interval is less sure than 95 %.
@@ -54,7 +55,7 @@ pub(super) fn climb(
     rungs: Vec<Box<dyn Rung>>,
     runs: Option<usize>,
     go: &RunContext<'_>,
-    listener: &dyn Listener,
+    listener: &dyn MeasurementMonitor,
 ) -> ScheduleResult {
     let new = |rung| Some(Turn { rung, warm_up: None, runs: Vec::new(), longest: Duration::ZERO });
     let mut turns: Vec<Option<Turn>> = rungs.into_iter().map(new).collect();
@@ -88,7 +89,7 @@ fn shuffled(mut places: Vec<usize>, round: u64) -> Vec<usize> {
 struct Scheduler<'a> {
     runs: Option<usize>,
     go: &'a RunContext<'a>,
-    listener: &'a dyn Listener,
+    listener: &'a dyn MeasurementMonitor,
     climbed: ScheduleResult,
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::*;
-use crate::model::{ExitCode, Monitor};
+use crate::model::{ExitCode, Monitor, StepMonitor};
 use crate::results::ResultLine;
 
 /// Milliseconds since the beginning, and whose turns there were.
@@ -66,7 +66,9 @@ impl Monitor for World {
     }
 }
 
-impl Listener for World {
+impl StepMonitor for World {}
+
+impl MeasurementMonitor for World {
     fn measured(&self, line: &ResultLine) {
         self.lines.lock().unwrap().push(line.clone());
     }

@@ -2,13 +2,13 @@
 //! with a record that lives as long as the measurement. Compared with the device, it
 //! shows how far the product is from the limit, and what limits it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::Verifier;
 use super::rung::{MIB_PER_S, Refusal, Run, RunContext, RunResult, Rung, Spec, Stopwatch};
 use super::workspace::SpeedWorkspace;
-use crate::catalog::RootLocation;
-use crate::job::{Options, UpdateOptions, update, verify};
-use crate::model::{BytesByReadMode, Error, ExitCode, Monitor, Outcome, RelPath, Result, units};
+use crate::model::{Error, ExitCode, Monitor, Result, units};
 use crate::results::{Limit, Rung as Line};
 
 /// The rung's name.
@@ -30,16 +30,17 @@ const LONG_ENOUGH_S: f64 = 0.25;
 /// `verify` of a folder's file.
 pub(super) struct Verify {
     site: Arc<SpeedWorkspace>,
-    place: RootLocation,
-    bytes: BytesByReadMode,
+    verifier: Arc<dyn Verifier>,
+    catalog: PathBuf,
+    direct_bytes: u64,
 }
 
 impl Verify {
     /// Of the file that the other rungs of the folder read.
-    pub(super) fn new(site: &Arc<SpeedWorkspace>) -> Self {
+    pub(super) fn new(site: &Arc<SpeedWorkspace>, verifier: &Arc<dyn Verifier>) -> Self {
         let catalog = site.path().join("catalog.db");
-        let place = RootLocation { root: site.tree(), catalog, scope: RelPath::root() };
-        Self { site: Arc::clone(site), place, bytes: BytesByReadMode::default() }
+        let verifier = Arc::clone(verifier);
+        Self { site: Arc::clone(site), verifier, catalog, direct_bytes: 0 }
     }
 }
 
@@ -54,12 +55,10 @@ impl Monitor for SilentStop<'_, '_> {
 
 /// Refuses a run that was not clean: it was stopped, or storage is so bad that there
 /// is nothing to be measured.
-fn require_clean(outcome: Result<Outcome>, go: &RunContext<'_>) -> RunResult<Outcome> {
+fn require_clean(ended: Result<ExitCode>, go: &RunContext<'_>) -> RunResult<()> {
     go.check()?;
-    let refused = |error: Error| Refusal::NotHere(error.to_string());
-    let outcome = outcome.map_err(refused)?;
-    match outcome.exit_code() {
-        ExitCode::Clean => Ok(outcome),
+    match ended.map_err(|error: Error| Refusal::NotHere(error.to_string()))? {
+        ExitCode::Clean => Ok(()),
         code => Err(Refusal::NotHere(format!(
             "a file just written was not read as it was written (exit code {}): look at this \
              disk before anything else",
@@ -75,22 +74,23 @@ impl Rung for Verify {
 
     fn prepare(&mut self, go: &RunContext<'_>) -> RunResult<()> {
         self.site.lay_out(go)?;
-        let outcome = update(&self.place, &UpdateOptions::default(), &SilentStop(go));
-        require_clean(outcome, go).map(|_| ())
+        let tree = self.site.tree();
+        require_clean(self.verifier.record(&tree, &self.catalog, &SilentStop(go)), go)
     }
 
     fn once(&mut self, go: &RunContext<'_>) -> RunResult<Run> {
         self.site.open_stream(fsure_os::read::ReadMode::Direct)?.let_go();
         let watch = Stopwatch::start(self.site.meter.as_ref());
-        let outcome = verify(&self.place, &Options::default(), &SilentStop(go));
+        let verified = self.verifier.verify(&self.site.tree(), &self.catalog, &SilentStop(go));
         let run = watch.stop(self.site.size);
-        self.bytes = require_clean(outcome, go)?.bytes;
+        self.direct_bytes = verified.as_ref().map_or(0, |verified| verified.direct_bytes);
+        require_clean(verified.map(|verified| verified.exit_code), go)?;
         Ok(run)
     }
 
     fn measured(&self) -> String {
         let size = self.site.size;
-        let way = match self.bytes.direct >= size {
+        let way = match self.direct_bytes >= size {
             true => "past the page cache",
             false if self.site.is_memory() => "out of memory, where it lies",
             false => "partly through the page cache, as direct reads are refused here",

@@ -14,12 +14,11 @@ use fsure_os::machine;
 use fsure_os::opener::Opener;
 use fsure_os::read::{OpenFile, ReadMode};
 use fsure_os::scratch::Scratch;
-use fsure_os::{limit, path as os_path, volume};
+use fsure_os::{path as os_path, volume};
 
 use super::data_pool::DataPool;
 use super::rung::{RunContext, RunResult, Spec};
-use crate::model::{IoContext as _, Result, units};
-use crate::scan::IoOptions;
+use crate::model::{DeviceReaders, IoContext as _, Result, units};
 
 /// Direct requests: what saturates a fast disk from huge pages
 /// (`docs/method.md`).
@@ -215,8 +214,8 @@ impl SpeedWorkspace {
     pub(super) fn readers(&self) -> usize {
         *self.readers.get_or_init(|| {
             let class = Device::of(&self.tree, b"").class(&self.tree, b"");
-            let share = IoOptions::default().share(class, limit::open_files());
-            share.threads.min(share.heads)
+            let readers = DeviceReaders::of(class);
+            readers.threads.min(readers.heads)
         })
     }
 

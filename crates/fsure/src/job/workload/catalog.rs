@@ -27,8 +27,8 @@ use super::{AckWriter, LastIntact, payload, sqlite};
 use crate::catalog::{Catalog, OWN_CATALOG, RootLocation};
 use crate::job::{Options, UpdateOptions, update, verify};
 use crate::model::{
-    Error, ExitCode, Finding, IoContext as _, Monitor, Outcome, RelPath, Result, StopReason,
-    Verdict,
+    Error, ExitCode, Finding, IoContext as _, Monitor, Outcome, RelPath, Result, ScanMonitor,
+    StopReason, Verdict,
 };
 use crate::scan::{IoOptions, RateLimiter};
 
@@ -192,6 +192,12 @@ impl Watch<'_, '_> {
 }
 
 impl Monitor for Watch<'_, '_> {
+    fn stop_requested(&self) -> Option<ExitCode> {
+        self.is_stopped.load(Ordering::Relaxed).then_some(ExitCode::Interrupted)
+    }
+}
+
+impl ScanMonitor for Watch<'_, '_> {
     fn finding(&self, finding: &Finding) {
         if finding.verdict != Verdict::New || !finding.recorded_now {
             return;
@@ -200,10 +206,6 @@ impl Monitor for Watch<'_, '_> {
         if self.acknowledges == Acknowledges::Told {
             self.say(told);
         }
-    }
-
-    fn stop_requested(&self) -> Option<ExitCode> {
-        self.is_stopped.load(Ordering::Relaxed).then_some(ExitCode::Interrupted)
     }
 }
 
@@ -248,7 +250,9 @@ fn look(place: &RootLocation) -> Result<LastIntact> {
 #[derive(Default)]
 struct CheckMonitor(Mutex<Option<String>>);
 
-impl Monitor for CheckMonitor {
+impl Monitor for CheckMonitor {}
+
+impl ScanMonitor for CheckMonitor {
     fn finding(&self, finding: &Finding) {
         if matches!(finding.verdict, Verdict::Ok | Verdict::New | Verdict::Ignored) {
             return;

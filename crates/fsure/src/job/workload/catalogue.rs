@@ -1,7 +1,6 @@
 //! The workloads, and the result that is expected of each: the claims that `fsure crash
 //! --matrix` compares with what it sees.
 
-use std::fmt;
 use std::time::Duration;
 
 use fsure_os::durable::Method;
@@ -11,34 +10,8 @@ use super::catalog::Acknowledges;
 use super::ram;
 use super::rename::Steps;
 use super::sqlite::Pragmas;
+use crate::job::crash::{CrashWorkload, Expect};
 use crate::simdrive::Behavior;
-
-/// Expected result of the cuts of a workload on a drive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Expect {
-    /// Nothing acknowledged is lost.
-    NeverLoses,
-    /// At most the last acknowledgement is lost.
-    MayLoseLast,
-    /// At most what was acknowledged in this time before the cut is lost.
-    MayLoseUpTo(Duration),
-    /// Anything may be lost, but what is there is consistent.
-    MayLose,
-    /// At least one cut loses or corrupts something.
-    Fails,
-}
-
-impl fmt::Display for Expect {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NeverLoses => f.write_str("loses nothing"),
-            Self::MayLoseLast => f.write_str("may lose the last"),
-            Self::MayLoseUpTo(time) => write!(f, "may lose {} s", time.as_secs_f64()),
-            Self::MayLose => f.write_str("stays consistent"),
-            Self::Fails => f.write_str("loses or corrupts"),
-        }
-    }
-}
 
 /// A program whose power is cut.
 #[derive(Debug)]
@@ -57,6 +30,12 @@ impl Workload {
     pub fn protocol(&self) -> &'static str {
         self.name.split(':').next().unwrap_or(self.name)
     }
+}
+
+impl CrashWorkload for Workload {
+    fn name(&self) -> &str {
+        self.name
+    }
 
     /// Returns the expected result on a drive with a file system of this kind.
     ///
@@ -64,7 +43,7 @@ impl Workload {
     /// not sent yet is lost on both. On a drive that lies or defers, the right protocols
     /// fail as well as the wrong ones; only because they are seen to fail there does
     /// "nothing lost" on the other drives mean something.
-    pub fn expect(&self, drive: Behavior, file_system: &str) -> Expect {
+    fn expect(&self, drive: Behavior, file_system: &str) -> Expect {
         if matches!(drive, Behavior::Lying { .. } | Behavior::Defer { .. }) {
             return Expect::Fails;
         }

@@ -23,7 +23,7 @@ use fsure_os::durable::Method;
 use fsure_os::plain;
 
 use crate::model::{Error, Result};
-pub use catalogue::{Expect, WORKLOADS, Workload, workload};
+pub use catalogue::{WORKLOADS, Workload, workload};
 pub use ram::write_generation;
 
 /// Work that a workload does.

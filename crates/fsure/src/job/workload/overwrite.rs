@@ -11,9 +11,9 @@ use std::path::Path;
 use fsure_os::durable::{Method, Names, Writer};
 
 use super::{AckWriter, LastIntact, read};
+use crate::model::units::SECTOR_BYTES;
 use crate::model::{IoContext as _, Result};
 use crate::powercut::{BLOCK, Stamp, Unstamped};
-use crate::simdrive::SECTOR;
 
 const SLOTS: u64 = 256;
 const FILE: &str = "slots";
@@ -60,8 +60,8 @@ pub(super) fn check(folder: &Path) -> LastIntact {
 /// or not even that.
 fn oldest(block: &[u8], slot: u64) -> LastIntact {
     let mut oldest = if block.len() == BLOCK { u64::MAX } else { 0 };
-    for (place, sector) in (0..).zip(block.chunks(SECTOR)) {
-        let at = slot * BLOCK as u64 + place * SECTOR as u64;
+    for (place, sector) in (0..).zip(block.chunks(SECTOR_BYTES)) {
+        let at = slot * BLOCK as u64 + place * SECTOR_BYTES as u64;
         let number = match Stamp::read(sector) {
             Ok(found) if found.offset != at => {
                 let belongs = found.offset;

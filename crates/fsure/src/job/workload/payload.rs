@@ -3,7 +3,7 @@
 //! bytes). They have any length, since a log consists of records that cross sectors and
 //! pages; [`crate::powercut::Stamp`] is for whole sectors.
 
-use crate::simdrive::Random;
+use crate::model::Random;
 
 const HEAD: usize = 8;
 const TAIL: usize = 4;

@@ -10,8 +10,8 @@ use fsure_os::durable::Names;
 use rusqlite::{Connection, ErrorCode, OpenFlags, params};
 
 use super::{AckWriter, LastIntact};
+use crate::model::Random;
 use crate::model::{Error, IoContext as _, Result};
-use crate::simdrive::Random;
 
 const FILE: &str = "bank.db";
 const ACCOUNTS: u64 = 100;

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use fsure_os::net::{self, Stream};
 use fsure_os::path as os_path;
 
-use super::messages::{Listener, Message};
+use super::messages::{Message, PowercutMonitor};
 use super::protocol_records::{Opened, Run, RunQuery};
 use super::wire::{self, Kind, RESPONSE_TIMEOUT, Receiver, Secret, Sender, broken};
 use crate::model::{Clock, Error, ExitCode, IoContext as _, Result};
@@ -43,7 +43,7 @@ const CONNECTIONS: usize = 64;
 const ACCEPT_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Listens until it is asked to stop.
-pub fn witness(options: &WitnessOptions, listener: &dyn Listener) -> Result<ExitCode> {
+pub fn witness(options: &WitnessOptions, listener: &dyn PowercutMonitor) -> Result<ExitCode> {
     let door = net::Listener::bind(&options.listen);
     let door = door.context("listen at", options.listen.as_ref())?;
     let address = door.address().context("listen at", options.listen.as_ref())?;
@@ -75,7 +75,7 @@ pub fn witness(options: &WitnessOptions, listener: &dyn Listener) -> Result<Exit
 
 struct Witness<'a> {
     options: &'a WitnessOptions,
-    listener: &'a dyn Listener,
+    listener: &'a dyn PowercutMonitor,
     secret: Secret,
     present: Mutex<ConnectedWriters>,
     /// By run, the connection of its writer.

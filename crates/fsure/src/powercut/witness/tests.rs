@@ -21,7 +21,7 @@ impl Monitor for Ear {
     }
 }
 
-impl Listener for Ear {
+impl PowercutMonitor for Ear {
     fn told(&self, line: &Message) {
         if let Message::Listening { address } = line {
             self.address.send(address.clone()).unwrap();

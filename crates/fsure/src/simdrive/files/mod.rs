@@ -16,7 +16,8 @@ use std::time::{Duration, SystemTime};
 
 use fsure_os::files::{FsResult, New, ROOT, Refusal, Sort};
 
-use super::{Behavior, CACHE, CutVariant, Latency, Random};
+use super::{Behavior, CACHE, CutVariant, Latency};
+use crate::model::Random;
 pub use origin::{Origin, Unsynced};
 use pending_changes::{Change, ChangeLog, PendingChange};
 use view::{Inode, View};

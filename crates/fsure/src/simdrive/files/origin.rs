@@ -10,7 +10,8 @@ use std::time::Duration;
 use fsure_os::files::ROOT;
 
 use super::pending_changes::{Change, PendingChange};
-use super::{CutVariant, FileDrive, Random};
+use super::{CutVariant, FileDrive};
+use crate::model::Random;
 
 /// A drive as it was when it was cut, and how it was.
 #[derive(Clone, Debug)]

@@ -7,8 +7,9 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::super::{Random, SECTOR};
 use super::view::View;
+use crate::model::Random;
+use crate::model::units::SECTOR_BYTES;
 
 /// Bytes of memory for a name, besides its letters.
 const NAME: usize = 64;
@@ -91,7 +92,7 @@ impl Change {
         let mut done = 0;
         while done < data.len() {
             let from = *offset + done as u64;
-            let end = (done + SECTOR - from as usize % SECTOR).min(data.len());
+            let end = (done + SECTOR_BYTES - from as usize % SECTOR_BYTES).min(data.len());
             if random.coin() {
                 write(view, *inode, from, &data[done..end], at);
             }

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::sync::Mutex;
 
-use fsure::model::{ExitCode, Finding, HealResult, Monitor, Progress, RelPath};
+use fsure::model::{ExitCode, Finding, HealResult, Monitor, Progress, RelPath, ScanMonitor};
 use fsure::report::fold::Folding;
 use fsure::report::{RootPaths, heal, json, text};
 
@@ -52,6 +52,19 @@ impl Drop for Task<'_> {
 }
 
 impl Monitor for Task<'_> {
+    fn warn(&self, message: &str) {
+        match self.is_one_of_several {
+            true => self.screen.warn(&format!("{}: {message}", self.root)),
+            false => self.screen.warn(message),
+        }
+    }
+
+    fn stop_requested(&self) -> Option<ExitCode> {
+        self.screen.stop_requested()
+    }
+}
+
+impl ScanMonitor for Task<'_> {
     fn progress(&self, progress: &Progress, current: Option<&RelPath>) {
         // A listing in a file or a pipe is never far behind the run.
         locked(&self.screen.output).flush();
@@ -98,16 +111,5 @@ impl Monitor for Task<'_> {
         self.put_all(&locked(&self.findings).end());
         let line = heal::text_line(&self.paths, remedy);
         self.put_all(&locked(&self.remedies).remedy(remedy, line));
-    }
-
-    fn warn(&self, message: &str) {
-        match self.is_one_of_several {
-            true => self.screen.warn(&format!("{}: {message}", self.root)),
-            false => self.screen.warn(message),
-        }
-    }
-
-    fn stop_requested(&self) -> Option<ExitCode> {
-        self.screen.stop_requested()
     }
 }

@@ -2,7 +2,11 @@
 
 use proptest::prelude::*;
 
+use std::time::Duration;
+
 use super::*;
+use crate::model::Random;
+use crate::model::units::SECTOR_BYTES;
 
 const SIZE: u64 = 64 << 10;
 
@@ -61,9 +65,9 @@ fn content(image: &Image) -> Vec<u8> {
 /// Returns true if each sector is as it was at one time not before `first`: no sector is
 /// older than what must be there.
 fn is_made_of(image: &[u8], versions: &[(Duration, u64, Vec<u8>)], first: usize) -> bool {
-    (0..image.len()).step_by(SECTOR).all(|at| {
-        let sector = &image[at..at + SECTOR];
-        versions[first..].iter().any(|(_, _, version)| &version[at..at + SECTOR] == sector)
+    (0..image.len()).step_by(SECTOR_BYTES).all(|at| {
+        let sector = &image[at..at + SECTOR_BYTES];
+        versions[first..].iter().any(|(_, _, version)| &version[at..at + SECTOR_BYTES] == sector)
     })
 }
 
@@ -166,11 +170,11 @@ proptest! {
 }
 
 fn whole_sectors(ask: Ask) -> Ask {
-    let sector = SECTOR as u64;
+    let sector = SECTOR_BYTES as u64;
     match ask {
         Ask::Write { offset, length, value } => Ask::Write {
             offset: offset / sector * sector,
-            length: length.next_multiple_of(SECTOR),
+            length: length.next_multiple_of(SECTOR_BYTES),
             value,
         },
         other => other,

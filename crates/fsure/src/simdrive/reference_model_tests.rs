@@ -4,7 +4,12 @@
 
 use proptest::prelude::*;
 
+use std::io;
+use std::time::Duration;
+
 use super::*;
+use crate::model::Random;
+use crate::model::units::SECTOR_BYTES;
 
 const SIZE: usize = 24 << 10;
 /// Value of each byte in the beginning; no change leaves it.
@@ -105,7 +110,7 @@ fn said(image: &[u8], changes: &[Naive]) -> Option<Vec<Said>> {
     let mut all = Vec::new();
     // Between two such places nothing may change.
     let ends = changes.iter().flat_map(|change| [change.offset, change.offset + change.length]);
-    let mut places: Vec<_> = (0..=SIZE).step_by(SECTOR).chain(ends).collect();
+    let mut places: Vec<_> = (0..=SIZE).step_by(SECTOR_BYTES).chain(ends).collect();
     places.sort_unstable();
     places.dedup();
     for piece in places.windows(2) {
@@ -132,7 +137,7 @@ fn said(image: &[u8], changes: &[Naive]) -> Option<Vec<Said>> {
 fn is_allowed(cut: CutVariant, image: &[u8], changes: &[Naive]) -> Result<(), String> {
     let said = said(image, changes).ok_or("a value that was never written there")?;
     // Whole changes survive, or sectors of them.
-    let unit = |byte: usize| if cut == CutVariant::Torn { byte / SECTOR } else { 0 };
+    let unit = |byte: usize| if cut == CutVariant::Torn { byte / SECTOR_BYTES } else { 0 };
     let mut survived: Vec<_> =
         said.iter().filter_map(|said| Some((said.survived?, unit(said.byte)))).collect();
     survived.sort_unstable();

@@ -6,7 +6,7 @@ use blake3::hazmat::{HasherExt as _, Mode, merge_subtrees_non_root, merge_subtre
 use sha2::digest::DynDigest;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::model::{Algorithm, AlgorithmSet, Digests};
+use super::{Algorithm, AlgorithmSet, Digests};
 
 /// Bytes in a block.
 pub const BLOCK: u64 = 1 << 20;
